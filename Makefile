@@ -1,0 +1,50 @@
+# Every target is a command that a person can run; `make help` lists them.
+PYTHON := .venv/bin/python
+HIL := .venv/bin/hil
+C_FILES = $(shell find firmware hil tests -type d \( -name build -o -name managed_components \) -prune \
+	-o -name '*.[ch]' -print)
+
+.PHONY: help hil test lint format bench lock clean uninstall
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+hil: ## try it without hardware: build, flash, measure and judge on a virtual rack
+	@.ci/bootstrap run
+	@$(HIL) run --rack hil/racks/virtual.yaml --suite quick
+
+test: ## everything that proves the harness
+	@.ci/bootstrap test
+	@$(MAKE) --no-print-directory lint
+	@$(PYTHON) -m pytest
+
+lint: ## formats, lint, types
+	@$(PYTHON) -m ruff format --check --quiet .
+	@$(PYTHON) -m ruff check --quiet .
+	@$(PYTHON) -m mypy --no-error-summary
+	@test -n "$(firstword $(C_FILES))" || { echo "lint: no C source found"; exit 1; }
+	@.venv/bin/clang-format --style=file:firmware/.clang-format --dry-run --Werror $(C_FILES)
+
+format: ## put the sources into the one format
+	@$(PYTHON) -m ruff format --quiet .
+	@$(PYTHON) -m ruff check --fix --quiet .
+	@.venv/bin/clang-format --style=file:firmware/.clang-format -i $(C_FILES)
+
+bench: ## print the figures that README and docs quote
+	@.ci/bootstrap test
+	@$(PYTHON) -m tests.bench
+
+lock: ## pin requirements.in anew (needs the network and pip-tools)
+	@pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --no-emit-index-url \
+		--no-emit-trusted-host --no-emit-find-links --output-file requirements.lock requirements.in
+	@sed -i '1i # Made by `make lock` from requirements.in; do not edit.' requirements.lock
+
+clean: ## remove builds and results
+	@rm -rf out
+
+uninstall: ## remove what `make hil` and `make test` made: environment, builds, results
+	@if [ -s .venv/installed-packages ]; then \
+		echo "Debian packages that were installed for this project; to remove them too:"; \
+		echo "  apt-get remove $$(sort -u .venv/installed-packages | tr '\n' ' ')"; fi
+	@rm -rf .venv out hil.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
