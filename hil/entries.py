@@ -1,0 +1,109 @@
+"""Journal entries from JSON: every key and type checked, so that a damaged line is never half read."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hil.errors import ExitCode
+from hil.model import KINDS, SCHEMA_VERSION, Entry, Fault, NotRun, RunRecord, Scalar
+
+ROLES = ("candidate", "base", "reference")
+
+
+class EntryError(ValueError):
+    """A JSON object that is no entry; the message says what is wrong with it."""
+
+
+def entry_from_json(value: object) -> Entry:
+    """Build the entry that ``Entry.to_json`` wrote. Raises EntryError."""
+    if not isinstance(value, dict):
+        raise EntryError("it is not a JSON object")
+    readers: dict[str, Callable[[dict[str, Any]], Entry]] = {
+        "record": _read_record,
+        "fault": _read_fault,
+        "not-run": _read_not_run,
+    }
+    kind = value.get("type")
+    if kind not in readers:
+        raise EntryError(f"its type is {kind!r}; expected {', '.join(readers)}")
+    if value.get("schema") != SCHEMA_VERSION:
+        raise EntryError(f"its schema is {value.get('schema')!r}; this program reads {SCHEMA_VERSION}")
+    fields = {key: content for key, content in value.items() if key != "type"}
+    return readers[kind](fields)
+
+
+def _read_record(fields: dict[str, Any]) -> RunRecord:
+    case_id = fields.pop("case_id", None)
+    _check_fields(RunRecord, fields)
+    _check_choice(fields, "kind", KINDS)
+    _check_choice(fields, "role", ROLES)
+    fields["parameters"] = _scalars(fields, "parameters")
+    fields["columns"] = _columns(fields)
+    groups = _mapping(fields, "environment")
+    fields["environment"] = {name: _scalars(groups, name) for name in groups}
+    record = RunRecord(**fields)
+    if case_id != record.case_id:
+        raise EntryError(f"its case_id is {case_id!r}, but its parameters say {record.case_id!r}")
+    if not 0 <= record.warmup_rows <= record.rows:
+        raise EntryError(f"it has {record.warmup_rows} warm-up rows of {record.rows}")
+    return record
+
+
+def _read_fault(fields: dict[str, Any]) -> Fault:
+    _check_fields(Fault, fields)
+    if fields["exit_code"] not in [int(code) for code in ExitCode]:
+        raise EntryError(f"its exit_code is {fields['exit_code']!r}, which is none of hil's")
+    return Fault(**fields)
+
+
+def _read_not_run(fields: dict[str, Any]) -> NotRun:
+    _check_fields(NotRun, fields)
+    return NotRun(**fields)
+
+
+def _check_fields(kind: type, fields: Mapping[str, Any]) -> None:
+    """Check that all fields are there, none is unknown, and that texts and integers are such."""
+    wanted = {item.name: str(item.type) for item in dataclasses.fields(kind)}
+    missing = [name for name in wanted if name not in fields]
+    unknown = [name for name in fields if name not in wanted]
+    if missing or unknown:
+        problems = [f"{name!r} is missing" for name in missing] + [f"{name!r} is unknown" for name in unknown]
+        raise EntryError(", ".join(problems))
+    for name, annotation in wanted.items():
+        if annotation == "str" and not isinstance(fields[name], str):
+            raise EntryError(f"{name!r} is {fields[name]!r}; expected text")
+        if annotation == "int" and type(fields[name]) is not int:
+            raise EntryError(f"{name!r} is {fields[name]!r}; expected an integer")
+
+
+def _check_choice(fields: Mapping[str, Any], name: str, choices: tuple[str, ...]) -> None:
+    if fields[name] not in choices:
+        raise EntryError(f"{name!r} is {fields[name]!r}; expected one of {', '.join(choices)}")
+
+
+def _mapping(fields: Mapping[str, Any], name: str) -> dict[str, Any]:
+    value = fields[name]
+    if not isinstance(value, dict):
+        raise EntryError(f"{name!r} is {value!r:.40}; expected an object")
+    return value
+
+
+def _scalars(fields: Mapping[str, Any], name: str) -> dict[str, Scalar]:
+    values = _mapping(fields, name)
+    for key, value in values.items():
+        if value is not None and not isinstance(value, bool | int | float | str):
+            raise EntryError(f"{key!r} in {name!r} is {value!r:.40}; expected a single value")
+    return values
+
+
+def _columns(fields: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    columns = _mapping(fields, "columns")
+    for name, values in columns.items():
+        if not isinstance(values, list) or any(type(value) is not int for value in values):
+            raise EntryError(f"column {name!r} is not a list of integers")
+    lengths = {name: len(values) for name, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise EntryError(f"its columns have different lengths: {lengths}")
+    return {name: tuple(values) for name, values in columns.items()}

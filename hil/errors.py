@@ -1,0 +1,95 @@
+"""Every fault has an owner, and the owner decides the exit code.
+
+    HilError
+    ├── ConfigError     2  the user's input: rack file, threshold file, option, missing build
+    ├── FirmwareError   1  the device under test: panic, assertion, watchdog, wrong answer
+    ├── RigError        3  the lab: board, port, power, broker, access point, host, disk
+    └── Inconclusive    4  nothing measured, or too little to decide
+
+An error sentence says what was attempted, on which board and port, what came back, where the log is,
+and what to do next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """Exit codes of the ``hil`` command; pytest's own status is set to match."""
+
+    PASS = 0
+    FIRMWARE = 1
+    CONFIG = 2
+    RIG = 3
+    INCONCLUSIVE = 4
+    INTERRUPTED = 130
+    TERMINATED = 143
+
+
+# Where several apply, the first in this order wins.
+PRECEDENCE = (
+    ExitCode.INTERRUPTED,
+    ExitCode.TERMINATED,
+    ExitCode.CONFIG,
+    ExitCode.FIRMWARE,
+    ExitCode.RIG,
+    ExitCode.INCONCLUSIVE,
+    ExitCode.PASS,
+)
+
+
+class HilError(Exception):
+    """A fault with an owner. Raise one of its subclasses."""
+
+    exit_code = ExitCode.RIG
+    owner = "rig"
+
+    def __init__(self, sentence: str, *, next_step: str = "", log: str = "") -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.next_step = next_step
+        self.log = log
+
+    def __str__(self) -> str:
+        parts = [self.sentence]
+        if self.log:
+            parts.append(f"Log: {self.log}.")
+        if self.next_step:
+            parts.append(f"Next: {self.next_step}")
+        return " ".join(parts)
+
+
+class ConfigError(HilError):
+    """The input is wrong; nothing was measured because of it."""
+
+    exit_code = ExitCode.CONFIG
+    owner = "configuration"
+
+
+class FirmwareError(HilError):
+    """The firmware under test misbehaved."""
+
+    exit_code = ExitCode.FIRMWARE
+    owner = "firmware"
+
+
+class RigError(HilError):
+    """The lab failed, so there is no verdict on the firmware."""
+
+    exit_code = ExitCode.RIG
+    owner = "rig"
+
+
+class Inconclusive(HilError):  # noqa: N818 (an outcome rather than an error)
+    """Nothing was measured, or too little to decide."""
+
+    exit_code = ExitCode.INCONCLUSIVE
+    owner = "rig"
+
+
+def combine_exit_codes(codes: Iterable[int]) -> ExitCode:
+    """Return the code that takes precedence; PASS where none is given."""
+    present = {ExitCode(code) for code in codes}
+    return next((code for code in PRECEDENCE if code in present), ExitCode.PASS)

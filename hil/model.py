@@ -1,0 +1,208 @@
+"""The records that everything else reads: samples, environment, faults, verdicts.
+
+Record format history
+    1  first format: one JSON object a line, ``type`` is ``record``, ``fault`` or ``not-run``
+
+Records are immutable. A changed record is a new record.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+SCHEMA_VERSION = 1
+
+Scalar = int | float | str | bool | None
+Kind = Literal["physical", "emulated", "virtual"]
+Role = Literal["candidate", "base", "reference"]
+
+KINDS: tuple[Kind, ...] = ("physical", "emulated", "virtual")
+
+
+def format_case_id(bench: str, parameters: Mapping[str, Scalar]) -> str:
+    """Name a case: ``bench/key=value,…`` with sorted keys; the same parameters give the same name."""
+    pairs = ",".join(f"{key}={parameters[key]}" for key in sorted(parameters))
+    return f"{bench}/{pairs}"
+
+
+def format_series_id(rack: str, board: str, case_id: str, metric: str) -> str:
+    """Name a series: ``rack/board/case_id/metric``."""
+    return f"{rack}/{board}/{case_id}/{metric}"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One parameter set of one bench, defaults included; no board, port, commit or rack in it."""
+
+    bench: str
+    parameters: Mapping[str, Scalar]
+
+    @property
+    def case_id(self) -> str:
+        return format_case_id(self.bench, self.parameters)
+
+
+@dataclass(frozen=True)
+class Series:
+    """The samples of one case from one boot, as the board sent them.
+
+    ``columns`` maps a column name (unit in the name, e.g. ``planned_us``) to one integer a row; all
+    columns have the same length. The first ``warmup_rows`` rows are the cold ones.
+    """
+
+    case: Case
+    columns: Mapping[str, tuple[int, ...]]
+    warmup_rows: int
+    clock: str
+    firmware_sha256: str
+    ruler_hash: str
+    protocol_version: int
+    device: Mapping[str, Scalar] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """One (run, board, boot, case): samples and the environment they were taken in."""
+
+    run_id: str
+    rack: str
+    board: str
+    target: str
+    kind: Kind
+    role: Role
+    boot_index: int
+    bench: str
+    parameters: Mapping[str, Scalar]
+    firmware_sha256: str
+    ruler_hash: str
+    protocol_version: int
+    clock: str
+    started_utc: str
+    warmup_rows: int
+    columns: Mapping[str, tuple[int, ...]]
+    environment: Mapping[str, Mapping[str, Scalar]]
+    schema: int = SCHEMA_VERSION
+
+    @property
+    def case_id(self) -> str:
+        return format_case_id(self.bench, self.parameters)
+
+    @property
+    def rows(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+    @property
+    def measured_rows(self) -> int:
+        """The rows that count: those after the warm-up."""
+        return max(0, self.rows - self.warmup_rows)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object of this record, ``case_id`` included for readers of the file."""
+        values = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
+        values["parameters"] = dict(self.parameters)
+        values["columns"] = {name: list(column) for name, column in self.columns.items()}
+        values["environment"] = {group: dict(facts) for group, facts in self.environment.items()}
+        return {"type": "record", "case_id": self.case_id, **values}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something went wrong; ``owner`` says whose it is (see hil.errors)."""
+
+    run_id: str
+    owner: str
+    exit_code: int
+    sentence: str
+    board: str = ""
+    case_id: str = ""
+    schema: int = SCHEMA_VERSION
+
+    def to_json(self) -> dict[str, Any]:
+        return {"type": "fault", **dataclasses.asdict(self)}
+
+
+@dataclass(frozen=True)
+class NotRun:
+    """A planned case that was not measured, and why."""
+
+    run_id: str
+    board: str
+    case_id: str
+    reason: str
+    schema: int = SCHEMA_VERSION
+
+    def to_json(self) -> dict[str, Any]:
+        return {"type": "not-run", **dataclasses.asdict(self)}
+
+
+Entry = RunRecord | Fault | NotRun
+
+Outcome = Literal["regressed", "improved", "pass", "inconclusive", "no-baseline"]
+
+
+@dataclass(frozen=True)
+class SeriesVerdict:
+    """What the gate says of one series, in numbers and in the sentence that a person reads.
+
+    ``value``, ``low`` and ``high`` (the interval), ``limit`` and ``smallest_excess`` are in ``unit``; None
+    where there is none. ``at_least`` says that the value is only known to be that large, because it fell
+    among timeouts. ``cause`` is ``limit`` where an absolute limit decided. ``case_label`` names the
+    parameters that differ from their defaults. ``smallest_excess`` is how far beyond the limit the value
+    would have had to lie to be seen as breaking it. ``note`` is ``marginal`` where the value lies beyond
+    the limit but its interval does not. ``reason`` is why a metric is advice, suppressed or inconclusive.
+    """
+
+    series_id: str
+    board: str
+    kind: Kind
+    target: str
+    case_id: str
+    metric: str
+    unit: str
+    outcome: Outcome
+    blocking: bool
+    sentence: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    limit: float | None = None
+    limit_source: str = ""
+    cause: str = ""
+    samples: int = 0
+    boots: int = 0
+    failed: int = 0
+    case_label: str = ""
+    direction: Literal["lower", "higher"] = "lower"
+    limit_why: str = ""
+    at_least: bool = False
+    smallest_excess: float | None = None
+    note: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict on a run: one per series, the faults, what was not run, and the exit code.
+
+    ``warnings`` are what a person should know although it does not change the exit code.
+    """
+
+    run_id: str
+    outcome: Outcome
+    exit_code: int
+    sentence: str
+    series: tuple[SeriesVerdict, ...]
+    faults: tuple[Fault, ...]
+    not_run: tuple[NotRun, ...]
+    warnings: tuple[str, ...] = ()
+    schema: int = SCHEMA_VERSION
+
+    def to_json(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)

@@ -1,0 +1,272 @@
+"""What a run leaves on disk, ``out/<run-id>/``; everything else can be computed from it again.
+
+    records.jsonl   the journal: one entry a line, on disk (fsync) before anyone judges it
+    run.json        who ran what, when, and with which versions
+    verdicts.json   the gate's verdict, canonical: the same journal gives the same bytes
+    summary.md, console/, capture/, allure-results/
+
+``out/latest`` points at the newest run. Several threads of one process may append at once; several
+processes may run at once, each in its own run directory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hil.entries import EntryError, entry_from_json
+from hil.errors import ConfigError, RigError
+from hil.model import Entry, RunRecord, Verdict
+
+JOURNAL = "records.jsonl"
+RUN_INFO = "run.json"
+VERDICTS = "verdicts.json"
+SUMMARY = "summary.md"
+LATEST = "latest"
+
+
+@dataclass(frozen=True)
+class Journal:
+    """The entries read back. ``torn`` is a sentence where the last line was cut off in writing, else ""."""
+
+    entries: tuple[Entry, ...]
+    torn: str = ""
+
+    @property
+    def records(self) -> tuple[RunRecord, ...]:
+        return tuple(entry for entry in self.entries if isinstance(entry, RunRecord))
+
+
+class RunDirectory:
+    """One run's folder. Make one with ``create``, ``open`` or ``latest``."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._written = 0
+
+    @classmethod
+    def create(cls, root: Path, run_id: str) -> RunDirectory:
+        """Make ``root/<run_id>`` and point ``root/latest`` at it.
+
+        Raises:
+            ConfigError: there is a run of this name already.
+            RigError: the disk does not take it.
+        """
+        path = root / run_id
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+            path.mkdir()
+            (path / JOURNAL).touch()
+            _point_latest(root, run_id)
+            _sync_folder(path)
+            _sync_folder(root)
+        except FileExistsError as error:
+            raise ConfigError(f"{path}: there is a run of this name already.") from error
+        except OSError as error:
+            raise _disk_error(f"could not create the run directory {path}", error, "nothing") from error
+        return cls(path)
+
+    @classmethod
+    def open(cls, path: Path) -> RunDirectory:
+        """Open a run that is on disk. Raises ConfigError where ``path`` is none, naming those nearby."""
+        if not (path / JOURNAL).is_file():
+            near = ", ".join(run.run_id for run in cls.list(path.parent)[-5:]) or "no run"
+            raise ConfigError(
+                f"{path}: not a run directory, it has no {JOURNAL}.",
+                next_step=f"check the path; {path.parent} holds {near}.",
+            )
+        return cls(path.resolve())
+
+    @classmethod
+    def list(cls, root: Path) -> list[RunDirectory]:
+        """Return the runs below ``root``, oldest first by name (a run id starts with its UTC time)."""
+        found = sorted(path.parent for path in root.glob(f"*/{JOURNAL}") if not path.parent.is_symlink())
+        return [cls(path) for path in found]
+
+    @classmethod
+    def latest(cls, root: Path) -> RunDirectory:
+        """Open the run that ``root/latest`` points at. Raises ConfigError where there is none."""
+        return cls.open(root / LATEST)
+
+    @property
+    def run_id(self) -> str:
+        return self.path.name
+
+    @property
+    def journal_path(self) -> Path:
+        return self.path / JOURNAL
+
+    @property
+    def verdicts_path(self) -> Path:
+        return self.path / VERDICTS
+
+    @property
+    def summary_path(self) -> Path:
+        return self.path / SUMMARY
+
+    def console_log(self, board: str) -> Path:
+        """Return where the console of ``board`` is logged."""
+        return self.path / "console" / f"{board}.log"
+
+    def append(self, entry: Entry) -> None:
+        """Add an entry to the journal and wait until it is on disk. Safe from several threads.
+
+        Raises:
+            RigError: the disk is full or broken; what was written before is untouched.
+        """
+        line = json.dumps(entry.to_json(), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        with self._lock:
+            try:
+                _append_line(self.journal_path, line.encode() + b"\n")
+            except OSError as error:
+                safe = f"the {self._written} entries written before it"
+                what = f"could not write an entry to {self.journal_path}"
+                raise _disk_error(what, error, safe) from error
+            self._written += 1
+
+    def read(self) -> Journal:
+        """Read the journal; a last line cut off in writing is left out and reported in ``torn``.
+
+        Raises:
+            ConfigError: any other line is no entry; names file and line.
+            RigError: the disk does not give it.
+        """
+        try:
+            lines = self.journal_path.read_bytes().split(b"\n")
+        except OSError as error:
+            raise _disk_error(f"could not read {self.journal_path}", error, "what is on disk") from error
+        entries = [_parse_line(self.journal_path, n, line) for n, line in enumerate(lines[:-1], start=1)]
+        if not lines[-1]:
+            return Journal(tuple(entries))
+        where = f"{self.journal_path}:{len(lines)}"
+        torn = f"{where}: the last line was cut off after {len(lines[-1])} bytes; its entry is lost."
+        return Journal(tuple(entries), torn)
+
+    def write_info(self, info: Mapping[str, Any]) -> None:
+        """Write run.json at once and whole. Raises RigError."""
+        self._write_json(RUN_INFO, info)
+
+    def read_info(self) -> dict[str, Any]:
+        """Return run.json, or {} where the run ended before it was written. Raises ConfigError."""
+        path = self.path / RUN_INFO
+        if not path.exists():
+            return {}
+        try:
+            info = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ConfigError(f"{path}: not JSON: {error}.") from error
+        if not isinstance(info, dict):
+            raise ConfigError(f"{path}: not a JSON object.")
+        return info
+
+    def write_verdict(self, verdict: Verdict) -> None:
+        """Write verdicts.json, keys sorted, so that a replay gives the same bytes. Raises RigError."""
+        self._write_json(VERDICTS, verdict.to_json())
+
+    def write_summary(self, markdown: str) -> None:
+        """Write summary.md. Raises RigError."""
+        self._replace(self.summary_path, markdown)
+
+    def _write_json(self, name: str, value: Mapping[str, Any]) -> None:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, indent=2)
+        self._replace(self.path / name, text + "\n")
+
+    def _replace(self, path: Path, text: str) -> None:
+        try:
+            _replace_file(path, text.encode())
+        except OSError as error:
+            raise _disk_error(f"could not write {path}", error, f"the journal {self.journal_path}") from error
+
+
+def _append_line(path: Path, line: bytes) -> None:
+    """Append a whole line or nothing: what a full disk left of it is taken back."""
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        end = _end_of_whole_lines(descriptor)
+        try:
+            _write_all(descriptor, line)
+            os.fsync(descriptor)
+        except OSError:
+            with contextlib.suppress(OSError):  # the first error is the one to tell; the next append cuts too
+                os.ftruncate(descriptor, end)
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def _end_of_whole_lines(descriptor: int) -> int:
+    """Cut off what an earlier writer, killed in the middle of a line, left behind; return the size."""
+    size = os.lseek(descriptor, 0, os.SEEK_END)
+    if size == 0 or os.pread(descriptor, 1, size - 1) == b"\n":
+        return size
+    content = os.pread(descriptor, size, 0)
+    end = content.rfind(b"\n") + 1
+    os.ftruncate(descriptor, end)
+    return end
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _parse_line(path: Path, number: int, line: bytes) -> Entry:
+    try:
+        return entry_from_json(json.loads(line))
+    except EntryError as error:
+        raise ConfigError(f"{path}:{number}: not an entry: {error}.") from error
+    except ValueError as error:
+        shown = line[:60].decode(errors="replace")
+        raise ConfigError(
+            f"{path}:{number}: not JSON: {error}; the line starts with {shown!r}.",
+            next_step="the file was changed after it was written; restore it, or measure again.",
+        ) from error
+
+
+def _point_latest(root: Path, run_id: str) -> None:
+    """Replace ``latest`` at once, whatever another run does at the same time."""
+    temporary = root / f".{LATEST}.{run_id}.{os.getpid()}"
+    temporary.unlink(missing_ok=True)
+    temporary.symlink_to(run_id)
+    temporary.replace(root / LATEST)
+
+
+def _replace_file(path: Path, data: bytes) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+    try:
+        try:
+            _write_all(descriptor, data)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _disk_error(what: str, error: OSError, safe: str) -> RigError:
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    next_step = "free some space on this disk" if full else "look at this disk (dmesg) and its permissions"
+    return RigError(
+        f"{what}: {error.strerror or error}. Safe on disk: {safe}.", next_step=f"{next_step}, then run again."
+    )

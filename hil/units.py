@@ -1,0 +1,127 @@
+"""Units: which belong together, how to convert them, and how a person writes a value.
+
+Names end with their unit: ``latency_us``, ``throughput_mbps``, ``lost_ratio``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+
+class QuantityError(ValueError):
+    """A number without a unit, an unknown unit, or a unit of another dimension."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """``factor`` times a value in this unit is the value in the dimension's base unit.
+
+    Factors are exact, so that 25 ms are 25000 us and not a hair more.
+    """
+
+    name: str
+    dimension: str
+    factor: Fraction
+    symbol: str
+    aliases: tuple[str, ...] = ()
+
+
+UNITS = (
+    Unit("ns", "time", Fraction(1, 10**9), "ns"),
+    Unit("us", "time", Fraction(1, 10**6), "µs", ("µs",)),
+    Unit("ms", "time", Fraction(1, 10**3), "ms"),
+    Unit("s", "time", Fraction(1), "s"),
+    Unit("bytes", "size", Fraction(1), "B", ("B", "byte")),
+    Unit("kib", "size", Fraction(1024), "KiB", ("KiB",)),
+    Unit("mib", "size", Fraction(1024**2), "MiB", ("MiB",)),
+    Unit("bps", "rate", Fraction(1), "bit/s", ("bit/s",)),
+    Unit("kbps", "rate", Fraction(10**3), "kbit/s", ("kbit/s",)),
+    Unit("mbps", "rate", Fraction(10**6), "Mbit/s", ("Mbit/s",)),
+    Unit("gbps", "rate", Fraction(10**9), "Gbit/s", ("Gbit/s",)),
+    Unit("ratio", "ratio", Fraction(1), ""),
+    Unit("percent", "ratio", Fraction(1, 100), "%", ("%",)),
+    Unit("count", "count", Fraction(1), ""),
+    Unit("cycles", "cycles", Fraction(1), "cycles"),
+    Unit("dbm", "power", Fraction(1), "dBm", ("dBm",)),
+)
+
+_BY_NAME = {name: unit for unit in UNITS for name in (unit.name, *unit.aliases)}
+_QUANTITY = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-zµ%/]*)\s*")
+
+
+def find_unit(name: str) -> Unit:
+    """Return the unit called ``name``. Raises QuantityError with the known ones."""
+    try:
+        return _BY_NAME[name]
+    except KeyError:
+        known = ", ".join(unit.name for unit in UNITS)
+        raise QuantityError(f"unknown unit {name!r}; known units: {known}") from None
+
+
+def unit_of(name: str) -> Unit:
+    """Return the unit that ``name`` ends with: ``latency_p95_us`` → us. Raises QuantityError."""
+    suffix = name.rpartition("_")[2]
+    if "_" not in name or suffix not in _BY_NAME:
+        known = ", ".join(f"_{unit.name}" for unit in UNITS)
+        raise QuantityError(f"{name!r} does not end with a unit; known endings: {known}")
+    return _BY_NAME[suffix]
+
+
+def convert(value: float, source: Unit, target: Unit) -> float:
+    """Convert between units of one dimension. Raises QuantityError where the dimensions differ."""
+    if source.dimension != target.dimension:
+        raise QuantityError(
+            f"{source.name} is a unit of {source.dimension}, {target.name} one of {target.dimension}"
+        )
+    ratio = source.factor / target.factor
+    return value * ratio.numerator / ratio.denominator
+
+
+def parse_quantity(text: str, unit: str) -> float:
+    """Read ``3 ms`` or ``30 Mbit/s`` and return it in ``unit``. Raises QuantityError."""
+    match = _QUANTITY.fullmatch(text)
+    if match is None:
+        raise QuantityError(f"{text!r} is not a number and a unit")
+    number, written = match.groups()
+    if not written:
+        raise QuantityError(f"{text!r} has no unit")
+    return convert(float(number), find_unit(written), find_unit(unit))
+
+
+def format_value(value: float, unit: Unit) -> str:
+    """Write a value for a person, in the unit that reads best: ``25 ms``, ``1.2 %``, ``1,024 B``."""
+    text, _, symbol = format_values([value], unit)[0].partition(" ")
+    number = text.rstrip("0").rstrip(".") if "." in text else text
+    return f"{number} {symbol}".strip()
+
+
+def format_values(values: Sequence[float], unit: Unit) -> list[str]:
+    """Write values that belong together, in one unit and with the digits of the first.
+
+    The first carries the unit, the others are bare: ``["31.2 ms", "30.4", "33.0"]``.
+    """
+    shown = _best_unit(values[0], unit)
+    amounts = [convert(value, unit, shown) for value in values]
+    decimals = _decimals(amounts[0], shown)
+    texts = [f"{amount:,.{decimals}f}" for amount in amounts]
+    return [f"{texts[0]} {shown.symbol}".strip(), *texts[1:]]
+
+
+def _best_unit(value: float, unit: Unit) -> Unit:
+    """Return the unit of the same dimension in which the value is at least 1."""
+    if unit.dimension == "ratio":
+        return _BY_NAME["percent"]
+    names = {"time": ("s", "ms", "us"), "rate": ("gbps", "mbps", "kbps", "bps")}.get(unit.dimension)
+    if names is None or value == 0:
+        return unit
+    units = [_BY_NAME[name] for name in names]
+    return next((found for found in units if abs(convert(value, unit, found)) >= 1.0), units[-1])
+
+
+def _decimals(amount: float, unit: Unit) -> int:
+    if unit.dimension in ("size", "count", "cycles") or abs(amount) >= 100:
+        return 0
+    return 1 if abs(amount) >= 10 else 2

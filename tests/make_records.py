@@ -1,0 +1,102 @@
+"""Records for tests: what four virtual boards would have sent, from a seed."""
+
+from __future__ import annotations
+
+import functools
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from hil import thresholds
+from hil.model import RunRecord, Scalar
+from hil.threshold_types import Thresholds
+
+THRESHOLDS_ROOT = Path(__file__).parent.parent / "thresholds"
+RUN_ID = "20261120T221257Z-quick-3fa9"
+
+
+@functools.cache
+def publish_thresholds() -> Thresholds:
+    """Return the thresholds file of the bench ``publish`` as it is in the checkout."""
+    return thresholds.load("publish", THRESHOLDS_ROOT)
+
+
+def publish_record(
+    *,
+    board: str = "virtual-1",
+    boot_index: int = 0,
+    overrides: Mapping[str, Scalar] | None = None,
+    latency_ms: float = 7.0,
+    failed: int = 0,
+    rows: int | None = None,
+    seed: int = 1,
+    environment: Mapping[str, Mapping[str, Scalar]] | None = None,
+) -> RunRecord:
+    """Return a record whose latencies are spread by about a tenth round ``latency_ms``."""
+    case = publish_thresholds().case(overrides or {})
+    warmup = int(str(case.parameters["warmup"]))
+    measured = int(str(case.parameters["count"])) if rows is None else rows
+    return RunRecord(
+        run_id=RUN_ID,
+        rack="virtual",
+        board=board,
+        target="virtual-esp32",
+        kind="virtual",
+        role="candidate",
+        boot_index=boot_index,
+        bench="publish",
+        parameters=case.parameters,
+        firmware_sha256="ab" * 32,
+        ruler_hash="cd" * 32,
+        protocol_version=1,
+        clock="esp_timer",
+        started_utc="2026-11-20T22:12:57Z",
+        warmup_rows=warmup,
+        columns=_columns(warmup, measured, latency_ms, failed, f"{seed}/{board}/{boot_index}"),
+        environment={"device": {"sched": "fifo", "heap_free_bytes": 180000}, **(environment or {})},
+    )
+
+
+def _columns(
+    warmup: int, measured: int, latency_ms: float, failed: int, seed: str
+) -> dict[str, tuple[int, ...]]:
+    chance = random.Random(seed)
+    total = warmup + measured
+    planned = [n * 20_000 for n in range(total)]
+    lost = set(range(warmup, warmup + failed))
+    latencies = [chance.gauss(latency_ms, latency_ms / 10) for _ in range(total)]
+    done = [
+        0 if n in lost else start + max(100, round(latency * 1000))
+        for n, (start, latency) in enumerate(zip(planned, latencies, strict=True))
+    ]
+    return {
+        "planned_us": tuple(planned),
+        "sent_us": tuple(start + 60 for start in planned),
+        "done_us": tuple(done),
+        "outcome": tuple(1 if n in lost else 0 for n in range(total)),
+        "mutex_wait_us": tuple(chance.randint(1, 30) for _ in range(total)),
+        "serialise_us": tuple(chance.randint(20, 40) for _ in range(total)),
+        "publish_call_us": tuple(chance.randint(50, 90) for _ in range(total)),
+    }
+
+
+def quick_run(
+    boards: Sequence[str] = ("virtual-1", "virtual-2", "virtual-3", "virtual-4"),
+) -> list[RunRecord]:
+    """Return what a healthy quick run leaves: every case on every board, one boot."""
+    return [
+        replace(
+            publish_record(
+                board=board, overrides=case.parameters, latency_ms=_usual_latency_ms(case.parameters)
+            )
+        )
+        for board in boards
+        for case in publish_thresholds().cases("quick")
+    ]
+
+
+def _usual_latency_ms(parameters: Mapping[str, Scalar]) -> float:
+    if parameters["api"] == "enqueue":
+        return 500.0
+    return 14.0 if parameters["qos"] == 2 else 7.0

@@ -1,0 +1,124 @@
+"""The records: names of cases and series, and the JSON of everything the store writes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from make_records import RUN_ID, publish_record, publish_thresholds, quick_run
+
+from hil.entries import entry_from_json
+from hil.errors import ConfigError, ExitCode, FirmwareError, Inconclusive, RigError, combine_exit_codes
+from hil.gate import judge
+from hil.model import Case, Entry, Fault, NotRun, format_case_id, format_series_id
+from hil.run_info import describe_run
+from hil.store import RunDirectory
+
+DOCS = Path(__file__).parent.parent / "docs"
+FAULT = Fault(RUN_ID, "rig", 3, "the port is gone", "virtual-1")
+NOT_RUN = NotRun(RUN_ID, "virtual-1", "publish/x", "the board was lost")
+
+
+def validate(name: str, value: object) -> None:
+    schema = json.loads((DOCS / "schema" / f"{name}.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.Draft202012Validator(schema).validate(value)
+
+
+def test_a_case_is_named_by_its_sorted_parameters() -> None:
+    """The order in which parameters were given does not matter."""
+    assert format_case_id("publish", {"qos": 1, "api": "publish"}) == "publish/api=publish,qos=1"
+    assert Case("publish", {"b": 2, "a": 1}).case_id == "publish/a=1,b=2"
+    assert format_series_id("lab", "b1", "publish/a=1", "p95_us") == "lab/b1/publish/a=1/p95_us"
+
+
+@pytest.mark.parametrize("entry", [publish_record(rows=2), FAULT, NOT_RUN])
+def test_an_entry_comes_back_from_its_json(entry: Entry) -> None:
+    """What is written is what is read."""
+    assert entry_from_json(json.loads(json.dumps(entry.to_json()))) == entry
+
+
+@given(st.dictionaries(st.text(min_size=1), st.none() | st.booleans() | st.integers() | st.text()))
+def test_any_environment_survives(facts: dict[str, str | int | bool | None]) -> None:
+    """Facts are single values of any type."""
+    record = dataclasses.replace(publish_record(rows=1), environment={"device": facts})
+    assert entry_from_json(json.loads(json.dumps(record.to_json()))) == record
+
+
+def test_warm_up_rows_are_counted_apart() -> None:
+    """Ten cold rows and three that count are thirteen rows."""
+    record = publish_record(rows=3)
+    assert (record.rows, record.measured_rows) == (13, 3)
+
+
+def test_what_the_store_writes_fits_the_schemas(tmp_path: Path) -> None:
+    """Every file of a run directory validates against docs/schema, byte for byte as on disk."""
+    run = RunDirectory.create(tmp_path, RUN_ID)
+    entries = [*quick_run(("virtual-1",)), publish_record(board="virtual-2", failed=30), FAULT, NOT_RUN]
+    for entry in entries:
+        run.append(entry)
+    run.write_verdict(judge(run.read().entries, {"publish": publish_thresholds()}))
+    run.write_info(
+        describe_run(run_id=RUN_ID, rack="virtual", suite="quick", argv=["hil"], repository=tmp_path)
+    )
+    for line in run.journal_path.read_text().splitlines():
+        value = json.loads(line)
+        validate(value["type"], value)
+    validate("verdicts", json.loads(run.verdicts_path.read_text()))
+    validate("run", json.loads((run.path / "run.json").read_text()))
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("record", {"kind": "real"}),
+        ("record", {"extra": 1}),
+        ("fault", {"exit_code": 7}),
+        ("not-run", {"board": 1}),
+    ],
+)
+def test_the_schemas_refuse_what_the_store_would_not_write(name: str, change: dict[str, object]) -> None:
+    """A schema that accepts anything would prove nothing."""
+    entry = {"record": publish_record(rows=1), "fault": FAULT, "not-run": NOT_RUN}[name]
+    with pytest.raises(jsonschema.ValidationError):
+        validate(name, {**json.loads(json.dumps(entry.to_json())), **change})
+
+
+def test_the_documentation_names_every_field_of_a_record() -> None:
+    """docs/records.md and the model do not drift apart."""
+    text = (DOCS / "records.md").read_text()
+    names = [
+        field.name for kind in (type(publish_record()), Fault, NotRun) for field in dataclasses.fields(kind)
+    ]
+    assert [name for name in names if f"`{name}`" not in text] == []
+
+
+def test_an_error_is_a_sentence_with_log_and_next_step() -> None:
+    """Log and next step follow the sentence."""
+    error = RigError("the port is gone.", next_step="plug it in.", log="out/x.log")
+    assert str(error) == "the port is gone. Log: out/x.log. Next: plug it in."
+
+
+def test_each_error_has_its_owner_and_exit_code() -> None:
+    """Whose fault it is decides the exit code."""
+    codes = {
+        kind: (kind.owner, int(kind.exit_code))
+        for kind in (ConfigError, FirmwareError, RigError, Inconclusive)
+    }
+    assert codes == {
+        ConfigError: ("configuration", 2),
+        FirmwareError: ("firmware", 1),
+        RigError: ("rig", 3),
+        Inconclusive: ("rig", 4),
+    }
+
+
+@given(st.lists(st.sampled_from([0, 1, 2, 3, 4])))
+def test_exit_codes_rank_2_1_3_4_0(codes: list[int]) -> None:
+    """Where several apply the first of this order wins; none is a pass."""
+    assert combine_exit_codes(codes) == next((code for code in (2, 1, 3, 4) if code in codes), ExitCode.PASS)

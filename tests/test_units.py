@@ -1,0 +1,60 @@
+"""Units: conversions within a dimension only, and values as a person writes them."""
+
+from __future__ import annotations
+
+import pytest
+
+from hil.units import QuantityError, convert, find_unit, format_value, format_values, parse_quantity, unit_of
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "expected"),
+    [
+        ("3 ms", "us", 3000.0),
+        ("30 Mbit/s", "kbps", 30000.0),
+        ("2KiB", "bytes", 2048.0),
+        ("5 %", "ratio", 0.05),
+    ],
+)
+def test_a_quantity_is_converted(text: str, unit: str, expected: float) -> None:
+    """A number with its unit comes back in the unit asked for."""
+    assert parse_quantity(text, unit) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("text", ["3", "ms", "3 ms 4", "3 bytes", "", "NaN ms"])
+def test_a_quantity_without_a_fitting_unit_is_refused(text: str) -> None:
+    """No unit is guessed."""
+    with pytest.raises(QuantityError):
+        parse_quantity(text, "ms")
+
+
+def test_the_unit_is_the_last_part_of_a_name() -> None:
+    """A name without a known unit is refused with the known ones."""
+    assert unit_of("latency_p95_us").name == "us"
+    with pytest.raises(QuantityError, match="_us"):
+        unit_of("latency_p95")
+    with pytest.raises(QuantityError, match="unit of time, bytes one of size"):
+        convert(1.0, find_unit("us"), find_unit("bytes"))
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "expected"),
+    [
+        (25000, "us", "25 ms"),
+        (31240, "us", "31.2 ms"),
+        (60, "us", "60 µs"),
+        (0, "us", "0 µs"),
+        (5_000_000, "us", "5 s"),
+        (0.0125, "ratio", "1.25 %"),
+        (1536, "bytes", "1,536 B"),
+        (30, "mbps", "30 Mbit/s"),
+    ],
+)
+def test_a_value_is_written_in_the_unit_that_reads_best(value: float, unit: str, expected: str) -> None:
+    """Three digits, and no trailing zeros."""
+    assert format_value(value, find_unit(unit)) == expected
+
+
+def test_values_that_belong_together_share_unit_and_digits() -> None:
+    """An interval is read beside its value."""
+    assert format_values([31240, 30400, 33000], find_unit("us")) == ["31.2 ms", "30.4", "33.0"]

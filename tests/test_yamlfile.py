@@ -1,0 +1,179 @@
+"""Strict YAML: each mistake is a ConfigError with file, line, the value found and the way out."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hil.errors import ConfigError
+from hil.yamlfile import Node, load, loads
+
+RACK = """\
+name: virtual
+host:
+  address: 10.77.0.1
+boards:
+  - id: virtual-1
+    serial: socket://one
+    ports: [1, 2]
+  - id: virtual-2
+    serial: socket://two
+    delay: 3 ms
+"""
+
+
+def read_rack(node: Node) -> list[str]:
+    node.text("name")
+    node.section("host").text("address")
+    boards = [read_board(board) for board in node.sections("boards")]
+    node.finish()
+    return boards
+
+
+def read_board(board: Node) -> str:
+    name = board.text("id")
+    board.text("serial")
+    board.scalars("ports", default=[])
+    board.quantity("delay", "us", default=0.0, maximum=10_000)
+    board.integer("count", default=1, minimum=0, maximum=5)
+    return name
+
+
+def sentence(text: str, read: Callable[[Node], object] = read_rack) -> str:
+    with pytest.raises(ConfigError) as caught:
+        read(loads(text, label="rack.yaml"))
+    return str(caught.value)
+
+
+def test_a_correct_file_is_read_whole() -> None:
+    """Every kind of key comes back as what it is."""
+    assert read_rack(loads(RACK, label="rack.yaml")) == ["virtual-1", "virtual-2"]
+    node = loads(RACK, label="rack.yaml")
+    assert node.sections("boards")[0].scalars("ports") == [1, 2]
+    assert node.sections("boards")[1].quantity("delay", "us") == pytest.approx(3000)
+
+
+def test_an_unknown_key_names_line_owner_nearest_and_known_keys() -> None:
+    """A mistyped optional key is found by finish(), wherever it stands."""
+    text = RACK.replace("    delay:", "    dellay:")
+    assert sentence(text) == (
+        "rack.yaml:10: unknown key 'dellay' in board 'virtual-2'; did you mean 'delay'? "
+        "Known keys: id, serial, ports, delay, count."
+    )
+
+
+def test_a_mistyped_required_key_is_named_at_its_own_line() -> None:
+    """Instead of "serial is missing" the person reads which of their keys was meant."""
+    text = RACK.replace("serial: socket://two", "seral: socket://two")
+    assert sentence(text) == (
+        "rack.yaml:9: unknown key 'seral' in board 'virtual-2'; did you mean 'serial', which is required?"
+    )
+
+
+def test_a_missing_required_key_names_the_section() -> None:
+    """The line is the section's, and the way out is what to add."""
+    assert sentence("name: x\nhost:\n  port: 1\nboards: []\n") == (
+        "rack.yaml:2: 'host' has no 'address', which is required. Next: add 'address: …'."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "rack.yaml:1: the file is empty."),
+        ("# only a comment\n", "rack.yaml:1: the file is empty."),
+        ("- a\n", "rack.yaml:1: the file is a list; expected a section"),
+        ("a: 1\nb: 2\na: 3\n", "rack.yaml:3: duplicate key 'a' in the file; it is on line 1 already."),
+        ("a:\n\tb: 1\n", "rack.yaml:2: a tab in the indentation: 'b: 1'. Next: indent with spaces."),
+        ("a: [1\nb: 2\n", "rack.yaml:2: not YAML (expected ',' or ']'"),
+        ("a: 'x\n", "not YAML (found unexpected end of stream)"),
+        ("a: 1\n---\nb: 2\n", "rack.yaml:3: a second YAML document."),
+        ("1: a\n", "rack.yaml:1: a key in the file is the integer '1'; expected text"),
+        ("a: \x00\n", "rack.yaml: not YAML: "),
+        ("<<: {a: 1}\n", "which does not read as 'merge'"),
+    ],
+)
+def test_a_file_that_is_no_mapping_names_its_line(text: str, expected: str) -> None:
+    """Bad syntax never shows as a Python error, and every sentence starts with the file."""
+    assert expected in sentence(text)
+    assert sentence(text).startswith("rack.yaml:")
+
+
+@pytest.mark.parametrize(
+    ("value", "read", "expected"),
+    [
+        ("4", lambda node: node.text("key"), "is the integer '4'; expected text (put it in quotes"),
+        ("''", lambda node: node.text("key"), "expected text that is not empty"),
+        ("x", lambda node: node.integer("key"), "is the text 'x'; expected an integer"),
+        ("true", lambda node: node.integer("key"), "is the truth value 'true'; expected an integer"),
+        (
+            "9",
+            lambda node: node.integer("key", maximum=5),
+            "is the integer '9'; expected a value of at most 5",
+        ),
+        ("-1", lambda node: node.number("key", minimum=0), "expected a value of at least 0"),
+        (".nan", lambda node: node.number("key"), "expected a number"),
+        ("yes", lambda node: node.boolean("key"), "is the text 'yes'; expected true or false"),
+        ("tcq", lambda node: node.choice("key", ("tcp", "tls")), "did you mean 'tcp'? Choices: tcp, tls."),
+        ("3", lambda node: node.quantity("key", "ms"), "('3' has no unit)"),
+        ("3 bytes", lambda node: node.quantity("key", "ms"), "(bytes is a unit of size, ms one of time)"),
+        ("3 parsec", lambda node: node.quantity("key", "ms"), "unknown unit 'parsec'"),
+        ("2026-13-45", lambda node: node.date("key"), "does not read as 'timestamp'"),
+        ("today", lambda node: node.date("key"), "expected a day such as 2026-11-20"),
+        ("2026-11-20", lambda node: node.text("key"), "is the date '2026-11-20'; expected text"),
+        ("!!python/name:os x", lambda node: node.scalar("key"), "does not read as 'python/name:os'"),
+        ("{a: 1}", lambda node: node.sections("key"), "is a section of 'key: value' lines; expected a list"),
+        ("[1]", lambda node: node.texts("key"), "item 1 of 'key' in the file is the integer '1'"),
+        ("[1]", lambda node: node.section("key"), "is a list; expected a section"),
+        ("", lambda node: node.text("key"), "is nothing; expected text"),
+    ],
+)
+def test_a_wrong_value_is_quoted_with_what_was_expected(
+    value: str, read: Callable[[Node], object], expected: str
+) -> None:
+    """Type, range, choice and unit are checked where the key is taken."""
+    text = sentence(f"first: 1\nkey: {value}\n", read)
+    assert text.startswith("rack.yaml:2: ")
+    assert expected in text
+
+
+def test_values_keep_their_types() -> None:
+    """YAML 1.2: on, off and yes are text; days are days; a default is returned as given."""
+    node = loads("a: off\nb: 2026-11-20\nc: 1.5\nd: null\n", label="x")
+    assert node.text("a") == "off"
+    assert node.date("b") == datetime.date(2026, 11, 20)
+    assert node.number("c") == 1.5
+    assert node.scalar("d") is None
+    assert node.text("e", default=None) is None
+    node.finish()
+
+
+def test_a_missing_file_names_those_that_are_there(tmp_path: Path) -> None:
+    """A mistyped path is answered with the folder's files."""
+    (tmp_path / "virtual.yaml").write_text("a: 1\n")
+    with pytest.raises(ConfigError, match=r"virtal\.yaml: there is no such file.*holds virtual\.yaml"):
+        load(tmp_path / "virtal.yaml")
+
+
+def test_bytes_that_are_not_utf8_name_their_line(tmp_path: Path) -> None:
+    """An editor's wrong encoding is named, not decoded wrongly."""
+    path = tmp_path / "latin.yaml"
+    path.write_bytes(b"a: 1\nb: caf\xe9\n")
+    with pytest.raises(ConfigError, match=r"latin\.yaml:2: not UTF-8"):
+        load(path)
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    """Whatever the file holds, the only error is ConfigError, and it names the file."""
+    refusal = ""
+    try:
+        loads(text, label="any.yaml").all_scalars()
+    except ConfigError as error:
+        refusal = str(error)
+    assert not refusal or refusal.startswith("any.yaml:")
