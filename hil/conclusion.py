@@ -1,0 +1,124 @@
+"""From the series' verdicts and the faults to the verdict on the run: outcome, exit code, one sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from hil.errors import ExitCode, combine_exit_codes
+from hil.model import Fault, NotRun, Outcome, SeriesVerdict, Verdict
+
+_MOST_NAMED = 3
+# hil.plan's words for a case that a board's own limits rule out: nobody expects it to be measured
+_OWN_LIMIT = re.compile(r"\w+=\S+ is beyond (?:max|min)_\w+=\S+ of board \S+$")
+
+
+def conclude(
+    run_id: str,
+    series: tuple[SeriesVerdict, ...],
+    faults: tuple[Fault, ...],
+    not_run: tuple[NotRun, ...],
+    *,
+    fail_inconclusive: bool,
+) -> Verdict:
+    """Combine everything; ``fail_inconclusive`` is the policy that an inconclusive metric fails the run."""
+    codes = [ExitCode(fault.exit_code) for fault in faults]
+    if any(_blocks(item, "regressed") for item in series):
+        codes.append(ExitCode.FIRMWARE)
+    if fail_inconclusive and any(_blocks(item, "inconclusive") for item in series):
+        codes.append(ExitCode.INCONCLUSIVE)
+    missing = [item for item in not_run if not _OWN_LIMIT.match(item.reason)]
+    if missing or not any(item.samples for item in series):
+        codes.append(ExitCode.INCONCLUSIVE)
+    exit_code = combine_exit_codes(codes)
+    outcome = _outcome(exit_code, series)
+    sentence = _sentence(exit_code, series, faults, len(missing))
+    return Verdict(run_id, outcome, int(exit_code), sentence, series, faults, not_run, _warnings(series))
+
+
+def _blocks(item: SeriesVerdict, outcome: Outcome) -> bool:
+    return item.blocking and item.outcome == outcome
+
+
+def _outcome(exit_code: ExitCode, series: Sequence[SeriesVerdict]) -> Outcome:
+    if exit_code == ExitCode.FIRMWARE:
+        return "regressed"
+    if exit_code != ExitCode.PASS or any(_blocks(item, "inconclusive") for item in series):
+        return "inconclusive"
+    return "no-baseline" if any(_blocks(item, "no-baseline") for item in series) else "pass"
+
+
+def _sentence(
+    exit_code: ExitCode, series: Sequence[SeriesVerdict], faults: Sequence[Fault], missing: int
+) -> str:
+    """Say first what decided the exit code, then what else went wrong."""
+    broken = sum(_blocks(item, "regressed") for item in series)
+    decisive = [fault for fault in faults if fault.exit_code == exit_code]
+    parts = [] if any(item.samples for item in series) else ["nothing was measured"]
+    if broken:
+        unsure = f", {_marginal(series)} more exceeded but not provably" if _marginal(series) else ""
+        parts.append(f"{broken} of {_counted_limits(series)} limits broken{unsure}")
+    if decisive:
+        more = f" (and {len(decisive) - 1} more)" if len(decisive) > 1 else ""
+        parts.append(f"{_FAULT_WORDS.get(exit_code, 'fault')}: {decisive[0].sentence.rstrip('.')}{more}")
+    if missing and exit_code == ExitCode.INCONCLUSIVE:
+        parts.append(f"{missing} planned case{'' if missing == 1 else 's'} not measured")
+    if parts and not broken and _marginal(series):
+        parts.append(f"{_marginal(series)} of {_counted_limits(series)} limits exceeded but not provably")
+    others = sorted({fault.owner for fault in faults if fault not in decisive})
+    if others:
+        count = len(faults) - len(decisive)
+        parts.append(f"also {count} fault{'' if count == 1 else 's'} of the {' and the '.join(others)}")
+    sentence = "; ".join(parts or [_quiet_sentence(series)])
+    return f"{sentence[0].upper()}{sentence[1:]}."
+
+
+_FAULT_WORDS = {
+    ExitCode.CONFIG: "configuration",
+    ExitCode.FIRMWARE: "the firmware is at fault",
+    ExitCode.RIG: "the rig failed, so there is no verdict",
+    ExitCode.INCONCLUSIVE: "too little to decide",
+    ExitCode.INTERRUPTED: "interrupted",
+    ExitCode.TERMINATED: "terminated",
+}
+
+
+def _quiet_sentence(series: Sequence[SeriesVerdict]) -> str:
+    undecided = sum(_blocks(item, "inconclusive") for item in series)
+    unlimited = sum(_blocks(item, "no-baseline") for item in series)
+    kept = _counted_limits(series) - undecided
+    parts = [f"{kept} limits kept" if undecided else f"all {kept} limits kept"]
+    if _marginal(series):
+        parts.append(f"{_marginal(series)} of them not provably")
+    if undecided:
+        parts.append(f"{undecided} inconclusive")
+    if unlimited:
+        parts.append(f"{unlimited} without a limit")
+    return ", ".join(parts)
+
+
+def _marginal(series: Sequence[SeriesVerdict]) -> int:
+    """Count the values that lie beyond a limit which they cannot be shown to break."""
+    return sum(item.blocking and item.note == "marginal" for item in series)
+
+
+def _counted_limits(series: Sequence[SeriesVerdict]) -> int:
+    return sum(item.blocking and item.outcome != "no-baseline" for item in series)
+
+
+def _warnings(series: Sequence[SeriesVerdict]) -> tuple[str, ...]:
+    """Say what a person should know although it does not change the exit code."""
+    warnings = []
+    unlimited = [item for item in series if _blocks(item, "no-baseline")]
+    if unlimited:
+        names = _named(sorted({f"{item.metric} ({item.kind})" for item in unlimited}))
+        warnings.append(f"no limit for {names}; add one under 'limits:' of the bench's thresholds file.")
+    undecided = [item.sentence for item in series if _blocks(item, "inconclusive")]
+    marginal = [item.sentence for item in series if item.blocking and item.note == "marginal"]
+    muted = [item.sentence for item in series if item.outcome == "regressed" and not item.blocking]
+    return (*warnings, *undecided, *marginal, *muted)
+
+
+def _named(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_MOST_NAMED])
+    return shown if len(names) <= _MOST_NAMED else f"{shown} and {len(names) - _MOST_NAMED} more"

@@ -1,0 +1,145 @@
+"""Limits and where they hold: the most specific match wins, and an ambiguity is an error.
+
+A ``where`` is a set of conditions; it is more specific than another when it contains all of the other's
+conditions and more. Two that both match, neither more specific, leave open which is meant.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeVar
+
+from hil.errors import ConfigError
+from hil.model import Scalar
+
+PLACE_KEYS = ("kind", "rack", "target", "board")
+
+
+@dataclass(frozen=True)
+class Where:
+    """Conditions: ``metric``, ``kind``, ``rack``, ``target``, ``board`` and ``case.<parameter>``."""
+
+    conditions: Mapping[str, Scalar]
+
+    def matches(self, facts: Mapping[str, Scalar]) -> bool:
+        return all(key in facts and facts[key] == wanted for key, wanted in self.conditions.items())
+
+    def contradicts(self, facts: Mapping[str, Scalar]) -> bool:
+        return any(key in facts and facts[key] != wanted for key, wanted in self.conditions.items())
+
+    def is_more_specific(self, other: Where) -> bool:
+        return self.conditions.items() > other.conditions.items()
+
+    def __str__(self) -> str:
+        return ", ".join(f"{key}={value}" for key, value in self.conditions.items()) or "everything"
+
+
+@dataclass(frozen=True)
+class Since:
+    """Where a limit comes from: measured at which commit, on which day and boards, from how many samples.
+
+    ``n`` of 0 says that it was reckoned, not measured.
+    """
+
+    date: datetime.date
+    commit: str = ""
+    board: str = ""
+    n: int = 0
+
+    def __str__(self) -> str:
+        samples = f"{self.n} samples" if self.n else ""
+        return ", ".join(part for part in (str(self.date), self.commit, self.board, samples) if part)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """An absolute limit in the unit of its metric; ``source`` is file:line."""
+
+    where: Where
+    bound: Literal["max", "min"]
+    value: float
+    why: str
+    since: Since
+    expires: datetime.date | None
+    source: str
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Series that are reported but never block."""
+
+    where: Where
+    why: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Suppression:
+    """Series whose regressions do not block until ``expires``, because ``issue`` is known."""
+
+    where: Where
+    reason: str
+    issue: str
+    expires: datetime.date
+    source: str
+
+
+class Rule(Protocol):
+    """Anything with conditions and a line."""
+
+    @property
+    def where(self) -> Where: ...
+
+    @property
+    def source(self) -> str: ...
+
+
+R = TypeVar("R", bound=Rule)
+
+
+def series_facts(
+    metric: str, parameters: Mapping[str, Scalar], *, kind: str, rack: str, target: str, board: str
+) -> dict[str, Scalar]:
+    """Return what conditions are compared with."""
+    place: dict[str, Scalar] = {"kind": kind, "rack": rack, "target": target, "board": board}
+    return {"metric": metric, **place, **{f"case.{key}": value for key, value in parameters.items()}}
+
+
+def most_specific(rules: Iterable[R], facts: Mapping[str, Scalar]) -> R | None:
+    """Return the most specific rule that matches, or None.
+
+    Raises:
+        ConfigError: two match and neither is more specific; names both lines.
+    """
+    matching = [rule for rule in rules if rule.where.matches(facts)]
+    best = [rule for rule in matching if not _is_beaten(rule, matching)]
+    if len(best) > 1:
+        raise _ambiguity(best[0], best[1])
+    return best[0] if best else None
+
+
+def check_ambiguities(rules: Sequence[R], facts: Mapping[str, Scalar]) -> None:
+    """Look for two rules that would collide for some place (kind, rack, target, board).
+
+    ``facts`` holds metric and case only. Raises ConfigError as most_specific() does.
+    """
+    possible = [rule for rule in rules if not rule.where.contradicts(facts)]
+    for index, first in enumerate(possible):
+        for second in possible[index + 1 :]:
+            if not second.where.contradicts(first.where.conditions):
+                together = {**facts, **first.where.conditions, **second.where.conditions}
+                most_specific(possible, together)
+
+
+def _is_beaten(rule: Rule, others: Iterable[Rule]) -> bool:
+    return any(other.where.is_more_specific(rule.where) for other in others)
+
+
+def _ambiguity(first: Rule, second: Rule) -> ConfigError:
+    return ConfigError(
+        f"{first.source} ({first.where}) and {second.source} ({second.where}) both match, "
+        "and neither is more specific.",
+        next_step="add the other one's condition to one of them, or write a third with both.",
+    )

@@ -1,0 +1,225 @@
+"""Statistics of one series: point estimates for reports, intervals for decisions.
+
+Quantile as reported: type 7 (Hyndman & Fan 1996), linear between order statistics.
+Interval of a quantile: order statistics with exact binomial ranks, whatever the distribution.
+Interval of a ratio: Clopper & Pearson 1934. Lower bound of tail5: from those of the quantiles it averages.
+Interval of a mean, and upper bound of tail5: seeded percentile bootstrap of independent samples.
+
+Of independent samples every bound but the bootstrap's is wrong with probability at most ``alpha``, each side
+by itself. Samples that follow one another are not independent: one stall delays many messages. Where it is
+known when each was done, samples count as episodes (see design_effect): a bound is only moved outward by
+this. A value that was never seen (a timeout) is ``math.inf``: it counts as slower than everything seen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.special
+import scipy.stats
+
+TAIL_SHARE = 0.05
+EPISODE_US = 500_000
+_FEWEST_RESAMPLES = 2_000
+_MOST_RESAMPLES = 20_000
+_RESAMPLES_BEYOND_BOUND = 20
+_CHUNK_VALUES = 2_000_000
+_MOST_BOUNDS = 256
+_TAIL_SHARES = (0.95, 0.96, 0.97, 0.98, 0.99)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """``low`` is -inf and ``high`` is +inf where the samples give no bound on that side."""
+
+    low: float
+    high: float
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """Return the type 7 quantile; +inf where it touches a value that was never seen.
+
+    Raises ValueError without values.
+    """
+    if not values:
+        raise ValueError("a quantile needs at least one value")
+    ordered = sorted(values)
+    position = (len(ordered) - 1) * share
+    below = math.floor(position)
+    above = min(below + 1, len(ordered) - 1)
+    weight = position - below
+    if weight == 0.0 or ordered[below] == ordered[above]:
+        return float(ordered[below])
+    if math.isinf(ordered[above]):
+        return math.inf
+    return ordered[below] + weight * (ordered[above] - ordered[below])
+
+
+def tail5(values: Sequence[float]) -> float:
+    """Return the mean of the slowest 5 % (rounded up to whole samples). Raises ValueError without values."""
+    if not values:
+        raise ValueError("tail5 needs at least one value")
+    slowest = sorted(values)[-tail_size(len(values)) :]
+    return math.fsum(slowest) / len(slowest)
+
+
+def tail_size(samples: int) -> int:
+    """Return how many samples the slowest 5 % are, at least one."""
+    return max(1, math.ceil(samples * TAIL_SHARE))
+
+
+def mean(values: Sequence[float]) -> float:
+    """Return the arithmetic mean. Raises ValueError without values."""
+    if not values:
+        raise ValueError("a mean needs at least one value")
+    return math.fsum(values) / len(values)
+
+
+def design_effect(beyond: np.ndarray, done_us: Sequence[int] | None, chance: float = 0.0) -> float:
+    """Return by how much serial dependence shrinks the number of samples; 1 where they look independent.
+
+    ``beyond`` marks the samples beyond a value, in the order in which they were planned. Consecutive ones are
+    one episode: a sample that kept within the value ends it, and so does EPISODE_US between the ends of its
+    first and its last, for what a stall held up is done soon after it, one after another, but what is slow
+    each time takes its time. The effect is the size of the episode that a sample beyond the value finds
+    itself in, on average (Kish 1965), over what independent samples come to that lie beyond with probability
+    ``chance``. ``done_us`` of None says that the samples are independent.
+    """
+    return float(_design_effects(beyond[np.newaxis], done_us, chance)[0])
+
+
+def _design_effects(beyond: np.ndarray, done_us: Sequence[int] | None, chance: float) -> np.ndarray:
+    """Return design_effect() of each row of ``beyond``."""
+    if done_us is None:
+        return np.ones(len(beyond))
+    rows = np.arange(beyond.shape[1])
+    done = np.maximum.accumulate(np.asarray(done_us, dtype=np.int64))
+    joined = np.zeros_like(beyond)
+    joined[:, 1:] = beyond[:, 1:] & beyond[:, :-1]
+    first = np.maximum.accumulate(np.where(joined, 0, rows), axis=1)
+    part = (done - done[first]) // EPISODE_US
+    joined[:, 1:] &= part[:, 1:] == part[:, :-1]
+    position = rows - np.maximum.accumulate(np.where(joined, 0, rows), axis=1)
+    squares = np.sum((2 * position + 1) * beyond, axis=1)  # 1 + 3 + 5 + … of an episode is its size squared
+    sizes = squares / np.maximum(1, beyond.sum(axis=1))
+    return np.asarray(np.maximum(1.0, sizes * (1.0 - chance) / (1.0 + chance)))
+
+
+def quantile_interval(
+    values: Sequence[float], share: float, alpha: float, done_us: Sequence[int] | None = None
+) -> Interval:
+    """Bound the true quantile by order statistics.
+
+    The number of independent samples at or below the true quantile is binomial(n, share), so the l-th
+    smallest sample lies above it with probability P(X < l) at most: take the largest l that keeps this within
+    ``alpha``, and the mirror image for the upper bound. With ``done_us`` the test also has to hold when the
+    samples and those beyond are divided by their design_effect(), for this bound and for every one further
+    out: the slow samples of one episode must not pass for several because their values differ.
+    """
+    data = np.asarray(values, dtype=np.float64)
+    ordered = np.sort(data)
+    low_rank, high_rank = quantile_ranks(len(ordered), share, alpha)
+    lows, highs = _thinned(ordered[:low_rank]), _thinned(ordered[high_rank - 1 :][::-1])
+    low = _last_proven(lows, data >= lows[:, np.newaxis], done_us, 1.0 - share, alpha)
+    high = _last_proven(highs, data <= highs[:, np.newaxis], done_us, share, alpha)
+    return Interval(-math.inf if low is None else low, math.inf if high is None else high)
+
+
+def _thinned(bounds: np.ndarray) -> np.ndarray:
+    """Return _MOST_BOUNDS of them or fewer, evenly, the last one included."""
+    step = math.ceil(len(bounds) / _MOST_BOUNDS) or 1
+    return bounds[::-1][::step][::-1]
+
+
+def _last_proven(
+    bounds: np.ndarray, beyond: np.ndarray, done_us: Sequence[int] | None, chance: float, alpha: float
+) -> float | None:
+    """Return the last bound before the first at which the test does not hold."""
+    effects = _design_effects(beyond, done_us, chance)
+    hits, samples = beyond.sum(axis=1) / effects, beyond.shape[1] / effects
+    # P(X >= hits) of the binomial, continued to fractions by the incomplete beta function
+    holds = (effects == 1.0) | (scipy.special.betainc(hits, samples - hits + 1.0, chance) <= alpha)
+    proven = len(bounds) if holds.all() else int(np.argmin(holds))
+    return float(bounds[proven - 1]) if proven else None
+
+
+def quantile_ranks(samples: int, share: float, alpha: float) -> tuple[int, int]:
+    """Return the ranks (from 1) of the bounds; 0 or ``samples + 1`` where there is no bound."""
+    ranks = np.arange(samples + 2)
+    below = scipy.stats.binom.cdf(ranks - 1, samples, share)
+    at_or_above = scipy.stats.binom.sf(ranks - 1, samples, share)
+    low = int(ranks[below <= alpha].max())
+    high = int(ranks[at_or_above <= alpha].min())
+    return low, high
+
+
+def ratio_interval(hits: int, samples: int, alpha: float, effect: float = 1.0) -> Interval:
+    """Bound a true share, of which ``hits`` in ``samples`` were seen (Clopper-Pearson).
+
+    Both are divided by the design ``effect``. One hit always proves a share above 0, whatever alpha: where
+    none is possible, none is seen.
+    """
+    seen, of = hits / effect, samples / effect
+    low = 0.0 if hits == 0 else float(scipy.stats.beta.ppf(alpha, seen, of - seen + 1.0))
+    high = 1.0 if hits == samples else float(scipy.stats.beta.isf(alpha, seen + 1.0, of - seen))
+    return Interval(low, high)
+
+
+def tail5_interval(
+    values: Sequence[float], alpha: float, seed_text: str, done_us: Sequence[int] | None = None
+) -> Interval:
+    """Bound tail5: exactly from below, by a bootstrap seeded by ``seed_text`` from above.
+
+    tail5 is the mean of the quantiles above 95 %, and those from 95 to 96 % are p95 at least, and so on: the
+    mean of the lower bounds of p95 … p99, each at a fifth of ``alpha``, is a lower bound of tail5 at any
+    alpha. The upper bound is the bootstrap's, see _bootstrap_interval(): do not rely on it.
+    """
+    size = tail_size(len(values))
+
+    def rows_tail5(rows: np.ndarray) -> np.ndarray:
+        slowest = np.partition(rows, rows.shape[1] - size, axis=1)[:, -size:]
+        return np.asarray(slowest.mean(axis=1))
+
+    each = alpha / len(_TAIL_SHARES)
+    low = mean([quantile_interval(values, share, each, done_us).low for share in _TAIL_SHARES])
+    return Interval(low, _bootstrap_interval(values, rows_tail5, alpha, seed_text).high)
+
+
+def mean_interval(values: Sequence[float], alpha: float, seed_text: str) -> Interval:
+    """Bound the mean by a bootstrap seeded by ``seed_text``; see _bootstrap_interval() for its limits."""
+    return _bootstrap_interval(values, lambda rows: np.asarray(rows.mean(axis=1)), alpha, seed_text)
+
+
+def _bootstrap_interval(
+    values: Sequence[float],
+    statistic: Callable[[np.ndarray], np.ndarray],
+    alpha: float,
+    seed_text: str,
+) -> Interval:
+    """Return the percentiles of the statistic over resamples of single samples.
+
+    It resolves an alpha down to _RESAMPLES_BEYOND_BOUND / _MOST_RESAMPLES = 0.001; below that the bounds are
+    about the most extreme resamples and err more often than alpha says. It also takes the samples for
+    independent. No bound from it may block.
+    """
+    data = np.sort(np.asarray(values, dtype=np.float64))
+    wanted = math.ceil(_RESAMPLES_BEYOND_BOUND / alpha)
+    resamples = min(max(wanted, _FEWEST_RESAMPLES), _MOST_RESAMPLES)
+    # RandomState's streams are frozen for good; those of numpy's newer generators may change, and then a
+    # replay would not give the same bytes.
+    random = np.random.RandomState(_seed(seed_text))
+    chunk = max(1, _CHUNK_VALUES // len(data))
+    parts = []
+    for start in range(0, resamples, chunk):
+        rows = min(chunk, resamples - start)
+        parts.append(statistic(data[random.randint(0, len(data), size=(rows, len(data)))]))
+    low, high = np.quantile(np.concatenate(parts), [alpha, 1.0 - alpha])
+    return Interval(float(low), float(high))
+
+
+def _seed(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")

@@ -1,0 +1,105 @@
+"""What a thresholds file says of a bench: parameters, suites, metrics, policy, limits.
+
+hil.thresholds reads the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from hil.errors import ConfigError
+from hil.limits import Advice, Limit, Suppression, most_specific
+from hil.metrics import Metric
+from hil.model import Case, Scalar
+from hil.yamlvalue import did_you_mean
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """The domain of a bench's parameter: an integer within a range, or one of some texts."""
+
+    name: str
+    default: Scalar
+    choices: tuple[str, ...] = ()
+    minimum: int = 0
+    maximum: int = 0
+
+    def check(self, value: Scalar) -> Scalar:
+        """Return ``value`` as the case holds it (choices are text). Raises ValueError with the domain."""
+        if self.choices:
+            if isinstance(value, bool) or str(value) not in self.choices:
+                hint = did_you_mean(str(value), self.choices)
+                raise ValueError(f"is {value!r}{hint} Choices: {', '.join(self.choices)}.")
+            return str(value)
+        if type(value) is not int or not self.minimum <= value <= self.maximum:
+            raise ValueError(f"is {value!r}; expected an integer from {self.minimum} to {self.maximum}.")
+        return value
+
+
+@dataclass(frozen=True)
+class Policy:
+    """``alpha`` is the share of clean runs that may be blocked, over all blocking decisions together."""
+
+    alpha: float = 0.01
+    min_samples: int = 50
+    on_inconclusive: Literal["warn", "fail"] = "warn"
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """One thresholds file. ``source`` names it in sentences."""
+
+    bench: str
+    parameters: Mapping[str, Parameter]
+    suites: Mapping[str, tuple[Case, ...]]
+    metrics: Mapping[str, Metric]
+    policy: Policy
+    limits: tuple[Limit, ...]
+    advice: tuple[Advice, ...]
+    suppressions: tuple[Suppression, ...]
+    source: str
+
+    def cases(self, suite: str) -> tuple[Case, ...]:
+        """Return the cases of a suite, defaults filled in. Raises ConfigError where there is none."""
+        if suite not in self.suites:
+            hint = f"{did_you_mean(suite, self.suites)} It has: {', '.join(self.suites) or 'none'}."
+            raise ConfigError(f"{self.source}: bench {self.bench!r} has no suite {suite!r}{hint}")
+        return self.suites[suite]
+
+    def case(self, overrides: Mapping[str, Scalar]) -> Case:
+        """Return the case with these parameters and defaults for the rest. Raises ConfigError."""
+        for name in overrides:
+            if name not in self.parameters:
+                hint = did_you_mean(name, self.parameters)
+                known = ", ".join(self.parameters)
+                raise ConfigError(f"bench {self.bench!r} has no parameter {name!r}{hint} It has: {known}.")
+        values = {}
+        for name, parameter in self.parameters.items():
+            try:
+                values[name] = parameter.check(overrides.get(name, parameter.default))
+            except ValueError as error:
+                raise ConfigError(f"parameter {name!r} of bench {self.bench!r} {error}") from None
+        return Case(self.bench, values)
+
+    def case_label(self, parameters: Mapping[str, Scalar]) -> str:
+        """Name a case by the parameters that differ from their defaults, in the file's order."""
+        own = [
+            f"{name}={parameters[name]}"
+            for name, parameter in self.parameters.items()
+            if name in parameters and str(parameters[name]) != str(parameter.default)
+        ]
+        return ",".join(own) or "defaults"
+
+    def limit_for(self, facts: Mapping[str, Scalar]) -> Limit | None:
+        """Return the most specific limit; see hil.limits.most_specific."""
+        return most_specific(self.limits, facts)
+
+    def advice_for(self, facts: Mapping[str, Scalar]) -> Advice | None:
+        """Return the rule that makes a series advice, if any."""
+        return most_specific(self.advice, facts)
+
+    def suppression_for(self, facts: Mapping[str, Scalar]) -> Suppression | None:
+        """Return the suppression of a series, if any."""
+        return most_specific(self.suppressions, facts)

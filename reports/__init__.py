@@ -1,0 +1,1 @@
+"""Reports: each renders records and verdicts from disk; none decides anything."""

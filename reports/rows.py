@@ -1,0 +1,172 @@
+"""What both the terminal and the markdown summary show: the table's rows and the short sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from hil.errors import ExitCode
+from hil.model import NotRun, SeriesVerdict, Verdict
+from hil.units import find_unit, format_value
+
+VIRTUAL_REMARK = "Virtual figures test logic and pipeline; they say nothing of an ESP32's speed."
+
+_TITLES = {
+    ExitCode.PASS: "PASS",
+    ExitCode.FIRMWARE: "REGRESSED",
+    ExitCode.CONFIG: "NOT MEASURED: CONFIGURATION",
+    ExitCode.RIG: "NO VERDICT: THE RIG FAILED",
+    ExitCode.INCONCLUSIVE: "INCONCLUSIVE",
+    ExitCode.INTERRUPTED: "INTERRUPTED",
+    ExitCode.TERMINATED: "TERMINATED",
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The worst case of one board against one limit; the larger ``badness``, the worse."""
+
+    text: str
+    broken: bool = False
+    marginal: bool = False
+    badness: float = -math.inf
+
+
+@dataclass(frozen=True)
+class LimitRow:
+    """One limit of one metric: how many cases it covers, and the worst of them on each board."""
+
+    metric: str
+    limit: str
+    cases: int
+    cells: tuple[Cell, ...]
+    blocking: bool
+
+    @property
+    def broken(self) -> bool:
+        return any(cell.broken for cell in self.cells)
+
+
+def title(verdict: Verdict) -> str:
+    """Return the loud word of a verdict."""
+    if verdict.exit_code == ExitCode.FIRMWARE and not any(is_blocked(item) for item in verdict.series):
+        return "FIRMWARE AT FAULT"
+    if verdict.exit_code == ExitCode.PASS and verdict.outcome != "pass":
+        return {"no-baseline": "PASS, BUT WITHOUT LIMITS", "inconclusive": "PASS, BUT INCOMPLETE"}[
+            verdict.outcome
+        ]
+    return _TITLES[ExitCode(verdict.exit_code)]
+
+
+def is_blocked(item: SeriesVerdict) -> bool:
+    return item.blocking and item.outcome == "regressed"
+
+
+def boards(verdict: Verdict) -> list[str]:
+    """Return the boards that measured, sorted."""
+    return sorted({item.board for item in verdict.series})
+
+
+def kinds(verdict: Verdict) -> list[str]:
+    return sorted({item.kind for item in verdict.series})
+
+
+def limit_rows(verdict: Verdict) -> list[LimitRow]:
+    """Return one row a (metric, limit): those that block first, the broken ones on top."""
+    metrics = list(dict.fromkeys(item.metric for item in verdict.series))
+    groups: dict[tuple[bool, int, float, str], list[SeriesVerdict]] = {}
+    for item in verdict.series:
+        if item.limit is not None:
+            key = (not item.blocking, metrics.index(item.metric), item.limit, item.kind)
+            groups.setdefault(key, []).append(item)
+    rows = [_limit_row(groups[key], boards(verdict)) for key in sorted(groups)]
+    return sorted(rows, key=lambda row: (not row.blocking, not row.broken))
+
+
+def _limit_row(items: Sequence[SeriesVerdict], columns: Sequence[str]) -> LimitRow:
+    first = items[0]
+    by_board = {board: [item for item in items if item.board == board] for board in columns}
+    cases = len({item.case_id for item in items})
+    cells = tuple(_worst_cell(by_board[board]) for board in columns)
+    return LimitRow(short_metric(first), quantity(first, first.limit), cases, cells, first.blocking)
+
+
+def _worst_cell(items: Iterable[SeriesVerdict]) -> Cell:
+    measured = [item for item in items if item.value is not None]
+    if not measured:
+        return Cell("–")
+    worst = max(measured, key=lambda item: (item.outcome == "regressed", _badness(item)))
+    at_least = "≥ " if worst.at_least else ""
+    return Cell(
+        at_least + quantity(worst, worst.value),
+        broken=worst.outcome == "regressed",
+        marginal=worst.note == "marginal",
+        badness=_badness(worst),
+    )
+
+
+def _badness(item: SeriesVerdict) -> float:
+    value = item.value if item.value is not None else -math.inf
+    return value if item.direction == "lower" else -value
+
+
+def short_metric(item: SeriesVerdict) -> str:
+    """Return the metric's name without its unit, which stands beside every figure."""
+    return item.metric.removesuffix(f"_{item.unit}")
+
+
+def quantity(item: SeriesVerdict, value: float | None) -> str:
+    return "–" if value is None else format_value(value, find_unit(item.unit))
+
+
+def breach(item: SeriesVerdict) -> str:
+    """Return "publish_latency_p95 36.8 ms, limit 25 ms: 11.8 ms (47 %) too much"."""
+    assert item.value is not None
+    assert item.limit is not None
+    excess = abs(item.value - item.limit)
+    at_least = "at least " if item.at_least else ""
+    share = f" ({excess / abs(item.limit) * 100:,.0f} %)" if item.limit else ""
+    over = "too much" if item.direction == "lower" else "too little"
+    return (
+        f"{short_metric(item)} {'≥ ' if item.at_least else ''}{quantity(item, item.value)}, "
+        f"limit {quantity(item, item.limit)}: {at_least}{quantity(item, excess)}{share} {over}"
+    )
+
+
+def broken_groups(verdict: Verdict) -> list[str]:
+    """Return one line a board and case with its worst breach, and which other metrics broke there."""
+    groups: dict[str, list[SeriesVerdict]] = {}
+    for item in by_severity(verdict.series):
+        groups.setdefault(place(item), []).append(item)
+    return [f"{where}: {breach(items[0])}{_also(items[1:])}" for where, items in groups.items()]
+
+
+def _also(items: Sequence[SeriesVerdict]) -> str:
+    return f"; also {', '.join(short_metric(item) for item in items)}" if items else ""
+
+
+def place(item: SeriesVerdict) -> str:
+    """Return "virtual-2 (virtual) transport=tls"."""
+    case = "" if item.case_label in ("", "defaults") else f" {item.case_label}"
+    return f"{item.board} ({item.kind}){case}"
+
+
+def by_severity(series: Iterable[SeriesVerdict]) -> list[SeriesVerdict]:
+    """Return the broken, blocking series, the largest excess relative to its limit first."""
+    return sorted((item for item in series if is_blocked(item)), key=_relative_excess, reverse=True)
+
+
+def _relative_excess(item: SeriesVerdict) -> float:
+    if not item.value or not item.limit:
+        return math.inf
+    return abs(item.value - item.limit) / abs(item.limit)
+
+
+def not_run_groups(not_run: Iterable[NotRun]) -> list[tuple[str, int, list[str]]]:
+    """Return (reason, how many cases, on which boards), the most frequent first."""
+    groups: dict[str, list[NotRun]] = {}
+    for item in not_run:
+        groups.setdefault(item.reason, []).append(item)
+    found = [(why, len(items), sorted({item.board for item in items})) for why, items in groups.items()]
+    return sorted(found, key=lambda group: (-group[1], group[0]))

@@ -1,0 +1,122 @@
+"""summary.md: what a run found, from the verdict outward to every series."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hil.model import RunRecord, SeriesVerdict, Verdict
+from hil.units import find_unit, format_values
+from reports import rows
+from reports.terminal import render_terminal
+
+__all__ = ["render_markdown", "render_terminal"]
+
+_SIGNS = {"regressed": "✗", "improved": "↑", "pass": "✓", "inconclusive": "?", "no-baseline": "–"}
+
+
+def render_markdown(
+    run_info: Mapping[str, Any], verdict: Verdict, records: Sequence[RunRecord], *, run_path: str = ""
+) -> str:
+    """Return summary.md; its headings stand in the order in which a person asks."""
+    parts = [
+        f"# {rows.title(verdict)}: {verdict.run_id or 'no run'}",
+        verdict.sentence,
+        *_virtual_remark(verdict),
+        *_limits(verdict),
+        *_list("What broke", [item.sentence for item in rows.by_severity(verdict.series)]),
+        *_list("Faults", [_fault_line(fault.owner, fault.board, fault.sentence) for fault in verdict.faults]),
+        *_list("Worth knowing", verdict.warnings),
+        *_list("Not run", _not_run_lines(verdict)),
+        *_facts(run_info, records, run_path or verdict.run_id),
+        *_all_series(verdict),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _virtual_remark(verdict: Verdict) -> list[str]:
+    return [f"> {rows.VIRTUAL_REMARK}"] if "virtual" in rows.kinds(verdict) else []
+
+
+def _limits(verdict: Verdict) -> list[str]:
+    found = rows.limit_rows(verdict)
+    if not found:
+        return []
+    kinds = {item.board: item.kind for item in verdict.series}
+    boards = rows.boards(verdict)
+    head = ["worst of its cases", "limit", "cases", *(f"{board} ({kinds[board]})" for board in boards)]
+    lines = [_table_row(head), _table_row(["---", *["---:"] * (len(head) - 1)])]
+    for row in found:
+        name = row.metric if row.blocking else f"{row.metric} (advice)"
+        cells = [f"**{cell.text} ✗**" if cell.broken else cell.text for cell in row.cells]
+        lines.append(_table_row([name, row.limit, str(row.cases), *cells]))
+    return ["## Limits", "\n".join(lines)]
+
+
+def _not_run_lines(verdict: Verdict) -> list[str]:
+    return [
+        f"{count} case{'' if count == 1 else 's'} on {', '.join(boards)}: {reason}"
+        for reason, count, boards in rows.not_run_groups(verdict.not_run)
+    ]
+
+
+def _fault_line(owner: str, board: str, sentence: str) -> str:
+    return f"**{owner}**{f' on {board}' if board else ''}: {sentence}"
+
+
+def _facts(run_info: Mapping[str, Any], records: Sequence[RunRecord], run_path: str) -> list[str]:
+    firmware = sorted({record.firmware_sha256[:12] for record in records})
+    git = run_info.get("git", {})
+    dirty = ", with changes" if git.get("dirty") else ""
+    facts = {
+        "suite": run_info.get("suite"),
+        "rack": run_info.get("rack"),
+        "commit": f"{git.get('commit', '')[:12]}{dirty}" if git.get("commit") else None,
+        "firmware (SHA-256)": ", ".join(firmware),
+        "started": run_info.get("started_utc"),
+        "by": f"{run_info['user']} on {run_info.get('host', '?')}" if run_info.get("user") else None,
+        "judge again": f"`hil gate {run_path}`",
+    }
+    return _list("Run", [f"{name}: {value}" for name, value in facts.items() if value])
+
+
+def _all_series(verdict: Verdict) -> list[str]:
+    if not verdict.series:
+        return []
+    head = ["", "board", "case", "metric", "value", "limit", "samples", "boots"]
+    lines = [_table_row(head), _table_row(["---"] * len(head))]
+    lines += [_table_row(_series_cells(item)) for item in verdict.series]
+    body = "\n".join(lines)
+    return [f"<details><summary>All {len(verdict.series)} series</summary>\n\n{body}\n\n</details>"]
+
+
+def _series_cells(item: SeriesVerdict) -> list[str]:
+    sign = _SIGNS[item.outcome] + ("" if item.blocking else " advice")
+    return [
+        sign,
+        f"{item.board} ({item.kind})",
+        item.case_label or item.case_id,
+        rows.short_metric(item),
+        _interval(item),
+        rows.quantity(item, item.limit),
+        str(item.samples),
+        str(item.boots),
+    ]
+
+
+def _interval(item: SeriesVerdict) -> str:
+    if item.value is None:
+        return "–"
+    bounds = [bound for bound in (item.low, item.high) if bound is not None]
+    value, *texts = format_values([item.value, *bounds], find_unit(item.unit))
+    low = texts.pop(0) if item.low is not None else "–"
+    high = texts.pop(0) if item.high is not None else "–"
+    return f"{'≥ ' if item.at_least else ''}{value} [{low}, {high}]"
+
+
+def _list(heading: str, lines: Sequence[str]) -> list[str]:
+    return [f"## {heading}", "\n".join(f"- {line}" for line in lines)] if lines else []
+
+
+def _table_row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"

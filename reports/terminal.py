@@ -1,0 +1,142 @@
+"""The end of a run on one screen: verdict, limits, what broke, what was not run, where things are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from hil.errors import ExitCode
+from hil.model import RunRecord, Verdict
+from reports import rows
+
+_MOST_BOARDS = 4
+_FEWEST_LINES = 24
+_COLOURS = {ExitCode.PASS: "green", ExitCode.FIRMWARE: "red"}
+
+
+def render_terminal(
+    run_info: Mapping[str, Any],
+    verdict: Verdict,
+    records: Sequence[RunRecord],
+    *,
+    run_path: str,
+    console: Console,
+) -> None:
+    """Print the summary; it fits 80 × 24 for four boards."""
+    head = [_headline(verdict), Text(f"{verdict.sentence} {_measured(run_info, records)}")]
+    if any(item.limit is not None for item in verdict.series):
+        head.append(_limit_table(verdict))
+    if "virtual" in rows.kinds(verdict):
+        head.append(Text(rows.VIRTUAL_REMARK, style="dim"))
+    tail = _whereabouts(run_path)
+    used = sum(_height(console, part) for part in (*head, tail))
+    for part in (*head, *_fitting(console, _notes(verdict), _lines_of(console) - used - 1), tail):
+        console.print(part)
+
+
+def _lines_of(console: Console) -> int:
+    return max(_FEWEST_LINES, console.height if console.is_terminal else 0)
+
+
+def _height(console: Console, part: RenderableType) -> int:
+    return len(console.render_lines(part))
+
+
+def _fitting(console: Console, notes: Sequence[Text], lines: int) -> list[Text]:
+    """Return the notes that fit, and how many there are besides."""
+    shown: list[Text] = []
+    for note in notes:
+        lines -= _height(console, note)
+        if lines < 1 and len(shown) + 1 < len(notes):
+            break
+        shown.append(note)
+    left = len(notes) - len(shown)
+    return [*shown, Text(f"  … and {left} more in the summary", style="dim")] if left else shown
+
+
+def _notes(verdict: Verdict) -> list[Text]:
+    """Return what broke, what failed, what was not run and what is worth knowing, in this order."""
+    broken = [Text.assemble(("✗ ", "bold red"), line) for line in rows.broken_groups(verdict)]
+    faults = [
+        Text.assemble((f"! {fault.owner}", "bold yellow"), f"{_on(fault.board)}: {fault.sentence}")
+        for fault in verdict.faults
+        if fault.sentence.rstrip(".") not in verdict.sentence
+    ]
+    not_run = [
+        Text.assemble(("– not run: ", "dim"), f"{_plural(count, 'case')} on {', '.join(boards)}: {reason}")
+        for reason, count, boards in rows.not_run_groups(verdict.not_run)
+    ]
+    warnings = [Text.assemble(("? ", "yellow"), warning) for warning in verdict.warnings]
+    return [*broken, *faults, *not_run, *warnings]
+
+
+def _headline(verdict: Verdict) -> RenderableType:
+    colour = _COLOURS.get(ExitCode(verdict.exit_code), "yellow")
+    if colour == "green" and (verdict.outcome != "pass"):
+        colour = "yellow"
+    return Rule(Text(f" {rows.title(verdict)} ", style=f"bold reverse {colour}"), style=colour)
+
+
+def _measured(run_info: Mapping[str, Any], records: Sequence[RunRecord]) -> str:
+    """Return "Suite quick on rack virtual: 4 boards, 7 cases, 2,500 samples."."""
+    cases = len({record.case_id for record in records})
+    boards = len({record.board for record in records})
+    samples = sum(record.measured_rows for record in records)
+    suite = f"Suite {run_info['suite']}" if run_info.get("suite") else "Run"
+    rack = f" on rack {run_info['rack']}" if run_info.get("rack") else ""
+    return f"{suite}{rack}: {_plural(boards, 'board')}, {_plural(cases, 'case')}, {samples:,} samples."
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _limit_table(verdict: Verdict) -> RenderableType:
+    boards = rows.boards(verdict)
+    wide = len(boards) <= _MOST_BOARDS
+    kinds = {item.board: item.kind for item in verdict.series}
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim", expand=False)
+    table.add_column("worst of its cases", no_wrap=True)
+    table.add_column("limit", justify="right", no_wrap=True)
+    table.add_column("cases", justify="right", no_wrap=True)
+    for board in boards if wide else []:
+        table.add_column(f"{board}\n{kinds[board]}", justify="right", overflow="fold")
+    if not wide:
+        table.add_column(f"worst of {len(boards)} boards\n{', '.join(rows.kinds(verdict))}", justify="right")
+    for row in rows.limit_rows(verdict):
+        if not row.blocking:
+            continue
+        cells = [_cell(cell) for cell in row.cells]
+        if not wide:
+            worst = max(range(len(cells)), key=lambda n: (row.cells[n].broken, row.cells[n].badness))
+            cells = [Text.assemble(cells[worst], f" on {boards[worst]}")]
+        table.add_row(row.metric, row.limit, str(row.cases), *cells)
+    return Padding(table, (1, 0, 1, 0))
+
+
+def _cell(cell: rows.Cell) -> Text:
+    if cell.broken:
+        return Text(f"{cell.text} ✗", style="bold red")
+    return Text(
+        f"{cell.text} ?" if cell.marginal else f"{cell.text}  ", style="yellow" if cell.marginal else ""
+    )
+
+
+def _on(board: str) -> str:
+    return f" ({board})" if board else ""
+
+
+def _whereabouts(run_path: str) -> Text:
+    return Text(
+        f"Summary  {run_path}/summary.md\n"
+        f"Folder   {run_path} (records.jsonl, console/)\n"
+        f"Replay   hil gate {run_path}",
+        style="dim",
+        overflow="fold",
+    )
