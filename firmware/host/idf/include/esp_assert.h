@@ -1,0 +1,4 @@
+#pragma once
+#include <assert.h>
+
+#define ESP_STATIC_ASSERT _Static_assert

@@ -1,0 +1,20 @@
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "esp_attr.h"
+#include "esp_err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef uint32_t esp_cpu_cycle_count_t;
+
+int esp_cpu_get_core_id(void);
+/* CLOCK_MONOTONIC scaled to CONFIG_ESP_DEFAULT_CPU_FREQ_MHZ, 32 bits; the same on both cores. */
+esp_cpu_cycle_count_t esp_cpu_get_cycle_count(void);
+
+#ifdef __cplusplus
+}
+#endif

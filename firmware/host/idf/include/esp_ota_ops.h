@@ -1,0 +1,41 @@
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "esp_app_desc.h"
+#include "esp_err.h"
+#include "esp_flash_partitions.h"
+#include "esp_partition.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define OTA_SIZE_UNKNOWN 0xffffffff
+#define OTA_WITH_SEQUENTIAL_WRITES 0xfffffffe
+
+#define ESP_ERR_OTA_BASE 0x1500
+#define ESP_ERR_OTA_PARTITION_CONFLICT (ESP_ERR_OTA_BASE + 0x01)
+#define ESP_ERR_OTA_SELECT_INFO_INVALID (ESP_ERR_OTA_BASE + 0x02)
+#define ESP_ERR_OTA_VALIDATE_FAILED (ESP_ERR_OTA_BASE + 0x03)
+
+typedef uint32_t esp_ota_handle_t;
+
+esp_err_t esp_ota_begin(const esp_partition_t *partition, size_t image_size, esp_ota_handle_t *out_handle);
+esp_err_t esp_ota_write(esp_ota_handle_t handle, const void *data, size_t size);
+esp_err_t esp_ota_end(esp_ota_handle_t handle);
+esp_err_t esp_ota_abort(esp_ota_handle_t handle);
+/* Writes otadata, so that the boot loader starts this slot at the next reset. */
+esp_err_t esp_ota_set_boot_partition(const esp_partition_t *partition);
+const esp_partition_t *esp_ota_get_boot_partition(void);
+const esp_partition_t *esp_ota_get_running_partition(void);
+const esp_partition_t *esp_ota_get_next_update_partition(const esp_partition_t *start_from);
+esp_err_t esp_ota_get_partition_description(const esp_partition_t *partition, esp_app_desc_t *app_desc);
+uint8_t esp_ota_get_app_partition_count(void);
+esp_err_t esp_ota_mark_app_valid_cancel_rollback(void);
+esp_err_t esp_ota_get_state_partition(const esp_partition_t *partition, esp_ota_img_states_t *ota_state);
+
+#ifdef __cplusplus
+}
+#endif

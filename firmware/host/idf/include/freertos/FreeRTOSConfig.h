@@ -1,0 +1,23 @@
+#pragma once
+#include "sdkconfig.h"
+
+#define configTICK_RATE_HZ CONFIG_FREERTOS_HZ
+#define configNUMBER_OF_CORES CONFIG_FREERTOS_NUMBER_OF_CORES
+#define configNUM_CORES configNUMBER_OF_CORES
+#define configMAX_PRIORITIES (25)
+#define configMINIMAL_STACK_SIZE (CONFIG_FREERTOS_IDLE_TASK_STACKSIZE)
+#define configMAX_TASK_NAME_LEN CONFIG_FREERTOS_MAX_TASK_NAME_LEN
+#define configTASK_NOTIFICATION_ARRAY_ENTRIES CONFIG_FREERTOS_TASK_NOTIFICATION_ARRAY_ENTRIES
+#define configNUM_THREAD_LOCAL_STORAGE_POINTERS CONFIG_FREERTOS_THREAD_LOCAL_STORAGE_POINTERS
+#define configSTACK_DEPTH_TYPE uint32_t
+#define configUSE_PREEMPTION 1
+#define configUSE_TIME_SLICING 0 /* esp32: 1; the host's FIFO threads of one priority do not take turns */
+#define configUSE_MUTEXES 1
+#define configUSE_RECURSIVE_MUTEXES 1
+#define configUSE_COUNTING_SEMAPHORES 1
+#define configUSE_TASK_NOTIFICATIONS 1
+#define configUSE_TIMERS 1
+#define configSUPPORT_DYNAMIC_ALLOCATION 1
+#define configSUPPORT_STATIC_ALLOCATION 1
+#define INCLUDE_vTaskSuspend 1
+#define INCLUDE_vTaskDelete 1

@@ -1,0 +1,127 @@
+/* The kernel under the FreeRTOS API: one lock, wait lists by priority, one futex a task.
+ *
+ * A blocked task sleeps on its own futex word; whoever makes its condition true removes it from the wait list
+ * and sets the word. As in FreeRTOS nothing is handed over: the woken task looks again and may find that a
+ * task of higher priority was quicker. Wake-ups are sent after the lock is released, so that a woken task of
+ * higher priority does not run into the lock of the one it preempts. */
+#pragma once
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include "freertos/FreeRTOS.h"
+#include "freertos/event_groups.h"
+#include "freertos/task.h"
+
+#define NEVER_US INT64_MAX
+#define TICK_US (1000000 / configTICK_RATE_HZ)
+
+#define REQUEST_SUSPEND 1U
+#define REQUEST_DELETE 2U
+
+typedef struct tskTaskControlBlock task_t;
+typedef struct {
+    task_t *head;
+} wait_list_t;
+
+typedef struct {
+    EventBits_t bits; /* waited for; after a wake-up the group's bits that satisfied the wait */
+    bool all;         /* every bit, not any */
+    bool clear;       /* clear them on the way out */
+    bool satisfied;
+} event_wait_t;
+
+struct tskTaskControlBlock {
+    char name[configMAX_TASK_NAME_LEN];
+    TaskFunction_t code;
+    void *argument;
+    BaseType_t core;
+
+    pthread_t thread;
+    bool thread_known;
+    bool adopted; /* a thread made by someone else, seen when it first called in */
+    pid_t tid;
+
+    UBaseType_t base_priority;
+    UBaseType_t priority; /* with inheritance */
+    unsigned mutexes_held;
+    unsigned scheduler_suspended;
+    bool priority_to_lower; /* of the thread, when the kernel is left */
+
+    uint32_t wake; /* futex word: 1 = woken */
+    bool blocked;
+    wait_list_t *waiting_on;
+    task_t *wait_next;
+    event_wait_t event;
+
+    uint32_t notify_value;
+    bool notify_pending;
+    wait_list_t notify_waiter;
+
+    uint32_t requests;                  /* futex word: REQUEST_ bits */
+    volatile sig_atomic_t kernel_depth; /* > 0: requests wait until the kernel is left */
+    int nags_left;
+    bool nag_created;
+    timer_t nag;
+    sigjmp_buf exit_point;
+
+    uint8_t *stack; /* with a guard page below */
+    size_t stack_mapped_bytes;
+    uint32_t stack_bytes; /* what the task asked for */
+    uint8_t *stack_entry; /* the task function's frame */
+    void *locals[configNUM_THREAD_LOCAL_STORAGE_POINTERS];
+    task_t *all_next;
+};
+
+/* kernel.c */
+task_t *task_self(void);
+task_t *kernel_enter(void);
+void kernel_leave(task_t *self);
+/* In the kernel: sleeps until woken (true) or until deadline_us on the board's clock (false). */
+bool kernel_block(task_t *self, wait_list_t *list, int64_t deadline_us);
+void kernel_wake(task_t *task);
+void kernel_wake_first(wait_list_t *list);
+void kernel_wake_all(wait_list_t *list);
+int64_t ticks_deadline_us(TickType_t ticks);
+int64_t tick_count_now(void);
+/* Outside the kernel: does what other tasks asked of this one. */
+void serve_requests(task_t *self);
+void defer_requests(task_t *self);
+void undefer_requests(task_t *self);
+
+/* wait_list.c */
+void wait_list_insert(wait_list_t *list, task_t *task);
+void wait_list_remove(task_t *task);
+
+/* request.c */
+void request_init(void);
+void request_post(task_t *task, uint32_t request);
+void request_forget_timer(task_t *task);
+void request_park(task_t *self);
+
+/* port.c */
+void port_init(void);
+bool port_realtime(void);
+int port_linux_priority(UBaseType_t priority);
+void port_fill_attributes(pthread_attr_t *attributes, UBaseType_t priority, BaseType_t core);
+void port_apply_priority(task_t *task, int linux_priority);
+long port_futex_wait(uint32_t *word, uint32_t value, int64_t deadline_us);
+void port_futex_wake(uint32_t *word, int count);
+
+/* stack.c */
+bool stack_map(task_t *task, uint32_t stack_bytes);
+void stack_unmap(task_t *task);
+void stack_use_signal_stack(const task_t *task);
+bool stack_guard_contains(const task_t *task, const void *address);
+size_t stack_high_water_mark(const task_t *task);
+
+/* task.c */
+extern task_t *all_tasks;
+void task_adopt(task_t *task);
+void task_set_priority(task_t *task, UBaseType_t priority);
+uint32_t task_stacks_bytes(void);

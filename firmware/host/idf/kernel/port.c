@@ -1,0 +1,215 @@
+/* Cores, priorities, spinlocks and futexes. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "esp_cpu.h"
+#include "kernel.h"
+#include "vboard.h"
+
+/* FreeRTOS 0..24 becomes real-time 1..25, below an air emulator at 60 and kernel threads at 50. */
+#define LOWEST_LINUX_PRIORITY 1
+
+#define GROWTH_BYTES (64U * 1024U * 1024U)
+
+static unsigned s_cpus[portNUM_PROCESSORS];
+static bool s_realtime;
+
+static bool realtime_permitted(void) {
+    struct sched_param before;
+    int policy;
+    pthread_getschedparam(pthread_self(), &policy, &before);
+    const struct sched_param probe = {.sched_priority = port_linux_priority(configMAX_PRIORITIES - 1)};
+    if (pthread_setschedparam(pthread_self(), SCHED_FIFO, &probe) != 0) {
+        return false;
+    }
+    pthread_setschedparam(pthread_self(), policy, &before);
+    return true;
+}
+
+/* Core n is the n-th CPU this process may use; a machine with one CPU gives both cores the same. */
+static void choose_cpus(void) {
+    cpu_set_t allowed;
+    CPU_ZERO(&allowed);
+    sched_getaffinity(0, sizeof allowed, &allowed);
+    int found = 0;
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE && found < portNUM_PROCESSORS; cpu++) {
+        if (CPU_ISSET(cpu, &allowed)) {
+            s_cpus[found++] = cpu;
+        }
+    }
+    for (; found > 0 && found < portNUM_PROCESSORS; found++) {
+        s_cpus[found] = s_cpus[0];
+    }
+}
+
+/* With a limit on locked memory the lock may succeed now and refuse every later stack: then rather none. */
+static bool may_grow(void) {
+    void *probe = mmap(NULL, GROWTH_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (probe == MAP_FAILED) {
+        return false;
+    }
+    munmap(probe, GROWTH_BYTES);
+    return true;
+}
+
+/* A page fault in a task costs more than most of what is measured. Refused without privilege. */
+static void lock_memory(void) {
+    if (mlockall(MCL_CURRENT | MCL_FUTURE) == 0 && !may_grow()) {
+        munlockall();
+    }
+}
+
+void port_init(void) {
+    choose_cpus();
+    s_realtime = realtime_permitted();
+    prctl(PR_SET_TIMERSLACK, 1UL);
+    lock_memory();
+}
+
+bool port_realtime(void) {
+    return s_realtime;
+}
+
+const char *vboard_sched_name(void) {
+    (void)task_self();
+    return s_realtime ? "fifo" : "other";
+}
+
+int port_linux_priority(UBaseType_t priority) {
+    return LOWEST_LINUX_PRIORITY + (int)priority;
+}
+
+void port_fill_attributes(pthread_attr_t *attributes, UBaseType_t priority, BaseType_t core) {
+    const struct sched_param param = {.sched_priority = s_realtime ? port_linux_priority(priority) : 0};
+    pthread_attr_setinheritsched(attributes, PTHREAD_EXPLICIT_SCHED);
+    pthread_attr_setschedpolicy(attributes, s_realtime ? SCHED_FIFO : SCHED_OTHER);
+    pthread_attr_setschedparam(attributes, &param);
+    cpu_set_t cpus;
+    CPU_ZERO(&cpus);
+    for (int i = 0; i < portNUM_PROCESSORS; i++) {
+        if (core == tskNO_AFFINITY || core == i) {
+            CPU_SET(s_cpus[i], &cpus);
+        }
+    }
+    pthread_attr_setaffinity_np(attributes, sizeof cpus, &cpus);
+}
+
+void port_apply_priority(task_t *task, int linux_priority) {
+    if (s_realtime && task->thread_known && !task->adopted) {
+        pthread_setschedprio(task->thread, linux_priority);
+    }
+}
+
+BaseType_t xPortGetCoreID(void) {
+    const task_t *self = task_self();
+    if (self->core != tskNO_AFFINITY) {
+        return self->core;
+    }
+    unsigned cpu = (unsigned)sched_getcpu();
+    for (int i = portNUM_PROCESSORS - 1; i > 0; i--) {
+        if (cpu == s_cpus[i]) {
+            return i;
+        }
+    }
+    return 0;
+}
+
+int esp_cpu_get_core_id(void) {
+    return xPortGetCoreID();
+}
+
+BaseType_t xPortInIsrContext(void) {
+    return pdFALSE;
+}
+
+void vPortYield(void) {
+    sched_yield();
+}
+
+static long futex(uint32_t *word, int operation, uint32_t value, const struct timespec *timeout) {
+    return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, timeout, NULL,
+                   FUTEX_BITSET_MATCH_ANY);
+}
+
+/* 0, EAGAIN, EINTR or ETIMEDOUT. */
+long port_futex_wait(uint32_t *word, uint32_t value, int64_t deadline_us) {
+    struct timespec at;
+    const struct timespec *timeout = NULL;
+    if (deadline_us != NEVER_US) {
+        int64_t monotonic_us = vboard()->boot_us + deadline_us;
+        monotonic_us = monotonic_us < 0 ? 0 : monotonic_us;
+        at.tv_sec = monotonic_us / 1000000;
+        at.tv_nsec = monotonic_us % 1000000 * 1000;
+        timeout = &at;
+    }
+    return futex(word, FUTEX_WAIT_BITSET, value, timeout) == 0 ? 0 : errno;
+}
+
+void port_futex_wake(uint32_t *word, int count) {
+    (void)futex(word, FUTEX_WAKE, (uint32_t)count, NULL);
+}
+
+static bool take_free(portMUX_TYPE *mux, uint32_t tid) {
+    uint32_t free_word = 0;
+    return __atomic_compare_exchange_n(&mux->owner, &free_word, tid, false, __ATOMIC_ACQUIRE,
+                                       __ATOMIC_RELAXED);
+}
+
+static bool owned_by(const portMUX_TYPE *mux, uint32_t tid) {
+    return (__atomic_load_n(&mux->owner, __ATOMIC_RELAXED) & FUTEX_TID_MASK) == tid;
+}
+
+static void taken(portMUX_TYPE *mux) {
+    (void)__atomic_load_n(&mux->version, __ATOMIC_ACQUIRE);
+    mux->count = 1;
+}
+
+void vPortEnterCritical(portMUX_TYPE *mux) {
+    task_t *self = task_self();
+    defer_requests(self);
+    uint32_t tid = (uint32_t)self->tid;
+    if (owned_by(mux, tid)) {
+        mux->count++;
+        return;
+    }
+    while (!take_free(mux, tid) && futex(&mux->owner, FUTEX_LOCK_PI, 0, NULL) != 0) {
+        assert(errno == EINTR || errno == EAGAIN);
+    }
+    taken(mux);
+}
+
+/* Any timeout but portMUX_NO_TIMEOUT means: try once. */
+BaseType_t xPortEnterCriticalTimeout(portMUX_TYPE *mux, BaseType_t timeout) {
+    task_t *self = task_self();
+    if (timeout == portMUX_NO_TIMEOUT || owned_by(mux, (uint32_t)self->tid)) {
+        vPortEnterCritical(mux);
+        return pdPASS;
+    }
+    defer_requests(self);
+    if (!take_free(mux, (uint32_t)self->tid)) {
+        undefer_requests(self);
+        return pdFAIL;
+    }
+    taken(mux);
+    return pdPASS;
+}
+
+void vPortExitCritical(portMUX_TYPE *mux) {
+    task_t *self = task_self();
+    uint32_t tid = (uint32_t)self->tid;
+    assert(owned_by(mux, tid) && mux->count > 0);
+    if (--mux->count == 0) {
+        __atomic_fetch_add(&mux->version, 1, __ATOMIC_RELEASE);
+        if (!__atomic_compare_exchange_n(&mux->owner, &tid, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+            futex(&mux->owner, FUTEX_UNLOCK_PI, 0, NULL);
+        }
+    }
+    undefer_requests(self);
+}

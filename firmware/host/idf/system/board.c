@@ -1,0 +1,121 @@
+/* The one place that reads the virtual board's environment variables. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "vboard.h"
+
+#define FLASH_BYTES (4U * 1024U * 1024U)
+
+static vboard_t s_board;
+static pthread_once_t s_once = PTHREAD_ONCE_INIT;
+
+static void refuse(const char *name, const char *value, const char *expected) {
+    fprintf(stderr, "%s=%s is not %s\n", name, value, expected);
+    _exit(2);
+}
+
+static long long number(const char *name, int base, long long otherwise) {
+    const char *text = getenv(name);
+    if (text == NULL) {
+        return otherwise;
+    }
+    char *end = NULL;
+    long long value = strtoll(text, &end, base);
+    if (end == text || *end != '\0' || value < 0) {
+        refuse(name, text, base == 16 ? "a hexadecimal number" : "a number");
+    }
+    return value;
+}
+
+static esp_reset_reason_t reset_reason(void) {
+    static const struct {
+        const char *name;
+        esp_reset_reason_t reason;
+    } reasons[] = {{"POWERON", ESP_RST_POWERON},
+                   {"SW", ESP_RST_SW},
+                   {"PANIC", ESP_RST_PANIC},
+                   {"INT_WDT", ESP_RST_INT_WDT},
+                   {"TASK_WDT", ESP_RST_TASK_WDT},
+                   {"BROWNOUT", ESP_RST_BROWNOUT},
+                   {"EXT", ESP_RST_EXT}};
+    const char *text = getenv("VBOARD_RESET_REASON");
+    if (text == NULL) {
+        return ESP_RST_POWERON;
+    }
+    for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
+        if (strcmp(text, reasons[i].name) == 0) {
+            return reasons[i].reason;
+        }
+    }
+    refuse("VBOARD_RESET_REASON", text, "POWERON, SW, PANIC, INT_WDT, TASK_WDT, BROWNOUT or EXT");
+    return ESP_RST_UNKNOWN;
+}
+
+static void read_mac(uint8_t mac[6]) {
+    const char *text = getenv("VBOARD_MAC");
+    text = text != NULL ? text : "24:0a:c4:00:00:01"; /* an Espressif prefix, for a program run by hand */
+    int used = 0;
+    int found = sscanf(text, "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx%n", &mac[0], &mac[1], &mac[2], &mac[3],
+                       &mac[4], &mac[5], &used);
+    if (found != 6 || text[used] != '\0') {
+        refuse("VBOARD_MAC", text, "six bytes in hexadecimal with colons");
+    }
+}
+
+static int64_t monotonic_us(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static int blank_flash(void) {
+    int fd = memfd_create("flash", MFD_CLOEXEC);
+    void *content = MAP_FAILED;
+    if (fd >= 0 && ftruncate(fd, FLASH_BYTES) == 0) {
+        content = mmap(NULL, FLASH_BYTES, PROT_WRITE, MAP_SHARED, fd, 0);
+    }
+    if (content == MAP_FAILED) {
+        perror("flash in memory");
+        _exit(2);
+    }
+    memset(content, 0xff, FLASH_BYTES);
+    munmap(content, FLASH_BYTES);
+    return fd;
+}
+
+static void open_flash(vboard_t *board) {
+    int fd = (int)number("VBOARD_FLASH_FD", 10, -1);
+    board->flash_given = fd >= 0;
+    board->flash_fd = board->flash_given ? fd : blank_flash();
+    struct stat status;
+    if (fstat(board->flash_fd, &status) != 0) {
+        refuse("VBOARD_FLASH_FD", getenv("VBOARD_FLASH_FD"), "an open file");
+    }
+    board->flash_size_bytes = (uint32_t)status.st_size;
+}
+
+static void read_environment(void) {
+    const char *chip = getenv("VBOARD_CHIP");
+    s_board.chip = chip != NULL ? chip : "esp32";
+    s_board.boot_us = number("VBOARD_BOOT_US", 10, monotonic_us());
+    s_board.app_offset = (uint32_t)number("VBOARD_APP_OFFSET", 16, 0);
+    s_board.reset_reason = reset_reason();
+    read_mac(s_board.mac);
+    open_flash(&s_board);
+}
+
+const vboard_t *vboard(void) {
+    pthread_once(&s_once, read_environment);
+    return &s_board;
+}
+
+int64_t vboard_uptime_us(void) {
+    return monotonic_us() - vboard()->boot_us;
+}

@@ -1,0 +1,125 @@
+/* Crashes, in ESP-IDF's words: the harness recognises them on the console. The program then ends by the
+ * signal, which the virtual board turns into a reset with the reason PANIC. */
+#define _GNU_SOURCE
+#include "panic.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ucontext.h>
+#include <unistd.h>
+
+#include "../kernel/kernel.h"
+#include "esp_err.h"
+#include "esp_system.h"
+
+static volatile sig_atomic_t s_panicking;
+
+__attribute__((format(printf, 1, 2))) static void say(const char *format, ...) {
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    size_t bytes = length < 0 ? 0 : (size_t)length < sizeof text ? (size_t)length : sizeof text - 1;
+    ssize_t written = write(STDOUT_FILENO, text, bytes);
+    (void)written;
+}
+
+static unsigned long address_of(const ucontext_t *context) {
+#if defined(__x86_64__)
+    return (unsigned long)context->uc_mcontext.gregs[REG_RIP];
+#else
+    return (unsigned long)context->uc_mcontext.pc;
+#endif
+}
+
+static const char *exception_name(int signal_number) {
+    switch (signal_number) {
+    case SIGILL:
+        return "IllegalInstruction";
+    case SIGFPE:
+        return "IntegerDivideByZero";
+    default:
+        return "LoadStoreError";
+    }
+}
+
+static void report(int signal_number, const siginfo_t *info, const ucontext_t *context) {
+    const task_t *self = task_self();
+    int core = (int)xPortGetCoreID();
+    if (signal_number == SIGABRT) {
+        say("\nabort() was called at PC 0x%08lx on core %d\n", address_of(context), core);
+    } else if (stack_guard_contains(self, info->si_addr)) {
+        say("\n***ERROR*** A stack overflow in task %s has been detected.\n", self->name);
+    } else {
+        say("\nGuru Meditation Error: Core  %d panic'ed (%s). Exception was unhandled.\n", core,
+            exception_name(signal_number));
+        say("PC      : 0x%08lx  EXCVADDR: 0x%08lx  task: %s\n", address_of(context),
+            (unsigned long)(uintptr_t)info->si_addr, self->name);
+    }
+    say("\n\nBacktrace: 0x%08lx\n\n\nRebooting...\n", address_of(context));
+}
+
+static void on_crash(int signal_number, siginfo_t *info, void *context) {
+    if (!s_panicking) {
+        s_panicking = 1;
+        report(signal_number, info, context);
+    }
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define CRASHES_ARE_REPORTED 1 /* by the sanitizer */
+#else
+#define CRASHES_ARE_REPORTED 0
+#endif
+
+void panic_init(void) {
+    if (CRASHES_ARE_REPORTED) {
+        return;
+    }
+    static const int crashes[] = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE};
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = on_crash;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    for (size_t i = 0; i < sizeof crashes / sizeof crashes[0]; i++) {
+        sigaction(crashes[i], &action, NULL);
+    }
+}
+
+/* assert() of the firmware arrives here instead of in glibc. */
+void __assert_fail(const char *assertion, const char *file, unsigned int line, const char *function) {
+    fflush(stdout);
+    say("\nassert failed: %s %s:%u (%s)\n", function, file, line, assertion);
+    abort();
+}
+
+static void say_check_failed(esp_err_t rc, const char *file, int line, const char *function,
+                             const char *expression, const char *title) {
+    fflush(stdout);
+    say("%s failed: esp_err_t 0x%x (%s)\nfile: \"%s\" line %d\nfunc: %s\nexpression: %s\n", title,
+        (unsigned)rc, esp_err_to_name(rc), file, line, function, expression);
+}
+
+void _esp_error_check_failed(esp_err_t rc, const char *file, int line, const char *function,
+                             const char *expression) {
+    say_check_failed(rc, file, line, function, expression, "ESP_ERROR_CHECK");
+    abort();
+}
+
+void _esp_error_check_failed_without_abort(esp_err_t rc, const char *file, int line, const char *function,
+                                           const char *expression) {
+    say_check_failed(rc, file, line, function, expression, "ESP_ERROR_CHECK_WITHOUT_ABORT");
+}
+
+void esp_system_abort(const char *details) {
+    fflush(stdout);
+    say("\n%s\n", details);
+    abort();
+}
