@@ -1,0 +1,31 @@
+// A blocking TCP socket held to lwIP's sizes: segment (CONFIG_LWIP_TCP_MSS), send buffer
+// (CONFIG_LWIP_TCP_SND_BUF_DEFAULT) and receive window (CONFIG_LWIP_TCP_WND_DEFAULT).
+#pragma once
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "esp_err.h"
+
+typedef struct tcp_socket tcp_socket_t;
+
+// Resolves and connects within timeout_ms. On failure NULL, *error a code of esp_tls_errors.h, *sock_errno
+// set.
+tcp_socket_t *tcp_socket_connect(const char *host, int port, int timeout_ms, esp_err_t *error,
+                                 int *sock_errno);
+
+// A task may be polling while another closes: the descriptor lives until the last holder lets go.
+tcp_socket_t *tcp_socket_hold(tcp_socket_t *s);
+void tcp_socket_release(tcp_socket_t *s);
+// Ends the connection and wakes whoever polls it; the caller's own hold stays.
+void tcp_socket_shutdown(tcp_socket_t *s);
+
+int tcp_socket_fd(const tcp_socket_t *s);
+// >0 ready, 0 time-out, -1 error (errno set). timeout_ms -1 waits for ever.
+int tcp_socket_poll_read(tcp_socket_t *s, int timeout_ms);
+// Ready when lwIP's select would say so: more than TCP_SNDLOWAT bytes of the send buffer are free.
+int tcp_socket_poll_write(tcp_socket_t *s, int timeout_ms);
+// As recv/send on a blocking socket; send waits for room in the emulated send buffer, EAGAIN after
+// timeout_ms.
+ssize_t tcp_socket_receive(tcp_socket_t *s, void *buffer, size_t len);
+ssize_t tcp_socket_send(tcp_socket_t *s, const void *data, size_t len);

@@ -1,0 +1,587 @@
+"""The host's esp-mqtt against a real mosquitto, and against a scripted broker for what mosquitto never does.
+
+The client is driven line by line (firmware/host/test/test_mqtt_driver.c, built with ASan and UBSan). A
+sanitizer finding ends it, so every test that goes on talking to it also proves that nothing was found.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import subprocess
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import trustme
+
+from tests.mqtt_peer import (
+    CONNECT,
+    DISCONNECT,
+    PINGREQ,
+    PUBACK,
+    PUBCOMP,
+    PUBLISH,
+    PUBREC,
+    PUBREL,
+    Connection,
+    Packet,
+    Peer,
+    TlsPeer,
+    acknowledgement,
+    publish_packet,
+    unsent_bytes,
+)
+from tests.mqtt_rig import Mosquitto, build_host_tests
+
+DEADLINE_S = 10.0
+OUT_BUFFER_BYTES = 256
+SEND_BUFFER_BYTES = 5760  # CONFIG_LWIP_TCP_SND_BUF_DEFAULT
+PINGRESP = b"\xd0\x00"
+
+
+@dataclass
+class Driver:
+    """The client program: commands go in, results and events come out, each a line."""
+
+    process: subprocess.Popen[str]
+    lines: queue.Queue[str] = field(default_factory=queue.Queue)
+    unasked: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.lines.put(line.rstrip())
+        self.lines.put("end")
+
+    def say(self, command: str) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+
+    def _next_line(self, wanted: str) -> str:
+        try:
+            line = self.lines.get(timeout=DEADLINE_S)
+        except queue.Empty:
+            pytest.fail(f"no line {wanted!r} within {DEADLINE_S} s, only {self.unasked}")
+        if line == "end":
+            pytest.fail(f"the client ended while {wanted!r} was awaited: {self.unasked}")
+        return line
+
+    def expect(self, start: str) -> dict[str, str]:
+        """Wait for a line that starts so: its `key=value` words, and the first other word as `value`.
+
+        Other lines stay for those who ask for them: an event may come before the result of the call that
+        caused it.
+        """
+        for line in self.unasked:
+            if line.startswith(start):
+                break
+        else:
+            while not (line := self._next_line(start)).startswith(start):
+                self.unasked.append(line)
+            self.unasked.append(line)
+        self.unasked.remove(line)
+        words = line[len(start) :].split()
+        pairs = dict(word.split("=", 1) for word in words if "=" in word)
+        return pairs | {"value": next((word for word in words if "=" not in word), "")}
+
+    def ask(self, command: str) -> int:
+        """Give a command and wait for its result."""
+        self.say(command)
+        return int(self.expect(f"result {command.split()[0]}")["value"])
+
+    def has(self, start: str) -> bool:
+        """Whether a line that starts so has come and was not asked for yet."""
+        return any(line.startswith(start) for line in [*self.unasked, *self.lines.queue])
+
+    def connect(self, uri: str, options: str = "") -> None:
+        assert self.ask(f"init uri={uri} reconnect=50 {options}".strip()) == 0
+        assert self.ask("start") == 0
+
+
+@pytest.fixture(scope="module")
+def programs() -> Path:
+    return build_host_tests("test_mqtt_driver", "test_mqtt_packet") / "test"
+
+
+@pytest.fixture
+def driver(programs: Path) -> Iterator[Driver]:
+    process = subprocess.Popen(
+        [programs / "test_mqtt_driver"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    running = Driver(process)
+    yield running
+    with contextlib.suppress(BrokenPipeError):
+        running.say("stop")
+        running.say("destroy")
+    _, errors = process.communicate(timeout=DEADLINE_S * 2)
+    assert process.returncode == 0, errors
+
+
+@pytest.fixture
+def peer() -> Iterator[Peer]:
+    with Peer.listen() as listening:
+        yield listening
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture(scope="module")
+def mosquitto(tmp_path_factory: pytest.TempPathFactory, authority: trustme.CA) -> Iterator[Mosquitto]:
+    with Mosquitto.run(tmp_path_factory.mktemp("mosquitto"), authority) as broker:
+        yield broker
+
+
+def connected(driver: Driver, peer: Peer, options: str = "") -> Connection:
+    """A client connected to the scripted broker."""
+    driver.connect(peer.uri, options)
+    connection = peer.accept()
+    connection.greet()
+    driver.expect("event CONNECTED")
+    return connection
+
+
+def test_codec_and_outbox_hold_their_rules(programs: Path) -> None:
+    """The packet codec reads no byte too far and the outbox keeps order, size and age."""
+    done = subprocess.run([programs / "test_mqtt_packet"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
+
+
+# ---- a real broker ----
+
+
+@pytest.mark.parametrize("transport", ["tcp", "tls", "mtls"])
+@pytest.mark.parametrize("qos", [0, 1, 2])
+def test_message_makes_the_round_trip(driver: Driver, mosquitto: Mosquitto, transport: str, qos: int) -> None:
+    """At every QoS and over every transport a message reaches mosquitto and comes back whole."""
+    driver.connect(mosquitto.uri(transport), mosquitto.options(transport))
+    driver.expect("event CONNECTED")
+    assert driver.ask("subscribe hil/loop 2") > 0
+    assert driver.expect("event SUBSCRIBED")["failed"] == "0"
+    message_id = driver.ask(f"publish hil/loop 700 {qos} 0")
+    assert (message_id == 0) == (qos == 0)
+    data = driver.expect("event DATA")
+    assert (data["topic"], data["len"], data["total"]) == ("hil/loop", "700", "700")
+    if qos > 0:
+        assert int(driver.expect("event PUBLISHED")["id"]) == message_id
+    assert driver.ask("outbox") == 0
+
+
+def test_message_from_an_event_handler(driver: Driver, mosquitto: Mosquitto) -> None:
+    """The API lock is recursive: a handler may publish."""
+    driver.connect(mosquitto.uri("tcp"))
+    driver.expect("event CONNECTED")
+    driver.ask("echo hil/echo")
+    first = driver.ask("publish hil/a 10 1 0")
+    assert int(driver.expect("event PUBLISHED")["id"]) == first
+    second = int(driver.expect("result echo")["value"])
+    assert int(driver.expect("event PUBLISHED")["id"]) == second != first
+
+
+def test_certificate_of_another_authority_is_refused(
+    driver: Driver, mosquitto: Mosquitto, tmp_path: Path
+) -> None:
+    """A server certificate of another CA ends the attempt, with mbedTLS's not-trusted bit."""
+    other = tmp_path / "other.pem"
+    trustme.CA().cert_pem.write_to_path(str(other))
+    driver.connect(mosquitto.uri("tls"), f"ca={other}")
+    error = driver.expect("event ERROR")
+    assert (error["type"], error["esp"], error["flags"]) == ("1", str(0x801A), "8")
+    driver.expect("event DISCONNECTED")
+
+
+def test_certificate_of_another_host_is_refused(driver: Driver, mosquitto: Mosquitto) -> None:
+    """The host name is checked against the certificate."""
+    driver.connect(f"mqtts://localhost:{mosquitto.ports['tls']}", mosquitto.options("tls"))
+    error = driver.expect("event ERROR")
+    assert (error["esp"], error["flags"]) == (str(0x801A), "4")
+
+
+def test_expired_certificate_is_refused(driver: Driver, authority: trustme.CA, tmp_path: Path) -> None:
+    """Dates are checked by the machine's clock (CONFIG_MBEDTLS_HAVE_TIME_DATE): mbedTLS's expired bit."""
+    past = datetime(2001, 1, 1, tzinfo=UTC)
+    with Mosquitto.run(tmp_path, authority, server_not_after=past) as expired:
+        driver.connect(expired.uri("tls"), expired.options("tls"))
+        error = driver.expect("event ERROR")
+        assert (error["esp"], error["flags"]) == (str(0x801A), "1")
+
+
+def test_tls_without_a_ca_is_refused(driver: Driver, mosquitto: Mosquitto) -> None:
+    """Without a CA nothing is verified, so nothing is connected: ESP_ERR_MBEDTLS_SSL_SETUP_FAILED."""
+    driver.connect(mosquitto.uri("tls"))
+    assert driver.expect("event ERROR")["esp"] == str(0x8017)
+
+
+def test_mtls_without_a_client_certificate_is_refused(driver: Driver, mosquitto: Mosquitto) -> None:
+    """A broker that asks for a client certificate refuses a client without one."""
+    driver.connect(mosquitto.uri("mtls"), mosquitto.options("tls"))
+    assert driver.expect("event ERROR")["type"] == "1"
+    driver.expect("event DISCONNECTED")
+
+
+# ---- publishing ----
+
+
+def test_publish_has_written_when_it_returns(driver: Driver, peer: Peer) -> None:
+    """publish returns once its bytes are in the socket: they are at the peer although nobody else ran."""
+    connection = connected(driver, peer)
+    driver.ask("publish t/a 100 1 0")
+    assert connection.readable_bytes() == 2 + 5 + 2 + 100
+
+
+def test_publish_blocks_the_caller_while_the_broker_does_not_read(driver: Driver, peer: Peer) -> None:
+    """A payload beyond all buffers holds its caller, and never more than lwIP's send buffer is on the way."""
+    connection = connected(driver, peer)
+    driver.say("publish t/a 200000 1 0")
+    connection.wait_until_window_is_full()
+    assert not driver.has("result publish")
+    assert 0 < unsent_bytes(connection.peer_port) <= SEND_BUFFER_BYTES
+    packet = connection.read()
+    assert len(packet.payload) == 200000
+    assert int(driver.expect("result publish")["value"]) == packet.id
+
+
+def test_publish_gives_up_after_the_network_timeout(driver: Driver, peer: Peer) -> None:
+    """A write that gets nowhere for network.timeout_ms fails and ends the connection; the message stays."""
+    connected(driver, peer, "timeout=500")
+    assert driver.ask("publish t/a 200000 1 0") == -1
+    assert driver.has("event DISCONNECTED")
+    again = peer.accept()
+    again.greet()
+    assert len(again.read().payload) == 200000
+
+
+def test_long_payload_is_written_in_pieces_of_the_out_buffer(
+    driver: Driver, authority: trustme.CA, tmp_path: Path
+) -> None:
+    """Each piece of a long publish is a transport write of its own, seen as a TLS record of its own."""
+    with TlsPeer.listen(authority) as tls_peer:
+        ca = tmp_path / "ca.pem"
+        authority.cert_pem.write_to_path(str(ca))
+        driver.connect(tls_peer.uri, f"ca={ca} out={OUT_BUFFER_BYTES}")
+        connection = tls_peer.accept()
+        connection.greet()
+        driver.expect("event CONNECTED")
+        connection.forget_records()
+        driver.ask("publish t/a 1000 1 0")
+        packet = connection.read()
+        assert len(packet.payload) == 1000
+        # The first piece leaves room for the longest header: 256 - 5 bytes and the 3 of this header.
+        assert connection.record_lengths() == [254, 256, 256, 244]
+        assert connection.session_reused is False
+
+
+def test_published_comes_with_the_puback(driver: Driver, peer: Peer) -> None:
+    """At QoS 1 the PUBLISHED event is the PUBACK's, dispatched from the mqtt task and not from the caller."""
+    connection = connected(driver, peer)
+    driver.say("publish t/a 10 1 0")
+    caller = driver.expect("result publish")["tid"]
+    packet = connection.read()
+    assert (packet.type, packet.qos, packet.dup) == (PUBLISH, 1, False)
+    assert not driver.has("event PUBLISHED")
+    connection.send(acknowledgement(PUBACK, packet.id))
+    event = driver.expect("event PUBLISHED")
+    assert int(event["id"]) == packet.id
+    assert event["tid"] != caller
+
+
+def test_published_comes_with_the_pubcomp(driver: Driver, peer: Peer) -> None:
+    """At QoS 2 PUBREC is answered by PUBREL, and only PUBCOMP makes the PUBLISHED event."""
+    connection = connected(driver, peer)
+    message_id = driver.ask("publish t/a 10 2 0")
+    assert connection.read().id == message_id
+    connection.send(acknowledgement(PUBREC, message_id))
+    release = connection.read()
+    assert (release.type, release.flags, release.id) == (PUBREL, 2, message_id)
+    assert not driver.has("event PUBLISHED")
+    connection.send(acknowledgement(PUBCOMP, message_id))
+    assert int(driver.expect("event PUBLISHED")["id"]) == message_id
+
+
+def test_full_outbox_refuses_with_minus_two(driver: Driver, peer: Peer) -> None:
+    """Beyond outbox.limit QoS 1 is -2, by publish and by enqueue; QoS 0 does not use the outbox."""
+    connected(driver, peer, "outbox=1000")
+    assert driver.ask("publish t/a 600 1 0") > 0
+    assert driver.ask("publish t/a 600 1 0") == -2
+    assert driver.ask("enqueue t/a 600 1 0 0") == -2
+    assert driver.ask("publish t/a 600 0 0") == 0
+
+
+def test_enqueued_messages_are_sent_by_the_task_one_a_loop(driver: Driver, peer: Peer) -> None:
+    """enqueue only stores; a loop of the mqtt task, here begun by an incoming packet, sends one message."""
+    connection = connected(driver, peer)
+    first = driver.ask("enqueue t/a 10 1 0 0")
+    second = driver.ask("enqueue t/a 10 1 0 0")
+    assert connection.readable_bytes() == 0
+    connection.send(PINGRESP)
+    assert connection.read().id == first
+    assert connection.readable_bytes() == 0
+    connection.send(PINGRESP)
+    assert connection.read().id == second
+
+
+def test_enqueue_takes_qos_0_only_with_store(driver: Driver, peer: Peer) -> None:
+    """A QoS 0 message is enqueued with store=true, and gone from the outbox once sent."""
+    connection = connected(driver, peer)
+    assert driver.ask("enqueue t/a 10 0 0 0") == -1
+    assert driver.ask("enqueue t/a 10 0 0 1") == 0
+    assert driver.ask("outbox") > 0
+    connection.send(PINGRESP)
+    assert connection.read().qos == 0
+    assert driver.ask("outbox") == 0
+
+
+def test_without_a_connection_qos_0_is_lost_and_qos_1_is_kept(driver: Driver, peer: Peer) -> None:
+    """Not connected: QoS 0 is -1, QoS 1 is stored and goes out, not as a duplicate, once connected."""
+    driver.connect(peer.uri)
+    connection = peer.accept()
+    connection.close()
+    driver.expect("event DISCONNECTED")
+    assert driver.ask("publish t/a 10 0 0") == -1
+    message_id = driver.ask("publish t/a 10 1 0")
+    again = peer.accept()
+    again.greet()
+    packet = again.read()
+    assert (packet.id, packet.dup) == (message_id, False)
+
+
+def test_mqtt_task_is_where_sdkconfig_puts_it(driver: Driver, peer: Peer) -> None:
+    """With CONFIG_MQTT_USE_CORE_0 the events come from a task that is pinned to core 0."""
+    driver.connect(peer.uri)
+    peer.accept().greet()
+    assert driver.expect("event CONNECTED")["core"] == "0"
+
+
+def test_message_ids_count_up(driver: Driver, peer: Peer) -> None:
+    """With CONFIG_MQTT_MSG_ID_INCREMENTAL an id does not come back before all others were used."""
+    connected(driver, peer)
+    first = driver.ask("publish t/a 10 1 0")
+    assert [driver.ask("publish t/a 10 1 0") for _ in range(3)] == [first + 1, first + 2, first + 3]
+
+
+# ---- resending ----
+
+
+def test_unacknowledged_message_is_sent_again_as_a_duplicate(driver: Driver, peer: Peer) -> None:
+    """Each retransmit time-out the oldest message, and it alone, comes again with DUP."""
+    connection = connected(driver, peer, "retransmit=100")
+    oldest = driver.ask("publish t/a 10 1 0")
+    other = driver.ask("publish t/a 20 1 0")
+    assert [connection.read().id, connection.read().id] == [oldest, other]
+    for _ in range(2):
+        again = connection.read()
+        assert (again.id, again.dup, len(again.payload)) == (oldest, True, 10)
+    connection.send(acknowledgement(PUBACK, oldest))
+    assert int(driver.expect("event PUBLISHED")["id"]) == oldest
+    while (packet := connection.read()).id == oldest:
+        continue  # one that had left before the PUBACK came
+    assert (packet.id, packet.dup) == (other, True)
+
+
+def test_pubrel_is_sent_again(driver: Driver, peer: Peer) -> None:
+    """A QoS 2 message that got its PUBREC is not sent again; its PUBREL is."""
+    connection = connected(driver, peer, "retransmit=100")
+    message_id = driver.ask("publish t/a 10 2 0")
+    connection.read()
+    connection.send(acknowledgement(PUBREC, message_id))
+    assert [connection.read().type, connection.read().type] == [PUBREL, PUBREL]
+
+
+def test_message_in_flight_survives_a_lost_connection(driver: Driver, peer: Peer) -> None:
+    """The broker goes before its PUBACK: the client comes back and sends the message again with DUP."""
+    connection = connected(driver, peer, "retransmit=100")
+    message_id = driver.ask("publish t/a 10 1 0")
+    connection.read()
+    connection.close()
+    driver.expect("event DISCONNECTED")
+    again = peer.accept()
+    again.greet()
+    driver.expect("event CONNECTED")
+    packet = again.read()
+    assert (packet.id, packet.dup) == (message_id, True)
+    again.send(acknowledgement(PUBACK, message_id))
+    assert int(driver.expect("event PUBLISHED")["id"]) == message_id
+
+
+def test_acknowledgement_of_nothing_is_no_event(driver: Driver, peer: Peer) -> None:
+    """A PUBACK for an id that is not in the outbox is passed over."""
+    connection = connected(driver, peer)
+    connection.send(acknowledgement(PUBACK, 4711))
+    message_id = driver.ask("publish t/a 10 1 0")
+    connection.send(acknowledgement(PUBACK, message_id))
+    assert int(driver.expect("event PUBLISHED")["id"]) == message_id
+
+
+# ---- receiving ----
+
+
+def test_long_message_arrives_in_pieces(driver: Driver, peer: Peer) -> None:
+    """A message beyond the in buffer is several DATA events, in order, the topic in the first only."""
+    connection = connected(driver, peer, "in=128")
+    connection.send(publish_packet("a/b", b"x" * 1000, qos=1, message_id=9))
+    received = 0
+    while received < 1000:
+        event = driver.expect("event DATA")
+        assert (int(event["offset"]), event["total"], event["id"]) == (received, "1000", "9")
+        assert event["topic"] == ("a/b" if received == 0 else "")
+        assert int(event["len"]) <= 128
+        received += int(event["len"])
+    answer = connection.read()
+    assert (answer.type, answer.id) == (PUBACK, 9)
+
+
+def test_incoming_qos_2_is_answered(driver: Driver, peer: Peer) -> None:
+    """A QoS 2 message is delivered and answered by PUBREC, its PUBREL by PUBCOMP."""
+    connection = connected(driver, peer)
+    connection.send(publish_packet("a/b", b"hello", qos=2, message_id=5))
+    assert driver.expect("event DATA")["qos"] == "2"
+    assert (connection.read().type, connection.readable_bytes()) == (PUBREC, 0)
+    connection.send(bytes([PUBREL << 4 | 2, 2, 0, 5]))
+    assert connection.read().type == PUBCOMP
+
+
+def test_packets_that_arrive_byte_by_byte(driver: Driver, peer: Peer) -> None:
+    """It does not matter how TCP cuts a packet."""
+    connection = connected(driver, peer)
+    for byte in publish_packet("a/b", b"hello", qos=0):
+        connection.send(bytes([byte]))
+    assert driver.expect("event DATA")["len"] == "5"
+
+
+HOSTILE = {
+    "reserved type": b"\xf0\x00",
+    "client's packet": b"\x10\x00",
+    "wrong flags": b"\x41\x02\x00\x01",
+    "qos 3": b"\x36\x03\x00\x01a",
+    "endless length": b"\x30\xff\xff\xff\xff\xff\x01",
+    "topic past the end": b"\x30\x04\xff\xffab",
+    "no room for the id": b"\x32\x04\x00\x02ab",
+    "empty publish": b"\x30\x00",
+    "short puback": b"\x40\x01\x00",
+    "long puback": b"\x40\x03\x00\x01\x00",
+    "empty suback": b"\x90\x02\x00\x01",
+    "huge suback": b"\x90\xff\xff\xff\x7f" + b"\x00" * 2000,
+    "topic beyond the buffer": b"\x30\xff\x7f\x20\x00" + b"a" * 2000,
+    "half a packet": b"\x40\x02\x00",
+}
+
+
+@pytest.mark.parametrize("garbage", HOSTILE.values(), ids=HOSTILE.keys())
+def test_garbage_ends_the_connection_and_nothing_else(driver: Driver, peer: Peer, garbage: bytes) -> None:
+    """Malformed bytes, or a packet that stops halfway, cost the connection; the next one works."""
+    connection = connected(driver, peer)
+    connection.send(garbage)
+    driver.expect("event DISCONNECTED")
+    again = peer.accept()
+    again.greet()
+    driver.expect("event CONNECTED")
+
+
+# ---- connecting ----
+
+
+def test_connect_packet_says_what_was_configured(driver: Driver, peer: Peer) -> None:
+    """Client id, credentials and keepalive are in the CONNECT packet, a clean session by default."""
+    driver.connect(peer.uri, "id=board-1 user=me password=secret keepalive=77")
+    packet = peer.accept().read()
+    assert packet.type == CONNECT
+    assert packet.body == b"\x00\x04MQTT\x04\xc2\x00\x4d\x00\x07board-1\x00\x02me\x00\x06secret"
+
+
+@pytest.mark.parametrize("code", [1, 2, 3, 4, 5])
+def test_refused_connect_is_an_error_event(driver: Driver, peer: Peer, code: int) -> None:
+    """A CONNACK with a return code is ERROR (refused, the code), then DISCONNECTED, then a new try."""
+    driver.connect(peer.uri)
+    connection = peer.accept()
+    connection.greet(code)
+    error = driver.expect("event ERROR")
+    assert (error["type"], error["code"]) == ("2", str(code))
+    driver.expect("event DISCONNECTED")
+    assert peer.accept().read().type == CONNECT
+
+
+@pytest.mark.parametrize("answer", [b"", b"\x20", b"\x20\x03\x00\x00\x00", b"\x40\x02\x00\x01", b"\x00\x00"])
+def test_no_valid_connack_is_a_failed_attempt(driver: Driver, peer: Peer, answer: bytes) -> None:
+    """Silence, half a CONNACK or something else within the network time-out: the attempt is over."""
+    driver.connect(peer.uri, "timeout=300")
+    connection = peer.accept()
+    connection.read()
+    connection.send(answer)
+    driver.expect("event DISCONNECTED")
+    assert peer.accept().read().type == CONNECT
+
+
+def test_unreachable_broker_is_a_transport_error(driver: Driver) -> None:
+    """Nobody listens: ERROR carries ESP_ERR_ESP_TLS_FAILED_CONNECT_TO_HOST and ECONNREFUSED."""
+    with Peer.listen() as gone:
+        uri = gone.uri
+    driver.connect(uri)
+    error = driver.expect("event ERROR")
+    assert (error["type"], error["esp"], error["errno"]) == ("1", str(0x8004), "111")
+    driver.expect("event DISCONNECTED")
+
+
+def test_ping_keeps_a_live_connection_and_ends_a_dead_one(driver: Driver, peer: Peer) -> None:
+    """PINGREQ comes at half the keepalive time; answered it comes again, unanswered the connection ends."""
+    connection = connected(driver, peer, "keepalive=2")
+    assert connection.read().type == PINGREQ
+    connection.send(PINGRESP)
+    assert connection.read().type == PINGREQ
+    driver.expect("event DISCONNECTED")
+
+
+def test_stop_says_goodbye(driver: Driver, peer: Peer) -> None:
+    """stop sends DISCONNECT and ends the task; the client can be started again."""
+    connection = connected(driver, peer)
+    driver.say("stop")
+    assert connection.read().type == DISCONNECT
+    connection.close()
+    assert driver.expect("result stop")["value"] == "0"
+    assert driver.ask("start") == 0
+    assert peer.accept().read().type == CONNECT
+
+
+def test_disconnect_says_goodbye_and_reconnect_is_on_request(driver: Driver, peer: Peer) -> None:
+    """Without automatic reconnect the client stays away until it is asked back."""
+    connection = connected(driver, peer, "auto=0")
+    assert driver.ask("reconnect") == -1
+    assert driver.ask("disconnect") == 0
+    connection.send(PINGRESP)
+    assert connection.read().type == DISCONNECT
+    driver.expect("event DISCONNECTED")
+    assert driver.ask("reconnect") == 0
+    assert peer.accept().read().type == CONNECT
+
+
+@pytest.mark.parametrize("nodelay", [0, 1])
+def test_socket_options_are_reached_through_the_transport(driver: Driver, peer: Peer, nodelay: int) -> None:
+    """After CONNECTED TCP_NODELAY can be set on the transport's socket; the segment size is lwIP's."""
+    driver.ask(f"nodelay {nodelay}")
+    connected(driver, peer)
+    options = driver.expect("socket")
+    assert options["nodelay"] == str(nodelay)
+    assert 0 < int(options["mss"]) <= 1440
+
+
+def test_two_messages_make_two_packets(driver: Driver, peer: Peer) -> None:
+    """What one caller publishes in turn arrives in turn, each packet whole."""
+    connection = connected(driver, peer)
+    ids = [driver.ask(f"publish t/a {size} 1 0") for size in (10, 3000)]
+    packets: list[Packet] = [connection.read(), connection.read()]
+    assert [(p.id, len(p.payload)) for p in packets] == [(ids[0], 10), (ids[1], 3000)]
+    pattern = bytes(ord("a") + i % 26 for i in range(3000))
+    assert packets[1].payload == pattern
