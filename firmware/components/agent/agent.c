@@ -1,0 +1,76 @@
+#include "agent/agent.h"
+
+#include <string.h>
+
+#include "commands.h"
+#include "freertos/FreeRTOS.h"
+#include "freertos/task.h"
+#include "identity.h"
+#include "port/port.h"
+#include "record.h"
+#include "reply.h"
+#include "runner.h"
+#include "wire.h"
+
+/* Above the run task, so that an abort gets through to a bench that never blocks. It sleeps otherwise. */
+enum { CONSOLE_PRIORITY = AGENT_RUN_PRIORITY + 1, CONSOLE_STACK_BYTES = 8192 };
+
+/* A command line on its way in. */
+typedef struct {
+    char text[WIRE_COMMAND_SIZE];
+    size_t length;
+    bool too_long;
+} input_t;
+
+static void finish_line(input_t *input) {
+    input->text[input->length] = '\0';
+    if (input->too_long) {
+        reply_to_damaged("bad-line");
+    } else if (memchr(input->text, '\0', input->length) != NULL) {
+        reply_to_damaged("bad-line"); /* it would hide what follows it from the checksum */
+    } else {
+        commands_execute(input->text);
+    }
+    memset(input, 0, sizeof(*input)); /* it may have been a credential */
+}
+
+static void take_character(input_t *input, char c) {
+    if (c == '\n') {
+        finish_line(input);
+    } else if (c == '\r') {
+        return;
+    } else if (input->length < sizeof(input->text) - 1) {
+        input->text[input->length++] = c;
+    } else {
+        input->too_long = true;
+    }
+}
+
+static void console_task(void *unused) {
+    (void)unused;
+    static input_t input;
+    char chunk[128];
+    for (;;) {
+        size_t count = port_console_read(chunk, sizeof(chunk));
+        for (size_t i = 0; i < count; i++) {
+            take_character(&input, chunk[i]);
+        }
+    }
+}
+
+esp_err_t agent_start(void) {
+    esp_err_t err = port_console_init();
+    if (err == ESP_OK) {
+        err = commands_init();
+    }
+    if (err != ESP_OK) {
+        return err;
+    }
+    record_init();
+    identity_init();
+    runner_start();
+    identity_say_hello();
+    BaseType_t created = xTaskCreatePinnedToCore(console_task, "agent_console", CONSOLE_STACK_BYTES, NULL,
+                                                 CONSOLE_PRIORITY, NULL, tskNO_AFFINITY);
+    return created == pdPASS ? ESP_OK : ESP_ERR_NO_MEM;
+}

@@ -1,0 +1,73 @@
+/* What a benchmark is. A file components/benches/<stem>.c defines `const bench_t bench_<stem>`; the build
+ * makes the table of benches from the file names, so the file is the registration.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/provision.h"
+#include "agent/samples.h"
+#include "esp_err.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum {
+    BENCH_INT,    /* def, min, max */
+    BENCH_CHOICE, /* choices; def is the index of the default */
+} bench_type_t;
+
+typedef struct {
+    const char *key;
+    bench_type_t type;
+    int64_t def;
+    int64_t min;
+    int64_t max;
+    const char *const *choices; /* ends with NULL */
+} bench_parameter_t;
+
+enum { BENCH_MAX_PARAMETERS = 32, BENCH_MAX_COLUMNS = 16 };
+
+/* The run in progress: its bench and the values of its parameters. */
+typedef struct bench_run bench_run_t;
+
+typedef struct bench bench_t;
+
+struct bench {
+    const char *name; /* equals the file's stem */
+    const bench_parameter_t *parameters;
+    size_t parameter_count; /* <= BENCH_MAX_PARAMETERS */
+    const char *const *columns;
+    size_t column_count; /* 1..BENCH_MAX_COLUMNS, names with units */
+    const char *clock;   /* the clock that the columns were read from; NULL means "esp_timer" */
+
+    /* Measure and fill `samples`. Runs in the agent's run task (priority AGENT_RUN_PRIORITY, no affinity).
+     * A return other than ESP_OK is the run's status; no sample of it is sent then, and bench_fail() says
+     * why. Must come back soon after bench_aborted() turns true. Clean up (tasks, clients) before coming
+     * back. */
+    esp_err_t (*run)(const bench_run_t *run, bench_samples_t *samples);
+};
+
+enum {
+    AGENT_RUN_PRIORITY = 5,
+    AGENT_RUN_STACK_BYTES = 8192,
+};
+
+/* Value of a parameter; of a choice, its index. An unknown key is a defect of the bench: it aborts. */
+int64_t bench_param_int(const bench_run_t *run, const char *key);
+
+/* Text of a choice. For an integer parameter, or an unknown key, it aborts. */
+const char *bench_param_text(const bench_run_t *run, const char *key);
+
+/* What the board was told (agent/provision.h). Does not change while a bench runs. */
+const agent_provision_t *bench_provision(const bench_run_t *run);
+
+/* True once the host asked to abort. Poll it at least every 100 ms. */
+bool bench_aborted(const bench_run_t *run);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,31 @@
+/* What a board is told after each boot: credentials, time, where the broker is.
+ *
+ * It arrives by the console command `provision`, lives in RAM only, is never part of the image, never
+ * echoed and never logged.
+ */
+#pragma once
+
+#include <stdint.h>
+
+/* Sizes include the terminating NUL. A PEM field takes a chain of two ECDSA certificates or an RSA-4096 key.
+ */
+enum {
+    AGENT_PEM_SIZE = 4096,
+    AGENT_SSID_SIZE = 33, /* 32 octets, IEEE 802.11 */
+    AGENT_PSK_SIZE = 65,  /* 63 characters or 64 hex digits, WPA2 */
+    AGENT_HOST_SIZE = 64,
+};
+
+/* Text fields are NUL-terminated and "" when absent; numbers are 0 when absent. */
+typedef struct {
+    char ca_pem[AGENT_PEM_SIZE];
+    char client_cert_pem[AGENT_PEM_SIZE];
+    char client_key_pem[AGENT_PEM_SIZE];
+    char ssid[AGENT_SSID_SIZE];
+    char psk[AGENT_PSK_SIZE];
+    char broker_host[AGENT_HOST_SIZE];
+    uint16_t broker_tcp_port;
+    uint16_t broker_tls_port;
+    uint16_t broker_mtls_port;
+    int64_t utc_us; /* time of day as last provisioned; the system clock was set from it */
+} agent_provision_t;

@@ -1,0 +1,5 @@
+#include "port/port.h"
+
+const char *port_memory_prefix(void) {
+    return "";
+}

@@ -1,0 +1,157 @@
+#include "provision.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "port/port.h"
+#include "wire.h"
+
+typedef enum { FIELD_TEXT, FIELD_PORT, FIELD_TIME } field_type_t;
+
+typedef struct {
+    const char *name;
+    field_type_t type;
+    size_t offset; /* in agent_provision_t */
+    size_t size;   /* of a text, NUL included; of a number, what its decimal digits need */
+} field_t;
+
+#define TEXT(member)                                                                                         \
+    { #member, FIELD_TEXT, offsetof(agent_provision_t, member), sizeof(((agent_provision_t *)0)->member) }
+#define PORT(member)                                                                                         \
+    { #member, FIELD_PORT, offsetof(agent_provision_t, member), sizeof("65535") }
+#define TIME(member)                                                                                         \
+    { #member, FIELD_TIME, offsetof(agent_provision_t, member), sizeof("9223372036854775807") }
+
+static const field_t FIELDS[] = {
+    TEXT(ca_pem),
+    TEXT(client_cert_pem),
+    TEXT(client_key_pem),
+    TEXT(ssid),
+    TEXT(psk),
+    TIME(utc_us),
+    TEXT(broker_host),
+    PORT(broker_tcp_port),
+    PORT(broker_tls_port),
+    PORT(broker_mtls_port),
+};
+enum { FIELD_COUNT = sizeof(FIELDS) / sizeof(FIELDS[0]) };
+
+static agent_provision_t s_provision;
+
+/* The field that is being received. */
+static const field_t *s_field;
+static size_t s_length;
+static char s_staged[AGENT_PEM_SIZE];
+
+const agent_provision_t *provision(void) {
+    return &s_provision;
+}
+
+const char *provision_status_name(provision_status_t status) {
+    static const char *const names[] = {
+        [PROVISION_OK] = "ok",
+        [PROVISION_UNKNOWN_FIELD] = "unknown-field",
+        [PROVISION_BAD_OFFSET] = "bad-offset",
+        [PROVISION_BAD_BASE64] = "bad-base64",
+        [PROVISION_TOO_LONG] = "too-long",
+        [PROVISION_BAD_LENGTH] = "bad-length",
+        [PROVISION_BAD_CRC] = "bad-field-crc",
+        [PROVISION_BAD_VALUE] = "bad-value",
+    };
+    return names[status];
+}
+
+static const field_t *find_field(const char *name) {
+    for (size_t i = 0; i < FIELD_COUNT; i++) {
+        if (strcmp(FIELDS[i].name, name) == 0) {
+            return &FIELDS[i];
+        }
+    }
+    return NULL;
+}
+
+/* Secrets do not stay in the staging buffer. */
+static void clear_staged(const field_t *next) {
+    memset(s_staged, 0, sizeof(s_staged));
+    s_field = next;
+    s_length = 0;
+}
+
+provision_status_t provision_add(const char *name, int64_t offset, const char *base64, size_t *received) {
+    const field_t *field = find_field(name);
+    if (field == NULL) {
+        return PROVISION_UNKNOWN_FIELD;
+    }
+    if (offset == 0) {
+        clear_staged(field);
+    }
+    if (field != s_field || offset != (int64_t)s_length) {
+        return PROVISION_BAD_OFFSET;
+    }
+    uint8_t piece[WIRE_COMMAND_SIZE * 3 / 4];
+    int length = wire_base64_decode(base64, piece, sizeof(piece));
+    if (length < 0) {
+        return PROVISION_BAD_BASE64;
+    }
+    if (s_length + (size_t)length >= field->size) { /* room for the NUL */
+        return PROVISION_TOO_LONG;
+    }
+    memcpy(s_staged + s_length, piece, (size_t)length);
+    memset(piece, 0, sizeof(piece));
+    s_length += (size_t)length;
+    *received = s_length;
+    return PROVISION_OK;
+}
+
+static provision_status_t take_number(const field_t *field) {
+    int64_t value = 0;
+    int64_t max = field->type == FIELD_PORT ? UINT16_MAX : INT64_MAX;
+    if (!wire_parse_int(s_staged, &value) || value < 0 || value > max) {
+        return PROVISION_BAD_VALUE;
+    }
+    void *member = (char *)&s_provision + field->offset;
+    if (field->type == FIELD_PORT) {
+        *(uint16_t *)member = (uint16_t)value;
+        return PROVISION_OK;
+    }
+    *(int64_t *)member = value;
+    return port_set_time(value) == ESP_OK ? PROVISION_OK : PROVISION_BAD_VALUE;
+}
+
+static provision_status_t take_text(const field_t *field) {
+    if (memchr(s_staged, '\0', s_length) != NULL) {
+        return PROVISION_BAD_VALUE;
+    }
+    memcpy((char *)&s_provision + field->offset, s_staged, field->size); /* staged bytes end with zeroes */
+    return PROVISION_OK;
+}
+
+static provision_status_t check_and_take(const field_t *field, int64_t length, uint32_t crc32) {
+    if (length != (int64_t)s_length) {
+        return PROVISION_BAD_LENGTH;
+    }
+    if (wire_crc32(0, s_staged, s_length) != crc32) {
+        return PROVISION_BAD_CRC;
+    }
+    return field->type == FIELD_TEXT ? take_text(field) : take_number(field);
+}
+
+provision_status_t provision_finish(const char *name, int64_t length, uint32_t crc32) {
+    const field_t *field = find_field(name);
+    if (field == NULL) {
+        return PROVISION_UNKNOWN_FIELD;
+    }
+    if (field != s_field) {
+        clear_staged(field);
+    }
+    provision_status_t status = check_and_take(field, length, crc32);
+    clear_staged(NULL);
+    return status;
+}
+
+void provision_field_names(char *text, size_t size) {
+    size_t length = 0;
+    for (size_t i = 0; i < FIELD_COUNT && length < size; i++) {
+        length += (size_t)snprintf(text + length, size - length, "%s%s", i > 0 ? "," : "", FIELDS[i].name);
+    }
+}

@@ -1,0 +1,10 @@
+/* Log output is held in memory while the clock runs and printed afterwards. */
+#pragma once
+
+#include <stddef.h>
+
+void quiet_begin(void);
+/* Print what was held. */
+void quiet_end(void);
+/* Bytes of log since boot that did not fit, or whose place in memory was not filled by quiet_end(). */
+size_t quiet_dropped_bytes(void);

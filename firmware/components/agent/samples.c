@@ -1,0 +1,107 @@
+#include "samples_private.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "port/port.h"
+#include "wire.h"
+
+enum { ARENA_CELLS = BENCH_ARENA_BYTES / sizeof(uint32_t) };
+
+static uint32_t s_arena[ARENA_CELLS]; /* column after column, as it is packed */
+
+static void set_fault(bench_samples_t *samples, esp_err_t fault) {
+    int none = ESP_OK;
+    atomic_compare_exchange_strong(&samples->fault, &none, fault);
+}
+
+void samples_reset(bench_samples_t *samples, size_t columns, samples_send_t send) {
+    *samples = (bench_samples_t){.columns = columns, .burst = 1, .send = send};
+}
+
+void samples_discard(bench_samples_t *samples) {
+    samples->rows = 0;
+    samples->warmup_rows = 0;
+}
+
+size_t bench_samples_capacity(const bench_samples_t *samples) {
+    return ARENA_CELLS / samples->columns;
+}
+
+esp_err_t bench_samples_begin(bench_samples_t *samples, size_t rows, size_t warmup_rows) {
+    if (rows > bench_samples_capacity(samples)) {
+        return ESP_ERR_NO_MEM;
+    }
+    if (warmup_rows > rows || (warmup_rows > 0 && samples->burst > 1)) {
+        return ESP_ERR_INVALID_ARG;
+    }
+    port_environment_reset();
+    samples->rows = rows;
+    samples->warmup_rows = warmup_rows;
+    memset(s_arena, 0, rows * samples->columns * sizeof(s_arena[0]));
+    return ESP_OK;
+}
+
+void bench_samples_set(bench_samples_t *samples, size_t row, size_t column, uint32_t value) {
+    if (row >= samples->rows || column >= samples->columns) {
+        set_fault(samples, ESP_ERR_INVALID_SIZE);
+        return;
+    }
+    s_arena[column * samples->rows + row] = value;
+}
+
+uint32_t samples_get(const bench_samples_t *samples, size_t row, size_t column) {
+    assert(row < samples->rows && column < samples->columns);
+    return s_arena[column * samples->rows + row];
+}
+
+esp_err_t bench_samples_burst(bench_samples_t *samples) {
+    esp_err_t err = samples->send(samples);
+    samples_discard(samples);
+    samples->environment_length = 0;
+    samples->burst++;
+    return err;
+}
+
+/* Keep what `line` holds after its head, unless it does not fit. */
+static void keep_environment(bench_samples_t *samples, const wire_line_t *line) {
+    size_t room = sizeof(samples->environment) - samples->environment_length;
+    if (line->overflow || line->length >= room) {
+        set_fault(samples, ESP_ERR_NO_MEM);
+        return;
+    }
+    memcpy(samples->environment + samples->environment_length, line->text, line->length);
+    samples->environment_length += line->length;
+    samples->environment[samples->environment_length] = '\0';
+}
+
+void bench_environment_int(bench_samples_t *samples, const char *key, int64_t value) {
+    char text[96];
+    wire_line_t line = {.text = text, .size = sizeof(text)};
+    wire_line_int(&line, key, value);
+    keep_environment(samples, &line);
+}
+
+void bench_environment_text(bench_samples_t *samples, const char *key, const char *value) {
+    char text[256];
+    wire_line_t line = {.text = text, .size = sizeof(text)};
+    wire_line_text(&line, key, value);
+    keep_environment(samples, &line);
+}
+
+esp_err_t bench_fail(bench_samples_t *samples, bench_owner_t owner, esp_err_t status, const char *format,
+                     ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(samples->error, sizeof(samples->error), format, arguments);
+    va_end(arguments);
+    samples->owner = owner;
+    return status;
+}
+
+const char *samples_owner_name(bench_owner_t owner) {
+    static const char *const names[] = {"firmware", "configuration", "rig"};
+    return names[owner];
+}

@@ -1,0 +1,46 @@
+/* On a host the network is up before the program starts: the virtual rack attached an interface. */
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "link.h"
+
+/* Find the first IPv4 interface that is up and not the loopback. */
+static bool find_interface(char name[IF_NAMESIZE], char address[INET_ADDRSTRLEN]) {
+    struct ifaddrs *all = NULL;
+    bool found = false;
+    if (getifaddrs(&all) != 0) {
+        return false;
+    }
+    for (struct ifaddrs *at = all; at != NULL && !found; at = at->ifa_next) {
+        bool up = (at->ifa_flags & IFF_UP) != 0 && (at->ifa_flags & IFF_LOOPBACK) == 0;
+        if (!up || at->ifa_addr == NULL || at->ifa_addr->sa_family != AF_INET) {
+            continue;
+        }
+        const struct sockaddr_in *ipv4 = (const struct sockaddr_in *)(const void *)at->ifa_addr;
+        found = inet_ntop(AF_INET, &ipv4->sin_addr, address, INET_ADDRSTRLEN) != NULL &&
+                if_indextoname(if_nametoindex(at->ifa_name), name) != NULL;
+    }
+    freeifaddrs(all);
+    return found;
+}
+
+esp_err_t link_up(const agent_provision_t *provision, TickType_t timeout) {
+    (void)provision;
+    (void)timeout;
+    return ESP_OK;
+}
+
+void link_environment(link_environment_cb_t callback, void *context) {
+    char name[IF_NAMESIZE];
+    char address[INET_ADDRSTRLEN];
+    callback("link", "host", context);
+    callback("power_save", "none", context);
+    if (find_interface(name, address)) {
+        callback("interface", name, context);
+        callback("ip", address, context);
+    }
+}

@@ -1,0 +1,7 @@
+# libFuzzer comes with clang only: cmake -DCMAKE_C_COMPILER=clang-14 -DHIL_FUZZ=ON
+set(agent ${components}/agent)
+add_executable(fuzz_command test/fuzz_command.c ${agent}/wire.c ${agent}/wire_command.c ${agent}/wire_line.c
+    ${agent}/provision.c ${agent}/run.c)
+target_include_directories(fuzz_command PRIVATE test ${agent} ${agent}/include idf/include)
+target_compile_options(fuzz_command PRIVATE -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all)
+target_link_options(fuzz_command PRIVATE -fsanitize=fuzzer,address,undefined)

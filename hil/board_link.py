@@ -1,0 +1,244 @@
+"""The link to one board: numbered lines in, tagged commands out, repeated until answered.
+
+It knows nothing of benches. A board that panics, resets or falls silent becomes an error that quotes it;
+once that happened every later call raises the same error, until the board said hello again.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hil import trouble
+from hil.console import Console, Lines
+from hil.errors import FirmwareError, HilError, RigError
+from hil.wire import MARKER, DamagedLineError, Hello, Message, Reply, WireError, format_command, parse_line
+
+DAMAGED_COMMANDS_MAX = 20
+RETRY_S = 1.0  # a reply takes milliseconds; a retry goes out when none came for this long
+INCIDENT_QUIET_S = 0.5  # a panic's output has ended when nothing came for this long
+INCIDENT_LINES_MAX = 60
+BOOT_RESETS = 2  # resets from outside that a boot may show: opening the port makes one, our reset another
+RECENT_LINES = 128
+QUOTE_CHARACTERS = 120
+
+_CHECKSUM = re.compile(r" \*[0-9a-f]{8}\s*$")  # a line that has one and no marker lost it
+
+
+@dataclass
+class LinkStatistics:
+    """What the console did to us, for the record."""
+
+    damaged_lines: int = 0
+    lost_lines: int = 0
+    repeated_commands: int = 0
+
+    @property
+    def losses(self) -> int:
+        return self.damaged_lines + self.lost_lines
+
+
+class BoardLink:
+    """Sends commands and receives messages of one boot of a board."""
+
+    def __init__(
+        self,
+        console: Console,
+        board: str,
+        *,
+        log: Callable[[str], None] | None,
+        clock: Callable[[], float],
+        log_path: str,
+        on_message: Callable[[Message], None],
+    ) -> None:
+        self.board = board
+        self.log_path = log_path
+        self.clock = clock
+        self._on_message = on_message  # takes what comes while a reply is awaited
+        self.lines = Lines(console, log=log, clock=clock)
+        self.statistics = LinkStatistics()
+        self.hello: Hello | None = None
+        self.incidents: list[str] = []
+        self._boot_resets = 0
+        self._nonce = secrets.token_hex(3)
+        self._commands = 0
+        self._broken: HilError | None = None
+        self._last_number = 0
+        self._recent: deque[str] = deque(maxlen=RECENT_LINES)
+
+    def new_tag(self) -> str:
+        self._commands += 1
+        return f"{self._nonce}-{self._commands}"
+
+    def forget_boot(self) -> None:
+        """Expect a boot: until its hello, resets and panics are noted in ``incidents``, not raised."""
+        self.hello = None
+        self.incidents = []
+        self._boot_resets = 0
+        self._broken = None
+        self._last_number = 0
+        self._recent.clear()
+
+    def accept(self, hello: Hello, number: int) -> None:
+        """From now on this is the boot that we talk to, and ``number`` the line it has come to."""
+        self.hello = hello
+        self._last_number = number
+
+    def receive(self, deadline: float) -> Message | None:
+        """Return the next message, or None when none came by ``deadline``. Log text and damaged lines pass.
+
+        A board that never stops talking does not hold it up: after the deadline it takes the lines that have
+        arrived already, and no more.
+
+        Raises:
+            FirmwareError: the board panicked, reset itself, or sent a line that makes no sense.
+            RigError: the board browned out, lost its power, or was reset from outside.
+        """
+        if self._broken is not None:
+            raise self._broken
+        while not self._is_over(deadline) and (line := self.lines.read(deadline)) is not None:
+            message = self._interpret(line)
+            if message is not None:
+                return message
+        return None
+
+    def _is_over(self, deadline: float) -> bool:
+        return self.clock() >= deadline and not self.lines.has_line
+
+    def ask(
+        self, line: bytes, tag: str, *, timeout_s: float, retry_s: float, shown: str = ""
+    ) -> Reply | None:
+        """Send a tagged command until it is answered; None when it was not within ``timeout_s`` seconds.
+
+        Raises:
+            RigError: the board says again and again that the command arrives damaged.
+        """
+        deadline = self.clock() + timeout_s
+        damaged = 0
+        self.lines.write(line, shown=shown)
+        retry_at = self.clock() + retry_s
+        while (reply := self._reply(tag, min(deadline, retry_at))) is None or reply.tag != tag:
+            damaged += reply is not None
+            if damaged > DAMAGED_COMMANDS_MAX:
+                raise self.damage(f"A command to board {self.board} arrived damaged {damaged} times")
+            if reply is None and self.clock() >= deadline:
+                return None
+            self.statistics.repeated_commands += 1
+            self.lines.write(b"\n" + line, shown=shown)  # the rest of a cut line must not stick to it
+            retry_at = self.clock() + retry_s
+        return reply
+
+    def _reply(self, tag: str, deadline: float) -> Reply | None:
+        """Return the reply to ``tag``, or one that says that a command arrived damaged."""
+        while (message := self.receive(deadline)) is not None:
+            if not isinstance(message, Reply):
+                self._on_message(message)
+            elif message.tag == tag or (message.tag == "-" and not message.ok):
+                return message
+        return None
+
+    def command_line(self, verb: str, *args: object) -> tuple[bytes, str]:
+        tag = self.new_tag()
+        return format_command(verb, *args, tag=tag), tag
+
+    def fail(self, error: HilError) -> HilError:
+        """Remember the first cause."""
+        self._broken = self._broken or error
+        return self._broken
+
+    def silence(self, attempt: str, waited_s: float, since_bytes: int) -> HilError:
+        """Return the error for a board that did not answer: silence and damage are the rig's, else it is the
+        firmware's."""
+        if self.lines.bytes_received == since_bytes:
+            return RigError(
+                f"{attempt} on board {self.board}: not a byte came within {waited_s:.1f} s.",
+                log=self.log_path,
+                next_step="check power, cable and port of the board (hil board console).",
+            )
+        if self.statistics.losses:
+            return self.damage(f"{attempt} on board {self.board}: no answer within {waited_s:.1f} s")
+        return FirmwareError(
+            f"{attempt} on board {self.board}: no answer within {waited_s:.1f} s, though the board talks; "
+            f"its last lines: {self.last_lines()}.",
+            log=self.log_path,
+            next_step="read the console log; the agent's console task may be blocked.",
+        )
+
+    def damage(self, sentence: str) -> RigError:
+        """Return the error for lines that did not arrive as they were sent."""
+        damaged, lost = self.statistics.damaged_lines, self.statistics.lost_lines
+        return RigError(
+            f"{sentence}; {damaged} lines arrived damaged and {lost} not at all.",
+            log=self.log_path,
+            next_step="check the serial cable, hub and baud rate.",
+        )
+
+    def last_lines(self) -> str:
+        """Quote what the board said last."""
+        return " | ".join(line[:QUOTE_CHARACTERS] for line in self.lines.last[-3:])
+
+    def _interpret(self, line: str) -> Message | None:
+        try:
+            message = parse_line(line)
+        except DamagedLineError:
+            self.statistics.damaged_lines += 1
+            return None
+        except WireError as error:  # it quotes the line, and a line may hold a secret
+            sentence = self.lines.masked(error.sentence)
+            raise WireError(sentence, log=self.log_path, next_step=error.next_step) from None
+        if message is None:
+            self.statistics.damaged_lines += _CHECKSUM.search(line) is not None
+            self._watch(line)
+            return None
+        return self._in_order(message, line)
+
+    def _in_order(self, message: Message, line: str) -> Message | None:
+        """Drop repeated lines, notice a new boot."""
+        line = line[line.rfind(MARKER) :].strip()
+        if self.hello is None:
+            self._recent.append(line)
+            return message
+        if isinstance(message, Hello) and message.boot != self.hello.boot:
+            raise self.fail(self._incident([line], message))
+        if message.number <= self._last_number:
+            if line in self._recent or isinstance(message, Hello):
+                return None
+            raise self.fail(self._incident([line[:QUOTE_CHARACTERS]]))
+        self.statistics.lost_lines += message.number - self._last_number - 1
+        self._last_number = message.number
+        self._recent.append(line)
+        return message
+
+    def _watch(self, line: str) -> None:
+        kind = trouble.recognise(line)
+        if kind is None:
+            return
+        if self.hello is None:
+            if kind is trouble.POWER_LOSS and self._boot_resets < BOOT_RESETS:
+                self._boot_resets += 1  # how every boot begins
+                return
+            self.incidents.append(self.lines.masked(line).strip())
+            return
+        raise self.fail(self._incident(self._rest_of_incident(line)))
+
+    def _rest_of_incident(self, line: str) -> list[str]:
+        lines = [line]
+        while len(lines) < INCIDENT_LINES_MAX and not trouble.is_last_line(lines[-1]):
+            following = self.lines.read(self.clock() + INCIDENT_QUIET_S)
+            if following is None:
+                break
+            lines.append(following)
+        return lines
+
+    def _incident(self, lines: list[str], hello: Hello | None = None) -> HilError:
+        kind = trouble.by_reset_reason(hello.reset_reason) if hello else trouble.worst(lines)
+        cause = f" (reset reason {hello.reset_reason})" if hello else ""
+        quoted = self.lines.masked(trouble.excerpt(lines))
+        return kind.error(
+            f"Board {self.board} {kind.name}{cause} while it was in use: {quoted}",
+            log=self.log_path,
+            next_step=kind.next_step,
+        )

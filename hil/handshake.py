@@ -1,0 +1,117 @@
+"""Waits for a board's agent, and explains why it does not come."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from hil import trouble
+from hil.board_link import BoardLink
+from hil.errors import ConfigError, FirmwareError, HilError, RigError
+from hil.wire import PROTOCOL_VERSIONS, Hello, Reply
+
+HELLO_PERIOD_S = 1.0
+RESTART_PERIOD_S = 5.0  # longer than a boot takes: a second restart must not meet the new boot
+BOOT_INCIDENTS_MAX = 6  # lines; a board that resets this often before it says hello will not say it
+
+_DOWNLOAD_MODE = re.compile(r"waiting for download|DOWNLOAD_BOOT|DOWNLOAD\(")
+_NO_IMAGE = re.compile(r"invalid header: 0x|No bootable app partitions|flash read err|ets_loader.*invalid")
+_UNREADABLE_SHARE = 0.3
+
+
+def await_hello(link: BoardLink, *, timeout_s: float, old_boot: str = "") -> Hello:
+    """Ask for a hello until it is answered. What was in the pipe before is from an earlier boot, so only a
+    hello that our own command brought counts, and none of ``old_boot``.
+
+    Raises:
+        RigError, FirmwareError, ConfigError: as of AgentSession.wait_ready().
+    """
+    deadline = link.clock() + timeout_s
+    bytes_before = link.lines.bytes_received
+    tags: set[str] = set()
+    hello: Hello | None = None
+    while link.clock() < deadline and len(link.incidents) < BOOT_INCIDENTS_MAX:
+        line, tag = link.command_line("hello")
+        tags.add(tag)
+        link.lines.write(b"\n" + line)
+        until = min(deadline, link.clock() + HELLO_PERIOD_S)
+        while (message := link.receive(until)) is not None:
+            if isinstance(message, Hello):
+                hello = message if message.boot != old_boot else None
+            elif isinstance(message, Reply) and message.tag in tags and hello is not None:
+                return _greet(link, hello, message.number)
+            elif isinstance(message, Reply) and not message.ok:
+                break  # our command arrived damaged
+            if len(link.incidents) >= BOOT_INCIDENTS_MAX:
+                break
+    raise explain(link, timeout_s=timeout_s, silent=link.lines.bytes_received == bytes_before)
+
+
+def await_restart(link: BoardLink, *, old_boot: str, timeout_s: float) -> None:
+    """Send ``restart`` until it is answered, or until a new boot shows that the answer got lost."""
+    deadline = link.clock() + timeout_s
+    line, tag = link.command_line("restart")
+    while link.clock() < deadline:
+        link.lines.write(b"\n" + line)
+        until = min(deadline, link.clock() + RESTART_PERIOD_S)
+        while (message := link.receive(until)) is not None:
+            if isinstance(message, Hello) and message.boot != old_boot:
+                return
+            if isinstance(message, Reply) and message.tag == tag:
+                return
+            if isinstance(message, Reply) and not message.ok:
+                break
+
+
+def _greet(link: BoardLink, hello: Hello, number: int) -> Hello:
+    if not any(hello.proto_min <= version <= hello.proto_max for version in PROTOCOL_VERSIONS):
+        raise ConfigError(
+            f"The firmware on board {link.board} speaks protocol {hello.proto_min} to {hello.proto_max}, "
+            f"this host {', '.join(map(str, PROTOCOL_VERSIONS))}.",
+            next_step="rebuild the firmware, or use the hil of the commit it was built from.",
+        )
+    link.accept(hello, number)
+    return hello
+
+
+def explain(link: BoardLink, *, timeout_s: float, silent: bool) -> HilError:
+    """Return the error for a board whose agent did not say hello."""
+    attempt = f"Waiting {timeout_s:.1f} s for the agent on board {link.board}"
+    if silent:
+        return _rig(link, f"{attempt}: not a byte came.", "check power, cable, port and baud rate.")
+    if link.incidents:
+        kind = trouble.worst(link.incidents)
+        sentence = f"{attempt}: it {kind.name} while booting: {trouble.excerpt(link.incidents)}."
+        return kind.error(sentence, log=link.log_path, next_step=kind.next_step)
+    last = link.lines.last
+    if _find(_DOWNLOAD_MODE, last):
+        return _rig(link, f"{attempt}: it is in download mode.", "reset it with IO0 high (hil board power).")
+    if line := _find(_NO_IMAGE, last):
+        return _rig(
+            link, f"{attempt}: its flash holds no bootable image: {line}.", "flash it (hil board flash)."
+        )
+    if _unreadable(last):
+        return _rig(
+            link, f"{attempt}: what it sends is unreadable.", "check the baud rate (921600) and cable."
+        )
+    if link.statistics.damaged_lines:
+        return link.damage(f"{attempt}: no hello came")
+    return FirmwareError(
+        f"{attempt}: it talks, and no hello came; its last lines: {link.last_lines()}.",
+        log=link.log_path,
+        next_step="read the console log; the image may be another one than hil-firmware.",
+    )
+
+
+def _rig(link: BoardLink, sentence: str, next_step: str) -> RigError:
+    return RigError(sentence, log=link.log_path, next_step=next_step)
+
+
+def _find(pattern: re.Pattern[str], lines: Sequence[str]) -> str:
+    return next((line.strip() for line in lines if pattern.search(line)), "")
+
+
+def _unreadable(lines: Sequence[str]) -> bool:
+    text = "".join(lines)
+    strange = sum(not (character.isascii() and character.isprintable()) for character in text)
+    return strange > _UNREADABLE_SHARE * len(text)

@@ -1,0 +1,169 @@
+"""A session with the agent on one board: hello, provision, link, cases.
+
+A damaged or lost line is asked for again; what cannot be had is an error, never a shorter series.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import NoReturn
+
+from hil import handshake, provisioning
+from hil.board_link import RETRY_S, BoardLink, LinkStatistics
+from hil.collector import Collector
+from hil.console import Console
+from hil.errors import ConfigError, FirmwareError, HilError, RigError
+from hil.model import Case, Scalar, Series
+from hil.transfer import parameter_text
+from hil.wire import Hello, Message, Reply, parse_scalar
+
+COMMAND_TIMEOUT_S = 10.0
+LINK_ANSWER_S = 5.0  # the agent answers this much after its own deadline at the latest
+
+_WRONG_INPUT = {
+    "bad-parameter",
+    "bad-argument",
+    "unknown-bench",
+    "unknown-command",
+    "unknown-field",
+    "bad-value",
+}
+
+
+class AgentSession:
+    """Drives the agent of one board over its console.
+
+    ``log`` gets every line of both directions, secrets masked. ``clock`` is in seconds.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        board: str,
+        log: Callable[[str], None] | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        log_path: str = "",
+    ) -> None:
+        self.board = board
+        self._link = BoardLink(console, board, log=log, clock=clock, log_path=log_path, on_message=self._keep)
+        self._collector = Collector(self._link, ask=self._ask, command=self.command)
+
+    @property
+    def hello(self) -> Hello | None:
+        """What the board said at this boot."""
+        return self._link.hello
+
+    @property
+    def statistics(self) -> LinkStatistics:
+        return self._link.statistics
+
+    def wait_ready(self, timeout_s: float = 30.0) -> Hello:
+        """Wait until the agent says hello, asking for it; forgets an earlier boot.
+
+        Raises:
+            RigError: the board is silent, unreadable, in download mode or browns out.
+            FirmwareError: it boots and the agent does not come up.
+            ConfigError: it speaks a protocol version that this host does not.
+        """
+        self._link.forget_boot()
+        return handshake.await_hello(self._link, timeout_s=timeout_s)
+
+    def restart(self, timeout_s: float = 30.0) -> Hello:
+        """Restart the board and wait for the hello of the new boot. Errors as of wait_ready()."""
+        old = self._link.hello
+        self._link.forget_boot()
+        old_boot = old.boot if old else ""
+        handshake.await_restart(self._link, old_boot=old_boot, timeout_s=timeout_s)
+        return handshake.await_hello(self._link, old_boot=old_boot, timeout_s=timeout_s)
+
+    def command(
+        self, verb: str, *args: object, timeout_s: float = COMMAND_TIMEOUT_S, retry_s: float = RETRY_S
+    ) -> Reply:
+        """Send a command and return its reply. It is repeated when no reply comes, and executed once.
+
+        Raises:
+            ConfigError: the agent refused a parameter, argument, bench or verb.
+            RigError: the board is silent, or its link did not come up.
+            FirmwareError: another refusal, no answer, a panic, a reset.
+        """
+        reply = self._ask(verb, *args, timeout_s=timeout_s, retry_s=retry_s)
+        if not reply.ok:
+            self._refused(verb, reply)
+        return reply
+
+    def provision(self, values: Mapping[str, str | bytes | int]) -> None:
+        """Tell the board its credentials, the time, the broker. Values are masked in log and errors.
+
+        Raises:
+            ConfigError: the agent refused a field. Others as of command().
+        """
+        for field, value in values.items():
+            for secret in provisioning.secrets_of(field, value):
+                self._link.lines.add_secret(secret)
+            for verb, *words in provisioning.commands_of(field, value):
+                self.command(verb, *words)
+
+    def network_up(self, timeout_s: float = 30.0) -> Mapping[str, Scalar]:
+        """Bring the board's network up; returns what the link is like.
+
+        Raises:
+            RigError: it did not come up in time. Others as of command().
+        """
+        timeout_ms = round(timeout_s * 1000)
+        reply = self.command("net", "up", timeout_ms, timeout_s=timeout_s + LINK_ANSWER_S, retry_s=5.0)
+        return _scalars(reply)
+
+    def info(self) -> Mapping[str, Scalar]:
+        """Return the agent's state and the board's environment now. Errors as of command()."""
+        return _scalars(self.command("info"))
+
+    def abort(self) -> None:
+        """End a run in progress, drop its samples. Errors as of command()."""
+        self.command("abort")
+
+    def run_case(self, case: Case, *, timeout_s: float) -> Series:
+        """Measure one case and return its samples, bursts merged.
+
+        ``timeout_s`` is what measuring may take, all bursts together; transferring comes on top. While the
+        board measures nothing is sent to it.
+
+        Raises:
+            ConfigError: the agent refuses the case, or the board was not told what it needs for it.
+            FirmwareError: the bench failed, or the board misbehaved, or its lines contradict each other.
+            RigError: the bench found its broker or network missing; the console damages more than can be
+                asked for again; the board fell silent.
+        """
+        words = [f"{key}={parameter_text(value)}" for key, value in sorted(case.parameters.items())]
+        self._collector.start()
+        reply = self.command("run", case.bench, *words)
+        return self._collector.collect(case, transfer=int(reply.fields["transfer"]), timeout_s=timeout_s)
+
+    def _keep(self, message: Message) -> None:
+        self._collector.keep(message)
+
+    def _ask(
+        self, verb: str, *args: object, timeout_s: float = COMMAND_TIMEOUT_S, retry_s: float = RETRY_S
+    ) -> Reply:
+        line, tag = self._link.command_line(verb, *args)
+        shown = f"#{tag} {provisioning.shown(args)}" if verb == "provision" else ""
+        bytes_before = self._link.lines.bytes_received
+        reply = self._link.ask(line, tag, timeout_s=timeout_s, retry_s=retry_s, shown=shown)
+        if reply is None:
+            raise self._link.silence(f"Sending {verb!r}", timeout_s, bytes_before)
+        return reply
+
+    def _refused(self, verb: str, reply: Reply) -> NoReturn:
+        details = " ".join(f"{key}={value}" for key, value in reply.fields.items())
+        sentence = f"The agent on board {self.board} refused {verb!r}: {reply.code} {details}".rstrip() + "."
+        error: type[HilError] = FirmwareError
+        if reply.code in _WRONG_INPUT:
+            error = ConfigError
+        elif reply.code == "link-failed":
+            error = RigError
+        raise error(sentence, log=self._link.log_path)
+
+
+def _scalars(reply: Reply) -> dict[str, Scalar]:
+    return {key: parse_scalar(value) for key, value in reply.fields.items()}

@@ -1,0 +1,88 @@
+"""Texts by which ESP-IDF says that a board is in trouble, and whose fault each is.
+
+Sources: ESP-IDF v5.5 ``esp_system/panic.c``, ``port/panic_handler.c``, ``newlib/assert.c``,
+``esp_system/port/brownout.c``, ``task_wdt/task_wdt.c``; the ROM prints the ``rst:`` line, whose names are
+those of ``esp_rom/<chip>/include/<chip>/rom/rtc.h``. An ESP32 tells a pulse on EN from a power loss neither
+there nor in ``esp_reset_reason()``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hil.errors import FirmwareError, HilError, RigError
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """What a console line gives away."""
+
+    name: str
+    error: type[HilError]
+    next_step: str
+
+
+_DECODE = "decode the backtrace with the ELF of this build (addr2line), or read the console log."
+_POWER = "check the board's supply and cable; a brownout is not the firmware's doing."
+_OUTSIDE = (
+    "check cable, hub and supply, and that no other program opens the port: it would toggle DTR and RTS."
+)
+
+PANIC = Trouble("panicked", FirmwareError, _DECODE)
+ABORT = Trouble("called abort()", FirmwareError, _DECODE)
+ASSERT = Trouble("failed an assertion", FirmwareError, _DECODE)
+STACK = Trouble("overflowed a stack", FirmwareError, _DECODE)
+HEAP = Trouble("corrupted its heap", FirmwareError, _DECODE)
+WATCHDOG = Trouble("tripped the task watchdog", FirmwareError, "look for a task that does not yield.")
+BROWNOUT = Trouble("browned out", RigError, _POWER)
+POWER_LOSS = Trouble("lost its power or was reset from outside", RigError, _OUTSIDE)
+RESET = Trouble("was reset", FirmwareError, "look for what reset the board; the ROM's line names the cause.")
+
+_PATTERNS: Sequence[tuple[re.Pattern[str], Trouble]] = (
+    (re.compile(r"Guru Meditation Error: Core\s+\d+ panic'ed|Guru Meditation Error"), PANIC),
+    (re.compile(r"assert failed: "), ASSERT),
+    (re.compile(r"\bA stack overflow in task \S+ has been detected"), STACK),
+    (re.compile(r"Stack smashing protect failure!"), STACK),
+    (re.compile(r"CORRUPT HEAP: "), HEAP),
+    (re.compile(r"abort\(\) was called at PC 0x"), ABORT),
+    (re.compile(r"task_wdt: Task watchdog got triggered"), WATCHDOG),
+    (re.compile(r"Brownout detector was triggered"), BROWNOUT),
+    (re.compile(r"\brst:0x[0-9a-f]+ \(\w*BROWN_?OUT"), BROWNOUT),
+    (re.compile(r"\brst:0x[0-9a-f]+ \((POWERON|USB_|POWER_GLITCH|GLITCH)"), POWER_LOSS),
+    (re.compile(r"\brst:0x[0-9a-f]+ \("), RESET),
+    (re.compile(r"^Rebooting\.\.\."), RESET),
+)
+# ``esp_reset_reason()`` as a hello names it
+_BY_REASON = {"BROWNOUT": BROWNOUT, "POWERON": POWER_LOSS, "EXT": POWER_LOSS}
+# The last lines of an incident: nothing of interest follows.
+_LAST = re.compile(r"^Rebooting\.\.\.|\brst:0x[0-9a-f]+ \(|Brownout detector was triggered")
+_WORTH_QUOTING = re.compile(r"Backtrace:|Core\s+\d+ register dump|^Setting breakpoint|^MEPC|^PC ")
+
+
+def recognise(line: str) -> Trouble | None:
+    """Return the trouble that a line of log text tells of."""
+    return next((trouble for pattern, trouble in _PATTERNS if pattern.search(line)), None)
+
+
+def by_reset_reason(reason: str) -> Trouble:
+    """Return the trouble behind a boot that nobody asked for."""
+    return _BY_REASON.get(reason, RESET)
+
+
+def is_last_line(line: str) -> bool:
+    return _LAST.search(line) is not None
+
+
+def excerpt(lines: Sequence[str], limit: int = 6) -> str:
+    """Quote the lines of an incident that say most."""
+    telling = [line for line in lines if recognise(line) or _WORTH_QUOTING.search(line)]
+    return " | ".join(line.strip() for line in (telling or lines)[:limit])
+
+
+def worst(lines: Sequence[str]) -> Trouble:
+    """Return the trouble of an incident: a named cause goes before the reset that follows it."""
+    found = [trouble for trouble in map(recognise, lines) if trouble is not None]
+    causes = [trouble for trouble in found if trouble not in (RESET, POWER_LOSS)]
+    return (causes or found or [RESET])[0]
