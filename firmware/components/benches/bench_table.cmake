@@ -1,0 +1,54 @@
+# Makes the table of benches from the names of the C files next to this one, for ESP-IDF's build and for the
+# host build alike. A file <stem>.c defines `const bench_t bench_<stem>`.
+#
+# ruler hash: SHA-256 over what measures, that is the sources of the agent, of what benches share (load,
+# mqtt_link) and the bench's own. Two series are comparable only if it is the same; a change of the code under
+# test leaves it as it is.
+
+# Hash of a list of files: of their paths below `root` and their contents, in sorted order.
+function(bench_hash_files out root)
+    set(lines "")
+    list(SORT ARGN)
+    foreach(file IN LISTS ARGN)
+        file(SHA256 "${file}" digest)
+        file(RELATIVE_PATH name "${root}" "${file}")
+        string(APPEND lines "${digest}  ${name}\n")
+        set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
+    endforeach()
+    string(SHA256 hash "${lines}")
+    set(${out} ${hash} PARENT_SCOPE)
+endfunction()
+
+# bench_table(<output.c> <list of sources>): writes the table, returns the sources of all benches.
+function(bench_table output sources_out)
+    get_filename_component(root "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/.." ABSOLUTE)
+    file(GLOB benches CONFIGURE_DEPENDS "${root}/benches/*.c")
+    set(ruler "")
+    foreach(component agent load mqtt_link)
+        file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${root}/${component}/*.c" "${root}/${component}/*.h")
+        list(APPEND ruler ${sources})
+    endforeach()
+    set(declarations "")
+    set(rows "")
+    list(LENGTH benches count)
+    list(SORT benches)
+    foreach(bench IN LISTS benches)
+        get_filename_component(stem "${bench}" NAME_WE)
+        bench_hash_files(hash "${root}" ${ruler} "${bench}")
+        string(APPEND declarations "extern const bench_t bench_${stem};\n")
+        string(APPEND rows "    {&bench_${stem}, \"${hash}\"},\n")
+    endforeach()
+    if(count EQUAL 0) # an empty initialiser is no C11
+        set(rows "    {0},\n")
+    endif()
+    file(CONFIGURE OUTPUT "${output}" @ONLY CONTENT [[
+/* Made by bench_table.cmake from components/benches/. */
+#include "run.h"
+
+@declarations@
+const bench_entry_t bench_table[] = {
+@rows@};
+const size_t bench_table_length = @count@;
+]])
+    set(${sources_out} ${benches} PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,121 @@
+/* From what the board was told to a client that is connected. */
+#include <stdio.h>
+
+#include "esp_mac.h"
+#include "private.h"
+
+#define CLIENT_ID_SIZE sizeof("hil-0123456789ab")
+
+enum {
+    CHECK_MS = 100, /* how often a wait looks for an abort */
+    RECONNECT_MS = 1000,
+    OUTBOX_LIMIT_BYTES = 32768,
+};
+
+const char *const mqtt_link_transports[] = {"tcp", "tls", "mtls", NULL};
+
+uint16_t mqtt_link_port(const mqtt_link_t *link) {
+    const agent_provision_t *provision = bench_provision(link->run);
+    switch (link->transport) {
+    case MQTT_LINK_TLS:
+        return provision->broker_tls_port;
+    case MQTT_LINK_MTLS:
+        return provision->broker_mtls_port;
+    default:
+        return provision->broker_tcp_port;
+    }
+}
+
+/* What this transport needs and was not provisioned; NULL where all is there. */
+static const char *missing(const mqtt_link_t *link) {
+    const agent_provision_t *provision = bench_provision(link->run);
+    if (provision->broker_host[0] == '\0' || mqtt_link_port(link) == 0) {
+        return "the broker";
+    }
+    if (link->transport != MQTT_LINK_TCP && provision->ca_pem[0] == '\0') {
+        return "the CA certificate";
+    }
+    if (link->transport == MQTT_LINK_MTLS &&
+        (provision->client_cert_pem[0] == '\0' || provision->client_key_pem[0] == '\0')) {
+        return "the client certificate or its key";
+    }
+    return NULL;
+}
+
+/* esp-mqtt's own default repeats among boards with the same last bytes, and is a constant on the linux
+ * target. */
+static void write_client_id(char *id) {
+    uint8_t mac[6] = {0};
+    esp_read_mac(mac, ESP_MAC_WIFI_STA);
+    snprintf(id, CLIENT_ID_SIZE, "hil-%02x%02x%02x%02x%02x%02x", mac[0], mac[1], mac[2], mac[3], mac[4],
+             mac[5]);
+}
+
+static esp_err_t create_client(mqtt_link_t *link) {
+    char client_id[CLIENT_ID_SIZE];
+    write_client_id(client_id);
+    const agent_provision_t *provision = bench_provision(link->run);
+    bool tls = link->transport != MQTT_LINK_TCP, mutual = link->transport == MQTT_LINK_MTLS;
+    const esp_mqtt_client_config_t config = {
+        .broker.address.hostname = provision->broker_host,
+        .broker.address.port = mqtt_link_port(link),
+        .broker.address.transport = tls ? MQTT_TRANSPORT_OVER_SSL : MQTT_TRANSPORT_OVER_TCP,
+        .broker.verification.certificate = tls ? provision->ca_pem : NULL,
+        .credentials.client_id = client_id,
+        .credentials.authentication.certificate = mutual ? provision->client_cert_pem : NULL,
+        .credentials.authentication.key = mutual ? provision->client_key_pem : NULL,
+        .network.reconnect_timeout_ms = RECONNECT_MS,
+        .outbox.limit = OUTBOX_LIMIT_BYTES,
+    };
+    link->client = esp_mqtt_client_init(&config);
+    if (link->client == NULL) {
+        return ESP_ERR_NO_MEM;
+    }
+    return esp_mqtt_client_register_event(link->client, MQTT_EVENT_ANY, mqtt_link_handle_event, link);
+}
+
+/* Until all of `wanted` are set, or an error is, or the time is up. */
+static EventBits_t await_bits(const mqtt_link_t *link, EventBits_t wanted) {
+    EventBits_t bits = 0;
+    for (int waited_ms = 0; waited_ms < CONNECT_TIMEOUT_MS && !bench_aborted(link->run);
+         waited_ms += CHECK_MS) {
+        bits = xEventGroupWaitBits(link->bits, wanted, pdFALSE, pdTRUE, pdMS_TO_TICKS(CHECK_MS));
+        if ((bits & wanted) == wanted || (bits & ERROR_BIT) != 0) {
+            break;
+        }
+    }
+    return bits;
+}
+
+static esp_err_t start(mqtt_link_t *link) {
+    link->bits = xEventGroupCreate();
+    esp_err_t err = link->bits == NULL ? ESP_ERR_NO_MEM : create_client(link);
+    return err == ESP_OK ? esp_mqtt_client_start(link->client) : err;
+}
+
+esp_err_t mqtt_link_open(mqtt_link_t *link) {
+    const char *absent = missing(link);
+    if (absent != NULL) {
+        return bench_fail(link->samples, BENCH_OWNER_CONFIGURATION, ESP_ERR_INVALID_STATE,
+                          "%s of transport=%s was not provisioned", absent,
+                          mqtt_link_transports[link->transport]);
+    }
+    esp_err_t err = start(link);
+    if (err != ESP_OK) {
+        return err;
+    }
+    EventBits_t wanted = CONNECTED_BIT | (link->subscribe != NULL ? SUBSCRIBED_BIT : 0);
+    EventBits_t bits = await_bits(link, wanted);
+    return (bits & wanted) == wanted ? ESP_OK : mqtt_link_fail(link, bits);
+}
+
+void mqtt_link_close(mqtt_link_t *link) {
+    if (link->client != NULL) {
+        esp_mqtt_client_destroy(link->client);
+    }
+    if (link->bits != NULL) {
+        vEventGroupDelete(link->bits);
+    }
+    link->client = NULL;
+    link->bits = NULL;
+}

@@ -1,0 +1,62 @@
+/* A bench's connection to the MQTT broker that the board was told. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "agent/bench.h"
+#include "freertos/FreeRTOS.h"
+#include "freertos/event_groups.h"
+#include "mqtt_client.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum { MQTT_LINK_TCP, MQTT_LINK_TLS, MQTT_LINK_MTLS } mqtt_link_transport_t;
+
+/* Choices of a parameter `transport`, in the order of mqtt_link_transport_t. */
+extern const char *const mqtt_link_transports[];
+
+enum { MQTT_LINK_TOPIC_SIZE = 40 };
+
+typedef struct {
+    /* Set these before mqtt_link_open(). */
+    const bench_run_t *run;
+    bench_samples_t *samples;
+    mqtt_link_transport_t transport;
+    bool nodelay;          /* TCP_NODELAY */
+    const char *subscribe; /* topic to subscribe to at QoS 0 after each connect, or NULL */
+    /* Every event, in the mqtt task, under esp-mqtt's lock; or NULL. */
+    void (*on_event)(void *context, const esp_mqtt_event_t *event);
+    void *context;
+
+    /* Filled in. */
+    esp_mqtt_client_handle_t client;
+    EventGroupHandle_t bits;
+    esp_mqtt_error_codes_t error; /* the last one */
+    atomic_uint connects;
+    atomic_int nodelay_read_back; /* what the socket says: 0, 1, or -1 where it does not */
+} mqtt_link_t;
+
+/* Connect, and subscribe where asked to; come back when that is done or cannot be.
+ *
+ * Returns ESP_OK, or what bench_fail() was told: the broker or a certificate is not provisioned
+ * (configuration), the broker is not there, does not answer, refuses or has a wrong certificate (rig), the
+ * board is out of memory or speaks a wrong protocol (firmware).
+ */
+esp_err_t mqtt_link_open(mqtt_link_t *link);
+
+/* Whether it was opened or not. No event comes afterwards. */
+void mqtt_link_close(mqtt_link_t *link);
+
+/* Add to the end line what the connection was like: nodelay, connects, the mqtt task's core and stack, TLS.
+ */
+void mqtt_link_environment(const mqtt_link_t *link);
+
+/* hil/<MAC address>/<leaf> */
+void mqtt_link_topic(char topic[MQTT_LINK_TOPIC_SIZE], const char *leaf);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,54 @@
+/* The connection's events, in the mqtt task. */
+#include "lwip/sockets.h"
+#include "private.h"
+
+/* There is no option for it in esp-mqtt: the socket is reached through the transport. */
+static void apply_nodelay(mqtt_link_t *link) {
+    char tcp[] = MQTT_OVER_TCP_SCHEME, tls[] = MQTT_OVER_SSL_SCHEME;
+    esp_transport_handle_t transport =
+        esp_mqtt_client_get_transport(link->client, link->transport == MQTT_LINK_TCP ? tcp : tls);
+    int socket_fd = transport == NULL ? -1 : esp_transport_get_socket(transport);
+    int value = link->nodelay;
+    socklen_t size = sizeof(value);
+    setsockopt(socket_fd, IPPROTO_TCP, TCP_NODELAY, &value, sizeof(value));
+    bool known = getsockopt(socket_fd, IPPROTO_TCP, TCP_NODELAY, &value, &size) == 0;
+    link->nodelay_read_back = known ? value != 0 : -1;
+}
+
+static void on_connected(mqtt_link_t *link) {
+    link->connects++;
+    apply_nodelay(link);
+    if (link->subscribe != NULL) {
+        esp_mqtt_client_subscribe(link->client, link->subscribe, 0);
+    }
+    xEventGroupSetBits(link->bits, CONNECTED_BIT);
+}
+
+static void on_error(mqtt_link_t *link, const esp_mqtt_event_t *event) {
+    link->error = *event->error_handle;
+    xEventGroupSetBits(link->bits, ERROR_BIT);
+}
+
+static void on_subscribed(mqtt_link_t *link, const esp_mqtt_event_t *event) {
+    if (event->error_handle->error_type == MQTT_ERROR_TYPE_NONE) {
+        xEventGroupSetBits(link->bits, SUBSCRIBED_BIT);
+    } else {
+        on_error(link, event);
+    }
+}
+
+void mqtt_link_handle_event(void *argument, esp_event_base_t base, int32_t event_id, void *event_data) {
+    mqtt_link_t *link = argument;
+    const esp_mqtt_event_t *event = event_data;
+    (void)base;
+    if (event_id == MQTT_EVENT_CONNECTED) {
+        on_connected(link);
+    } else if (event_id == MQTT_EVENT_SUBSCRIBED) {
+        on_subscribed(link, event);
+    } else if (event_id == MQTT_EVENT_ERROR) {
+        on_error(link, event);
+    }
+    if (link->on_event != NULL) {
+        link->on_event(link->context, event);
+    }
+}
