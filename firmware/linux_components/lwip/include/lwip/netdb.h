@@ -1,0 +1,4 @@
+/* Name resolution under lwIP's header name: the host's own. */
+#pragma once
+
+#include <netdb.h>
