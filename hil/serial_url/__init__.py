@@ -1,0 +1,13 @@
+"""pyserial URL handlers of this project: ``fastrfc2217://host:port``."""
+
+from __future__ import annotations
+
+import serial
+
+_PACKAGE = __name__
+
+
+def register() -> None:
+    """Make ``serial.serial_for_url`` understand this package's URLs. May be called again."""
+    if _PACKAGE not in serial.protocol_handler_packages:
+        serial.protocol_handler_packages.append(_PACKAGE)

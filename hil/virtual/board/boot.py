@@ -1,0 +1,236 @@
+"""From reset to the application: what the ROM and ESP-IDF's second-stage bootloader check and print.
+
+The ROM always talks at 115200 baud; bootloader and application at the rate that they were built for.
+Texts follow ESP-IDF v5.5 (``bootloader_utility.c``, ``esp_image_format.c``, ``flash_partitions.c``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hil.virtual import app_image, partition_table
+from hil.virtual.app_image import AppDescription, ChecksumError, Image, ImageError
+from hil.virtual.board import otadata
+from hil.virtual.board.chip import Chip
+from hil.virtual.board.flash import NorFlash
+from hil.virtual.board.resets import BOOTLOADER_FAILED, ROM_WATCHDOG, Reset
+from hil.virtual.partition_table import APP, DATA, Partition, TableError
+
+ROM_BAUD = 115200
+_ROM_RETRIES = 4
+_USAGES = {
+    (APP, 0x00): "factory app",
+    (APP, 0x20): "test app",
+    (DATA, 0x00): "OTA data",
+    (DATA, 0x01): "RF data",
+    (DATA, 0x02): "WiFi data",
+    (DATA, 0x04): "NVS keys",
+    (DATA, 0x05): "efuse",
+}
+
+
+@dataclass(frozen=True)
+class App:
+    """The application to start: its host ELF, where it lies in flash, and its description."""
+
+    elf: bytes
+    partition: Partition
+    description: AppDescription
+
+
+@dataclass
+class Boot:
+    """The outcome of a boot: the console output in order, and the app or the reset that follows."""
+
+    output: list[tuple[int, bytes]] = field(default_factory=list)
+    console_baud: int = ROM_BAUD
+    app: App | None = None
+    next_reset: Reset = ROM_WATCHDOG
+
+    def text(self, text: str) -> None:
+        self.output.append((self.console_baud, text.encode()))
+
+
+class _BootFailedError(Exception):
+    """Nothing can be started; the console has said why."""
+
+
+def download_banner(chip: Chip, reset: Reset) -> bytes:
+    """Return what the ROM prints on entering its serial loader; esptool looks for it."""
+    return (
+        f"{chip.rom_banner}\r\n\r\nrst:{reset.rom_code:#x} ({reset.rom_name}),"
+        f"boot:{chip.boot_mode_code_download:#x} ({chip.boot_mode_download})\r\nwaiting for download\r\n"
+    ).encode()
+
+
+def boot_from_flash(chip: Chip, flash: NorFlash, reset: Reset, clock_ms: Callable[[], int]) -> Boot:
+    """Run ROM and second stage. ``clock_ms`` gives the milliseconds since reset for the log."""
+    boot = Boot()
+    stage = _SecondStage(chip, flash, boot, clock_ms)
+    try:
+        stage.start_from_rom(reset)
+        boot.app = stage.find_app()
+    except _BootFailedError:
+        pass
+    return boot
+
+
+class _SecondStage:
+    def __init__(self, chip: Chip, flash: NorFlash, boot: Boot, clock_ms: Callable[[], int]) -> None:
+        self._chip, self._flash, self._boot, self._clock_ms = chip, flash, boot, clock_ms
+
+    def _log(self, level: str, tag: str, text: str) -> None:
+        self._boot.text(f"{level} ({self._clock_ms()}) {tag}: {text}\r\n")
+
+    # ROM
+
+    def start_from_rom(self, reset: Reset) -> None:
+        chip, text = self._chip, self._boot.text
+        text(
+            f"{chip.rom_banner}\r\n\r\nrst:{reset.rom_code:#x} ({reset.rom_name}),"
+            f"boot:{chip.boot_mode_code_flash:#x} ({chip.boot_mode_flash})\r\n"
+        )
+        bootloader = self._load_bootloader()
+        text("configsip: 0, SPIWP:0xee\r\n")
+        text("clk_drv:0x00,q_drv:0x00,d_drv:0x00,cs0_drv:0x00,hd_drv:0x00,wp_drv:0x00\r\n")
+        text("mode:DIO, clock div:2\r\n")
+        for segment in bootloader.segments:
+            text(f"load:{segment.address:#010x},len:{len(segment.data)}\r\n")
+        text(f"entry {bootloader.entry:#010x}\r\n")
+        self._start_second_stage(bootloader)
+
+    def _load_bootloader(self) -> Image:
+        offset = self._chip.bootloader_offset
+        try:
+            return app_image.read_image(self._flash.read, offset, partition_table.TABLE_OFFSET - offset)
+        except ChecksumError as error:
+            complaint = f"csum err:{error.calculated:#x}!={error.stored:#x}"
+        except ImageError:
+            header = int.from_bytes(self._flash.read(offset, 4), "little")
+            complaint = f"invalid header: {header:#010x}"
+        self._boot.text(f"{complaint}\r\n" * _ROM_RETRIES)
+        raise _BootFailedError
+
+    def _start_second_stage(self, bootloader: Image) -> None:
+        idf_version, baud = app_image.unpack_bootloader_description(bootloader) or ("unknown", ROM_BAUD)
+        self._boot.console_baud = baud
+        self._boot.next_reset = BOOTLOADER_FAILED
+        self._log("I", "boot", f"ESP-IDF {idf_version} 2nd stage bootloader")
+        self._log("I", "boot", "Multicore bootloader")
+        self._log("I", "boot", f"chip revision: {self._chip.revision}")
+        self._log("I", f"boot.{self._chip.name}", "SPI Speed      : 40MHz")
+        self._log("I", f"boot.{self._chip.name}", "SPI Mode       : DIO")
+        self._log("I", f"boot.{self._chip.name}", f"SPI Flash Size : {self._flash.size_bytes >> 20}MB")
+        self._log("I", "boot", "Enabling RNG early entropy source...")
+
+    # second stage
+
+    def find_app(self) -> App:
+        table = self._load_partition_table()
+        slots = tuple(sorted((p for p in table if p.is_ota_slot), key=lambda p: p.subtype))
+        factory = next((p for p in table if (p.type, p.subtype) == (APP, partition_table.FACTORY)), None)
+        data = partition_table.find_data(table, partition_table.DATA_OTA)
+        selected, guessed = self._select(data, has_factory=factory is not None, slot_count=len(slots))
+        for candidate in _in_order(factory, slots, selected):
+            image = self._verify(candidate)
+            if image is None:
+                continue
+            if guessed and data and candidate in slots:
+                sequence = slots.index(candidate) + 1
+                otadata.write_first(self._flash, data, sequence)
+                self._log("I", "boot", f"Set actual ota_seq={sequence} in otadata[0]")
+            app = self._host_app(image, candidate)
+            self._log("I", "boot", "Disabling RNG early entropy source...")
+            return app
+        self._log("E", "boot", "No bootable app partitions in the partition table")
+        raise _BootFailedError
+
+    def _select(
+        self, data: Partition | None, *, has_factory: bool, slot_count: int
+    ) -> tuple[int | None, bool]:
+        """Return the slot to try first (None: factory), and whether it was guessed without otadata."""
+        entries = otadata.read(self._flash, data) if data else ()
+        if not entries:
+            return None, False
+        if not slot_count or all(entry.empty for entry in entries):
+            self._log(
+                "I",
+                "boot",
+                "Defaulting to factory image" if has_factory else "No factory image, trying OTA 0",
+            )
+            return (None, False) if has_factory else (0, True)
+        selected = otadata.select(entries, slot_count=slot_count)
+        if selected is None:
+            fallback = "falling back to factory" if has_factory else "and no factory, will try all partitions"
+            comma = "," if has_factory else ""
+            self._log("E", "boot", f"ota data partition invalid{comma} {fallback}")
+        return selected, False
+
+    def _load_partition_table(self) -> tuple[Partition, ...]:
+        raw = self._flash.read(partition_table.TABLE_OFFSET, partition_table.TABLE_MAX_BYTES)
+        try:
+            table = partition_table.from_binary(raw, flash_bytes=self._flash.size_bytes)
+        except TableError as error:
+            self._log("E", "flash_parts", str(error))
+            self._log("E", "boot", "Failed to verify partition table")
+            self._log("E", "boot", "load partition table error!")
+            raise _BootFailedError from None
+        self._log("I", "boot", "Partition Table:")
+        self._log("I", "boot", "## Label            Usage          Type ST Offset   Length")
+        for index, p in enumerate(table):
+            usage = "OTA app" if p.is_ota_slot else _USAGES.get((p.type, p.subtype), "unknown")
+            place = f"{p.type:02x} {p.subtype:02x} {p.offset:08x} {p.size_bytes:08x}"
+            self._log("I", "boot", f"{index:2d} {p.name:<16s} {usage:<16s} {place}")
+        self._log("I", "boot", "End of partition table")
+        return table
+
+    def _verify(self, partition: Partition) -> Image | None:
+        """Return the partition's image, None (and say why) where it cannot be booted."""
+        try:
+            image = app_image.read_image(self._flash.read, partition.offset, partition.size_bytes)
+        except ImageError as error:
+            self._refuse(partition, "esp_image", str(error))
+            return None
+        if image.chip_id != self._chip.image_chip_id:
+            mismatch = f"mismatch chip ID, expected {self._chip.image_chip_id}, found {image.chip_id}"
+            self._refuse(partition, "boot_comm", mismatch)
+            return None
+        self._log_segments(image)
+        self._log("I", "boot", f"Loaded app from partition at offset {partition.offset:#x}")
+        return image
+
+    def _refuse(self, partition: Partition, tag: str, why: str) -> None:
+        slot = f"OTA app partition slot {partition.subtype - partition_table.OTA_FIRST}"
+        self._log("E", tag, why)
+        name = slot if partition.is_ota_slot else "Factory app partition"
+        self._log("E", "boot", f"{name} is not bootable")
+
+    def _log_segments(self, image: Image) -> None:
+        for index, segment in enumerate(image.segments):
+            how = "map" if self._chip.is_mapped(segment.address) else "load"
+            size = len(segment.data)
+            self._log(
+                "I",
+                "esp_image",
+                f"segment {index}: paddr={segment.flash_offset:08x} vaddr={segment.address:08x} "
+                f"size={size:05x}h ({size:6d}) {how}",
+            )
+
+    def _host_app(self, image: Image, partition: Partition) -> App:
+        elf = app_image.unpack_elf(image)
+        description = app_image.unpack_app_description(image)
+        if elf is None or description is None:
+            self._log("E", "vboard", "the image at the selected slot carries no program for this host")
+            self._log("E", "vboard", "flash the output of 'hil build --target virtual-esp32'")
+            raise _BootFailedError
+        return App(elf, partition, description)
+
+
+def _in_order(
+    factory: Partition | None, slots: tuple[Partition, ...], start: int | None
+) -> tuple[Partition, ...]:
+    """Return the partitions in the bootloader's order: from the selected slot down to factory, then up."""
+    first = -1 if start is None else start
+    down = tuple(reversed(slots[: first + 1])) + ((factory,) if factory else ())
+    return down + slots[first + 1 :]

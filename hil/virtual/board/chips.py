@@ -1,0 +1,16 @@
+"""The chips that the virtual board can be."""
+
+from __future__ import annotations
+
+from hil.errors import ConfigError
+from hil.virtual.board.chip import Chip
+from hil.virtual.board.esp32 import ESP32
+
+CHIPS = {chip.name: chip for chip in (ESP32,)}
+
+
+def by_name(name: str) -> Chip:
+    """Return the chip called ``name``. Raises ConfigError listing the chips that can be emulated."""
+    if name not in CHIPS:
+        raise ConfigError(f"The virtual board cannot be a {name!r}; it can be: {', '.join(CHIPS)}.")
+    return CHIPS[name]

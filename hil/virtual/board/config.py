@@ -1,0 +1,33 @@
+"""Who a board is, and what is at the other end of its cable."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from hil.virtual.board.chip import Chip
+
+
+@dataclass(frozen=True)
+class BoardConfig:
+    """Who the board is. ``paced``: bytes take their time on the wire."""
+
+    id: str
+    chip: Chip
+    mac: bytes
+    netns: Path | None = None
+    paced: bool = False
+
+    @property
+    def mac_text(self) -> str:
+        return ":".join(f"{byte:02x}" for byte in self.mac)
+
+
+class Host(Protocol):
+    """The other end of the USB cable."""
+
+    @property
+    def baud(self) -> int: ...
+    def receive(self, data: bytes) -> None: ...
+    def disconnect(self) -> None: ...

@@ -1,0 +1,64 @@
+"""The ESP32 (D0WD-V3, revision v3.1, 40 MHz crystal, 4 MB Winbond flash).
+
+Sources: ESP32 Technical Reference Manual (eFuse, SPI, UART registers) and what esptool 5.6.0 reads
+from each register to name the chip (``esptool/targets/esp32.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hil.virtual.board.chip import Chip, SpiRegisters
+
+_EFUSE = 0x3FF5A000
+_SPI1 = 0x3FF42000
+
+_REGISTERS = {
+    _EFUSE + 0x00: 0,  # flash encryption off, no read protection
+    _EFUSE + 0x0C: (1 << 15) | (1 << 13) | (1 << 9),  # CHIP_VER_REV1, 240 MHz rated, package D0WD
+    _EFUSE + 0x10: 0x80,  # CK8M_FREQ: with RTCCALICFG1 below the ROM's estimate of the crystal is 40 MHz
+    _EFUSE + 0x14: (1 << 24) | (1 << 20),  # WAFER_VERSION_MINOR 1, CHIP_VER_REV2
+    _EFUSE + 0x18: 0,  # no secure boot
+    0x3FF6607C: 1 << 31,  # APB_CTRL_DATE: third revision bit
+    0x3FF5F06C: 800 << 7,  # RTCCALICFG1
+    0x3FF44038: 0,  # GPIO_STRAP: flash voltage 3.3 V
+    0x3FF48074: 0,  # RTC_CNTL_SDIO_CONF: voltage not forced
+}
+
+
+def crc8_dallas(data: bytes) -> int:
+    """Return the CRC-8 (polynomial 0x31 reflected) that eFuse block 0 keeps beside the MAC address."""
+    crc = 0
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = (crc >> 1) ^ (0x8C if crc & 1 else 0)
+    return crc
+
+
+def _mac_registers(mac: bytes) -> Mapping[int, int]:
+    return {
+        _EFUSE + 0x04: int.from_bytes(mac[2:], "big"),
+        _EFUSE + 0x08: int.from_bytes(mac[:2], "big") | crc8_dallas(mac) << 16,
+    }
+
+
+ESP32 = Chip(
+    name="esp32",
+    image_chip_id=0,
+    bootloader_offset=0x1000,
+    revision="v3.1",
+    rom_banner="ets Jul 29 2019 12:21:46",
+    boot_mode_flash="SPI_FAST_FLASH_BOOT",
+    boot_mode_download="DOWNLOAD_BOOT(UART0/UART1/SDIO_REI_REO_V2)",
+    boot_mode_code_flash=0x13,
+    boot_mode_code_download=0x3,
+    crystal_hz=40_000_000,
+    uart_divider_register=0x3FF40014,
+    spi=SpiRegisters(command=_SPI1, start_bit=1 << 18, user2=_SPI1 + 0x24, data0=_SPI1 + 0x80),
+    flash_jedec_id=0x1640EF,
+    flash_bytes=4 << 20,
+    registers=_REGISTERS,
+    mac_registers=_mac_registers,
+    mapped_ranges=((0x3F400000, 0x3F800000), (0x400D0000, 0x40400000)),
+)

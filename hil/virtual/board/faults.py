@@ -1,0 +1,136 @@
+"""The faults that a virtual board can be given while it runs. They are enumerable: FAULTS is the list."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeGuard
+
+from hil.errors import ConfigError
+from hil.virtual.board.chip import DETECT_MAGIC
+
+PANIC_CAUSES = (
+    "LoadProhibited",
+    "StoreProhibited",
+    "IllegalInstruction",
+    "IntegerDivideByZero",
+    "InstrFetchProhibited",
+)
+WATCHDOGS = ("task", "interrupt")
+CORRUPTIBLE = ("app", "bootloader", "partition-table", "otadata")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault. A lasting one stays until it is cleared or used up; the others happen once, at once."""
+
+    name: str
+    summary: str
+    value: str
+    lasting: bool
+    default: Any
+    accepts: Callable[[Any], bool]
+
+
+def _is_flag(value: Any) -> bool:
+    return value is True
+
+
+def _is_count(value: Any) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _one_of(words: tuple[str, ...]) -> Callable[[Any], bool]:
+    return lambda value: value in words
+
+
+def _is_disconnect(value: Any) -> bool:
+    return value in ("now", "boot", "always") or _is_count(value)
+
+
+_TABLE = (
+    Fault("no_sync", "the loader does not answer", "true", True, True, _is_flag),
+    Fault(
+        "wrong_chip",
+        "the loader answers as another chip",
+        " | ".join(c for c in DETECT_MAGIC if c != "esp32"),
+        True,
+        "esp32s2",
+        _one_of(tuple(DETECT_MAGIC)),
+    ),
+    Fault("no_stub", "the flasher stub never says OHAI", "true", True, True, _is_flag),
+    Fault("bad_md5", "one bit of each written block is wrong", "true", True, True, _is_flag),
+    Fault(
+        "disconnect",
+        "the connection drops: at once, when the app starts, before block N or any block is written",
+        "now | boot | N | always",
+        True,
+        "now",
+        _is_disconnect,
+    ),
+    Fault(
+        "panic", "the app crashes", " | ".join(PANIC_CAUSES), False, PANIC_CAUSES[0], _one_of(PANIC_CAUSES)
+    ),
+    Fault("abort", "the app calls abort()", "true", False, True, _is_flag),
+    Fault("watchdog", "a watchdog bites", " | ".join(WATCHDOGS), False, "task", _one_of(WATCHDOGS)),
+    Fault("brownout", "the supply sags: now, and during the next N-1 boots", "N", True, 1, _is_count),
+    Fault("garbage", "N bytes of noise, now and at each boot", "N", True, 200, _is_count),
+    Fault("silent", "the app is frozen: it neither reads nor writes", "true", True, True, _is_flag),
+    Fault(
+        "corrupt_image",
+        "flash loses a bit; the next boot sees it",
+        " | ".join(CORRUPTIBLE),
+        False,
+        "app",
+        _one_of(CORRUPTIBLE),
+    ),
+)
+FAULTS = {fault.name: fault for fault in _TABLE}
+
+
+def check(name: str, value: Any = None) -> tuple[Fault, Any]:
+    """Return the fault called ``name`` and its value, the default where none is given.
+
+    Raises ConfigError listing the names, or the values that the fault takes.
+    """
+    fault = FAULTS.get(name)
+    if fault is None:
+        near = difflib.get_close_matches(str(name), FAULTS, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ConfigError(f"There is no fault {name!r}.{hint} Known faults: {', '.join(FAULTS)}.")
+    if value is None or (value is True and not _is_flag(fault.default)):
+        value = fault.default
+    if not fault.accepts(value):
+        raise ConfigError(f"Fault {name!r} does not take the value {value!r}; it takes: {fault.value}.")
+    return fault, value
+
+
+@dataclass
+class ActiveFaults:
+    """The lasting faults that are on, each with its value."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.values
+
+    def get(self, name: str) -> Any:
+        return self.values.get(name)
+
+    def switch_on(self, name: str, value: Any) -> None:
+        self.values[name] = value
+
+    def switch_off(self, name: str) -> None:
+        self.values.pop(name, None)
+
+    def count_down(self, name: str) -> bool:
+        """Use up one of a counted fault; return whether this was the last one."""
+        count = self.values.get(name)
+        if not _is_count(count):
+            return False
+        if count > 1:
+            self.values[name] = count - 1
+            return False
+        del self.values[name]
+        return True

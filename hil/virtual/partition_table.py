@@ -1,0 +1,208 @@
+"""ESP-IDF partition tables: read the CSV, write and read the binary that lies in flash at 0x8000.
+
+Source: ESP-IDF Programming Guide, "Partition Tables", and ``esp_flash_partitions.h``.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import hashlib
+import struct
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from hil.errors import ConfigError
+
+TABLE_OFFSET = 0x8000
+TABLE_MAX_BYTES = 0xC00
+SECTOR_BYTES = 0x1000
+APP_ALIGNMENT_BYTES = 0x10000
+
+APP, DATA = 0x00, 0x01
+FACTORY, OTA_FIRST, OTA_LAST = 0x00, 0x10, 0x1F
+DATA_OTA = 0x00
+
+TYPES = {"app": APP, "data": DATA}
+APP_SUBTYPES = {"factory": FACTORY, "test": 0x20, **{f"ota_{i}": OTA_FIRST + i for i in range(16)}}
+DATA_SUBTYPES = {
+    "ota": DATA_OTA,
+    "phy": 0x01,
+    "nvs": 0x02,
+    "coredump": 0x03,
+    "nvs_keys": 0x04,
+    "efuse": 0x05,
+    "undefined": 0x06,
+    "fat": 0x81,
+    "spiffs": 0x82,
+    "littlefs": 0x83,
+}
+SUBTYPES = {APP: APP_SUBTYPES, DATA: DATA_SUBTYPES}
+FLAGS = {"encrypted": 1, "readonly": 2}
+
+_ENTRY = struct.Struct("<2sBBII16sI")
+_ENTRY_MAGIC = b"\xaa\x50"
+_MD5_MAGIC = b"\xeb\xeb" + b"\xff" * 14
+
+
+@dataclass(frozen=True)
+class Partition:
+    """One entry of the table; ``offset`` and ``size_bytes`` are in flash."""
+
+    name: str
+    type: int
+    subtype: int
+    offset: int
+    size_bytes: int
+    flags: int = 0
+
+    @property
+    def is_ota_slot(self) -> bool:
+        return self.type == APP and OTA_FIRST <= self.subtype <= OTA_LAST
+
+
+class TableError(ValueError):
+    """The binary table in flash is not valid; the text is what the bootloader prints."""
+
+
+def read_csv(path: Path, *, flash_bytes: int = 4 << 20) -> tuple[Partition, ...]:
+    """Read a partition CSV in ESP-IDF's format.
+
+    Raises ConfigError naming file and line for an unknown word, a misaligned or overlapping partition,
+    or one beyond ``flash_bytes``.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(
+            f"Reading the partition table {path} failed: {error.strerror}.",
+            next_step="Give the path of a partitions.csv.",
+        ) from error
+    partitions: list[Partition] = []
+    next_free = TABLE_OFFSET + SECTOR_BYTES
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        partition = _parse_line(f"{path}:{number}", line, next_free)
+        _check_place(f"{path}:{number}", partition, partitions, flash_bytes)
+        partitions.append(partition)
+        next_free = partition.offset + partition.size_bytes
+    if not partitions:
+        raise ConfigError(f"{path}: the partition table has no entry.")
+    return tuple(partitions)
+
+
+def _parse_line(where: str, line: str, next_free: int) -> Partition:
+    fields = [field.strip() for field in next(csv.reader([line]))]
+    if len(fields) < 5:
+        raise ConfigError(
+            f"{where}: {line.strip()!r} has {len(fields)} fields; "
+            "a partition is 'name, type, subtype, offset, size[, flags]'."
+        )
+    name, type_text, subtype_text, offset_text, size_text = fields[:5]
+    if not 0 < len(name.encode()) <= 16:
+        raise ConfigError(f"{where}: the name {name!r} must have 1 to 16 bytes.")
+    kind = _word(where, "type", type_text, TYPES)
+    subtype = _word(where, "subtype", subtype_text, SUBTYPES.get(kind, {}))
+    alignment = APP_ALIGNMENT_BYTES if kind == APP else SECTOR_BYTES
+    offset = _size(where, "offset", offset_text) if offset_text else -(-next_free // alignment) * alignment
+    flags = sum(_word(where, "flag", word, FLAGS) for word in "".join(fields[5:6]).split(":") if word)
+    return Partition(name, kind, subtype, offset, _size(where, "size", size_text), flags)
+
+
+def _word(where: str, what: str, text: str, words: Mapping[str, int]) -> int:
+    if text in words:
+        return words[text]
+    try:
+        value = int(text, 0)
+    except ValueError:
+        near = difflib.get_close_matches(text, words, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(words)}."
+        raise ConfigError(f"{where}: {what} {text!r} is not known{hint}") from None
+    if not 0 <= value <= 0xFE:
+        raise ConfigError(f"{where}: {what} {text} is not a number from 0 to 0xfe.")
+    return value
+
+
+def _size(where: str, what: str, text: str) -> int:
+    factor = {"K": 1 << 10, "M": 1 << 20}.get(text[-1:].upper(), 1)
+    try:
+        return int(text[:-1] if factor > 1 else text, 0) * factor
+    except ValueError:
+        raise ConfigError(f"{where}: {what} {text!r} is not a number such as 0x6000, 24K or 1M.") from None
+
+
+def _check_place(where: str, new: Partition, before: Iterable[Partition], flash_bytes: int) -> None:
+    alignment = APP_ALIGNMENT_BYTES if new.type == APP else SECTOR_BYTES
+    if new.offset % alignment:
+        raise ConfigError(
+            f"{where}: offset {new.offset:#x} of {new.name!r} is not a multiple of {alignment:#x}."
+        )
+    if new.size_bytes <= 0 or new.size_bytes % SECTOR_BYTES:
+        raise ConfigError(
+            f"{where}: size {new.size_bytes:#x} of {new.name!r} is not a multiple of {SECTOR_BYTES:#x}."
+        )
+    end = new.offset + new.size_bytes
+    if new.offset < TABLE_OFFSET + SECTOR_BYTES or end > flash_bytes:
+        raise ConfigError(
+            f"{where}: {new.name!r} at {new.offset:#x}..{end:#x} is outside of "
+            f"{TABLE_OFFSET + SECTOR_BYTES:#x}..{flash_bytes:#x}, what the table leaves of the flash."
+        )
+    for other in before:
+        if other.name == new.name:
+            raise ConfigError(f"{where}: there are two partitions named {new.name!r}.")
+        if new.offset < other.offset + other.size_bytes and other.offset < end:
+            raise ConfigError(f"{where}: {new.name!r} overlaps {other.name!r}.")
+
+
+def to_binary(partitions: Iterable[Partition]) -> bytes:
+    """Write the table as flash holds it: 32-byte entries, an MD5 entry, 0xFF up to 0xC00 bytes."""
+    entries = b"".join(
+        _ENTRY.pack(_ENTRY_MAGIC, p.type, p.subtype, p.offset, p.size_bytes, p.name.encode(), p.flags)
+        for p in partitions
+    )
+    table = entries + _MD5_MAGIC + hashlib.md5(entries, usedforsecurity=False).digest()
+    if len(table) + _ENTRY.size > TABLE_MAX_BYTES:
+        raise ConfigError(
+            f"The partition table has {len(table)} bytes; {TABLE_MAX_BYTES} bytes are the limit."
+        )
+    return table.ljust(TABLE_MAX_BYTES, b"\xff")
+
+
+def from_binary(table: bytes, *, flash_bytes: int = 4 << 20) -> tuple[Partition, ...]:
+    """Read and verify a binary table as the second-stage bootloader does.
+
+    Raises TableError with the bootloader's text (``flash_partitions.c``).
+    """
+    partitions: list[Partition] = []
+    for index, at in enumerate(range(0, min(len(table), TABLE_MAX_BYTES), _ENTRY.size)):
+        entry = table[at : at + _ENTRY.size]
+        if entry[:2] == _MD5_MAGIC[:2]:
+            if entry[16:] != hashlib.md5(table[:at], usedforsecurity=False).digest():
+                raise TableError("Incorrect MD5 checksum")
+            continue
+        if entry[:2] == b"\xff\xff":
+            return tuple(partitions)
+        magic, kind, subtype, offset, size_bytes, label, flags = _ENTRY.unpack(entry)
+        if magic != _ENTRY_MAGIC:
+            raise TableError(f"partition {index} invalid magic number 0x{int.from_bytes(magic, 'little'):x}")
+        if offset + size_bytes > flash_bytes:
+            raise TableError(
+                f"partition {index} invalid - offset {offset:#x} size {size_bytes:#x} "
+                f"exceeds flash chip size {flash_bytes:#x}"
+            )
+        name = label.rstrip(b"\0").decode("utf-8", "replace")
+        partitions.append(Partition(name, kind, subtype, offset, size_bytes, flags))
+    raise TableError("partition table has no terminating entry, not valid")
+
+
+def first_app(partitions: Iterable[Partition]) -> Partition | None:
+    """Return where the build system flashes the app: the factory partition, else the first OTA slot."""
+    apps = sorted((p for p in partitions if p.type == APP), key=lambda p: p.subtype)
+    return next((p for p in apps if p.subtype == FACTORY or p.is_ota_slot), None)
+
+
+def find_data(partitions: Iterable[Partition], subtype: int) -> Partition | None:
+    """Return the first data partition of ``subtype``."""
+    return next((p for p in partitions if p.type == DATA and p.subtype == subtype), None)
