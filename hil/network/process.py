@@ -1,0 +1,134 @@
+"""Programs on the rack's host that must not outlive this process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Protocol
+
+from hil.errors import RigError
+
+
+class Process(Protocol):
+    """A started program. ``returncode`` is None while it runs and negative for a signal."""
+
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def returncode(self) -> int | None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+    def terminate(self) -> None: ...
+
+    def kill(self) -> None: ...
+
+
+class Spawner(Protocol):
+    """Starts programs on the rack's host: LocalSpawner, or a VirtualRack (inside its namespaces).
+
+    ``isolated`` says that the network there is the rack's own, so that fixed ports are free.
+    """
+
+    @property
+    def isolated(self) -> bool: ...
+
+    def spawn(
+        self,
+        argv: Sequence[str],
+        *,
+        log_path: Path,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> Process: ...
+
+
+class LocalProcess:
+    """A program started by LocalSpawner."""
+
+    def __init__(self, popen: subprocess.Popen[bytes]) -> None:
+        self._popen = popen
+
+    @property
+    def pid(self) -> int:
+        return self._popen.pid
+
+    @property
+    def returncode(self) -> int | None:
+        return self._popen.poll()
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the end and return the status. Raises TimeoutError after ``timeout`` seconds."""
+        try:
+            return self._popen.wait(timeout)
+        except subprocess.TimeoutExpired as error:
+            raise TimeoutError(f"pid {self.pid} still runs after {timeout} s") from error
+
+    def terminate(self) -> None:
+        self._signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._popen.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, number)
+
+
+# PR_SET_PDEATHSIG fires when the parent *thread* ends (prctl(2)), so one thread that lasts as long as this
+# process starts everything, whichever thread asks.
+_STARTER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
+
+# A parent that died before the signal was asked for will never send it.
+_IF_PARENT_LIVES = 'test "$PPID" = "$0" || exit 1; exec "$@"'
+
+
+class LocalSpawner:
+    """Starts programs on this machine; the kernel kills them when this process dies, even by kill -9."""
+
+    isolated = False
+
+    def spawn(
+        self,
+        argv: Sequence[str],
+        *,
+        log_path: Path,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> LocalProcess:
+        """Start ``argv`` with its output appended to ``log_path``. Raises RigError."""
+        path = (os.environ if env is None else env).get("PATH")
+        if shutil.which(argv[0], path=path) is None:
+            raise RigError(f"Starting {argv[0]}: it is not on PATH or not executable.")
+        log_path.parent.mkdir(parents=True, exist_ok=True)
+        return _STARTER.submit(_start, argv, log_path, env, cwd).result()
+
+
+def _start(
+    argv: Sequence[str], log_path: Path, env: Mapping[str, str] | None, cwd: Path | None
+) -> LocalProcess:
+    command = ["setpriv", "--pdeathsig", "KILL", "--", "sh", "-c", _IF_PARENT_LIVES, str(os.getpid()), *argv]
+    try:
+        with log_path.open("ab") as log:
+            popen = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=env,
+                cwd=cwd,
+                start_new_session=True,
+            )
+    except OSError as error:
+        raise RigError(
+            f"Starting {argv[0]}: {error.strerror}.", next_step="sudo apt-get install util-linux"
+        ) from error
+    return LocalProcess(popen)

@@ -1,0 +1,1 @@
+"""A rack without hardware: virtual boards, the air between them and the access point, namespaces."""

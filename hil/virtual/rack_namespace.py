@@ -1,0 +1,183 @@
+"""The network inside the rack's namespaces: bridge, one namespace a board, kernel settings.
+
+Every function here runs inside the rack's own mount, network and process namespaces.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import socket
+import struct
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+BRIDGE = "hil0"
+BOARD_DEVICE = "wlan0"
+HOST_ADDRESS = "10.77.0.1"
+FIRST_BOARD = 11
+NETNS_DIR = Path("/run/netns")
+COMMAND_TIMEOUT_S = 10.0
+
+# An ESP32's lwIP sends neither timestamps nor SACK nor a window scale by default (ESP-IDF Kconfig,
+# LWIP_TCP_TIMESTAMPS, LWIP_TCP_SACK_OUT, LWIP_WND_SCALE); metrics kept between connections would couple
+# one case to the next.
+BOARD_SETTINGS: Mapping[str, str] = {
+    "net/ipv4/tcp_timestamps": "0",
+    "net/ipv4/tcp_sack": "0",
+    "net/ipv4/tcp_window_scaling": "0",
+    "net/ipv4/tcp_ecn": "0",
+    "net/ipv4/tcp_no_metrics_save": "1",
+}
+HOST_SETTINGS: Mapping[str, str] = {
+    "net/ipv4/tcp_timestamps": "0",
+    "net/ipv4/tcp_sack": "0",
+    "net/ipv4/tcp_ecn": "0",
+    "net/ipv4/tcp_no_metrics_save": "1",
+}
+NO_IPV6: Mapping[str, str] = {
+    "net/ipv6/conf/all/disable_ipv6": "1",
+    "net/ipv6/conf/default/disable_ipv6": "1",
+}
+# A host's default may be BBR. lwIP's congestion control is Reno's; a Linux peer's is usually cubic, which the
+# kernel only lets a new network namespace choose where tcp_allowed_congestion_control lists it.
+BOARD_CONGESTION_CONTROLS = ("reno",)
+HOST_CONGESTION_CONTROLS = ("cubic", "reno")
+
+_CLONE_NEWNET = 0x40000000
+_SIOCETHTOOL = 0x8946
+# linux/ethtool.h: the ETHTOOL_S… commands that switch a segmentation or receive offload
+_OFFLOADS = {"tso": 0x0000001F, "gso": 0x00000024, "gro": 0x0000002C}
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class NetworkSetupError(Exception):
+    """A step of the set-up failed; the text says which and how."""
+
+
+def board_address(index: int) -> str:
+    """Return the IPv4 address of the rack's board number ``index``."""
+    return f"10.77.0.{FIRST_BOARD + index}"
+
+
+def netns_path(board_id: str) -> Path:
+    return NETNS_DIR / board_id
+
+
+def access_point_device(index: int) -> str:
+    """Return the bridge's port towards board number ``index``."""
+    return f"air{index}"
+
+
+def mount_private_run() -> None:
+    """Give the rack a /run/netns of its own; where the host has none, a whole /run."""
+    place = NETNS_DIR if NETNS_DIR.is_dir() else NETNS_DIR.parent
+    run(["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", str(place)])
+    NETNS_DIR.mkdir(exist_ok=True)
+
+
+def create_bridge() -> str:
+    """Bring up loopback and the bridge with the host's address; returns the congestion control."""
+    ip_batch(
+        "link set lo up",
+        f"link add {BRIDGE} type bridge stp_state 0 forward_delay 0 mcast_snooping 0",
+    )
+    write_settings({**NO_IPV6, **HOST_SETTINGS})
+    congestion_control = pin_congestion_control(HOST_CONGESTION_CONTROLS)
+    ip_batch(f"addr add {HOST_ADDRESS}/24 dev {BRIDGE}", f"link set {BRIDGE} up")
+    switch_offloads_off(BRIDGE)
+    return congestion_control
+
+
+def create_board_namespace(board_id: str) -> None:
+    run(["ip", "netns", "add", board_id])
+    with inside(netns_path(board_id)):
+        write_settings({**NO_IPV6, **BOARD_SETTINGS})
+        pin_congestion_control(BOARD_CONGESTION_CONTROLS)
+
+
+def connect_board(board_id: str, index: int, mac: str) -> None:
+    """Attach both ends of the board's link, which the air has created: bridge port and wlan0."""
+    port = access_point_device(index)
+    switch_offloads_off(port)
+    ip_batch(f"link set {port} master {BRIDGE}", f"link set {port} up")
+    with inside(netns_path(board_id)):
+        switch_offloads_off(BOARD_DEVICE)
+        ip_batch(
+            "link set lo up",
+            f"link set {BOARD_DEVICE} address {mac}",
+            f"addr add {board_address(index)}/24 dev {BOARD_DEVICE}",
+            f"link set {BOARD_DEVICE} up",
+            f"route add default via {HOST_ADDRESS}",
+        )
+
+
+def write_settings(settings: Mapping[str, str]) -> None:
+    """Write kernel settings of the current network namespace; a kernel without one keeps its default."""
+    for name, value in settings.items():
+        path = Path("/proc/sys") / name
+        if not path.exists():
+            continue
+        try:
+            path.write_text(value)
+        except OSError as error:
+            raise NetworkSetupError(f"setting {name} = {value}: {error.strerror}") from error
+
+
+def pin_congestion_control(names: Sequence[str]) -> str:
+    """Use the first that the kernel grants the current network namespace, and return it."""
+    path = Path("/proc/sys/net/ipv4/tcp_congestion_control")
+    for name in names:
+        with contextlib.suppress(OSError):
+            path.write_text(name)
+            return name
+    raise NetworkSetupError(f"the kernel refused the congestion controls {', '.join(names)}")
+
+
+def switch_offloads_off(device: str) -> None:
+    """No TSO, GSO, GRO: a capture then shows the frames that crossed the air."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as handle:
+        for command in _OFFLOADS.values():
+            value = ctypes.create_string_buffer(struct.pack("II", command, 0))
+            request = struct.pack("16sP16x", device.encode(), ctypes.addressof(value))
+            with contextlib.suppress(OSError):  # a device that lacks the offload refuses the switch
+                fcntl.ioctl(handle, _SIOCETHTOOL, request)
+
+
+@contextlib.contextmanager
+def inside(path: Path) -> Iterator[None]:
+    """Be in another network namespace; only for a process with a single thread."""
+    home_fd = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        with path.open("rb") as target:
+            _set_namespace(target.fileno())
+        yield
+    finally:
+        _set_namespace(home_fd)
+        os.close(home_fd)
+
+
+def _set_namespace(fd: int) -> None:
+    if _libc.setns(fd, _CLONE_NEWNET) != 0:
+        code = ctypes.get_errno()
+        raise NetworkSetupError(f"changing the network namespace: {os.strerror(code)}")
+
+
+def ip_batch(*lines: str) -> None:
+    run(["ip", "-batch", "-"], text="\n".join(lines) + "\n")
+
+
+def run(argv: list[str], *, text: str = "") -> None:
+    """Run a set-up command. Raises NetworkSetupError with what it said."""
+    try:
+        done = subprocess.run(
+            argv, input=text, capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NetworkSetupError(f"{' '.join(argv)}: {error}") from error
+    if done.returncode != 0:
+        said = " ".join((done.stderr or done.stdout).split())
+        raise NetworkSetupError(f"{' '.join(argv)} exited with {done.returncode}: {said}")

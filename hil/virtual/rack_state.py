@@ -1,0 +1,163 @@
+"""A virtual rack's folder: who holds it, what is in it, and what a killed run left behind."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from hil.errors import RigError
+
+RELEASE_TIMEOUT_S = 5.0
+POLL_S = 0.02
+
+
+@dataclass(frozen=True)
+class VirtualBoardSpec:
+    """A virtual board: ``port`` is its RFC2217 port on the caller's loopback, 0 = any free one; ``pace``
+    makes the UART as slow as its baud rate."""
+
+    id: str
+    chip: str = "esp32"
+    mac: str = "24:0a:c4:00:00:01"
+    port: int = 0
+    pace: bool = False
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who keeps a rack: what rack.json holds while the rack lives. Ports are the real ones."""
+
+    name: str
+    pid: int
+    since: str
+    boards: tuple[VirtualBoardSpec, ...]
+
+
+@dataclass(frozen=True)
+class RackPaths:
+    """The files of one rack; everything lies in its state folder."""
+
+    folder: Path
+
+    @property
+    def lock(self) -> Path:
+        return self.folder / "rack.lock"
+
+    @property
+    def holder(self) -> Path:
+        return self.folder / "rack.json"
+
+    @property
+    def supervisor_socket(self) -> Path:
+        return self.folder / "supervisor.sock"
+
+    @property
+    def air_socket(self) -> Path:
+        return self.folder / "air.sock"
+
+    @property
+    def supervisor_log(self) -> Path:
+        return self.folder / "supervisor.log"
+
+    @property
+    def air_log(self) -> Path:
+        return self.folder / "air.log"
+
+    def board_socket(self, board_id: str) -> Path:
+        return self.folder / f"{board_id}.sock"
+
+    def board_log(self, board_id: str) -> Path:
+        return self.folder / f"{board_id}.log"
+
+    def board_flash(self, board_id: str) -> Path:
+        """The flash outlives the rack, as a board's does."""
+        return self.folder / f"{board_id}.flash"
+
+
+def write_holder(paths: RackPaths, name: str, boards: Sequence[VirtualBoardSpec]) -> None:
+    since = datetime.now(UTC).isoformat(timespec="seconds")
+    record = asdict(Holder(name, os.getpid(), since, tuple(boards)))
+    part = paths.holder.with_suffix(".part")
+    part.write_text(json.dumps(record))
+    part.replace(paths.holder)
+
+
+def read_holder(paths: RackPaths) -> Holder | None:
+    """Return the holder's record, None where there is none or it is torn."""
+    try:
+        record = json.loads(paths.holder.read_text())
+        boards = tuple(VirtualBoardSpec(**board) for board in record.pop("boards"))
+        return Holder(**record, boards=boards)
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def is_held(paths: RackPaths) -> bool:
+    """Say whether a rack lives in this folder."""
+    if not paths.lock.exists():
+        return False
+    with paths.lock.open("a") as lock:
+        return not _try_lock(lock.fileno())
+
+
+def take_lock(paths: RackPaths, name: str) -> int:
+    """Lock the folder and return the descriptor. Raises RigError naming the holder where a rack lives.
+
+    A rack whose starter was killed takes some milliseconds to vanish; that is waited for.
+    """
+    paths.folder.mkdir(parents=True, exist_ok=True)
+    fd = os.open(paths.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    deadline = time.monotonic() + RELEASE_TIMEOUT_S
+    while not _try_lock(fd):
+        holder = read_holder(paths)
+        if (holder is None or _alive(holder.pid)) and time.monotonic() > deadline - RELEASE_TIMEOUT_S + 0.2:
+            os.close(fd)
+            raise _held(name, holder)
+        if time.monotonic() > deadline:
+            os.close(fd)
+            raise _held(name, holder)
+        time.sleep(POLL_S)
+    return fd
+
+
+def clean(paths: RackPaths) -> bool:
+    """Remove what a killed run left; returns whether there was something."""
+    stale = paths.holder.exists()
+    leftovers = [paths.holder, *paths.folder.glob("*.sock"), *paths.folder.glob("*.log")]
+    for path in leftovers:
+        path.unlink(missing_ok=True)
+    return stale
+
+
+def retry_until(deadline_s: float, attempt: Callable[[], bool]) -> bool:
+    """Call ``attempt`` until it succeeds or ``deadline_s`` seconds have passed."""
+    deadline = time.monotonic() + deadline_s
+    while not attempt():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(POLL_S)
+    return True
+
+
+def _held(name: str, holder: Holder | None) -> RigError:
+    who = f"process {holder.pid} since {holder.since}" if holder else "another process, which is starting it"
+    step = f"wait for it, or end it: kill {holder.pid}." if holder else "try again in a moment."
+    return RigError(f"Starting the virtual rack {name!r}: it is already kept up by {who}.", next_step=step)
+
+
+def _try_lock(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _alive(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()

@@ -1,0 +1,211 @@
+"""A rack without hardware: virtual boards behind a virtual air, gone when their owner is."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hil.errors import RigError
+from hil.virtual import rack_namespace, rack_start, rack_state, remote_process, unix_socket
+from hil.virtual.air.build import build_air
+from hil.virtual.air.control import AirControl
+from hil.virtual.air.profile import AirProfile
+from hil.virtual.rack_plan import BoardCommand, default_board_command
+from hil.virtual.rack_state import RackPaths, VirtualBoardSpec
+from hil.virtual.remote_process import RemoteProcess
+
+if TYPE_CHECKING:
+    from hil.virtual.board.client import BoardControl
+
+REQUEST_TIMEOUT_S = 5.0
+STOP_TIMEOUT_S = 5.0
+__all__ = ["RemoteProcess", "VirtualBoardSpec", "VirtualRack"]
+
+
+class VirtualRack:
+    """A running virtual rack: started here (and gone when this process is), or attached to.
+
+    Every method raises RigError, naming the part that died, when the rack is no longer whole.
+    """
+
+    host_address = rack_namespace.HOST_ADDRESS
+    isolated = True  # its network is its own: fixed ports are free in it
+
+    def __init__(
+        self, name: str, paths: RackPaths, boards: Sequence[VirtualBoardSpec], owner: rack_start.Owner | None
+    ) -> None:
+        self.name = name
+        self.boards = {board.id: board for board in boards}
+        self.air = AirControl(paths.air_socket, diagnose=self._cause)
+        self._paths = paths
+        self._owner = owner
+        self._processes: list[RemoteProcess] = []
+
+    @classmethod
+    def start(
+        cls,
+        *,
+        name: str,
+        state_dir: Path,
+        boards: Sequence[VirtualBoardSpec],
+        profile: AirProfile,
+        air_seed: int,
+        board_command: BoardCommand | None = default_board_command,
+        air_binary: Path | None = None,
+    ) -> VirtualRack:
+        """Start a rack; it lives until ``stop()`` or until this process ends, however it ends.
+
+        ``boards`` with port 0 get a free one: read ``rack.boards[id].port``. What a killed run left in
+        ``state_dir`` is removed, flash contents apart. ``air_binary`` is a hil-air built before; by
+        default it is built in ``state_dir``. ``board_command`` None: namespaces without boards in them.
+
+        Raises:
+            RigError: the rack is held already (names the process), a port is taken, the machine refuses
+                (names the command that mends it), or a part did not start (names its log).
+        """
+        paths = RackPaths(state_dir.resolve())
+        air = air_binary or build_air(paths.folder / "air")
+        owner, real_boards = rack_start.start(paths, name, boards, air, air_seed, board_command)
+        rack = cls(name, paths, real_boards, owner)
+        try:
+            rack.air.profile(profile)
+            if board_command is not None:
+                rack._await_boards()
+        except BaseException:
+            rack.stop()
+            raise
+        return rack
+
+    @classmethod
+    def attach(cls, *, name: str, state_dir: Path) -> VirtualRack | None:
+        """Return the rack that another process keeps up in ``state_dir``, None where there is none."""
+        paths = RackPaths(state_dir.resolve())
+        holder = rack_state.read_holder(paths)
+        if holder is None or holder.name != name or not rack_state.is_held(paths):
+            return None
+        rack = cls(name, paths, holder.boards, None)
+        return rack if rack._answers() else None
+
+    @property
+    def owned(self) -> bool:
+        """True where this process started the rack, False where it attached to it."""
+        return self._owner is not None
+
+    def spawn(
+        self,
+        argv: Sequence[str],
+        *,
+        netns: str = "rack",
+        log_path: Path,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> RemoteProcess:
+        """Start a program inside: on the rack's host side, or in the namespace of board ``netns``.
+
+        Output is appended to ``log_path``. ``env`` and ``cwd`` default to the caller's.
+        """
+        self.check()
+        try:
+            process = remote_process.start(
+                self._paths.supervisor_socket, argv, netns=netns, log_path=log_path, env=env, cwd=cwd
+            )
+        except (OSError, EOFError) as error:
+            raise self._broken(f"starting {argv[0]}") from error
+        self._processes = [known for known in self._processes if known.returncode is None] + [process]
+        return process
+
+    def board_control(self, board_id: str) -> BoardControl:
+        """Return the control of a board: power, faults, state."""
+        from hil.virtual.board.client import BoardControl
+
+        self._require_board(board_id)
+        self.check()
+        return BoardControl(self._paths.board_socket(board_id))
+
+    def board_address(self, board_id: str) -> str:
+        """Return the IPv4 address of the board's wlan0."""
+        self._require_board(board_id)
+        return rack_namespace.board_address(list(self.boards).index(board_id))
+
+    def check(self) -> None:
+        """Raise RigError when a part of the rack has died, naming it and its log."""
+        cause = self._cause()
+        if cause:
+            raise self._broken("using it", cause)
+
+    def environment(self) -> Mapping[str, int | float | str]:
+        """Return what a record says of the air: links, seed, real-time priority held (0 = none),
+        memory_locked, and the host side's congestion control."""
+        return {**self.air.info(), "host_congestion_control": self.state()["congestion_control"]}
+
+    def state(self) -> Mapping[str, Any]:
+        """Return the supervisor's view: dead parts (sentences), parts (name → pid inside), priority."""
+        with unix_socket.connect(self._paths.supervisor_socket, timeout_s=REQUEST_TIMEOUT_S) as connection:
+            unix_socket.send_message(connection, {"op": "state"})
+            return unix_socket.receive_message(connection)[0]
+
+    def stop(self) -> None:
+        """End the rack if this process started it, else only what this process spawned in it."""
+        for process in self._processes:
+            process.close()
+        self._processes = []
+        if self._owner is not None:
+            self.shut_down()
+            rack_start.release(self._paths, self._owner, STOP_TIMEOUT_S)
+            self._owner = None
+
+    def shut_down(self) -> None:
+        """Ask the rack to end, whoever started it."""
+        with contextlib.suppress(OSError, EOFError):
+            path = self._paths.supervisor_socket
+            with unix_socket.connect(path, timeout_s=REQUEST_TIMEOUT_S) as connection:
+                unix_socket.send_message(connection, {"op": "stop"})
+                unix_socket.receive_message(connection)
+
+    def _answers(self) -> bool:
+        try:
+            self.state()
+        except (OSError, EOFError):
+            return False
+        return True
+
+    def _await_boards(self) -> None:
+        for board_id in self.boards:
+            control = self._paths.board_socket(board_id)
+            if not rack_start.await_socket(control, self.check):
+                log = str(self._paths.board_log(board_id))
+                raise RigError(f"Virtual board {board_id} did not open its control socket.", log=log)
+
+    def _require_board(self, board_id: str) -> None:
+        if board_id not in self.boards:
+            known = ", ".join(self.boards)
+            raise RigError(f"The virtual rack {self.name!r} has no board {board_id!r}; boards: {known}.")
+
+    def _cause(self) -> str:
+        """Say which part died, "" where all are well."""
+        try:
+            dead = self.state()["dead"]
+        except (OSError, EOFError, ValueError):
+            return self._supervisor_cause()
+        return "; ".join(dead)
+
+    def _supervisor_cause(self) -> str:
+        if self._owner is None:
+            return "the supervisor is gone; the process that kept the rack up has ended it or died"
+        try:
+            code = self._owner.process.wait(timeout=1.0)
+        except subprocess.TimeoutExpired:
+            return f"the supervisor does not answer (unshare, pid {self._owner.process.pid}, still runs)"
+        if code == -signal.SIGKILL:
+            return f"unshare (pid {self._owner.process.pid}) was killed"
+        return f"the supervisor died (unshare ended with status {code})"
+
+    def _broken(self, attempt: str, cause: str = "") -> RigError:
+        sentence = f"The virtual rack {self.name!r} broke ({attempt}): {cause or self._cause()}."
+        log = os.fspath(self._paths.supervisor_log)
+        return RigError(sentence, log=log, next_step="stop it and start it again.")
