@@ -1,0 +1,9 @@
+"""The fixture plugins of this project; what they do stands in fixtures/."""
+
+pytest_plugins = (
+    "fixtures.options",
+    "fixtures.board",
+    "fixtures.network",
+    "fixtures.measure",
+    "fixtures.reporting",
+)

@@ -1,0 +1,103 @@
+"""The command group, and what becomes of errors: one sentence, the owner's exit code, no traceback."""
+
+from __future__ import annotations
+
+import importlib
+import signal
+import sys
+import traceback
+from types import FrameType
+from typing import NoReturn
+
+import click
+
+import hil
+from hil.errors import ExitCode, HilError
+
+# command → (module below hil.cli, what --help says): a command's module is imported when it is used
+COMMANDS = {
+    "run": "measure and judge: build, flash, run the suite, apply the limits",
+    "build": "build the firmware",
+    "gate": "judge a run again, from what is on disk",
+    "plan": "list what a run would measure",
+    "rack": "look at a rack: check, status, release",
+    "board": "one board: list, flash, power, console",
+    "virtual": "keep a virtual rack up, for esptool and serial monitors",
+    "doctor": "what is missing on this machine, and the command that mends it",
+}
+
+
+class Terminated(BaseException):
+    """SIGTERM or SIGHUP arrived."""
+
+
+class HilGroup(click.Group):
+    """Imports commands on use, and turns errors into sentences."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"hil.cli.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=HilGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(hil.__version__, prog_name="hil")
+@click.option("--debug", is_flag=True, help="Show tracebacks of errors.")
+@click.pass_context
+def app(ctx: click.Context, *, debug: bool) -> None:
+    """Performance testing of ESP32 firmware on real and virtual boards.
+
+    Exit codes: 0 pass, 1 regression or firmware fault, 2 usage or configuration, 3 rig fault,
+    4 inconclusive, 130 interrupted.
+    """
+    ctx.obj = debug
+
+
+def main() -> NoReturn:
+    """Run the command line and exit with its code."""
+    signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGHUP, _terminate)
+    sys.exit(int(run_command(sys.argv[1:])))
+
+
+def run_command(arguments: list[str]) -> int:
+    """Run the command line; return the exit code, after saying what went wrong on stderr."""
+    try:
+        result = app.main(args=arguments, prog_name="hil", standalone_mode=False)
+    except HilError as error:
+        return _report(str(error), int(error.exit_code), arguments)
+    except click.exceptions.Abort:
+        return int(ExitCode.INTERRUPTED)
+    except click.ClickException as error:
+        error.show()
+        return int(ExitCode.CONFIG)
+    except KeyboardInterrupt:
+        return int(ExitCode.INTERRUPTED)
+    except Terminated:
+        return int(ExitCode.TERMINATED)
+    except BrokenPipeError:
+        return int(ExitCode.PASS)
+    except Exception as error:  # a defect of ours: say so in one sentence, with the way to see more
+        sentence = f"internal error: {error!r}. `hil --debug …` shows where."
+        return _report(sentence, int(ExitCode.RIG), arguments)
+    return result if isinstance(result, int) else int(ExitCode.PASS)
+
+
+def _report(sentence: str, code: int, arguments: list[str]) -> int:
+    if "--debug" in arguments:
+        traceback.print_exc()
+    click.echo(f"hil: {sentence}", err=True)
+    return code
+
+
+def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
+    raise Terminated

@@ -1,0 +1,109 @@
+"""``hil board``: one board by hand."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from hil.build import BUILD_ROOT
+from hil.cli.options import out_option, rack_option
+from hil.errors import RigError
+from hil.flash import flash
+from hil.lease import lease_boards, lock_dir, read_holder
+from hil.power import VirtualSwitch, switch_power
+from hil.rack import Board, Rack, load_rack
+from hil.virtual.virtual_rack import VirtualRack
+from hil.virtual_start import up_dir
+
+
+@click.group("board")
+def command() -> None:
+    """One board by hand."""
+
+
+@command.command("list")
+@rack_option
+@out_option
+def list_boards(rack: Path, out: Path) -> None:
+    """List the rack's boards."""
+    loaded = load_rack(rack)
+    for board in loaded.boards:
+        holder = read_holder(lock_dir(loaded, out), board.id)
+        run = f", run {holder.run_id}" if holder and holder.run_id else ""
+        state = f"held by {holder.who}{run}" if holder else "free"
+        labels = f" [{', '.join(board.labels)}]" if board.labels else ""
+        click.echo(
+            f"{board.id:12} {board.target:14} {board.serial}  power: {board.power.type}{labels}  {state}"
+        )
+
+
+@command.command("flash")
+@click.argument("board_id", metavar="BOARD")
+@click.option(
+    "--firmware", type=click.Path(path_type=Path), help="Build folder. [default: out/firmware/TARGET]"
+)
+@rack_option
+@out_option
+def flash_board(board_id: str, firmware: Path | None, rack: Path, out: Path) -> None:
+    """Write a build to a board."""
+    with _leased(rack, out, board_id) as board:
+        build_dir = firmware or BUILD_ROOT / board.target
+        log = out / "flash" / f"{board.id}.log"
+        result = flash(board, build_dir.resolve(), log=log)
+        click.echo(f"{board.id}: flashed {build_dir}{'; ' + result.note if result.note else ''} (log: {log})")
+
+
+@command.command("power")
+@click.argument("board_id", metavar="BOARD")
+@click.argument("action", type=click.Choice(["on", "off", "cycle"]))
+@rack_option
+@out_option
+def power_board(board_id: str, action: str, rack: Path, out: Path) -> None:
+    """Switch a board's supply."""
+    loaded = load_rack(rack)
+    with _leased(rack, out, board_id) as board:
+        switch_power(board, action, virtual=lambda name: _virtual_switch(loaded, out, name))  # type: ignore[arg-type]
+        click.echo(f"{board.id}: power {action}")
+
+
+@command.command("console")
+@click.argument("board_id", metavar="BOARD")
+@rack_option
+@out_option
+def console_board(board_id: str, rack: Path, out: Path) -> None:
+    """Talk to a board (Ctrl-] ends it). Type `help` and Enter."""
+    with _leased(rack, out, board_id) as board:
+        url = board.serial.replace("fastrfc2217:", "rfc2217:")
+        argv = [sys.executable, "-m", "serial.tools.miniterm", "--raw", "--eol", "LF", url, str(board.baud)]
+        status = subprocess.run(argv, check=False).returncode
+        if status:
+            raise RigError(
+                f"the console of board {board.id} on {url} ended with status {status}.",
+                next_step="a virtual board needs its rack up: hil virtual up.",
+            )
+
+
+@contextmanager
+def _leased(rack: Path, out: Path, board_id: str) -> Iterator[Board]:
+    loaded = load_rack(rack)
+    board = loaded.board(board_id)
+    run_id = f"by-hand-{os.getpid()}-{secrets.token_hex(2)}"
+    with lease_boards(lock_dir(loaded, out), [board_id], run_id=run_id):
+        yield board
+
+
+def _virtual_switch(rack: Rack, out: Path, board_id: str) -> VirtualSwitch:
+    running = VirtualRack.attach(name=rack.name, state_dir=up_dir(rack, out))
+    if running is None:
+        raise RigError(
+            f"the virtual rack {rack.name} is not up, so board {board_id} has no power to switch.",
+            next_step="hil virtual up, in another terminal.",
+        )
+    return running.board_control(board_id)

@@ -1,0 +1,86 @@
+"""``hil gate``: the verdict again, from disk; the same records give the same bytes."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+
+from hil.build import PROJECT_ROOT
+from hil.cli.options import DEFAULT_OUT, thresholds_option
+from hil.errors import ConfigError, RigError
+from hil.gate import judge
+from hil.model import Verdict
+from hil.store import RunDirectory
+from hil.thresholds import load_all
+
+
+@click.command("gate")
+@click.argument("run", type=click.Path(path_type=Path), default=DEFAULT_OUT / "latest")
+@thresholds_option
+def command(run: Path, thresholds: Path) -> int:
+    """Judge RUN (a folder below out, by default the latest) again. Its exit code is the verdict's.
+
+    Limits count as they did on the day of the run: one that has expired since does not refuse it.
+    """
+    directory = RunDirectory.open(run)
+    journal = directory.read()
+    verdict = judge(journal.entries, load_all(thresholds, today=_day_of(directory)))
+    stored = directory.verdicts_path
+    before = stored.read_bytes() if stored.exists() else None
+    directory.write_verdict(verdict)
+    _write_summary(directory)
+    click.echo(f"{stored}: {_compare(before, stored.read_bytes())}")
+    if journal.torn:
+        click.echo(journal.torn)
+    _show(verdict)
+    return verdict.exit_code
+
+
+def _day_of(directory: RunDirectory) -> datetime.date | None:
+    """Return the day on which a run started (UTC), None where its run.json is lost."""
+    started = directory.read_info().get("started_utc")
+    if started is None:
+        return None
+    try:
+        return datetime.date.fromisoformat(str(started)[:10])
+    except ValueError as error:
+        raise ConfigError(f"{directory.path}/run.json: started_utc {started!r} is no date.") from error
+
+
+def _write_summary(directory: RunDirectory) -> None:
+    """Write summary.md, so that it says what verdicts.json says; a process of its own knows the reports."""
+    search = os.pathsep.join(filter(None, [str(PROJECT_ROOT), os.environ.get("PYTHONPATH")]))
+    done = subprocess.run(
+        [sys.executable, "-m", "reports", str(directory.path)],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": search},
+        check=False,
+    )
+    if done.returncode:
+        said = done.stderr.strip().splitlines()
+        raise RigError(
+            f"{directory.summary_path} was not written, so it does not go with verdicts.json: "
+            f"{said[-1] if said else f'status {done.returncode}'}",
+            next_step=f"judge it again: hil gate {directory.path}",
+        )
+
+
+def _compare(before: bytes | None, now: bytes) -> str:
+    if before is None:
+        return "written; the run had no verdict yet"
+    return "the same verdict, byte for byte" if before == now else "CHANGED: other limits or another version"
+
+
+def _show(verdict: Verdict) -> None:
+    for series in verdict.series:
+        if series.blocking or series.outcome in ("regressed", "improved"):
+            click.echo(f"{series.outcome:13} {series.board}: {series.sentence}")
+    for fault in verdict.faults:
+        click.echo(f"fault         {fault.board or 'rack'}: {fault.sentence}")
+    click.echo(verdict.sentence)

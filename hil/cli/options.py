@@ -1,0 +1,58 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from hil.build import PROJECT_ROOT
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+DEFAULT_RACK = PROJECT_ROOT / "hil" / "racks" / "virtual.yaml"
+DEFAULT_OUT = PROJECT_ROOT / "out"
+
+
+def rack_option(function: F) -> F:
+    return click.option(
+        "--rack",
+        type=click.Path(path_type=Path),
+        default=DEFAULT_RACK,
+        help="Rack file. [default: the virtual rack]",
+    )(function)
+
+
+def out_option(function: F) -> F:
+    return click.option(
+        "--out",
+        type=click.Path(path_type=Path),
+        default=DEFAULT_OUT,
+        help="Where results are. [default: out]",
+    )(function)
+
+
+def thresholds_option(function: F) -> F:
+    return click.option(
+        "--thresholds",
+        type=click.Path(path_type=Path),
+        default=PROJECT_ROOT / "thresholds",
+        help="Folder of limits and suites. [default: thresholds]",
+    )(function)
+
+
+def suite_option(function: F) -> F:
+    return click.option(
+        "--suite",
+        default="quick",
+        show_default=True,
+        help="quick, pr, nightly, or an expression: 'pr and qos=1'.",
+    )(function)
+
+
+def boards_option(function: F) -> F:
+    return click.option(
+        "--board", "boards", multiple=True, metavar="ID", help="Only this board; repeatable."
+    )(function)

@@ -1,0 +1,65 @@
+"""``hil plan``: what a run would measure, for people and for CI matrices."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from hil.cli.options import boards_option, rack_option, suite_option, thresholds_option
+from hil.plan import Plan, deadline_s, make_plan
+from hil.rack import load_rack
+from hil.thresholds import Thresholds, load_all
+
+
+@click.command("plan")
+@rack_option
+@suite_option
+@boards_option
+@thresholds_option
+@click.option("--json", "as_json", is_flag=True, help="A GitHub Actions matrix: one entry a board.")
+def command(rack: Path, suite: str, boards: tuple[str, ...], thresholds: Path, as_json: bool) -> None:
+    """List boards, boots and cases."""
+    benches = load_all(thresholds)
+    plan = make_plan(load_rack(rack), benches, selection=suite, board_ids=boards)
+    if as_json:
+        click.echo(json.dumps(matrix(plan, rack), sort_keys=True))
+        return
+    for line in lines(plan, benches):
+        click.echo(line)
+
+
+def matrix(plan: Plan, rack: Path) -> dict[str, list[dict[str, object]]]:
+    """Return the plan as a GitHub Actions matrix."""
+    entries: list[dict[str, object]] = []
+    for board_plan in plan.boards:
+        board = board_plan.board
+        entries.append(
+            {
+                "rack": str(rack),
+                "board": board.id,
+                "target": board.target,
+                "kind": board.kind,
+                "labels": list(board.labels),
+                "boots": len(board_plan.boots),
+                "cases": [case.case_id for case in board_plan.cases],
+                "not_run": [omitted.case.case_id for omitted in board_plan.omitted],
+                "deadline_s": round(sum(deadline_s(case) for boot in board_plan.boots for case in boot)),
+            }
+        )
+    return {"include": entries}
+
+
+def lines(plan: Plan, thresholds: dict[str, Thresholds]) -> list[str]:
+    """Return the plan for a reader."""
+    text: list[str] = []
+    for board_plan in plan.boards:
+        board = board_plan.board
+        text.append(
+            f"{board.id} ({board.target}): {len(board_plan.boots)} boot, {len(board_plan.cases)} cases"
+        )
+        for case in board_plan.cases:
+            text.append(f"  {case.bench} {thresholds[case.bench].case_label(case.parameters)}")
+        text += [f"  not run: {omitted.reason}" for omitted in board_plan.omitted]
+    return text

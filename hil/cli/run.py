@@ -1,0 +1,57 @@
+"""``hil run``: hand over to pytest, which collects the benches and runs the boot loop."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from hil.build import PROJECT_ROOT
+from hil.cli.options import boards_option, out_option, rack_option, suite_option, thresholds_option
+
+
+@click.command("run")
+@rack_option
+@suite_option
+@boards_option
+@click.option("--profile", default="", metavar="NAME", help="Air profile, instead of the rack file's.")
+@click.option(
+    "--firmware",
+    type=click.Path(path_type=Path),
+    metavar="BUILD_DIR",
+    help="Measure this build; do not build.",
+)
+@click.option("--wait", type=float, default=0.0, metavar="SECONDS", help="Wait for boards that others hold.")
+@thresholds_option
+@out_option
+@click.pass_obj
+def command(
+    debug: bool, /, boards: tuple[str, ...], firmware: Path | None, out: Path, **options: object
+) -> None:
+    """Build, flash, measure and judge.
+
+    The same as `python -m pytest hil/benches --rack … --suite …`, with progress and a summary.
+    """
+    argv = [sys.executable, "-m", "pytest", str(PROJECT_ROOT / "hil" / "benches")]
+    argv += ["-c", str(PROJECT_ROOT / "pytest.ini"), "-p", "no:cacheprovider", "--hil-ui"]
+    argv += [f"--{name}={value}" for name, value in options.items()]
+    argv += [f"--board={board}" for board in boards]
+    argv += [f"--out={out.absolute()}"]
+    argv += [f"--firmware={firmware}"] if firmware else []
+    argv += ["--hil-debug"] if debug else []
+    _keep_stdout_open()
+    # the same process goes on as pytest, so that signals and a kill reach what does the work
+    os.execv(argv[0], argv)  # noqa: S606 - an argument list, no shell
+
+
+def _keep_stdout_open() -> None:
+    """Where the caller closed stdout, or reads it no longer, let the rest be dropped; it decides nothing."""
+    if sys.stdout is None:  # else the next file that is opened would become descriptor 1
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.set_inheritable(1, True)  # dup2 leaves it as it is where it was opened as 1
+        return
+    with suppress(OSError):
+        sys.stdout.flush()

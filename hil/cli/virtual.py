@@ -1,0 +1,80 @@
+"""``hil virtual up``: a rack to poke at with esptool or any serial monitor."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from hil.cli.options import DEFAULT_OUT, DEFAULT_RACK, boards_option, out_option, rack_option
+from hil.errors import ConfigError
+from hil.rack import Board, load_rack
+from hil.virtual.air.profile import load_profile
+from hil.virtual.virtual_rack import VirtualRack
+from hil.virtual_start import start_virtual_rack, up_dir
+
+CHECK_S = 0.5
+
+
+@click.group("virtual")
+def command() -> None:
+    """The virtual rack."""
+
+
+@command.command()
+@rack_option
+@boards_option
+@click.option("--profile", default="", metavar="NAME", help="Air profile, instead of the rack file's.")
+@out_option
+def up(rack: Path, boards: tuple[str, ...], profile: str, out: Path) -> None:
+    """Keep a virtual rack up until Ctrl-C; `hil run` measures on it meanwhile."""
+    loaded = load_rack(rack)
+    if not loaded.is_virtual:
+        raise ConfigError(f"rack {loaded.name} is not virtual.", next_step="--rack hil/racks/virtual.yaml")
+    chosen = loaded.select(boards)
+    air = load_profile(profile or loaded.access_point.profile)
+    running = start_virtual_rack(loaded, chosen, air, out, up_dir(loaded, out))
+    try:
+        for line in how_to_reach(chosen, running, options=given(rack, out)):
+            click.echo(line)
+        while True:
+            time.sleep(CHECK_S)
+            running.check()
+    finally:
+        running.stop()
+
+
+def how_to_reach(boards: tuple[Board, ...], running: VirtualRack, *, options: str) -> list[str]:
+    """Return where each board is, and what to type to talk to the first; ``options`` name rack and out."""
+    first = boards[0]
+    url = _url(first)
+    programs = os.path.relpath(Path(sys.executable).parent)
+    return [
+        "The virtual rack is up; Ctrl-C ends it. Its boards keep their flash.",
+        "",
+        *(
+            f"  {board.id:8} {board.target:14} {running.board_address(board.id):12} {_url(board)}"
+            for board in boards
+        ),
+        "",
+        f"In another terminal, for {first.id}:",
+        f"  {programs}/hil board flash {first.id}{options}",
+        f"  {programs}/hil board console {first.id}{options}",
+        f"  {programs}/esptool --port {url} flash-id",
+        f"  {programs}/python -m serial.tools.miniterm --raw --eol LF {url} {first.baud}",
+    ]
+
+
+def given(rack: Path, out: Path) -> str:
+    """Return the options that another command needs to mean this rack, where they are not the defaults."""
+    words = ["--rack", str(rack)] if rack.resolve() != DEFAULT_RACK.resolve() else []
+    words += ["--out", str(out)] if out.resolve() != DEFAULT_OUT.resolve() else []
+    return f" {shlex.join(words)}" if words else ""
+
+
+def _url(board: Board) -> str:
+    return f"rfc2217://127.0.0.1:{board.tcp_port}"

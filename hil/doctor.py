@@ -1,0 +1,140 @@
+"""What is missing on this machine, and the command that mends it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from hil.build import PROJECT_ROOT
+from hil.virtual import privileges
+
+PYTHON_VERSIONS = ((3, 11), (3, 12))
+FREE_DISK_BYTES = 2 * 1024**3
+
+# program → the Debian package that has it; what a run on a virtual rack needs
+PROGRAMS = {
+    "cmake": "cmake",
+    "ninja": "ninja-build",
+    "cc": "gcc",
+    "strip": "binutils",
+    "mosquitto": "mosquitto",
+}
+HEADERS = {"openssl/ssl.h": "libssl-dev"}
+SYSTEM_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing looked at; ``needed`` tells a fault from advice; ``mend`` is a command."""
+
+    subject: str
+    ok: bool
+    sentence: str
+    mend: str = ""
+    needed: bool = True
+
+
+def examine() -> list[Check]:
+    """Look at everything; return what was found, good and bad."""
+    return [
+        _check_python(),
+        *_check_packages(),
+        *_check_programs(),
+        *_check_headers(),
+        *_check_privileges(),
+        _check_idf(),
+        _check_disk(),
+    ]
+
+
+def _check_python() -> Check:
+    version = sys.version_info[:2]
+    text = f"{version[0]}.{version[1]}"
+    if version in PYTHON_VERSIONS:
+        return Check("python", ok=True, sentence=f"{text} at {sys.executable}")
+    return Check(
+        "python",
+        ok=False,
+        sentence=f"{text}; 3.11 or 3.12 is needed.",
+        mend="apt-get install python3.11-venv",
+    )
+
+
+def _check_packages() -> Iterator[Check]:
+    """What a run needs must match; what only proves the harness is advice."""
+    run, _, prove = _read(PROJECT_ROOT / "requirements.in").partition("# prove")
+    mend = f"rm -f {PROJECT_ROOT}/.venv/.installed; .ci/bootstrap test"
+    for subject, text, needed in (("packages", run, True), ("test packages", prove, False)):
+        wanted = re.findall(r"^([A-Za-z0-9_.-]+)==([^\s\\;]+)", text, re.MULTILINE)
+        wrong = [f"{name} {version}" for name, version in wanted if _installed(name) != version]
+        sentence = f"not as required: {', '.join(wrong)}." if wrong else f"{len(wanted)} as required"
+        yield Check(subject, ok=not wrong, sentence=sentence, mend=mend, needed=needed)
+
+
+def _installed(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def _check_programs() -> Iterator[Check]:
+    path = f"{os.environ.get('PATH', '')}:{SYSTEM_FOLDERS}"
+    for program, package in PROGRAMS.items():
+        found = shutil.which(program, path=path)
+        if found:
+            yield Check(program, ok=True, sentence=found)
+        else:
+            yield Check(program, ok=False, sentence="is not installed.", mend=_install(package))
+
+
+def _check_headers() -> Iterator[Check]:
+    for header, package in HEADERS.items():
+        if any(Path("/usr/include").glob(f"**/{header}")):
+            yield Check(header, ok=True, sentence="is there")
+        else:
+            yield Check(header, ok=False, sentence="is not installed.", mend=_install(package))
+
+
+def _install(package: str) -> str:
+    return f"{'' if os.geteuid() == 0 else 'sudo '}apt-get install {package}"
+
+
+def _check_privileges() -> Iterator[Check]:
+    for finding in privileges.check():
+        yield Check(
+            finding.what,
+            ok=finding.ok,
+            sentence=finding.detail,
+            mend=finding.fix,
+            needed=finding.required,
+        )
+
+
+def _check_idf() -> Check:
+    idf = shutil.which("idf.py")
+    if idf:
+        return Check("idf.py", ok=True, sentence=idf)
+    return Check(
+        "idf.py",
+        ok=False,
+        needed=False,
+        sentence="is not on PATH; only builds for physical boards need it.",
+        mend=". $IDF_PATH/export.sh",
+    )
+
+
+def _check_disk() -> Check:
+    free = shutil.disk_usage(PROJECT_ROOT).free
+    sentence = f"{free / 1024**3:.1f} GiB free at {PROJECT_ROOT}"
+    return Check("disk", ok=free >= FREE_DISK_BYTES, sentence=sentence, mend="make clean")

@@ -1,0 +1,256 @@
+"""Leases: one run at a time owns a board, and one case at a time the air.
+
+A lease is a ``flock`` on ``<lock folder>/<rack>/<board>.lock``; the kernel drops it with its process, so a
+killed run never blocks the next. The file's text says who holds it, for people and for error sentences.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import getpass
+import json
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+
+from hil.errors import ConfigError, RigError
+from hil.rack import Rack
+
+POLL_S = 0.2
+# Whoever reads the holder takes the lock for a moment, so a first refusal need not be a conflict.
+GRACE_S = 0.5
+AIR = "air"  # its lock lies beside the boards'
+AIR_POLL_S = 0.1
+AIR_DEADLINE_S = 3600.0  # far beyond what the longest case of another run may take
+
+PHYSICAL_LOCK_DIR = Path("/run/lock/hil")
+
+
+def lock_dir(rack: Rack, out: Path) -> Path:
+    """Return where a rack's locks live: virtual racks belong to a checkout, physical ones to the host."""
+    return (out / "lock" if rack.is_virtual else PHYSICAL_LOCK_DIR) / rack.name
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who holds a board."""
+
+    who: str
+    pid: int
+    host: str
+    since_utc: str
+    run_id: str
+
+    def describe(self) -> str:
+        if not self.pid:
+            return f"{self.who} (a process that left no readable record)"
+        return f"{self.who} (pid {self.pid} on {self.host}, run {self.run_id}, since {self.since_utc})"
+
+
+UNKNOWN_HOLDER = Holder(who="unknown", pid=0, host="", since_utc="", run_id="")
+
+
+@contextmanager
+def lease_boards(
+    lock_dir: Path,
+    board_ids: Sequence[str],
+    *,
+    run_id: str,
+    wait_s: float = 0.0,
+    on_wait: Callable[[str], None] | None = None,
+) -> Iterator[None]:
+    """Hold all boards named, taken in sorted order so that two runs cannot wait for each other.
+
+    Raises:
+        ConfigError: a board has the air's name.
+        RigError: somebody else holds one still after ``wait_s`` seconds; the sentence names the holder.
+    """
+    if AIR in board_ids:
+        raise ConfigError(
+            f"a board of rack {lock_dir.name} is called {AIR!r}, which is the name of the air's own lock.",
+            next_step="give the board another id in the rack file.",
+        )
+    deadline = time.monotonic() + max(wait_s, GRACE_S)
+    with ExitStack() as stack:
+        for board_id in sorted(board_ids):
+            file = _open(lock_dir / f"{board_id}.lock")
+            stack.callback(os.close, file)
+            _lock(file, lock_dir, board_id, deadline, on_wait if wait_s > 0 else None)
+            _write_holder(file, run_id)
+            stack.callback(_write, file, b"")
+        yield
+
+
+@contextmanager
+def lease_air(lock_dir: Path, *, run_id: str, check_stop: Callable[[], None]) -> Iterator[None]:
+    """Hold a rack's air alone among processes; ``check_stop`` is called meanwhile and may raise.
+
+    Whoever waits stands in a turnstile, so that a run cannot take the air again before the one that waits.
+
+    Raises:
+        RigError: it was not free within ``AIR_DEADLINE_S``; the sentence names the holder.
+    """
+    deadline = time.monotonic() + AIR_DEADLINE_S
+    with ExitStack() as stack:
+        turnstile = _open(lock_dir / f"{AIR}.turnstile")
+        stack.callback(os.close, turnstile)
+        _lock_in_slices(turnstile, lock_dir, deadline, check_stop)
+        file = _open(lock_dir / f"{AIR}.lock")
+        stack.callback(os.close, file)
+        _lock_in_slices(file, lock_dir, deadline, check_stop)
+        _write_holder(file, run_id)
+        stack.callback(_write, file, b"")
+        fcntl.flock(turnstile, fcntl.LOCK_UN)
+        yield
+
+
+def _lock_in_slices(file: int, lock_dir: Path, deadline: float, check_stop: Callable[[], None]) -> None:
+    while True:
+        check_stop()
+        try:
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                holder = read_holder(lock_dir, AIR)
+                by = holder.describe() if holder else "a process that did not write its name"
+                raise RigError(
+                    f"the air of rack {lock_dir.name} was held for {AIR_DEADLINE_S:.0f} s by {by}.",
+                    next_step="end that run, then run again.",
+                ) from None
+            time.sleep(AIR_POLL_S)
+
+
+def read_holder(lock_dir: Path, board_id: str) -> Holder | None:
+    """Return who holds a board now; None where it is free, whatever a dead holder left in the file.
+
+    A board whose holder left no readable record is held by UNKNOWN_HOLDER: it is not free.
+    """
+    path = lock_dir / f"{board_id}.lock"
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return UNKNOWN_HOLDER
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _parse_holder(path) or UNKNOWN_HOLDER
+    else:
+        return None
+    finally:
+        os.close(file)
+
+
+def clear_stale(lock_dir: Path, board_id: str) -> bool:
+    """Empty the record that a dead holder left. Return whether there was one."""
+    try:
+        file = os.open(lock_dir / f"{board_id}.lock", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        stale = os.fstat(file).st_size > 0
+        os.truncate(file, 0)  # under the lock, so that it is nobody's record who is alive
+    except BlockingIOError:
+        return False
+    else:
+        return stale
+    finally:
+        os.close(file)
+
+
+def _open(path: Path) -> int:
+    try:
+        _make_folder(path.parent)
+        return _open_shared(path)
+    except OSError as error:
+        raise RigError(
+            f"the lock file {path} could not be opened: {error.strerror}.",
+            next_step="give this user write access to that folder.",
+        ) from error
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a lock folder; one of physical boards is for all users of the host, like /tmp."""
+    if PHYSICAL_LOCK_DIR not in folder.parents:
+        folder.mkdir(parents=True, exist_ok=True)
+        return
+    for shared in (PHYSICAL_LOCK_DIR, folder):
+        with suppress(FileExistsError):
+            shared.mkdir(parents=True)
+            shared.chmod(0o1777)
+
+
+def _open_shared(path: Path) -> int:
+    """Open a lock file, whoever made it. It is never opened with O_CREAT while it exists: in a sticky folder
+    Linux refuses that for another user's file (``fs.protected_regular``)."""
+    with suppress(FileExistsError):
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        os.fchmod(file, 0o666)  # whatever the umask says
+        return file
+    with suppress(PermissionError):
+        return os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)  # flock needs no write access
+
+
+def _lock(
+    file: int, lock_dir: Path, board_id: str, deadline: float, on_wait: Callable[[str], None] | None
+) -> None:
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            sentence = _held_sentence(lock_dir, board_id)
+        else:
+            return
+        if time.monotonic() >= deadline:
+            raise RigError(sentence, next_step="wait for it, or ask for patience: --wait SECONDS.")
+        if on_wait:
+            on_wait(sentence)
+            on_wait = None
+        time.sleep(POLL_S)
+
+
+def _held_sentence(lock_dir: Path, board_id: str) -> str:
+    holder = _parse_holder(lock_dir / f"{board_id}.lock") or UNKNOWN_HOLDER
+    return f"board {board_id} of rack {lock_dir.name} is held by {holder.describe()}."
+
+
+def _write_holder(file: int, run_id: str) -> None:
+    holder = Holder(
+        who=_user(),
+        pid=os.getpid(),
+        host=socket.gethostname(),
+        since_utc=datetime.now(UTC).isoformat(timespec="seconds"),
+        run_id=run_id,
+    )
+    _write(file, json.dumps(asdict(holder)).encode())
+
+
+def _write(file: int, record: bytes) -> None:
+    """Write the record. It is for people: where it cannot be written, the lock holds all the same."""
+    with suppress(OSError):
+        os.truncate(file, 0)
+        os.pwrite(file, record, 0)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid {os.getuid()}"
+
+
+def _parse_holder(path: Path) -> Holder | None:
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        holder = Holder(**{part.name: record[part.name] for part in fields(Holder)})
+        return holder if isinstance(holder.pid, int) and holder.pid > 0 else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

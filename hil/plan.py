@@ -1,0 +1,110 @@
+"""The plan: which board measures which cases in which boot, and what it leaves out and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hil.errors import ConfigError
+from hil.model import Case
+from hil.rack import Board, Rack
+from hil.selection import CaseSource, select_cases
+from hil.yamlvalue import did_you_mean
+
+
+@dataclass(frozen=True)
+class Omitted:
+    """A case that a board's limits rule out."""
+
+    case: Case
+    reason: str
+
+
+@dataclass(frozen=True)
+class BoardPlan:
+    """What one board does: its boots, each with the cases measured in it."""
+
+    board: Board
+    boots: tuple[tuple[Case, ...], ...]
+    omitted: tuple[Omitted, ...]
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """Each case once, in the order measured."""
+        return tuple({case.case_id: case for boot in self.boots for case in boot}.values())
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The whole run."""
+
+    selection: str
+    boards: tuple[BoardPlan, ...]
+
+    def for_board(self, board_id: str) -> BoardPlan:
+        return next(plan for plan in self.boards if plan.board.id == board_id)
+
+
+def make_plan(
+    rack: Rack,
+    benches: Mapping[str, CaseSource],
+    *,
+    selection: str,
+    board_ids: Sequence[str] = (),
+    boots: int = 1,
+) -> Plan:
+    """Plan a run of the selected cases on the boards named (all where none is).
+
+    Raises:
+        ConfigError: a word that is no suite, bench or parameter; nothing selected; an unknown board; a
+            board's limit on a parameter that no bench has.
+    """
+    cases = select_cases(benches, selection)
+    boards = tuple(_plan_board(board, cases, boots) for board in rack.select(board_ids))
+    return Plan(selection, boards)
+
+
+def deadline_s(case: Case) -> float:
+    """Return how long a case may take, in seconds, from the parameters that say how long it lasts.
+
+    A schedule of random intervals may come out half as long again as its mean; the rest is for the last
+    timeout and the transfer of the samples.
+    """
+    rows = _number(case, "count", 0.0) + _number(case, "warmup", 0.0)
+    lasting_s = rows * _number(case, "interval_us", 0.0) / 1e6
+    lasting_s = max(lasting_s, _number(case, "duration_s", 0.0))
+    return 1.5 * lasting_s + _number(case, "timeout_ms", 0.0) / 1e3 + 45.0
+
+
+def _number(case: Case, key: str, default: float) -> float:
+    value = case.parameters.get(key, default)
+    return float(value) if isinstance(value, int | float) else default
+
+
+def _plan_board(board: Board, cases: Sequence[Case], boots: int) -> BoardPlan:
+    _check_limits(board, cases)
+    reasons = {case.case_id: _beyond_limit(board, case) for case in cases}
+    measured = tuple(case for case in cases if not reasons[case.case_id])
+    omitted = tuple(Omitted(case, reason) for case in cases if (reason := reasons[case.case_id]))
+    return BoardPlan(board, (measured,) * boots if measured else (), omitted)
+
+
+def _check_limits(board: Board, cases: Sequence[Case]) -> None:
+    known = sorted({key for case in cases for key in case.parameters})
+    for limit in board.limits:
+        if limit[4:] not in known:
+            raise ConfigError(
+                f"{board.where}: limit {limit!r} of board {board.id!r} names the parameter {limit[4:]!r}, "
+                f"which no selected bench has{did_you_mean(limit[4:], known)}",
+                next_step=f"use max_ or min_ with one of: {', '.join(known)}.",
+            )
+
+
+def _beyond_limit(board: Board, case: Case) -> str:
+    for limit, bound in board.limits.items():
+        value = case.parameters.get(limit[4:])
+        if not isinstance(value, int | float):
+            continue
+        if (value > bound) if limit.startswith("max_") else (value < bound):
+            return f"{limit[4:]}={value} is beyond {limit}={bound} of board {board.id}"
+    return ""

@@ -1,0 +1,71 @@
+"""From a rack file to a running virtual rack: where its state lives, and who starts it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from hil.errors import RigError
+from hil.rack import Board, Rack
+from hil.virtual.air.build import build_air
+from hil.virtual.air.profile import AirProfile
+from hil.virtual.virtual_rack import VirtualBoardSpec, VirtualRack
+
+
+def up_dir(rack: Rack, out: Path) -> Path:
+    """Return where the rack that ``hil virtual up`` keeps has its state."""
+    return out / "virtual" / rack.name / "up"
+
+
+def run_dir(rack: Rack, boards: Sequence[Board], out: Path) -> Path:
+    """Return where a run's own rack has its state. Its first board is leased, so no other run uses it."""
+    return out / "virtual" / rack.name / min(board.id for board in boards)
+
+
+def start_virtual_rack(
+    rack: Rack, boards: Sequence[Board], profile: AirProfile, out: Path, state_dir: Path
+) -> VirtualRack:
+    """Start a rack of these boards. Raises RigError with the way out."""
+    specs = [
+        VirtualBoardSpec(id=board.id, chip=board.chip, mac=board.mac, port=board.tcp_port) for board in boards
+    ]
+    return VirtualRack.start(
+        name=rack.name,
+        state_dir=state_dir,
+        boards=specs,
+        profile=profile,
+        air_seed=rack.access_point.seed,
+        air_binary=build_air(out / "virtual" / "air"),
+    )
+
+
+def attach_virtual_rack(rack: Rack, boards: Sequence[Board], out: Path) -> VirtualRack | None:
+    """Return the rack that ``hil virtual up`` keeps; None where there is none.
+
+    Its air is left as it is: another run may be measuring. Whoever holds the air sets the profile.
+
+    Raises RigError where it lacks one of the boards.
+    """
+    running = VirtualRack.attach(name=rack.name, state_dir=up_dir(rack, out))
+    if running is None:
+        return None
+    missing = [board.id for board in boards if board.id not in running.boards]
+    if missing:
+        raise RigError(
+            f"the virtual rack {rack.name} that is up lacks board {', '.join(missing)}.",
+            next_step="end it (Ctrl-C in its terminal) and run again, or start it with these boards.",
+        )
+    return running
+
+
+def profile_in_force(running: VirtualRack, profile: AirProfile) -> bool:
+    """Return whether every link of a rack behaves as ``profile`` says. Raises RigError."""
+    wanted = {
+        direction: {**impairment.parameters(), **{f"gap_{k}": v for k, v in profile.gap.parameters().items()}}
+        for direction, impairment in (("uplink", profile.uplink), ("downlink", profile.downlink))
+    }
+    return all(
+        wanted[direction].items() <= facts.items()
+        for link in running.air.show().values()
+        for direction, facts in link.items()
+    )

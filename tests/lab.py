@@ -1,0 +1,224 @@
+"""A small lab for tests: a rack of virtual boards on free ports, short suites, `hil` as a real process."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+DEADLINE_S = 90.0
+
+SUITES = """\
+suites:
+  quick:
+    - {count: 60, warmup: 5, interval_us: 5000, payload_bytes: 128}
+  pr:
+    - {count: 4000, warmup: 0, interval_us: 20000, payload_bytes: 128}
+  nightly:
+    - {transport: [tcp, mtls], qos: [0, 2], count: 50, warmup: 0, interval_us: 5000, payload_bytes: 128}
+
+"""
+
+
+@dataclass
+class Lab:
+    """Files of one rack in ``folder``; ``ports`` are the boards'."""
+
+    folder: Path
+    ports: Sequence[int]
+    firmware: Path | None = None
+    env: dict[str, str] = field(default_factory=lambda: dict(os.environ))
+
+    @property
+    def rack(self) -> Path:
+        return self.folder / "rack.yaml"
+
+    @property
+    def out(self) -> Path:
+        return self.folder / "out"
+
+    def arguments(self, *more: str) -> list[str]:
+        fixed = [
+            "--rack",
+            str(self.rack),
+            "--thresholds",
+            str(self.folder / "thresholds"),
+            "--out",
+            str(self.out),
+        ]
+        return [*fixed, *(["--firmware", str(self.firmware)] if self.firmware else []), *more]
+
+    def command(self, *more: str) -> list[str]:
+        return [sys.executable, "-m", "hil", "run", *self.arguments(*more)]
+
+    def run(self, *more: str) -> subprocess.CompletedProcess[str]:
+        """Measure, and return what `hil run` said (stdout and stderr together) and its status."""
+        return run(self.command(*more), env=self.env)
+
+    def start(self, *more: str) -> Running:
+        return Running(self.command(*more), self.folder / "run.txt", self.env)
+
+    def hil(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return run([sys.executable, "-m", "hil", *arguments], env=self.env)
+
+    def entries(self) -> list[dict[str, Any]]:
+        """Return the journal of the latest run."""
+        lines = (self.out / "latest" / "records.jsonl").read_text().splitlines()
+        return [json.loads(line) for line in lines]
+
+    def await_nothing_left(self, *processes: Process) -> None:
+        """Wait until these processes are gone, none names this lab, its ports are free."""
+
+        def left() -> list[str]:
+            alive = [process.name for process in processes if process.alive()]
+            named = [process.name for process in all_processes() if str(self.folder) in process.name]
+            return alive + named
+
+        wait_for(lambda: not left(), lambda: f"left: {left()}")
+        wait_for(lambda: all(is_free(port) for port in self.ports), lambda: "a port is still taken")
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process as /proc shows it; its start time tells it from a later one of the same number."""
+
+    pid: int
+    parent: int
+    started: int
+    name: str
+
+    def alive(self) -> bool:
+        now = read_process(self.pid)
+        return now is not None and now.started == self.started
+
+
+def read_process(pid: int) -> Process | None:
+    """Return a process, None where it is gone or a zombie."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] == "Z" else Process(pid, int(fields[1]), int(fields[19]), words)
+
+
+def all_processes() -> list[Process]:
+    pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    return [process for pid in pids if pid != os.getpid() and (process := read_process(pid))]
+
+
+def descendants(pid: int) -> list[Process]:
+    """Return what a process has started, directly or not."""
+    everything = all_processes()
+    found: list[Process] = []
+    parents = {pid}
+    while fresh := [one for one in everything if one.parent in parents and one not in found]:
+        found += fresh
+        parents = {one.pid for one in fresh}
+    return found
+
+
+class Running:
+    """A `hil run` in the background; its output goes to a file."""
+
+    def __init__(self, argv: Sequence[str], output: Path, env: dict[str, str]) -> None:
+        self.output = output
+        with output.open("w") as out:
+            self.process = subprocess.Popen(argv, stdout=out, stderr=subprocess.STDOUT, cwd=ROOT, env=env)
+
+    def said(self) -> str:
+        return self.output.read_text()
+
+    def await_line(self, pattern: str) -> str:
+        """Wait until the output matches ``pattern``; return the match."""
+
+        def seen() -> bool:
+            return bool(re.search(pattern, self.said())) or self.process.poll() is not None
+
+        wait_for(seen, lambda: f"{pattern!r} did not come: {self.said()}")
+        match = re.search(pattern, self.said())
+        assert match, self.said()
+        return match.group()
+
+    def send(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    def wait(self) -> int:
+        return self.process.wait(timeout=DEADLINE_S)
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(timeout=DEADLINE_S)
+
+
+def make_lab(folder: Path, boards: int, *, firmware: Path | None = None) -> Lab:
+    """Write rack and thresholds; the virtual air that was built before is used again."""
+    ports = free_ports(boards)
+    lab = Lab(folder, ports, firmware)
+    text = "schema: 1\nname: lab\nhost: {interface: hil0, address: 10.77.0.1}\n"
+    text += "access_point: {type: virtual, profile: lab, seed: 1}\nboards:\n"
+    for number, port in enumerate(ports, start=1):
+        text += f"  - {{id: b{number}, kind: virtual, target: esp32, power: {{type: virtual}},\n"
+        text += f"     serial: 'fastrfc2217://127.0.0.1:{port}', mac: '02:00:00:77:01:{number:02x}'}}\n"
+    lab.rack.write_text(text)
+    thresholds = (ROOT / "thresholds" / "publish.yaml").read_text()
+    start, end = thresholds.index("suites:"), thresholds.index("metrics:")
+    (folder / "thresholds").mkdir()
+    (folder / "thresholds" / "publish.yaml").write_text(thresholds[:start] + SUITES + thresholds[end:])
+    shared = ROOT / "out" / "virtual" / "air"
+    shared.mkdir(parents=True, exist_ok=True)
+    (lab.out / "virtual").mkdir(parents=True)
+    (lab.out / "virtual" / "air").symlink_to(shared)
+    return lab
+
+
+def run(argv: Sequence[str], *, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT, env=env,
+        timeout=DEADLINE_S, check=False,
+    )  # fmt: skip
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports that were free a moment ago, from below the range that the kernel hands out by itself."""
+    found: list[int] = []
+    start = 20000 + os.getpid() % 10000
+    for port in range(start, start + 2000):
+        if is_free(port):
+            found.append(port)
+        if len(found) == count:
+            return found
+    raise AssertionError("no free ports")
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def wait_for(condition: Callable[[], bool], what: Callable[[], str], deadline_s: float = DEADLINE_S) -> None:
+    """Wait for a condition; fail with ``what`` after the deadline."""
+    deadline = time.monotonic() + deadline_s
+    while not condition():
+        assert time.monotonic() < deadline, what()
+        time.sleep(0.05)
+
+
+def of_type(entries: Iterable[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return [entry for entry in entries if entry["type"] == kind]

@@ -1,0 +1,92 @@
+"""Builds: one at a time in a folder, and nothing of one is left however its process ends."""
+
+from __future__ import annotations
+
+import fcntl
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from hil.build import build
+from tests.lab import ROOT, all_processes, wait_for
+
+BUILD_NINJA = """\
+rule slow
+  command = sh -c 'touch started; sleep 600; : {folder}'
+build never: slow
+"""
+RUN = """
+import signal, sys
+from pathlib import Path
+from hil.build import _run
+def terminated(*_arguments):
+    raise SystemExit(143)
+if sys.argv[2] == "handled":
+    signal.signal(signal.SIGTERM, terminated)
+folder = Path(sys.argv[1])
+_run(("ninja", "-C", str(folder)), log=folder / "log")
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "handler"),
+    [
+        (signal.SIGKILL, "none"),
+        (signal.SIGTERM, "none"),
+        (signal.SIGTERM, "handled"),
+        (signal.SIGINT, "none"),
+    ],
+)
+def test_no_compiler_outlives_its_build(tmp_path: Path, number: signal.Signals, handler: str) -> None:
+    """After Ctrl-C, SIGTERM and kill -9 of the process that builds, ninja and its jobs end too."""
+    (tmp_path / "build.ninja").write_text(BUILD_NINJA.format(folder=tmp_path))
+    argv = [sys.executable, "-c", RUN, str(tmp_path), handler]
+    process = subprocess.Popen(argv, cwd=ROOT, stderr=subprocess.DEVNULL)
+    try:
+        wait_for((tmp_path / "started").exists, lambda: "the job did not start")
+        assert left(tmp_path, process.pid)
+    finally:
+        process.send_signal(number)
+        process.wait(timeout=20)
+    wait_for(lambda: not left(tmp_path, process.pid), lambda: f"left: {left(tmp_path, process.pid)}", 20)
+
+
+def left(folder: Path, own: int) -> list[str]:
+    return [one.name for one in all_processes() if str(folder) in one.name and one.pid != own]
+
+
+def test_a_second_build_waits_for_the_first(virtual_firmware: Path) -> None:
+    """While another process builds a target nothing is touched; then the build goes on."""
+    said: list[str] = []
+    waiting = threading.Event()
+
+    def say(sentence: str) -> None:
+        said.append(sentence)
+        waiting.set()
+
+    lock = virtual_firmware.parent / "virtual-esp32.lock"
+    with lock.open("a") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        second = threading.Thread(target=build, args=("virtual-esp32",), kwargs={"say": say})
+        second.start()
+        assert waiting.wait(20)
+        assert said == ["Waiting for another build of virtual-esp32"]
+    second.join(timeout=120)
+    assert any(sentence.startswith("Built ") for sentence in said)
+
+
+def test_building_the_same_again_touches_no_image(virtual_firmware: Path) -> None:
+    """Files that did not change stay the very same files, as another run may be flashing from them."""
+
+    def identities() -> dict[Path, tuple[int, int]]:
+        paths = [path for path in virtual_firmware.rglob("*") if path.is_file()]
+        return {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in paths}
+
+    before = identities()
+    assert before
+    build("virtual-esp32", say=lambda _sentence: None)
+    assert identities() == before

@@ -1,0 +1,264 @@
+"""The boot loop over boards that behave, fail, hang and stop."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from fixtures.boot_loop import BootLoop, Event
+from hil.errors import FirmwareError, HilError, RigError
+from hil.model import Case, Entry, Fault, NotRun, RunRecord, Series
+from hil.plan import BoardPlan, Omitted, Plan
+from hil.rack import Board, load_rack
+
+RACK = load_rack(Path(__file__).resolve().parent.parent / "hil" / "racks" / "virtual.yaml")
+V1, V2 = RACK.boards[:2]
+CASES = tuple(Case("publish", {"qos": qos}) for qos in (0, 1, 2))
+WAIT_S = 20.0
+
+
+def _ignore(*_arguments: object) -> None:
+    """Whoever does not look."""
+
+
+def _set_event() -> threading.Event:
+    event = threading.Event()
+    event.set()
+    return event
+
+
+@dataclass
+class FakeRig:
+    """Boards in memory: ``faults`` maps (board, case or step) to what is raised there."""
+
+    faults: dict[tuple[str, str], HilError] = field(default_factory=dict)
+    entries: list[Entry] = field(default_factory=list)
+    on_measure: Callable[[Board, Case], None] = _ignore
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    air_is_free: threading.Event = field(default_factory=_set_event)
+
+    def step(self, board: Board, name: str) -> None:
+        if (board.id, name) in self.faults:
+            raise self.faults[board.id, name]
+
+    def prepare(self, board: Board, **_options: object) -> None:
+        self.step(board, "flash")
+
+    @contextmanager
+    def boot(self, board: Board, **_options: object) -> Iterator[FakeDevice]:
+        self.step(board, "boot")
+        yield FakeDevice(self, board)
+
+    def record(
+        self, board: Board, boot_index: int, case: Case, series: Series, started_utc: str
+    ) -> RunRecord:
+        return RunRecord(
+            run_id="r",
+            rack=RACK.name,
+            board=board.id,
+            target=board.target,
+            kind=board.kind,
+            role="candidate",
+            boot_index=boot_index,
+            bench=case.bench,
+            parameters=case.parameters,
+            firmware_sha256="f",
+            ruler_hash="h",
+            protocol_version=1,
+            clock="c",
+            started_utc=started_utc,
+            warmup_rows=0,
+            columns=series.columns,
+            environment={},
+        )
+
+    @contextmanager
+    def lease_air(self, *, check_stop: Callable[[], None]) -> Iterator[None]:
+        while not self.air_is_free.wait(0.01):
+            check_stop()
+        yield
+
+    def append(self, entry: Entry) -> None:
+        with self.lock:
+            self.entries.append(entry)
+
+    def now_utc(self) -> str:
+        return "2026-01-01T00:00:00Z"
+
+
+@dataclass
+class FakeDevice:
+    rig: FakeRig
+    board: Board
+
+    def confirm(self) -> None:
+        self.rig.step(self.board, "confirm")
+
+    def measure(self, case: Case, **_options: object) -> Series:
+        self.rig.on_measure(self.board, case)
+        self.rig.step(self.board, case.case_id)
+        return Series(case, {"done_us": (1, 2)}, 0, "c", "f", "h", 1)
+
+
+def plan_of(*boards: Board, boots: int = 1, omitted: Sequence[Omitted] = ()) -> Plan:
+    return Plan("quick", tuple(BoardPlan(board, (CASES,) * boots, tuple(omitted)) for board in boards))
+
+
+def run(plan: Plan, rig: FakeRig) -> BootLoop:
+    loop = BootLoop(plan, rig, run_id="r", notify=_ignore)
+    loop.start()
+    for board in plan.boards:
+        for case in board.cases:
+            loop.wait(board.board.id, case)
+    loop.stop()
+    return loop
+
+
+def test_every_case_of_every_boot_is_recorded() -> None:
+    """Two boards, two boots, three cases: twelve records, each (board, boot, case) once."""
+    rig = FakeRig()
+    run(plan_of(V1, V2, boots=2), rig)
+    keys = {(e.board, e.boot_index, e.case_id) for e in rig.entries if isinstance(e, RunRecord)}
+    assert len(rig.entries) == len(keys) == 12
+
+
+def test_one_boards_fault_leaves_the_other_alone() -> None:
+    """A fault ends its board: one fault entry, the rest of that board not run with the reason."""
+    rig = FakeRig({("v1", CASES[1].case_id): FirmwareError("panic in v1")})
+    loop = run(plan_of(V1, V2), rig)
+    assert [e.case_id for e in rig.entries if isinstance(e, RunRecord) and e.board == "v2"] == [
+        case.case_id for case in CASES
+    ]
+    first, second, third = (loop.wait("v1", case)[0] for case in CASES)
+    assert isinstance(first, RunRecord)
+    assert isinstance(second, Fault)
+    assert (second.exit_code, second.owner) == (1, "firmware")
+    assert isinstance(third, NotRun)
+    assert "panic in v1" in third.reason
+
+
+def test_a_board_that_cannot_be_flashed_is_a_rig_fault() -> None:
+    """A flash fault is the rig's, and every case of that board is not run."""
+    rig = FakeRig({("v1", "flash"): RigError("port taken")})
+    run(plan_of(V1, V2), rig)
+    assert [(e.exit_code, e.board) for e in rig.entries if isinstance(e, Fault)] == [(3, "v1")]
+    assert sum(isinstance(e, NotRun) for e in rig.entries) == len(CASES)
+
+
+def test_a_defect_of_the_harness_is_not_the_firmwares() -> None:
+    """An unexpected exception becomes a rig fault that quotes it; the other board goes on."""
+    rig = FakeRig()
+
+    def trip(board: Board, case: Case) -> None:
+        if board.id == "v1":
+            raise ZeroDivisionError("oops")
+
+    rig.on_measure = trip
+    run(plan_of(V1, V2), rig)
+    (fault,) = [e for e in rig.entries if isinstance(e, Fault)]
+    assert (fault.exit_code, fault.board) == (3, "v1")
+    assert "oops" in fault.sentence
+    assert sum(isinstance(e, RunRecord) for e in rig.entries) == len(CASES)
+
+
+def test_the_air_is_held_by_one_board_at_a_time() -> None:
+    """Boards take turns: no two cases are measured at the same moment."""
+    rig = FakeRig()
+    inside: list[str] = []
+    overlaps: list[list[str]] = []
+
+    def measure(board: Board, case: Case) -> None:
+        inside.append(board.id)
+        if len(inside) > 1:
+            overlaps.append(list(inside))
+        threading.Event().wait(0.01)
+        inside.remove(board.id)
+
+    rig.on_measure = measure
+    run(plan_of(*RACK.boards), rig)
+    assert sum(isinstance(e, RunRecord) for e in rig.entries) == 12
+    assert not overlaps
+
+
+def test_omitted_cases_are_in_the_journal() -> None:
+    """A case beyond a board's limits is written down as not run, with its reason."""
+    extra = Case("publish", {"qos": 9})
+    rig = FakeRig()
+    run(plan_of(V1, omitted=[Omitted(extra, "too large")]), rig)
+    assert [e.reason for e in rig.entries if isinstance(e, NotRun)] == ["too large"]
+
+
+def test_stop_ends_a_board_in_the_middle() -> None:
+    """A stopped run writes down what it did not measure, and starts no further case."""
+    rig = FakeRig()
+    measuring = threading.Event()
+    loop = BootLoop(plan_of(V1), rig, run_id="r", notify=_ignore)
+
+    def until_stopped(board: Board, case: Case) -> None:
+        measuring.set()
+        assert loop.stopping.wait(WAIT_S)
+
+    rig.on_measure = until_stopped
+    loop.start()
+    assert measuring.wait(WAIT_S)
+    loop.stop("interrupted")
+    reasons = [e.reason for e in rig.entries if isinstance(e, NotRun)]
+    assert reasons == ["interrupted"] * 2
+    assert sum(isinstance(e, RunRecord) for e in rig.entries) == 1
+
+
+def test_a_run_that_waits_for_another_runs_air_can_be_stopped() -> None:
+    """While another run holds the air nothing is measured, and a stop is heard at once."""
+    rig = FakeRig()
+    rig.air_is_free.clear()
+    waiting = threading.Event()
+
+    def watch(event: Event) -> None:
+        if event.stage == "waiting for the air":
+            waiting.set()
+
+    loop = BootLoop(plan_of(V1), rig, run_id="r", notify=watch)
+    loop.start()
+    assert waiting.wait(WAIT_S)
+    loop.stop("interrupted")
+    assert [e.reason for e in rig.entries if isinstance(e, NotRun)] == ["interrupted"] * 3
+    assert not any(thread.is_alive() for thread in loop._threads)
+
+
+def test_the_wait_for_another_runs_air_is_not_this_runs_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run whose whole time is spent while another one measures goes on when the air is free."""
+    monkeypatch.setattr("fixtures.boot_loop.budget_s", lambda _plan: 0.3)
+    rig = FakeRig()
+    rig.air_is_free.clear()
+    loop = BootLoop(plan_of(V1), rig, run_id="r", notify=_ignore)
+    threading.Timer(1.0, rig.air_is_free.set).start()
+    loop.start()
+    assert isinstance(loop.wait("v1", CASES[0])[0], RunRecord)
+    loop.stop()
+
+
+def test_progress_counts_what_is_done() -> None:
+    """Whoever watches sees the stages in order, and the count reach the total."""
+    events: list[Event] = []
+    loop = BootLoop(plan_of(V1), FakeRig(), run_id="r", notify=events.append)
+    loop.start()
+    loop.wait("v1", CASES[-1])
+    loop.stop()
+    stages = [event.stage for event in events if event.stage != "waiting for the air"]
+    assert stages == ["flashing", "booting", *["measuring"] * 3, "done"]
+    assert (events[-1].done, events[-1].total) == (3, 3)
+
+
+def test_a_board_without_power_of_its_own_is_still_a_board() -> None:
+    """A plan with nothing to measure on a board finishes at once."""
+    nothing = replace(plan_of(V1).boards[0], boots=())
+    rig = FakeRig()
+    loop = BootLoop(Plan("quick", (nothing,)), rig, run_id="r", notify=_ignore)
+    loop.start()
+    loop.stop()
+    assert rig.entries == []

@@ -1,0 +1,96 @@
+"""What the rig refuses: a board that runs another image than the one that was built."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fixtures.board import ConsoleLog
+from fixtures.rig import AgentDevice
+from hil.errors import FirmwareError, RigError
+from hil.model import Case, Series
+from hil.rack import load_rack
+
+BOARD = load_rack(Path(__file__).resolve().parent.parent / "hil" / "racks" / "virtual.yaml").boards[0]
+CASE = Case("publish", {"qos": 1})
+BUILT, OTHER = "a" * 64, "b" * 64
+
+
+@dataclass
+class Agent:
+    """A session whose board runs the image ``runs`` and fails with ``error``, if any."""
+
+    runs: str
+    error: Exception | None = None
+
+    @property
+    def hello(self) -> Any:
+        return self
+
+    @property
+    def firmware_sha256(self) -> str:
+        return self.runs
+
+    def command(self, _verb: str, **_options: object) -> None:
+        """The board says hello again."""
+
+    def run_case(self, case: Case, **_options: object) -> Series:
+        if self.error:
+            raise self.error
+        return Series(case, {"done_us": (1,)}, 0, "esp_timer", self.runs, "ruler", 1)
+
+
+@dataclass
+class Network:
+    """A network that is broken where ``error`` is given."""
+
+    error: Exception | None = None
+
+    def awake(self, _for_s: float) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def check(self, _board: object) -> None:
+        if self.error:
+            raise self.error
+
+
+def device(runs: str, *, fails: Exception | None = None, network: Exception | None = None) -> AgentDevice:
+    agent: Any = Agent(runs, fails)
+    around: Any = Network(network)
+    return AgentDevice(BOARD, agent, around, BUILT)
+
+
+def test_the_built_image_is_measured() -> None:
+    """The image that was built passes the check before a case, and its series is returned."""
+    board = device(BUILT)
+    board.confirm()
+    assert board.measure(CASE, timeout_s=1).firmware_sha256 == BUILT
+
+
+def test_another_image_is_not_measured() -> None:
+    """Another image than the built one is a rig fault that names both, before and after the case."""
+    with pytest.raises(RigError, match=f"runs {OTHER[:12]}, which is not the image that was built"):
+        device(OTHER).confirm()
+    with pytest.raises(RigError, match=BUILT[:12]):
+        device(OTHER).measure(CASE, timeout_s=1)
+
+
+def test_a_broken_network_explains_a_failed_case() -> None:
+    """Where the broker died, a case's failure is the rig's; else it stays the firmware's."""
+    timeout = FirmwareError("no answer")
+    with pytest.raises(RigError, match="broker"):
+        device(BUILT, fails=timeout, network=RigError("the broker died")).measure(CASE, timeout_s=1)
+    with pytest.raises(FirmwareError, match="no answer"):
+        device(BUILT, fails=timeout).measure(CASE, timeout_s=1)
+
+
+def test_the_console_log_is_readable_while_it_grows(tmp_path: Path) -> None:
+    """Each line is stamped and on disk at once, so that a killed run leaves it whole."""
+    log = ConsoleLog(tmp_path / "console" / "b1.log")
+    log("I (12) main: hello")
+    assert log.path.read_text().split(" ", 1)[1] == "I (12) main: hello\n"
+    log.close()

@@ -1,0 +1,96 @@
+"""Who may import whom, and the three files that share a stem."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# lower layers know nothing of higher ones: a module imports its own layer and those before it
+LAYERS = (
+    {"model", "errors", "units"},
+    {"wire", "stats", "thresholds", "yamlfile", "serial_url"},
+    {"session", "gate", "store", "rack", "lease", "network", "virtual", "plan", "flash", "power", "build"},
+    {"cli"},
+)
+LAYER_OF = {module: number for number, layer in enumerate(LAYERS) for module in layer}
+
+
+def imports(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield line and module of every import in a file, those inside functions too."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.lineno, node.module
+            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+
+
+def sources(folder: str) -> list[Path]:
+    found = sorted((ROOT / folder).rglob("*.py"))
+    assert found, f"{folder} holds no module"
+    return [path for path in found if "hil/benches/" not in str(path)]
+
+
+def offences(folder: str, forbidden: set[str]) -> list[str]:
+    return [
+        f"{path.relative_to(ROOT)}:{line} imports {name}"
+        for path in sources(folder)
+        for line, name in imports(path)
+        if name.partition(".")[0] in forbidden
+    ]
+
+
+def test_hil_imports_neither_pytest_nor_what_is_above_it() -> None:
+    """The library works without pytest, fixtures, reports and tests."""
+    assert not offences("hil", {"pytest", "_pytest", "pytest_embedded", "fixtures", "reports", "tests"})
+
+
+def test_reports_read_model_gate_and_store_only() -> None:
+    """A report is computed from what is on disk; it starts, measures and builds nothing."""
+    allowed = {"model", "gate", "store", "errors", "units", "stats", "metrics", "thresholds"}
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line} imports {name}"
+        for path in sources("reports")
+        for line, name in imports(path)
+        if name.startswith("hil.") and name.split(".")[1] not in allowed
+    ]
+    assert not wrong
+    assert not offences("reports", {"pytest", "fixtures", "tests"})
+
+
+def test_lower_layers_do_not_import_higher_ones() -> None:
+    """model, errors ← wire, stats, thresholds ← session, gate, store, rack, … ← cli."""
+    wrong = []
+    for path in sources("hil"):
+        own = path.relative_to(ROOT / "hil").parts[0].removesuffix(".py")
+        for line, name in imports(path):
+            parts = name.split(".")
+            if parts[0] != "hil" or len(parts) < 2:
+                continue
+            if LAYER_OF.get(parts[1], 0) > LAYER_OF.get(own, len(LAYERS)):
+                wrong.append(f"{path.relative_to(ROOT)}:{line} ({own}) imports {name}")
+    assert not wrong
+
+
+def test_pytest_embedded_is_known_in_one_place() -> None:
+    """Only fixtures/board.py knows pytest-embedded, so another console needs one file."""
+    wrong = [word for word in offences("fixtures", {"pytest_embedded"}) if "fixtures/board.py:" not in word]
+    assert not wrong
+
+
+def test_reports_are_called_in_one_place() -> None:
+    """Only fixtures/reporting.py calls reports."""
+    wrong = [word for word in offences("fixtures", {"reports"}) if "fixtures/reporting.py:" not in word]
+    assert not wrong
+
+
+def test_a_bench_is_three_files_of_one_stem() -> None:
+    """benches/<stem>.c, test_<stem>.py and thresholds/<stem>.yaml exist together or not at all."""
+    firmware = {path.stem for path in (ROOT / "firmware/components/benches").glob("*.c")}
+    tests = {path.stem.removeprefix("test_") for path in (ROOT / "hil/benches").glob("test_*.py")}
+    thresholds = {path.stem for path in (ROOT / "thresholds").glob("*.yaml")}
+    assert firmware
+    assert firmware == tests == thresholds

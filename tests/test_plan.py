@@ -1,0 +1,107 @@
+"""The plan: selections, limits, deadlines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from hil.errors import ConfigError
+from hil.model import Case
+from hil.plan import deadline_s, make_plan
+from hil.rack import load_rack
+from hil.selection import select_cases
+
+RACK = load_rack(Path(__file__).resolve().parent.parent / "hil" / "racks" / "virtual.yaml")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A thresholds file with nothing but suites."""
+
+    suites: Mapping[str, tuple[Case, ...]]
+
+
+def publish(qos: int, payload_bytes: int = 64, transport: str = "tcp") -> Case:
+    return Case("publish", {"qos": qos, "payload_bytes": payload_bytes, "transport": transport})
+
+
+SMALL, LARGE, SECURE = publish(1), publish(1, 2048), publish(0, transport="mtls")
+JITTER = Case("jitter", {"period_us": 1000})
+BENCHES = {
+    "publish": Source({"quick": (SMALL,), "nightly": (SMALL, LARGE, SECURE)}),
+    "jitter": Source({"nightly": (JITTER,)}),
+}
+
+
+@pytest.mark.parametrize(
+    ("selection", "expected"),
+    [
+        ("quick", {SMALL.case_id}),
+        ("nightly and publish", {SMALL.case_id, LARGE.case_id, SECURE.case_id}),
+        ("qos=0", {SECURE.case_id}),
+        ("publish and payload_bytes>=1024", {LARGE.case_id}),
+        ("payload_bytes<1024 and not transport=mtls", {SMALL.case_id}),
+        ("jitter or (qos=1 and payload_bytes!=64)", {JITTER.case_id, LARGE.case_id}),
+        ("transport!=tcp", {SECURE.case_id}),
+    ],
+)
+def test_a_selection_is_a_boolean_expression(selection: str, expected: set[str]) -> None:
+    """Suites, benches and comparisons are joined by and, or, not and brackets."""
+    assert {case.case_id for case in select_cases(BENCHES, selection)} == expected
+
+
+@pytest.mark.parametrize(
+    ("selection", "words"),
+    [
+        ("quik", ["'quik'", "did you mean 'quick'"]),
+        ("qso=1", ["'qso'", "did you mean 'qos'"]),
+        ("quick and", ["ends too early"]),
+        ("(quick", ["bracket"]),
+        ("quick publish", ["'publish' was not expected"]),
+        ("quick ; ls", ["'; ls'"]),
+        ("transport>tls", ["does not compare with a number"]),
+        ("qos=2", ["matches none of the 4 cases"]),
+        ("", ["ends too early"]),
+    ],
+)
+def test_a_wrong_selection_says_what_is_wrong(selection: str, words: list[str]) -> None:
+    """A selection that cannot be read, or selects nothing, is a configuration error."""
+    with pytest.raises(ConfigError) as caught:
+        select_cases(BENCHES, selection)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_every_board_gets_every_case() -> None:
+    """Without limits each selected board measures all selected cases in one boot."""
+    plan = make_plan(RACK, BENCHES, selection="publish", board_ids=["v2", "v1"])
+    assert [board.board.id for board in plan.boards] == ["v1", "v2"]
+    assert all(board.boots == ((SMALL, LARGE, SECURE),) for board in plan.boards)
+
+
+def test_a_limit_leaves_cases_out_with_the_reason() -> None:
+    """A case beyond a board's limit is not measured there, and the plan says why."""
+    small_board = replace(RACK.boards[0], limits={"max_payload_bytes": 512})
+    rack = replace(RACK, boards=(small_board, RACK.boards[1]))
+    limited, free = make_plan(rack, BENCHES, selection="publish").boards
+    assert LARGE not in limited.cases
+    assert LARGE in free.cases
+    assert [omitted.reason for omitted in limited.omitted] == [
+        "payload_bytes=2048 is beyond max_payload_bytes=512 of board v1"
+    ]
+
+
+def test_a_limit_on_an_unknown_parameter_is_named() -> None:
+    """A misspelt limit would silently protect nothing, so it is an error at the board's line."""
+    board = replace(RACK.boards[0], limits={"max_payload_byte": 512})
+    with pytest.raises(ConfigError, match=r"virtual\.yaml:\d+: limit 'max_payload_byte'.*'payload_bytes'"):
+        make_plan(replace(RACK, boards=(board,)), BENCHES, selection="quick")
+
+
+def test_the_deadline_covers_the_schedule() -> None:
+    """The deadline of a case is longer than its samples take at their mean interval and the last timeout."""
+    case = Case("publish", {"count": 200, "warmup": 10, "interval_us": 100_000, "timeout_ms": 5000})
+    assert deadline_s(case) > 210 * 0.1 + 5.0
