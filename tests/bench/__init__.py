@@ -1,0 +1,1 @@
+"""The figures that README and docs quote, and the commands that print them. Not collected by pytest."""

@@ -1,0 +1,32 @@
+"""``make bench``: print every figure; exit 1 where an aim is missed."""
+
+from __future__ import annotations
+
+import sys
+
+from rich.console import Console
+
+from tests.bench.figure import show
+from tests.bench.flashing import flash_and_boot
+from tests.bench.latency import air_accuracy, awake_gain, harness_cost
+from tests.bench.lease_share import lease_share
+from tests.bench.workbench import workbench
+
+
+def main() -> int:
+    console = Console()
+    missed: list[str] = []
+    with workbench() as bench:
+        # flashing last: esptool takes the console
+        for measure in (air_accuracy, harness_cost, awake_gain, flash_and_boot):
+            figure = measure(bench)
+            show(console, figure)
+            missed += figure.missed
+    figure = lease_share()
+    show(console, figure)
+    missed += figure.missed
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

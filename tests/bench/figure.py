@@ -1,0 +1,34 @@
+"""A figure: what was measured, what is aimed at, and a table of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.table import Table
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One printed table. ``missed`` names the aims that were not met; empty where all were."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+    missed: Sequence[str] = ()
+
+
+def show(console: Console, figure: Figure) -> None:
+    table = Table(title=figure.title, title_justify="left", title_style="bold")
+    for index, column in enumerate(figure.columns):
+        table.add_column(column, justify="left" if index == 0 else "right")
+    for row in figure.rows:
+        table.add_row(*row)
+    console.print(table)
+    if figure.note:
+        console.print(figure.note, style="dim")
+    for aim in figure.missed:
+        console.print(f"aim missed: {aim}", style="bold yellow")
+    console.print()

@@ -1,0 +1,51 @@
+"""How long flashing and booting take, and by how much the URL handler beats pyserial's own."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from hil.build import PROJECT_ROOT
+from tests.bench.figure import Figure
+from tests.bench.workbench import READY_TIMEOUT_S, Workbench
+
+ONE_MEGABYTE = 1 << 20
+OFFSET = "0x210000"  # inside ota_1: the running image in ota_0 stays
+AIM_S = 5.0
+TIMEOUT_S = 300.0
+
+
+def flash_and_boot(bench: Workbench) -> Figure:
+    """Write 1 MB of random, so incompressible, data with the real esptool, reset, wait for the agent."""
+    image = bench.folder / "one-megabyte.bin"
+    image.write_bytes(random.Random(1).randbytes(ONE_MEGABYTE))
+    fast_s = _write(bench, "hil.serial_url.esptool", bench.board.serial, image)
+    bench.console.close()
+    started = time.monotonic()
+    bench.console.open()
+    bench.console.reset()
+    bench.session.wait_ready(READY_TIMEOUT_S)
+    boot_s = time.monotonic() - started
+    stock_s = _write(bench, "esptool", bench.board.serial.replace("fastrfc2217", "rfc2217"), image)
+    rows = [
+        ("1 MB, fastrfc2217:// (the harness)", f"{fast_s:.2f}"),
+        ("reset until the agent's hello", f"{boot_s:.2f}"),
+        ("both", f"{fast_s + boot_s:.2f}"),
+        ("1 MB, pyserial's own rfc2217://", f"{stock_s:.2f}"),
+        ("ratio", f"{stock_s / fast_s:.1f}"),
+    ]
+    missed = [] if fast_s + boot_s <= AIM_S else [f"flash and boot {fast_s + boot_s:.2f} s, aim {AIM_S:g} s"]
+    return Figure("Flashing and booting a virtual board", ("", "s"), rows, missed=missed)
+
+
+def _write(bench: Workbench, module: str, url: str, image: Path) -> float:
+    argv = [sys.executable, "-m", module, "--chip", bench.board.chip, "--port", url, "--baud", "460800"]
+    started = time.monotonic()
+    subprocess.run(
+        [*argv, "write-flash", OFFSET, str(image)],
+        check=True, timeout=TIMEOUT_S, cwd=PROJECT_ROOT, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    return time.monotonic() - started
