@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hil.packing import pack_columns, split_blocks
+from hil.wire.packing import pack_columns, split_blocks
 
 FIRMWARE_SHA256 = "ab" * 32
 RULER_HASH = "cd" * 32

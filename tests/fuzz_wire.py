@@ -13,8 +13,9 @@ import zlib
 import atheris
 
 with atheris.instrument_imports():
-    from hil import packing, wire
-    from hil.transfer import Transfer
+    from hil import wire
+    from hil.session.transfer import Transfer
+    from hil.wire import packing
 
 
 def fuzz_line(data: bytes) -> None:

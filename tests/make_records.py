@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hil import thresholds
 from hil.model import RunRecord, Scalar
-from hil.threshold_types import Thresholds
+from hil.thresholds.types import Thresholds
 
 THRESHOLDS_ROOT = Path(__file__).parent.parent / "thresholds"
 RUN_ID = "20261120T221257Z-quick-3fa9"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.options import kept_plan
-from hil.conclusion import conclude
+from hil.gate.conclusion import conclude
 from hil.model import Case, NotRun, Outcome, SeriesVerdict
 from hil.plan import BoardPlan, Omitted, Plan, make_plan
 from hil.rack import load_rack

@@ -13,9 +13,9 @@ from make_records import RUN_ID, publish_record, publish_thresholds, quick_run
 
 from hil.errors import ConfigError, ExitCode
 from hil.gate import judge
-from hil.limits import Limit, Since, Suppression, Where
 from hil.model import Entry, Fault, NotRun, RunRecord, SeriesVerdict, Verdict
-from hil.threshold_types import Policy, Thresholds
+from hil.thresholds.limits import Limit, Since, Suppression, Where
+from hil.thresholds.types import Policy, Thresholds
 
 
 def verdict(*entries: Entry, thresholds: Thresholds | None = None) -> Verdict:

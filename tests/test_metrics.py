@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from make_records import publish_record, publish_thresholds
 
-from hil import metrics
 from hil.errors import ConfigError
-from hil.metrics import Estimate, Metric, Term
 from hil.model import RunRecord
+from hil.thresholds import metrics
+from hil.thresholds.metrics import Estimate, Metric, Term
 
 
 def metric(name: str) -> Metric:

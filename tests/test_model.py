@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from make_records import RUN_ID, publish_record, publish_thresholds, quick_run
 
-from hil.entries import entry_from_json
 from hil.errors import ConfigError, ExitCode, FirmwareError, Inconclusive, RigError, combine_exit_codes
 from hil.gate import judge
 from hil.model import Case, Entry, Fault, NotRun, format_case_id, format_series_id
-from hil.run_info import describe_run
 from hil.store import RunDirectory
+from hil.store.entries import entry_from_json
+from hil.store.run_info import describe_run
 
 DOCS = Path(__file__).parent.parent / "docs"
 FAULT = Fault(RUN_ID, "rig", 3, "the port is gone", "virtual-1")

@@ -11,8 +11,8 @@ import pytest
 from hil.errors import ConfigError
 from hil.model import Case
 from hil.plan import deadline_s, make_plan
+from hil.plan.selection import select_cases
 from hil.rack import load_rack
-from hil.selection import select_cases
 
 RACK = load_rack(Path(__file__).resolve().parent.parent / "hil" / "racks" / "virtual.yaml")
 

@@ -21,8 +21,8 @@ from make_records import RUN_ID, publish_record, publish_thresholds, quick_run
 from hil.errors import ConfigError, RigError
 from hil.gate import judge
 from hil.model import Entry, Fault, NotRun
-from hil.run_info import describe_run, new_run_id
 from hil.store import RunDirectory
+from hil.store.run_info import describe_run, new_run_id
 
 ENTRIES: tuple[Entry, ...] = (
     publish_record(rows=3),

@@ -10,9 +10,9 @@ from make_records import THRESHOLDS_ROOT
 
 from hil import thresholds
 from hil.errors import ConfigError
-from hil.limits import series_facts
 from hil.model import KINDS, Scalar
-from hil.threshold_types import Thresholds
+from hil.thresholds.limits import series_facts
+from hil.thresholds.types import Thresholds
 
 TODAY = datetime.date(2026, 11, 20)
 

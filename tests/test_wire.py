@@ -13,8 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hil import packing
-from hil.wire import Begin, DamagedLineError, Data, End, Hello, Reply, WireError, format_command, parse_line
+from hil.wire import (
+    Begin,
+    DamagedLineError,
+    Data,
+    End,
+    Hello,
+    Reply,
+    WireError,
+    format_command,
+    packing,
+    parse_line,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 DOC = ROOT / "docs" / "console-protocol.md"

@@ -19,8 +19,8 @@ from hil.flash import flash
 from hil.lease import lease_boards, lock_dir, read_holder
 from hil.power import VirtualSwitch, switch_power
 from hil.rack import Board, Rack, load_rack
+from hil.virtual.start import up_dir
 from hil.virtual.virtual_rack import VirtualRack
-from hil.virtual_start import up_dir
 
 
 @click.group("board")

@@ -14,9 +14,9 @@ from hil.cli.options import out_option, rack_option
 from hil.errors import RigError
 from hil.lease import Holder, clear_stale, lock_dir, read_holder
 from hil.rack import Rack, load_rack
-from hil.rackcheck import Finding, check_rack
+from hil.rack.check import Finding, check_rack
+from hil.virtual.start import up_dir
 from hil.virtual.virtual_rack import VirtualRack
-from hil.virtual_start import up_dir
 
 RELEASE_DEADLINE_S = 10.0
 

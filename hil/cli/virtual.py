@@ -14,8 +14,8 @@ from hil.cli.options import DEFAULT_OUT, DEFAULT_RACK, boards_option, out_option
 from hil.errors import ConfigError
 from hil.rack import Board, load_rack
 from hil.virtual.air.profile import load_profile
+from hil.virtual.start import start_virtual_rack, up_dir
 from hil.virtual.virtual_rack import VirtualRack
-from hil.virtual_start import start_virtual_rack, up_dir
 
 CHECK_S = 0.5
 

@@ -21,8 +21,8 @@ from hil.rack import Board, load_rack
 from hil.session import AgentSession
 from hil.thresholds import load
 from hil.virtual.air.profile import load_profile
+from hil.virtual.start import run_dir, start_virtual_rack
 from hil.virtual.virtual_rack import VirtualRack
-from hil.virtual_start import run_dir, start_virtual_rack
 
 OUT = PROJECT_ROOT / "out"
 RACK_FILE = PROJECT_ROOT / "hil" / "racks" / "virtual.yaml"
@@ -30,7 +30,7 @@ READY_TIMEOUT_S = 30.0
 
 
 class PortConsole:
-    """hil.console.Console over a serial port."""
+    """hil.session.console.Console over a serial port."""
 
     def __init__(self, board: Board) -> None:
         hil.serial_url.register()

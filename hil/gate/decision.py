@@ -10,12 +10,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from hil import metrics, sentences
-from hil.limits import Limit, series_facts
-from hil.metrics import Estimate, Metric
+from hil.gate import sentences
 from hil.model import Outcome, RunRecord, Scalar, SeriesVerdict, format_series_id
 from hil.stats import ratio_interval
-from hil.threshold_types import Thresholds
+from hil.thresholds import metrics
+from hil.thresholds.limits import Limit, series_facts
+from hil.thresholds.metrics import Estimate, Metric
+from hil.thresholds.types import Thresholds
 from hil.units import convert, find_unit
 
 _SIGNIFICANT_DIGITS = 6

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from hil.limits import Limit
-from hil.metrics import Estimate, Metric
+from hil.thresholds.limits import Limit
+from hil.thresholds.metrics import Estimate, Metric
 from hil.units import format_value, format_values
 
 

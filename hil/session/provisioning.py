@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator, Sequence
 
-from hil.console import MASK
+from hil.session.console import MASK
 from hil.wire import crc32_hex
 
 PIECE_BYTES = 480  # 640 characters of base64: a command line has at most 1023

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hil import trouble
-from hil.board_link import BoardLink
 from hil.errors import ConfigError, FirmwareError, HilError, RigError
+from hil.session import trouble
+from hil.session.board_link import BoardLink
 from hil.wire import PROTOCOL_VERSIONS, Hello, Reply
 
 HELLO_PERIOD_S = 1.0

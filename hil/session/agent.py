@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable, Mapping
 from typing import NoReturn
 
-from hil import handshake, provisioning
-from hil.board_link import RETRY_S, BoardLink, LinkStatistics
-from hil.collector import Collector
-from hil.console import Console
 from hil.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.model import Case, Scalar, Series
-from hil.transfer import parameter_text
+from hil.session import handshake, provisioning
+from hil.session.board_link import RETRY_S, BoardLink, LinkStatistics
+from hil.session.collector import Collector
+from hil.session.console import Console
+from hil.session.transfer import parameter_text
 from hil.wire import Hello, Message, Reply, parse_scalar
 
 COMMAND_TIMEOUT_S = 10.0

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from hil.conclusion import conclude
-from hil.decision import Decision, decide, prepare
 from hil.errors import ConfigError
+from hil.gate.conclusion import conclude
+from hil.gate.decision import Decision, decide, prepare
 from hil.model import Entry, Fault, NotRun, RunRecord, Verdict
-from hil.threshold_types import Thresholds
+from hil.thresholds.types import Thresholds
 
 
 def judge(

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hil.errors import ConfigError
-from hil.limits import Advice, Limit, Suppression, most_specific
-from hil.metrics import Metric
 from hil.model import Case, Scalar
+from hil.thresholds.limits import Advice, Limit, Suppression, most_specific
+from hil.thresholds.metrics import Metric
 from hil.yamlvalue import did_you_mean
 
 
@@ -93,7 +93,7 @@ class Thresholds:
         return ",".join(own) or "defaults"
 
     def limit_for(self, facts: Mapping[str, Scalar]) -> Limit | None:
-        """Return the most specific limit; see hil.limits.most_specific."""
+        """Return the most specific limit; see hil.thresholds.limits.most_specific."""
         return most_specific(self.limits, facts)
 
     def advice_for(self, facts: Mapping[str, Scalar]) -> Advice | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hil.board_link import BoardLink
 from hil.errors import FirmwareError, RigError
 from hil.model import Case, Series
-from hil.run_fault import run_fault
-from hil.transfer import Burst, Transfer, merge
+from hil.session.board_link import BoardLink
+from hil.session.run_fault import run_fault
+from hil.session.transfer import Burst, Transfer, merge
 from hil.wire import Begin, Data, End, Message, Reply
 
 QUIET_S = 0.5  # no line of a transfer for this long: ask for what is missing

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hil.errors import ConfigError, FirmwareError, HilError, RigError
-from hil.messages import End
 from hil.model import Case
+from hil.wire.messages import End
 
 # docs/console-protocol.md, `owner` of an end line: the error, and what to do next.
 _OWNERS: Mapping[str, tuple[type[HilError], str]] = {

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from hil.errors import FirmwareError
 from hil.model import Case, Scalar, Series
-from hil.packing import unpack_columns
 from hil.wire import Begin, Data, End
+from hil.wire.packing import unpack_columns
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from hil.errors import ConfigError
 from hil.model import Case
+from hil.plan.selection import CaseSource, select_cases
 from hil.rack import Board, Rack
-from hil.selection import CaseSource, select_cases
 from hil.yamlvalue import did_you_mean
 
 

@@ -13,10 +13,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, cast
 
-from hil.limits import PLACE_KEYS, Advice, Limit, Since, Suppression, Where, check_ambiguities
-from hil.metrics import DIRECTIONS, NOT_OK, SCALES, STATISTICS, Metric, OutcomeRule, parse_terms, source_unit
 from hil.model import KINDS, Case, Scalar
-from hil.threshold_types import Parameter, Policy, Thresholds
+from hil.thresholds.limits import PLACE_KEYS, Advice, Limit, Since, Suppression, Where, check_ambiguities
+from hil.thresholds.metrics import (
+    DIRECTIONS,
+    NOT_OK,
+    SCALES,
+    STATISTICS,
+    Metric,
+    OutcomeRule,
+    parse_terms,
+    source_unit,
+)
+from hil.thresholds.types import Parameter, Policy, Thresholds
 from hil.units import QuantityError, Unit, convert, find_unit, unit_of
 from hil.yamlfile import Node
 from hil.yamlfile import load as load_yaml

@@ -13,8 +13,8 @@ import zlib
 from collections.abc import Callable, Mapping
 from urllib.parse import unquote_to_bytes
 
-from hil.messages import Begin, DamagedLineError, Data, End, Hello, Message, Reply, WireError
-from hil.packing import BLOCK_BYTES
+from hil.wire.messages import Begin, DamagedLineError, Data, End, Hello, Message, Reply, WireError
+from hil.wire.packing import BLOCK_BYTES
 
 __all__ = [
     "MARKER",

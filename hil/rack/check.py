@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hil.lease import read_holder
-from hil.rack import Board, Rack
+from hil.rack.description import Board, Rack
 
 
 @dataclass(frozen=True)

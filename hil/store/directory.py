@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hil.entries import EntryError, entry_from_json
 from hil.errors import ConfigError, RigError
 from hil.model import Entry, RunRecord, Verdict
+from hil.store.entries import EntryError, entry_from_json
 
 JOURNAL = "records.jsonl"
 RUN_INFO = "run.json"

@@ -1,0 +1,6 @@
+"""Limits, metrics and suites as thresholds/*.yaml say them."""
+
+from hil.thresholds.loader import load, load_all
+from hil.thresholds.types import Thresholds
+
+__all__ = ["Thresholds", "load", "load_all"]

@@ -1,0 +1,35 @@
+"""The console protocol: lines, their parts, packed samples."""
+
+from hil.wire.lines import (
+    MARKER,
+    PROTOCOL_VERSIONS,
+    Begin,
+    DamagedLineError,
+    Data,
+    End,
+    Hello,
+    Message,
+    Reply,
+    WireError,
+    crc32_hex,
+    format_command,
+    parse_line,
+    parse_scalar,
+)
+
+__all__ = [
+    "MARKER",
+    "PROTOCOL_VERSIONS",
+    "Begin",
+    "DamagedLineError",
+    "Data",
+    "End",
+    "Hello",
+    "Message",
+    "Reply",
+    "WireError",
+    "crc32_hex",
+    "format_command",
+    "parse_line",
+    "parse_scalar",
+]
