@@ -8,10 +8,10 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from hil.build import PROJECT_ROOT
+from hil.finding import Finding
 from hil.virtual import privileges
 
 PYTHON_VERSIONS = ((3, 11), (3, 12))
@@ -29,36 +29,26 @@ HEADERS = {"openssl/ssl.h": "libssl-dev"}
 SYSTEM_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin"
 
 
-@dataclass(frozen=True)
-class Check:
-    """One thing looked at; ``needed`` tells a fault from advice; ``mend`` is a command."""
-
-    subject: str
-    ok: bool
-    sentence: str
-    mend: str = ""
-    needed: bool = True
-
-
-def examine() -> list[Check]:
+def examine() -> list[Finding]:
     """Look at everything; return what was found, good and bad."""
     return [
         _check_python(),
         *_check_packages(),
         *_check_programs(),
         *_check_headers(),
-        *_check_privileges(),
+        *privileges.check(),
+        _check_report_generator(),
         _check_idf(),
         _check_disk(),
     ]
 
 
-def _check_python() -> Check:
+def _check_python() -> Finding:
     version = sys.version_info[:2]
     text = f"{version[0]}.{version[1]}"
     if version in PYTHON_VERSIONS:
-        return Check("python", ok=True, sentence=f"{text} at {sys.executable}")
-    return Check(
+        return Finding("python", ok=True, sentence=f"{text} at {sys.executable}")
+    return Finding(
         "python",
         ok=False,
         sentence=f"{text}; 3.11 or 3.12 is needed.",
@@ -66,15 +56,16 @@ def _check_python() -> Check:
     )
 
 
-def _check_packages() -> Iterator[Check]:
+def _check_packages() -> Iterator[Finding]:
     """What a run needs must match; what only proves the harness is advice."""
-    run, _, prove = _read(PROJECT_ROOT / "requirements.in").partition("# prove")
-    mend = f"rm -f {PROJECT_ROOT}/.venv/.installed; .ci/bootstrap test"
+    run = _read(PROJECT_ROOT / "requirements.in")
+    prove = _read(PROJECT_ROOT / "tests" / "requirements.in")
+    mend = f"rm -f {PROJECT_ROOT}/.venv/.installed*; .ci/bootstrap test"
     for subject, text, needed in (("packages", run, True), ("test packages", prove, False)):
         wanted = re.findall(r"^([A-Za-z0-9_.-]+)==([^\s\\;]+)", text, re.MULTILINE)
         wrong = [f"{name} {version}" for name, version in wanted if _installed(name) != version]
         sentence = f"not as required: {', '.join(wrong)}." if wrong else f"{len(wanted)} as required"
-        yield Check(subject, ok=not wrong, sentence=sentence, mend=mend, needed=needed)
+        yield Finding(subject, ok=not wrong, sentence=sentence, mend=mend, needed=needed)
 
 
 def _installed(name: str) -> str:
@@ -88,44 +79,46 @@ def _read(path: Path) -> str:
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
-def _check_programs() -> Iterator[Check]:
+def _check_programs() -> Iterator[Finding]:
     path = f"{os.environ.get('PATH', '')}:{SYSTEM_FOLDERS}"
     for program, package in PROGRAMS.items():
         found = shutil.which(program, path=path)
         if found:
-            yield Check(program, ok=True, sentence=found)
+            yield Finding(program, ok=True, sentence=found)
         else:
-            yield Check(program, ok=False, sentence="is not installed.", mend=_install(package))
+            yield Finding(program, ok=False, sentence="is not installed.", mend=_install(package))
 
 
-def _check_headers() -> Iterator[Check]:
+def _check_headers() -> Iterator[Finding]:
     for header, package in HEADERS.items():
         if any(Path("/usr/include").glob(f"**/{header}")):
-            yield Check(header, ok=True, sentence="is there")
+            yield Finding(header, ok=True, sentence="is there")
         else:
-            yield Check(header, ok=False, sentence="is not installed.", mend=_install(package))
+            yield Finding(header, ok=False, sentence="is not installed.", mend=_install(package))
 
 
 def _install(package: str) -> str:
     return f"{'' if os.geteuid() == 0 else 'sudo '}apt-get install {package}"
 
 
-def _check_privileges() -> Iterator[Check]:
-    for finding in privileges.check():
-        yield Check(
-            finding.what,
-            ok=finding.ok,
-            sentence=finding.detail,
-            mend=finding.fix,
-            needed=finding.required,
-        )
+def _check_report_generator() -> Finding:
+    generator = PROJECT_ROOT / "reports" / "site" / "node_modules" / "allure"
+    if generator.is_dir():
+        return Finding("report generator", ok=True, sentence=str(generator))
+    return Finding(
+        "report generator",
+        ok=False,
+        needed=False,
+        sentence=f"{generator} is not there; runs end without out/report.",
+        mend=".ci/bootstrap run",
+    )
 
 
-def _check_idf() -> Check:
+def _check_idf() -> Finding:
     idf = shutil.which("idf.py")
     if idf:
-        return Check("idf.py", ok=True, sentence=idf)
-    return Check(
+        return Finding("idf.py", ok=True, sentence=idf)
+    return Finding(
         "idf.py",
         ok=False,
         needed=False,
@@ -134,7 +127,7 @@ def _check_idf() -> Check:
     )
 
 
-def _check_disk() -> Check:
+def _check_disk() -> Finding:
     free = shutil.disk_usage(PROJECT_ROOT).free
     sentence = f"{free / 1024**3:.1f} GiB free at {PROJECT_ROOT}"
-    return Check("disk", ok=free >= FREE_DISK_BYTES, sentence=sentence, mend="make clean")
+    return Finding("disk", ok=free >= FREE_DISK_BYTES, sentence=sentence, mend="make clean")

@@ -12,7 +12,8 @@ and what to do next.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable
 from enum import IntEnum
 
 
@@ -93,3 +94,13 @@ def combine_exit_codes(codes: Iterable[int]) -> ExitCode:
     """Return the code that takes precedence; PASS where none is given."""
     present = {ExitCode(code) for code in codes}
     return next((code for code in PRECEDENCE if code in present), ExitCode.PASS)
+
+
+def exit_status(body: Callable[[], object]) -> int:
+    """Run the body of a program; return its exit status, after saying on stderr what went wrong."""
+    try:
+        body()
+    except HilError as error:
+        print(error, file=sys.stderr)
+        return int(error.exit_code)
+    return int(ExitCode.PASS)

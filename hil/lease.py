@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from hil.errors import ConfigError, RigError
+from hil.flock import try_lock
 from hil.rack import Rack
 
 POLL_S = 0.2
@@ -110,19 +111,17 @@ def lease_air(lock_dir: Path, *, run_id: str, check_stop: Callable[[], None]) ->
 
 
 def _lock_in_slices(file: int, lock_dir: Path, deadline: float, check_stop: Callable[[], None]) -> None:
-    while True:
+    check_stop()
+    while not try_lock(file):
+        if time.monotonic() >= deadline:
+            holder = read_holder(lock_dir, AIR)
+            by = holder.describe() if holder else "a process that did not write its name"
+            raise RigError(
+                f"the air of rack {lock_dir.name} was held for {AIR_DEADLINE_S:.0f} s by {by}.",
+                next_step="end that run, then run again.",
+            )
+        time.sleep(AIR_POLL_S)
         check_stop()
-        try:
-            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= deadline:
-                holder = read_holder(lock_dir, AIR)
-                by = holder.describe() if holder else "a process that did not write its name"
-                raise RigError(
-                    f"the air of rack {lock_dir.name} was held for {AIR_DEADLINE_S:.0f} s by {by}.",
-                    next_step="end that run, then run again.",
-                ) from None
-            time.sleep(AIR_POLL_S)
 
 
 def read_holder(lock_dir: Path, board_id: str) -> Holder | None:
@@ -138,11 +137,7 @@ def read_holder(lock_dir: Path, board_id: str) -> Holder | None:
     except OSError:
         return UNKNOWN_HOLDER
     try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return _parse_holder(path) or UNKNOWN_HOLDER
-    else:
-        return None
+        return None if try_lock(file, shared=True) else _parse_holder(path) or UNKNOWN_HOLDER
     finally:
         os.close(file)
 
@@ -154,12 +149,10 @@ def clear_stale(lock_dir: Path, board_id: str) -> bool:
     except OSError:
         return False
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not try_lock(file):
+            return False
         stale = os.fstat(file).st_size > 0
         os.truncate(file, 0)  # under the lock, so that it is nobody's record who is alive
-    except BlockingIOError:
-        return False
-    else:
         return stale
     finally:
         os.close(file)
@@ -202,13 +195,8 @@ def _open_shared(path: Path) -> int:
 def _lock(
     file: int, lock_dir: Path, board_id: str, deadline: float, on_wait: Callable[[str], None] | None
 ) -> None:
-    while True:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            sentence = _held_sentence(lock_dir, board_id)
-        else:
-            return
+    while not try_lock(file):
+        sentence = _held_sentence(lock_dir, board_id)
         if time.monotonic() >= deadline:
             raise RigError(sentence, next_step="wait for it, or ask for patience: --wait SECONDS.")
         if on_wait:

@@ -1,7 +1,8 @@
 """The records that everything else reads: samples, environment, faults, verdicts.
 
 Record format history
-    1  first format: one JSON object a line, ``type`` is ``record``, ``fault`` or ``not-run``
+    1  first format: one JSON object a line, ``type`` is ``record``, ``fault`` or ``not-run``;
+       ``expected`` of a ``not-run`` came later; where it is missing, ``reason`` tells (hil/store/entries.py)
 
 Records are immutable. A changed record is a new record.
 """
@@ -130,12 +131,17 @@ class Fault:
 
 @dataclass(frozen=True)
 class NotRun:
-    """A planned case that was not measured, and why."""
+    """A planned case that was not measured, and why.
+
+    ``expected`` is False where nobody expected it to be measured: the board's own limits or its chip rule it
+    out.
+    """
 
     run_id: str
     board: str
     case_id: str
     reason: str
+    expected: bool = True
     schema: int = SCHEMA_VERSION
 
     def to_json(self) -> dict[str, Any]:

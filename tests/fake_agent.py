@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hil.wire.packing import pack_columns, split_blocks
+from hil.wire.packing import BLOCK_BYTES, pack_columns
 
 FIRMWARE_SHA256 = "ab" * 32
 RULER_HASH = "cd" * 32
@@ -215,7 +215,7 @@ class FakeAgent:
 
     def _bodies(self, transfer: int, columns: Columns, *, last: bool) -> list[str]:
         packed = pack_columns(list(columns.values()))
-        blocks = split_blocks(packed)
+        blocks = [packed[at : at + BLOCK_BYTES] for at in range(0, len(packed), BLOCK_BYTES)]
         rows = len(next(iter(columns.values())))
         case = ",".join(f"{key}={value}" for key, value in self.case.items())
         begin = (

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from hil.virtual.air import AirProfile, build_air
@@ -60,6 +61,32 @@ def start_rack(
         board_command=board_command,
         air_binary=build_air(AIR_DIR),
     )
+
+
+@contextlib.contextmanager
+def running_rack(state_dir: Path, *, boards: Sequence[str] = ("b1",)) -> Iterator[VirtualRack]:
+    """A rack that is stopped at the end."""
+    started = start_rack(state_dir, boards=boards)
+    try:
+        yield started
+    finally:
+        started.stop()
+
+
+def unshare_pid(rack: VirtualRack) -> int:
+    """Return the pid of a rack's outermost process."""
+    assert rack._owner is not None
+    return rack._owner.process.pid
+
+
+def inner_namespace(unshare: int) -> str:
+    """Return the PID namespace below a rack's outermost process."""
+    return namespace_of(children_of(unshare)[0])
+
+
+def port_refuses(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from hil import doctor
+from hil.finding import Finding
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def by_subject(checks: list[doctor.Check]) -> dict[str, doctor.Check]:
+def by_subject(checks: list[Finding]) -> dict[str, Finding]:
     return {check.subject: check for check in checks}
 
 
@@ -40,6 +41,13 @@ def test_idf_is_optional(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("PATH", str(tmp_path))
     check = by_subject(doctor.examine())["idf.py"]
     assert (check.ok, check.needed) == (False, False)
+
+
+def test_a_missing_report_generator_is_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run measures and judges without it; the command that installs it is named."""
+    monkeypatch.setattr(doctor, "PROJECT_ROOT", tmp_path)
+    check = by_subject(doctor.examine())["report generator"]
+    assert (check.ok, check.needed, check.mend) == (False, False, ".ci/bootstrap run")
 
 
 def test_an_old_python_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:

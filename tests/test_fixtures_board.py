@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 import serial as pyserial
 
-from fixtures import board as consoles
-from fixtures.board import ConsoleFactory
+from fixtures.board import ConsoleFactory, opening
 from fixtures.boot_loop import Stopped
 from hil.errors import RigError
 from hil.rack import Board, load_rack
@@ -38,13 +37,13 @@ def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Board, threading.E
         while True:  # as esptool does, which goes on until the port breaks
             port.read(1)
 
-    monkeypatch.setattr(consoles, "_create_dut", connect)
+    monkeypatch.setattr(opening, "create_dut", connect)
     with socket.create_server(("127.0.0.1", 0)) as server:
         url = f"socket://127.0.0.1:{server.getsockname()[1]}"
         yield replace(RACK.boards[0], serial=url), listening
 
 
-def opening(
+def open_in_thread(
     factory: ConsoleFactory, board: Board, tmp_path: Path, stop: Callable[[], None]
 ) -> tuple[threading.Thread, list[BaseException]]:
     """Open a console in a thread; the list takes what it raises."""
@@ -67,7 +66,7 @@ def test_a_silent_board_is_given_up(
     """At the deadline its port is closed, the fault names it, and the next board gets its turn."""
     board, _listening = silent
     original = pyserial.serial_for_url
-    monkeypatch.setattr(consoles, "CONNECT_DEADLINE_S", 0.3)
+    monkeypatch.setattr(opening, "CONNECT_DEADLINE_S", 0.3)
     factory = ConsoleFactory()
     for _turn in range(2):
         with pytest.raises(RigError, match=rf"board {board.id} on .* did not answer its reset"):
@@ -87,11 +86,11 @@ def test_a_stop_is_heard_while_a_silent_board_is_opened(
             raise Stopped
 
     factory = ConsoleFactory()
-    first, first_raised = opening(factory, board, tmp_path, stop)
+    first, first_raised = open_in_thread(factory, board, tmp_path, stop)
     assert listening.wait(WAIT_S)
-    second, second_raised = opening(factory, replace(board, id="other"), tmp_path, stop)
+    second, second_raised = open_in_thread(factory, replace(board, id="other"), tmp_path, stop)
     stopping.set()
-    deadline = time.monotonic() + consoles.CONNECT_DEADLINE_S / 2
+    deadline = time.monotonic() + opening.CONNECT_DEADLINE_S / 2
     for thread in (first, second):
         thread.join(deadline - time.monotonic())
         assert not thread.is_alive()

@@ -186,11 +186,11 @@ def test_the_air_is_held_by_one_board_at_a_time() -> None:
 
 
 def test_omitted_cases_are_in_the_journal() -> None:
-    """A case beyond a board's limits is written down as not run, with its reason."""
+    """A case beyond a board's limits is written down as not run, with its reason, and as not expected."""
     extra = Case("publish", {"qos": 9})
     rig = FakeRig()
     run(plan_of(V1, omitted=[Omitted(extra, "too large")]), rig)
-    assert [e.reason for e in rig.entries if isinstance(e, NotRun)] == ["too large"]
+    assert [(e.reason, e.expected) for e in rig.entries if isinstance(e, NotRun)] == [("too large", False)]
 
 
 def test_stop_ends_a_board_in_the_middle() -> None:
@@ -207,8 +207,8 @@ def test_stop_ends_a_board_in_the_middle() -> None:
     loop.start()
     assert measuring.wait(WAIT_S)
     loop.stop("interrupted")
-    reasons = [e.reason for e in rig.entries if isinstance(e, NotRun)]
-    assert reasons == ["interrupted"] * 2
+    reasons = [(e.reason, e.expected) for e in rig.entries if isinstance(e, NotRun)]
+    assert reasons == [("interrupted", True)] * 2
     assert sum(isinstance(e, RunRecord) for e in rig.entries) == 1
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from fixtures import board as console_module
 from fixtures.board import ConsoleLog, DutConsole
+from fixtures.board import console as console_module
 from fixtures.boot_loop import Stopped
 from hil.errors import RigError
 from hil.rack import load_rack

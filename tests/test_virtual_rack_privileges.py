@@ -59,6 +59,6 @@ def test_a_closed_tun_device_is_named_with_its_fix() -> None:
 def test_findings_cover_what_a_rack_needs() -> None:
     """Here, where racks run, every required finding is fine and each carries a sentence."""
     findings = privileges.check()
-    assert all(found.ok for found in findings if found.required)
-    assert all(found.detail for found in findings)
-    assert {"real-time priority (SCHED_FIFO)", "locked memory"} <= {found.what for found in findings}
+    assert all(found.ok for found in findings if found.needed)
+    assert all(found.sentence for found in findings)
+    assert {"real-time priority (SCHED_FIFO)", "locked memory"} <= {found.subject for found in findings}

@@ -106,14 +106,6 @@ def test_unpackable_columns_are_refused(columns: list[list[int]]) -> None:
         packing.pack_columns(columns)
 
 
-@given(st.binary(max_size=5000))
-def test_blocks_join_to_the_whole(packed: bytes) -> None:
-    """Blocks are full except for the last, and together they are the data."""
-    blocks = packing.split_blocks(packed)
-    assert b"".join(blocks) == packed
-    assert all(len(block) == packing.BLOCK_BYTES for block in blocks[:-1])
-
-
 @given(st.data())
 def test_a_mutated_line_is_never_believed(data: st.DataObject) -> None:
     """A line with up to three changed bytes, or cut, or with bytes missing, yields the same or no message."""

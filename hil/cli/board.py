@@ -14,7 +14,9 @@ import click
 
 from hil.build import BUILD_ROOT
 from hil.cli.options import out_option, rack_option
+from hil.cli.table import aligned
 from hil.errors import RigError
+from hil.firmware.selection import find_firmware
 from hil.flash import flash
 from hil.lease import lease_boards, lock_dir, read_holder
 from hil.power import VirtualSwitch, switch_power
@@ -34,29 +36,30 @@ def command() -> None:
 def list_boards(rack: Path, out: Path) -> None:
     """List the rack's boards."""
     loaded = load_rack(rack)
+    rows = []
     for board in loaded.boards:
         holder = read_holder(lock_dir(loaded, out), board.id)
         run = f", run {holder.run_id}" if holder and holder.run_id else ""
         state = f"held by {holder.who}{run}" if holder else "free"
         labels = f" [{', '.join(board.labels)}]" if board.labels else ""
-        click.echo(
-            f"{board.id:12} {board.target:14} {board.serial}  power: {board.power.type}{labels}  {state}"
-        )
+        rows.append((board.id, board.target, board.serial, f"power: {board.power.type}{labels}", state))
+    for line in aligned(rows):
+        click.echo(line)
 
 
 @command.command("flash")
 @click.argument("board_id", metavar="BOARD")
 @click.option(
-    "--firmware", type=click.Path(path_type=Path), help="Build folder. [default: out/firmware/TARGET]"
+    "--firmware", type=click.Path(path_type=Path), help="Bundle or build. [default: out/firmware/TARGET]"
 )
 @rack_option
 @out_option
 def flash_board(board_id: str, firmware: Path | None, rack: Path, out: Path) -> None:
     """Write a build to a board."""
     with _leased(rack, out, board_id) as board:
-        build_dir = firmware or BUILD_ROOT / board.target
+        build_dir = find_firmware(firmware or BUILD_ROOT / board.target, board.target).build_dir
         log = out / "flash" / f"{board.id}.log"
-        result = flash(board, build_dir.resolve(), log=log)
+        result = flash(board, build_dir, log=log)
         click.echo(f"{board.id}: flashed {build_dir}{'; ' + result.note if result.note else ''} (log: {log})")
 
 

@@ -12,9 +12,10 @@ import click
 
 from hil.cli.options import out_option, rack_option
 from hil.errors import RigError
+from hil.finding import Finding
 from hil.lease import Holder, clear_stale, lock_dir, read_holder
 from hil.rack import Rack, load_rack
-from hil.rack.check import Finding, check_rack
+from hil.rack.check import check_rack
 from hil.virtual.start import up_dir
 from hil.virtual.virtual_rack import VirtualRack
 
@@ -76,7 +77,7 @@ def _raise_first(rack: Rack, findings: list[Finding]) -> None:
     if failed:
         raise RigError(
             f"rack {rack.name} is not ready: {failed[0].subject}: {failed[0].sentence}",
-            next_step=failed[0].next_step,
+            next_step=failed[0].mend,
         )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from hil.cli.options import DEFAULT_OUT, DEFAULT_RACK, boards_option, out_option, rack_option
+from hil.cli.table import aligned
 from hil.errors import ConfigError
 from hil.rack import Board, load_rack
 from hil.virtual.air.profile import load_profile
@@ -53,13 +54,11 @@ def how_to_reach(boards: tuple[Board, ...], running: VirtualRack, *, options: st
     first = boards[0]
     url = _url(first)
     programs = os.path.relpath(Path(sys.executable).parent)
+    rows = [(board.id, board.target, running.board_address(board.id), _url(board)) for board in boards]
     return [
         "The virtual rack is up; Ctrl-C ends it. Its boards keep their flash.",
         "",
-        *(
-            f"  {board.id:8} {board.target:14} {running.board_address(board.id):12} {_url(board)}"
-            for board in boards
-        ),
+        *(f"  {line}" for line in aligned(rows)),
         "",
         f"In another terminal, for {first.id}:",
         f"  {programs}/hil board flash {first.id}{options}",

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from hil.errors import ExitCode, combine_exit_codes
 from hil.model import Fault, NotRun, Outcome, SeriesVerdict, Verdict
 
 _MOST_NAMED = 3
-# hil.plan's words for a case that a board's own limits rule out: nobody expects it to be measured
-_OWN_LIMIT = re.compile(r"\w+=\S+ is beyond (?:max|min)_\w+=\S+ of board \S+$")
 
 
 def conclude(
@@ -27,7 +24,7 @@ def conclude(
         codes.append(ExitCode.FIRMWARE)
     if fail_inconclusive and any(_blocks(item, "inconclusive") for item in series):
         codes.append(ExitCode.INCONCLUSIVE)
-    missing = [item for item in not_run if not _OWN_LIMIT.match(item.reason)]
+    missing = [item for item in not_run if item.expected]
     if missing or not any(item.samples for item in series):
         codes.append(ExitCode.INCONCLUSIVE)
     exit_code = combine_exit_codes(codes)

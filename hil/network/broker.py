@@ -6,7 +6,6 @@ import hashlib
 import re
 import shutil
 import socket
-import subprocess
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -225,13 +224,3 @@ def _start_error(log: str, log_path: Path, *, isolated: bool) -> RigError:
 
 # the rack's network is a namespace of its own; any broker in it leads there
 _LOOK_INSIDE = "sudo nsenter --net --target $(pgrep -o mosquitto) "
-
-
-def mosquitto_version() -> str:
-    """Return the installed mosquitto's version, "" where there is none."""
-    try:
-        done = subprocess.run([_program(), "-h"], capture_output=True, text=True, timeout=5, check=False)
-    except (RigError, OSError, subprocess.TimeoutExpired):
-        return ""
-    match = re.search(r"mosquitto version (\S+)", done.stdout)
-    return match.group(1) if match else ""

@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol
@@ -40,14 +40,7 @@ class Spawner(Protocol):
     @property
     def isolated(self) -> bool: ...
 
-    def spawn(
-        self,
-        argv: Sequence[str],
-        *,
-        log_path: Path,
-        env: Mapping[str, str] | None = None,
-        cwd: Path | None = None,
-    ) -> Process: ...
+    def spawn(self, argv: Sequence[str], *, log_path: Path) -> Process: ...
 
 
 class LocalProcess:
@@ -96,36 +89,20 @@ class LocalSpawner:
 
     isolated = False
 
-    def spawn(
-        self,
-        argv: Sequence[str],
-        *,
-        log_path: Path,
-        env: Mapping[str, str] | None = None,
-        cwd: Path | None = None,
-    ) -> LocalProcess:
+    def spawn(self, argv: Sequence[str], *, log_path: Path) -> LocalProcess:
         """Start ``argv`` with its output appended to ``log_path``. Raises RigError."""
-        path = (os.environ if env is None else env).get("PATH")
-        if shutil.which(argv[0], path=path) is None:
+        if shutil.which(argv[0]) is None:
             raise RigError(f"Starting {argv[0]}: it is not on PATH or not executable.")
         log_path.parent.mkdir(parents=True, exist_ok=True)
-        return _STARTER.submit(_start, argv, log_path, env, cwd).result()
+        return _STARTER.submit(_start, argv, log_path).result()
 
 
-def _start(
-    argv: Sequence[str], log_path: Path, env: Mapping[str, str] | None, cwd: Path | None
-) -> LocalProcess:
+def _start(argv: Sequence[str], log_path: Path) -> LocalProcess:
     command = ["setpriv", "--pdeathsig", "KILL", "--", "sh", "-c", _IF_PARENT_LIVES, str(os.getpid()), *argv]
     try:
         with log_path.open("ab") as log:
             popen = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env=env,
-                cwd=cwd,
-                start_new_session=True,
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
     except OSError as error:
         raise RigError(

@@ -7,21 +7,11 @@ import shlex
 import shutil
 import socket
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from hil.finding import Finding
 from hil.lease import read_holder
 from hil.rack.description import Board, Rack
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing looked at."""
-
-    subject: str
-    ok: bool
-    sentence: str
-    next_step: str = ""
 
 
 def check_rack(rack: Rack, lock_dir: Path, *, served: Mapping[str, int]) -> list[Finding]:
@@ -44,7 +34,7 @@ def _check_broker() -> Finding:
     path = _find_program("mosquitto")
     if path:
         return Finding("broker", ok=True, sentence=f"{path} is there")
-    return Finding("broker", ok=False, sentence="mosquitto is not installed.", next_step="hil doctor.")
+    return Finding("broker", ok=False, sentence="mosquitto is not installed.", mend="hil doctor.")
 
 
 def _find_program(name: str) -> str | None:
@@ -66,7 +56,7 @@ def _check_interface(rack: Rack) -> Finding:
     if not Path("/sys/class/net", rack.host.interface).exists():
         present = ", ".join(name for _, name in socket.if_nameindex())
         return Finding(
-            subject, ok=False, sentence=f"there is none; present: {present}.", next_step=f"mend {rack.path}."
+            subject, ok=False, sentence=f"there is none; present: {present}.", mend=f"mend {rack.path}."
         )
     with socket.socket() as probe:
         try:
@@ -76,7 +66,7 @@ def _check_interface(rack: Rack) -> Finding:
                 subject,
                 ok=False,
                 sentence=f"{rack.host.address} is no address of this host: {error.strerror}.",
-                next_step=f"mend 'host' in {rack.path}.",
+                mend=f"mend 'host' in {rack.path}.",
             )
     return Finding(subject, ok=True, sentence=f"has {rack.host.address}")
 
@@ -90,13 +80,11 @@ def _check_password(rack: Rack) -> Finding:
             subject,
             ok=ok,
             sentence=f"its password is {'' if ok else 'not '}in the environment variable {point.psk_env}.",
-            next_step="" if ok else f"export {point.psk_env}=…",
+            mend="" if ok else f"export {point.psk_env}=…",
         )
     ok = os.access(point.psk_file, os.R_OK)
     sentence = f"its password file {point.psk_file} is {'' if ok else 'not '}readable."
-    return Finding(
-        subject, ok=ok, sentence=sentence, next_step="" if ok else "create it, or give read access."
-    )
+    return Finding(subject, ok=ok, sentence=sentence, mend="" if ok else "create it, or give read access.")
 
 
 def _check_port(board: Board, served_port: int | None) -> Finding:
@@ -106,13 +94,13 @@ def _check_port(board: Board, served_port: int | None) -> Finding:
     if "://" in board.serial or os.access(path, os.R_OK | os.W_OK):
         return Finding(board.id, ok=True, sentence=f"port {board.serial} is there")
     if path.exists():
-        sentence, next_step = (
+        sentence, mend = (
             f"port {path} is not readable and writable.",
             "add this user to the group dialout.",
         )
     else:
-        sentence, next_step = f"port {path} does not exist.", "plug the board in, or mend 'serial'."
-    return Finding(board.id, ok=False, sentence=sentence, next_step=next_step)
+        sentence, mend = f"port {path} does not exist.", "plug the board in, or mend 'serial'."
+    return Finding(board.id, ok=False, sentence=sentence, mend=mend)
 
 
 def _check_virtual_port(board: Board, served_port: int | None) -> Finding:
@@ -128,7 +116,7 @@ def _check_virtual_port(board: Board, served_port: int | None) -> Finding:
                 board.id,
                 ok=False,
                 sentence=f"port {board.tcp_port} is taken by another program: {error.strerror}.",
-                next_step=f"see who has it: ss -ltnp 'sport = :{board.tcp_port}'",
+                mend=f"see who has it: ss -ltnp 'sport = :{board.tcp_port}'",
             )
     return Finding(board.id, ok=True, sentence=f"port {board.tcp_port} is free for it")
 
@@ -144,5 +132,5 @@ def _check_power(board: Board) -> Iterator[Finding]:
         board.id,
         ok=False,
         sentence=f"its power command {program!r} is not installed.",
-        next_step="install it.",
+        mend="install it.",
     )

@@ -215,6 +215,8 @@ class BoardLink:
     def _watch(self, line: str) -> None:
         kind = trouble.recognise(line)
         if kind is None:
+            if self.incidents and trouble.is_trace(line):
+                self.incidents.append(self.lines.masked(line).strip())
             return
         if self.hello is None:
             if kind is trouble.POWER_LOSS and self._boot_resets < BOOT_RESETS:
@@ -240,5 +242,5 @@ class BoardLink:
         return kind.error(
             f"Board {self.board} {kind.name}{cause} while it was in use: {quoted}",
             log=self.log_path,
-            next_step=kind.next_step,
+            next_step=trouble.next_step(kind, lines),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from typing import Protocol
@@ -9,6 +10,14 @@ from typing import Protocol
 LINE_BYTES_MAX = 65536
 MASK = "***"
 SECRET_CHARACTERS_MIN = 4  # a shorter one would mask innocent text
+# C0 but for the tab, DEL, C1, and what Unicode takes for the end of a line: noise on the wire reads as these
+_COLOUR = re.compile("\x1b\\[[0-9;]*m")
+_CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def printable(line: str) -> str:
+    """Return a console line as a sentence may quote it: one line, whatever noise is in it."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", _COLOUR.sub("", line))
 
 
 class Console(Protocol):
@@ -83,7 +92,7 @@ class Lines:
         del self._buffer[: end + 1]
         shown = self.masked(line)
         self._log(shown)
-        self.last = [*self.last[-19:], shown]
+        self.last = [*self.last[-19:], printable(shown)]
         return line
 
 

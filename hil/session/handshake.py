@@ -82,7 +82,7 @@ def explain(link: BoardLink, *, timeout_s: float, silent: bool) -> HilError:
     if link.incidents:
         kind = trouble.worst(link.incidents)
         sentence = f"{attempt}: it {kind.name} while booting: {trouble.excerpt(link.incidents)}."
-        return kind.error(sentence, log=link.log_path, next_step=kind.next_step)
+        return kind.error(sentence, log=link.log_path, next_step=trouble.next_step(kind, link.incidents))
     last = link.lines.last
     if _find(_DOWNLOAD_MODE, last):
         return _rig(link, f"{attempt}: it is in download mode.", "reset it with IO0 high (hil board power).")

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hil.errors import FirmwareError, HilError, RigError
+from hil.session.console import printable
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,11 @@ class Trouble:
 
 
 _DECODE = "decode the backtrace with the ELF of this build (addr2line), or read the console log."
+_DECODE_REGISTERS = (
+    "decode MEPC and RA with the ELF of this build (riscv32-esp-elf-addr2line): a RISC-V chip prints no "
+    "backtrace; or read the console log."
+)
+_READ_LOG = "read the console log, and decode the addresses in it with the ELF of this build (addr2line)."
 _POWER = "check the board's supply and cable; a brownout is not the firmware's doing."
 _OUTSIDE = (
     "check cable, hub and supply, and that no other program opens the port: it would toggle DTR and RTS."
@@ -58,12 +64,25 @@ _PATTERNS: Sequence[tuple[re.Pattern[str], Trouble]] = (
 _BY_REASON = {"BROWNOUT": BROWNOUT, "POWERON": POWER_LOSS, "EXT": POWER_LOSS}
 # The last lines of an incident: nothing of interest follows.
 _LAST = re.compile(r"^Rebooting\.\.\.|\brst:0x[0-9a-f]+ \(|Brownout detector was triggered")
+_TRACE = re.compile(r"Backtrace:|^MEPC")
 _WORTH_QUOTING = re.compile(r"Backtrace:|Core\s+\d+ register dump|^Setting breakpoint|^MEPC|^PC ")
 
 
 def recognise(line: str) -> Trouble | None:
     """Return the trouble that a line of log text tells of."""
     return next((trouble for pattern, trouble in _PATTERNS if pattern.search(line)), None)
+
+
+def is_trace(line: str) -> bool:
+    """Return whether a line of a panic names an address to decode."""
+    return _TRACE.search(line) is not None
+
+
+def next_step(trouble: Trouble, lines: Sequence[str]) -> str:
+    """Return the way out of ``trouble``, given an incident's lines: each architecture's panic has its own."""
+    if trouble.next_step != _DECODE or any("Backtrace:" in line for line in lines):
+        return trouble.next_step
+    return _DECODE_REGISTERS if any(map(is_trace, lines)) else _READ_LOG
 
 
 def by_reset_reason(reason: str) -> Trouble:
@@ -78,7 +97,7 @@ def is_last_line(line: str) -> bool:
 def excerpt(lines: Sequence[str], limit: int = 6) -> str:
     """Quote the lines of an incident that say most."""
     telling = [line for line in lines if recognise(line) or _WORTH_QUOTING.search(line)]
-    return " | ".join(line.strip() for line in (telling or lines)[:limit])
+    return " | ".join(printable(line.strip()) for line in (telling or lines)[:limit])
 
 
 def worst(lines: Sequence[str]) -> Trouble:

@@ -6,8 +6,9 @@ import os
 import resource
 import shutil
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
+
+from hil.finding import Finding
 
 TUN_DEVICE = Path("/dev/net/tun")
 PROBE_TIMEOUT_S = 10.0
@@ -24,19 +25,11 @@ APPARMOR = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
 USERNS_CLONE = Path("/proc/sys/kernel/unprivileged_userns_clone")
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One thing looked at; ``required`` is False where a rack works without it, but with worse timing."""
-
-    what: str
-    ok: bool
-    detail: str
-    fix: str = ""
-    required: bool = True
-
-
 def check() -> list[Finding]:
-    """Look at everything a virtual rack needs, by trying it out where that is harmless."""
+    """Look at everything a virtual rack needs, by trying it out where that is harmless.
+
+    What is not needed improves the timing.
+    """
     findings = [_tools(), tun_device()]
     if findings[0].ok:
         findings.append(namespaces())
@@ -52,33 +45,33 @@ def unshare_command() -> list[str]:
 
 def tun_device() -> Finding:
     """The air's TAP devices come from /dev/net/tun, which must be readable and writable."""
-    what = f"TUN device {TUN_DEVICE}"
+    subject = f"TUN device {TUN_DEVICE}"
     try:
         os.close(os.open(TUN_DEVICE, os.O_RDWR))
     except FileNotFoundError:
         make = "sudo mkdir -p /dev/net && sudo mknod -m 666 /dev/net/tun c 10 200"
-        return Finding(what, ok=False, detail="missing", fix=f"sudo modprobe tun || ({make})")
+        return Finding(subject, ok=False, sentence="missing", mend=f"sudo modprobe tun || ({make})")
     except PermissionError:
         mode = oct(TUN_DEVICE.stat().st_mode & 0o777)
         return Finding(
-            what, ok=False, detail=f"not accessible (mode {mode})", fix="sudo chmod 0666 /dev/net/tun"
+            subject, ok=False, sentence=f"not accessible (mode {mode})", mend="sudo chmod 0666 /dev/net/tun"
         )
     except OSError as error:
-        return Finding(what, ok=False, detail=str(error.strerror), fix="sudo modprobe tun")
-    return Finding(what, ok=True, detail="readable and writable")
+        return Finding(subject, ok=False, sentence=str(error.strerror), mend="sudo modprobe tun")
+    return Finding(subject, ok=True, sentence="readable and writable")
 
 
 def namespaces() -> Finding:
     """Enter the namespaces for a moment; says what the kernel refused."""
-    what = "namespaces" if os.geteuid() == 0 else "unprivileged user namespaces"
+    subject = "namespaces" if os.geteuid() == 0 else "unprivileged user namespaces"
     argv = [*unshare_command(), "mount", "-t", "tmpfs", "tmpfs", "/run"]
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=PROBE_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Finding(what, ok=False, detail=str(error), fix=_namespace_fix())
+        return Finding(subject, ok=False, sentence=str(error), mend=_namespace_fix())
     if done.returncode != 0:
-        return Finding(what, ok=False, detail=" ".join(done.stderr.split()), fix=_namespace_fix())
-    return Finding(what, ok=True, detail="mount, net and pid namespaces can be made")
+        return Finding(subject, ok=False, sentence=" ".join(done.stderr.split()), mend=_namespace_fix())
+    return Finding(subject, ok=True, sentence="mount, net and pid namespaces can be made")
 
 
 def _namespace_fix() -> str:
@@ -103,17 +96,17 @@ def _tools() -> Finding:
     return Finding(
         "tools " + ", ".join(TOOLS),
         ok=not missing,
-        detail=f"missing: {', '.join(missing)}" if missing else "present",
-        fix=f"sudo apt-get install {packages}" if missing else "",
+        sentence=f"missing: {', '.join(missing)}" if missing else "present",
+        mend=f"sudo apt-get install {packages}" if missing else "",
     )
 
 
 def _realtime() -> Finding:
-    what = "real-time priority (SCHED_FIFO)"
+    subject = "real-time priority (SCHED_FIFO)"
     if _can_take_fifo():
-        return Finding(what, ok=True, detail="permitted", required=False)
-    detail = "not permitted: timing of virtual boards does not block"
-    return Finding(what, ok=False, detail=detail, fix="run it with sudo", required=False)
+        return Finding(subject, ok=True, sentence="permitted", needed=False)
+    sentence = "not permitted: timing of virtual boards does not block"
+    return Finding(subject, ok=False, sentence=sentence, mend="run it with sudo", needed=False)
 
 
 def _can_take_fifo() -> bool:
@@ -127,12 +120,12 @@ def _can_take_fifo() -> bool:
 
 
 def _locked_memory() -> Finding:
-    what = "locked memory"
+    subject = "locked memory"
     soft, _hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     if _has_capability(CAP_IPC_LOCK) or soft in (resource.RLIM_INFINITY,) or soft >= LOCKED_MEMORY_BYTES:
-        return Finding(what, ok=True, detail="enough", required=False)
-    fix = f"sudo prlimit --pid $$ --memlock={LOCKED_MEMORY_BYTES}:{LOCKED_MEMORY_BYTES}"
-    return Finding(what, ok=False, detail=f"limit is {soft // 1024} KiB", fix=fix, required=False)
+        return Finding(subject, ok=True, sentence="enough", needed=False)
+    mend = f"sudo prlimit --pid $$ --memlock={LOCKED_MEMORY_BYTES}:{LOCKED_MEMORY_BYTES}"
+    return Finding(subject, ok=False, sentence=f"limit is {soft // 1024} KiB", mend=mend, needed=False)
 
 
 def _has_capability(number: int) -> bool:

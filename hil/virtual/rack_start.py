@@ -16,6 +16,7 @@ from typing import Any
 
 import hil
 from hil.errors import RigError
+from hil.finding import Finding
 from hil.virtual import privileges, rack_plan, rack_state, unix_socket
 from hil.virtual.rack_plan import BoardCommand
 from hil.virtual.rack_state import RackPaths, VirtualBoardSpec
@@ -92,13 +93,13 @@ def _check_machine(name: str) -> None:
     missing = [tool for tool in privileges.TOOLS if shutil.which(tool) is None]
     findings = [privileges.tun_device()] if not missing else privileges.check()
     for finding in findings:
-        if finding.required and not finding.ok:
+        if finding.needed and not finding.ok:
             raise _refused(name, finding)
 
 
-def _refused(name: str, finding: privileges.Finding) -> RigError:
-    sentence = f"Starting the virtual rack {name!r}: {finding.what}: {finding.detail}."
-    return RigError(sentence, next_step=f"{finding.fix} (or start it with sudo)")
+def _refused(name: str, finding: Finding) -> RigError:
+    sentence = f"Starting the virtual rack {name!r}: {finding.subject}: {finding.sentence}."
+    return RigError(sentence, next_step=f"{finding.mend} (or start it with sudo)")
 
 
 def _listen(board: VirtualBoardSpec, *, wait: bool) -> socket.socket:
@@ -184,7 +185,7 @@ def _last_words(paths: RackPaths, process: subprocess.Popen[bytes]) -> str:
 
 
 def _not_started(paths: RackPaths, cause: str) -> RigError:
-    failed = next((found for found in privileges.check() if found.required and not found.ok), None)
-    step = failed.fix if failed else "read the log; hil doctor says what is missing."
+    failed = next((found for found in privileges.check() if found.needed and not found.ok), None)
+    step = failed.mend if failed else "read the log; hil doctor says what is missing."
     log = str(paths.supervisor_log)
     return RigError(f"The virtual rack did not start: {cause}.", log=log, next_step=step)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import time
@@ -12,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from hil.errors import RigError
+from hil.flock import try_lock
 
 RELEASE_TIMEOUT_S = 5.0
 POLL_S = 0.02
@@ -103,7 +103,7 @@ def is_held(paths: RackPaths) -> bool:
     if not paths.lock.exists():
         return False
     with paths.lock.open("a") as lock:
-        return not _try_lock(lock.fileno())
+        return not try_lock(lock.fileno())
 
 
 def take_lock(paths: RackPaths, name: str) -> int:
@@ -114,7 +114,7 @@ def take_lock(paths: RackPaths, name: str) -> int:
     paths.folder.mkdir(parents=True, exist_ok=True)
     fd = os.open(paths.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     deadline = time.monotonic() + RELEASE_TIMEOUT_S
-    while not _try_lock(fd):
+    while not try_lock(fd):
         holder = read_holder(paths)
         if (holder is None or _alive(holder.pid)) and time.monotonic() > deadline - RELEASE_TIMEOUT_S + 0.2:
             os.close(fd)
@@ -149,14 +149,6 @@ def _held(name: str, holder: Holder | None) -> RigError:
     who = f"process {holder.pid} since {holder.since}" if holder else "another process, which is starting it"
     step = f"wait for it, or end it: kill {holder.pid}." if holder else "try again in a moment."
     return RigError(f"Starting the virtual rack {name!r}: it is already kept up by {who}.", next_step=step)
-
-
-def _try_lock(fd: int) -> bool:
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _alive(pid: int) -> bool:

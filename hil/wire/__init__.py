@@ -1,21 +1,7 @@
 """The console protocol: lines, their parts, packed samples."""
 
-from hil.wire.lines import (
-    MARKER,
-    PROTOCOL_VERSIONS,
-    Begin,
-    DamagedLineError,
-    Data,
-    End,
-    Hello,
-    Message,
-    Reply,
-    WireError,
-    crc32_hex,
-    format_command,
-    parse_line,
-    parse_scalar,
-)
+from hil.wire.lines import MARKER, PROTOCOL_VERSIONS, crc32_hex, format_command, parse_line, parse_scalar
+from hil.wire.messages import Begin, DamagedLineError, Data, End, Hello, Message, Reply, WireError
 
 __all__ = [
     "MARKER",

@@ -16,23 +16,6 @@ from urllib.parse import unquote_to_bytes
 from hil.wire.messages import Begin, DamagedLineError, Data, End, Hello, Message, Reply, WireError
 from hil.wire.packing import BLOCK_BYTES
 
-__all__ = [
-    "MARKER",
-    "PROTOCOL_VERSIONS",
-    "Begin",
-    "DamagedLineError",
-    "Data",
-    "End",
-    "Hello",
-    "Message",
-    "Reply",
-    "WireError",
-    "crc32_hex",
-    "format_command",
-    "parse_line",
-    "parse_scalar",
-]
-
 PROTOCOL_VERSIONS = (1,)  # what the host speaks: the current and the previous version
 MARKER = "@hil "
 COMMAND_BYTES_MAX = 1023

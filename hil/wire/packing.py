@@ -76,11 +76,6 @@ def unpack_columns(packed: bytes, *, columns: int, rows: int) -> tuple[tuple[int
     return tuple(_sum_steps(steps[start * rows : (start + 1) * rows]) for start in range(columns))
 
 
-def split_blocks(packed: bytes) -> tuple[bytes, ...]:
-    """Cut packed bytes into blocks of BLOCK_BYTES; the last may be shorter."""
-    return tuple(packed[start : start + BLOCK_BYTES] for start in range(0, len(packed), BLOCK_BYTES))
-
-
 def _steps(column: Iterable[int]) -> Iterator[int]:
     previous = 0
     for value in column:

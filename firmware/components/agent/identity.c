@@ -3,13 +3,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "answer.h"
 #include "esp_err.h"
 #include "esp_log.h"
 #include "esp_random.h"
 #include "esp_system.h"
 #include "port/port.h"
 #include "record.h"
-#include "run.h"
 #include "sdkconfig.h"
 
 static const char *TAG = "agent";
@@ -80,10 +80,6 @@ void identity_say_hello(void) {
     wire_line_text(line, "reset_reason", s_identity.reset_reason);
     wire_line_text(line, "firmware_sha256", s_identity.firmware_sha256);
     wire_line_text(line, "elf_sha256", s_identity.elf_sha256);
-    wire_line_key(line, "benches");
-    for (size_t i = 0; i < bench_table_length; i++) {
-        wire_line_escaped(line, i > 0 ? "," : "");
-        wire_line_escaped(line, bench_table[i].bench->name);
-    }
+    write_benches(line);
     record_end(line);
 }

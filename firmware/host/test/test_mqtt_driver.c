@@ -1,4 +1,4 @@
-// An esp-mqtt application driven line by line from stdin: tests/test_host_mqtt.py says what to do, this
+// An esp-mqtt application driven line by line from stdin: tests/test_host_mqtt_*.py say what to do, this
 // program does it through the public API and prints what came back and every event. It takes no decision of
 // its own.
 //

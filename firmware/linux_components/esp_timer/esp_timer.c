@@ -5,25 +5,15 @@
  */
 #include "esp_timer.h"
 
-#include <stdlib.h>
 #include <time.h>
 
 #include "esp_task.h"
+#include "esp_timer_alarms.h"
 #include "freertos/FreeRTOS.h"
 #include "freertos/semphr.h"
 #include "freertos/task.h"
 
 #define TICK_US (1000000 / configTICK_RATE_HZ)
-
-struct esp_timer {
-    esp_timer_cb_t callback;
-    void *argument;
-    bool skip_unhandled_events;
-    bool active;
-    int64_t alarm_us;
-    uint64_t period_us; /* 0: once */
-    struct esp_timer *next;
-};
 
 static struct timespec s_boot;
 static TaskHandle_t s_task;
@@ -44,39 +34,10 @@ static void unlock(void) {
     xSemaphoreGive(s_lock);
 }
 
-/* First come first among equal alarms. */
 static void arm(struct esp_timer *timer, int64_t alarm_us) {
-    struct esp_timer **link = &s_armed;
-    while (*link != NULL && (*link)->alarm_us <= alarm_us) {
-        link = &(*link)->next;
-    }
-    timer->alarm_us = alarm_us;
-    timer->active = true;
-    timer->next = *link;
-    *link = timer;
-    if (s_armed == timer) {
+    if (esp_timer_alarms_arm(&s_armed, timer, alarm_us)) {
         xTaskNotifyGive(s_task);
     }
-}
-
-static void disarm(struct esp_timer *timer) {
-    struct esp_timer **link = &s_armed;
-    while (*link != NULL && *link != timer) {
-        link = &(*link)->next;
-    }
-    if (*link == timer) {
-        *link = timer->next;
-    }
-    timer->active = false;
-}
-
-static int64_t next_alarm_us(const struct esp_timer *timer, int64_t now_us) {
-    int64_t period_us = (int64_t)timer->period_us;
-    int64_t alarm_us = timer->alarm_us + period_us;
-    if (timer->skip_unhandled_events && alarm_us <= now_us) {
-        alarm_us += (now_us - alarm_us + period_us) / period_us * period_us;
-    }
-    return alarm_us;
 }
 
 /* Take the first timer that is due off the list. Its callback may delete it, so that it is copied. */
@@ -87,9 +48,9 @@ static bool take_due(struct esp_timer *due) {
     bool found = first != NULL && first->alarm_us <= now_us;
     if (found) {
         *due = *first;
-        disarm(first);
+        esp_timer_alarms_disarm(&s_armed, first);
         if (first->period_us > 0) {
-            arm(first, next_alarm_us(first, now_us));
+            arm(first, esp_timer_alarms_next_us(first, now_us));
         }
     }
     unlock();
@@ -130,15 +91,8 @@ esp_err_t esp_timer_create(const esp_timer_create_args_t *create_args, esp_timer
     if (create_args == NULL || create_args->callback == NULL || out_handle == NULL) {
         return ESP_ERR_INVALID_ARG;
     }
-    struct esp_timer *timer = calloc(1, sizeof(*timer));
-    if (timer == NULL) {
-        return ESP_ERR_NO_MEM;
-    }
-    timer->callback = create_args->callback;
-    timer->argument = create_args->arg;
-    timer->skip_unhandled_events = create_args->skip_unhandled_events;
-    *out_handle = timer;
-    return ESP_OK;
+    *out_handle = esp_timer_alarms_new(create_args);
+    return *out_handle != NULL ? ESP_OK : ESP_ERR_NO_MEM;
 }
 
 static esp_err_t start_timer(esp_timer_handle_t timer, uint64_t timeout_us, uint64_t period_us) {
@@ -170,7 +124,7 @@ esp_err_t esp_timer_restart(esp_timer_handle_t timer, uint64_t timeout_us) {
     lock();
     bool active = timer->active;
     if (active) {
-        disarm(timer);
+        esp_timer_alarms_disarm(&s_armed, timer);
         timer->period_us = timer->period_us > 0 ? timeout_us : 0;
         arm(timer, esp_timer_get_time() + (int64_t)timeout_us);
     }
@@ -184,20 +138,9 @@ esp_err_t esp_timer_stop(esp_timer_handle_t timer) {
     }
     lock();
     bool active = timer->active;
-    disarm(timer);
+    esp_timer_alarms_disarm(&s_armed, timer);
     unlock();
     return active ? ESP_OK : ESP_ERR_INVALID_STATE;
-}
-
-esp_err_t esp_timer_delete(esp_timer_handle_t timer) {
-    if (timer == NULL) {
-        return ESP_ERR_INVALID_ARG;
-    }
-    if (esp_timer_is_active(timer)) {
-        return ESP_ERR_INVALID_STATE;
-    }
-    free(timer);
-    return ESP_OK;
 }
 
 bool esp_timer_is_active(esp_timer_handle_t timer) {
@@ -209,7 +152,7 @@ bool esp_timer_is_active(esp_timer_handle_t timer) {
 
 int64_t esp_timer_get_next_alarm(void) {
     lock();
-    int64_t alarm_us = s_armed != NULL ? s_armed->alarm_us : INT64_MAX;
+    int64_t alarm_us = esp_timer_alarms_first_us(s_armed);
     unlock();
     return alarm_us;
 }

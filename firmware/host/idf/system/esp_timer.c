@@ -1,64 +1,23 @@
 /* esp_timer: a list by alarm time, and a task of priority 22 on core 0 that calls back one by one. */
 #include "esp_timer.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "../kernel/kernel.h"
 #include "esp_task.h"
+#include "esp_timer_alarms.h"
 #include "vboard.h"
 
 #define MIN_PERIOD_US 50 /* as on the chip */
-
-struct esp_timer {
-    esp_timer_cb_t callback;
-    void *argument;
-    const char *name;
-    bool skip_unhandled_events;
-    bool active;
-    int64_t alarm_us;
-    uint64_t period_us; /* 0: once */
-    struct esp_timer *next;
-};
 
 static struct esp_timer *s_armed;
 static wait_list_t s_timer_task;
 static int64_t s_lateness_max_us;
 static bool s_started;
 
-/* In the kernel; first come first among equal alarms. */
+/* In the kernel. */
 static void arm(struct esp_timer *timer, int64_t alarm_us) {
-    struct esp_timer **link = &s_armed;
-    timer->alarm_us = alarm_us;
-    timer->active = true;
-    while (*link != NULL && (*link)->alarm_us <= alarm_us) {
-        link = &(*link)->next;
-    }
-    timer->next = *link;
-    *link = timer;
-    if (s_armed == timer) {
+    if (esp_timer_alarms_arm(&s_armed, timer, alarm_us)) {
         kernel_wake_all(&s_timer_task);
     }
-}
-
-static void disarm(struct esp_timer *timer) {
-    struct esp_timer **link = &s_armed;
-    while (*link != NULL && *link != timer) {
-        link = &(*link)->next;
-    }
-    if (*link == timer) {
-        *link = timer->next;
-    }
-    timer->active = false;
-}
-
-static int64_t next_alarm_after(const struct esp_timer *timer, int64_t now_us) {
-    int64_t period_us = (int64_t)timer->period_us;
-    int64_t alarm_us = timer->alarm_us + period_us;
-    if (timer->skip_unhandled_events && alarm_us <= now_us) {
-        alarm_us += (now_us - alarm_us + period_us) / period_us * period_us;
-    }
-    return alarm_us;
 }
 
 static void note_lateness(int64_t lateness_us) {
@@ -70,11 +29,11 @@ static void note_lateness(int64_t lateness_us) {
 /* In the kernel: sleeps until the first timer is due and takes it off the list. */
 static struct esp_timer *wait_for_due(task_t *self) {
     for (;;) {
-        int64_t alarm_us = s_armed != NULL ? s_armed->alarm_us : NEVER_US;
+        int64_t alarm_us = esp_timer_alarms_first_us(s_armed);
         int64_t now_us = vboard_uptime_us();
         if (alarm_us <= now_us) {
             struct esp_timer *due = s_armed;
-            disarm(due);
+            esp_timer_alarms_disarm(&s_armed, due);
             /* Whether it was slept for, or came due while another callback ran. */
             note_lateness(now_us - alarm_us);
             return due;
@@ -91,7 +50,7 @@ static void timer_task(void *argument) {
         esp_timer_cb_t callback = due->callback;
         void *callback_argument = due->argument;
         if (due->period_us > 0) {
-            arm(due, next_alarm_after(due, vboard_uptime_us()));
+            arm(due, esp_timer_alarms_next_us(due, vboard_uptime_us()));
         }
         kernel_leave(self);
         callback(callback_argument); /* it may stop or delete its timer */
@@ -115,16 +74,8 @@ esp_err_t esp_timer_create(const esp_timer_create_args_t *create_args, esp_timer
     if (!__atomic_load_n(&s_started, __ATOMIC_ACQUIRE)) {
         return ESP_ERR_INVALID_STATE;
     }
-    struct esp_timer *timer = calloc(1, sizeof *timer);
-    if (timer == NULL) {
-        return ESP_ERR_NO_MEM;
-    }
-    timer->callback = create_args->callback;
-    timer->argument = create_args->arg;
-    timer->name = create_args->name;
-    timer->skip_unhandled_events = create_args->skip_unhandled_events;
-    *out_handle = timer;
-    return ESP_OK;
+    *out_handle = esp_timer_alarms_new(create_args);
+    return *out_handle != NULL ? ESP_OK : ESP_ERR_NO_MEM;
 }
 
 static esp_err_t start(struct esp_timer *timer, uint64_t delay_us, uint64_t period_us) {
@@ -161,7 +112,7 @@ esp_err_t esp_timer_restart(esp_timer_handle_t timer, uint64_t timeout_us) {
     esp_err_t result = ESP_ERR_INVALID_STATE;
     task_t *self = kernel_enter();
     if (timer->active) {
-        disarm(timer);
+        esp_timer_alarms_disarm(&s_armed, timer);
         timer->period_us = timer->period_us > 0 ? at_least_minimum(timeout_us) : 0;
         arm(timer, vboard_uptime_us() + (int64_t)timeout_us);
         result = ESP_OK;
@@ -177,21 +128,10 @@ esp_err_t esp_timer_stop(esp_timer_handle_t timer) {
     task_t *self = kernel_enter();
     bool active = timer->active;
     if (active) {
-        disarm(timer);
+        esp_timer_alarms_disarm(&s_armed, timer);
     }
     kernel_leave(self);
     return active ? ESP_OK : ESP_ERR_INVALID_STATE;
-}
-
-esp_err_t esp_timer_delete(esp_timer_handle_t timer) {
-    if (timer == NULL) {
-        return ESP_ERR_INVALID_ARG;
-    }
-    if (esp_timer_is_active(timer)) {
-        return ESP_ERR_INVALID_STATE;
-    }
-    free(timer);
-    return ESP_OK;
 }
 
 bool esp_timer_is_active(esp_timer_handle_t timer) {
@@ -222,7 +162,7 @@ esp_err_t esp_timer_get_expiry_time(esp_timer_handle_t timer, uint64_t *expiry) 
 
 int64_t esp_timer_get_next_alarm(void) {
     task_t *self = kernel_enter();
-    int64_t alarm_us = s_armed != NULL ? s_armed->alarm_us : NEVER_US;
+    int64_t alarm_us = esp_timer_alarms_first_us(s_armed);
     kernel_leave(self);
     return alarm_us;
 }

@@ -1,0 +1,56 @@
+"""git as a process, with its complaint in our sentence."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from hil.errors import ConfigError
+
+DEADLINE_S = 120.0
+
+
+def git(
+    repository: Path, *arguments: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None
+) -> str:
+    """Return what git printed, without the last line end.
+
+    Raises:
+        ConfigError: git is missing, took longer than its deadline, or refused; with its own words.
+    """
+    done = try_git(repository, *arguments, stdin=stdin, env=env)
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip() or f"status {done.returncode}"
+        raise ConfigError(f"`git {' '.join(arguments)}` in {repository} failed: {said}")
+    return done.stdout.decode(errors="replace").removesuffix("\n")
+
+
+def try_git(
+    repository: Path,
+    *arguments: str,
+    stdin: bytes | None = None,
+    env: Mapping[str, str] | None = None,
+    deadline_s: float = DEADLINE_S,
+) -> subprocess.CompletedProcess[bytes]:
+    """Run git and return how it went. Raises ConfigError where it cannot start or does not end in time."""
+    try:
+        return subprocess.run(
+            ["git", "-C", str(repository), *arguments],
+            input=stdin if stdin is not None else b"",
+            capture_output=True,
+            env={**os.environ, "GIT_TERMINAL_PROMPT": "0", **(env or {})},
+            timeout=deadline_s,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise ConfigError("git is not installed.", next_step="sudo apt-get install git") from error
+    except OSError as error:
+        raise ConfigError(
+            f"git cannot be started: {error.strerror}.", next_step="look at what `command -v git` names."
+        ) from error
+    except subprocess.TimeoutExpired as error:
+        raise ConfigError(
+            f"`git {arguments[0]}` in {repository} did not end within {deadline_s:g} s."
+        ) from error
