@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import struct
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -30,8 +31,8 @@ def csv(tmp_path: Path) -> Path:
     return path
 
 
-def build(elf: Path, csv: Path, folder: Path) -> Path:
-    build_image_dir(elf, folder, project="testapp", version="1.2.3", partitions_csv=csv)
+def build(elf: Path, csv: Path, folder: Path, chip: str = "esp32") -> Path:
+    build_image_dir(elf, folder, chip=chip, project="testapp", version="1.2.3", partitions_csv=csv)
     return folder
 
 
@@ -60,19 +61,68 @@ def test_build_directory_is_that_of_idf(elf: Path, csv: Path, tmp_path: Path) ->
     assert json.loads((folder / "project_description.json").read_text())["app_bin"] == "testapp.bin"
 
 
+@pytest.mark.parametrize(
+    ("chip", "offset", "flash_freq", "architecture"),
+    [
+        ("esp32", "0x1000", "40m", "XTENSA"),
+        ("esp32s3", "0x0", "80m", "XTENSA"),
+        ("esp32c3", "0x0", "80m", "RISCV"),
+    ],
+)
+def test_build_directory_is_the_chips(
+    elf: Path, csv: Path, tmp_path: Path, chip: str, offset: str, flash_freq: str, architecture: str
+) -> None:
+    """Chip, bootloader's offset and flash clock are those that idf.py set-target leads to."""
+    folder = build(elf, csv, tmp_path / "build", chip)
+    arguments = json.loads((folder / "flasher_args.json").read_text())
+    assert arguments["bootloader"]["offset"] == offset
+    assert arguments["flash_settings"]["flash_freq"] == flash_freq
+    assert arguments["extra_esptool_args"]["chip"] == chip
+    sdkconfig = json.loads((folder / "config" / "sdkconfig.json").read_text())
+    assert sdkconfig["IDF_TARGET"] == chip
+    assert [key for key, value in sdkconfig.items() if "ARCH" in key and value] == [
+        f"IDF_TARGET_ARCH_{architecture}"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("chip", "chip_revisions", "efuse_revisions"),
+    [("esp32", (0, 399), (0, 99)), ("esp32s3", (0, 99), (0, 199)), ("esp32c3", (3, 199), (0, 199))],
+)
+def test_image_is_for_the_chips_revisions(
+    elf: Path,
+    csv: Path,
+    tmp_path: Path,
+    chip: str,
+    chip_revisions: tuple[int, int],
+    efuse_revisions: tuple[int, int],
+) -> None:
+    """The headers hold the limits, times 100, that ESP-IDF v5.5 sets by default (Kconfig.hw_support)."""
+    folder = build(elf, csv, tmp_path / "build", chip)
+    for name in ("testapp.bin", "bootloader/bootloader.bin"):
+        data = (folder / name).read_bytes()
+        assert struct.unpack_from("<HH", data, 15) == chip_revisions  # esp_image_header_t
+    app = (folder / "testapp.bin").read_bytes()
+    assert struct.unpack_from("<HH", app, 0x20 + 176) == efuse_revisions  # esp_app_desc_t
+
+
 def test_same_elf_same_bytes(elf: Path, csv: Path, tmp_path: Path) -> None:
     """Two builds of one ELF do not differ in a byte."""
     assert contents(build(elf, csv, tmp_path / "a")) == contents(build(elf, csv, tmp_path / "b"))
 
 
-def test_esptool_finds_the_image_valid(elf: Path, csv: Path, tmp_path: Path) -> None:
-    """esptool's own check passes, and shows the project, its version and the ELF's SHA-256."""
-    folder = build(elf, csv, tmp_path / "build")
+@pytest.mark.parametrize(
+    ("chip", "chip_id"), [("esp32", "0 (ESP32)"), ("esp32s3", "9 (ESP32-S3)"), ("esp32c3", "5 (ESP32-C3)")]
+)
+def test_esptool_finds_the_image_valid(elf: Path, csv: Path, tmp_path: Path, chip: str, chip_id: str) -> None:
+    """esptool's own check passes, and shows the chip, the project, its version and the ELF's SHA-256."""
+    folder = build(elf, csv, tmp_path / "build", chip)
     for name in ("testapp.bin", "bootloader/bootloader.bin"):
         done = python("-m", "esptool", "image-info", str(folder / name))
         assert done.returncode == 0, done.stdout
         assert "(valid)" in done.stdout
         assert "invalid" not in done.stdout
+        assert f"Chip ID: {chip_id}\n" in done.stdout
     app = python("-m", "esptool", "image-info", str(folder / "testapp.bin")).stdout
     assert "Project name: testapp" in app
     assert "App version: 1.2.3" in app

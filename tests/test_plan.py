@@ -94,6 +94,18 @@ def test_a_limit_leaves_cases_out_with_the_reason() -> None:
     ]
 
 
+def test_a_core_that_the_chip_has_not_is_left_out() -> None:
+    """A case that pins a task to core 1 runs on chips with two cores only, and the plan says so."""
+    pinned = tuple(Case("publish", {"producer_core": core}) for core in ("none", "0", "1"))
+    plan = make_plan(RACK, {"publish": Source({"nightly": pinned})}, selection="nightly")
+    assert [board.cases == pinned for board in plan.boards] == [True, True, True, False]
+    single = plan.for_board("v4")
+    assert single.cases == pinned[:2]
+    assert [omitted.reason for omitted in single.omitted] == [
+        "producer_core=1: an esp32c3 has no core 1 (board v4)"
+    ]
+
+
 def test_a_limit_on_an_unknown_parameter_is_named() -> None:
     """A misspelt limit would silently protect nothing, so it is an error at the board's line."""
     board = replace(RACK.boards[0], limits={"max_payload_byte": 512})

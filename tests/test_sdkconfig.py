@@ -6,9 +6,11 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
 FIRMWARE = Path(__file__).resolve().parent.parent / "firmware"
-DEFAULTS = (FIRMWARE / "sdkconfig.defaults", FIRMWARE / "sdkconfig.defaults.esp32")
-MIRROR = FIRMWARE / "host" / "idf" / "include" / "sdkconfig.h"
+IDF = FIRMWARE / "host" / "idf"
+TARGETS = sorted(path.name for path in (IDF / "target").iterdir())
 
 # Not in sdkconfig.h, and why.
 EXCEPTIONS: Mapping[str, str] = {
@@ -31,12 +33,17 @@ def read_defaults(text: str) -> dict[str, str]:
     return {key: {"y": "1", "n": ""}.get(value, value) for key, value in found}
 
 
-def wanted() -> dict[str, str]:
-    return {key: value for path in DEFAULTS for key, value in read_defaults(path.read_text("utf-8")).items()}
+def wanted(target: str) -> dict[str, str]:
+    paths = (FIRMWARE / "sdkconfig.defaults", FIRMWARE / f"sdkconfig.defaults.{target}")
+    return {key: value for path in paths for key, value in read_defaults(path.read_text("utf-8")).items()}
 
 
-def mirrored() -> dict[str, str]:
-    return dict(re.findall(r"^#define (CONFIG_\w+) (.+)$", MIRROR.read_text("utf-8"), re.MULTILINE))
+def mirrored(target: str) -> dict[str, str]:
+    paths = (IDF / "target" / target / "sdkconfig_target.h", IDF / "include" / "sdkconfig.h")
+    text = "".join(path.read_text("utf-8") for path in paths)
+    found: list[tuple[str, str]] = re.findall(r"^#define (CONFIG_\w+) (.+)$", text, re.MULTILINE)
+    assert len(found) == len(dict(found)), "a value is defined both for the target and for all"
+    return dict(found)
 
 
 def test_values_read_as_kconfig_means_them() -> None:
@@ -46,23 +53,34 @@ def test_values_read_as_kconfig_means_them() -> None:
     assert read_defaults(text) == expected
 
 
-def test_host_build_has_the_values_of_the_chip() -> None:
+@pytest.mark.parametrize("target", TARGETS)
+def test_host_build_has_the_values_of_the_chip(target: str) -> None:
     """Each CONFIG_ of the defaults that means something on a host has its value in sdkconfig.h."""
-    host = mirrored()
+    host = mirrored(target)
     differing = {
         key: f"{value or 'not set'} on the chip, {host.get(key) or 'not set'} on the host"
-        for key, value in wanted().items()
+        for key, value in wanted(target).items()
         if key not in EXCEPTIONS and host.get(key, "") != value
     }
     assert not differing
 
 
-def test_exceptions_are_still_exceptions() -> None:
+def test_every_chip_of_the_project_has_its_values() -> None:
+    """The host build knows each target that has defaults of its own, the host's own target apart."""
+    defaults = {path.suffix[1:] for path in FIRMWARE.glob("sdkconfig.defaults.*")} - {"linux"}
+    assert defaults == set(TARGETS)
+    for target in TARGETS:
+        assert mirrored(target)["CONFIG_IDF_TARGET"] == f'"{target}"'
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_exceptions_are_still_exceptions(target: str) -> None:
     """An exception names an option that the chip has and the host has not."""
-    assert set(EXCEPTIONS) <= set(wanted()) - set(mirrored())
+    assert set(EXCEPTIONS) <= set(wanted(target)) - set(mirrored(target))
 
 
-def test_choices_are_made_once() -> None:
+@pytest.mark.parametrize("target", TARGETS)
+def test_choices_are_made_once(target: str) -> None:
     """The host's own list does not keep what the defaults chose something else for."""
-    host = mirrored()
+    host = mirrored(target)
     assert [sum(option in host for option in choice) for choice in CHOICES] == [1] * len(CHOICES)

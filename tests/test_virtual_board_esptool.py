@@ -5,11 +5,12 @@ Most of it goes over fastrfc2217://; what goes over pyserial's own rfc2217:// is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
+from hil.virtual.board.chips import CHIPS
 from tests.virtual_board_rig import (
     MAC,
     OTA_0,
@@ -22,8 +23,14 @@ from tests.virtual_board_rig import (
 
 
 @pytest.fixture(scope="module")
-def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_build(tmp_path_factory.mktemp("app"), padding_bytes=100_000)
+def builds(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    folder = tmp_path_factory.mktemp("app")
+    return {chip: make_build(folder, chip=chip, padding_bytes=100_000) for chip in CHIPS}
+
+
+@pytest.fixture
+def build(builds: Mapping[str, Path]) -> Path:
+    return builds["esp32"]
 
 
 @pytest.fixture
@@ -50,14 +57,6 @@ def test_stock_client(board: BoardProcess, build: Path) -> None:
     board.wait_for(lambda state: state["app_partition"] == "ota_0")
 
 
-def test_flash_id(board: BoardProcess) -> None:
-    """flash-id reads the JEDEC id through the SPI controller's registers."""
-    done = board.esptool("flash-id")
-    assert done.returncode == 0, done.stdout
-    for line in ("Manufacturer: ef", "Device: 4016", "Detected flash size: 4MB", "Crystal frequency:  40MHz"):
-        assert line in done.stdout
-
-
 def test_chip_and_mac_are_read(board: BoardProcess) -> None:
     """chip-id and read-mac answer what the eFuses hold."""
     for command in ("chip-id", "read-mac"):
@@ -68,21 +67,43 @@ def test_chip_and_mac_are_read(board: BoardProcess) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "options"),
-    [((), ()), ((), ("--no-compress",)), (("--no-stub",), ()), (("--no-stub",), ("--no-compress",))],
-    ids=("stub", "stub-plain", "rom", "rom-plain"),
+    ("chip", "before", "options"),
+    [
+        ("esp32", (), ()),
+        ("esp32", (), ("--no-compress",)),
+        ("esp32", ("--no-stub",), ()),
+        ("esp32", ("--no-stub",), ("--no-compress",)),
+        ("esp32s3", (), ()),
+        ("esp32s3", ("--no-stub",), ("--no-compress",)),
+        ("esp32c3", (), ("--no-compress",)),
+        ("esp32c3", ("--no-stub",), ()),
+    ],
 )
 def test_every_way_to_write(
-    board: BoardProcess, build: Path, before: tuple[str, ...], options: tuple[str, ...]
+    builds: Mapping[str, Path],
+    tmp_path: Path,
+    chip: str,
+    before: tuple[str, ...],
+    options: tuple[str, ...],
 ) -> None:
     """Compressed or not, with the stub or the ROM: what lies in flash is the build, and it boots."""
+    build = builds[chip]
     words = [word for offset, path in flash_files(build).items() for word in (f"{offset:#x}", str(path))]
-    done = board.esptool(*before, "--baud", "460800", "write-flash", *options, *words)
-    assert done.returncode == 0, done.stdout + done.stderr
-    with console(board) as monitor:
-        monitor.write("hello")
-        monitor.expect("echo hello\n")
-    assert_flash_holds(board, build)
+    with BoardProcess(tmp_path, "--chip", chip) as board:
+        done = board.esptool(*before, "--baud", "460800", "write-flash", *options, *words)
+        assert done.returncode == 0, done.stdout + done.stderr
+        with console(board) as monitor:
+            monitor.write("hello")
+            monitor.expect("echo hello\n")
+        assert_flash_holds(board, build)
+
+
+def test_bootloader_of_another_chip_is_not_written(board: BoardProcess, builds: Mapping[str, Path]) -> None:
+    """esptool compares a bootloader's chip id with the chip's, and leaves flash alone."""
+    done = board.esptool("write-flash", "0x1000", str(builds["esp32c3"] / "bootloader" / "bootloader.bin"))
+    assert done.returncode != 0
+    assert "bootloader.bin' is not an ESP32 image" in done.stdout + done.stderr
+    assert board.flash.read_bytes() == b"\xff" * (4 << 20)
 
 
 def test_verify_read_and_erase(board: BoardProcess, build: Path, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,10 +19,13 @@ from hypothesis import strategies as st
 from hil.errors import ConfigError, RigError
 from hil.virtual.app_image import xor_bytes
 from hil.virtual.board import chips, faults, otadata, panic, resets, slip
+from hil.virtual.board.chip import Chip
+from hil.virtual.board.detection import DETECTIONS, MAGIC_REGISTER
 from hil.virtual.board.esp32 import ESP32, crc8_dallas
 from hil.virtual.board.flash import FlashRangeError, NorFlash
 from hil.virtual.board.line import Wire, resample, same_baud
-from hil.virtual.board.loader import LoaderActions, SerialLoader
+from hil.virtual.board.loader import SerialLoader
+from hil.virtual.board.loader_link import LoaderActions
 from hil.virtual.board.reset import STRAP_DELAY_S, ResetActions, ResetCircuit
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -231,7 +235,7 @@ def test_every_fault_accepts_its_default() -> None:
 )
 def test_exit_status_is_a_reset(status: int, head: str, reset: resets.Reset) -> None:
     """Each way for a process to end is a way for a chip to restart."""
-    crash = panic.from_exit(status, bytes(32), 5)
+    crash = panic.from_exit(ESP32, status, bytes(32), 5)
     assert crash.text.startswith(head)
     assert crash.reset is reset
 
@@ -239,7 +243,7 @@ def test_exit_status_is_a_reset(status: int, head: str, reset: resets.Reset) -> 
 class Loader:
     """A loader with its wire in memory."""
 
-    def __init__(self, flash: NorFlash) -> None:
+    def __init__(self, flash: NorFlash, chip: Chip = ESP32) -> None:
         self.sent = bytearray()
         self.baud = 115200
         self.restarts: list[bool] = []
@@ -248,9 +252,10 @@ class Loader:
             baud=lambda: self.baud,
             set_baud=self.set_baud,
             restart=self.restarts.append,
+            set_watchdog=lambda _: None,
             disconnect=lambda: None,
         )
-        self.loader = SerialLoader(ESP32, flash, MAC, faults.ActiveFaults(), actions)
+        self.loader = SerialLoader(chip, flash, MAC, faults.ActiveFaults(), actions)
 
     def set_baud(self, baud: int) -> None:
         self.baud = baud
@@ -311,6 +316,13 @@ def test_damaged_compressed_block_is_refused(flash: NorFlash) -> None:
     (reply,) = loader.command(0x11, struct.pack("<4I", len(block), 0, 0, 0) + block, 0xEF ^ xor_bytes(block))
     assert status(reply) == (1, 0x0B)
     assert flash.read(0, 16) == b"\xff" * 16
+
+
+def test_chip_answers_with_its_own_detection(flash: NorFlash) -> None:
+    """What tells the chip apart is in its description; without the fault nothing else decides."""
+    loader = Loader(flash, replace(ESP32, detection=DETECTIONS["esp8266"]))
+    (reply,) = loader.command(0x0A, struct.pack("<I", MAGIC_REGISTER))
+    assert int.from_bytes(reply[4:8], "little") == DETECTIONS["esp8266"].magic
 
 
 @given(st.binary(max_size=200))

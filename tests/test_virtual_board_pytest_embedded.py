@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,32 +22,33 @@ def test_app(dut):
 REGISTER = "from hil import serial_url\n\nserial_url.register()\n"
 
 
-@pytest.fixture(scope="module")
-def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_build(tmp_path_factory.mktemp("app"), console_baud=115200)
-
-
-@pytest.fixture
-def board(tmp_path: Path) -> Iterator[BoardProcess]:
-    with BoardProcess(tmp_path / "board") as process:
-        yield process
-
-
-@pytest.mark.parametrize("scheme", ["rfc2217", "fastrfc2217"])
-def test_autoflash_expect_write_and_reset(
-    board: BoardProcess, build: Path, tmp_path: Path, scheme: str
-) -> None:
+@pytest.mark.parametrize(
+    ("chip", "scheme"),
+    [
+        ("esp32", "rfc2217"),
+        ("esp32", "fastrfc2217"),
+        ("esp32s3", "fastrfc2217"),
+        ("esp32c3", "fastrfc2217"),
+    ],
+)
+def test_autoflash_expect_write_and_reset(tmp_path: Path, chip: str, scheme: str) -> None:
     """An empty board is flashed with the build and runs it, over pyserial's own client and over ours."""
+    build = make_build(tmp_path / "app", chip=chip, console_baud=115200)
+    with BoardProcess(tmp_path / "board", "--chip", chip) as board:
+        run_project(board, build, tmp_path, chip, scheme)
+        assert board.control.state()["app_elf_sha256"] is not None
+
+
+def run_project(board: BoardProcess, build: Path, tmp_path: Path, chip: str, scheme: str) -> None:
     project = tmp_path / "project"
     project.mkdir()
     (project / "pytest.ini").write_text("[pytest]\n")
     (project / "test_app.py").write_text(TEST_MODULE)
     (project / "conftest.py").write_text(REGISTER if scheme == "fastrfc2217" else "")
     done = python(
-        *("-m", "pytest", "-x", "--embedded-services", "esp,idf", "--target", "esp32"),
+        *("-m", "pytest", "-x", "--embedded-services", "esp,idf", "--target", chip),
         *("--port", board.url(scheme), "--build-dir", str(build), "--root-logdir", str(tmp_path / "logs")),
         cwd=project,
         timeout_s=150,
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
-    assert board.control.state()["app_elf_sha256"] is not None

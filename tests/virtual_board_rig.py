@@ -88,15 +88,26 @@ def compile_app(folder: Path, *, tag: str = "one", padding_bytes: int = 0) -> Pa
 
 
 def make_build(
-    folder: Path, *, tag: str = "one", padding_bytes: int = 0, console_baud: int = CONSOLE_BAUD
+    folder: Path,
+    *,
+    tag: str = "one",
+    chip: str = "esp32",
+    padding_bytes: int = 0,
+    console_baud: int = CONSOLE_BAUD,
 ) -> Path:
     """Return a build directory around the test application."""
     csv = folder / "partitions.csv"
     elf = compile_app(folder, tag=tag, padding_bytes=padding_bytes)
     csv.write_text(PARTITIONS)
-    build = folder / f"build-{tag}"
+    build = folder / f"build-{tag}-{chip}"
     build_image_dir(
-        elf, build, project="testapp", version="1.2.3", partitions_csv=csv, console_baud=console_baud
+        elf,
+        build,
+        chip=chip,
+        project="testapp",
+        version="1.2.3",
+        partitions_csv=csv,
+        console_baud=console_baud,
     )
     return build
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from hil.chips import CORES
 from hil.errors import ConfigError
 from hil.model import Case
 from hil.plan.selection import CaseSource, select_cases
@@ -14,7 +15,7 @@ from hil.yamlvalue import did_you_mean
 
 @dataclass(frozen=True)
 class Omitted:
-    """A case that a board's limits rule out."""
+    """A case that a board's limits, or its chip, rule out."""
 
     case: Case
     reason: str
@@ -83,7 +84,7 @@ def _number(case: Case, key: str, default: float) -> float:
 
 def _plan_board(board: Board, cases: Sequence[Case], boots: int) -> BoardPlan:
     _check_limits(board, cases)
-    reasons = {case.case_id: _beyond_limit(board, case) for case in cases}
+    reasons = {case.case_id: _beyond_limit(board, case) or _absent_core(board, case) for case in cases}
     measured = tuple(case for case in cases if not reasons[case.case_id])
     omitted = tuple(Omitted(case, reason) for case in cases if (reason := reasons[case.case_id]))
     return BoardPlan(board, (measured,) * boots if measured else (), omitted)
@@ -107,4 +108,13 @@ def _beyond_limit(board: Board, case: Case) -> str:
             continue
         if (value > bound) if limit.startswith("max_") else (value < bound):
             return f"{limit[4:]}={value} is beyond {limit}={bound} of board {board.id}"
+    return ""
+
+
+def _absent_core(board: Board, case: Case) -> str:
+    """Return why a case that pins a task to a core cannot run on this chip, as the firmware would say it."""
+    for key, value in case.parameters.items():
+        core = str(value)
+        if key.endswith("_core") and core.isdecimal() and int(core) >= CORES[board.chip]:
+            return f"{key}={value}: an {board.chip} has no core {value} (board {board.id})"
     return ""

@@ -128,7 +128,9 @@ def _read_segments(read: Read, offset: int, limit: int, count: int) -> tuple[tup
     return tuple(segments), at
 
 
-def pack_app_description(*, project: str, version: str, idf_version: str, elf_sha256: bytes) -> bytes:
+def pack_app_description(
+    *, project: str, version: str, idf_version: str, elf_sha256: bytes, max_efuse_revision: int
+) -> bytes:
     """Write ``esp_app_desc_t``; texts are cut to 31 bytes. There is no build time: same ELF, same bytes."""
     return APP_DESCRIPTION.pack(
         APP_DESCRIPTION_MAGIC,
@@ -140,7 +142,7 @@ def pack_app_description(*, project: str, version: str, idf_version: str, elf_sh
         _text(idf_version),
         elf_sha256,
         0,
-        99,
+        max_efuse_revision,
         16,  # MMU page size: 2**16 bytes
     )
 

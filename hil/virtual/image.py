@@ -13,50 +13,25 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from esptool.bin_image import ELFSection, ESP32FirmwareImage
 
 from hil.errors import ConfigError
 from hil.virtual import app_image, partition_table
+from hil.virtual.image_layout import FLASH_SIZE, Layout, layout_of
 from hil.virtual.partition_table import Partition
 
 PARTITIONS_CSV = Path(__file__).resolve().parents[2] / "firmware" / "partitions.csv"
 IDF_VERSION = "v5.5.4-virtual"
 CONSOLE_BAUD = 921600
 
-_FLASH_SETTINGS = {"flash_mode": "dio", "flash_size": "4MB", "flash_freq": "40m"}
-_FLASH_MODE_DIO, _FLASH_SIZE_4MB_FREQ_40M = 2, 0x20
+_FLASH_MODE_DIO = 2
 _BOOTLOADER, _TABLE, _OTADATA = (
     "bootloader/bootloader.bin",
     "partition_table/partition-table.bin",
     "ota_data_initial.bin",
 )
-
-
-@dataclass(frozen=True)
-class _Layout:
-    """Load addresses of a chip's image; code that never runs has to lie somewhere valid."""
-
-    chip_id: int
-    bootloader_offset: int
-    mapped_address: int
-    data_address: int
-    code_address: int
-    bootloader_code_address: int
-
-
-_LAYOUTS = {
-    "esp32": _Layout(
-        chip_id=0,
-        bootloader_offset=0x1000,
-        mapped_address=0x3F400020,
-        data_address=0x3FFF0030,
-        code_address=0x40080000,
-        bootloader_code_address=0x40078000,
-    )
-}
 
 
 def build_image_dir(
@@ -75,7 +50,7 @@ def build_image_dir(
     ``<project>.elf`` and is not flashed. Raises ConfigError where the ELF is missing or is none, the
     partition table is wrong, or the image does not fit its slot.
     """
-    layout = _layout(chip)
+    layout = layout_of(chip)
     table = partition_table.read_csv(partitions_csv)
     slot = partition_table.first_app(table)
     if slot is None:
@@ -94,7 +69,7 @@ def build_image_dir(
         f"{project}.bin": app,
         f"{project}.elf": full_elf,
         **_otadata_file(table),
-        "flasher_args.json": _json(_flasher_args(layout, table, slot, chip, project)),
+        "flasher_args.json": _json(_flasher_args(layout, table, slot, project)),
         "config/sdkconfig.json": _json(_sdkconfig(chip, console_baud)),
         "project_description.json": _json(_description(chip, project, version, console_baud)),
     }
@@ -113,12 +88,6 @@ def _write_if_changed(path: Path, data: bytes) -> None:
         fresh.replace(path)
     finally:
         fresh.unlink(missing_ok=True)
-
-
-def _layout(chip: str) -> _Layout:
-    if chip not in _LAYOUTS:
-        raise ConfigError(f"Images for {chip!r} cannot be made here; they can for: {', '.join(_LAYOUTS)}.")
-    return _LAYOUTS[chip]
 
 
 def _read_elf(elf: Path) -> bytes:
@@ -152,32 +121,35 @@ def _without_debug_information(elf: Path) -> bytes:
         return stripped.read_bytes()
 
 
-def _app_image(layout: _Layout, full_elf: bytes, flashed_elf: bytes, project: str, version: str) -> bytes:
+def _app_image(layout: Layout, full_elf: bytes, flashed_elf: bytes, project: str, version: str) -> bytes:
     description = app_image.pack_app_description(
         project=project,
         version=version,
         idf_version=IDF_VERSION,
         elf_sha256=hashlib.sha256(full_elf).digest(),
+        max_efuse_revision=layout.max_efuse_revision,
     )
     mapped = description + app_image.pack_elf(flashed_elf)
     sections = ((layout.mapped_address, ".flash.appdesc", mapped), (layout.code_address, ".iram0", bytes(64)))
     return _save(layout, sections, entry=layout.code_address)
 
 
-def _bootloader_image(layout: _Layout, console_baud: int) -> bytes:
+def _bootloader_image(layout: Layout, console_baud: int) -> bytes:
     description = app_image.pack_bootloader_description(idf_version=IDF_VERSION, console_baud=console_baud)
     code = layout.bootloader_code_address
     sections = ((layout.data_address, ".dram0.bootdesc", description), (code, ".iram_loader", bytes(64)))
     return _save(layout, sections, entry=code)
 
 
-def _save(layout: _Layout, sections: Sequence[tuple[int, str, bytes]], *, entry: int) -> bytes:
-    image = ESP32FirmwareImage()
-    image.chip_id = layout.chip_id
+def _save(layout: Layout, sections: Sequence[tuple[int, str, bytes]], *, entry: int) -> bytes:
+    rom = layout.rom
+    image: ESP32FirmwareImage = rom.BOOTLOADER_IMAGE()
+    image.chip_id = rom.IMAGE_CHIP_ID
     image.entrypoint = entry
     image.flash_mode = _FLASH_MODE_DIO
-    image.flash_size_freq = _FLASH_SIZE_4MB_FREQ_40M
-    image.max_rev_full = 399
+    image.flash_size_freq = rom.parse_flash_size_arg(FLASH_SIZE) | rom.parse_flash_freq_arg(layout.flash_freq)
+    image.min_rev_full = layout.min_revision
+    image.max_rev_full = layout.max_revision
     image.append_digest = True
     image.segments = [ELFSection(name.encode(), address, data, 1) for address, name, data in sections]
     with tempfile.TemporaryDirectory() as folder:
@@ -192,10 +164,10 @@ def _otadata_file(table: Sequence[Partition]) -> dict[str, bytes]:
 
 
 def _flasher_args(
-    layout: _Layout, table: Sequence[Partition], slot: Partition, chip: str, project: str
+    layout: Layout, table: Sequence[Partition], slot: Partition, project: str
 ) -> dict[str, object]:
     parts = {
-        "bootloader": (layout.bootloader_offset, _BOOTLOADER),
+        "bootloader": (layout.rom.BOOTLOADER_FLASH_OFFSET, _BOOTLOADER),
         "partition-table": (partition_table.TABLE_OFFSET, _TABLE),
         "app": (slot.offset, f"{project}.bin"),
     }
@@ -203,14 +175,21 @@ def _flasher_args(
     if otadata:
         parts["otadata"] = (otadata.offset, _OTADATA)
     return {
-        "write_flash_args": [word for key, value in _FLASH_SETTINGS.items() for word in (f"--{key}", value)],
-        "flash_settings": _FLASH_SETTINGS,
+        "write_flash_args": [
+            word for key, value in layout.flash_settings.items() for word in (f"--{key}", value)
+        ],
+        "flash_settings": layout.flash_settings,
         "flash_files": {f"{offset:#x}": file for offset, file in sorted(parts.values())},
         **{
             name: {"offset": f"{offset:#x}", "file": file, "encrypted": "false"}
             for name, (offset, file) in parts.items()
         },
-        "extra_esptool_args": {"after": "hard_reset", "before": "default_reset", "stub": True, "chip": chip},
+        "extra_esptool_args": {
+            "after": "hard_reset",
+            "before": "default_reset",
+            "stub": True,
+            "chip": layout.chip,
+        },
     }
 
 
@@ -219,7 +198,8 @@ def _sdkconfig(chip: str, console_baud: int) -> dict[str, object]:
         "ESPTOOLPY_MONITOR_BAUD": console_baud,
         "ESP_CONSOLE_UART_BAUDRATE": console_baud,
         "IDF_TARGET": chip,
-        "IDF_TARGET_ARCH_XTENSA": chip == "esp32",
+        "IDF_TARGET_ARCH_XTENSA": chip != "esp32c3",
+        "IDF_TARGET_ARCH_RISCV": chip == "esp32c3",
     }
 
 

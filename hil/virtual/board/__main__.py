@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from hil.errors import ConfigError, HilError, RigError
+from hil.errors import ConfigError, RigError, exit_status
 from hil.virtual.board import chips
 from hil.virtual.board.config import BoardConfig
 from hil.virtual.board.control import ControlServer
@@ -107,12 +107,7 @@ def _watch_lifeline(fd: int, stop: asyncio.Event) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = parse_arguments(argv)
-    try:
-        asyncio.run(serve(arguments))
-    except HilError as error:
-        print(error, file=sys.stderr)
-        return int(error.exit_code)
-    return 0
+    return exit_status(lambda: asyncio.run(serve(arguments)))
 
 
 if __name__ == "__main__":

@@ -14,11 +14,12 @@ from hil.virtual.app_image import AppDescription, ChecksumError, Image, ImageErr
 from hil.virtual.board import otadata
 from hil.virtual.board.chip import Chip
 from hil.virtual.board.flash import NorFlash
-from hil.virtual.board.resets import BOOTLOADER_FAILED, ROM_WATCHDOG, Reset
+from hil.virtual.board.resets import BOOTLOADER_FAILED, POWER_ON, ROM_WATCHDOG, Reset
 from hil.virtual.partition_table import APP, DATA, Partition, TableError
 
 ROM_BAUD = 115200
 _ROM_RETRIES = 4
+_SPI_MHZ = 80
 _USAGES = {
     (APP, 0x00): "factory app",
     (APP, 0x20): "test app",
@@ -58,10 +59,13 @@ class _BootFailedError(Exception):
 
 def download_banner(chip: Chip, reset: Reset) -> bytes:
     """Return what the ROM prints on entering its serial loader; esptool looks for it."""
-    return (
-        f"{chip.rom_banner}\r\n\r\nrst:{reset.rom_code:#x} ({reset.rom_name}),"
-        f"boot:{chip.boot_mode_code_download:#x} ({chip.boot_mode_download})\r\nwaiting for download\r\n"
-    ).encode()
+    return f"{_rom_head(chip, reset, chip.rom.download_boot)}waiting for download\r\n".encode()
+
+
+def _rom_head(chip: Chip, reset: Reset, boot_mode: str) -> str:
+    rom = chip.rom
+    saved_pc = "Saved PC:0x00000000\r\n" if rom.prints_saved_pc and reset is not POWER_ON else ""
+    return f"{rom.banner}rst:{rom.resets[reset.cause]},boot:{boot_mode}\r\n{saved_pc}"
 
 
 def boot_from_flash(chip: Chip, flash: NorFlash, reset: Reset, clock_ms: Callable[[], int]) -> Boot:
@@ -86,18 +90,22 @@ class _SecondStage:
     # ROM
 
     def start_from_rom(self, reset: Reset) -> None:
-        chip, text = self._chip, self._boot.text
-        text(
-            f"{chip.rom_banner}\r\n\r\nrst:{reset.rom_code:#x} ({reset.rom_name}),"
-            f"boot:{chip.boot_mode_code_flash:#x} ({chip.boot_mode_flash})\r\n"
-        )
+        chip, rom, text = self._chip, self._chip.rom, self._boot.text
+        text(_rom_head(chip, reset, rom.flash_boot))
         bootloader = self._load_bootloader()
-        text("configsip: 0, SPIWP:0xee\r\n")
-        text("clk_drv:0x00,q_drv:0x00,d_drv:0x00,cs0_drv:0x00,hd_drv:0x00,wp_drv:0x00\r\n")
-        text("mode:DIO, clock div:2\r\n")
+        is_foreign = bootloader.chip_id != chip.image_chip_id
+        if is_foreign and rom.chip_check:
+            text(f"Invalid chip id. Expected {chip.image_chip_id} read {bootloader.chip_id}. ")
+            text(f"Bootloader for wrong chip?\r\n{rom.chip_check} \r\n")
+            raise _BootFailedError
+        for line in (*rom.spi_lines, f"mode:DIO, clock div:{_SPI_MHZ // chip.bootloader.flash_mhz}"):
+            text(f"{line}\r\n")
         for segment in bootloader.segments:
-            text(f"load:{segment.address:#010x},len:{len(segment.data)}\r\n")
+            length = format(len(segment.data), rom.length_format)
+            text(f"load:{segment.address:#010x},len:{length}\r\n")
         text(f"entry {bootloader.entry:#010x}\r\n")
+        if is_foreign:  # the CPU meets no code of its own there, and a watchdog ends that
+            raise _BootFailedError
         self._start_second_stage(bootloader)
 
     def _load_bootloader(self) -> Image:
@@ -117,11 +125,15 @@ class _SecondStage:
         self._boot.console_baud = baud
         self._boot.next_reset = BOOTLOADER_FAILED
         self._log("I", "boot", f"ESP-IDF {idf_version} 2nd stage bootloader")
-        self._log("I", "boot", "Multicore bootloader")
-        self._log("I", "boot", f"chip revision: {self._chip.revision}")
-        self._log("I", f"boot.{self._chip.name}", "SPI Speed      : 40MHz")
-        self._log("I", f"boot.{self._chip.name}", "SPI Mode       : DIO")
-        self._log("I", f"boot.{self._chip.name}", f"SPI Flash Size : {self._flash.size_bytes >> 20}MB")
+        chip, tag = self._chip, f"boot.{self._chip.name}"
+        if chip.cores > 1:
+            self._log("I", "boot", "Multicore bootloader")
+        self._log("I", "boot", f"chip revision: {chip.revision}")
+        if chip.bootloader.efuse_revision:
+            self._log("I", "boot", f"efuse block revision: {chip.bootloader.efuse_revision}")
+        self._log("I", tag, f"{chip.bootloader.speed_label} {chip.bootloader.flash_mhz}MHz")
+        self._log("I", tag, "SPI Mode       : DIO")
+        self._log("I", tag, f"SPI Flash Size : {self._flash.size_bytes >> 20}MB")
         self._log("I", "boot", "Enabling RNG early entropy source...")
 
     # second stage
@@ -222,7 +234,7 @@ class _SecondStage:
         description = app_image.unpack_app_description(image)
         if elf is None or description is None:
             self._log("E", "vboard", "the image at the selected slot carries no program for this host")
-            self._log("E", "vboard", "flash the output of 'hil build --target virtual-esp32'")
+            self._log("E", "vboard", f"flash the output of 'hil build --target virtual-{self._chip.name}'")
             raise _BootFailedError
         return App(elf, partition, description)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-# CHIP_DETECT_MAGIC_REG: chips older than the ESP32-C3 are told apart by this word of their ROM.
-DETECT_MAGIC_REGISTER = 0x40001000
-DETECT_MAGIC = {"esp8266": 0xFFF0C101, "esp32": 0x00F01D83, "esp32s2": 0x000007C6}
+from hil.chips import CORES
+from hil.virtual.board.architecture import Architecture
+from hil.virtual.board.detection import Detection
+from hil.virtual.board.resets import Cause
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,44 @@ class SpiRegisters:
 
 
 @dataclass(frozen=True)
+class RtcWatchdog:
+    """The RTC watchdog's registers; the two of its configuration are written only while ``protect`` holds
+    ``key``."""
+
+    config0: int
+    config1: int
+    enable_bit: int
+    protect: int
+    key: int
+
+
+@dataclass(frozen=True)
+class Rom:
+    """What the ROM prints. ``flash_boot`` and ``download_boot`` follow ``boot:``, ``resets`` follow ``rst:``.
+
+    ``chip_check`` is where the ROM refuses another chip's bootloader; empty: it does not look.
+    """
+
+    banner: str
+    flash_boot: str
+    download_boot: str
+    resets: Mapping[Cause, str]
+    spi_lines: tuple[str, ...]
+    length_format: str = "#x"
+    prints_saved_pc: bool = True
+    chip_check: str = ""
+
+
+@dataclass(frozen=True)
+class Bootloader:
+    """What the second stage prints of its chip; ``efuse_revision`` is empty where it does not say."""
+
+    speed_label: str
+    flash_mhz: int
+    efuse_revision: str = ""
+
+
+@dataclass(frozen=True)
 class Chip:
     """One chip: its register values, its ROM's texts and its memory map."""
 
@@ -28,11 +67,10 @@ class Chip:
     image_chip_id: int
     bootloader_offset: int
     revision: str
-    rom_banner: str
-    boot_mode_flash: str
-    boot_mode_download: str
-    boot_mode_code_flash: int
-    boot_mode_code_download: int
+    architecture: Architecture
+    detection: Detection
+    rom: Rom
+    bootloader: Bootloader
     crystal_hz: int
     uart_divider_register: int
     spi: SpiRegisters
@@ -41,15 +79,17 @@ class Chip:
     registers: Mapping[int, int]
     mac_registers: Callable[[bytes], Mapping[int, int]]
     mapped_ranges: tuple[tuple[int, int], ...]
+    rtc_watchdog: RtcWatchdog | None = None
 
-    def initial_registers(self, mac: bytes) -> dict[int, int]:
-        """Return the registers after reset, the MAC address of this board included."""
-        return {
-            DETECT_MAGIC_REGISTER: DETECT_MAGIC[self.name],
-            **self.registers,
-            **self.mac_registers(mac),
-        }
+    @property
+    def cores(self) -> int:
+        return CORES[self.name]
 
     def is_mapped(self, address: int) -> bool:
         """Return whether the bootloader maps this address to flash instead of loading it to RAM."""
         return any(start <= address < end for start, end in self.mapped_ranges)
+
+
+def mac_words(mac: bytes) -> tuple[int, int]:
+    """Return the two words in which every chip's eFuses keep the MAC address: last four bytes, first two."""
+    return int.from_bytes(mac[2:], "big"), int.from_bytes(mac[:2], "big")

@@ -5,8 +5,10 @@ from __future__ import annotations
 from hil.errors import ConfigError
 from hil.virtual.board.chip import Chip
 from hil.virtual.board.esp32 import ESP32
+from hil.virtual.board.esp32c3 import ESP32C3
+from hil.virtual.board.esp32s3 import ESP32S3
 
-CHIPS = {chip.name: chip for chip in (ESP32,)}
+CHIPS = {chip.name: chip for chip in (ESP32, ESP32S3, ESP32C3)}
 
 
 def by_name(name: str) -> Chip:

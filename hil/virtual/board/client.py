@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hil.errors import ConfigError, HilError, RigError
+from hil.errors import ConfigError, RigError, exit_status
 from hil.virtual import unix_socket
 
 DEFAULT_TIMEOUT_S = 5.0
@@ -101,12 +101,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         commands.add_parser(name)
     arguments = vars(parser.parse_args(argv))
     control = BoardControl(arguments.pop("socket"))
-    try:
-        print(json.dumps(control.request(**arguments), indent=2))
-    except HilError as error:
-        print(error, file=sys.stderr)
-        return int(error.exit_code)
-    return 0
+    return exit_status(lambda: print(json.dumps(control.request(**arguments), indent=2)))
 
 
 if __name__ == "__main__":

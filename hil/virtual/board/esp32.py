@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hil.virtual.board.chip import Chip, SpiRegisters
+from hil.virtual.board.architecture import XTENSA
+from hil.virtual.board.chip import Bootloader, Chip, Rom, SpiRegisters, mac_words
+from hil.virtual.board.detection import DETECTIONS
+from hil.virtual.board.resets import Cause
 
 _EFUSE = 0x3FF5A000
 _SPI1 = 0x3FF42000
@@ -37,22 +40,37 @@ def crc8_dallas(data: bytes) -> int:
 
 
 def _mac_registers(mac: bytes) -> Mapping[int, int]:
-    return {
-        _EFUSE + 0x04: int.from_bytes(mac[2:], "big"),
-        _EFUSE + 0x08: int.from_bytes(mac[:2], "big") | crc8_dallas(mac) << 16,
-    }
+    low, high = mac_words(mac)
+    return {_EFUSE + 0x04: low, _EFUSE + 0x08: high | crc8_dallas(mac) << 16}
 
+
+_ROM = Rom(
+    banner="ets Jul 29 2019 12:21:46\r\n\r\n",
+    flash_boot="0x13 (SPI_FAST_FLASH_BOOT)",
+    download_boot="0x3 (DOWNLOAD_BOOT(UART0/UART1/SDIO_REI_REO_V2))",
+    resets={
+        Cause.POWER_ON: "0x1 (POWERON_RESET)",
+        Cause.RESTART: "0xc (SW_CPU_RESET)",
+        Cause.SYSTEM: "0x3 (SW_RESET)",
+        Cause.ROM_WATCHDOG: "0x10 (RTCWDT_RTC_RESET)",
+    },
+    spi_lines=(
+        "configsip: 0, SPIWP:0xee",
+        "clk_drv:0x00,q_drv:0x00,d_drv:0x00,cs0_drv:0x00,hd_drv:0x00,wp_drv:0x00",
+    ),
+    length_format="d",
+    prints_saved_pc=False,
+)
 
 ESP32 = Chip(
     name="esp32",
     image_chip_id=0,
     bootloader_offset=0x1000,
     revision="v3.1",
-    rom_banner="ets Jul 29 2019 12:21:46",
-    boot_mode_flash="SPI_FAST_FLASH_BOOT",
-    boot_mode_download="DOWNLOAD_BOOT(UART0/UART1/SDIO_REI_REO_V2)",
-    boot_mode_code_flash=0x13,
-    boot_mode_code_download=0x3,
+    architecture=XTENSA,
+    detection=DETECTIONS["esp32"],
+    rom=_ROM,
+    bootloader=Bootloader(speed_label="SPI Speed      :", flash_mhz=40),
     crystal_hz=40_000_000,
     uart_divider_register=0x3FF40014,
     spi=SpiRegisters(command=_SPI1, start_bit=1 << 18, user2=_SPI1 + 0x24, data0=_SPI1 + 0x80),

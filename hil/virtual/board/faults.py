@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
 from hil.errors import ConfigError
-from hil.virtual.board.chip import DETECT_MAGIC
+from hil.virtual.board.detection import DETECTIONS
 
 PANIC_CAUSES = (
     "LoadProhibited",
@@ -54,10 +54,10 @@ _TABLE = (
     Fault(
         "wrong_chip",
         "the loader answers as another chip",
-        " | ".join(c for c in DETECT_MAGIC if c != "esp32"),
+        " | ".join(DETECTIONS),
         True,
         "esp32s2",
-        _one_of(tuple(DETECT_MAGIC)),
+        _one_of(tuple(DETECTIONS)),
     ),
     Fault("no_stub", "the flasher stub never says OHAI", "true", True, True, _is_flag),
     Fault("bad_md5", "one bit of each written block is wrong", "true", True, True, _is_flag),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import mmap
 import os
 import time
 from pathlib import Path
 
 from hil.errors import ConfigError, RigError
+from hil.flock import try_lock
 
 SECTOR_BYTES = 0x1000
 ERASED = b"\xff"
@@ -109,7 +109,7 @@ def _create(path: Path, size_bytes: int) -> None:
 def _lock(path: Path, flags: int) -> int:
     fd = os.open(path, flags | os.O_CLOEXEC, 0o644)
     deadline = time.monotonic() + LOCK_TIMEOUT_S
-    while not _try_lock(fd):
+    while not try_lock(fd):
         if time.monotonic() > deadline:
             os.close(fd)
             raise RigError(
@@ -118,11 +118,3 @@ def _lock(path: Path, flags: int) -> int:
             )
         time.sleep(LOCK_POLL_S)
     return fd
-
-
-def _try_lock(fd: int) -> bool:
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

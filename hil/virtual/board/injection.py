@@ -20,14 +20,16 @@ Effect = Callable[[Board, Any], None]
 # loader, and by the board as it boots.
 _EFFECTS: Mapping[str, Effect] = {
     "disconnect": lambda board, when: board.disconnect() if when == "now" else None,
-    "panic": lambda board, cause: board.crash_app(lambda sha: panic.exception(cause, sha)),
-    "abort": lambda board, _: board.crash_app(panic.abort),
+    "panic": lambda board, cause: board.crash_app(
+        lambda sha: panic.exception(board.config.chip, board.config.chip.architecture.exceptions[cause], sha)
+    ),
+    "abort": lambda board, _: board.crash_app(lambda sha: panic.abort(board.config.chip, sha)),
     "watchdog": lambda board, which: board.crash_app(
-        lambda sha: panic.watchdog(which, sha, board.uptime_ms())
+        lambda sha: panic.watchdog(board.config.chip, which, sha, board.uptime_ms())
     ),
     "brownout": lambda board, _: board.brown_out(),
     "garbage": lambda board, _: board.make_noise(),
-    "silent": lambda board, _: board.freeze(),
+    "silent": lambda board, _: board.app.freeze(),
     "corrupt_image": lambda board, what: board.flash.damage(_offset_of(board, what)),
 }
 
@@ -45,7 +47,7 @@ def inject(board: Board, name: str, value: Any = None) -> None:
 def clear(board: Board) -> None:
     """Switch off every lasting fault; a frozen app goes on. Flash stays as damaged as it is."""
     board.faults.values.clear()
-    board.thaw()
+    board.app.thaw()
 
 
 def _offset_of(board: Board, what: str) -> int:
@@ -53,7 +55,7 @@ def _offset_of(board: Board, what: str) -> int:
     if what == "otadata":
         return _otadata_offset(board)
     start = {
-        "app": board.app_offset or _DEFAULT_APP_OFFSET,
+        "app": board.app.info.partition.offset if board.app.info else _DEFAULT_APP_OFFSET,
         "bootloader": board.config.chip.bootloader_offset,
         "partition-table": partition_table.TABLE_OFFSET,
     }[what]

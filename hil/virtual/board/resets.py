@@ -1,24 +1,35 @@
-"""Why the chip started: what the ROM prints, and what the application is told (``esp_reset_reason``)."""
+"""Why the chip started: what its ROM prints, and what the application is told (``esp_reset_reason``)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
+
+
+class Cause(Enum):
+    """What reset the chip, as its ROM sees it; each chip has its own words for it (``rom/rtc.h``)."""
+
+    POWER_ON = "power on"
+    RESTART = "esp_restart() or a panic"
+    SYSTEM = "software reset of the whole system"
+    ROM_WATCHDOG = "the ROM found nothing to start"
+    RTC_WATCHDOG = "RTC watchdog"
 
 
 @dataclass(frozen=True)
 class Reset:
-    """``rom_code`` and ``rom_name`` as the ESP32's ROM prints them (``rom/rtc.h``)."""
+    """``reason`` is what the application is told, ``cause`` what the ROM prints."""
 
     reason: str
-    rom_code: int
-    rom_name: str
+    cause: Cause
 
 
-POWER_ON = Reset("POWERON", 0x1, "POWERON_RESET")  # the ESP32 reports a pulse on EN so, too
-SOFTWARE = Reset("SW", 0xC, "SW_CPU_RESET")
-PANIC = Reset("PANIC", 0xC, "SW_CPU_RESET")
-TASK_WATCHDOG = Reset("TASK_WDT", 0xC, "SW_CPU_RESET")
-INTERRUPT_WATCHDOG = Reset("INT_WDT", 0xC, "SW_CPU_RESET")
-BROWNOUT = Reset("BROWNOUT", 0x3, "SW_RESET")  # the brownout interrupt restarts the whole system
-BOOTLOADER_FAILED = Reset("SW", 0x3, "SW_RESET")
-ROM_WATCHDOG = Reset("EXT", 0x10, "RTCWDT_RTC_RESET")  # the ROM found nothing to start
+POWER_ON = Reset("POWERON", Cause.POWER_ON)  # chips report a pulse on EN so, too
+SOFTWARE = Reset("SW", Cause.RESTART)
+PANIC = Reset("PANIC", Cause.RESTART)
+TASK_WATCHDOG = Reset("TASK_WDT", Cause.RESTART)
+INTERRUPT_WATCHDOG = Reset("INT_WDT", Cause.RESTART)
+BROWNOUT = Reset("BROWNOUT", Cause.SYSTEM)  # the brownout interrupt restarts the whole system
+BOOTLOADER_FAILED = Reset("SW", Cause.SYSTEM)
+ROM_WATCHDOG = Reset("WDT", Cause.ROM_WATCHDOG)
+RTC_WATCHDOG = Reset("WDT", Cause.RTC_WATCHDOG)

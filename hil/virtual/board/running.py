@@ -1,4 +1,4 @@
-"""An application's process watched by the event loop: its output as it comes, and its end."""
+"""The application as the board runs it: watched by the event loop for its output and its end."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from hil.virtual.board.app import AppProcess, AppStart
 from hil.virtual.board.boot import App
+from hil.virtual.board.cable import Cable
 from hil.virtual.board.config import BoardConfig
 from hil.virtual.board.resets import Reset
 
@@ -33,6 +34,7 @@ class RunningApp:
         self._on_output, self._on_exit = on_output, on_exit
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self.process.pidfd, self._exited)
+        self._frozen = False
         if frozen:
             self.freeze()
         else:
@@ -40,17 +42,20 @@ class RunningApp:
 
     def freeze(self) -> None:
         """Stop the app in its tracks; what it has written already waits."""
+        self._frozen = True
         self.process.signal(signal.SIGSTOP)
         self._loop.remove_reader(self.process.uart)
 
     def thaw(self) -> None:
         """Let a frozen app go on."""
+        self._frozen = False
         self.process.signal(signal.SIGCONT)
         self.resume_output()
 
     def resume_output(self) -> None:
-        """Take the app's output again, after ``on_output`` had no room."""
-        self._loop.add_reader(self.process.uart, self._readable)
+        """Take the app's output again, after ``on_output`` had no room; a frozen app's waits on."""
+        if not self._frozen:
+            self._loop.add_reader(self.process.uart, self._readable)
 
     def close(self) -> None:
         """Kill the app if it runs."""
@@ -70,8 +75,72 @@ class RunningApp:
         self._on_exit(status)
 
 
-def app_start(info: App, config: BoardConfig, flash_fd: int, reset: Reset, started_ns: int) -> AppStart:
-    """Say how ``info`` is started on this board; ``started_ns`` is CLOCK_MONOTONIC at reset."""
+class AppRunner:
+    """The board's one application, at the chip's end of ``cable``; ``info`` is of the one that ran last.
+
+    ``on_exit`` gets the status of an app that ended by itself.
+    """
+
+    def __init__(
+        self, config: BoardConfig, flash_fd: int, cable: Cable, on_exit: Callable[[int], None]
+    ) -> None:
+        self._config, self._flash_fd, self._cable, self._on_exit = config, flash_fd, cable, on_exit
+        self._running: RunningApp | None = None
+        self.info: App | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The process of the app that runs, None where none does."""
+        return self._running.process.pid if self._running else None
+
+    @property
+    def elf_sha256(self) -> bytes:
+        """Of the app that ran last."""
+        return self.info.description.elf_sha256 if self.info else b""
+
+    def start(self, info: App, reset: Reset, started_ns: int, *, frozen: bool) -> None:
+        """Start an app; ``started_ns`` is CLOCK_MONOTONIC at reset. Raises OSError where that fails."""
+        self.info = info
+        start = _app_start(info, self._config, self._flash_fd, reset, started_ns)
+        self._running = RunningApp(start, self._send, self._on_exit, frozen=frozen)
+
+    def close(self) -> None:
+        """End the app if it runs."""
+        if self._running:
+            self._running.close()
+            self._running = None
+
+    def write(self, data: bytes) -> None:
+        """Let the app read ``data``."""
+        if self._running:
+            self._running.process.write(data)
+
+    def drain(self) -> None:
+        """Send what the app has written and nobody has read yet."""
+        if self._running:
+            self._cable.transmit(self._running.process.drain())
+
+    def freeze(self) -> None:
+        """Stop the app in its tracks."""
+        if self._running:
+            self._running.freeze()
+
+    def thaw(self) -> None:
+        """Let a frozen app go on."""
+        if self._running:
+            self._running.thaw()
+
+    def resume_output(self) -> None:
+        """Take the app's output again, now that the cable has room."""
+        if self._running:
+            self._running.resume_output()
+
+    def _send(self, data: bytes) -> bool:
+        self._cable.transmit(data)
+        return self._cable.has_room
+
+
+def _app_start(info: App, config: BoardConfig, flash_fd: int, reset: Reset, started_ns: int) -> AppStart:
     environment = {
         "VBOARD_APP_OFFSET": f"{info.partition.offset:#x}",
         "VBOARD_MAC": config.mac_text,

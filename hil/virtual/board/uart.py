@@ -66,7 +66,7 @@ class UartServer:
         self._adapter = Adapter(board)
         self._client: _Client | None = None
         self._server: asyncio.Server | None = None
-        board.host = self
+        board.cable.host = self
 
     async def start(self) -> None:
         loop = asyncio.get_running_loop()
@@ -114,7 +114,7 @@ class UartServer:
             self._log("client gone")
 
     def from_client(self, data: bytes) -> None:
-        self._board.receive(data)
+        self._board.cable.receive(data)
 
 
 class _Client(asyncio.Protocol):

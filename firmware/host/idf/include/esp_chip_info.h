@@ -32,7 +32,7 @@ typedef struct {
     uint8_t cores;
 } esp_chip_info_t;
 
-/* What the virtual board plays (VBOARD_CHIP); the cores are the host's, always two. */
+/* The chip that this program is built for, as the virtual board plays it. */
 void esp_chip_info(esp_chip_info_t *out_info);
 
 #ifdef __cplusplus

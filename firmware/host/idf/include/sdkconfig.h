@@ -1,19 +1,13 @@
-/* The host build's configuration, as ESP-IDF would generate it for the esp32: the values of
- * firmware/sdkconfig.defaults and sdkconfig.defaults.esp32 (tests/test_sdkconfig.py compares them), and
- * ESP-IDF's own defaults as far as sources or host/idf read them. */
+/* The host build's configuration, as ESP-IDF would generate it: the values of firmware/sdkconfig.defaults and
+ * sdkconfig.defaults.<target> (tests/test_sdkconfig.py compares them), and ESP-IDF's own defaults as far as
+ * sources or host/idf read them. What differs from chip to chip is in target/<target>/sdkconfig_target.h. */
 #pragma once
 
-#define CONFIG_IDF_TARGET "esp32"
-#define CONFIG_IDF_TARGET_ESP32 1
-#define CONFIG_IDF_TARGET_ARCH_XTENSA 1
-#define CONFIG_IDF_FIRMWARE_CHIP_ID 0x0000
-#define CONFIG_SOC_CPU_CORES_NUM 2
+#include "sdkconfig_target.h"
 
 #define CONFIG_APP_REPRODUCIBLE_BUILD 1
 #define CONFIG_COMPILER_OPTIMIZATION_PERF 1
 
-#define CONFIG_ESP_DEFAULT_CPU_FREQ_MHZ 240
-#define CONFIG_ESP_DEFAULT_CPU_FREQ_MHZ_240 1
 #define CONFIG_ESP_MAIN_TASK_STACK_SIZE 3584
 #define CONFIG_ESP_MAIN_TASK_AFFINITY 0
 #define CONFIG_ESP_MAIN_TASK_AFFINITY_CPU0 1
@@ -21,7 +15,6 @@
 #define CONFIG_ESP_TIMER_TASK_AFFINITY 0
 #define CONFIG_ESP_SYSTEM_EVENT_TASK_STACK_SIZE 2304
 #define CONFIG_ESP_SYSTEM_EVENT_QUEUE_SIZE 32
-#define CONFIG_ESP_IPC_TASK_STACK_SIZE 1024
 #define CONFIG_ESP_SYSTEM_PANIC_PRINT_REBOOT 1
 #define CONFIG_ESP_TASK_WDT_EN 1
 #define CONFIG_ESP_TASK_WDT_PANIC 1
@@ -34,7 +27,6 @@
 #define CONFIG_ESP_CONSOLE_UART_BAUDRATE 921600
 
 #define CONFIG_FREERTOS_HZ 1000
-#define CONFIG_FREERTOS_NUMBER_OF_CORES 2
 #define CONFIG_FREERTOS_NO_AFFINITY 0x7FFFFFFF
 #define CONFIG_FREERTOS_MAX_TASK_NAME_LEN 16
 #define CONFIG_FREERTOS_IDLE_TASK_STACKSIZE 1536
@@ -75,6 +67,5 @@
 #define CONFIG_PARTITION_TABLE_CUSTOM 1
 #define CONFIG_PARTITION_TABLE_CUSTOM_FILENAME "partitions.csv"
 #define CONFIG_PARTITION_TABLE_OFFSET 0x8000
-#define CONFIG_BOOTLOADER_OFFSET_IN_FLASH 0x1000
 #define CONFIG_ESPTOOLPY_FLASHSIZE "4MB"
 #define CONFIG_ESPTOOLPY_FLASHSIZE_4MB 1

@@ -17,12 +17,11 @@ typedef struct {
     uint32_t app_offset;       /* VBOARD_APP_OFFSET, hexadecimal: address of the running app partition */
     uint8_t mac[6];            /* VBOARD_MAC: base address */
     esp_reset_reason_t reset_reason; /* VBOARD_RESET_REASON */
-    const char *chip;                /* VBOARD_CHIP: esp32, esp32s3, esp32c3 */
     int64_t boot_us;                 /* VBOARD_BOOT_US: CLOCK_MONOTONIC at reset, µs */
 } vboard_t;
 
-/* Read from the environment at the first call; a variable that does not parse ends the program with a
- * sentence on stderr and status 2. */
+/* Read from the environment at the first call; a variable that does not parse, and a VBOARD_CHIP that this
+ * program is not built for, end the program with a sentence on stderr and status 2. */
 const vboard_t *vboard(void);
 
 /* "fifo" when tasks run with real-time priority, "other" when the host does not permit it. */

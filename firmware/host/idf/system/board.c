@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sdkconfig.h"
 #include "vboard.h"
 
 #define FLASH_BYTES (4U * 1024U * 1024U)
@@ -38,13 +39,10 @@ static esp_reset_reason_t reset_reason(void) {
     static const struct {
         const char *name;
         esp_reset_reason_t reason;
-    } reasons[] = {{"POWERON", ESP_RST_POWERON},
-                   {"SW", ESP_RST_SW},
-                   {"PANIC", ESP_RST_PANIC},
-                   {"INT_WDT", ESP_RST_INT_WDT},
-                   {"TASK_WDT", ESP_RST_TASK_WDT},
-                   {"BROWNOUT", ESP_RST_BROWNOUT},
-                   {"EXT", ESP_RST_EXT}};
+    } reasons[] = {{"POWERON", ESP_RST_POWERON},   {"SW", ESP_RST_SW},
+                   {"PANIC", ESP_RST_PANIC},       {"INT_WDT", ESP_RST_INT_WDT},
+                   {"TASK_WDT", ESP_RST_TASK_WDT}, {"WDT", ESP_RST_WDT},
+                   {"BROWNOUT", ESP_RST_BROWNOUT}};
     const char *text = getenv("VBOARD_RESET_REASON");
     if (text == NULL) {
         return ESP_RST_POWERON;
@@ -54,7 +52,7 @@ static esp_reset_reason_t reset_reason(void) {
             return reasons[i].reason;
         }
     }
-    refuse("VBOARD_RESET_REASON", text, "POWERON, SW, PANIC, INT_WDT, TASK_WDT, BROWNOUT or EXT");
+    refuse("VBOARD_RESET_REASON", text, "POWERON, SW, PANIC, INT_WDT, TASK_WDT, WDT or BROWNOUT");
     return ESP_RST_UNKNOWN;
 }
 
@@ -103,7 +101,9 @@ static void open_flash(vboard_t *board) {
 
 static void read_environment(void) {
     const char *chip = getenv("VBOARD_CHIP");
-    s_board.chip = chip != NULL ? chip : "esp32";
+    if (chip != NULL && strcmp(chip, CONFIG_IDF_TARGET) != 0) {
+        refuse("VBOARD_CHIP", chip, CONFIG_IDF_TARGET ", which this program is built for");
+    }
     s_board.boot_us = number("VBOARD_BOOT_US", 10, monotonic_us());
     s_board.app_offset = (uint32_t)number("VBOARD_APP_OFFSET", 16, 0);
     s_board.reset_reason = reset_reason();

@@ -35,7 +35,7 @@ static void serve(void *argument) {
 }
 
 static void start_servers(void) {
-    static const char *const names[portNUM_PROCESSORS] = {"ipc0", "ipc1"};
+    static const char *const names[] = {"ipc0", "ipc1"};
     for (BaseType_t core = 0; core < portNUM_PROCESSORS; core++) {
         s_calls[core] = xQueueCreate(1, sizeof(call_t));
         xTaskCreatePinnedToCore(serve, names[core], CONFIG_ESP_IPC_TASK_STACK_SIZE, s_calls[core],

@@ -15,6 +15,7 @@
 #include "../kernel/kernel.h"
 #include "esp_err.h"
 #include "esp_system.h"
+#include "sdkconfig.h"
 
 static volatile sig_atomic_t s_panicking;
 
@@ -37,20 +38,32 @@ static unsigned long address_of(const ucontext_t *context) {
 #endif
 }
 
+/* What panic_arch.c of the target's architecture calls exceptions and registers. RISC-V has no exception for
+ * a division by zero: the compiler puts an ebreak there. */
+static const struct {
+    const char *illegal, *divide, *access, *pc, *address;
+    bool backtrace; /* printed; otherwise the registers are, after abort() too */
+#if CONFIG_IDF_TARGET_ARCH_RISCV
+} s_cpu = {"Illegal instruction", "Breakpoint", "Load access fault", "MEPC    ", "MTVAL   ", false};
+#else
+} s_cpu = {"IllegalInstruction", "IntegerDivideByZero", "LoadStoreError", "PC      ", "EXCVADDR", true};
+#endif
+
 static const char *exception_name(int signal_number) {
     switch (signal_number) {
     case SIGILL:
-        return "IllegalInstruction";
+        return s_cpu.illegal;
     case SIGFPE:
-        return "IntegerDivideByZero";
+        return s_cpu.divide;
     default:
-        return "LoadStoreError";
+        return s_cpu.access;
     }
 }
 
 static void report(int signal_number, const siginfo_t *info, const ucontext_t *context) {
     const task_t *self = task_self();
     int core = (int)xPortGetCoreID();
+    bool registers = !s_cpu.backtrace;
     if (signal_number == SIGABRT) {
         say("\nabort() was called at PC 0x%08lx on core %d\n", address_of(context), core);
     } else if (stack_guard_contains(self, info->si_addr)) {
@@ -58,10 +71,16 @@ static void report(int signal_number, const siginfo_t *info, const ucontext_t *c
     } else {
         say("\nGuru Meditation Error: Core  %d panic'ed (%s). Exception was unhandled.\n", core,
             exception_name(signal_number));
-        say("PC      : 0x%08lx  EXCVADDR: 0x%08lx  task: %s\n", address_of(context),
+        registers = true;
+    }
+    if (registers) {
+        say("%s: 0x%08lx  %s: 0x%08lx  task: %s\n", s_cpu.pc, address_of(context), s_cpu.address,
             (unsigned long)(uintptr_t)info->si_addr, self->name);
     }
-    say("\n\nBacktrace: 0x%08lx\n\n\nRebooting...\n", address_of(context));
+    if (s_cpu.backtrace) {
+        say("\n\nBacktrace: 0x%08lx\n", address_of(context));
+    }
+    say("\n\nRebooting...\n");
 }
 
 static void on_crash(int signal_number, siginfo_t *info, void *context) {

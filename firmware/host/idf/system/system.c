@@ -70,32 +70,36 @@ const char *esp_get_idf_version(void) {
     return IDF_VER;
 }
 
+/* The chips that the virtual board plays (hil/virtual/board). */
+#if CONFIG_IDF_TARGET_ESP32S3
+#define CHIP_MODEL CHIP_ESP32S3
+#define CHIP_REVISION 2
+#define CHIP_FEATURES 0
+#elif CONFIG_IDF_TARGET_ESP32C3
+#define CHIP_MODEL CHIP_ESP32C3
+#define CHIP_REVISION 4
+#define CHIP_FEATURES CHIP_FEATURE_EMB_FLASH
+#else
+#define CHIP_MODEL CHIP_ESP32
+#define CHIP_REVISION 301
+#define CHIP_FEATURES CHIP_FEATURE_BT
+#endif
+
 void esp_chip_info(esp_chip_info_t *out_info) {
-    const char *chip = vboard()->chip;
     memset(out_info, 0, sizeof *out_info);
     out_info->cores = portNUM_PROCESSORS;
-    out_info->features = CHIP_FEATURE_WIFI_BGN | CHIP_FEATURE_BLE;
-    out_info->model = CHIP_ESP32;
-    out_info->revision = 301;
-    if (strcmp(chip, "esp32s3") == 0) {
-        out_info->model = CHIP_ESP32S3;
-        out_info->revision = 2;
-    } else if (strcmp(chip, "esp32c3") == 0) {
-        out_info->model = CHIP_ESP32C3;
-        out_info->revision = 4;
-    } else {
-        out_info->features |= CHIP_FEATURE_BT;
-    }
+    out_info->features = CHIP_FEATURE_WIFI_BGN | CHIP_FEATURE_BLE | CHIP_FEATURES;
+    out_info->model = CHIP_MODEL;
+    out_info->revision = CHIP_REVISION;
 }
 
 esp_cpu_cycle_count_t esp_cpu_get_cycle_count(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     uint64_t ns = (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
-    return (esp_cpu_cycle_count_t)(ns / 25 * 6 + ns % 25 * 6 / 25); /* 240 MHz = 6/25 a nanosecond */
+    return (esp_cpu_cycle_count_t)(ns / 1000 * CONFIG_ESP_DEFAULT_CPU_FREQ_MHZ +
+                                   ns % 1000 * CONFIG_ESP_DEFAULT_CPU_FREQ_MHZ / 1000);
 }
-
-_Static_assert(CONFIG_ESP_DEFAULT_CPU_FREQ_MHZ == 240, "the cycle counter is scaled to 240 MHz");
 
 uint32_t esp_rom_get_cpu_ticks_per_us(void) {
     return CONFIG_ESP_DEFAULT_CPU_FREQ_MHZ;

@@ -17,7 +17,6 @@ typedef uint32_t TickType_t;
 
 #define portMAX_DELAY ((TickType_t)0xffffffffUL)
 #define portTICK_PERIOD_MS ((TickType_t)1000 / configTICK_RATE_HZ)
-#define portTICK_RATE_MS portTICK_PERIOD_MS
 #define portNUM_PROCESSORS configNUMBER_OF_CORES
 #define portBYTE_ALIGNMENT 16
 #define portNOP() __asm__ volatile("nop")

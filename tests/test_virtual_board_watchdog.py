@@ -1,0 +1,120 @@
+"""The RTC watchdog that a serial client arms to reset the chip: on a board within this process."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from hil.virtual.board import machine, slip
+from hil.virtual.board.chip import Chip
+from hil.virtual.board.config import BoardConfig
+from hil.virtual.board.esp32c3 import ESP32C3
+from hil.virtual.board.esp32s3 import ESP32S3
+from hil.virtual.board.flash import NorFlash
+from hil.virtual.board.machine import Board
+from hil.virtual.board.timers import call_later
+
+DELAY_S = 0.05
+
+
+class Client:
+    """Writes registers of a board in its serial loader."""
+
+    def __init__(self, board: Board, chip: Chip) -> None:
+        assert chip.rtc_watchdog is not None
+        self._board, self._watchdog = board, chip.rtc_watchdog
+
+    def _write(self, address: int, value: int) -> None:
+        data = struct.pack("<4I", address, value, 0xFFFFFFFF, 0)
+        self._board.cable.receive(slip.encode(struct.pack("<BBHI", 0, 0x09, len(data), 0) + data))
+
+    def set_watchdog(self, *, on: bool) -> None:
+        """Unlock, write both words, lock again: as esptool does."""
+        for address, value in (
+            (self._watchdog.protect, self._watchdog.key),
+            (self._watchdog.config1, 2000),
+            (self._watchdog.config0, self._watchdog.enable_bit if on else 0),
+            (self._watchdog.protect, 0),
+        ):
+            self._write(address, value)
+
+
+async def after(delay_s: float) -> None:
+    """Return behind every timer of the loop that is due earlier."""
+    passed = asyncio.Event()
+    call_later(delay_s, passed.set)
+    await passed.wait()
+
+
+@pytest.fixture(params=(ESP32C3, ESP32S3), ids=lambda chip: chip.name)
+def chip(request: pytest.FixtureRequest) -> Chip:
+    found: Chip = request.param
+    return found
+
+
+@pytest.fixture
+def on_board(
+    chip: Chip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[Callable[[Client], Awaitable[None]]], list[str]]:
+    """Run steps on a board in download mode; return the reasons of its resets."""
+    monkeypatch.setattr(machine, "RTC_WATCHDOG_DELAY_S", DELAY_S)
+
+    async def on_loop(steps: Callable[[Client], Awaitable[None]]) -> list[str]:
+        resets: list[str] = []
+        flash = NorFlash(tmp_path / "flash.bin", chip.flash_bytes)
+
+        def log(line: str) -> None:
+            if line == "download mode":
+                resets.append(board.reset_reason.reason)
+
+        board = Board(BoardConfig("b1", chip, bytes(6)), flash, log)
+        board.circuit.set_lines(dtr=True, rts=False)
+        board.power_on()
+        await steps(Client(board, chip))
+        board.close()
+        return resets
+
+    return lambda steps: asyncio.run(on_loop(steps))
+
+
+def test_an_armed_watchdog_resets_the_board_once(
+    on_board: Callable[[Callable[[Client], Awaitable[None]]], list[str]],
+) -> None:
+    """Whatever else is written before its time, it bites once, and the straps still say download."""
+
+    async def steps(client: Client) -> None:
+        client.set_watchdog(on=True)
+        client.set_watchdog(on=True)
+        await after(3 * DELAY_S)
+
+    assert on_board(steps) == ["POWERON", "WDT"]
+
+
+def test_a_disarmed_watchdog_does_not_bite(
+    on_board: Callable[[Callable[[Client], Awaitable[None]]], list[str]],
+) -> None:
+    """Switched off before its time, it resets nothing; esptool does that to every chip it connects to."""
+
+    async def steps(client: Client) -> None:
+        client.set_watchdog(on=True)
+        client.set_watchdog(on=False)
+        await after(3 * DELAY_S)
+
+    assert on_board(steps) == ["POWERON"]
+
+
+def test_a_watchdog_armed_again_bites(
+    on_board: Callable[[Callable[[Client], Awaitable[None]]], list[str]],
+) -> None:
+    """Off and on again is on, and bites once."""
+
+    async def steps(client: Client) -> None:
+        for on in (True, False, True):
+            client.set_watchdog(on=on)
+        await after(3 * DELAY_S)
+
+    assert on_board(steps) == ["POWERON", "WDT"]
