@@ -1,22 +1,23 @@
-"""Firmware builds: a build folder in the form that ESP-IDF gives it, whatever built it."""
+"""Building the firmware: for virtual boards with the host's compiler, for chips with ESP-IDF."""
 
 from __future__ import annotations
 
-import fcntl
+import dataclasses
 import hashlib
-import json
 import os
 import shutil
-import signal
-import subprocess
-import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
 
 import hil
+from hil.chips import CHIPS
 from hil.errors import ConfigError
+from hil.firmware.build_folder import image_sha256
+from hil.firmware.revision import VERSION_FILE, Revision, check_sources, sources_at
+from hil.firmware.step import STEP_TIMEOUT_S, run_step
+from hil.flock import wait_for_lock
 
 PROJECT_ROOT = Path(hil.__file__).resolve().parent.parent
 FIRMWARE_DIR = PROJECT_ROOT / "firmware"
@@ -24,17 +25,45 @@ BUILD_ROOT = PROJECT_ROOT / "out" / "firmware"
 PROJECT_NAME = "hil-firmware"
 
 VIRTUAL_PREFIX = "virtual-"
-IDF_TARGETS = ("esp32", "esp32s3", "esp32c3", "linux")
-VIRTUAL_TARGETS = ("virtual-esp32",)
+IMAGE_TARGETS = CHIPS
+HOST_TARGET = "linux"  # a program for this machine: nothing to flash
+IDF_TARGETS = (*IMAGE_TARGETS, HOST_TARGET)
+VIRTUAL_TARGETS = tuple(f"{VIRTUAL_PREFIX}{chip}" for chip in CHIPS)
 TARGETS = (*VIRTUAL_TARGETS, *IDF_TARGETS)
 
-BUILD_TIMEOUT_S = 1800.0
-END_TIMEOUT_S = 2.0
-LOCK_POLL_S = 0.2
-_DIGEST_BYTES = 32
-_HASH_APPENDED_OFFSET = 23  # esp_image_header_t.hash_appended, ESP-IDF "App Image Format"
-
 Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class _Job:
+    target: str
+    sources: Path
+    root: Path
+    say: Say
+    cmake_options: Sequence[str]
+    jobs: int
+
+    @property
+    def build_dir(self) -> Path:
+        return self.root / self.target
+
+    @property
+    def host_dir(self) -> Path:
+        return self.root / f"{self.target}-host"
+
+    @property
+    def log(self) -> Path:
+        return self.root / f"{self.target}.log"
+
+    @property
+    def chip(self) -> str:
+        return self.target.removeprefix(VIRTUAL_PREFIX)
+
+    @property
+    def version(self) -> str:
+        """What the image calls itself: no commit in it, so that the same sources give the same image."""
+        path = self.sources / VERSION_FILE
+        return path.read_text(encoding="utf-8").strip() if path.is_file() else hil.__version__
 
 
 def build(
@@ -44,198 +73,124 @@ def build(
     build_root: Path = BUILD_ROOT,
     cmake_options: Sequence[str] = (),
     jobs: int = 2,
+    revision: Revision | None = None,
+    publish: Callable[[Path], Path] | None = None,
 ) -> Path:
     """Build the firmware for ``target`` where anything changed; return the build folder.
 
-    Raises:
-        ConfigError: an unknown target, a missing tool, or a build that failed (its last lines, its log).
-    """
-    if target in TARGETS:
-        with _locked(build_root / f"{target}.lock", target, say):
-            if target in VIRTUAL_TARGETS:
-                return _build_virtual(target, say, build_root, cmake_options, jobs)
-            return _build_idf(target, say, build_root)
-    raise ConfigError(f"there is no target {target!r}.", next_step=f"use one of: {', '.join(TARGETS)}.")
-
-
-def image_sha256(build_dir: Path) -> str:
-    """Return the SHA-256 that the app image in ``build_dir`` carries, after checking that it is right.
+    With ``revision`` the sources are those of that commit, and the folder is one of its own, made anew.
+    ``publish`` is called with the folder before another build may change it, and names what is returned.
 
     Raises:
-        ConfigError: no build there, an image without a digest, or a damaged one.
+        ConfigError: an unknown target, a missing tool, a build that failed (its last lines, its log), or a
+            commit that lacks what the build needs.
     """
-    image = app_image(build_dir)
-    content = image.read_bytes()
-    if len(content) < 2 * _DIGEST_BYTES or not content[_HASH_APPENDED_OFFSET]:
-        raise ConfigError(f"{image} carries no SHA-256, so its origin cannot be proven.", next_step=_AGAIN)
-    body, digest = content[:-_DIGEST_BYTES], content[-_DIGEST_BYTES:]
-    if hashlib.sha256(body).digest() != digest:
-        raise ConfigError(f"{image} is damaged: its SHA-256 does not match its content.", next_step=_AGAIN)
-    return digest.hex()
+    if target not in TARGETS:
+        raise ConfigError(f"there is no target {target!r}.", next_step=f"use one of: {', '.join(TARGETS)}.")
+    root = build_root / "at" if revision else build_root
+    with _locked(root / f"{target}.lock", target, say):
+        job = _Job(target, FIRMWARE_DIR, root, say, cmake_options, jobs)
+        build_dir = _build_revision(job, revision) if revision else _build(job)
+        return publish(build_dir) if publish else build_dir
 
 
-_AGAIN = "build it again: hil build --target TARGET."
+def _build_revision(job: _Job, revision: Revision) -> Path:
+    """Build from scratch: what was built of another commit before must not take part."""
+    for left in (job.build_dir, job.host_dir):
+        shutil.rmtree(left, ignore_errors=True)
+    with sources_at(PROJECT_ROOT, revision, job.root / f"{job.target}-sources") as sources:
+        check_sources(sources, revision, chip=job.chip, virtual=job.target in VIRTUAL_TARGETS)
+        job.say(f"Building the firmware of {revision}")
+        try:
+            return _build(dataclasses.replace(job, sources=sources))
+        except ConfigError as error:
+            raise ConfigError(
+                f"the firmware of {revision} cannot be built here: {error.sentence}",
+                log=error.log,
+                next_step="compare with a later commit, or measure without one to compare with.",
+            ) from error
 
 
-def app_image(build_dir: Path) -> Path:
-    """Return the app image that ``flasher_args.json`` names. Raises ConfigError where it is missing."""
-    name = flasher_args(build_dir).get("app", {}).get("file", "")
-    image = build_dir / str(name)
-    if not name or not image.is_file():
-        raise ConfigError(f"{build_dir} holds no app image ({name or 'not named'}).", next_step=_AGAIN)
-    return image
+def _build(job: _Job) -> Path:
+    return _build_virtual(job) if job.target in VIRTUAL_TARGETS else _build_idf(job)
 
 
-def flasher_args(build_dir: Path) -> dict[str, dict[str, object]]:
-    """Return what ESP-IDF's build says about flashing. Raises ConfigError where there is no build."""
-    path = build_dir / "flasher_args.json"
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(
-            f"{build_dir} is not a firmware build: no {path.name}.", next_step=_AGAIN
-        ) from error
-    except ValueError as error:
-        raise ConfigError(f"{path} is not JSON: {error}.", next_step=_AGAIN) from error
-    if not isinstance(content, dict):
-        raise ConfigError(f"{path} holds no object.", next_step=_AGAIN)
-    return content
-
-
-def build_target(build_dir: Path) -> str:
-    """Return the chip that a build is for. Raises ConfigError."""
-    return str(flasher_args(build_dir).get("extra_esptool_args", {}).get("chip", ""))
-
-
-def _build_virtual(target: str, say: Say, build_root: Path, cmake_options: Sequence[str], jobs: int) -> Path:
+def _build_virtual(job: _Job) -> Path:
     for tool in ("cmake", "ninja", "cc"):
         if not shutil.which(tool):
             raise ConfigError(
-                f"building {target} needs {tool}, which is not installed.", next_step="hil doctor."
+                f"building {job.target} needs {tool}, which is not installed.", next_step="hil doctor."
             )
-    build_dir = build_root / target
-    host_dir = build_root / f"{target}-host"
-    say(f"Building {target} in {_short(build_dir)}")
-    log = build_root / f"{target}.log"
-    generator = ("-G", "Ninja", "-DHIL_HOST_TESTS=OFF", *cmake_options)
-    _run(("cmake", "-S", str(FIRMWARE_DIR / "host"), "-B", str(host_dir), *generator), log=log, fresh=True)
-    _run(
-        ("cmake", "--build", str(host_dir), "--parallel", str(jobs), "--target", "hil-firmware.elf"), log=log
+    job.say(f"Building {job.target} in {_short(job.build_dir)}")
+    options = ("-G", "Ninja", f"-DIDF_TARGET={job.chip}", "-DHIL_HOST_TESTS=OFF", *job.cmake_options)
+    configure = ("cmake", "-S", str(job.sources / "host"), "-B", str(job.host_dir), *options)
+    run_step(configure, log=job.log, fresh=True)
+    make = (
+        "cmake",
+        "--build",
+        str(job.host_dir),
+        "--parallel",
+        str(job.jobs),
+        "--target",
+        "hil-firmware.elf",
     )
-    _write_image(host_dir / "hil-firmware.elf", build_dir, target)
-    say(f"Built {PROJECT_NAME} {image_sha256(build_dir)[:12]} for {target}")
-    return build_dir
+    run_step(make, log=job.log)
+    _write_image(job)
+    job.say(f"Built {PROJECT_NAME} {image_sha256(job.build_dir)[:12]} for {job.target}")
+    return job.build_dir
 
 
-def _write_image(elf: Path, build_dir: Path, target: str) -> None:
+def _write_image(job: _Job) -> None:
     from hil.virtual.image import build_image_dir
 
-    chip = target.removeprefix(VIRTUAL_PREFIX)
-    build_image_dir(elf, build_dir, chip=chip, project=PROJECT_NAME, version=hil.__version__)
+    build_image_dir(
+        job.host_dir / "hil-firmware.elf",
+        job.build_dir,
+        chip=job.chip,
+        project=PROJECT_NAME,
+        version=job.version,
+        partitions_csv=job.sources / "partitions.csv",
+    )
 
 
-def _build_idf(target: str, say: Say, build_root: Path) -> Path:
+def _build_idf(job: _Job) -> Path:
     if not shutil.which("idf.py"):
         raise ConfigError(
-            f"building for {target} needs ESP-IDF, and idf.py is not on PATH.",
+            f"building for {job.target} needs ESP-IDF, and idf.py is not on PATH.",
             next_step=". $IDF_PATH/export.sh, or run in the container espressif/idf:v5.5.4; "
             "virtual boards need neither: hil build --target virtual-esp32.",
         )
-    build_dir = build_root / target
-    say(f"Building {target} in {_short(build_dir)} with idf.py")
-    sdkconfig = build_root / f"{target}.sdkconfig"
-    _run(
-        ("idf.py", "-B", str(build_dir), f"-DIDF_TARGET={target}", f"-DSDKCONFIG={sdkconfig}", "build"),
-        log=build_root / f"{target}.log",
+    job.say(f"Building {job.target} in {_short(job.build_dir)} with idf.py")
+    variables = (f"-DIDF_TARGET={job.target}", f"-DSDKCONFIG={_sdkconfig(job)}")
+    run_step(
+        ("idf.py", "-B", str(job.build_dir), *variables, "build"),
+        log=job.log,
         fresh=True,
-        cwd=FIRMWARE_DIR,
+        cwd=job.sources,
+        env={"HIL_FIRMWARE_VERSION": job.version},  # read by sources that have no version.txt yet
     )
-    return build_dir
+    return job.build_dir
+
+
+def _sdkconfig(job: _Job) -> Path:
+    """Return the sdkconfig of these defaults: ESP-IDF would not change one that was made of others."""
+    defaults = sorted(job.sources.glob("sdkconfig.defaults*"))
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in defaults)).hexdigest()
+    return job.root / f"{job.target}-{digest[:8]}.sdkconfig"
 
 
 @contextmanager
 def _locked(path: Path, target: str, say: Say) -> Iterator[None]:
     """One build of a folder at a time; the kernel gives the lock back when its process ends."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    deadline = time.monotonic() + 2 * BUILD_TIMEOUT_S
+
+    def waiting() -> None:
+        say(f"Waiting for another build of {target}")
+
     with path.open("w", encoding="utf-8") as lock:
-        told = False
-        while not _try_lock(lock.fileno()):
-            if time.monotonic() >= deadline:
-                raise ConfigError(f"another build of {target} does not end.", next_step=f"fuser -v {path}")
-            if not told:
-                say(f"Waiting for another build of {target}")
-                told = True
-            time.sleep(LOCK_POLL_S)
+        if not wait_for_lock(lock.fileno(), timeout_s=2 * STEP_TIMEOUT_S, waiting=waiting):
+            raise ConfigError(f"another build of {target} does not end.", next_step=f"fuser -v {path}")
         yield
-
-
-def _try_lock(file: int) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def _run(argv: Sequence[str], *, log: Path, fresh: bool = False, cwd: Path | None = None) -> None:
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("w" if fresh else "a", encoding="utf-8") as out:
-        out.write(f"$ {' '.join(argv)}\n")
-        out.flush()
-        status = _run_to_end(argv, out, log, cwd)
-    if status:
-        raise ConfigError(
-            f"the build failed: {_first_error(log)}",
-            log=str(log),
-            next_step="mend the source and build again.",
-        )
-
-
-# The group's leader outlives a kill -9 of ours just long enough to end what it started. SIGTERM first, as
-# ninja keeps compilers in process groups of their own and passes it on to them.
-_LEADER = """
-trap 'trap "" TERM; kill -TERM 0; wait; exit 143' TERM
-test "$PPID" = "$0" || exit 1
-"$@" &
-wait $!
-"""
-
-
-def _run_to_end(argv: Sequence[str], out: TextIO, log: Path, cwd: Path | None) -> int:
-    """Run a build step in a session of its own; nothing of it is left, however this process ends."""
-    leader = ("setpriv", "--pdeathsig", "TERM", "--", "sh", "-c", _LEADER, str(os.getpid()))
-    try:
-        process = subprocess.Popen(
-            [*leader, *argv], stdout=out, stderr=subprocess.STDOUT, cwd=cwd, start_new_session=True
-        )
-    except OSError as error:
-        raise ConfigError(
-            f"starting {argv[0]}: {error.strerror}.", next_step="sudo apt-get install util-linux"
-        ) from error
-    try:
-        return process.wait(BUILD_TIMEOUT_S)
-    except subprocess.TimeoutExpired as error:
-        raise ConfigError(f"{argv[0]} did not end within {BUILD_TIMEOUT_S:g} s.", log=str(log)) from error
-    finally:
-        if process.returncode is None:
-            _end(process)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGTERM)
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(END_TIMEOUT_S)
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait(END_TIMEOUT_S)
-
-
-def _first_error(log: Path) -> str:
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    wrong = [line for line in lines if "error:" in line or "Error" in line]
-    return (wrong or lines or ["no output"])[0].strip()
 
 
 def _short(path: Path) -> str:

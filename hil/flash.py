@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hil.build import flasher_args
 from hil.errors import ConfigError, HilError, RigError
+from hil.firmware.build_folder import flash_files, flasher_args
 from hil.rack import Board
 
 FLASH_BAUD = 460800
@@ -120,7 +120,7 @@ def flash_command(board: Board, build_dir: Path) -> list[str]:
         *("--after", _dashed(extra.get("after", "hard-reset"))),
     ]
     argv += ["write-flash", *(_dashed(option) if option.startswith("--") else option for option in options)]
-    for offset, name in _flash_files(description, build_dir):
+    for offset, name in flash_files(build_dir):
         argv += [offset, name]
     return argv
 
@@ -133,17 +133,6 @@ def _esptool(board: Board) -> list[str]:
 def _dashed(word: object) -> str:
     """Spell an option as esptool 5 does; ESP-IDF's builds still write underscores."""
     return str(word).replace("_", "-")
-
-
-def _flash_files(description: dict[str, dict[str, object]], build_dir: Path) -> list[tuple[str, str]]:
-    files = sorted(description.get("flash_files", {}).items(), key=lambda pair: int(pair[0], 0))
-    for _, name in files:
-        if not (build_dir / str(name)).is_file():
-            raise ConfigError(
-                f"{build_dir} lacks {name}, which its flasher_args.json names.",
-                next_step="build it again: hil build --target TARGET.",
-            )
-    return [(offset, str(name)) for offset, name in files]
 
 
 def _attempt(

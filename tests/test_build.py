@@ -22,13 +22,13 @@ build never: slow
 RUN = """
 import signal, sys
 from pathlib import Path
-from hil.build import _run
+from hil.firmware.step import run_step
 def terminated(*_arguments):
     raise SystemExit(143)
 if sys.argv[2] == "handled":
     signal.signal(signal.SIGTERM, terminated)
 folder = Path(sys.argv[1])
-_run(("ninja", "-C", str(folder)), log=folder / "log")
+run_step(("ninja", "-C", str(folder)), log=folder / "log")
 """
 
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+from pathlib import Path
+
 import click
 
-from hil.build import TARGETS, build
+from hil.build import HOST_TARGET, PROJECT_ROOT, TARGETS, build
+from hil.errors import ConfigError
+from hil.firmware.bundle import write_bundle
+from hil.firmware.revision import Revision, SourceState, find_revision, source_state
 
 
 @click.command("build")
@@ -15,7 +21,35 @@ from hil.build import TARGETS, build
     metavar="TARGET",
     help=f"One of {', '.join(TARGETS)}.",
 )
-def command(target: str) -> None:
+@click.option(
+    "--at", metavar="REV", help="Build the firmware of this commit; what builds it stays as it is here."
+)
+@click.option(
+    "--bundle",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write the build to DIR/TARGET, to be measured on another machine (hil run --firmware DIR).",
+)
+def command(target: str, at: str | None, bundle: Path | None) -> None:
     """Build the firmware for one target, where anything changed."""
-    build_dir = build(target, say=click.echo)
-    click.echo(str(build_dir))
+    if bundle and target == HOST_TARGET:
+        raise ConfigError(
+            f"the target {target} gives a program and no image to flash, so there is nothing to bundle.",
+            next_step="leave --bundle out.",
+        )
+    if at == "":  # mostly a variable that is not set; the working tree would be another firmware
+        raise ConfigError(
+            "the revision of --at is empty, so there is no commit to build.",
+            next_step="name a commit, or leave --at out to build the working tree.",
+        )
+    revision = find_revision(PROJECT_ROOT, at) if at is not None else None
+    publish = None
+    if bundle:
+        publish = functools.partial(
+            write_bundle, target=target, bundle=bundle, state=_state(revision), say=click.echo
+        )
+    click.echo(str(build(target, say=click.echo, revision=revision, publish=publish)))
+
+
+def _state(revision: Revision | None) -> SourceState:
+    return SourceState(revision.commit, dirty=False) if revision else source_state(PROJECT_ROOT)

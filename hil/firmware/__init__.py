@@ -1,0 +1,1 @@
+"""Firmware as it comes from a build: folders, bundles, and what is known of their origin."""

@@ -1,0 +1,236 @@
+"""Builds of other commits, and that the same sources give the same image wherever they lie."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from hil.errors import ConfigError
+from hil.firmware.build_folder import flash_files
+from hil.firmware.bundle import write_bundle
+from hil.firmware.comparison import compare_bundles
+from hil.firmware.digests import Digests, read_digests
+from hil.firmware.revision import SourceState, check_sources, find_revision, source_state, sources_at
+from hil.virtual.app_image import read_image, unpack_app_description
+from tests.lab import ROOT, run
+
+TARGET = "virtual-esp32"
+MAIN = "firmware/main/app_main.c"
+GIT = ("git", "-c", "user.name=test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false")
+
+
+def git(folder: Path, *arguments: str) -> str:
+    done = subprocess.run([*GIT, *arguments], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def commit_all(folder: Path) -> str:
+    """Commit the working tree; return the commit."""
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--allow-empty", "--message", "change")
+    return git(folder, "rev-parse", "HEAD")
+
+
+@dataclass(frozen=True)
+class Builds:
+    """Another checkout with two commits, and a bundle of each; ``here`` is this checkout's build."""
+
+    checkout: Path
+    here: Path
+    head: Path
+    base: Path
+    commits: tuple[str, str]
+
+
+@pytest.fixture(scope="module")
+def builds(virtual_firmware: Path, tmp_path_factory: pytest.TempPathFactory) -> Builds:
+    """Build the head (this checkout's firmware) and a base whose program differs, in a checkout elsewhere."""
+    folder = tmp_path_factory.mktemp("builds")
+    checkout = folder / "deeper" / "elsewhere"
+    for part in ("firmware", "hil"):
+        shutil.copytree(ROOT / part, checkout / part, ignore=shutil.ignore_patterns("__pycache__", "build"))
+    (checkout / ".gitignore").write_text("/out/\n__pycache__/\n")
+    git(checkout, "init", "--quiet")
+    head_main = (checkout / MAIN).read_text()
+    (checkout / MAIN).write_text(
+        f"{head_main}\nconst char *base_only(void);\nconst char *base_only(void) {{\n"
+    )
+    with (checkout / MAIN).open("a") as file:
+        file.write('    return "of the base";\n}\n')
+    base = commit_all(checkout)
+    (checkout / MAIN).write_text(head_main)
+    head = commit_all(checkout)
+    write_bundle(virtual_firmware, TARGET, folder / "here", source_state(ROOT))
+    for revision, name in ((head, "head"), ("HEAD~1", "base")):
+        done = build_there(checkout, "--at", revision, "--bundle", str(folder / name))
+        assert done.returncode == 0, done.stdout
+    return Builds(checkout, folder / "here", folder / "head", folder / "base", (head, base))
+
+
+def build_there(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run `hil build` with the copy's own modules."""
+    env = {**os.environ, "PYTHONPATH": str(checkout)}
+    code = "import sys; from hil.cli.app import run_command; sys.exit(run_command(sys.argv[1:]))"
+    return run([sys.executable, "-P", "-c", code, "build", *arguments], env=env)
+
+
+def digests(bundle: Path) -> Digests:
+    return read_digests(bundle / TARGET)
+
+
+def test_the_same_sources_give_the_same_files_in_two_checkouts(builds: Builds) -> None:
+    """Every file of the two builds has the same SHA-256, the ELF with its debug information included."""
+    assert digests(builds.here).files == digests(builds.head).files
+    assert digests(builds.here).image_sha256 == digests(builds.head).image_sha256
+
+
+def test_no_file_holds_a_path_of_the_machine(builds: Builds) -> None:
+    """Neither program nor image nor debug information names the folder it was built in."""
+    for bundle, place in ((builds.here, ROOT), (builds.head, builds.checkout)):
+        for name in digests(bundle).files:
+            assert str(place).encode() not in (bundle / TARGET / name).read_bytes(), name
+
+
+def test_the_image_holds_no_commit_and_no_time(builds: Builds) -> None:
+    """Its version is firmware/version.txt; date and time of the description are empty."""
+    content = (builds.head / TARGET / "hil-firmware.bin").read_bytes()
+    image = read_image(lambda offset, length: content[offset : offset + length], 0, len(content))
+    description = unpack_app_description(image)
+    assert description
+    assert description.version == (ROOT / "firmware" / "version.txt").read_text().strip()
+    assert image.segments[0].data[80:112] == bytes(32)  # esp_app_desc_t.time and .date
+
+
+def test_the_firmware_of_another_commit_is_built(builds: Builds) -> None:
+    """--at REV: the image of that commit, noted as its own and as clean."""
+    head, base = builds.commits
+    assert [digests(builds.head).commit, digests(builds.base).commit] == [head, base]
+    assert not digests(builds.base).dirty
+    assert digests(builds.base).image_sha256 != digests(builds.head).image_sha256
+    assert b"of the base" in (builds.base / TARGET / "hil-firmware.elf").read_bytes()
+    assert b"of the base" not in (builds.head / TARGET / "hil-firmware.elf").read_bytes()
+
+
+def test_a_build_of_another_commit_leaves_the_checkout_alone(builds: Builds) -> None:
+    """No sources are left below out/, no worktree in .git, no change in the working tree."""
+    assert not list(builds.checkout.glob("out/firmware/at/*-sources"))
+    assert git(builds.checkout, "worktree", "list").count("\n") == 0
+    assert git(builds.checkout, "status", "--porcelain") == ""
+
+
+def test_compare_tells_what_a_board_would_notice(builds: Builds) -> None:
+    """The same sources are identical although commits differ; another program is different, in its image."""
+    (same,) = compare_bundles(builds.here, builds.head)
+    assert (same.outcome, same.differing) == ("identical", ())
+    (other,) = compare_bundles(builds.head, builds.base)
+    assert (other.outcome, other.differing) == ("different", ("hil-firmware.bin",))
+
+
+def test_a_bundle_needs_nothing_beside_it(builds: Builds) -> None:
+    """What is flashed is named by paths inside of the folder, and only what is needed is there."""
+    folder = builds.head / TARGET
+    names = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    flashed = {name for _, name in flash_files(folder)}
+    assert names == flashed | {
+        "flasher_args.json",
+        "hil-firmware.elf",
+        "config/sdkconfig.json",
+        "digests.json",
+    }
+    text = (folder / "flasher_args.json").read_text()
+    assert not [word for word in json.dumps(json.loads(text)).split('"') if word.startswith("/")]
+
+
+def test_a_commit_that_cannot_be_built_is_named(builds: Builds) -> None:
+    """Exit 2 naming the commit and what fails; its sources are removed after the error too."""
+    git(builds.checkout, "checkout", "--quiet", "-b", "broken")
+    shutil.rmtree(builds.checkout / "firmware" / "components" / "benches")
+    broken = commit_all(builds.checkout)
+    git(builds.checkout, "checkout", "--quiet", "-")
+    done = build_there(builds.checkout, "--at", "broken")
+    assert done.returncode == 2, done.stdout
+    assert f"the firmware of broken ({broken[:12]}) cannot be built here" in done.stdout
+    assert "bench_table.cmake" in done.stdout
+    assert not list(builds.checkout.glob("out/firmware/at/*-sources"))
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository without firmware."""
+    path = tmp_path / "repository"
+    path.mkdir()
+    git(path, "init", "--quiet")
+    (path / "README.md").write_text("nothing yet\n")
+    commit_all(path)
+    return path
+
+
+def test_a_commit_without_firmware_is_refused(repository: Path, tmp_path: Path) -> None:
+    """The sentence names the commit and the folder."""
+    revision = find_revision(repository, "HEAD")
+    with (
+        pytest.raises(ConfigError, match=r"commit HEAD \([0-9a-f]{12}\) has no folder firmware/"),
+        sources_at(repository, revision, tmp_path / "sources"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("chip", "virtual", "there", "missing"),
+    [
+        ("esp32", True, ["host/CMakeLists.txt"], "firmware/partitions.csv"),
+        ("esp32c3", True, ["host/CMakeLists.txt", "partitions.csv"], "firmware/host/idf/target/esp32c3"),
+        ("esp32c3", False, ["partitions.csv"], "firmware/CMakeLists.txt"),
+    ],
+)
+def test_what_an_old_commit_lacks_is_named(
+    repository: Path, tmp_path: Path, chip: str, virtual: bool, there: list[str], missing: str
+) -> None:
+    """A firmware folder of an older layout: the sentence names the commit, the file and the target."""
+    for name in there:
+        (repository / "firmware" / name).parent.mkdir(parents=True, exist_ok=True)
+        (repository / "firmware" / name).touch()
+    revision = find_revision(repository, commit_all(repository)[:10])
+    with (
+        sources_at(repository, revision, tmp_path / "sources") as sources,
+        pytest.raises(ConfigError, match=f"commit {revision.commit[:10]} has no {missing}, .* {chip} needs"),
+    ):
+        check_sources(sources, revision, chip=chip, virtual=virtual)
+
+
+def test_an_unknown_revision_is_refused(repository: Path) -> None:
+    """Its name, and what a shallow clone needs; a name that looks like an option is none."""
+    for name in ("nowhere", "--all"):
+        with pytest.raises(ConfigError, match=f"'{name}' is no commit") as caught:
+            find_revision(repository, name)
+        assert "git fetch --unshallow" in caught.value.next_step
+
+
+def test_what_a_killed_build_left_is_removed(repository: Path, tmp_path: Path) -> None:
+    """Sources of a build that was killed take no part in the next, whose own are removed at its end."""
+    (repository / "firmware").mkdir()
+    (repository / "firmware" / "CMakeLists.txt").write_text("new\n")
+    commit_all(repository)
+    folder = tmp_path / "sources"
+    (folder / "firmware" / "gone").mkdir(parents=True)
+    with sources_at(repository, find_revision(repository, "HEAD"), folder) as sources:
+        assert [path.name for path in sources.iterdir()] == ["CMakeLists.txt"]
+    assert not folder.exists()
+
+
+def test_only_changes_of_the_firmware_make_it_dirty(repository: Path, tmp_path: Path) -> None:
+    """A note elsewhere does not make a build dirty, a new source does; no repository, no commit."""
+    (repository / "notes.txt").touch()
+    commit = git(repository, "rev-parse", "HEAD")
+    assert source_state(repository) == SourceState(commit, dirty=False)
+    (repository / "firmware").mkdir()
+    (repository / "firmware" / "new.c").touch()
+    assert source_state(repository) == SourceState(commit, dirty=True)
+    assert source_state(tmp_path) == SourceState("", dirty=False)

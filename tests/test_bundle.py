@@ -1,0 +1,374 @@
+"""Firmware bundles: what is in one, that damage is noticed and named, and which build a run takes from it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import shutil
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from hil.build import build
+from hil.cli.app import run_command
+from hil.errors import ConfigError
+from hil.firmware.build_folder import flash_files
+from hil.firmware.bundle import write_bundle
+from hil.firmware.comparison import compare_bundles
+from hil.firmware.digests import DIGESTS, file_sha256, read_digests, write_digests
+from hil.firmware.revision import SourceState
+from hil.firmware.selection import find_firmware, verify_bundle
+from tests.lab import ROOT
+
+TARGET = "virtual-esp32"
+IMAGE = "hil-firmware.bin"
+STATE = SourceState("5" * 40, dirty=True)
+
+# Builds as idf.py would, with what it was given noted beside it: an image around any program.
+IDF_PY = """\
+#!{python}
+import json, os, sys
+from pathlib import Path
+sys.path.insert(0, {root!r})
+from hil.virtual.image import build_image_dir
+arguments = sys.argv[1:]
+folder = Path(arguments[arguments.index("-B") + 1])
+(target,) = [word.partition("=")[2] for word in arguments if word.startswith("-DIDF_TARGET=")]
+(sdkconfig,) = [word.partition("=")[2] for word in arguments if word.startswith("-DSDKCONFIG=")]
+version = os.environ["HIL_FIRMWARE_VERSION"]
+build_image_dir(Path("/bin/true"), folder, chip=target, version=version)
+(folder / "given.json").write_text(json.dumps([os.getcwd(), version, sdkconfig]))
+"""
+
+
+@pytest.fixture
+def bundle(virtual_firmware: Path, tmp_path: Path) -> Path:
+    """A bundle of one target, moved after it was made."""
+    write_bundle(virtual_firmware, TARGET, tmp_path / "made", STATE)
+    (tmp_path / "made").rename(tmp_path / "moved")
+    return tmp_path / "moved"
+
+
+def vouch_again(folder: Path) -> None:
+    """Write digests of the files as they are now: somebody who can alter the files can do that too."""
+    digests = read_digests(folder)
+    files = {path.relative_to(folder).as_posix(): file_sha256(path) for path in folder.rglob("*.*")}
+    object.__setattr__(digests, "files", {name: value for name, value in files.items() if name != DIGESTS})
+    write_digests(folder, digests)
+
+
+def test_a_moved_bundle_is_whole(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`hil firmware verify` of all and of one folder: exit 0, target, commit, and that it was dirty."""
+    for path in (bundle, bundle / TARGET):
+        assert run_command(["firmware", "verify", str(path)]) == 0
+        said = capsys.readouterr().out
+        assert said.startswith("virtual-esp32: 7 files as built; image ")
+        assert "commit 555555555555 with changes, built by the host's compiler" in said
+
+
+def test_digests_match_their_schema(bundle: Path) -> None:
+    """digests.json validates against docs/schema; names that lead out of the folder do not."""
+    schema = json.loads((ROOT / "docs" / "schema" / "digests.schema.json").read_text())
+    content = json.loads((bundle / TARGET / DIGESTS).read_text())
+    jsonschema.validate(content, schema)
+    for name in ("../x", "/x", "a/../b"):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate({**content, "files": {name: "0" * 64}}, schema)
+
+
+def flip_a_bit(folder: Path) -> None:
+    data = bytearray((folder / IMAGE).read_bytes())
+    data[5000] ^= 1
+    (folder / IMAGE).write_bytes(data)
+
+
+def replace_by_link(folder: Path) -> None:
+    (folder / "hil-firmware.elf").rename(folder.parent.parent / "elf")
+    (folder / "hil-firmware.elf").symlink_to(folder.parent.parent / "elf")
+
+
+Damage = Callable[[Path], object]
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (flip_a_bit, "hil-firmware.bin differs from its digest"),
+        (lambda folder: (folder / "config" / "sdkconfig.json").unlink(), "config/sdkconfig.json is missing"),
+        (lambda folder: (folder / "config" / "more").touch(), "config/more is extra"),
+        (replace_by_link, "hil-firmware.elf is a link"),
+        (lambda folder: (folder / DIGESTS).unlink(), "is no firmware bundle"),
+        (lambda folder: (folder / DIGESTS).write_text("{"), f"{DIGESTS} cannot be read"),
+        (lambda folder: (folder / DIGESTS).write_text('{"schema": 2}'), f"{DIGESTS}: not in format 1"),
+        (lambda folder: folder.rename(folder.parent / "esp32"), "a build for virtual-esp32, not for esp32"),
+        (lambda folder: (folder.parent / "notes.txt").touch(), "no part of the bundle: notes.txt"),
+    ],
+)
+def test_damage_is_named(
+    bundle: Path, damage: Damage, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit 2 and one sentence with the file and what became of it."""
+    damage(bundle / TARGET)
+    assert run_command(["firmware", "verify", str(bundle)]) == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("\n") == 1
+
+
+def test_all_damage_is_named_at_once(bundle: Path) -> None:
+    """Who mends a bundle need not ask again for each file."""
+    flip_a_bit(bundle / TARGET)
+    (bundle / TARGET / "more").touch()
+    with pytest.raises(ConfigError, match=r"more is extra; hil-firmware\.bin differs from its digest"):
+        verify_bundle(bundle)
+
+
+@pytest.mark.parametrize("outside", ["/etc/hostname", "../../secret"])
+def test_nothing_outside_of_the_bundle_is_flashed(bundle: Path, outside: str) -> None:
+    """A flasher_args.json that names a file of the rack's host is refused, though all digests are right."""
+    (bundle.parent / "secret").touch()
+    path = bundle / TARGET / "flasher_args.json"
+    arguments = json.loads(path.read_text())
+    arguments["flash_files"]["0x1000"] = outside
+    path.write_text(json.dumps(arguments))
+    vouch_again(bundle / TARGET)
+    with pytest.raises(ConfigError, match=f"names {outside}, which is not a path inside"):
+        verify_bundle(bundle)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("app", [], "app is no table, it is []"),
+        ("app", None, "app is no table, it is None"),
+        (
+            "app",
+            {"file": "/etc/hostname"},
+            "names /etc/hostname, which is not a path inside of the build (app.file)",
+        ),
+        (
+            "app",
+            {"file": "../../secret"},
+            "names ../../secret, which is not a path inside of the build (app.file)",
+        ),
+        ("app", {"file": ["x"]}, "holds no app image (['x'])"),
+        ("flash_files", [], "flash_files is no table, it is []"),
+        ("flash_files", {"here": IMAGE}, "flash_files is no table of offsets"),
+        ("flash_files", {"0x1000": "x" * 300}, "lacks xxx"),
+        ("extra_esptool_args", "esp32", "extra_esptool_args is no table, it is 'esp32'"),
+        ("write_flash_args", None, "write_flash_args is no list, it is None"),
+    ],
+)
+def test_a_hostile_flasher_args_is_a_sentence(
+    bundle: Path, key: str, value: object, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever stands in flasher_args.json, with right digests: exit 2 naming file and key, no crash."""
+    (bundle.parent / "secret").touch()
+    path = bundle / TARGET / "flasher_args.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
+    vouch_again(bundle / TARGET)
+    assert run_command(["firmware", "verify", str(bundle)]) == 2
+    assert words in capsys.readouterr().err
+    shutil.copytree(bundle / TARGET, bundle.parent / "own", ignore=shutil.ignore_patterns(DIGESTS))
+    with pytest.raises(ConfigError, match=re.escape(words)):  # in a build folder, which has no digests, too
+        flash_files(find_firmware(bundle.parent / "own", TARGET).build_dir)
+
+
+@pytest.mark.parametrize("name", ["flasher_args.json", DIGESTS])
+def test_json_that_is_nested_too_deep_is_a_sentence(bundle: Path, name: str) -> None:
+    """Python's parser gives up with another error than for wrong JSON."""
+    (bundle / TARGET / name).write_text("[" * 100_000)
+    if name != DIGESTS:
+        vouch_again(bundle / TARGET)
+    assert run_command(["firmware", "verify", str(bundle)]) == 2
+
+
+def test_another_image_than_promised_is_refused(bundle: Path) -> None:
+    """The digest that the board will report must be the one in digests.json."""
+    path = bundle / TARGET / DIGESTS
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({**content, "image_sha256": "0" * 64}))
+    with pytest.raises(ConfigError, match=r"carries the SHA-256 .* says 000000000000"):
+        verify_bundle(bundle)
+
+
+def test_a_bundle_is_written_anew_but_nothing_else_is_replaced(virtual_firmware: Path, bundle: Path) -> None:
+    """What an earlier bundle held is gone; a folder that is no part of a bundle stays as it is."""
+    (bundle / TARGET / "old.elf").touch()
+    write_bundle(virtual_firmware, TARGET, bundle, STATE)
+    assert [path.name for path in bundle.iterdir()] == [TARGET]
+    assert not (bundle / TARGET / "old.elf").exists()
+    with pytest.raises(ConfigError, match="is no part of a bundle, so it is not replaced"):
+        write_bundle(virtual_firmware, TARGET, virtual_firmware.parent, STATE)
+    assert (virtual_firmware / IMAGE).is_file()
+
+
+def test_one_build_writes_to_a_bundle_at_a_time(virtual_firmware: Path, bundle: Path) -> None:
+    """While another process writes to the bundle nothing in it is touched; then the build goes on."""
+    said: list[str] = []
+    waiting = threading.Event()
+
+    def say(sentence: str) -> None:
+        said.append(sentence)
+        waiting.set()
+
+    (bundle / TARGET / "old.elf").touch()
+    writer = threading.Thread(
+        target=write_bundle, args=(virtual_firmware, TARGET, bundle, STATE), kwargs={"say": say}
+    )
+    other = os.open(bundle, os.O_RDONLY)
+    try:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        writer.start()
+        assert waiting.wait(20)
+        assert said == [f"Waiting for another build that writes to {bundle}"]
+        assert [path.name for path in bundle.iterdir()] == [TARGET]
+        assert (bundle / TARGET / "old.elf").exists()
+    finally:
+        os.close(other)
+    writer.join(timeout=60)
+    assert verify_bundle(bundle)
+    assert not (bundle / TARGET / "old.elf").exists()
+
+
+def test_a_run_takes_the_build_of_its_target(bundle: Path, virtual_firmware: Path) -> None:
+    """From a bundle, from a folder of it, and from a build folder, which says nothing of its origin."""
+    digests = read_digests(bundle / TARGET)
+    origin = {"commit": STATE.commit, "dirty": True, "idf_version": "host"}
+    for path in (bundle, bundle / TARGET):
+        found = find_firmware(path, TARGET)
+        assert (found.build_dir, found.sha256) == (bundle / TARGET, digests.image_sha256)
+        assert found.origin == origin
+    own = find_firmware(virtual_firmware, TARGET)
+    assert (own.build_dir, own.sha256, own.origin) == (virtual_firmware, digests.image_sha256, {})
+
+
+@pytest.mark.parametrize(
+    ("path", "target", "words"),
+    [
+        (".", "esp32c3", "holds firmware for virtual-esp32, and none for esp32c3"),
+        (TARGET, "esp32", "is a build for virtual-esp32, not for esp32"),
+        ("nowhere", TARGET, "nowhere is not a firmware build"),
+    ],
+)
+def test_a_build_for_another_target_is_refused(bundle: Path, path: str, target: str, words: str) -> None:
+    """The sentence says what is there."""
+    with pytest.raises(ConfigError, match=words):
+        find_firmware(bundle / path, target)
+
+
+def test_compare_sees_targets_that_one_side_lacks(
+    bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """only-in-head, only-in-base, identical; exit 0; the same in JSON and in words."""
+    for name in ("head", "base"):
+        shutil.copytree(bundle, tmp_path / name)
+        shutil.copytree(bundle / TARGET, tmp_path / name / f"{name}-chip")
+        path = tmp_path / name / f"{name}-chip" / DIGESTS
+        path.write_text(json.dumps({**json.loads(path.read_text()), "target": f"{name}-chip"}))
+    arguments = ["firmware", "compare", str(tmp_path / "head"), str(tmp_path / "base")]
+    assert run_command([*arguments, "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["schema"] == 1
+    expected = {"base-chip": "only-in-base", "head-chip": "only-in-head", TARGET: "identical"}
+    assert {item["target"]: item["outcome"] for item in record["targets"]} == expected
+    assert [item["head"] is None for item in record["targets"]] == [True, False, False]
+    assert run_command(arguments) == 0
+    said = capsys.readouterr().out
+    assert all(f"{target}: {outcome} (" in said for target, outcome in expected.items())
+
+
+def lay_elsewhere(folder: Path) -> None:
+    path = folder / "flasher_args.json"
+    path.write_text(path.read_text().replace("0x10000", "0x20000"))
+
+
+def change_flash_mode(folder: Path) -> None:
+    path = folder / "flasher_args.json"
+    arguments = json.loads(path.read_text())
+    arguments["write_flash_args"] = ["--flash_mode", "qio"]
+    path.write_text(json.dumps(arguments))
+
+
+@pytest.mark.parametrize(
+    ("change", "differing"),
+    [
+        (lambda folder: (folder / "hil-firmware.elf").write_bytes(b"\x7fELF"), ()),
+        (lambda folder: (folder / "config" / "sdkconfig.json").write_text("{}"), ()),
+        (
+            lambda folder: (folder / "bootloader" / "bootloader.bin").write_bytes(b"x"),
+            "bootloader/bootloader.bin",
+        ),
+        (lay_elsewhere, IMAGE),
+        (change_flash_mode, "write_flash_args"),
+    ],
+)
+def test_only_what_is_flashed_counts(bundle: Path, tmp_path: Path, change: Damage, differing: str) -> None:
+    """ELF and configuration are not flashed; each image, its address and the flash settings are."""
+    shutil.copytree(bundle, tmp_path / "base")
+    change(tmp_path / "base" / TARGET)
+    vouch_again(tmp_path / "base" / TARGET)
+    (found,) = compare_bundles(bundle, tmp_path / "base")
+    assert found.differing == ((differing,) if differing else ())
+    assert found.outcome == ("different" if differing else "identical")
+
+
+def test_a_damaged_bundle_is_not_compared(bundle: Path, tmp_path: Path) -> None:
+    """`identical` is said of files that are there, not of digests that were copied."""
+    shutil.copytree(bundle, tmp_path / "base")
+    flip_a_bit(tmp_path / "base" / TARGET)
+    assert run_command(["firmware", "compare", str(bundle), str(tmp_path / "base")]) == 2
+
+
+@pytest.fixture
+def idf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put an idf.py on PATH that makes a build folder."""
+    program = tmp_path / "bin" / "idf.py"
+    program.parent.mkdir()
+    program.write_text(IDF_PY.format(python=sys.executable, root=str(ROOT)))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+
+
+@pytest.mark.usefixtures("idf")
+def test_a_chips_bundle_says_which_esp_idf_built_it(tmp_path: Path) -> None:
+    """The version is the image's own; the sources' version.txt decides what the image calls itself."""
+    build_dir = build("esp32s3", say=lambda _sentence: None, build_root=tmp_path / "out")
+    folder = write_bundle(build_dir, "esp32s3", tmp_path / "bundle", STATE)
+    assert read_digests(folder).idf_version == "v5.5.4-virtual"
+    cwd, version, sdkconfig = json.loads((build_dir / "given.json").read_text())
+    assert cwd == str(ROOT / "firmware")
+    assert version == (ROOT / "firmware" / "version.txt").read_text().strip()
+    assert Path(sdkconfig).parent == tmp_path / "out"
+
+
+@pytest.mark.usefixtures("idf")
+def test_other_defaults_get_another_sdkconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ESP-IDF leaves an sdkconfig as it is, so one of other defaults must not be used again."""
+    sources = tmp_path / "firmware"
+    sources.mkdir()
+    monkeypatch.setattr("hil.build.FIRMWARE_DIR", sources)
+    found = []
+    for text in ("CONFIG_A=y\n", "CONFIG_A=n\n", "CONFIG_A=y\n"):
+        (sources / "sdkconfig.defaults").write_text(text)
+        build_dir = build("esp32", say=lambda _sentence: None, build_root=tmp_path / "out")
+        found.append(json.loads((build_dir / "given.json").read_text())[2])
+    assert found[0] == found[2] != found[1]
+
+
+def test_the_linux_target_has_no_bundle(capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit 2 before anything is built: a program for this machine is not flashed."""
+    assert run_command(["build", "--target", "linux", "--bundle", "nowhere"]) == 2
+    assert "nothing to bundle" in capsys.readouterr().err
+
+
+def test_an_empty_revision_is_not_the_working_tree(capsys: pytest.CaptureFixture[str]) -> None:
+    """`--at "$BASE"` with BASE unset: exit 2 before anything is built, not another firmware in silence."""
+    assert run_command(["build", "--target", TARGET, "--at", ""]) == 2
+    assert "the revision of --at is empty" in capsys.readouterr().err
