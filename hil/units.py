@@ -103,14 +103,14 @@ def format_values(values: Sequence[float], unit: Unit) -> list[str]:
 
     The first carries the unit, the others are bare: ``["31.2 ms", "30.4", "33.0"]``.
     """
-    shown = _best_unit(values[0], unit)
+    shown = best_unit(values[0], unit)
     amounts = [convert(value, unit, shown) for value in values]
     decimals = _decimals(amounts[0], shown)
     texts = [f"{amount:,.{decimals}f}" for amount in amounts]
     return [f"{texts[0]} {shown.symbol}".strip(), *texts[1:]]
 
 
-def _best_unit(value: float, unit: Unit) -> Unit:
+def best_unit(value: float, unit: Unit) -> Unit:
     """Return the unit of the same dimension in which the value is at least 1."""
     if unit.dimension == "ratio":
         return _BY_NAME["percent"]

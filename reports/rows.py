@@ -8,9 +8,14 @@ from dataclasses import dataclass
 
 from hil.errors import ExitCode
 from hil.model import NotRun, SeriesVerdict, Verdict
-from hil.units import find_unit, format_value
+from hil.units import find_unit, format_value, format_values
 
 VIRTUAL_REMARK = "Virtual figures test logic and pipeline; they say nothing of an ESP32's speed."
+SIGNS = {"regressed": "✗", "improved": "↑", "pass": "✓", "inconclusive": "?", "no-baseline": "–"}
+LEGEND = (
+    "✓ kept · ✗ broken · ? beyond the limit, but its interval does not prove it, or too little to decide · "
+    "↑ improved · – no limit · advice never fails a run"
+)
 
 _TITLES = {
     ExitCode.PASS: "PASS",
@@ -47,6 +52,10 @@ class LimitRow:
     def broken(self) -> bool:
         return any(cell.broken for cell in self.cells)
 
+    @property
+    def marginal(self) -> bool:
+        return any(cell.marginal for cell in self.cells)
+
 
 def title(verdict: Verdict) -> str:
     """Return the loud word of a verdict."""
@@ -61,6 +70,16 @@ def title(verdict: Verdict) -> str:
 
 def is_blocked(item: SeriesVerdict) -> bool:
     return item.blocking and item.outcome == "regressed"
+
+
+def is_marginal(item: SeriesVerdict) -> bool:
+    """Say whether a value lies beyond its limit, but its interval does not."""
+    return item.note == "marginal"
+
+
+def sign(item: SeriesVerdict) -> str:
+    """Return the sign that LEGEND explains; what is beyond a limit has no tick."""
+    return "?" if is_marginal(item) else SIGNS[item.outcome]
 
 
 def boards(verdict: Verdict) -> list[str]:
@@ -81,7 +100,7 @@ def limit_rows(verdict: Verdict) -> list[LimitRow]:
             key = (not item.blocking, metrics.index(item.metric), item.limit, item.kind)
             groups.setdefault(key, []).append(item)
     rows = [_limit_row(groups[key], boards(verdict)) for key in sorted(groups)]
-    return sorted(rows, key=lambda row: (not row.blocking, not row.broken))
+    return sorted(rows, key=lambda row: (not row.blocking, not row.broken, not row.marginal))
 
 
 def _limit_row(items: Sequence[SeriesVerdict], columns: Sequence[str]) -> LimitRow:
@@ -101,7 +120,7 @@ def _worst_cell(items: Iterable[SeriesVerdict]) -> Cell:
     return Cell(
         at_least + quantity(worst, worst.value),
         broken=worst.outcome == "regressed",
-        marginal=worst.note == "marginal",
+        marginal=is_marginal(worst),
         badness=_badness(worst),
     )
 
@@ -120,6 +139,17 @@ def quantity(item: SeriesVerdict, value: float | None) -> str:
     return "–" if value is None else format_value(value, find_unit(item.unit))
 
 
+def interval(item: SeriesVerdict) -> str:
+    """Return "7.73 ms [7.42, 9.11]", "–" for a bound or a value that there is not."""
+    if item.value is None:
+        return "–"
+    bounds = [bound for bound in (item.low, item.high) if bound is not None]
+    value, *texts = format_values([item.value, *bounds], find_unit(item.unit))
+    low = texts.pop(0) if item.low is not None else "–"
+    high = texts.pop(0) if item.high is not None else "–"
+    return f"{'≥ ' if item.at_least else ''}{value} [{low}, {high}]"
+
+
 def breach(item: SeriesVerdict) -> str:
     """Return "publish_latency_p95 36.8 ms, limit 25 ms: 11.8 ms (47 %) too much"."""
     assert item.value is not None
@@ -136,14 +166,52 @@ def breach(item: SeriesVerdict) -> str:
 
 def broken_groups(verdict: Verdict) -> list[str]:
     """Return one line a board and case with its worst breach, and which other metrics broke there."""
+    return [line for _, line in broken_cases(verdict)]
+
+
+def broken_cases(verdict: Verdict) -> list[tuple[SeriesVerdict, str]]:
+    """Return the lines of broken_groups, each with its worst series."""
+    groups = _by_place(by_severity(verdict.series))
+    return [(items[0], f"{place(items[0])}: {breach(items[0])}{_also(items[1:])}") for items in groups]
+
+
+def _by_place(series: Iterable[SeriesVerdict]) -> list[list[SeriesVerdict]]:
     groups: dict[str, list[SeriesVerdict]] = {}
-    for item in by_severity(verdict.series):
+    for item in series:
         groups.setdefault(place(item), []).append(item)
-    return [f"{where}: {breach(items[0])}{_also(items[1:])}" for where, items in groups.items()]
+    return list(groups.values())
 
 
 def _also(items: Sequence[SeriesVerdict]) -> str:
     return f"; also {', '.join(short_metric(item) for item in items)}" if items else ""
+
+
+def notable_cases(verdict: Verdict) -> list[tuple[SeriesVerdict, str, list[str]]]:
+    """Return for each board and case that the verdict warns of a series, a short line, and the sentences."""
+    warned = set(verdict.warnings)
+    groups = _by_place(item for item in verdict.series if item.sentence in warned)
+    return [
+        (
+            items[0],
+            f"{place(items[0])}: {', '.join(map(_remark, items))}",
+            [item.sentence for item in items],
+        )
+        for items in groups
+    ]
+
+
+def general_warnings(verdict: Verdict) -> list[str]:
+    """Return the verdict's warnings that are of no single case."""
+    told = {item.sentence for item in verdict.series}
+    return [sentence for sentence in verdict.warnings if sentence not in told]
+
+
+def _remark(item: SeriesVerdict) -> str:
+    """Return "publish_latency_p95 143 ms ? (limit 25 ms)"."""
+    at_least = "≥ " if item.at_least else ""
+    advice = "" if item.blocking else " advice"
+    limit = "" if item.limit is None else f" (limit {quantity(item, item.limit)})"
+    return f"{short_metric(item)} {at_least}{quantity(item, item.value)} {sign(item)}{advice}{limit}"
 
 
 def place(item: SeriesVerdict) -> str:

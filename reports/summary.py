@@ -5,37 +5,37 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hil.model import RunRecord, SeriesVerdict, Verdict
-from hil.units import find_unit, format_values
+from hil.model import NotRun, RunRecord, SeriesVerdict, Verdict
 from reports import rows
-from reports.terminal import render_terminal
+from reports.boards import has_virtual, split_not_run
+from reports.terminal import render_terminal, render_verdict, render_whereabouts
 
-__all__ = ["render_markdown", "render_terminal"]
-
-_SIGNS = {"regressed": "✗", "improved": "↑", "pass": "✓", "inconclusive": "?", "no-baseline": "–"}
+__all__ = ["render_markdown", "render_terminal", "render_verdict", "render_whereabouts"]
 
 
 def render_markdown(
     run_info: Mapping[str, Any], verdict: Verdict, records: Sequence[RunRecord], *, run_path: str = ""
 ) -> str:
     """Return summary.md; its headings stand in the order in which a person asks."""
+    missing, ruled_out = split_not_run(verdict)
     parts = [
         f"# {rows.title(verdict)}: {verdict.run_id or 'no run'}",
         verdict.sentence,
-        *_virtual_remark(verdict),
+        *_virtual_remark(run_info, verdict),
         *_limits(verdict),
         *_list("What broke", [item.sentence for item in rows.by_severity(verdict.series)]),
         *_list("Faults", [_fault_line(fault.owner, fault.board, fault.sentence) for fault in verdict.faults]),
-        *_list("Worth knowing", verdict.warnings),
-        *_list("Not run", _not_run_lines(verdict)),
+        *_list("Worth knowing", [*verdict.warnings, *run_info.get("reporting", {}).get("warnings", [])]),
+        *_list("Not run", _not_run_lines(missing)),
+        *_list("Ruled out", _not_run_lines(ruled_out)),
         *_facts(run_info, records, run_path or verdict.run_id),
         *_all_series(verdict),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _virtual_remark(verdict: Verdict) -> list[str]:
-    return [f"> {rows.VIRTUAL_REMARK}"] if "virtual" in rows.kinds(verdict) else []
+def _virtual_remark(run_info: Mapping[str, Any], verdict: Verdict) -> list[str]:
+    return [f"> {rows.VIRTUAL_REMARK}"] if has_virtual(run_info, verdict) else []
 
 
 def _limits(verdict: Verdict) -> list[str]:
@@ -48,15 +48,20 @@ def _limits(verdict: Verdict) -> list[str]:
     lines = [_table_row(head), _table_row(["---", *["---:"] * (len(head) - 1)])]
     for row in found:
         name = row.metric if row.blocking else f"{row.metric} (advice)"
-        cells = [f"**{cell.text} ✗**" if cell.broken else cell.text for cell in row.cells]
-        lines.append(_table_row([name, row.limit, str(row.cases), *cells]))
-    return ["## Limits", "\n".join(lines)]
+        lines.append(_table_row([name, row.limit, str(row.cases), *map(_limit_cell, row.cells)]))
+    return ["## Limits", "\n".join(lines), rows.LEGEND]
 
 
-def _not_run_lines(verdict: Verdict) -> list[str]:
+def _limit_cell(cell: rows.Cell) -> str:
+    if cell.broken:
+        return f"**{cell.text} ✗**"
+    return f"{cell.text} ?" if cell.marginal else cell.text
+
+
+def _not_run_lines(not_run: Sequence[NotRun]) -> list[str]:
     return [
         f"{count} case{'' if count == 1 else 's'} on {', '.join(boards)}: {reason}"
-        for reason, count, boards in rows.not_run_groups(verdict.not_run)
+        for reason, count, boards in rows.not_run_groups(not_run)
     ]
 
 
@@ -71,13 +76,20 @@ def _facts(run_info: Mapping[str, Any], records: Sequence[RunRecord], run_path: 
     facts = {
         "suite": run_info.get("suite"),
         "rack": run_info.get("rack"),
+        "air profile": run_info.get("profile"),
         "commit": f"{git.get('commit', '')[:12]}{dirty}" if git.get("commit") else None,
         "firmware (SHA-256)": ", ".join(firmware),
         "started": run_info.get("started_utc"),
         "by": f"{run_info['user']} on {run_info.get('host', '?')}" if run_info.get("user") else None,
+        "workflow run": run_info.get("ci", {}).get("url"),
+        "report": _code(run_info.get("reporting", {}).get("report")),
         "judge again": f"`hil gate {run_path}`",
     }
     return _list("Run", [f"{name}: {value}" for name, value in facts.items() if value])
+
+
+def _code(text: str | None) -> str | None:
+    return f"`{text}`" if text else None
 
 
 def _all_series(verdict: Verdict) -> list[str]:
@@ -91,27 +103,16 @@ def _all_series(verdict: Verdict) -> list[str]:
 
 
 def _series_cells(item: SeriesVerdict) -> list[str]:
-    sign = _SIGNS[item.outcome] + ("" if item.blocking else " advice")
     return [
-        sign,
+        rows.sign(item) + ("" if item.blocking else " advice"),
         f"{item.board} ({item.kind})",
         item.case_label or item.case_id,
         rows.short_metric(item),
-        _interval(item),
+        rows.interval(item),
         rows.quantity(item, item.limit),
         str(item.samples),
         str(item.boots),
     ]
-
-
-def _interval(item: SeriesVerdict) -> str:
-    if item.value is None:
-        return "–"
-    bounds = [bound for bound in (item.low, item.high) if bound is not None]
-    value, *texts = format_values([item.value, *bounds], find_unit(item.unit))
-    low = texts.pop(0) if item.low is not None else "–"
-    high = texts.pop(0) if item.high is not None else "–"
-    return f"{'≥ ' if item.at_least else ''}{value} [{low}, {high}]"
 
 
 def _list(heading: str, lines: Sequence[str]) -> list[str]:

@@ -22,6 +22,7 @@ from hil.store.run_info import describe_run
 DOCS = Path(__file__).parent.parent / "docs"
 FAULT = Fault(RUN_ID, "rig", 3, "the port is gone", "virtual-1")
 NOT_RUN = NotRun(RUN_ID, "virtual-1", "publish/x", "the board was lost")
+UNEXPECTED = dataclasses.replace(NOT_RUN, expected=False)
 
 
 def validate(name: str, value: object) -> None:
@@ -37,10 +38,17 @@ def test_a_case_is_named_by_its_sorted_parameters() -> None:
     assert format_series_id("lab", "b1", "publish/a=1", "p95_us") == "lab/b1/publish/a=1/p95_us"
 
 
-@pytest.mark.parametrize("entry", [publish_record(rows=2), FAULT, NOT_RUN])
+@pytest.mark.parametrize("entry", [publish_record(rows=2), FAULT, NOT_RUN, UNEXPECTED])
 def test_an_entry_comes_back_from_its_json(entry: Entry) -> None:
     """What is written is what is read."""
     assert entry_from_json(json.loads(json.dumps(entry.to_json()))) == entry
+
+
+def test_a_case_left_out_of_an_older_journal_was_expected() -> None:
+    """Where ``expected`` is missing it is true, for the schema as for the store."""
+    older = {key: value for key, value in NOT_RUN.to_json().items() if key != "expected"}
+    validate("not-run", older)
+    assert entry_from_json(older) == NOT_RUN
 
 
 @given(st.dictionaries(st.text(min_size=1), st.none() | st.booleans() | st.integers() | st.text()))
@@ -64,7 +72,15 @@ def test_what_the_store_writes_fits_the_schemas(tmp_path: Path) -> None:
         run.append(entry)
     run.write_verdict(judge(run.read().entries, {"publish": publish_thresholds()}))
     run.write_info(
-        describe_run(run_id=RUN_ID, rack="virtual", suite="quick", argv=["hil"], repository=tmp_path)
+        describe_run(
+            run_id=RUN_ID,
+            rack="virtual",
+            suite="quick",
+            argv=["hil"],
+            repository=tmp_path,
+            trigger="pr",
+            ci={"url": "https://github.example/acme/firmware/actions/runs/17", "pull_request": 42},
+        )
     )
     for line in run.journal_path.read_text().splitlines():
         value = json.loads(line)
@@ -80,6 +96,7 @@ def test_what_the_store_writes_fits_the_schemas(tmp_path: Path) -> None:
         ("record", {"extra": 1}),
         ("fault", {"exit_code": 7}),
         ("not-run", {"board": 1}),
+        ("not-run", {"expected": "no"}),
     ],
 )
 def test_the_schemas_refuse_what_the_store_would_not_write(name: str, change: dict[str, object]) -> None:

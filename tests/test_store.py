@@ -20,9 +20,10 @@ from make_records import RUN_ID, publish_record, publish_thresholds, quick_run
 
 from hil.errors import ConfigError, RigError
 from hil.gate import judge
+from hil.git import git, try_git
 from hil.model import Entry, Fault, NotRun
 from hil.store import RunDirectory
-from hil.store.run_info import describe_run, new_run_id
+from hil.store.run_info import ci_facts, describe_run, git_state, new_run_id
 
 ENTRIES: tuple[Entry, ...] = (
     publish_record(rows=3),
@@ -67,6 +68,29 @@ def test_appending_after_a_torn_line_starts_a_new_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        ("payload_bytes=2048 is beyond max_payload_bytes=512 of board virtual-2", False),
+        ("rate=-1.5 is beyond min_rate=0 of board v2", False),
+        ("the board said: qos=3 is beyond max_qos=2 of board v2", True),
+        ("payload_bytes=2048 is beyond max_payload_bytes=512 of board v2 and more", True),
+        ("the board did not answer", True),
+    ],
+)
+def test_a_journal_without_expected_is_judged_as_it_was(tmp_path: Path, reason: str, expected: bool) -> None:
+    """Older journals said by the reason alone that a board's own limits rule a case out."""
+    run = written(tmp_path, tuple(quick_run(("virtual-1",))))
+    value = NotRun(RUN_ID, "virtual-2", "publish/x", reason).to_json()
+    del value["expected"]
+    with run.journal_path.open("a", encoding="utf-8") as journal:
+        journal.write(json.dumps(value) + "\n")
+    entries = run.read().entries
+    assert isinstance(entries[-1], NotRun)
+    assert entries[-1].expected is expected
+    assert judge(entries, {"publish": publish_thresholds()}).exit_code == (4 if expected else 0)
+
+
+@pytest.mark.parametrize(
     ("line", "expected"),
     [
         ("{", "not JSON: "),
@@ -76,6 +100,11 @@ def test_appending_after_a_torn_line_starts_a_new_one(tmp_path: Path) -> None:
         ('{"type": "recod", "schema": 1}', "its type is 'recod'; expected record, fault, not-run"),
         ('{"type": "not-run", "schema": 2}', "its schema is 2; this program reads 1"),
         ('{"type": "not-run", "schema": 1, "run_id": "x"}', "'board' is missing"),
+        (
+            '{"type": "not-run", "schema": 1, "run_id": "x", "board": "b", "case_id": "c", "reason": "r", '
+            '"expected": 1}',
+            "'expected' is 1; expected true or false",
+        ),
     ],
 )
 def test_any_other_bad_line_names_file_and_line(tmp_path: Path, line: str, expected: str) -> None:
@@ -278,6 +307,53 @@ def test_run_info_says_who_ran_what_with_which_versions(tmp_path: Path) -> None:
     assert info["git"] == {"commit": "", "dirty": False}
     assert info["versions"]["esptool"]
     assert run.run_id.split("-", 1)[1].startswith("quick-and-qos-1-")
+
+
+def test_a_machine_whose_git_does_not_work_has_runs_without_a_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No git, and one that cannot be started, cost the commit and not the run; a build does say so."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert git_state(tmp_path) == {"commit": "", "dirty": False}
+    with pytest.raises(ConfigError, match="git is not installed"):
+        git(tmp_path, "status")
+    (tmp_path / "git").write_text("no program")
+    (tmp_path / "git").chmod(0o755)
+    assert git_state(tmp_path) == {"commit": "", "dirty": False}
+    with pytest.raises(ConfigError, match="git cannot be started: Exec format error"):
+        git(tmp_path, "status")
+
+
+def test_git_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The caller's deadline holds, and is in the sentence."""
+    (tmp_path / "git").write_text("#!/bin/sh\nexec sleep 60\n")
+    (tmp_path / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(ConfigError, match=r"`git status` in .* did not end within 0\.05 s"):
+        try_git(tmp_path, "status", deadline_s=0.05)
+
+
+def test_a_run_on_github_says_where_it_is_to_be_found() -> None:
+    """The workflow run's address, the pull request's number, and its own head, not the merge commit."""
+    environment = {
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_SERVER_URL": "https://github.example",
+        "GITHUB_REPOSITORY": "acme/firmware",
+        "GITHUB_RUN_ID": "17",
+        "GITHUB_REF": "refs/pull/42/merge",
+        "GITHUB_SHA": "merge",
+        "HIL_HEAD_SHA": "head",
+    }
+    assert ci_facts(environment) == {
+        "repository": "acme/firmware",
+        "url": "https://github.example/acme/firmware/actions/runs/17",
+        "pull_request": 42,
+        "head_sha": "head",
+    }
+    nightly = {**environment, "GITHUB_REF": "refs/heads/main", "HIL_HEAD_SHA": ""}
+    assert ci_facts(nightly)["head_sha"] == "merge"
+    assert "pull_request" not in ci_facts(nightly)
+    assert ci_facts({}) == {}
 
 
 def test_equal_records_are_equal_after_the_disk(tmp_path: Path) -> None:

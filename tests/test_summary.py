@@ -17,6 +17,7 @@ from rich.console import Console
 from hil.gate import judge
 from hil.model import Entry, Fault, NotRun, RunRecord
 from hil.store import RunDirectory
+from reports.rows import LEGEND
 from reports.summary import render_markdown, render_terminal
 
 RUN_PATH = f"out/{RUN_ID}"
@@ -54,7 +55,7 @@ def everything_wrong() -> list[Entry]:
         for n in (1, 2)
     ]
     left_out = [
-        NotRun(RUN_ID, f"virtual-{n}", f"publish/{n}", f"reason {n} " + "word " * 20) for n in (1, 2, 3)
+        NotRun(RUN_ID, f"virtual-{n}", f"publish/n={n}", f"reason {n} " + "word " * 20) for n in (1, 2, 3)
     ]
     return [*slow, *faults, *left_out]
 
@@ -146,6 +147,25 @@ def test_a_figure_among_timeouts_reads_at_least() -> None:
     entries = [publish_record(failed=90)]
     assert "≥ 5 s ✗" in " ".join(terminal(entries))
     assert "≥ 5.00 s [5.00, –]" in markdown(entries)
+
+
+def test_what_is_beyond_a_limit_has_its_own_sign() -> None:
+    """Neither the table of limits nor that of all series calls it kept, and the sign is explained."""
+    text = markdown([publish_record(latency_ms=21.5)])
+    assert re.search(r"\| publish_latency_p95 \| 25 ms \| 1 \| 25\.\d ms \? \|", text)
+    assert re.search(r"^\| \? \| virtual-1 \(virtual\) \| \S+ \| publish_latency_p95 ", text, re.MULTILINE)
+    assert LEGEND in text
+
+
+def test_what_is_ruled_out_is_not_missing() -> None:
+    """A case that a board's own limits rule out stands under a heading of its own."""
+    left_out = [
+        NotRun(RUN_ID, "virtual-2", "publish/x", "lost"),
+        NotRun(RUN_ID, "virtual-2", "publish/y", "too large", expected=False),
+    ]
+    text = markdown([publish_record(), *left_out])
+    assert "## Not run\n\n- 1 case on virtual-2: lost\n\n" in text
+    assert "## Ruled out\n\n- 1 case on virtual-2: too large\n\n" in text
 
 
 def test_a_run_without_its_info_is_still_told() -> None:

@@ -3,7 +3,8 @@
     records.jsonl   the journal: one entry a line, on disk (fsync) before anyone judges it
     run.json        who ran what, when, and with which versions
     verdicts.json   the gate's verdict, canonical: the same journal gives the same bytes
-    summary.md, console/, capture/, allure-results/
+    thresholds/     the limits of that day, which sentences quote by file and line
+    summary.md, console/, capture/, allure-pytest/, allure-results/
 
 ``out/latest`` points at the newest run. Several threads of one process may append at once; several
 processes may run at once, each in its own run directory.
@@ -12,18 +13,19 @@ processes may run at once, each in its own run directory.
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hil.errors import ConfigError, RigError
+from hil.errors import ConfigError
 from hil.model import Entry, RunRecord, Verdict
 from hil.store.entries import EntryError, entry_from_json
+from hil.store.files import disk_error, replace_file, sync_folder, write_all
+from hil.store.run_info import what_is_wrong
 
 JOURNAL = "records.jsonl"
 RUN_INFO = "run.json"
@@ -66,12 +68,12 @@ class RunDirectory:
             path.mkdir()
             (path / JOURNAL).touch()
             _point_latest(root, run_id)
-            _sync_folder(path)
-            _sync_folder(root)
+            sync_folder(path)
+            sync_folder(root)
         except FileExistsError as error:
             raise ConfigError(f"{path}: there is a run of this name already.") from error
         except OSError as error:
-            raise _disk_error(f"could not create the run directory {path}", error, "nothing") from error
+            raise disk_error(f"could not create the run directory {path}", error, "nothing") from error
         return cls(path)
 
     @classmethod
@@ -129,7 +131,7 @@ class RunDirectory:
             except OSError as error:
                 safe = f"the {self._written} entries written before it"
                 what = f"could not write an entry to {self.journal_path}"
-                raise _disk_error(what, error, safe) from error
+                raise disk_error(what, error, safe) from error
             self._written += 1
 
     def read(self) -> Journal:
@@ -142,7 +144,7 @@ class RunDirectory:
         try:
             lines = self.journal_path.read_bytes().split(b"\n")
         except OSError as error:
-            raise _disk_error(f"could not read {self.journal_path}", error, "what is on disk") from error
+            raise disk_error(f"could not read {self.journal_path}", error, "what is on disk") from error
         entries = [_parse_line(self.journal_path, n, line) for n, line in enumerate(lines[:-1], start=1)]
         if not lines[-1]:
             return Journal(tuple(entries))
@@ -165,6 +167,10 @@ class RunDirectory:
             raise ConfigError(f"{path}: not JSON: {error}.") from error
         if not isinstance(info, dict):
             raise ConfigError(f"{path}: not a JSON object.")
+        if wrong := what_is_wrong(info):
+            raise ConfigError(
+                f"{path}: {wrong}.", next_step="correct it; the run's records are not in there."
+            )
         return info
 
     def write_verdict(self, verdict: Verdict) -> None:
@@ -175,15 +181,25 @@ class RunDirectory:
         """Write summary.md. Raises RigError."""
         self._replace(self.summary_path, markdown)
 
+    def keep(self, sources: Iterable[Path], folder: str) -> None:
+        """Copy files into a folder of the run's. Raises RigError."""
+        target = self.path / folder
+        try:
+            target.mkdir(exist_ok=True)
+            for source in sources:
+                replace_file(target / source.name, source.read_bytes())
+        except OSError as error:
+            raise disk_error(f"could not copy files to {target}", error, str(self.journal_path)) from error
+
     def _write_json(self, name: str, value: Mapping[str, Any]) -> None:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, indent=2)
         self._replace(self.path / name, text + "\n")
 
     def _replace(self, path: Path, text: str) -> None:
         try:
-            _replace_file(path, text.encode())
+            replace_file(path, text.encode())
         except OSError as error:
-            raise _disk_error(f"could not write {path}", error, f"the journal {self.journal_path}") from error
+            raise disk_error(f"could not write {path}", error, f"the journal {self.journal_path}") from error
 
 
 def _append_line(path: Path, line: bytes) -> None:
@@ -192,7 +208,7 @@ def _append_line(path: Path, line: bytes) -> None:
     try:
         end = _end_of_whole_lines(descriptor)
         try:
-            _write_all(descriptor, line)
+            write_all(descriptor, line)
             os.fsync(descriptor)
         except OSError:
             with contextlib.suppress(OSError):  # the first error is the one to tell; the next append cuts too
@@ -211,12 +227,6 @@ def _end_of_whole_lines(descriptor: int) -> int:
     end = content.rfind(b"\n") + 1
     os.ftruncate(descriptor, end)
     return end
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
 
 
 def _parse_line(path: Path, number: int, line: bytes) -> Entry:
@@ -238,35 +248,3 @@ def _point_latest(root: Path, run_id: str) -> None:
     temporary.unlink(missing_ok=True)
     temporary.symlink_to(run_id)
     temporary.replace(root / LATEST)
-
-
-def _replace_file(path: Path, data: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
-    try:
-        try:
-            _write_all(descriptor, data)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        temporary.replace(path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _disk_error(what: str, error: OSError, safe: str) -> RigError:
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-    next_step = "free some space on this disk" if full else "look at this disk (dmesg) and its permissions"
-    return RigError(
-        f"{what}: {error.strerror or error}. Safe on disk: {safe}.", next_step=f"{next_step}, then run again."
-    )

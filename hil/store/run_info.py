@@ -8,7 +8,6 @@ import platform
 import re
 import secrets
 import socket
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -16,11 +15,63 @@ from pathlib import Path
 from typing import Any
 
 import hil
+from hil.errors import ConfigError
+from hil.git import try_git
 from hil.model import SCHEMA_VERSION
 
+TRIGGERS = ("local", "pr", "nightly")  # what a run is for
 PACKAGES = ("esptool", "pytest", "pytest-embedded", "pyserial", "numpy", "scipy", "ruamel.yaml")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
-_GIT_DEADLINE_S = 10
+_PULL_REQUEST = re.compile(r"refs/pull/(\d+)/")
+_GIT_DEADLINE_S = 10.0
+
+# what readers rely on where it is there; a key that is missing is no error, for old runs lack some
+_KINDS: Mapping[str, type] = {
+    "run_id": str,
+    "rack": str,
+    "suite": str,
+    "trigger": str,
+    "profile": str,
+    "started_utc": str,
+    "user": str,
+    "host": str,
+    "git": dict,
+    "git.commit": str,
+    "ci": dict,
+    "ci.url": str,
+    "ci.head_sha": str,
+    "versions": dict,
+    "firmware": dict,
+    "firmware.*": dict,
+    "boards": list,
+    "boards.*": dict,
+    "reporting": dict,
+    "reporting.warnings": list,
+}
+_KIND_NAMES: Mapping[type, str] = {str: "a text", dict: "an object", list: "a list"}
+
+
+def what_is_wrong(info: Mapping[str, Any]) -> str:
+    """Return which key of a run.json holds what no reader can use; "" where none does."""
+    for key, kind in _KINDS.items():
+        for value in _values(info, *key.split(".")):
+            if not isinstance(value, kind):
+                return f"{key} is {str(value)[:40]!r}, expected {_KIND_NAMES[kind]}"
+    try:
+        datetime.datetime.fromisoformat(info.get("started_utc", "2000-01-01"))
+    except ValueError:
+        return f"started_utc {info['started_utc']!r} is no date"
+    return ""
+
+
+def _values(info: Mapping[str, Any], key: str, inner: str = "") -> list[Any]:
+    """Return what ``key`` holds, or its key ``inner``; all that it holds for "*"."""
+    if key not in info:
+        return []
+    value = info[key]
+    if inner == "*":
+        return list(value.values() if isinstance(value, dict) else value)
+    return [value] if not inner else [value[inner]] if inner in value else []
 
 
 def new_run_id(suite: str, *, now: datetime.datetime | None = None) -> str:
@@ -55,6 +106,26 @@ def utc_now() -> str:
     return datetime.datetime.now(tz=datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def ci_facts(environment: Mapping[str, str]) -> dict[str, object]:
+    """Return where a GitHub Actions run is to be found and what it compares; ``{}`` outside of one.
+
+    The variables are GitHub's own; HIL_HEAD_SHA and HIL_BASE_SHA come from the workflow, because GITHUB_SHA
+    is the merge commit in a pull request.
+    """
+    if environment.get("GITHUB_ACTIONS") != "true":
+        return {}
+    server, repository = environment.get("GITHUB_SERVER_URL", ""), environment.get("GITHUB_REPOSITORY", "")
+    number = _PULL_REQUEST.match(environment.get("GITHUB_REF", ""))
+    facts: dict[str, object] = {
+        "repository": repository,
+        "url": f"{server}/{repository}/actions/runs/{environment.get('GITHUB_RUN_ID', '')}",
+        "pull_request": int(number[1]) if number else None,
+        "head_sha": environment.get("HIL_HEAD_SHA") or environment.get("GITHUB_SHA"),
+        "base_sha": environment.get("HIL_BASE_SHA"),
+    }
+    return {key: value for key, value in facts.items() if value}
+
+
 def git_state(repository: Path) -> Mapping[str, Any]:
     """Return ``commit`` ("" outside a repository, or before the first commit) and whether it is ``dirty``."""
     commit = _git(repository, "rev-parse", "--verify", "--quiet", "HEAD")
@@ -63,17 +134,12 @@ def git_state(repository: Path) -> Mapping[str, Any]:
 
 
 def _git(repository: Path, *arguments: str) -> str:
+    """Return what git printed; "" where it refused, is missing or is slow: a run does not depend on it."""
     try:
-        done = subprocess.run(
-            ["git", "-C", str(repository), *arguments],
-            capture_output=True,
-            text=True,
-            timeout=_GIT_DEADLINE_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        done = try_git(repository, *arguments, deadline_s=_GIT_DEADLINE_S)
+    except ConfigError:
         return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+    return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else ""
 
 
 def _user() -> str:

@@ -1,0 +1,93 @@
+"""What is attached to a result, in order: charts, samples, console, environment."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from hil.model import RunRecord
+from reports.allure.console import console_of
+from reports.allure.distribution import draw_distribution
+from reports.allure.samples import samples_of
+from reports.allure.story import RunStory, Story, parse_case_id
+from reports.allure.timeline import draw_timeline
+
+_OWN_COLUMNS = ("boot_index", "row", "warmup")
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """A file of a result; ``key`` stays the same from one completion to the next."""
+
+    key: str
+    name: str
+    mime_type: str
+    extension: str
+    data: bytes
+
+
+def attachments_of(run: RunStory, story: Story) -> Iterator[Attachment]:
+    """Yield the attachments of a case's result."""
+    yield from _charts(story)
+    if story.records:
+        virtual = ", virtual" if story.kind == "virtual" else ""
+        yield Attachment(
+            "samples", f"samples, raw{virtual} (CSV)", "text/csv", "csv", samples_csv(story.records)
+        )
+    if story.records or story.faults:
+        bench, parameters = parse_case_id(story.case_id)
+        log = console_of(run.path, story.board, bench, parameters)
+        if log:
+            yield Attachment("console", f"console of {story.place}", "text/plain", "txt", log.encode())
+    yield Attachment("environment", "environment", "application/json", "json", _environment(run, story))
+
+
+def _charts(story: Story) -> Iterator[Attachment]:
+    virtual = " (virtual)" if story.kind == "virtual" else ""
+    for samples in samples_of(story):
+        for what, draw in (("distribution", draw_distribution), ("over time", draw_timeline)):
+            name = f"{samples.quantity} {what}{virtual}"
+            yield Attachment(f"{samples.quantity} {what}", name, "image/svg+xml", "svg", draw(samples))
+
+
+def samples_csv(records: Sequence[RunRecord]) -> bytes:
+    """Return every row of every boot; the unit stands at the end of a column's name, as in the journal."""
+    columns = list(dict.fromkeys(name for record in records for name in record.columns))
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow((*_OWN_COLUMNS, *columns))
+    for record in records:
+        for row in range(record.rows):
+            values = [record.columns[name][row] if name in record.columns else "" for name in columns]
+            writer.writerow((record.boot_index, row, int(row < record.warmup_rows), *values))
+    return file.getvalue().encode()
+
+
+def _environment(run: RunStory, story: Story) -> bytes:
+    """Return the case in full, and what was true of board, air and host while it was measured."""
+    boots = [
+        {
+            "boot_index": record.boot_index,
+            "started_utc": record.started_utc,
+            "firmware_sha256": record.firmware_sha256,
+            "ruler_hash": record.ruler_hash,
+            "clock": record.clock,
+            **{group: dict(facts) for group, facts in record.environment.items()},
+        }
+        for record in story.records
+    ]
+    bench, parameters = parse_case_id(story.case_id)
+    facts = {
+        "run_id": run.run_id,
+        "rack": story.rack,
+        "board": story.board,
+        "kind": story.kind,
+        "target": story.target,
+        "bench": bench,
+        "parameters": dict(story.records[0].parameters) if story.records else parameters,
+        "boots": boots,
+    }
+    return (json.dumps(facts, ensure_ascii=False, indent=2) + "\n").encode()

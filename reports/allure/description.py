@@ -1,0 +1,80 @@
+"""What a person reads first of a result: the worst sentence, then every metric with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+
+from hil.model import SeriesVerdict
+from reports import rows
+from reports.allure.outcome import findings
+from reports.allure.story import Story
+
+_ORDER = ("regressed", "inconclusive", "no-baseline", "improved", "pass")
+_CELL = "padding:3px 10px;text-align:{}"
+
+
+def describe(story: Story, message: str) -> str:
+    """Return the description as HTML; ``message`` is the result's own, "" where it passed."""
+    parts = [f"<p><strong>{escape(message or _passed(story))}</strong></p>"]
+    others = [sentence for _, sentence in findings(story) if sentence not in message]
+    others += [item.sentence for item in story.series if _worth_saying(item)]
+    parts += [f"<p>{escape(sentence)}</p>" for sentence in dict.fromkeys(others) if sentence not in message]
+    parts += _table(story)
+    if story.kind == "virtual":
+        parts.append(f"<p><em>{escape(rows.VIRTUAL_REMARK)}</em></p>")
+    return "\n".join(parts)
+
+
+def _passed(story: Story) -> str:
+    limits = sum(item.blocking and item.outcome != "no-baseline" for item in story.series)
+    unlimited = sum(item.blocking and item.outcome == "no-baseline" for item in story.series)
+    marginal = sum(item.blocking and rows.is_marginal(item) for item in story.series)
+    kept = f"{limits - marginal} of {limits}" if marginal else f"all {limits}"
+    words = [f"{kept} limits kept"] if limits else []
+    words += [f"{marginal} exceeded, but not provably"] if marginal else []
+    words += [f"{unlimited} metrics that could block have no limit"] if unlimited else []
+    text = ", ".join(words) or "nothing here can block"
+    return f"On {story.place}: {text}."
+
+
+def _worth_saying(item: SeriesVerdict) -> bool:
+    """Say whether a series needs a sentence although it does not decide: marginal, or bad but advice."""
+    return rows.is_marginal(item) or item.outcome in ("regressed", "improved")
+
+
+def _table(story: Story) -> list[str]:
+    if not story.series:
+        return []
+    head = ("", "metric", f"value [interval], {story.kind}", "limit", "samples", "boots")
+    body = [_row("th", head), *(_row("td", _cells(item)) for item in _worst_first(story.series))]
+    return [f"<table>{''.join(body)}</table>", f"<p><small>{escape(rows.LEGEND)}</small></p>"]
+
+
+def _worst_first(series: Iterable[SeriesVerdict]) -> list[SeriesVerdict]:
+    return sorted(series, key=lambda item: (not item.blocking, _rank(item)))
+
+
+def _rank(item: SeriesVerdict) -> int:
+    return _ORDER.index("inconclusive" if rows.is_marginal(item) else item.outcome)
+
+
+def _cells(item: SeriesVerdict) -> tuple[str, ...]:
+    failed = f" ({item.failed} failed)" if item.failed else ""
+    return (
+        f"{rows.sign(item)}{'' if item.blocking else ' advice'}",
+        rows.short_metric(item),
+        rows.interval(item),
+        rows.quantity(item, item.limit),
+        f"{item.samples}{failed}",
+        str(item.boots),
+    )
+
+
+def _row(tag: str, cells: Iterable[str]) -> str:
+    texts = [f'<{tag} style="{_style(n)}">{escape(cell)}</{tag}>' for n, cell in enumerate(cells)]
+    return f"<tr>{''.join(texts)}</tr>"
+
+
+def _style(column: int) -> str:
+    return _CELL.format("left" if column < 2 else "right")

@@ -1,0 +1,162 @@
+"""A run's folder taken apart into one story for each case on each board, which becomes one result."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hil.errors import ConfigError
+from hil.model import Entry, Fault, NotRun, RunRecord, SeriesVerdict, Verdict
+from hil.store import RunDirectory
+from hil.thresholds import Thresholds, load_all
+from reports.stored import read_verdict
+
+THRESHOLDS = "thresholds"
+_CHECKOUT = Path(__file__).resolve().parents[2] / THRESHOLDS
+
+
+@dataclass(frozen=True)
+class Story:
+    """What is known of one case on one board. ``records`` hold one a boot."""
+
+    rack: str
+    board: str
+    kind: str
+    target: str
+    case_id: str
+    label: str
+    records: tuple[RunRecord, ...]
+    series: tuple[SeriesVerdict, ...]
+    faults: tuple[Fault, ...]
+    not_run: tuple[NotRun, ...]
+    thresholds: Thresholds | None
+
+    @property
+    def bench(self) -> str:
+        return self.case_id.partition("/")[0]
+
+    @property
+    def place(self) -> str:
+        """Return "v1 (virtual)"."""
+        return f"{self.board} ({self.kind})" if self.kind else self.board
+
+    @property
+    def title(self) -> str:
+        """Return "publish transport=tls on v1 (virtual)"."""
+        return f"{self.bench} {self.label} on {self.place}"
+
+
+@dataclass(frozen=True)
+class RunStory:
+    """One run; ``faults`` are those of no single case."""
+
+    path: Path
+    info: Mapping[str, Any]
+    verdict: Verdict
+    stories: tuple[Story, ...]
+    faults: tuple[Fault, ...]
+
+    @property
+    def run_id(self) -> str:
+        return self.verdict.run_id or self.path.name
+
+
+def read_run(path: Path) -> RunStory:
+    """Read a judged run. Raises ConfigError where it is none, or its thresholds cannot be read."""
+    directory = RunDirectory.open(path)
+    info = directory.read_info()
+    verdict = read_verdict(directory.verdicts_path)
+    entries = directory.read().entries
+    thresholds = read_thresholds(directory.path, info)
+    general = tuple(fault for fault in verdict.faults if not (fault.board and fault.case_id))
+    keys = _keys(entries)
+    shown_at = {key: _faults_shown_at(key, keys, verdict, general) for key in keys}
+    stories = tuple(
+        _story(info, verdict, entries, key, thresholds=thresholds, extra=shown_at[key]) for key in keys
+    )
+    return RunStory(directory.path, info, verdict, stories, general)
+
+
+def read_thresholds(path: Path, info: Mapping[str, Any]) -> Mapping[str, Thresholds]:
+    """Read the run's own copy, as of its day; the checkout's for a run from before there was one."""
+    own = path / THRESHOLDS
+    try:
+        today = datetime.date.fromisoformat(str(info.get("started_utc"))[:10])
+    except ValueError:
+        today = None
+    return load_all(own if own.is_dir() else _CHECKOUT, today=today)
+
+
+def _keys(entries: Iterable[Entry]) -> list[tuple[str, str]]:
+    """Return every (board, case id) that the journal names, in its order; a base is no case."""
+    found = [
+        (entry.board, entry.case_id)
+        for entry in entries
+        if not (isinstance(entry, RunRecord) and entry.role != "candidate")
+    ]
+    return [key for key in dict.fromkeys(found) if all(key)]
+
+
+def _faults_shown_at(
+    key: tuple[str, str], keys: Sequence[tuple[str, str]], verdict: Verdict, general: Iterable[Fault]
+) -> tuple[Fault, ...]:
+    """Return the faults of a whole board, or of the rack, where ``key`` is the first case that they cost."""
+    board = key[0]
+    missing = {(item.board, item.case_id) for item in verdict.not_run if item.expected}
+    first = next((each for each in keys if each[0] == board and each in missing), None)
+    return tuple(fault for fault in general if fault.board in ("", board)) if key == first else ()
+
+
+def _story(
+    info: Mapping[str, Any],
+    verdict: Verdict,
+    entries: Iterable[Entry],
+    key: tuple[str, str],
+    *,
+    thresholds: Mapping[str, Thresholds],
+    extra: tuple[Fault, ...],
+) -> Story:
+    board, case_id = key
+    own = [entry for entry in entries if (entry.board, entry.case_id) == key]
+    records = [entry for entry in own if isinstance(entry, RunRecord) and entry.role == "candidate"]
+    kind, target = _nature(info, verdict, board)
+    return Story(
+        rack=str(info.get("rack") or (records[0].rack if records else "unknown")),
+        board=board,
+        kind=records[0].kind if records else kind,
+        target=records[0].target if records else target,
+        case_id=case_id,
+        label=case_label(case_id, thresholds),
+        records=tuple(sorted(records, key=lambda record: record.boot_index)),
+        series=tuple(item for item in verdict.series if (item.board, item.case_id) == key),
+        faults=(*(fault for fault in verdict.faults if (fault.board, fault.case_id) == key), *extra),
+        not_run=tuple(item for item in verdict.not_run if (item.board, item.case_id) == key),
+        thresholds=thresholds.get(case_id.partition("/")[0]),
+    )
+
+
+def case_label(case_id: str, thresholds: Mapping[str, Thresholds]) -> str:
+    """Return the parameters that differ from their defaults; all where the bench is not known."""
+    bench, parameters = parse_case_id(case_id)
+    limits = thresholds.get(bench)
+    return limits.case_label(parameters) if limits else case_id.partition("/")[2]
+
+
+def parse_case_id(case_id: str) -> tuple[str, dict[str, str]]:
+    """Take apart what hil.model.format_case_id made. Raises ConfigError."""
+    bench, _, pairs = case_id.partition("/")
+    found = [pair.partition("=") for pair in pairs.split(",") if pair]
+    if not bench or any(not sign for _, sign, _ in found):
+        raise ConfigError(f"{case_id!r} in the journal is no name of a case; expected bench/key=value,….")
+    return bench, {key: value for key, _, value in found}
+
+
+def _nature(info: Mapping[str, Any], verdict: Verdict, board: str) -> tuple[str, str]:
+    """Return kind and target of a board that has no record of this case."""
+    for item in info.get("boards", []):
+        if item.get("id") == board:
+            return str(item.get("kind", "")), str(item.get("target", ""))
+    return next(((item.kind, item.target) for item in verdict.series if item.board == board), ("", ""))

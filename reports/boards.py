@@ -1,0 +1,70 @@
+"""Each board's part in a run: what it is, and what became of the cases that were planned for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hil.model import NotRun, Verdict
+
+
+@dataclass(frozen=True)
+class BoardCases:
+    """A board's case ids. A case is either measured, faulted or not run; those ruled out were never planned.
+
+    ``kind`` and ``target`` are "" where nothing is left that would tell.
+    """
+
+    board: str
+    kind: str
+    target: str
+    measured: frozenset[str]
+    faulted: frozenset[str]
+    not_run: frozenset[str]
+    ruled_out: frozenset[str]
+
+    @property
+    def planned(self) -> int:
+        return len(self.measured) + len(self.faulted) + len(self.not_run)
+
+    @property
+    def place(self) -> str:
+        """Return "v1 (virtual)"."""
+        return f"{self.board} ({self.kind})" if self.kind else self.board
+
+
+def boards_of(info: Mapping[str, Any], verdict: Verdict) -> list[BoardCases]:
+    """Return the boards of a run, sorted: those that run.json names, and those that its verdict does."""
+    natures: dict[str, tuple[str, str]] = {item.board: (item.kind, item.target) for item in verdict.series}
+    natures |= {
+        str(board.get("id")): (str(board.get("kind", "")), str(board.get("target", "")))
+        for board in info.get("boards", [])
+    }
+    named = {fault.board for fault in verdict.faults} | {item.board for item in verdict.not_run}
+    return [
+        _cases_of(board, natures.get(board, ("", "")), verdict) for board in sorted({*natures, *named} - {""})
+    ]
+
+
+def _cases_of(board: str, nature: tuple[str, str], verdict: Verdict) -> BoardCases:
+    """Sort a board's cases; one that was measured in some boots and faulted in another is faulted."""
+    faulted = {fault.case_id for fault in verdict.faults if fault.board == board and fault.case_id}
+    measured = {item.case_id for item in verdict.series if item.board == board} - faulted
+    missing = [item for item in verdict.not_run if item.board == board]
+    not_run = {item.case_id for item in missing if item.expected} - faulted - measured
+    ruled_out = {item.case_id for item in missing} - faulted - measured - not_run
+    return BoardCases(board, *nature, *map(frozenset, (measured, faulted, not_run, ruled_out)))
+
+
+def has_virtual(info: Mapping[str, Any], verdict: Verdict) -> bool:
+    """Say whether a board of the run is virtual, also where nothing was measured."""
+    return any(board.kind == "virtual" for board in boards_of(info, verdict))
+
+
+def split_not_run(verdict: Verdict) -> tuple[list[NotRun], list[NotRun]]:
+    """Return what should have been measured and was not, and what the boards' own limits ruled out."""
+    return (
+        [item for item in verdict.not_run if item.expected],
+        [item for item in verdict.not_run if not item.expected],
+    )
