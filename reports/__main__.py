@@ -1,44 +1,100 @@
-"""``python -m reports RUN``: write a run's summary.md again, from its records and its verdict on disk."""
+"""Reports from what is on disk, as processes of their own.
+
+python -m reports RUN                  write RUN's summary.md and allure-results again
+python -m reports build --out OUT RUN… write OUT/report (hil report build)
+python -m reports serve --out OUT      show OUT/report in a browser (hil report serve)
+"""
 
 from __future__ import annotations
 
-import json
-import os
+import argparse
+import signal
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import FrameType
+from typing import NoReturn
 
-from hil.errors import HilError
-from hil.model import Fault, NotRun, SeriesVerdict, Verdict
+from hil.errors import ExitCode, HilError
 from hil.store import RunDirectory
-from reports.summary import render_markdown
+from reports import allure, history
+from reports.finish import sentence_of, summarise
+from reports.site import build_site, serve_site
+from reports.stored import judged_runs, short_path
 
 
-def main(run: Path) -> int:
-    """Write ``run``/summary.md; return the exit code, after saying what went wrong on stderr."""
+class Terminated(KeyboardInterrupt):
+    """SIGTERM or SIGHUP arrived."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run a command; return the exit code, after saying what went wrong on stderr.
+
+    A defect of ours is the rig's: 1 would say that the firmware is at fault.
+    """
+    signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGHUP, _terminate)
+    command = COMMANDS.get(argv[0], _summarise)
     try:
-        directory = RunDirectory.open(run)
-        verdict = read_verdict(directory.verdicts_path)
-        path = directory.path
-        shown = os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
-        records = directory.read().records
-        directory.write_summary(render_markdown(directory.read_info(), verdict, records, run_path=shown))
+        command(argv[1:] if argv[0] in COMMANDS else argv)
     except HilError as error:
         print(error, file=sys.stderr)
         return int(error.exit_code)
-    return 0
+    except Terminated:
+        return int(ExitCode.TERMINATED)
+    except KeyboardInterrupt:  # the usual end of a server
+        return int(ExitCode.PASS if command is _serve else ExitCode.INTERRUPTED)
+    except Exception as error:
+        print(f"The reports of {' '.join(argv)} were not written: {sentence_of(error)}", file=sys.stderr)
+        return int(ExitCode.RIG)
+    return int(ExitCode.PASS)
 
 
-def read_verdict(path: Path) -> Verdict:
-    """Return what Verdict.to_json() wrote."""
-    stored = json.loads(path.read_text(encoding="utf-8"))
-    parts = {
-        "series": tuple(SeriesVerdict(**item) for item in stored["series"]),
-        "faults": tuple(Fault(**item) for item in stored["faults"]),
-        "not_run": tuple(NotRun(**item) for item in stored["not_run"]),
-        "warnings": tuple(stored["warnings"]),
-    }
-    return Verdict(**{**stored, **parts})
+def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
+    raise Terminated
 
+
+def _summarise(argv: Sequence[str]) -> None:
+    directory = RunDirectory.open(Path(argv[0]))
+    allure.complete_results(directory.path)
+    summarise(directory)
+
+
+def _build(argv: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(prog="hil report build")
+    parser.add_argument("runs", nargs="*", type=Path)
+    parser.add_argument("--legs", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--history", type=Path)
+    parser.add_argument("--files", action="store_true")
+    parser.add_argument("--no-append", action="store_true")
+    wanted = parser.parse_args(argv)
+    runs = wanted.runs
+    if wanted.legs:
+        judged, left_out = judged_runs(wanted.legs)
+        print("".join(f"warning: {sentence}\n" for sentence in left_out), end="", file=sys.stderr)
+        runs = [*runs, *judged]
+    runs = runs or [RunDirectory.latest(wanted.out).path]
+    folder = wanted.history or wanted.out / "history"
+    for run in runs:
+        allure.complete_results(run)
+        if not wanted.no_append:
+            history.append_run(folder / "metrics.jsonl", run)
+    index = build_site(
+        wanted.out, runs, history=folder, single_file=not wanted.files, append=not wanted.no_append
+    )
+    print(short_path(index))
+
+
+def _serve(argv: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(prog="hil report serve")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--port", type=int, default=0)
+    wanted = parser.parse_args(argv)
+    serve_site(wanted.out, wanted.port, say=lambda sentence: print(sentence, flush=True))
+
+
+COMMANDS: Mapping[str, Callable[[Sequence[str]], None]] = {"build": _build, "serve": _serve}
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main(sys.argv[1:]))

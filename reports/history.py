@@ -1,0 +1,214 @@
+"""What every run measured, one JSON line a run: the memory behind the trend page.
+
+The file is ``out/history/metrics.jsonl``; docs/schema/history.schema.json says what a line holds. A run that
+is appended again replaces its line, so everything here may be repeated.
+
+Format history
+    1  first format
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from hil.errors import ConfigError, RigError
+from hil.flock import wait_for_lock
+from hil.model import SeriesVerdict, Verdict
+from hil.store import RunDirectory
+from hil.store.files import disk_error, replace_file
+from reports.stored import read_verdict
+
+HISTORY_SCHEMA = 1
+LOCK_TIMEOUT_S = 60.0  # ten times what a large report takes
+_HOLDER_CHARACTERS = 120
+
+_Line = Mapping[str, Any]
+_RUN_TIME = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z")
+_WANTED: Mapping[str, type] = {"run_id": str, "started_utc": str, "trigger": str, "rack": str, "cases": list}
+
+
+def append_run(history: Path, run_path: Path) -> None:
+    """Put the run in ``run_path`` into the file ``history``; its earlier line, if any, is replaced.
+
+    Raises:
+        ConfigError: the run has no verdict, or a line of the file is damaged.
+        RigError: the disk does not take it; the file is as it was.
+    """
+    line = line_of(run_path)
+    try:
+        history.parent.mkdir(parents=True, exist_ok=True)
+        with locked(history.parent):
+            write_history(history, with_runs(read_history(history), [line]))
+    except OSError as error:
+        raise disk_error(
+            f"could not add {line['run_id']} to {history}", error, "the runs before it"
+        ) from error
+
+
+def read_history(history: Path) -> list[_Line]:
+    """Return the lines, oldest run first; none where the file does not exist yet.
+
+    A last line without its end is left out if it was cut off in writing; ``hil report build RUN`` puts its
+    run back.
+
+    Raises:
+        ConfigError: another line is damaged; names file and line.
+        RigError: the disk does not give it.
+    """
+    try:
+        *whole, last = history.read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise disk_error(f"could not read {history}", error, "what is on disk") from error
+    lines = [_parse(history, number, raw) for number, raw in enumerate(whole, start=1)]
+    with suppress(ConfigError):
+        lines += [_parse(history, len(whole) + 1, last)] if last else []
+    return lines
+
+
+def write_history(history: Path, lines: Iterable[_Line]) -> None:
+    """Write the file at once and whole. Raises OSError."""
+    replace_file(history, "".join(map(_dump, lines)).encode())
+
+
+def line_of(run_path: Path) -> _Line:
+    """Return what the history keeps of a run. Raises ConfigError where it has no verdict."""
+    directory = RunDirectory.open(run_path)
+    info, verdict = directory.read_info(), read_verdict(directory.verdicts_path)
+    git, ci = info.get("git", {}), info.get("ci", {})
+    return {
+        "schema": HISTORY_SCHEMA,
+        "run_id": directory.run_id,
+        "started_utc": info.get("started_utc") or time_in(directory.run_id),
+        "commit": ci.get("head_sha") or git.get("commit", ""),
+        "dirty": bool(git.get("dirty")),
+        "trigger": info.get("trigger", "local"),
+        "rack": info.get("rack") or _rack_of(verdict),
+        "profile": info.get("profile") or "",
+        "suite": info.get("suite", ""),
+        "outcome": verdict.outcome,
+        "exit_code": verdict.exit_code,
+        "url": ci.get("url", ""),
+        "cases": _cases(verdict.series),
+    }
+
+
+def with_runs(lines: Iterable[_Line], added: Sequence[_Line]) -> list[_Line]:
+    """Return the lines with ``added`` in place of those of the same runs, in the order of their start."""
+    again = {line["run_id"] for line in added}
+    kept = [line for line in lines if line["run_id"] not in again]
+    return sorted([*kept, *added], key=lambda line: (line["started_utc"], line["run_id"]))
+
+
+def comparable(lines: Iterable[_Line], runs: Sequence[_Line]) -> list[_Line]:
+    """Return the lines that ``runs`` are shown against: those of the same purpose, up to the newest of them.
+
+    A pull request is shown against the nightly runs, because its own earlier commits are no baseline.
+    """
+    purposes = {"nightly" if line["trigger"] == "pr" else line["trigger"] for line in runs}
+    newest = max((line["started_utc"] for line in runs), default="")
+    return [line for line in lines if line["trigger"] in purposes and line["started_utc"] <= newest]
+
+
+@contextmanager
+def locked(folder: Path, *, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]:
+    """Hold ``folder`` against other processes that do the same; the kernel lets go when the process ends.
+
+    Raises:
+        RigError: another one holds it still after ``timeout_s`` seconds; the sentence names it.
+    """
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        if not wait_for_lock(descriptor, timeout_s=timeout_s, waiting=lambda: None):
+            raise RigError(
+                f"waited {timeout_s:.0f} s for {folder}, which is held by {_holder(descriptor)}.",
+                next_step="let it end, or end it; then build the report: hil report build RUN.",
+            )
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _holder(descriptor: int) -> str:
+    """Return "process 4711 (python -m reports build)" from the kernel's list of locks."""
+    inode = f":{os.fstat(descriptor).st_ino}"
+    with suppress(OSError):
+        for words in map(str.split, Path("/proc/locks").read_text().splitlines()):
+            if words[1] == "FLOCK" and words[5].endswith(inode):
+                command = Path("/proc", words[4], "cmdline").read_text(errors="replace").replace("\0", " ")
+                return f"process {words[4]} ({command.strip()[:_HOLDER_CHARACTERS]})"
+    return "another process"
+
+
+def _cases(series: Iterable[SeriesVerdict]) -> list[dict[str, Any]]:
+    cases: dict[tuple[str, str], dict[str, Any]] = {}
+    for item in series:
+        case = cases.setdefault(
+            (item.board, item.case_id),
+            {
+                "board": item.board,
+                "kind": item.kind,
+                "target": item.target,
+                "case_id": item.case_id,
+                "label": item.case_label,
+                "metrics": {},
+            },
+        )
+        case["metrics"][item.metric] = _metric(item)
+    return list(cases.values())
+
+
+def _metric(item: SeriesVerdict) -> dict[str, Any]:
+    """Return value and limit in the unit that the metric's name ends with; what is usual is left out."""
+    metric: dict[str, Any] = {"value": item.value, "outcome": item.outcome}
+    if item.limit is not None:
+        metric |= {"limit": item.limit, "blocking": item.blocking}
+    if item.direction == "higher":
+        metric["direction"] = item.direction
+    if item.at_least:
+        metric["at_least"] = True
+    return metric
+
+
+def _parse(path: Path, number: int, raw: bytes) -> _Line:
+    try:
+        line = json.loads(raw)
+        wrong = _what_is_wrong(line)
+    except ValueError as error:
+        wrong = f"not JSON: {error}"
+    if wrong:
+        raise ConfigError(
+            f"{path}:{number}: {wrong}; the line starts with {raw[:40].decode(errors='replace')!r}.",
+            next_step=f"take it out (sed -i {number}d {path}); hil report build RUN puts a stored run back.",
+        )
+    return line  # type: ignore[no-any-return]  # _what_is_wrong looked
+
+
+def _what_is_wrong(line: object) -> str:
+    if not isinstance(line, dict):
+        return "not a JSON object"
+    if line.get("schema") != HISTORY_SCHEMA:
+        return f"its schema is {line.get('schema')!r}, this program reads {HISTORY_SCHEMA}"
+    wrong = [key for key, kind in _WANTED.items() if not isinstance(line.get(key), kind)]
+    return f"{', '.join(wrong)} missing or of the wrong type" if wrong else ""
+
+
+def _dump(line: _Line) -> str:
+    return json.dumps(line, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n"
+
+
+def time_in(run_id: str) -> str:
+    """Return the time that a run id starts with, for a run whose run.json is lost."""
+    found = _RUN_TIME.match(run_id)
+    return "{}-{}-{}T{}:{}:{}Z".format(*found.groups()) if found else ""
+
+
+def _rack_of(verdict: Verdict) -> str:
+    return verdict.series[0].series_id.partition("/")[0] if verdict.series else ""

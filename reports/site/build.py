@@ -1,0 +1,192 @@
+"""From run folders to OUT/report, whole or not at all."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hil.errors import ConfigError
+from hil.store.files import disk_error
+from reports import rows
+from reports.allure.categories import CATEGORIES
+from reports.history import comparable, locked, read_history, time_in, with_runs, write_history
+from reports.site import outside, points
+from reports.site.generator import TREND, generate
+from reports.site.landing import render_landing
+from reports.site.published import RAW_FILES, copy_raw, copy_results, shortener
+from reports.site.runs import StoredRun, read_run, title_of
+from reports.stored import short_path
+
+REPORT = "report"
+_WORK = ".report-"
+# labels that repeat the path above a test; without them its figures stand on the first screen
+_SAID_ELSEWHERE = ["parentSuite", "suite", "subSuite", "framework", "package"]
+# Allure compares a metric with the run before it alone, where red and green mean nothing
+_UNCOLOURED = {"better": "neutral"}
+# a strip of its own above Allure's page, in the colours of the theme that its switch sets
+_WAY_BACK = """<style>
+body { display: flex; flex-direction: column; height: 100vh; margin: 0; }
+.way-back { flex: none; padding: 4px 24px; font: 13px/20px system-ui, sans-serif; text-decoration: none;
+  color: var(--color-text-primary, #1259b8); background: var(--color-bg-secondary, transparent); }
+.way-back:hover { text-decoration: underline; }
+#app { flex: 1; min-height: 0; }
+#app > div { height: 100%; }
+</style><a class="way-back" href="../index.html">← Verdict</a>"""
+TREND_RUNS = 200  # the newest; 700 runs of four boards would be a page of 13 MB
+
+
+def build_site(
+    out: Path,
+    run_paths: Sequence[Path],
+    *,
+    history: Path | None = None,
+    single_file: bool = True,
+    append: bool = True,
+    keep_newer: bool = False,
+) -> Path:
+    """Write OUT/report for the runs in ``run_paths``; return its index.html.
+
+    The runs' own allure-results are read, and metrics.jsonl and allure.jsonl in ``history`` (by default
+    OUT/history). Only allure.jsonl is written, and not where ``append`` is false. ``single_file`` makes
+    pages that open from disk by a double click; else the test report is many files for a web server.
+    ``keep_newer`` leaves a report as it is that shows a run which started later.
+
+    Raises:
+        ConfigError: a run that was never judged, two copies of one run, a damaged history, a generator that
+            is not installed, or a newer report that is to be kept.
+        RigError: the generator failed, another build takes too long, or the disk does not take it; an
+            earlier report stays as it was.
+    """
+    folder = history or out / "history"
+    runs = _read_runs(run_paths)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with locked(out), _work_folder(out) as work:
+            if keep_newer:
+                _refuse_older(out, runs)
+            site = _assemble(work, runs, folder, single_file=single_file)
+            outside.check(site)
+            if append:
+                points.take_back(folder / "allure.jsonl", work / "allure.jsonl", _lines(runs))
+            _replace(out / REPORT, site, work)
+    except OSError as error:
+        raise disk_error(f"could not write {out / REPORT}", error, "the runs") from error
+    return out / REPORT / "index.html"
+
+
+def _read_runs(run_paths: Sequence[Path]) -> list[StoredRun]:
+    """Return the runs in the order of their start, each once, by however many paths it is named."""
+    runs: dict[str, StoredRun] = {}
+    for path in dict.fromkeys(path.resolve() for path in run_paths):
+        run = read_run(path)
+        other = runs.setdefault(run.run_id, run)
+        if other is not run:
+            raise ConfigError(
+                f"{other.path} and {run.path} hold the same run.", next_step="leave one of them out."
+            )
+    return [runs[run_id] for run_id in sorted(runs)]
+
+
+def _refuse_older(out: Path, runs: Sequence[StoredRun]) -> None:
+    """Raise ConfigError where OUT/report shows a run that started later than all of ``runs``."""
+    shown = [path.name for path in (out / REPORT / "runs").glob("*")]
+    newest = max(shown, key=time_in, default="")
+    if time_in(newest) > max(time_in(run.run_id) for run in runs):
+        words = " ".join(short_path(run.path) for run in runs)
+        raise ConfigError(
+            f"{short_path(out / REPORT)} shows the run {newest}, which started later, and was left as it is.",
+            next_step=f"for a report of this run: hil report build --out {short_path(out)} {words}",
+        )
+
+
+@contextmanager
+def _work_folder(out: Path) -> Iterator[Path]:
+    """Make a folder beside the report, so that it can be renamed into place; the lock on ``out`` is held."""
+    for left_by_a_killed_build in out.glob(f"{_WORK}*"):
+        shutil.rmtree(left_by_a_killed_build)
+    with tempfile.TemporaryDirectory(prefix=_WORK, dir=out) as work:
+        yield Path(work)
+
+
+def _assemble(work: Path, runs: Sequence[StoredRun], history: Path, *, single_file: bool) -> Path:
+    lines = with_runs(comparable(read_history(history / "metrics.jsonl"), _lines(runs)), _lines(runs))
+    write_history(work / "metrics.jsonl", lines)
+    points.lend(history / "allure.jsonl", work / "allure.jsonl", _lines(runs))
+    shorten = shortener(runs)
+    results = copy_results(work / "results", runs, shorten)
+    generate(_config(work, runs, single_file=single_file), results, work)
+    site = work / REPORT
+    _tidy(site)
+    _seal(site / "tests" / "index.html")
+    copy_raw(site / "runs", runs, shorten)
+    past = sum(bool(line["cases"]) for line in lines)
+    page = render_landing(runs, past=min(past, TREND_RUNS), raw=RAW_FILES)
+    (site / "index.html").write_bytes(shorten(page.encode()))
+    return site
+
+
+def _config(work: Path, runs: Sequence[StoredRun], *, single_file: bool) -> Mapping[str, Any]:
+    """Return Allure's configuration: the test report and our trend page, each in a folder of its own."""
+    title = title_of(runs)
+    tests = {
+        "reportName": title,
+        "singleFile": single_file,
+        "reportLanguage": "en",
+        "groupBy": [],  # rack, board and bench, as the results name them
+        "sections": [],
+        "defaultSortBy": "status,asc",  # what failed stands first
+    }
+    trend = {
+        "history": str(work / "metrics.jsonl"),
+        "title": title,
+        "remark": rows.VIRTUAL_REMARK,
+        "home": "../index.html",
+        "reported": [run.run_id for run in runs],
+        "most": TREND_RUNS,
+    }
+    return {
+        "name": title,
+        "output": str(work / REPORT),
+        "historyPath": str(work / "allure.jsonl"),
+        "hideLabels": _SAID_ELSEWHERE,
+        "categories": CATEGORIES,
+        "performance": {
+            "metrics": {item.series_id: _UNCOLOURED for run in runs for item in run.verdict.series}
+        },
+        "plugins": {
+            "tests": {"import": "@allurereport/plugin-awesome", "options": tests},
+            "trend": {"import": str(TREND), "options": trend},
+        },
+    }
+
+
+def _lines(runs: Sequence[StoredRun]) -> list[Mapping[str, Any]]:
+    return [run.line for run in runs]
+
+
+def _tidy(site: Path) -> None:
+    """Remove what Allure writes for services that this project does not use."""
+    for path in site.iterdir():
+        if path.is_file():
+            path.unlink()
+
+
+def _seal(page: Path) -> None:
+    sealed = outside.seal(page.read_text(encoding="utf-8"))
+    page.write_text(outside.add_after("body", _WAY_BACK, sealed), encoding="utf-8")
+
+
+def _replace(report: Path, site: Path, work: Path) -> None:
+    """Put the new report where the old one is; the old one goes with the working folder."""
+    old = work / "old"
+    try:
+        if report.exists():
+            report.rename(old)
+        site.rename(report)
+    finally:  # also where a signal came between the two
+        if old.exists() and not report.exists():
+            old.rename(report)

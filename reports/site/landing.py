@@ -1,0 +1,230 @@
+"""The first page: the verdict, each board's part in it, and the ways on from there."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from html import escape
+from pathlib import Path
+
+from hil.errors import ConfigError, ExitCode
+from hil.model import Fault, NotRun, SeriesVerdict
+from reports import rows
+from reports.allure.address import ids_of
+from reports.boards import BoardCases, boards_of, has_virtual, split_not_run
+from reports.site import markup
+from reports.site.runs import StoredRun, decisive, title_of
+
+STYLE = Path(__file__).with_name("style.css")
+_TONES = {(ExitCode.PASS, "pass"): "good", (ExitCode.FIRMWARE, "regressed"): "bad"}  # else "unsure"
+
+
+def render_landing(runs: Sequence[StoredRun], *, past: int, raw: Sequence[str]) -> str:
+    """Return the page. ``past`` is how many runs the trend shows, ``raw`` names the files of each run
+    that lie in ``runs/<run-id>/``.
+    """
+    style = STYLE.read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = (
+        f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    )
+    title = title_of(runs)
+    virtual = any(has_virtual(run.info, run.verdict) for run in runs)
+    links = [_links(run) for run in runs]
+    body = [
+        f"<h1>{escape(title)}</h1>",
+        *(_verdict(run) for run in sorted(runs, key=lambda run: run is not decisive(runs))),
+        f'<p class="remark">{escape(rows.VIRTUAL_REMARK)}</p>' if virtual else "",
+        _ways(runs, past),
+        _broken(runs, links),
+        _faults(runs, links),
+        _boards(runs),
+        *map(_limits, runs),
+        f'<p class="soft">{escape(rows.LEGEND)}</p>' if any(run.verdict.series for run in runs) else "",
+        _not_run(runs),
+        _worth_knowing(runs, links),
+        *(_facts(run, raw) for run in runs),
+    ]
+    return _PAGE.format(policy=policy, title=escape(title), style=style, body="\n".join(filter(None, body)))
+
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+{body}
+</body>
+</html>
+"""
+
+
+_Links = Mapping[tuple[str, str], str]
+
+
+def _links(run: StoredRun) -> _Links:
+    """Return the address of each (board, case id) in the test report; none where it cannot be known."""
+    with suppress(ConfigError):
+        ids = ids_of(run.path, run.info, run.verdict)
+        return {key: f"tests/index.html#{found}" for key, found in ids.items()}
+    return {}
+
+
+def _linked(links: _Links, item: SeriesVerdict | Fault, text: str) -> str:
+    return markup.link(links.get((item.board, item.case_id), ""), text)
+
+
+def _verdict(run: StoredRun) -> str:
+    tone = _TONES.get((ExitCode(run.verdict.exit_code), run.verdict.outcome), "unsure")
+    started = str(run.line["started_utc"])[:16].replace("T", " ")
+    parts = [
+        f"{started} UTC" if started else "",
+        f"rack {run.line['rack']}",
+        f"air profile {run.line['profile']}" if run.line["profile"] else "",
+        f"suite {run.line['suite']}",
+        f"run {run.run_id}",
+    ]
+    return (
+        f'<section class="verdict {tone}"><strong>{escape(rows.title(run.verdict))}</strong>'
+        f"<p>{escape(run.verdict.sentence)}</p>"
+        f'<p class="soft">{escape(" · ".join(filter(None, parts)))}</p></section>'
+    )
+
+
+def _ways(runs: Sequence[StoredRun], past: int) -> str:
+    boards = [board for run in runs for board in boards_of(run.info, run.verdict)]
+    planned = sum(board.planned for board in boards)
+    ruled_out = sum(len(board.ruled_out) for board in boards)
+    cases = f"{planned} case{'' if planned == 1 else 's'}{f' and {ruled_out} ruled out' if ruled_out else ''}"
+    shown = "this run; the next ones join it" if past == 1 else f"{past} runs"
+    return (
+        '<div class="ways">'
+        f'<a href="tests/index.html"><b>Test report →</b>{cases}: figures, charts, console, history</a>'
+        f'<a href="trend/index.html"><b>Trend →</b>p50, p95, p99 against their limits over {shown}</a>'
+        "</div>"
+    )
+
+
+_BOARD_HEAD = (
+    "Board",
+    "Target",
+    "Cases",
+    "Measured",
+    "Faulted",
+    "Not run",
+    "Limits kept",
+    "Broken",
+    "Exceeded, not provably",
+    "Inconclusive",
+)
+
+
+def _boards(runs: Sequence[StoredRun]) -> str:
+    lines = [_board_row(run, board) for run in runs for board in boards_of(run.info, run.verdict)]
+    return markup.table("Boards", markup.row("th", _BOARD_HEAD), lines) if lines else ""
+
+
+def _board_row(run: StoredRun, board: BoardCases) -> str:
+    series = [item for item in run.verdict.series if item.board == board.board]
+    limited = [item for item in series if item.blocking and item.limit is not None]
+    marginal = sum(map(rows.is_marginal, limited))
+    kept = sum(item.outcome in ("pass", "improved") for item in limited) - marginal
+    cells = [
+        board.place,
+        board.target or "–",
+        str(board.planned),
+        str(len(board.measured)),
+        markup.count(len(board.faulted), "bad"),
+        markup.count(len(board.not_run), "unsure"),
+        str(kept),
+        markup.count(sum(map(rows.is_blocked, series)), "bad"),
+        markup.count(marginal, "unsure"),
+        markup.count(sum(item.outcome == "inconclusive" for item in limited), "unsure"),
+    ]
+    return markup.row("td", cells)
+
+
+def _limits(run: StoredRun) -> str:
+    """Return each limit with the worst case of every board."""
+    found = rows.limit_rows(run.verdict)
+    if not found:
+        return ""
+    kinds = {item.board: item.kind for item in run.verdict.series}
+    boards = [f"{board} ({kinds[board]})" for board in rows.boards(run.verdict)]
+    lines = [markup.row("td", _limit_cells(row)) for row in found]
+    head = markup.row("th", ["Metric", "Limit", "Cases", *boards])
+    return markup.table(f"Worst case of each limit, rack {run.line['rack']}", head, lines)
+
+
+def _limit_cells(row: rows.LimitRow) -> Iterable[str]:
+    yield row.metric if row.blocking else f"{row.metric} (advice)"
+    yield row.limit
+    yield str(row.cases)
+    for cell in row.cells:
+        if cell.broken:
+            yield markup.bold(f"{cell.text} ✗", "bad" if row.blocking else "unsure")
+        else:
+            yield markup.bold(f"{cell.text} ?", "unsure") if cell.marginal else cell.text
+
+
+def _broken(runs: Sequence[StoredRun], links: Sequence[_Links]) -> str:
+    lines = [
+        _linked(ways, item, line)
+        for run, ways in zip(runs, links, strict=True)
+        for item, line in rows.broken_cases(run.verdict)
+    ]
+    return markup.items("What broke", lines)
+
+
+def _faults(runs: Sequence[StoredRun], links: Sequence[_Links]) -> str:
+    lines = [
+        _linked(ways, fault, f"{fault.owner}{f' on {fault.board}' if fault.board else ''}: {fault.sentence}")
+        for run, ways in zip(runs, links, strict=True)
+        for fault in run.verdict.faults
+    ]
+    return markup.items("Faults", lines)
+
+
+def _not_run(runs: Sequence[StoredRun]) -> str:
+    split = [split_not_run(run.verdict) for run in runs]
+    missing = [line for found, _ in split for line in _reasons(found)]
+    ruled_out = [line for _, found in split for line in _reasons(found)]
+    return markup.items("Not run", missing) + markup.items("Ruled out by the boards' own limits", ruled_out)
+
+
+def _reasons(not_run: Sequence[NotRun]) -> list[str]:
+    return [
+        f"{count} case{'' if count == 1 else 's'} on {', '.join(boards)}: {reason}"
+        for reason, count, boards in rows.not_run_groups(not_run)
+    ]
+
+
+def _worth_knowing(runs: Sequence[StoredRun], links: Sequence[_Links]) -> str:
+    """Return what went wrong in reporting, then what the gate warns of, one line a board and case."""
+    reporting = [str(line) for run in runs for line in run.info.get("reporting", {}).get("warnings", [])]
+    general = [line for run in runs for line in rows.general_warnings(run.verdict)]
+    cases = [
+        markup.details(line, sentences, _linked(ways, item, "the case in the test report"))
+        for run, ways in zip(runs, links, strict=True)
+        for item, line, sentences in rows.notable_cases(run.verdict)
+    ]
+    told = [*reporting, *general]
+    return markup.items("Worth knowing", [*told, *cases], most=len(told) + markup.MOST_NAMED)
+
+
+def _facts(run: StoredRun, raw: Sequence[str]) -> str:
+    links = [
+        f'<a href="runs/{escape(run.run_id)}/{name}">{name}</a>' for name in raw if (run.path / name).exists()
+    ]
+    address = str(run.line["url"])
+    if address.startswith("https://"):
+        links.append(f'<a href="{escape(address)}">workflow run</a>')
+    return f"<h2>Run {escape(run.run_id)}</h2><p>{' · '.join(links)}</p>"

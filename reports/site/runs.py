@@ -1,0 +1,67 @@
+"""The runs that a site is about, as they are on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hil.errors import ExitCode, combine_exit_codes
+from hil.model import Verdict
+from hil.store import RunDirectory
+from reports.boards import has_virtual
+from reports.history import line_of
+from reports.stored import read_verdict
+
+RESULTS = "allure-results"
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """One run: ``info`` is run.json, ``line`` what the history keeps of it."""
+
+    path: Path
+    info: Mapping[str, Any]
+    verdict: Verdict
+    line: Mapping[str, Any]
+
+    @property
+    def run_id(self) -> str:
+        return self.path.name
+
+    @property
+    def results(self) -> Path:
+        return self.path / RESULTS
+
+
+def read_run(path: Path) -> StoredRun:
+    """Return the run in ``path``. Raises ConfigError where it is none, or was never judged."""
+    directory = RunDirectory.open(path)
+    verdict = read_verdict(directory.verdicts_path)
+    return StoredRun(directory.path, directory.read_info(), verdict, line_of(directory.path))
+
+
+def decisive(runs: Sequence[StoredRun]) -> StoredRun:
+    """Return the run whose exit code takes precedence."""
+    code = combine_exit_codes(run.verdict.exit_code for run in runs)
+    return next((run for run in runs if ExitCode(run.verdict.exit_code) == code), runs[0])
+
+
+def title_of(runs: Sequence[StoredRun]) -> str:
+    """Return "HIL performance · rack virtual · quick · commit 0a9e997 · virtual figures"."""
+    commits = _distinct(f"{run.line['commit'][:7]}{'+' if run.line['dirty'] else ''}" for run in runs)
+    racks, suites = _distinct(run.line["rack"] for run in runs), _distinct(run.line["suite"] for run in runs)
+    virtual = any(has_virtual(run.info, run.verdict) for run in runs)
+    parts = [
+        "HIL performance",
+        f"rack{'s' if len(racks) > 1 else ''} {', '.join(racks)}" if racks else "",
+        ", ".join(suites),
+        f"commit {', '.join(commits)}" if commits else "",
+        "virtual figures" if virtual else "",
+    ]
+    return " · ".join(filter(None, parts))
+
+
+def _distinct(words: Any) -> list[str]:
+    return [word for word in dict.fromkeys(words) if word.strip("+")]

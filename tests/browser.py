@@ -1,0 +1,73 @@
+"""Headless Chromium: what a page shows, what it complains of, and what it asks of which host."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+DEADLINE_MS = 20_000
+OWN_SCHEMES = ("file", "data", "blob", "about")
+
+
+@dataclass
+class Visit:
+    """An open page; ``requests`` are the addresses it asked for, ``complaints`` its errors."""
+
+    page: Page
+    requests: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def show(self, text: str) -> None:
+        """Wait until ``text`` is to be seen."""
+        self.page.get_by_text(text).first.wait_for(state="visible", timeout=DEADLINE_MS)
+
+    def foreign(self, own_host: str = "") -> list[str]:
+        """Return the requests that went to another host than ``own_host`` (host:port)."""
+        parts = [(urlsplit(address), address) for address in self.requests]
+        return [address for url, address in parts if url.scheme not in OWN_SCHEMES and url.netloc != own_host]
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Start Chromium; it is gone again at the end."""
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium refuses its sandbox to root
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=arguments)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def find_chromium() -> str:
+    """Return the browser of this machine."""
+    found = [path for name in NAMES if (path := shutil.which(name))]
+    assert found, f"none of {', '.join(NAMES)} is on PATH; next: .ci/bootstrap test"
+    return found[0]
+
+
+@contextmanager
+def visit(browser: Browser, address: str, *, width: int = 1280, height: int = 800) -> Iterator[Visit]:
+    """Open ``address`` in a context of its own."""
+    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme="light")
+    try:
+        seen = Visit(context.new_page())
+        context.on("request", lambda request: seen.requests.append(request.url))
+        context.on("console", lambda message: _note(seen, message))
+        seen.page.on("pageerror", lambda error: seen.complaints.append(str(error)))
+        seen.page.goto(address, timeout=DEADLINE_MS)
+        yield seen
+    finally:
+        context.close()
+
+
+def _note(seen: Visit, message: ConsoleMessage) -> None:
+    if message.type in ("error", "warning"):
+        seen.complaints.append(message.text)

@@ -1,0 +1,79 @@
+"""``make screenshots``: the pictures in docs/img, from the newest report (``hil report build``)."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page
+
+from tests.browser import chromium, visit
+
+ROOT = Path(__file__).resolve().parent.parent
+WIDTH, HEIGHT = 1280, 860
+CASE_HEIGHT = 1560  # down to its first chart
+MOST_BYTES = 200_000
+
+
+def main(out: Path, folder: Path) -> int:
+    """Write the pictures of OUT/report; return 1 where there is none, or a picture is too large."""
+    if not (out / "report" / "index.html").is_file():
+        print(f"{out / 'report'}: there is no report. Next: make hil, or hil report build", file=sys.stderr)
+        return 1
+    folder.mkdir(parents=True, exist_ok=True)
+    with chromium() as browser:
+        pictures = [
+            _first_page(browser, out, folder),
+            _case(browser, out, folder),
+            _trend(browser, out, folder),
+        ]
+    large = [path.name for path in pictures if path.stat().st_size > MOST_BYTES]
+    for path in pictures:
+        print(f"{path}: {path.stat().st_size // 1000} kB{' (too large)' if path.name in large else ''}")
+    return 1 if large else 0
+
+
+def _first_page(browser: Browser, out: Path, folder: Path) -> Path:
+    with visit(browser, _address(out, "index.html"), width=WIDTH, height=HEIGHT) as seen:
+        return _shoot(seen.page, folder / "report.png")
+
+
+def _case(browser: Browser, out: Path, folder: Path) -> Path:
+    """Show a case that failed, or where none did, the first over TLS."""
+    point = json.loads((out / "history" / "allure.jsonl").read_text().splitlines()[-1])
+    results = list(point["testResults"].values())
+    chosen = min(
+        results, key=lambda item: (item["status"] != "failed", "=tls" not in item["name"], item["name"])
+    )
+    page = _address(out, f"tests/index.html#{chosen['id']}")
+    with visit(browser, page, width=WIDTH, height=CASE_HEIGHT) as seen:
+        seen.show("distribution (")
+        seen.page.get_by_text("distribution (").first.click()
+        seen.page.mouse.move(0, 0)
+        return _shoot(seen.page, folder / "case.png")
+
+
+def _trend(browser: Browser, out: Path, folder: Path) -> Path:
+    with visit(browser, _address(out, "trend/index.html"), width=WIDTH, height=HEIGHT) as seen:
+        return _shoot(seen.page, folder / "trend.png")
+
+
+def _address(out: Path, page: str) -> str:
+    return f"{(out / 'report').resolve().as_uri()}/{page}"
+
+
+def _shoot(page: Page, path: Path) -> Path:
+    page.wait_for_load_state("networkidle")
+    page.evaluate("() => document.fonts.ready")
+    page.screenshot(path=path, animations="disabled")
+    return path
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--out", type=Path, default=ROOT / "out")
+    parser.add_argument("--to", type=Path, default=ROOT / "docs" / "img")
+    wanted = parser.parse_args()
+    sys.exit(main(wanted.out, wanted.to))
