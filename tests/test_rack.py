@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hil.build import VIRTUAL_TARGETS
 from hil.errors import ConfigError
 from hil.rack import load_rack
 
@@ -39,9 +40,11 @@ def write(folder: Path, text: str) -> Path:
 
 
 def test_the_virtual_rack_has_four_boards() -> None:
-    """The rack that needs no hardware has four virtual boards, each on a port of its own."""
+    """The rack that needs no hardware has four virtual boards of three chips, each on a port of its own."""
     rack = load_rack(RACKS / "virtual.yaml")
-    assert [board.target for board in rack.boards] == ["virtual-esp32"] * 4
+    targets = ["virtual-esp32", "virtual-esp32", "virtual-esp32s3", "virtual-esp32c3"]
+    assert [board.target for board in rack.boards] == targets
+    assert set(targets) == set(VIRTUAL_TARGETS)
     assert len({board.tcp_port for board in rack.boards}) == 4
 
 
@@ -51,6 +54,14 @@ def test_the_lab_example_loads() -> None:
     assert rack.access_point.psk_env == "HIL_WIFI_PSK"
     assert rack.board("esp32-1").power.timeout_s == 20.0
     assert rack.board("esp32s3-1").target == "esp32s3"
+
+
+def test_the_example_pushes_metrics_where_that_is_wanted(tmp_path: Path) -> None:
+    """No Pushgateway unless one is named; the commented lines of the example are what to write."""
+    text = (RACKS / "lab-example.yaml").read_text(encoding="utf-8")
+    assert load_rack(write(tmp_path, text)).pushgateway == ""
+    wanted = text.replace("# metrics:", "metrics:").replace("#   pushgateway:", "  pushgateway:")
+    assert load_rack(write(tmp_path, wanted)).pushgateway == "http://192.168.77.1:9091"
 
 
 def test_values_arrive(tmp_path: Path) -> None:
@@ -97,6 +108,19 @@ def test_values_arrive(tmp_path: Path) -> None:
             'power: {type: command, command: "x {action}", timeout: 20}',
             10,
             ["unit"],
+        ),
+        ("boards:", "metrics: {pushgatewy: 'http://x:1'}\nboards:", 5, ["'pushgatewy'", "'pushgateway'"]),
+        (
+            "boards:",
+            "metrics: {pushgateway: lab:9091}\nboards:",
+            5,
+            ["'lab:9091'", "http://lab.example:9091"],
+        ),
+        (
+            "boards:",
+            "metrics: {pushgateway: 'http://me:word@lab'}\nboards:",
+            5,
+            ["'http://***@lab'", "HIL_PUSHGATEWAY_PASSWORD"],
         ),
     ],
 )

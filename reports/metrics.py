@@ -1,0 +1,247 @@
+"""A judged run as Prometheus metrics: base units, one group a board, labels that stay the same.
+
+``publish_latency_p99_us`` of a verdict becomes ``hil_publish_latency_seconds{stat="p99"}``, and its limit
+``hil_publish_latency_limit_seconds{stat="p99"}``. Names are derived from the metric's name and unit, so a new
+bench needs nothing here. docs/metrics.md lists what there is.
+
+Whatever changes with each run (commit, run id, firmware) is a label of ``hil_run_info`` alone: any other
+series with such a label would end with each commit, and a new one begin.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from hil.model import SeriesVerdict, Verdict
+from hil.thresholds.metrics import STATISTICS
+from hil.units import convert, find_unit
+
+# dimension → our base unit, how many of it are one of Prometheus', the ending of Prometheus' name
+_BASE_UNITS = {
+    "time": ("s", 1, "_seconds"),
+    "size": ("bytes", 1, "_bytes"),
+    "rate": ("bps", 8, "_bytes_per_second"),
+    "ratio": ("ratio", 1, "_ratio"),
+    "count": ("count", 1, ""),  # _count is what Prometheus calls a histogram's
+    "cycles": ("cycles", 1, "_cycles"),
+    "power": ("dbm", 1, "_dbm"),
+}
+_LIMIT = "_limit"
+
+
+@dataclass(frozen=True)
+class Name:
+    """A verdict metric's name taken apart: ``publish_latency_p99_us`` → publish_latency, p99, _seconds."""
+
+    stem: str
+    statistic: str
+    ending: str
+
+    @property
+    def value(self) -> str:
+        return f"hil_{self.stem}{self.ending}"
+
+    @property
+    def limit(self) -> str:
+        return f"hil_{self.stem}{_LIMIT}{self.ending}"
+
+    @property
+    def statistic_label(self) -> dict[str, str]:
+        """``stat`` rather than ``quantile``, which Prometheus keeps for summaries; none for a plain ratio."""
+        return {"stat": self.statistic} if self.statistic else {}
+
+
+def parse_name(metric: str, unit: str) -> Name:
+    """Take apart a metric's name; ``unit`` is that of its verdict. Raises QuantityError."""
+    stem = metric.rpartition("_")[0]
+    rest, _, last = stem.rpartition("_")
+    ending = _BASE_UNITS[find_unit(unit).dimension][2]
+    return Name(rest, last, ending) if rest and last in STATISTICS else Name(stem, "", ending)
+
+
+def in_base_unit(value: float, unit: str) -> float:
+    """Convert to Prometheus' base unit: seconds, bytes, bytes per second, ratios."""
+    source = find_unit(unit)
+    base, many, _ = _BASE_UNITS[source.dimension]
+    return float(f"{convert(value, source, find_unit(base)) / many:.9g}")  # verdicts have six digits
+
+
+def case_labels(item: SeriesVerdict) -> dict[str, str]:
+    """Return the labels of a case: short ones for people, and a hash of its full name.
+
+    The short label names what differs from the defaults, so it would stay the same for another case when a
+    default changes; the hash tells the two apart.
+    """
+    return {
+        "bench": item.case_id.partition("/")[0],
+        "case": item.case_label or item.case_id,
+        "case_hash": hashlib.sha256(item.case_id.encode()).hexdigest()[:8],
+    }
+
+
+@dataclass
+class Families(Collector):
+    """Gauges by name, each sample with the board's own labels besides its own.
+
+    ``clashes`` names the verdict metrics that would have come to a sample that is there already.
+    """
+
+    common: Mapping[str, str]
+    clashes: set[str] = field(default_factory=set)
+    _families: dict[str, GaugeMetricFamily] = field(default_factory=dict)
+    _measured: set[str] = field(default_factory=set)
+    _seen: set[tuple[str, tuple[tuple[str, str], ...]]] = field(default_factory=set)
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        return self._families.values()
+
+    def add(self, name: str, help_text: str, value: float, **labels: str) -> None:
+        """Add a sample; the same name and labels must not be there already."""
+        everything = {**labels, **self.common}
+        self._seen.add((name, tuple(sorted(everything.items()))))
+        family = self._families.setdefault(name, GaugeMetricFamily(name, help_text))
+        family.add_sample(name, everything, value)
+
+    def add_series(self, item: SeriesVerdict) -> None:
+        """Add a verdict's value and limit, or note that their names are taken."""
+        name = parse_name(item.metric, item.unit)
+        labels = {**case_labels(item), **name.statistic_label}
+        if self._is_taken(name, labels):
+            self.clashes.add(item.metric)
+            return
+        self._measured |= {name.value, name.limit}
+        if item.value is not None:
+            text = f"{name.stem}: what the run measured, one sample a case and statistic."
+            self.add(name.value, text, in_base_unit(item.value, item.unit), **labels)
+        if item.limit is not None:
+            text = f"{name.stem}: the limit in force, one sample a case and statistic."
+            self.add(name.limit, text, in_base_unit(item.limit, item.unit), **labels)
+
+    def _is_taken(self, name: Name, labels: Mapping[str, str]) -> bool:
+        key = tuple(sorted({**labels, **self.common}.items()))
+        own = {name.value, name.limit} & (self._families.keys() - self._measured)
+        seen = any((one, key) in self._seen for one in (name.value, name.limit))
+        return bool(own) or seen or name.stem.endswith(_LIMIT)
+
+
+@dataclass(frozen=True)
+class Group:
+    """What one board pushes: its metrics, and the labels that name the group in the Pushgateway."""
+
+    job: str
+    rack: str
+    board: str
+    families: Families
+
+
+def board_groups(info: Mapping[str, Any], verdict: Verdict) -> list[Group]:
+    """Return one group a planned board, those that measured nothing included; ``info`` is run.json."""
+    planned = {board["id"]: (board["kind"], board["target"]) for board in info.get("boards", [])}
+    measured = {item.board: (item.kind, item.target) for item in verdict.series}
+    boards = {**planned, **measured}
+    trigger = info.get("trigger", "local")
+    return [
+        Group(
+            job=f"hil_{trigger}",
+            rack=str(info.get("rack") or "unknown"),
+            board=board,
+            families=_families(info, verdict, board, *boards[board]),
+        )
+        for board in sorted(boards)
+    ]
+
+
+def _families(info: Mapping[str, Any], verdict: Verdict, board: str, kind: str, target: str) -> Families:
+    families = Families({"kind": kind, "target": target})
+    series = [item for item in verdict.series if item.board == board]
+    _add_run(families, info, verdict, target)
+    _add_board(families, verdict, board, series)
+    _add_cases(families, series)
+    for item in series:
+        families.add_series(item)
+    return families
+
+
+def _add_run(families: Families, info: Mapping[str, Any], verdict: Verdict, target: str) -> None:
+    git, ci = info.get("git", {}), info.get("ci", {})
+    firmware = info.get("firmware", {}).get(target, {})
+    labels = {
+        "run_id": verdict.run_id or info.get("run_id"),
+        "suite": info.get("suite"),
+        "commit": ci.get("head_sha") or git.get("commit"),
+        "dirty": "true" if git.get("dirty") else "false",
+        "pull_request": ci.get("pull_request"),
+        "firmware": str(firmware.get("sha256", ""))[:12],
+        "idf": firmware.get("idf_version"),
+        "profile": info.get("profile"),
+        "hil": info.get("versions", {}).get("hil"),
+    }
+    text = "What was measured: join it for the commit; 1 always."
+    families.add("hil_run_info", text, 1, **{key: str(value) for key, value in labels.items() if value})
+    text = "How the whole run ended: 0 pass, 1 firmware, 2 configuration, 3 rig, 4 inconclusive."
+    families.add("hil_run_exit_code", text, verdict.exit_code)
+    started = _timestamp(info.get("started_utc"))
+    ended = _timestamp(info.get("lease_released_utc"))
+    if started is not None:
+        families.add("hil_run_timestamp_seconds", "When the run started, Unix time.", started)
+    if started is not None and ended is not None:
+        text = "From the start of the run until its boards were free again."
+        families.add("hil_run_duration_seconds", text, max(0.0, ended - started))
+
+
+def _timestamp(text: object) -> float | None:
+    try:
+        return datetime.datetime.fromisoformat(str(text)).timestamp()
+    except ValueError:
+        return None
+
+
+def _add_board(families: Families, verdict: Verdict, board: str, series: Sequence[SeriesVerdict]) -> None:
+    own = [item for item in verdict.not_run if item.board == board]
+    cases = {
+        "measured": len({item.case_id for item in series if item.samples}),
+        "not_run": sum(item.expected for item in own),
+        "ruled_out": sum(not item.expected for item in own),
+    }
+    faults = [fault.owner for fault in verdict.faults if fault.board in ("", board)]
+    idle = cases["ruled_out"] and not (cases["measured"] or cases["not_run"] or faults)
+    if not idle:
+        text = "1 where the board gave samples in this run, 0 where it gave none."
+        families.add("hil_board_up", text, int(cases["measured"] > 0))
+    text = (
+        "Cases of this board in the suite: with samples, without, and those its limits or its chip rule out."
+    )
+    for state, count in cases.items():
+        families.add("hil_board_cases", text, count, state=state)
+    text = "Faults of this board, and those of the whole rack, by whose they are."
+    for owner in ("configuration", "firmware", "rig"):
+        families.add("hil_board_faults", text, faults.count(owner), owner=owner)
+
+
+def _add_cases(families: Families, series: Sequence[SeriesVerdict]) -> None:
+    samples: dict[str, SeriesVerdict] = {}
+    for item in series:
+        if item.case_id not in samples or item.samples > samples[item.case_id].samples:
+            samples[item.case_id] = item
+    for item in samples.values():
+        text = "Samples of a case, the warm-up left out."
+        families.add("hil_case_samples", text, item.samples, **case_labels(item))
+    for item in series:
+        if item.limit is None and not item.blocking:
+            continue  # nothing was decided
+        families.add(
+            "hil_series_outcome",
+            "What the gate says of a series that has a limit or blocks, in label outcome; 1 always.",
+            1,
+            **case_labels(item),
+            metric=item.metric,
+            outcome=item.outcome,
+            blocking="true" if item.blocking else "false",
+        )
