@@ -4,7 +4,7 @@ HIL := .venv/bin/hil
 C_FILES = $(shell find firmware hil tests -type d \( -name build -o -name managed_components \) -prune \
 	-o -name '*.[ch]' -print)
 
-.PHONY: help hil test lint format bench lock clean uninstall
+.PHONY: help hil report test idf-check lint format bench screenshots lock clean uninstall
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -13,10 +13,18 @@ hil: ## try it without hardware: build, flash, measure and judge on a virtual ra
 	@.ci/bootstrap run
 	@$(HIL) run --rack hil/racks/virtual.yaml --suite quick
 
+report: ## build the report of the newest run again: out/report
+	@.ci/bootstrap run
+	@$(HIL) report build
+
 test: ## everything that proves the harness
 	@.ci/bootstrap test
 	@$(MAKE) --no-print-directory lint
 	@$(PYTHON) -m pytest
+
+idf-check: ## check the firmware and host/idf against the ESP-IDF of IDF_PATH
+	@.ci/bootstrap test
+	@$(PYTHON) -m tests.idf_check
 
 lint: ## formats, lint, types
 	@$(PYTHON) -m ruff format --check --quiet .
@@ -34,10 +42,15 @@ bench: ## print the figures that README and docs quote
 	@.ci/bootstrap test
 	@$(PYTHON) -m tests.bench
 
-lock: ## pin requirements.in anew (needs the network and pip-tools)
-	@pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --no-emit-index-url \
-		--no-emit-trusted-host --no-emit-find-links --output-file requirements.lock requirements.in
-	@sed -i '1i # Made by `make lock` from requirements.in; do not edit.' requirements.lock
+screenshots: ## make the pictures in docs/img anew, from the report in out/report
+	@.ci/bootstrap test
+	@$(PYTHON) -m tests.screenshots
+
+lock: ## pin requirements.in and tests/requirements.in anew (needs the network and pip-tools)
+	@for folder in . tests; do (cd $$folder && \
+		pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --no-emit-index-url \
+			--no-emit-trusted-host --no-emit-find-links --output-file requirements.lock requirements.in && \
+		sed -i '1i # Made by `make lock` from requirements.in; do not edit.' requirements.lock) || exit 1; done
 
 clean: ## remove builds and results
 	@rm -rf out
@@ -46,5 +59,5 @@ uninstall: ## remove what `make hil` and `make test` made: environment, builds, 
 	@if [ -s .venv/installed-packages ]; then \
 		echo "Debian packages that were installed for this project; to remove them too:"; \
 		echo "  apt-get remove $$(sort -u .venv/installed-packages | tr '\n' ' ')"; fi
-	@rm -rf .venv out hil.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf .venv out reports/site/node_modules hil.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

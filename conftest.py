@@ -2,8 +2,9 @@
 
 pytest_plugins = (
     "fixtures.options",
-    "fixtures.board",
+    "fixtures.board.embedded",
     "fixtures.network",
     "fixtures.measure",
+    "fixtures.allure",
     "fixtures.reporting",
 )

@@ -14,6 +14,7 @@ from rich.text import Text
 from hil.errors import ExitCode
 from hil.model import RunRecord, Verdict
 from reports import rows
+from reports.boards import has_virtual
 
 _MOST_BOARDS = 4
 _FEWEST_LINES = 24
@@ -29,14 +30,36 @@ def render_terminal(
     console: Console,
 ) -> None:
     """Print the summary; it fits 80 × 24 for four boards."""
+    reporting = run_info.get("reporting", {})
+    render_verdict(run_info, verdict, records, run_path=run_path, console=console)
+    render_whereabouts(run_path, reporting.get("report"), reporting.get("warnings", []), console=console)
+
+
+def render_verdict(
+    run_info: Mapping[str, Any],
+    verdict: Verdict,
+    records: Sequence[RunRecord],
+    *,
+    run_path: str,
+    console: Console,
+) -> None:
+    """Print verdict, limits, and as many notes as leave room for the whereabouts of ``run_path``."""
     head = [_headline(verdict), Text(f"{verdict.sentence} {_measured(run_info, records)}")]
     if any(item.limit is not None for item in verdict.series):
         head.append(_limit_table(verdict))
-    if "virtual" in rows.kinds(verdict):
+    if has_virtual(run_info, verdict):
         head.append(Text(rows.VIRTUAL_REMARK, style="dim"))
-    tail = _whereabouts(run_path)
+    tail = _whereabouts(run_path, f"{run_path}/report/index.html")  # where the report is not known yet
     used = sum(_height(console, part) for part in (*head, tail))
-    for part in (*head, *_fitting(console, _notes(verdict), _lines_of(console) - used - 1), tail):
+    for part in (*head, *_fitting(console, _notes(verdict), _lines_of(console) - used - 1)):
+        console.print(part)
+
+
+def render_whereabouts(
+    run_path: str, report: str | None, warnings: Sequence[str], *, console: Console
+) -> None:
+    """Print what could not be reported, where the report is, if it was built, and where the run is."""
+    for part in (*map(_warning, warnings), _whereabouts(run_path, report)):
         console.print(part)
 
 
@@ -72,8 +95,11 @@ def _notes(verdict: Verdict) -> list[Text]:
         Text.assemble(("– not run: ", "dim"), f"{_plural(count, 'case')} on {', '.join(boards)}: {reason}")
         for reason, count, boards in rows.not_run_groups(verdict.not_run)
     ]
-    warnings = [Text.assemble(("? ", "yellow"), warning) for warning in verdict.warnings]
-    return [*broken, *faults, *not_run, *warnings]
+    return [*broken, *faults, *not_run, *(_warning(text) for text in verdict.warnings)]
+
+
+def _warning(sentence: str) -> Text:
+    return Text.assemble(("? ", "yellow"), sentence)
 
 
 def _headline(verdict: Verdict) -> RenderableType:
@@ -132,9 +158,9 @@ def _on(board: str) -> str:
     return f" ({board})" if board else ""
 
 
-def _whereabouts(run_path: str) -> Text:
+def _whereabouts(run_path: str, report: str | None) -> Text:
     return Text(
-        f"Summary  {run_path}/summary.md\n"
+        (f"Report   {report}\n" if report else "") + f"Summary  {run_path}/summary.md\n"
         f"Folder   {run_path} (records.jsonl, console/)\n"
         f"Replay   hil gate {run_path}",
         style="dim",

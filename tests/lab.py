@@ -30,6 +30,11 @@ suites:
 """
 
 
+def own_environment() -> dict[str, str]:
+    """Return this process's environment without what would make a test's run part of somebody's CI."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("HIL_", "GITHUB_"))}
+
+
 @dataclass
 class Lab:
     """Files of one rack in ``folder``; ``ports`` are the boards'."""
@@ -37,7 +42,7 @@ class Lab:
     folder: Path
     ports: Sequence[int]
     firmware: Path | None = None
-    env: dict[str, str] = field(default_factory=lambda: dict(os.environ))
+    env: dict[str, str] = field(default_factory=lambda: own_environment())
 
     @property
     def rack(self) -> Path:
@@ -59,7 +64,9 @@ class Lab:
         return [*fixed, *(["--firmware", str(self.firmware)] if self.firmware else []), *more]
 
     def command(self, *more: str) -> list[str]:
-        return [sys.executable, "-m", "hil", "run", *self.arguments(*more)]
+        """Return the run's command line; the report is built where ``more`` asks for it."""
+        no_report = [] if "--report" in more else ["--no-report"]
+        return [sys.executable, "-m", "hil", "run", *self.arguments(*no_report, *more)]
 
     def run(self, *more: str) -> subprocess.CompletedProcess[str]:
         """Measure, and return what `hil run` said (stdout and stderr together) and its status."""

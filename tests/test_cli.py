@@ -65,6 +65,9 @@ def test_an_unknown_key_in_the_thresholds(files: Lab) -> None:
         (("--suite", "quik"), ["'quik'", "did you mean 'quick'"]),
         (("--board", "b9"), ["no board 'b9'", "b1, b2"]),
         (("--rack", "no-such.yaml"), ["no-such.yaml: there is no such file"]),
+        (("--target", "esp32c6"), ["no board has the target 'esp32c6'; there is virtual-esp32."]),
+        (("--pushgateway", "http://user:word@lab"), ["http://***@lab", "HIL_PUSHGATEWAY_PASSWORD"]),
+        (("--trigger", "weekly"), ["'weekly'", "'nightly'"]),
         (("--no-such-option",), ["No such option"]),
     ],
 )
@@ -177,7 +180,16 @@ def test_board_list_and_rack_status(files: Lab) -> None:
         "b1 (virtual-esp32): free",
         "b2 (virtual-esp32): free",
     ]
-    assert "b2           virtual-esp32  fastrfc2217://" in files.hil("board", "list", *arguments).stdout
+    assert "b2  virtual-esp32  fastrfc2217://" in files.hil("board", "list", *arguments).stdout
+
+
+def test_columns_are_as_wide_as_what_they_hold(files: Lab) -> None:
+    """Chips' names differ in length; each column of the list starts at one place all the same."""
+    lines = files.hil("board", "list", "--rack", "hil/racks/virtual.yaml", "--out", str(files.out)).stdout
+    rows = lines.splitlines()
+    assert len({row.split()[1] for row in rows}) == 3
+    for word in ("virtual-", "fastrfc2217://", "power: ", "free"):
+        assert len({row.index(word) for row in rows}) == 1, lines
 
 
 def test_rack_check_of_a_lab_that_is_not_here(files: Lab) -> None:

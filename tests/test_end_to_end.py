@@ -15,6 +15,7 @@ import pytest
 from hil.build import build
 from hil.store import RunDirectory
 from hil.virtual.board.client import BoardControl
+from reports.history import locked
 from tests.lab import ROOT, Lab, Process, Running, descendants, of_type, run
 
 NewLab = Callable[[int], Lab]
@@ -157,6 +158,55 @@ def test_a_signal_ends_the_run_in_order(
     assert not journal.torn
     assert [entry["type"] for entry in lab.entries()] == ["not-run"]
     assert "Interrupted" in running.said()
+
+
+def test_a_report_that_fails_does_not_change_the_verdict(new_lab: NewLab) -> None:
+    """Junk in a history: the run passes, its summary is on the screen, and the warning says the way out."""
+    lab = new_lab(1)
+    history = lab.out / "history" / "allure.jsonl"
+    history.parent.mkdir()
+    history.write_bytes(b"\xff\xfejunk")
+    done = lab.run("--report")
+    assert done.returncode == 0, done.stdout
+    said = " ".join(done.stdout.split())
+    assert said.index(" PASS ") < said.index("Building the report") < said.index("? report: ")
+    assert said.index("sed -i 1d") < said.index("Summary ") < said.index("Replay hil gate")
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_while_the_report_is_built_keeps_the_verdict(
+    new_lab: NewLab, number: signal.Signals, code: int
+) -> None:
+    """What was judged is said and on disk before the report begins; no traceback, the documented code."""
+    lab = new_lab(1)
+    with locked(lab.out):  # as another build would; the run waits for it
+        running = lab.start("--report")
+        try:
+            running.await_line("Building the report")
+            running.send(number)
+            assert running.wait() == code, running.said()
+        finally:
+            running.close()
+    said = running.said()
+    assert "Traceback" not in said
+    assert said.index(" PASS ") < said.index("Interrupted. The verdict is in ")
+    assert "hil report build" in said
+    assert json.loads((lab.out / "latest" / "verdicts.json").read_text())["outcome"] == "pass"
+    assert (lab.out / "latest" / "summary.md").read_text().startswith("# PASS")
+    assert not list(lab.out.glob(".report-*"))
+    lab.await_nothing_left()
+
+
+def test_a_signal_after_the_end_is_no_traceback(new_lab: NewLab) -> None:
+    """SIGTERM between the last word and the end of the process: 143, as documented."""
+    lab = new_lab(1)
+    plugin = "import os, signal\ndef pytest_unconfigure(): os.kill(os.getpid(), signal.SIGTERM)\n"
+    (lab.folder / "late_signal.py").write_text(plugin)
+    env = {**lab.env, "PYTHONPATH": str(lab.folder)}
+    done = run([*PYTEST, *lab.arguments(), "-p", "late_signal", "-k", "no such case"], env=env)
+    assert done.returncode == 143, done.stdout
+    assert "Traceback" not in done.stdout
 
 
 def test_kill_9_of_the_run_leaves_nothing(measuring: tuple[Lab, Running]) -> None:

@@ -18,11 +18,14 @@ from hil.errors import ExitCode, HilError
 COMMANDS = {
     "run": "measure and judge: build, flash, run the suite, apply the limits",
     "build": "build the firmware",
+    "firmware": "bundles of builds: verify, compare",
     "gate": "judge a run again, from what is on disk",
+    "report": "build the report site from stored runs, or show it",
     "plan": "list what a run would measure",
     "rack": "look at a rack: check, status, release",
     "board": "one board: list, flash, power, console",
     "virtual": "keep a virtual rack up, for esptool and serial monitors",
+    "ci": "steps of the GitHub workflows: plan, narrow, collect, verdict, history",
     "doctor": "what is missing on this machine, and the command that mends it",
 }
 

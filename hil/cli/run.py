@@ -11,25 +11,56 @@ import click
 
 from hil.build import PROJECT_ROOT
 from hil.cli.options import boards_option, out_option, rack_option, suite_option, thresholds_option
+from hil.errors import ConfigError
+from hil.rack import load_rack
+from hil.store import TRIGGERS
 
 
 @click.command("run")
 @rack_option
 @suite_option
 @boards_option
+@click.option("--target", default="", metavar="TARGET", help="Only boards of this target, such as esp32s3.")
 @click.option("--profile", default="", metavar="NAME", help="Air profile, instead of the rack file's.")
 @click.option(
     "--firmware",
     type=click.Path(path_type=Path),
-    metavar="BUILD_DIR",
-    help="Measure this build; do not build.",
+    metavar="DIR",
+    help="Measure this bundle, or this build; build nothing.",
 )
 @click.option("--wait", type=float, default=0.0, metavar="SECONDS", help="Wait for boards that others hold.")
+@click.option(
+    "--trigger",
+    type=click.Choice(TRIGGERS),
+    default="local",
+    envvar="HIL_TRIGGER",
+    show_default=True,
+    show_envvar=True,
+    help="What the run is for; histories of metrics are kept apart by it.",
+)
+@click.option(
+    "--pushgateway",
+    default="",
+    metavar="URL",
+    envvar="HIL_PUSHGATEWAY",
+    show_envvar=True,
+    help="Push metrics there, instead of where the rack file says.",
+)
+@click.option("--report/--no-report", default=True, help="Build the report in OUT/report.  [default: build]")
 @thresholds_option
 @out_option
 @click.pass_obj
 def command(
-    debug: bool, /, boards: tuple[str, ...], firmware: Path | None, out: Path, **options: object
+    debug: bool,
+    /,
+    boards: tuple[str, ...],
+    firmware: Path | None,
+    out: Path,
+    *,
+    rack: Path,
+    target: str,
+    report: bool,
+    **options: object,
 ) -> None:
     """Build, flash, measure and judge.
 
@@ -37,14 +68,25 @@ def command(
     """
     argv = [sys.executable, "-m", "pytest", str(PROJECT_ROOT / "hil" / "benches")]
     argv += ["-c", str(PROJECT_ROOT / "pytest.ini"), "-p", "no:cacheprovider", "--hil-ui"]
-    argv += [f"--{name}={value}" for name, value in options.items()]
-    argv += [f"--board={board}" for board in boards]
+    argv += [f"--{name}={value}" for name, value in {"rack": rack, **options}.items()]
+    argv += [f"--board={board}" for board in (_boards_of(rack, target, boards) if target else boards)]
     argv += [f"--out={out.absolute()}"]
     argv += [f"--firmware={firmware}"] if firmware else []
+    argv += [] if report else ["--no-report"]
     argv += ["--hil-debug"] if debug else []
     _keep_stdout_open()
     # the same process goes on as pytest, so that signals and a kill reach what does the work
     os.execv(argv[0], argv)  # noqa: S606 - an argument list, no shell
+
+
+def _boards_of(rack: Path, target: str, wanted: tuple[str, ...]) -> list[str]:
+    """Return the boards of a target, of the wanted ones where some are. Raises ConfigError where none is."""
+    boards = load_rack(rack).select(wanted)
+    found = [board.id for board in boards if board.target == target]
+    if not found:
+        targets = ", ".join(sorted({board.target for board in boards}))
+        raise ConfigError(f"{rack}: no board has the target {target!r}; there is {targets}.")
+    return found
 
 
 def _keep_stdout_open() -> None:

@@ -1,0 +1,96 @@
+"""What follows a verdict: one report after the other. None of them can change it; what fails is a warning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from hil.errors import HilError
+from hil.store import RunDirectory
+from reports import allure, history, pushgateway, site
+from reports.stored import read_verdict, short_path
+from reports.summary import render_markdown
+
+PUSH_TIMEOUT_S = 5.0
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """Which reports are wanted; ``pushgateway`` is a URL or empty, ``site`` whether to build OUT/report."""
+
+    out: Path
+    pushgateway: str = ""
+    site: bool = True
+
+
+@dataclass
+class Reporting:
+    """What has become of the reports: where the site is, if it was built, and what could not be done."""
+
+    report: str | None = None
+    warnings: list[str] = field(default_factory=list)
+
+    def attempt(self, what: str, step: Callable[[], _Result]) -> _Result | None:
+        """Return what ``step`` returns; whatever it raises is a warning, for the verdict stands."""
+        try:
+            return step()
+        except Exception as error:
+            self.warnings.append(f"{what}: {sentence_of(error)}")
+            return None
+
+
+def sentence_of(error: Exception) -> str:
+    """Return what to tell a person of an error, a foreign one included."""
+    if isinstance(error, HilError):
+        return str(error)
+    return f"internal error, {type(error).__name__}: {error}."
+
+
+def finish(directory: RunDirectory, wishes: Wishes, *, say: Callable[[str], None]) -> Reporting:
+    """Complete and publish what a judged run left; note in run.json where the report is and what failed.
+
+    The summary is there before anything else, for an interrupt may end this at any time.
+    """
+    run_path, done = directory.path, Reporting()
+    _note(directory, done)
+    done.attempt("Allure results", lambda: allure.complete_results(run_path))
+    metrics = wishes.out / "history" / "metrics.jsonl"
+    done.attempt("history", lambda: history.append_run(metrics, run_path))
+    if wishes.pushgateway:
+        done.attempt("Pushgateway", lambda: _push(wishes.pushgateway, run_path, done))
+    if done.warnings:
+        _note(directory, done)  # the report shows the summary
+    if wishes.site:
+        say("Building the report")
+        index = done.attempt("report", lambda: site.build_site(wishes.out, [run_path], keep_newer=True))
+        done.report = short_path(index) if index else None
+        _note(directory, done)
+    return done
+
+
+def _push(url: str, run_path: Path, done: Reporting) -> None:
+    warning = pushgateway.push_run(url, run_path, timeout_s=PUSH_TIMEOUT_S)
+    done.warnings += [warning] if warning else []
+
+
+def _note(directory: RunDirectory, done: Reporting) -> None:
+    """Write run.json and the summary; what fails is a warning that only the caller can show."""
+    reporting = {"report": done.report, "warnings": list(done.warnings)}
+
+    def write() -> None:
+        directory.write_info({**directory.read_info(), "reporting": reporting})
+        summarise(directory)
+
+    done.attempt("summary", write)
+
+
+def summarise(directory: RunDirectory) -> None:
+    """Write the run's summary.md from what is on disk."""
+    verdict = read_verdict(directory.verdicts_path)
+    records = directory.read().records
+    info = directory.read_info()
+    directory.write_summary(render_markdown(info, verdict, records, run_path=short_path(directory.path)))
