@@ -1,0 +1,1 @@
+"""What the GitHub workflows ask of `hil ci`: what to measure, what a leg left, one verdict on all of it."""

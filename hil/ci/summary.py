@@ -1,0 +1,101 @@
+"""The Markdown that GitHub shows under a workflow run, within the size that it accepts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from hil.ci.legs import LegResult
+from hil.ci.plan import CiPlan
+from hil.ci.verdict import CiVerdict
+from hil.errors import ExitCode
+
+LIMIT_BYTES = 1000 * 1024  # GitHub drops a step's summary beyond 1 MiB altogether
+_DETAILS = "<details>"
+
+
+def render(plan: CiPlan, verdict: CiVerdict, environment: Mapping[str, str]) -> str:
+    """Return the verdict as a person asks: is it well, what broke, what was not run, where is the rest."""
+    parts = [
+        f"# {verdict.headline}",
+        *_list("Failed besides", verdict.findings),
+        _legs_table(verdict.legs),
+        *_list("Not run", _not_run(verdict.legs)),
+        f"## Run\n\n{_facts(plan, environment)}",
+        *(_leg_section(leg) for leg in verdict.legs if leg.summary),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def append(path: Path, markdown: str, *, whole: str) -> None:
+    """Add to a step's summary as much as fits; where that is not all, say that it is in ``whole``."""
+    used = path.stat().st_size if path.exists() else 0
+    with path.open("a", encoding="utf-8") as stream:
+        stream.write(shorten(markdown, LIMIT_BYTES - used, whole=whole))
+
+
+def shorten(markdown: str, size: int, *, whole: str) -> str:
+    """Return at most ``size`` bytes, cut between lines, with what was folded open folded again."""
+    if len(markdown.encode()) <= size:
+        return markdown
+    pointer = f"\n\n…cut off here, because GitHub shows no more. The whole is in {whole}.\n"
+    room = size - len(pointer.encode()) - len("\n</details>")
+    kept = markdown.encode()[: max(0, room)].decode(errors="ignore")
+    kept = kept[: kept.rfind("\n") + 1]
+    closing = "\n</details>" * (kept.count(_DETAILS) > kept.count("</details>"))
+    return kept + closing + pointer
+
+
+def _legs_table(legs: Sequence[LegResult]) -> str:
+    lines = ["| leg | verdict | boards | |", "| --- | --- | --- | --- |"]
+    for leg in legs:
+        cells = (leg.name, _mark(leg), ", ".join(leg.boards) or "–", leg.sentence)
+        lines.append(f"| {' | '.join(_cell(cell) for cell in cells)} |")
+    return "\n".join(lines)
+
+
+def _mark(leg: LegResult) -> str:
+    if leg.reason:
+        return "– skipped"
+    if leg.exit_code == ExitCode.PASS:
+        return f"✓ {leg.outcome}"
+    return f"**✗ {leg.outcome}** (exit {int(leg.exit_code)})"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", "/").split())
+
+
+def _not_run(legs: Sequence[LegResult]) -> list[str]:
+    lines = [f"{leg.name}: {leg.reason}" for leg in legs if leg.reason]
+    return lines + [f"{leg.name}: {case}" for leg in legs for case in leg.not_run]
+
+
+def _facts(plan: CiPlan, environment: Mapping[str, str]) -> str:
+    facts = {
+        "measured": f"`{plan.head[:12]}`",
+        "merge base": f"`{plan.base[:12]}`" if plan.base else "",
+        "changes": ", ".join(plan.changes),
+        "artefacts": _artefacts(environment),
+        "report": environment.get("HIL_REPORT_URL", ""),
+    }
+    return "\n".join(f"- {name}: {text}" for name, text in facts.items() if text)
+
+
+def _artefacts(environment: Mapping[str, str]) -> str:
+    """Return where the legs' folders and reports are to be had."""
+    server, repository = environment.get("GITHUB_SERVER_URL"), environment.get("GITHUB_REPOSITORY")
+    run = environment.get("GITHUB_RUN_ID")
+    if not (server and repository and run):
+        return ""
+    return f"[leg-… (records, console logs) and report-…]({server}/{repository}/actions/runs/{run}#artifacts)"
+
+
+def _leg_section(leg: LegResult) -> str:
+    """Return a leg's own summary without its long tables; the leg's job shows all of it."""
+    short = leg.summary.partition(_DETAILS)[0].strip().replace("\n#", "\n##").removeprefix("# ")
+    return f"<details><summary>{leg.name}</summary>\n\n### {short}\n\n</details>"
+
+
+def _list(heading: str, lines: Sequence[str]) -> list[str]:
+    return [f"## {heading}\n\n" + "\n".join(f"- {_cell(line)}" for line in lines)] if lines else []

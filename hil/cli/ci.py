@@ -1,0 +1,219 @@
+"""``hil ci``: the steps of the GitHub workflows, as commands that a person can run too."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from hil.ci import history as history_branch
+from hil.ci import legs, summary
+from hil.ci.event import read_event
+from hil.ci.narrow import narrow, read_comparisons
+from hil.ci.plan import CiPlan, plan_event, read_plan, write_plan
+from hil.ci.verdict import conclude
+from hil.cli.options import DEFAULT_OUT, out_option
+from hil.errors import ConfigError, ExitCode
+
+DEFAULT_PLAN = DEFAULT_OUT / "ci" / "plan.json"
+DEFAULT_LEGS = DEFAULT_OUT / "ci" / "legs"
+FOLDER = click.Path(path_type=Path, file_okay=False)
+
+plan_option = click.option(
+    "--plan",
+    "plan_path",
+    type=click.Path(path_type=Path),
+    default=DEFAULT_PLAN,
+    help="What `hil ci plan` wrote. [default: out/ci/plan.json]",
+)
+legs_option = click.option(
+    "--legs",
+    "legs_path",
+    type=FOLDER,
+    default=DEFAULT_LEGS,
+    help="Folder with one folder a leg. [default: out/ci/legs]",
+)
+history_option = click.option(
+    "--history",
+    "folder",
+    type=FOLDER,
+    default=DEFAULT_OUT / "history",
+    help="Folder of *.jsonl. [default: out/history]",
+)
+remote_option = click.option("--remote", default="origin", show_default=True, help="Of this repository.")
+
+
+@click.group("ci")
+def command() -> None:
+    """Steps of the GitHub workflows; docs/ci.md shows the whole.
+
+    GitHub's variables (GITHUB_EVENT_NAME, GITHUB_EVENT_PATH, GITHUB_OUTPUT, GITHUB_STEP_SUMMARY, …) are
+    used where they are set.
+    """
+
+
+@command.command("plan")
+@click.option("--suite", default="", envvar="HIL_SUITE", show_envvar=True, help="Instead of each leg's own.")
+@click.option("--base", default="", metavar="REV", help="Compare with it.  [default: the event's, or main]")
+@plan_option
+def make_plan(suite: str, base: str, plan_path: Path) -> None:
+    """Decide what to build and to measure, and why some of it can be left out.
+
+    Outside of GitHub it plans what a pull request of HEAD would do.
+    """
+    event = read_event(os.environ, Path.cwd(), base=base)
+    plan = plan_event(Path.cwd(), event, suite=suite)
+    write_plan(plan, plan_path)
+    _say("".join(f"{line}\n" for line in _plan_lines(plan)))
+    _write_outputs(plan.outputs())
+
+
+@command.command("narrow")
+@plan_option
+@click.option(
+    "--comparisons", type=FOLDER, required=True, help="Folder of what `hil firmware compare --json` printed."
+)
+@legs_option
+def narrow_plan(plan_path: Path, comparisons: Path, legs_path: Path) -> None:
+    """After the build: leave out racks whose image is that of the merge base."""
+    plan = read_plan(plan_path)
+    racks = narrow(plan, read_comparisons(comparisons), legs_path)
+    for target in plan.racks:
+        click.echo(f"rack-{target}: {'measure' if target in racks else 'skip, the image is the same'}")
+    _write_outputs({"racks": json.dumps(racks)})
+
+
+@command.command("collect")
+@click.argument("leg")
+@out_option
+@legs_option
+def collect_leg(leg: str, out: Path, legs_path: Path) -> None:
+    """Put the newest run where LEG's artefact is made from, in place of an earlier one; show its summary."""
+    folder = legs.collect(out, leg, legs_path)
+    click.echo(str(folder))
+    path = folder / "summary.md"
+    if path.is_file():
+        _show(path.read_text(encoding="utf-8"), whole=f"summary.md of the artefact leg-{leg}", quiet=True)
+
+
+@command.command("verdict")
+@plan_option
+@legs_option
+@click.option(
+    "--jobs",
+    default="",
+    envvar="HIL_JOBS",
+    show_envvar=True,
+    metavar="JSON",
+    help="GitHub's `needs` context: how the jobs before have ended. There it must be given.",
+)
+def judge_legs(plan_path: Path, legs_path: Path, jobs: str) -> int:
+    """Say one verdict on all legs; its exit code is the worst of theirs.
+
+    A leg without a verdict and without a recorded reason to skip it fails.
+    """
+    job_results = _job_results(jobs)
+    try:
+        plan = read_plan(plan_path)
+    except ConfigError as error:
+        _show(f"# NO VERDICT: there is no plan\n\n{error}\n", whole="the log")
+        return int(ExitCode.RIG)
+    _check_jobs(plan, job_results)
+    verdict = conclude(plan, legs_path, job_results)
+    _show(summary.render(plan, verdict, os.environ), whole="the artefacts leg-…")
+    return int(verdict.exit_code)
+
+
+@command.group("history")
+def history() -> None:
+    """The branch that keeps the figures of nightly runs."""
+
+
+@history.command("fetch")
+@history_option
+@remote_option
+def fetch_history(folder: Path, remote: str) -> None:
+    """Write the branch's files into the folder; it need not exist yet."""
+    names = history_branch.fetch(Path.cwd(), folder, remote=remote)
+    found = f"{', '.join(names)} in {folder}" if names else "it does not exist yet"
+    click.echo(f"{history_branch.BRANCH}: {found}")
+
+
+@history.command("push")
+@history_option
+@remote_option
+@click.option("--message", default="Append a run", show_default=True)
+def push_history(folder: Path, remote: str, message: str) -> None:
+    """Commit the folder's *.jsonl to the branch."""
+    commit = history_branch.push(Path.cwd(), folder, message, remote=remote)
+    click.echo(f"{history_branch.BRANCH}: {f'now at {commit[:12]}' if commit else 'nothing new'}")
+
+
+def _plan_lines(plan: CiPlan) -> list[str]:
+    versus = f" against {plan.base[:12]}" if plan.base else ""
+    changes = f" ({', '.join(plan.changes)} changed)" if plan.changes else ""
+    whose = ", from a fork" if plan.fork else ""
+    lines = [f"{plan.event}{whose}: {plan.head[:12]}{versus}{changes}"]
+    lines.append(f"build: {', '.join(plan.build) or 'nothing'}")
+    lines += [
+        f"{leg.name}: {f'skip, {leg.skip}' if leg.skip else f'measure suite {leg.suite}'}"
+        for leg in plan.legs
+    ]
+    return lines
+
+
+def _write_outputs(outputs: dict[str, str]) -> None:
+    path = os.environ.get("GITHUB_OUTPUT")
+    if path:
+        with Path(path).open("a", encoding="utf-8") as stream:
+            # a value with a line end could set another output
+            stream.writelines(f"{key}={' '.join(value.splitlines())}\n" for key, value in outputs.items())
+
+
+def _show(markdown: str, *, whole: str, quiet: bool = False) -> None:
+    path = os.environ.get("GITHUB_STEP_SUMMARY")
+    if path:
+        summary.append(Path(path), markdown, whole=whole)
+    if not quiet:
+        _say(markdown)
+
+
+def _say(text: str) -> None:
+    """Print what others wrote: file names, what a leg left. On GitHub none of it must act as a command.
+
+    The runner looks for commands in each line, whatever stands before them, and a carriage return ends a
+    line too; so it is told not to, until it reads a word that the text cannot know.
+    """
+    if not _on_github():
+        click.echo(text, nl=False)
+        return
+    token = secrets.token_hex(16)
+    click.echo(f"::stop-commands::{token}\n{text}\n::{token}::")
+
+
+def _on_github() -> bool:
+    return os.environ.get("GITHUB_ACTIONS") == "true"
+
+
+def _check_jobs(plan: CiPlan, job_results: Mapping[str, str]) -> None:
+    """On GitHub a verdict must know how each leg's job ended. Raises ConfigError."""
+    unknown = sorted({leg.job for leg in plan.legs} - set(job_results))
+    if _on_github() and unknown:
+        raise ConfigError(
+            f"HIL_JOBS says nothing of how {', '.join(unknown)} ended, so there is no verdict.",
+            next_step="in the workflow, list every job in `needs` and set HIL_JOBS: ${{ toJSON(needs) }}.",
+        )
+
+
+def _job_results(text: str) -> dict[str, str]:
+    if not text:
+        return {}
+    try:
+        jobs = json.loads(text)
+        return {job: str(facts["result"]) for job, facts in jobs.items()}
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise ConfigError(f"--jobs is not GitHub's needs context: {error!r}.") from error

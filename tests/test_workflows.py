@@ -1,0 +1,387 @@
+"""The workflows: read by actionlint and zizmor, and their virtual-rack path run by act on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from hil.ci.narrow import read_comparisons
+from tests.act import Project
+from tests.lab import ROOT
+
+BIN = ROOT / ".venv" / "bin"
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+PUBLISH = "firmware/components/benches/publish.c"
+
+
+def load(path: Path) -> dict:  # type: ignore[type-arg]
+    return YAML(typ="safe").load(path)
+
+
+def steps() -> Iterator[tuple[str, dict]]:  # type: ignore[type-arg]
+    """Yield every step of every workflow and composite action, with the words that find it."""
+    for path in WORKFLOWS:
+        for name, job in load(path)["jobs"].items():
+            yield from ((f"{path.name} {name}: {step.get('name')}", step) for step in job["steps"])
+    for path in sorted((ROOT / ".github" / "actions").glob("*/action.yml")):
+        yield from ((f"{path.parent.name}: {step['name']}", step) for step in load(path)["runs"]["steps"])
+
+
+def run_tool(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(BIN / name), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=ROOT,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_actionlint_finds_nothing() -> None:
+    """The workflows are well-formed, their expressions typed, their shell steps clean for shellcheck."""
+    done = run_tool("actionlint", "-shellcheck", "shellcheck")
+    assert done.returncode == 0, done.stdout
+
+
+def test_actionlint_looks_at_shell_steps(tmp_path: Path) -> None:
+    """Control: an unquoted variable in a step is found, so the silence above means something."""
+    bad = tmp_path / "bad.yml"
+    bad.write_text("on: push\njobs: {a: {runs-on: ubuntu-24.04, steps: [{run: 'rm $FILE'}]}}\n")
+    done = run_tool("actionlint", "-shellcheck", "shellcheck", str(bad))
+    assert done.returncode == 1
+    assert "SC2086" in done.stdout
+
+
+def test_zizmor_finds_nothing_without_a_reason() -> None:
+    """No security finding of the strictest persona but those that .github/zizmor.yml explains."""
+    done = run_tool("zizmor", "--offline", "--persona=auditor", "--no-progress", ".")
+    assert done.returncode == 0, done.stdout
+
+
+def test_each_ignored_finding_has_a_reason() -> None:
+    """In zizmor.yml a comment stands before each ignored file and each disabled rule."""
+    lines = (ROOT / ".github" / "zizmor.yml").read_text().splitlines()
+    entries = [n for n, line in enumerate(lines) if re.match(r"\s+(- |disable:)", line)]
+    assert entries
+    for n in entries:
+        start = n - 1
+        while re.match(r"\s+- ", lines[start]):  # several files may share a reason
+            start -= 1
+        assert lines[start].strip().startswith("#"), f"zizmor.yml:{n + 1} has no reason"
+
+
+def test_permissions_are_granted_job_by_job() -> None:
+    """Every workflow starts from none; only the history is written, only Pages is deployed to."""
+    writes = {}
+    for path in WORKFLOWS:
+        workflow = load(path)
+        assert workflow["permissions"] == {}, path.name
+        for name, job in workflow["jobs"].items():
+            granted = {key for key, value in job["permissions"].items() if value == "write"}
+            if granted:
+                writes[f"{path.stem}/{name}"] = granted
+    assert writes == {"nightly/history": {"contents"}, "nightly/deploy": {"pages", "id-token"}}
+
+
+def test_what_may_write_runs_nothing_of_others() -> None:
+    """The job that pushes the history installs no npm package, builds nothing, and runs one command."""
+    job = load(ROOT / ".github/workflows/nightly.yml")["jobs"]["history"]
+    assert {"purpose": "python"} in [step.get("with") for step in job["steps"]]
+    (command,) = [step["run"] for step in job["steps"] if "run" in step]
+    assert command.startswith(".venv/bin/hil ci history push ")
+
+
+def test_every_job_and_step_has_its_own_name() -> None:
+    """A red cross names what failed; the required check has the name that is to be required."""
+    for path in WORKFLOWS:
+        for job in load(path)["jobs"].values():
+            names = [step["name"] for step in job["steps"]]
+            assert len(set(names)) == len(names), path.name
+    jobs = [job for path in WORKFLOWS for job in load(path)["jobs"].values()]
+    checks = [job["name"] for job in jobs]  # on main a commit has those of all workflows
+    assert len(set(checks)) == len(checks), checks
+    assert load(ROOT / ".github/workflows/pr.yml")["jobs"]["hil-verdict"]["name"] == "hil-verdict"
+
+
+def test_the_verdict_waits_for_every_other_job() -> None:
+    """A job that is added without being waited for could fail unseen."""
+    for name, verdict in (("pr.yml", "hil-verdict"), ("nightly.yml", "nightly-verdict")):
+        jobs = load(ROOT / ".github" / "workflows" / name)["jobs"]
+        assert set(jobs[verdict]["needs"]) == set(jobs) - {verdict}
+        assert jobs[verdict]["if"] == "always()"
+
+
+def test_a_newer_push_cancels_what_comes_before_the_racks() -> None:
+    """Plan, builds and virtual rack have a group each pull request; a late plan cannot cancel newer jobs."""
+    jobs = load(ROOT / ".github/workflows/pr.yml")["jobs"]
+    groups = {name: job["concurrency"] for name, job in jobs.items() if "concurrency" in job}
+    assert set(groups) == {"plan", "virtual", "build"}
+    for name, concurrency in groups.items():
+        assert concurrency["group"].startswith(f"pr-{name}-")
+        assert concurrency["group"].endswith("${{ github.event.pull_request.number || github.run_id }}")
+        assert concurrency["cancel-in-progress"] is True
+
+
+def test_a_merge_base_that_does_not_build_is_not_compared_with() -> None:
+    """Its step may fail without failing the job, and what comes of it is used after a success only."""
+    named = {step["name"]: step for step in load(ROOT / ".github/workflows/pr.yml")["jobs"]["build"]["steps"]}
+    base, compare = named["Build its merge base"], named["Compare them"]
+    assert base["continue-on-error"] is True
+    assert compare["if"] == f"steps.{base['id']}.outcome == 'success'"
+    assert "continue-on-error" not in named["Build the head"]
+
+
+def test_each_attempt_deploys_its_own_report() -> None:
+    """Artefacts of earlier attempts stay, and Pages refuses two of one name: their names differ."""
+    jobs = load(ROOT / ".github/workflows/nightly.yml")["jobs"]
+    uploads = [step["with"] for step in jobs["report"]["steps"] if "upload-pages" in step.get("uses", "")]
+    assert [upload["name"] for upload in uploads] == ["github-pages-${{ github.run_attempt }}"]
+    assert jobs["report"]["outputs"]["pages"] == uploads[0]["name"]
+    (deploy,) = [step["with"] for step in jobs["deploy"]["steps"]]
+    assert deploy == {"artifact_name": "${{ needs.report.outputs.pages }}"}
+    assert jobs["deploy"]["concurrency"] == {"group": "pages", "cancel-in-progress": False}
+
+
+def test_a_measurement_ends_before_its_job() -> None:
+    """The time limit inside the job leaves 15 minutes to set up before, and to keep what was measured."""
+    limits = {}
+    for path in WORKFLOWS:
+        for name, job in load(path)["jobs"].items():
+            for step in job["steps"]:
+                found = re.match(r"exec timeout --signal=TERM --kill-after=30s (\d+)m ", step.get("run", ""))
+                if found:
+                    limits[f"{path.stem}/{name}"] = (int(found[1]), job["timeout-minutes"])
+                else:
+                    assert "hil run" not in step.get("run", ""), f"{path.name} {name} has no time limit"
+    assert set(limits) == {"pr/virtual", "pr/rack", "nightly/virtual", "nightly/rack"}
+    assert all(inner + 15 <= outer for inner, outer in limits.values()), limits
+
+
+def test_racks_neither_compile_nor_lose_their_place() -> None:
+    """A rack job installs no compiler, has no `concurrency` that would evict it, and gets no secret."""
+    for path in WORKFLOWS:
+        assert "secrets." not in path.read_text()
+        for name, job in load(path)["jobs"].items():
+            if "self-hosted" not in job["runs-on"]:
+                continue
+            assert "concurrency" not in job
+            assert "concurrency" not in load(path)
+            assert job["environment"], name
+            commands = [step.get("run", "") for step in job["steps"]]
+            assert not any("hil build" in command for command in commands)
+            assert {"purpose": "rack"} in [step.get("with") for step in job["steps"]]
+
+
+def test_no_input_is_pasted_into_a_shell() -> None:
+    """Expressions reach a command through its environment only."""
+    wrong = [where for where, step in steps() if "${{" in step.get("run", "")]
+    assert not wrong
+
+
+def test_no_event_gives_a_fork_our_token() -> None:
+    """pull_request_target and workflow_run would run beside what a fork sent, with write access."""
+    for path in WORKFLOWS:
+        assert not {"pull_request_target", "workflow_run"} & set(load(path)["on"])
+
+
+def test_each_step_is_a_command_of_this_checkout() -> None:
+    """YAML stays thin: one line a step, so that a person can run it."""
+    thick = [where for where, step in steps() if len(step.get("run", "").strip().splitlines()) > 1]
+    assert not thick
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return Project(tmp_path_factory.mktemp("project"))
+
+
+def slowed(project: Project) -> str:
+    """Return the bench with 20 ms more before every publish."""
+    source = (ROOT / PUBLISH).read_text()
+    call = "    return esp_mqtt_client_publish("
+    assert source.count(call) == 1
+    return source.replace(call, f"    vTaskDelay(pdMS_TO_TICKS(20));\n{call}")
+
+
+def test_a_pull_request_passes(project: Project) -> None:
+    """The virtual rack measures the head, and hil-verdict says so; the leg is kept."""
+    head = project.branch("note", {"firmware/NOTE.md": "A remark.\n"})
+    done = project.pull_request(head, fork=True)
+    assert done.status == 0, done.log
+    assert done.ended_well("Virtual rack")
+    assert done.ended_well("hil-verdict")
+    assert not done.ran("Build")
+    assert "# PASS: virtual" in done.log
+    assert "no rack is registered" in done.log
+    assert "hil-rack-forks" in done.log
+    (run,) = (done.artefacts / "leg-virtual" / "virtual").iterdir()
+    info = json.loads((run / "run.json").read_text())
+    assert (info["trigger"], info["git"]["commit"], info["ci"]["head_sha"]) == ("pr", head, head)
+    assert info["ci"]["base_sha"] == project.base
+    assert (done.artefacts / "report-virtual" / "index.html").is_file()
+
+
+def test_a_slower_firmware_fails_with_the_reason(project: Project) -> None:
+    """20 ms more in the publish path: hil-verdict fails, and its summary names metric, board and limit."""
+    done = project.pull_request(project.branch("slow", {PUBLISH: slowed(project)}))
+    assert done.status == 1, done.log
+    summary = done.log.rpartition("Summary - ")[2]
+    assert "# REGRESSED: virtual" in summary
+    assert re.search(r"publish_latency_p95_us of .* on b1 \(virtual\).* limit of 25 ms", summary)
+    assert (done.artefacts / "leg-virtual").is_dir()
+
+
+def test_documentation_alone_is_not_measured(project: Project) -> None:
+    """Nothing is built or measured; the required check passes with the recorded reason."""
+    done = project.pull_request(project.branch("words", {"docs/gate.md": "Other words.\n"}))
+    assert done.status == 0, done.log
+    assert not done.ran("Virtual rack")
+    assert "# PASS: nothing had to be measured" in done.log
+    assert "only documentation changed (docs/gate.md)" in done.log
+
+
+def test_a_leg_that_left_nothing_fails(project: Project) -> None:
+    """A rack file with a wrong key: no run, no verdict; hil-verdict fails and says where to look."""
+    rack = (project.path / "hil/racks/virtual.yaml").read_text()
+    done = project.pull_request(project.branch("typo", {"hil/racks/virtual.yaml": f"{rack}colour: red\n"}))
+    assert done.status == 1, done.log
+    assert not done.ended_well("Virtual rack")
+    summary = done.log.rpartition("Summary - ")[2]
+    assert "# NO VERDICT: virtual" in summary
+    assert "the leg virtual left neither a verdict nor a reason" in summary
+
+
+def test_the_steps_of_build_and_rack_by_hand(tmp_path: Path) -> None:
+    """Built twice, compared, verified, measured from the bundle, collected: the commands of pr.yml.
+
+    A container and a runner with boards are not to be had here; the virtual target stands in for a chip.
+    """
+    project = Project(tmp_path)
+    project.branch("note", {"tests/NOTE.md": "A remark.\n"})
+    project.install()
+    (tmp_path / "idf").mkdir()
+    (tmp_path / "idf" / "export.sh").touch()
+    environment = {
+        "IDF_PATH": str(tmp_path / "idf"),
+        "TARGET": "virtual-esp32",
+        "BASE": project.base,
+        "SUITE": "quick",
+        "HIL_RACK_FILE": "hil/racks/virtual.yaml",
+        "HIL_TRIGGER": "pr",
+    }
+    jobs = load(ROOT / ".github/workflows/pr.yml")["jobs"]
+    for job in ("build", "rack"):
+        for step in jobs[job]["steps"]:
+            if "run" in step:
+                project.shell(step["run"], environment)
+    comparisons = tmp_path / "comparisons"
+    comparisons.mkdir()
+    shutil.copy(project.path / "out/bundle/comparison-virtual-esp32.json", comparisons)
+    assert read_comparisons(comparisons) == {"virtual-esp32": "identical"}
+    info = json.loads((project.path / "out/latest/run.json").read_text())
+    assert [board["target"] for board in info["boards"]] == ["virtual-esp32"]
+    project.shell(".venv/bin/hil ci collect rack-esp32", environment)
+    assert (project.path / "out/ci/legs/rack-esp32" / info["run_id"] / "verdicts.json").is_file()
+
+
+def test_a_night_is_measured_reported_and_remembered(project: Project) -> None:
+    """nightly.yml: the suite that was asked for, a line of history on its branch, the report on Pages."""
+    done = project.night("main")
+    assert done.status == 0, done.log
+    jobs = ("Nightly virtual rack", "History and report", "Push the history", "Deploy the report")
+    for job in (*jobs, "nightly-verdict"):
+        assert done.ended_well(job), job
+    assert "report: https://pages.example/hil/" in done.log
+    (line,) = project.git("show", "hil-history:metrics.jsonl").splitlines()
+    (run,) = (done.artefacts / "leg-virtual" / "virtual").iterdir()
+    assert run.name in line
+    assert json.loads((run / "run.json").read_text())["trigger"] == "nightly"
+    assert (done.artefacts / "github-pages-1" / "index.html").is_file()
+
+
+JobRun = dict[str, bool]
+
+
+def run_empty(project: Project, name: str, event: str, payload: dict, outputs: dict, fails: str) -> JobRun:  # type: ignore[type-arg]
+    """Run a workflow whose jobs do nothing but say their outputs, and one fails; return which succeeded.
+
+    What is left is the order of the jobs and their conditions, word for word.
+    """
+    workflow = load(ROOT / ".github" / "workflows" / name)
+    for job, facts in workflow["jobs"].items():
+        for key in ("container", "environment", "concurrency", "strategy"):
+            facts.pop(key, None)
+        facts.update(
+            {"name": job, "runs-on": "ubuntu-24.04", "steps": [{"run": f"exit {int(job == fails)}"}]}
+        )
+        if job in outputs:
+            facts["outputs"] = outputs[job]
+    folder = project.path / ".github" / "workflows"
+    YAML().dump(workflow, folder / "empty.yml")
+    verdict = "hil-verdict" if name == "pr.yml" else "nightly-verdict"
+    done = project.act(event, "empty.yml", payload, verdict=verdict)
+    (folder / "empty.yml").unlink()
+    assert done.ended_well(verdict), done.log
+    return {job: done.ended_well(job) for job in workflow["jobs"]}
+
+
+PLAN = {"build": '["esp32", "esp32c3"]', "racks": '["esp32", "esp32c3"]', "virtual": "true", "base": "c0ffee"}
+PULL_REQUEST = {"pull_request": {"number": 7, "head": {"sha": "c0ffee"}}}
+
+
+@pytest.mark.parametrize(("fails", "runs"), [("build", True), ("plan", False), ("narrow", False)])
+def test_a_chip_that_does_not_build_keeps_no_other_rack_back(
+    project: Project, fails: str, runs: bool
+) -> None:
+    """After a failed build the racks run, each to find its bundle or not; without a plan none does."""
+    outputs = {"plan": PLAN, "narrow": {"racks": PLAN["racks"]}}
+    ran = run_empty(project, "pr.yml", "pull_request", PULL_REQUEST, outputs, fails)
+    assert ran["rack"] is runs
+    assert ran["narrow"] is (fails == "build")
+
+
+def test_at_night_a_chip_that_does_not_build_keeps_no_other_rack_back(project: Project) -> None:
+    """As for a pull request; history and report follow. A schedule has no payload to name a branch with."""
+    project.git("checkout", "--quiet", "main")
+    ran = run_empty(project, "nightly.yml", "schedule", {}, {"plan": PLAN}, "build")
+    assert ran == {job: job != "build" for job in ran}
+
+
+@pytest.mark.parametrize("branch", ["main", "feature"])
+def test_only_the_default_branch_writes_the_history(project: Project, branch: str) -> None:
+    """A night by hand on another branch is measured and reported, but not remembered or deployed."""
+    if branch == "main":
+        project.git("checkout", "--quiet", branch)
+    else:
+        project.branch(branch, {"tests/NOTE.md": "A remark.\n"})  # act takes the branch from the commit
+    payload = {"repository": {"default_branch": "main"}}
+    ran = run_empty(project, "nightly.yml", "workflow_dispatch", payload, {"plan": PLAN}, "rack")
+    assert ran["report"]
+    assert ran["history"] is ran["deploy"] is (branch == "main")
+
+
+def test_go_tools_are_built_from_what_go_sum_pins() -> None:
+    """The programs in .venv/bin are of the versions in go.mod, whatever else is installed here."""
+    pinned = (ROOT / "tests/workflows/go.mod").read_text()
+    for tool, module in (("act", "github.com/nektos/act"), ("actionlint", "github.com/rhysd/actionlint")):
+        version = re.search(rf"{module} (v[\d.]+)", pinned)
+        assert version
+        built = subprocess.run(
+            ["go", "version", "-m", str(BIN / tool)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+            env={**os.environ, "PATH": f"{os.environ['PATH']}:{BIN}"},
+        ).stdout
+        assert f"{module}\t{version[1]}" in built
