@@ -22,6 +22,7 @@ from hil.flock import wait_for_lock
 from hil.model import SeriesVerdict, Verdict
 from hil.store import RunDirectory
 from hil.store.files import disk_error, replace_file
+from reports.jsonl import parse_line
 from reports.stored import read_verdict
 
 HISTORY_SCHEMA = 1
@@ -178,22 +179,11 @@ def _metric(item: SeriesVerdict) -> dict[str, Any]:
 
 
 def _parse(path: Path, number: int, raw: bytes) -> _Line:
-    try:
-        line = json.loads(raw)
-        wrong = _what_is_wrong(line)
-    except ValueError as error:
-        wrong = f"not JSON: {error}"
-    if wrong:
-        raise ConfigError(
-            f"{path}:{number}: {wrong}; the line starts with {raw[:40].decode(errors='replace')!r}.",
-            next_step=f"take it out (sed -i {number}d {path}); hil report build RUN puts a stored run back.",
-        )
-    return line  # type: ignore[no-any-return]  # _what_is_wrong looked
+    loss = "hil report build RUN puts a stored run back"
+    return parse_line(path, number, raw, what_is_wrong=_what_is_wrong, loss=loss)
 
 
-def _what_is_wrong(line: object) -> str:
-    if not isinstance(line, dict):
-        return "not a JSON object"
+def _what_is_wrong(line: _Line) -> str:
     if line.get("schema") != HISTORY_SCHEMA:
         return f"its schema is {line.get('schema')!r}, this program reads {HISTORY_SCHEMA}"
     wrong = [key for key, kind in _WANTED.items() if not isinstance(line.get(key), kind)]

@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hil.errors import ConfigError, RigError
+from hil.errors import RigError
 from hil.store.files import disk_error, replace_file
 from reports.history import comparable, locked
+from reports.jsonl import parse_line
 
 MOST_POINTS = 60  # each test's past in the report; the trend page's own history is not cut
 
@@ -119,22 +120,11 @@ def _read(history: Path) -> list[_Point]:
 
 
 def _parse(path: Path, number: int, raw: bytes) -> _Point:
-    try:
-        point = json.loads(raw)
-        wrong = _what_is_wrong(point)
-    except ValueError as error:
-        wrong = f"not JSON: {error}"
-    if wrong:
-        raise ConfigError(
-            f"{path}:{number}: {wrong}.",
-            next_step=f"take it out (sed -i {number}d {path}); only the past that tests show is lost.",
-        )
-    return point  # type: ignore[no-any-return]  # _what_is_wrong looked
+    loss = "only the past that tests show is lost"
+    return parse_line(path, number, raw, what_is_wrong=_what_is_wrong, loss=loss)
 
 
-def _what_is_wrong(point: object) -> str:
-    if not isinstance(point, dict):
-        return "not a JSON object"
+def _what_is_wrong(point: _Point) -> str:
     wrong = [key for key, kind in _KINDS.items() if not isinstance(point.get(key, kind()), kind)]
     return f"{', '.join(wrong)} of the wrong type" if wrong else ""
 
