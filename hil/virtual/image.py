@@ -70,7 +70,7 @@ def build_image_dir(
         f"{project}.elf": full_elf,
         **_otadata_file(table),
         "flasher_args.json": _json(_flasher_args(layout, table, slot, project)),
-        "config/sdkconfig.json": _json(_sdkconfig(chip, console_baud)),
+        "config/sdkconfig.json": _json(_sdkconfig(layout, console_baud)),
         "project_description.json": _json(_description(chip, project, version, console_baud)),
     }
     for name, data in files.items():
@@ -193,13 +193,13 @@ def _flasher_args(
     }
 
 
-def _sdkconfig(chip: str, console_baud: int) -> dict[str, object]:
+def _sdkconfig(layout: Layout, console_baud: int) -> dict[str, object]:
     return {
         "ESPTOOLPY_MONITOR_BAUD": console_baud,
         "ESP_CONSOLE_UART_BAUDRATE": console_baud,
-        "IDF_TARGET": chip,
-        "IDF_TARGET_ARCH_XTENSA": chip != "esp32c3",
-        "IDF_TARGET_ARCH_RISCV": chip == "esp32c3",
+        "IDF_TARGET": layout.chip,
+        "IDF_TARGET_ARCH_XTENSA": not layout.riscv,
+        "IDF_TARGET_ARCH_RISCV": layout.riscv,
     }
 
 

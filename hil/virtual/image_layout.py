@@ -15,7 +15,8 @@ FLASH_SIZE = "4MB"
 @dataclass(frozen=True)
 class Layout:
     """A chip's image as ESP-IDF v5.5 makes it: load addresses (code that never runs has to lie somewhere
-    valid), flash clock, and the revisions of chip and eFuse block that the image is for, times 100."""
+    valid), flash clock, the revisions of chip and eFuse block that the image is for, times 100, and whether
+    its cores are RISC-V (else Xtensa)."""
 
     chip: str
     mapped_address: int
@@ -26,6 +27,7 @@ class Layout:
     min_revision: int
     max_revision: int
     max_efuse_revision: int
+    riscv: bool = False
 
     @property
     def rom(self) -> Any:
@@ -72,6 +74,7 @@ _LAYOUTS = {
             min_revision=3,
             max_revision=199,
             max_efuse_revision=199,
+            riscv=True,
         ),
     )
 }
