@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.git_process import git
 from tests.lab import ROOT, make_lab
 
 ACT = ROOT / ".venv" / "bin" / "act"
 STAND_INS = ROOT / "tests" / "workflows" / "actions"
 DEADLINE_S = 240.0
 _USES = re.compile(r"uses: (actions/[\w-]+)@([0-9a-f]{40})")
-_IDENTITY = {f"GIT_{who}_{what}": "test" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 
 
 @dataclass(frozen=True)
@@ -55,16 +55,7 @@ class Project:
         self.base = self.commit("base")
 
     def git(self, *arguments: str) -> str:
-        done = subprocess.run(
-            ["git", "-C", str(self.path), *arguments],
-            capture_output=True,
-            text=True,
-            env={**os.environ, **_IDENTITY},
-            timeout=60,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout.strip()
+        return git(self.path, *arguments)
 
     def commit(self, message: str) -> str:
         self.git("add", "--all")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -14,10 +12,10 @@ from hil.ci.targets import TARGETS_FILE, Targets
 from hil.gate import judge
 from hil.model import Entry
 from hil.store import RunDirectory
+from tests.git_process import git
 from tests.make_records import RUN_ID, publish_record, publish_thresholds
 
 HEAD, BASE = "c0ffee" * 6 + "c0ff", "ba5e" * 10
-_IDENTITY = {f"GIT_{who}_{what}": "test" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 
 
 class Repository:
@@ -29,16 +27,7 @@ class Repository:
         self.git("init", "--quiet", "--initial-branch=main")
 
     def git(self, *arguments: str) -> str:
-        done = subprocess.run(
-            ["git", "-C", str(self.path), *arguments],
-            capture_output=True,
-            text=True,
-            env={**os.environ, **_IDENTITY},
-            timeout=60,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout.strip()
+        return git(self.path, *arguments)
 
     def commit(self, files: Mapping[str, str]) -> str:
         """Write ``files`` (path → content), commit everything; return the commit."""
