@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
 from hil.errors import HilError
+from hil.model import RunRecord, Verdict
 from hil.store import RunDirectory
 from reports import allure, history, pushgateway, site
 from reports.stored import read_verdict, short_path
@@ -16,6 +18,7 @@ from reports.summary import render_markdown
 PUSH_TIMEOUT_S = 5.0
 
 _Result = TypeVar("_Result")
+_Judged = tuple[Verdict, Sequence[RunRecord]]
 
 
 @dataclass(frozen=True)
@@ -56,19 +59,20 @@ def finish(directory: RunDirectory, wishes: Wishes, *, say: Callable[[str], None
     The summary is there before anything else, for an interrupt may end this at any time.
     """
     run_path, done = directory.path, Reporting()
-    _note(directory, done)
+    judged = functools.cache(lambda: _judged(directory))  # a night's journal is long, and written by now
+    _note(directory, done, judged)
     done.attempt("Allure results", lambda: allure.complete_results(run_path))
     metrics = wishes.out / "history" / "metrics.jsonl"
     done.attempt("history", lambda: history.append_run(metrics, run_path))
     if wishes.pushgateway:
         done.attempt("Pushgateway", lambda: _push(wishes.pushgateway, run_path, done))
     if done.warnings:
-        _note(directory, done)  # the report shows the summary
+        _note(directory, done, judged)  # the report shows the summary
     if wishes.site:
         say("Building the report")
         index = done.attempt("report", lambda: site.build_site(wishes.out, [run_path], keep_newer=True))
         done.report = short_path(index) if index else None
-        _note(directory, done)
+        _note(directory, done, judged)
     return done
 
 
@@ -77,20 +81,26 @@ def _push(url: str, run_path: Path, done: Reporting) -> None:
     done.warnings += [warning] if warning else []
 
 
-def _note(directory: RunDirectory, done: Reporting) -> None:
+def _note(directory: RunDirectory, done: Reporting, judged: Callable[[], _Judged]) -> None:
     """Write run.json and the summary; what fails is a warning that only the caller can show."""
     reporting = {"report": done.report, "warnings": list(done.warnings)}
 
     def write() -> None:
         directory.write_info({**directory.read_info(), "reporting": reporting})
-        summarise(directory)
+        _write_summary(directory, *judged())
 
     done.attempt("summary", write)
 
 
 def summarise(directory: RunDirectory) -> None:
     """Write the run's summary.md from what is on disk."""
-    verdict = read_verdict(directory.verdicts_path)
-    records = directory.read().records
+    _write_summary(directory, *_judged(directory))
+
+
+def _judged(directory: RunDirectory) -> _Judged:
+    return read_verdict(directory.verdicts_path), directory.read().records
+
+
+def _write_summary(directory: RunDirectory, verdict: Verdict, records: Sequence[RunRecord]) -> None:
     info = directory.read_info()
     directory.write_summary(render_markdown(info, verdict, records, run_path=short_path(directory.path)))

@@ -8,9 +8,9 @@ from typing import Any
 from hil.model import NotRun, RunRecord, SeriesVerdict, Verdict
 from reports import rows
 from reports.boards import has_virtual, split_not_run
-from reports.terminal import render_terminal, render_verdict, render_whereabouts
+from reports.terminal import render_verdict, render_whereabouts
 
-__all__ = ["render_markdown", "render_terminal", "render_verdict", "render_whereabouts"]
+__all__ = ["render_markdown", "render_verdict", "render_whereabouts"]
 
 
 def render_markdown(

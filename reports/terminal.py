@@ -21,20 +21,6 @@ _FEWEST_LINES = 24
 _COLOURS = {ExitCode.PASS: "green", ExitCode.FIRMWARE: "red"}
 
 
-def render_terminal(
-    run_info: Mapping[str, Any],
-    verdict: Verdict,
-    records: Sequence[RunRecord],
-    *,
-    run_path: str,
-    console: Console,
-) -> None:
-    """Print the summary; it fits 80 × 24 for four boards."""
-    reporting = run_info.get("reporting", {})
-    render_verdict(run_info, verdict, records, run_path=run_path, console=console)
-    render_whereabouts(run_path, reporting.get("report"), reporting.get("warnings", []), console=console)
-
-
 def render_verdict(
     run_info: Mapping[str, Any],
     verdict: Verdict,

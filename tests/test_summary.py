@@ -18,7 +18,7 @@ from hil.gate import judge
 from hil.model import Entry, Fault, NotRun, RunRecord
 from hil.store import RunDirectory
 from reports.rows import LEGEND
-from reports.summary import render_markdown, render_terminal
+from reports.summary import render_markdown, render_verdict, render_whereabouts
 
 RUN_PATH = f"out/{RUN_ID}"
 INFO = {
@@ -35,7 +35,8 @@ def terminal(entries: Sequence[Entry]) -> list[str]:
     console = Console(width=80, height=24, record=True, force_terminal=True, file=io.StringIO())
     verdict = judge(entries, {"publish": publish_thresholds()})
     records = [entry for entry in entries if isinstance(entry, RunRecord)]
-    render_terminal(INFO, verdict, records, run_path=RUN_PATH, console=console)
+    render_verdict(INFO, verdict, records, run_path=RUN_PATH, console=console)
+    render_whereabouts(RUN_PATH, None, (), console=console)
     return console.export_text().splitlines()
 
 
@@ -184,7 +185,8 @@ def test_of_many_boards_a_broken_one_is_shown_before_a_merely_worse_one() -> Non
         for item in verdict.series
     )
     console = Console(width=80, record=True, file=io.StringIO())
-    render_terminal(INFO, replace(verdict, series=series), entries, run_path=RUN_PATH, console=console)
+    render_verdict(INFO, replace(verdict, series=series), entries, run_path=RUN_PATH, console=console)
+    render_whereabouts(RUN_PATH, None, (), console=console)
     row = next(line for line in console.export_text().splitlines() if line.startswith("publish_latency_p95"))
     assert re.search(r"✗ +on board-5", row)
 
