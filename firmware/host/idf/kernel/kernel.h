@@ -116,9 +116,12 @@ void port_futex_wake(uint32_t *word, int count);
 /* stack.c */
 bool stack_map(task_t *task, uint32_t stack_bytes);
 void stack_unmap(task_t *task);
-void stack_use_signal_stack(const task_t *task);
+void stack_use_signal_stack(const task_t *task, stack_t *before);
 bool stack_guard_contains(const task_t *task, const void *address);
 size_t stack_high_water_mark(const task_t *task);
+
+/* run_time_stats.c. In the kernel, by the task itself before it leaves the list of all tasks. */
+void run_time_note_end(const task_t *self);
 
 /* task.c */
 extern task_t *all_tasks;

@@ -41,10 +41,10 @@ void stack_unmap(task_t *task) {
 }
 
 /* The panic handler needs a stack of its own to report that the task's is used up. */
-void stack_use_signal_stack(const task_t *task) {
+void stack_use_signal_stack(const task_t *task, stack_t *before) {
     const stack_t signal_stack = {.ss_sp = task->stack - PAGE_BYTES - SIGNAL_STACK_BYTES,
                                   .ss_size = SIGNAL_STACK_BYTES};
-    sigaltstack(&signal_stack, NULL);
+    sigaltstack(&signal_stack, before);
 }
 
 bool stack_guard_contains(const task_t *task, const void *address) {

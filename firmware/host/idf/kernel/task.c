@@ -60,6 +60,7 @@ static void end_self(task_t *self) {
     self->kernel_depth = 1;
     (void)kernel_enter();
     request_forget_timer(self);
+    run_time_note_end(self);
     remove_from_all(self);
     self->all_next = s_ended;
     s_ended = self;
@@ -89,11 +90,13 @@ static void run(task_t *self) {
 
 static void *task_thread(void *argument) {
     task_t *self = argument;
+    stack_t signal_stack;
     announce(self);
-    stack_use_signal_stack(self);
+    stack_use_signal_stack(self, &signal_stack);
     if (sigsetjmp(self->exit_point, 1) == 0) {
         run(self);
     }
+    sigaltstack(&signal_stack, NULL); /* a sanitizer unmaps the one that it finds at a thread's end */
     end_self(self);
     return NULL;
 }
