@@ -47,7 +47,8 @@ class Project:
         lab_folder.mkdir()
         lab = make_lab(lab_folder, 1)
         shutil.copy(lab.rack, self.path / "hil" / "racks" / "virtual.yaml")
-        shutil.copy(lab_folder / "thresholds" / "publish.yaml", self.path / "thresholds" / "publish.yaml")
+        for path in (lab_folder / "thresholds").glob("*.yaml"):
+            shutil.copy(path, self.path / "thresholds" / path.name)
         # the container with ESP-IDF is not to be had here
         (self.path / ".github" / "hil-targets.json").write_text('{"build": [], "racks": []}')
         self.git("init", "--quiet", "--initial-branch=main")

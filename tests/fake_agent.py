@@ -11,11 +11,13 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from hil.wire.packing import BLOCK_BYTES, pack_columns
 
 FIRMWARE_SHA256 = "ab" * 32
 RULER_HASH = "cd" * 32
+FIELDS = ("psk", "ca_pem", "client_key_pem", "utc_us", "mqtt_password", "peer_host", "peer_port")
 Columns = Mapping[str, Sequence[int]]
 
 
@@ -62,6 +64,8 @@ class FakeAgent:
     status: str = "ok"
     failure: str = ""  # " owner=… error=…" of the end line
     parameters: Mapping[str, str] = field(default_factory=lambda: {"count": "3", "mode": "slow"})
+    notes: Sequence[tuple[float, str]] = ()  # of each burst: (seconds from its start, "kind key=value")
+    unknown_fields: Sequence[str] = ()  # of those that a newer firmware knows
     on_measured: Callable[[FakeAgent], list[str]] | None = None  # text instead of the samples
     link_error: str = ""
     proto: tuple[int, int] = (1, 1)
@@ -153,7 +157,7 @@ class FakeAgent:
 
     def _do_provision(self, name: str, offset: str, piece: str) -> tuple[str, list[str]]:
         staged = self._staged.get(name, b"") if int(offset) else b""
-        if name not in ("psk", "ca_pem", "client_key_pem", "utc_us"):
+        if name in self.unknown_fields or name not in FIELDS:
             return "err unknown-field fields=psk,ca_pem", []
         if int(offset) != len(staged):
             return "err bad-offset", []
@@ -179,8 +183,16 @@ class FakeAgent:
         self.case = {**self.parameters, **given}
         self._to_send = list(self.bursts)
         self._burst = 0
-        self.due.append((self.clock() + self.measuring_s, self._measured))
+        self._measure()
         return f"ok transfer={self._next_transfer}", []
+
+    def _measure(self) -> None:
+        for after_s, text in self.notes:
+            self.due.append((self.clock() + after_s, partial(self._note, self._next_transfer, text)))
+        self.due.append((self.clock() + self.measuring_s, self._measured))
+
+    def _note(self, transfer: int, text: str) -> list[str]:
+        return [self.line("N", f"{transfer} {text}")]
 
     def _do_ack(self, transfer: str) -> tuple[str, list[str]]:
         if int(transfer) not in self._held:
@@ -188,7 +200,7 @@ class FakeAgent:
         del self._held[int(transfer)]
         self.acknowledged.append(int(transfer))
         if self._to_send:
-            self.due.append((self.clock() + self.measuring_s, self._measured))
+            self._measure()
         return "ok", []
 
     def _do_resend(self, transfer: str, *blocks: str) -> tuple[str, Callable[[], list[str]] | list[str]]:

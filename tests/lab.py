@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 DEADLINE_S = 90.0
 
+_SUITES = re.compile(r"^suites:.*\n(?:(?:[ #].*)?\n)*", re.MULTILINE)  # up to the next key
 SUITES = """\
 suites:
   quick:
@@ -51,6 +52,11 @@ class Lab:
     @property
     def out(self) -> Path:
         return self.folder / "out"
+
+    @property
+    def temporary(self) -> Path:
+        """Where a run keeps its secrets as long as it lasts."""
+        return self.folder / "tmp"
 
     def arguments(self, *more: str) -> list[str]:
         fixed = [
@@ -169,20 +175,30 @@ class Running:
             self.process.wait(timeout=DEADLINE_S)
 
 
-def make_lab(folder: Path, boards: int, *, firmware: Path | None = None) -> Lab:
-    """Write rack and thresholds; the virtual air that was built before is used again."""
+def make_lab(
+    folder: Path, boards: int, *, firmware: Path | None = None, suites: Mapping[str, str] | None = None
+) -> Lab:
+    """Write rack and thresholds; the virtual air that was built before is used again.
+
+    ``suites`` holds the YAML of a bench's suites; benches that it does not name have none.
+    """
     ports = free_ports(boards)
     lab = Lab(folder, ports, firmware)
+    lab.temporary.mkdir()
+    lab.env["TMPDIR"] = str(lab.temporary)
     text = "schema: 1\nname: lab\nhost: {interface: hil0, address: 10.77.0.1}\n"
     text += "access_point: {type: virtual, profile: lab, seed: 1}\nboards:\n"
     for number, port in enumerate(ports, start=1):
         text += f"  - {{id: b{number}, kind: virtual, target: esp32, power: {{type: virtual}},\n"
         text += f"     serial: 'fastrfc2217://127.0.0.1:{port}', mac: '02:00:00:77:01:{number:02x}'}}\n"
     lab.rack.write_text(text)
-    thresholds = (ROOT / "thresholds" / "publish.yaml").read_text()
-    start, end = thresholds.index("suites:"), thresholds.index("metrics:")
     (folder / "thresholds").mkdir()
-    (folder / "thresholds" / "publish.yaml").write_text(thresholds[:start] + SUITES + thresholds[end:])
+    wanted = {"publish": SUITES} if suites is None else suites
+    for path in (ROOT / "thresholds").glob("*.yaml"):
+        text = wanted.get(path.stem, "suites: {}\n")
+        changed, count = _SUITES.subn(lambda _match, text=text: text, path.read_text())
+        assert count == 1, path
+        (folder / "thresholds" / path.name).write_text(changed)
     shared = ROOT / "out" / "virtual" / "air"
     shared.mkdir(parents=True, exist_ok=True)
     (lab.out / "virtual").mkdir(parents=True)
@@ -224,7 +240,7 @@ def wait_for(condition: Callable[[], bool], what: Callable[[], str], deadline_s:
     deadline = time.monotonic() + deadline_s
     while not condition():
         assert time.monotonic() < deadline, what()
-        time.sleep(0.05)
+        time.sleep(0.01)
 
 
 def of_type(entries: Iterable[dict[str, Any]], kind: str) -> list[dict[str, Any]]:

@@ -112,18 +112,21 @@ def test_hello_names_image_benches_and_reason(rig: Rig) -> None:
     assert hello.reset_reason == "POWERON"
 
 
-def test_ruler_hash_covers_what_measures(rig: Rig) -> None:
-    """SHA-256 over agent, load, mqtt_link and the bench's own file; a change of any makes another ruler."""
+@pytest.mark.parametrize(
+    ("bench", "own"), [("publish", ()), ("throughput", ("iperf",)), ("http_gateway", ("http_link",))]
+)
+def test_ruler_hash_covers_what_measures(rig: Rig, bench: str, own: tuple[str, ...]) -> None:
+    """SHA-256 over agent, load, mqtt_link and the bench's own; a change of any makes another ruler."""
     components = ROOT / "firmware" / "components"
-    files = [components / "benches" / "publish.c"]
-    for name in ("agent", "load", "mqtt_link"):
+    files = [components / "benches" / f"{bench}.c"]
+    for name in ("agent", "load", "mqtt_link", *own):
         found = [path for path in (components / name).rglob("*") if path.suffix in (".c", ".h")]
         assert found
         files += found
     digests = {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
     lines = [f"{digests[path]}  {path.relative_to(components)}\n" for path in sorted(files, key=str)]
     expected = hashlib.sha256("".join(lines).encode()).hexdigest()
-    assert rig.session.command("list", "publish").fields["ruler_hash"] == expected
+    assert rig.session.command("list", bench).fields["ruler_hash"] == expected
 
 
 def test_info_tells_the_environment(rig: Rig) -> None:

@@ -79,7 +79,28 @@ def test_a_run_measures_and_passes(new_lab: NewLab) -> None:
     console = (latest / "console" / "b1.log").read_text()
     assert "provision client_key_pem 0 ***" in console
     assert "PRIVATE KEY" not in console
+    assert "provision mqtt_password 0 ***" in console
     assert not list(latest.rglob("*.key"))
+    assert not list(latest.rglob("mosquitto-passwords*"))
+    assert not list(lab.temporary.glob("hil-secrets-*"))
+    assert not (latest / "peer").exists()  # no bench of this run has a peer
+    lab.await_nothing_left()
+
+
+def test_several_boots_are_one_series(new_lab: NewLab) -> None:
+    """With --boots 2 a board measures each case in both its boots; gate and report take them together."""
+    lab = new_lab(1)
+    done = lab.run("--boots", "2", "--report")
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("b1 [0/2] booting") == done.stdout.count("b1 [1/2] booting") == 1, done.stdout
+    records = of_type(lab.entries(), "record")
+    assert [record["boot_index"] for record in records] == [0, 1]
+    verdicts = json.loads((lab.out / "latest" / "verdicts.json").read_text())
+    assert {item["boots"] for item in verdicts["series"]} == {2}
+    assert {item["samples"] for item in verdicts["series"]} == {120}
+    (log,) = (lab.out / "latest" / "console").iterdir()
+    assert log.read_text().count(" H proto_min=") >= 2
+    assert (lab.out / "report" / "index.html").exists()
     lab.await_nothing_left()
 
 
@@ -148,12 +169,13 @@ def test_a_second_run_is_told_who_holds_the_board(measuring: tuple[Lab, Running]
 def test_a_signal_ends_the_run_in_order(
     measuring: tuple[Lab, Running], number: signal.Signals, code: int
 ) -> None:
-    """Ctrl-C and SIGTERM: exit 130 and 143, nothing left, the journal readable and saying what is missing."""
+    """Ctrl-C and SIGTERM: exit 130 and 143, nothing left, no secrets, the journal says what is missing."""
     lab, running = measuring
     family = descendants(running.process.pid)
     running.send(number)
     assert running.wait() == code
     lab.await_nothing_left(*family)
+    assert not list(lab.temporary.glob("hil-secrets-*"))
     journal = RunDirectory.latest(lab.out).read()
     assert not journal.torn
     assert [entry["type"] for entry in lab.entries()] == ["not-run"]
@@ -376,7 +398,7 @@ def test_the_thresholds_domains_are_the_firmwares(virtual_firmware: Path) -> Non
     elf = virtual_firmware.parent / "virtual-esp32-host" / "hil-firmware.elf"
     for bench, thresholds in load_all(ROOT / "thresholds").items():
         for name, parameter in thresholds.parameters.items():
-            said = ask(elf, f"run {bench} {name}={'no-such' if parameter.choices else 2**40}")
+            said = ask(elf, f"run {bench} {name}={'no-such' if parameter.choices else 2**62}")
             expected = "|".join(parameter.choices) or f"{parameter.minimum}..{parameter.maximum}"
             assert f"key={name} allowed={expected}" in said, f"{bench}.{name}: {said}"
 

@@ -14,7 +14,7 @@ import pytest
 import serial as pyserial
 
 from fixtures.board import ConsoleFactory, opening
-from fixtures.boot_loop import Stopped
+from fixtures.boot_parts import Stopped
 from hil.errors import RigError
 from hil.rack import Board, load_rack
 

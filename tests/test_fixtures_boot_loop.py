@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.boot_loop import BootLoop, Event
+from fixtures.boot_loop import STOP_DEADLINE_S, BootLoop
+from fixtures.boot_parts import Event
 from hil.errors import FirmwareError, HilError, RigError
 from hil.model import Case, Entry, Fault, NotRun, RunRecord, Series
+from hil.peers.companion import Outcome
 from hil.plan import BoardPlan, Omitted, Plan
 from hil.rack import Board, load_rack
 
@@ -41,6 +44,7 @@ class FakeRig:
     on_measure: Callable[[Board, Case], None] = _ignore
     lock: threading.Lock = field(default_factory=threading.Lock)
     air_is_free: threading.Event = field(default_factory=_set_event)
+    companions_stopped: threading.Event = field(default_factory=threading.Event)
 
     def step(self, board: Board, name: str) -> None:
         if (board.id, name) in self.faults:
@@ -55,7 +59,7 @@ class FakeRig:
         yield FakeDevice(self, board)
 
     def record(
-        self, board: Board, boot_index: int, case: Case, series: Series, started_utc: str
+        self, board: Board, boot_index: int, case: Case, outcome: Outcome, started_utc: str
     ) -> RunRecord:
         return RunRecord(
             run_id="r",
@@ -73,7 +77,7 @@ class FakeRig:
             clock="c",
             started_utc=started_utc,
             warmup_rows=0,
-            columns=series.columns,
+            columns=outcome.series.columns,
             environment={},
         )
 
@@ -82,6 +86,10 @@ class FakeRig:
         while not self.air_is_free.wait(0.01):
             check_stop()
         yield
+
+    def stop_companions(self, timeout_s: float) -> None:
+        assert 0 < timeout_s < STOP_DEADLINE_S
+        self.companions_stopped.set()
 
     def append(self, entry: Entry) -> None:
         with self.lock:
@@ -99,10 +107,10 @@ class FakeDevice:
     def confirm(self) -> None:
         self.rig.step(self.board, "confirm")
 
-    def measure(self, case: Case, **_options: object) -> Series:
+    def measure(self, case: Case, **_options: object) -> Outcome:
         self.rig.on_measure(self.board, case)
         self.rig.step(self.board, case.case_id)
-        return Series(case, {"done_us": (1, 2)}, 0, "c", "f", "h", 1)
+        return Outcome(Series(case, {"done_us": (1, 2)}, 0, "c", "f", "h", 1), {})
 
 
 def plan_of(*boards: Board, boots: int = 1, omitted: Sequence[Omitted] = ()) -> Plan:
@@ -140,6 +148,30 @@ def test_one_boards_fault_leaves_the_other_alone() -> None:
     assert (second.exit_code, second.owner) == (1, "firmware")
     assert isinstance(third, NotRun)
     assert "panic in v1" in third.reason
+
+
+@pytest.mark.parametrize("faulty", [True, False])
+def test_boots_that_were_not_measured_are_missing(faulty: bool) -> None:
+    """A fault or a stop in boot 3 of 4: each case gets a NotRun that says in how many boots it is missing."""
+    rig = FakeRig()
+    loop = BootLoop(plan_of(V1, boots=4), rig, run_id="r", notify=_ignore)
+    counted = itertools.count(1)
+
+    def break_in_boot_3(board: Board, case: Case) -> None:
+        if next(counted) == 2 * len(CASES) + 2:
+            if not faulty:
+                loop.stopping.set()
+            raise FirmwareError("panic in v1")
+
+    rig.on_measure = break_in_boot_3
+    loop.start()
+    results = [loop.wait("v1", case) for case in CASES] if faulty else []
+    loop.stop("interrupted")
+    missing = {e.case_id: e.reason.partition(": ")[0] for e in rig.entries if isinstance(e, NotRun)}
+    second = "in 1 of 4 boots" if faulty else "in 2 of 4 boots"  # a fault is an entry of its own
+    assert list(missing.values()) == ["in 1 of 4 boots", second, "in 2 of 4 boots"]
+    assert all(e.expected for e in rig.entries if isinstance(e, NotRun))
+    assert all(any(isinstance(e, NotRun) for e in entries) for entries in results)  # what fails the items
 
 
 def test_a_board_that_cannot_be_flashed_is_a_rig_fault() -> None:
@@ -210,6 +242,28 @@ def test_stop_ends_a_board_in_the_middle() -> None:
     reasons = [(e.reason, e.expected) for e in rig.entries if isinstance(e, NotRun)]
     assert reasons == [("interrupted", True)] * 2
     assert sum(isinstance(e, RunRecord) for e in rig.entries) == 1
+
+
+def test_a_board_that_waits_for_its_companion_ends_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that hears no stop has its companion stopped, before stop() returns and the network goes."""
+    monkeypatch.setattr("fixtures.boot_loop.UNWIND_DEADLINE_S", 0.1)
+    rig = FakeRig()
+    measuring = threading.Event()
+
+    def until_the_companion_ends(board: Board, case: Case) -> None:
+        measuring.set()
+        assert rig.companions_stopped.wait(WAIT_S)
+        raise RigError("the companion was killed")
+
+    rig.on_measure = until_the_companion_ends
+    loop = BootLoop(plan_of(V1), rig, run_id="r", notify=_ignore)
+    loop.start()
+    assert measuring.wait(WAIT_S)
+    loop.stop("interrupted")
+    assert rig.companions_stopped.is_set()
+    assert not any(thread.is_alive() for thread in loop._threads)
+    assert [e.reason for e in rig.entries if isinstance(e, NotRun)] == ["interrupted"] * 3
+    assert not any(isinstance(e, Fault) for e in rig.entries)
 
 
 def test_a_run_that_waits_for_another_runs_air_can_be_stopped() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from fixtures.board import ConsoleLog, DutConsole
 from fixtures.board import console as console_module
-from fixtures.boot_loop import Stopped
+from fixtures.boot_parts import Stopped
 from hil.errors import RigError
 from hil.rack import load_rack
 
@@ -60,6 +60,15 @@ def flooded(tmp_path: Path, checks: Checks, monkeypatch: pytest.MonkeyPatch) -> 
     log = ConsoleLog(tmp_path / "console.log")
     parts: list[Any] = [FloodingDut()]
     yield DutConsole(BOARD, parts, log, stop=checks.stop, check=checks.check)
+    log.close()
+
+
+def test_a_full_disk_is_the_rigs_fault() -> None:
+    """A console log that cannot be written names its file and the way out, like every other file of a run."""
+    log = ConsoleLog(Path("/dev/full"))
+    with pytest.raises(RigError, match=r"console log /dev/full: No space left on device") as caught:
+        log("a line")
+    assert "free some space" in caught.value.next_step
     log.close()
 
 

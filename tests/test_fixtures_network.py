@@ -7,12 +7,18 @@ from typing import Any
 
 import pytest
 
-from fixtures.network import RunNetwork
+from fixtures.network import HostSide, RunNetwork
 from hil.errors import RigError
 from hil.network.access_point import VirtualAccessPoint
 from hil.rack import load_rack
+from hil.virtual.air.profile import AirProfile, load_profile
+from hil.virtual.start import attach_virtual_rack, profile_in_force, up_dir
+from hil.virtual.virtual_rack import VirtualRack
+from tests.rack_tools import start_rack
 
-BOARD = load_rack(Path(__file__).resolve().parent.parent / "hil" / "racks" / "virtual.yaml").boards[0]
+RACK = load_rack(Path(__file__).resolve().parent.parent / "hil" / "racks" / "virtual.yaml")
+BOARD = RACK.boards[0]
+LAB = load_profile("lab")
 
 
 class BrokenRack:
@@ -35,17 +41,23 @@ class Broker:
         """It has ended."""
 
 
-def network_on(rack: BrokenRack, state_dir: Path, log_dir: Path) -> RunNetwork:
+def network_on(
+    rack: BrokenRack | VirtualRack, state_dir: Path, log_dir: Path, profile: AirProfile | None = None
+) -> RunNetwork:
     broker: Any = Broker()
     virtual_rack: Any = rack
     certificates: Any = None  # no board is provisioned
+    secrets_dir = state_dir.parent / "secrets"
+    secrets_dir.mkdir(exist_ok=True)
+    (secrets_dir / "client.key").write_text("secret")
+    host = HostSide(virtual_rack, "10.77.0.1", "hil0", secrets_dir)
     point = VirtualAccessPoint("lab", 1)
-    return RunNetwork(point, broker, certificates, virtual_rack, state_dir, log_dir)
+    return RunNetwork(point, host, broker, certificates, virtual_rack, state_dir, log_dir, profile)
 
 
 @pytest.mark.parametrize("owned", [True, False])
 def test_the_evidence_is_that_of_the_rack_measured_on(tmp_path: Path, owned: bool) -> None:
-    """Logs of the run's own rack move into the run; those of an attached one stay where they are."""
+    """Logs of the run's own rack move into the run, those of an attached one stay; secrets go in any case."""
     state_dir, log_dir = tmp_path / "state", tmp_path / "run" / "rack"
     state_dir.mkdir()
     (state_dir / f"{BOARD.id}.log").write_text("it died\n")
@@ -57,3 +69,29 @@ def test_the_evidence_is_that_of_the_rack_measured_on(tmp_path: Path, owned: boo
     assert ("hil virtual up" in str(caught.value)) != owned
     network.stop()
     assert (log_dir / f"{BOARD.id}.log").exists() == owned
+    assert not (tmp_path / "secrets").exists()
+
+
+def reaches_the_host(rack: VirtualRack, board: str, folder: Path) -> bool:
+    argv = ["ping", "-c", "1", "-W", "1", rack.host_address]
+    return rack.spawn(argv, netns=board, log_path=folder / "ping.log").wait(10) == 0
+
+
+def test_a_link_that_a_killed_run_left_down_is_raised(tmp_path: Path) -> None:
+    """Who attaches to a rack raises its own boards' links; who takes the air raises all others too."""
+    own, other = RACK.boards[:2]
+    running = start_rack(up_dir(RACK, tmp_path), name=RACK.name, boards=(own.id, other.id), profile=LAB)
+    try:
+        for board in (own.id, other.id):
+            running.air.down(board)
+        assert not profile_in_force(running, LAB)
+        attached = attach_virtual_rack(RACK, [own], tmp_path)
+        assert attached
+        assert reaches_the_host(attached, own.id, tmp_path)
+        assert not reaches_the_host(attached, other.id, tmp_path)  # another run's: it may be measuring
+        network = network_on(attached, tmp_path / "state", tmp_path / "logs", LAB)
+        network.apply_profile()
+        assert reaches_the_host(attached, other.id, tmp_path)
+        assert profile_in_force(running, LAB)
+    finally:
+        running.stop()

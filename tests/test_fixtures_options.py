@@ -50,4 +50,9 @@ def test_a_planned_case_that_was_not_measured_is_no_pass(outcome: Outcome, exit_
     series = (replace(PASSED, outcome=outcome),)
     found = conclude("r", series, (), missing, fail_inconclusive=False)
     assert found.exit_code == exit_code
-    assert ("1 planned case not measured" in found.sentence) == (exit_code == 4)
+    assert ("1 planned case not measured." in found.sentence) == (exit_code == 4)
+    partly = NotRun("r", PASSED.board, PASSED.case_id, "in 2 of 3 boots: the run was stopped")
+    found = conclude("r", series, (), (*missing, partly), fail_inconclusive=False)
+    assert found.exit_code == exit_code
+    words = "1 planned case not measured, 1 planned case not measured in every boot."
+    assert (words in found.sentence) == (exit_code == 4)

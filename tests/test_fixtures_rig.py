@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from fixtures.board import ConsoleLog
+from fixtures.companions import Companions
 from fixtures.rig import AgentDevice
 from hil.errors import FirmwareError, RigError
 from hil.model import Case, Series
@@ -38,6 +40,9 @@ class Agent:
     def command(self, _verb: str, **_options: object) -> None:
         """The board says hello again."""
 
+    def provision(self, told: Mapping[str, object]) -> None:
+        assert not told  # the bench has no peer
+
     def run_case(self, case: Case, **_options: object) -> Series:
         if self.error:
             raise self.error
@@ -61,14 +66,17 @@ class Network:
 def device(runs: str, *, fails: Exception | None = None, network: Exception | None = None) -> AgentDevice:
     agent: Any = Agent(runs, fails)
     around: Any = Network(network)
-    return AgentDevice(BOARD, agent, around, BUILT)
+    companions = Companions({}, around, Path("out"))
+    return AgentDevice(BOARD, agent, around, BUILT, companions, "127.0.0.1")
 
 
 def test_the_built_image_is_measured() -> None:
-    """The image that was built passes the check before a case, and its series is returned."""
+    """The image that was built passes the check before a case, and its series is returned as it is."""
     board = device(BUILT)
     board.confirm()
-    assert board.measure(CASE, timeout_s=1).firmware_sha256 == BUILT
+    outcome = board.measure(CASE, timeout_s=1)
+    assert outcome.series.firmware_sha256 == BUILT
+    assert outcome.environment == {}
 
 
 def test_another_image_is_not_measured() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from hil.errors import ConfigError
-from hil.model import Case
+from hil.model import Case, Scalar
+from hil.peers.gateway.plan import RequesterPlan
 from hil.plan import deadline_s, make_plan
+from hil.plan.planning import GATEWAY_READY_S
 from hil.plan.selection import select_cases
 from hil.rack import load_rack
 
@@ -117,3 +120,38 @@ def test_the_deadline_covers_the_schedule() -> None:
     """The deadline of a case is longer than its samples take at their mean interval and the last timeout."""
     case = Case("publish", {"count": 200, "warmup": 10, "interval_us": 100_000, "timeout_ms": 5000})
     assert deadline_s(case) > 210 * 0.1 + 5.0
+
+
+@pytest.mark.parametrize(
+    ("parameters", "least_s"),
+    [
+        ({"duration_s": 30, "timeout_ms": 10_000}, 45.0 + 10.0),
+        (
+            {"reads": 5, "reads_after_reconnect": 5, "pause_ms": 32_000, "timeout_ms": 10_000},
+            10 * 42.0 + 2 * 45.0,
+        ),
+        ({"reads": 5, "reads_after_reconnect": 0, "timeout_ms": 10_000}, 5 * 10.0 + 45.0),
+        ({"duration_s": 10, "amount_bytes": 1_250_000, "timeout_ms": 10_000}, 1.5 * 100.0 + 10.0),
+        ({"amount_bytes": 125_000, "rate_kbps": 10, "timeout_ms": 10_000}, 1.5 * 100.0 + 10.0),
+        ({"amount_bytes": 2**40}, 1.5 * 3600.0),
+        ({"cycles": 6, "outage_ms": 20_000, "timeout_ms": 30_000}, 6 * 50.0),
+    ],
+)
+def test_the_deadline_covers_what_is_done_one_after_another(
+    parameters: dict[str, Scalar], least_s: float
+) -> None:
+    """A stream's duration or amount, each phase, each read with its pause and each outage have their time."""
+    assert least_s < deadline_s(Case("bench", parameters)) < least_s + 80.0
+
+
+def test_the_plan_waits_for_a_gateway_as_long_as_the_requester() -> None:
+    """What a phase may wait for is one figure in the plan and in the requester."""
+    (ready_ms,) = (one.default for one in dataclasses.fields(RequesterPlan) if one.name == "ready_timeout_ms")
+    assert ready_ms == 1000 * GATEWAY_READY_S
+
+
+@pytest.mark.parametrize("boots", [0, 101])
+def test_the_boots_of_a_run_are_bounded(boots: int) -> None:
+    """No boot measures nothing, and a slip of the finger does not book a rack for a week."""
+    with pytest.raises(ConfigError, match=f"{boots} boots a board; 1 to 100"):
+        make_plan(RACK, BENCHES, selection="quick", boots=boots)

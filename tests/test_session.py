@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from hil.errors import ConfigError, FirmwareError, RigError
 from hil.model import Case
 from hil.session import AgentSession
+from hil.wire import Note
 from tests.fake_agent import FIRMWARE_SHA256, RULER_HASH, FakeAgent, FakeConsole, Noise
 from tests.session_rig import CASE, LONG, exactly, run, session_with
 
@@ -216,3 +218,71 @@ def test_an_old_hello_in_the_pipe_does_not_count() -> None:
     session = AgentSession(console, "bench-1", clock=console.clock)
     assert session.wait_ready(timeout_s=5.0).boot == "00000002"
     assert session.run_case(CASE, timeout_s=10.0).rows == 700
+
+
+NOTES = [(0.2, "ready port=5001"), (0.4, "ready port=5001"), (0.6, "done")]
+
+
+def test_notes_are_handed_over_in_order_while_the_board_measures() -> None:
+    """Each note comes as often as it was told, before its burst's samples, in every burst of the run."""
+    agent = FakeAgent(bursts=[{"x_us": [1]}, {"x_us": [2]}], notes=NOTES)
+    session, console, _ = session_with(agent)
+    heard: list[tuple[int, str, bool]] = []
+
+    def hear(note: Note) -> None:
+        heard.append((note.transfer, note.kind, b" ack " in console.written))
+
+    assert session.run_case(CASE, timeout_s=10.0, on_note=hear).columns == {"x_us": (1, 2)}
+    first = [(1, kind, False) for kind in ("ready", "ready", "done")]
+    assert heard == [*first, *((2, kind, True) for _, kind, _ in first)]
+
+
+def test_notes_of_no_run_are_ignored() -> None:
+    """A note of an earlier run, one with nobody to hear it, or one between two runs, changes nothing."""
+    agent = FakeAgent(bursts=[{"x_us": [1]}], notes=NOTES)
+    session, console, _ = session_with(agent)
+    assert session.run_case(CASE, timeout_s=10.0).columns == {"x_us": (1,)}
+    agent.notes = ()
+    console.send([agent.line("N", "1 late"), agent.line("N", "2 early")])
+    agent.due.append((console.now + 0.5, lambda: [agent.line("N", "1 stale")]))
+    session.info()
+    heard: list[Note] = []
+    agent.due.clear()
+    session.run_case(CASE, timeout_s=10.0, on_note=heard.append)
+    assert not heard
+
+
+def test_a_damaged_note_is_a_damaged_line() -> None:
+    """Notes that a bad console eats are missing, and nothing else is: the samples are whole."""
+    notes = [(0.01 * number, f"ready number={number}") for number in range(1, 60)]
+    agent = FakeAgent(bursts=[LONG], notes=notes)
+    heard: list[Note] = []
+    session, _, _ = session_with(agent, up=Noise(seed=3, corrupt=0.2, drop=0.1))
+    series = session.run_case(CASE, timeout_s=20.0, on_note=heard.append)
+    assert series.columns == exactly(LONG)
+    numbers = [int(note.fields["number"]) for note in heard]
+    assert 20 < len(numbers) < 59
+    assert numbers == sorted(set(numbers))
+    assert session.statistics.damaged_lines
+
+
+def test_what_an_older_firmware_cannot_be_told_is_left_out() -> None:
+    """A field that came later is skipped where the board does not know it; an older one is an error."""
+    agent = FakeAgent(unknown_fields=("peer_host", "peer_port", "psk"))
+    session, _, _ = session_with(agent)
+    session.provision({"peer_host": "10.0.0.1", "peer_port": 5001, "utc_us": 17})
+    assert agent.provisioned == {"utc_us": b"17"}
+    with pytest.raises(ConfigError, match="unknown-field"):
+        session.provision({"psk": "correct horse"})
+
+
+def test_the_brokers_password_is_masked() -> None:
+    """It is in no log line, neither as it was told nor where the board's log repeats it."""
+    agent = FakeAgent()
+    session, console, log = session_with(agent)
+    session.provision({"mqtt_password": "correct horse"})
+    console.send(["W (1) app: password is correct horse"])
+    session.info()
+    assert agent.provisioned["mqtt_password"] == b"correct horse"
+    assert "correct horse" not in "\n".join(log)
+    assert base64.b64encode(b"correct horse").decode() not in "\n".join(log)

@@ -19,6 +19,7 @@ from hil.wire import (
     Data,
     End,
     Hello,
+    Note,
     Reply,
     WireError,
     format_command,
@@ -69,6 +70,21 @@ def test_worked_example_is_what_the_host_sends_and_packs() -> None:
     assert [run, format_command("ack", 3, tag="7a3f-3")] == [f"{line}\n".encode() for line in commands]
     packed = packing.pack_columns([[1000, 2000, 3010], [1840, 2790, 0]])
     assert packed.hex(" ") == "d0 0f d0 0f e4 0f e0 1c ec 0e cb 2b"
+
+
+def test_a_note_is_kind_and_fields() -> None:
+    """What a bench says while it runs is read back as it was meant, blanks and signs in values included."""
+    note = parse_line(marked("@hil 1 9 N 7 ready port=5001 text=two%20words%3D100%25 empty="))
+    assert note == Note(9, 7, "ready", {"port": "5001", "text": "two words=100%", "empty": ""})
+    assert parse_line(marked("@hil 1 9 N 7 done")) == Note(9, 7, "done", {})
+
+
+@pytest.mark.parametrize("body", ["7", "x ready", "7 Ready!", "7 ready port", "7 ready port=1 port=2"])
+def test_a_note_that_makes_no_sense_is_quoted(body: str) -> None:
+    """A note without transfer or kind, with a word that is no field or with a field twice is an error."""
+    with pytest.raises(WireError, match="content is wrong") as caught:
+        parse_line(marked(f"@hil 1 9 N {body}"))
+    assert body in caught.value.sentence
 
 
 @given(COLUMNS)
@@ -201,7 +217,8 @@ def test_too_long_a_command_is_refused() -> None:
 
 def test_fuzzing_finds_nothing(tmp_path: Path) -> None:
     """Guided by coverage from the worked example on, no input breaks a rule of the parser or the packing."""
-    for number, line in enumerate(line for line in example_lines() if line.startswith("@hil")):
+    examples = [*example_lines(), marked("@hil 1 15 N 4 ready port=5001 text=two%20words")]
+    for number, line in enumerate(line for line in examples if line.startswith("@hil")):
         content = line.removeprefix("@hil 1 ").rpartition(" *")[0]
         (tmp_path / f"line-{number}").write_bytes(b"\0" + line.encode())
         (tmp_path / f"content-{number}").write_bytes(b"\1" + content.encode())

@@ -12,6 +12,7 @@ import click
 from hil.build import PROJECT_ROOT
 from hil.cli.options import boards_option, out_option, rack_option, suite_option, thresholds_option
 from hil.errors import ConfigError
+from hil.plan import BOOTS_MAX
 from hil.rack import load_rack
 from hil.store import TRIGGERS
 
@@ -46,6 +47,15 @@ from hil.store import TRIGGERS
     show_envvar=True,
     help="Push metrics there, instead of where the rack file says.",
 )
+@click.option(
+    "--boots",
+    type=click.IntRange(1, BOOTS_MAX),
+    default=1,
+    metavar="N",
+    show_default=True,
+    help="Boot each board so often, and measure all of its cases in each boot.",
+)
+@click.option("--keep-captures", is_flag=True, help="Keep the packets that peers capture, in OUT/RUN/peer.")
 @click.option("--report/--no-report", default=True, help="Build the report in OUT/report.  [default: build]")
 @thresholds_option
 @out_option
@@ -60,6 +70,7 @@ def command(
     rack: Path,
     target: str,
     report: bool,
+    keep_captures: bool,
     **options: object,
 ) -> None:
     """Build, flash, measure and judge.
@@ -73,6 +84,7 @@ def command(
     argv += [f"--out={out.absolute()}"]
     argv += [f"--firmware={firmware}"] if firmware else []
     argv += [] if report else ["--no-report"]
+    argv += ["--keep-captures"] if keep_captures else []
     argv += ["--hil-debug"] if debug else []
     _keep_stdout_open()
     # the same process goes on as pytest, so that signals and a kill reach what does the work

@@ -1,6 +1,7 @@
 """What a run measures: boards, boots, cases."""
 
 from hil.plan.planning import (
+    BOOTS_MAX,
     BoardPlan,
     Omitted,
     Plan,
@@ -9,6 +10,7 @@ from hil.plan.planning import (
 )
 
 __all__ = [
+    "BOOTS_MAX",
     "BoardPlan",
     "Omitted",
     "Plan",

@@ -12,6 +12,11 @@ from hil.plan.selection import CaseSource, select_cases
 from hil.rack import Board, Rack
 from hil.yamlvalue import did_you_mean
 
+BOOTS_MAX = 100
+GATEWAY_READY_S = 45.0  # how long a gateway may take before each phase until it says that it is ready
+AMOUNT_FLOOR_BPS = 100_000.0  # slower than this no transfer by amount is waited for
+AMOUNT_MAX_S = 3600.0
+
 
 @dataclass(frozen=True)
 class Omitted:
@@ -58,8 +63,10 @@ def make_plan(
 
     Raises:
         ConfigError: a word that is no suite, bench or parameter; nothing selected; an unknown board; a
-            board's limit on a parameter that no bench has.
+            board's limit on a parameter that no bench has; no boot, or more than BOOTS_MAX.
     """
+    if not 1 <= boots <= BOOTS_MAX:
+        raise ConfigError(f"{boots} boots a board; 1 to {BOOTS_MAX} are possible.")
     cases = select_cases(benches, selection)
     boards = tuple(_plan_board(board, cases, boots) for board in rack.select(board_ids))
     return Plan(selection, boards)
@@ -68,18 +75,34 @@ def make_plan(
 def deadline_s(case: Case) -> float:
     """Return how long a case may take, in seconds, from the parameters that say how long it lasts.
 
-    A schedule of random intervals may come out half as long again as its mean; the rest is for the last
-    timeout and the transfer of the samples.
+    A schedule of random intervals may come out half as long again as its mean. What is done one after
+    another (reads, cycles) may each take its timeout, so that whoever waits for it there says what it waited
+    for. The rest is for the last timeout and the transfer of the samples.
     """
-    rows = _number(case, "count", 0.0) + _number(case, "warmup", 0.0)
-    lasting_s = rows * _number(case, "interval_us", 0.0) / 1e6
-    lasting_s = max(lasting_s, _number(case, "duration_s", 0.0))
-    return 1.5 * lasting_s + _number(case, "timeout_ms", 0.0) / 1e3 + 45.0
+    rows = _number(case, "count") + _number(case, "warmup")
+    planned_s = rows * _number(case, "interval_us") / 1e6
+    planned_s = max(planned_s, _number(case, "duration_s"), _amount_s(case))
+    timeout_ms = _number(case, "timeout_ms")
+    phases = [reads for name in ("reads", "reads_after_reconnect") if (reads := _number(case, name))]
+    reads = sum(phases)
+    if case.parameters.get("order") == "interleaved":
+        reads *= 3  # at most that many profiles take turns
+    reading_ms = reads * (_number(case, "pause_ms") + timeout_ms)
+    cycling_ms = _number(case, "cycles") * (_number(case, "outage_ms") + timeout_ms)
+    ready_s = GATEWAY_READY_S * len(phases)
+    return 1.5 * planned_s + ready_s + (reading_ms + cycling_ms + timeout_ms) / 1e3 + 45.0
 
 
-def _number(case: Case, key: str, default: float) -> float:
-    value = case.parameters.get(key, default)
-    return float(value) if isinstance(value, int | float) else default
+def _amount_s(case: Case) -> float:
+    """Return how long a transfer by amount may take, at the rate that is asked for or at a slow one."""
+    asked_bps = 1000 * _number(case, "rate_kbps") or AMOUNT_FLOOR_BPS
+    return min(8 * _number(case, "amount_bytes") / min(asked_bps, AMOUNT_FLOOR_BPS), AMOUNT_MAX_S)
+
+
+def _number(case: Case, key: str) -> float:
+    """Return a parameter that is a number; 0 where the case has none."""
+    value = case.parameters.get(key, 0.0)
+    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def _plan_board(board: Board, cases: Sequence[Case], boots: int) -> BoardPlan:

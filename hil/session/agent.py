@@ -13,7 +13,7 @@ from hil.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.model import Case, Scalar, Series
 from hil.session import handshake, provisioning
 from hil.session.board_link import RETRY_S, BoardLink, LinkStatistics
-from hil.session.collector import Collector
+from hil.session.collector import Collector, OnNote
 from hil.session.console import Console
 from hil.session.transfer import parameter_text
 from hil.wire import Hello, Message, Reply, parse_scalar
@@ -94,7 +94,9 @@ class AgentSession:
         return reply
 
     def provision(self, values: Mapping[str, str | bytes | int]) -> None:
-        """Tell the board its credentials, the time, the broker. Values are masked in log and errors.
+        """Tell the board credentials, the time, broker and peer. Secrets are masked in log and errors.
+
+        A field of provisioning.LATER_FIELDS that the board's firmware does not know yet is left out.
 
         Raises:
             ConfigError: the agent refused a field. Others as of command().
@@ -102,8 +104,15 @@ class AgentSession:
         for field, value in values.items():
             for secret in provisioning.secrets_of(field, value):
                 self._link.lines.add_secret(secret)
-            for verb, *words in provisioning.commands_of(field, value):
-                self.command(verb, *words)
+            self._provision_field(field, value)
+
+    def _provision_field(self, field: str, value: provisioning.Value) -> None:
+        for verb, *words in provisioning.commands_of(field, value):
+            reply = self._ask(verb, *words)
+            if reply.code == "unknown-field" and field in provisioning.LATER_FIELDS:
+                return
+            if not reply.ok:
+                self._refused(verb, reply)
 
     def network_up(self, timeout_s: float = 30.0) -> Mapping[str, Scalar]:
         """Bring the board's network up; returns what the link is like.
@@ -123,11 +132,12 @@ class AgentSession:
         """End a run in progress, drop its samples. Errors as of command()."""
         self.command("abort")
 
-    def run_case(self, case: Case, *, timeout_s: float) -> Series:
+    def run_case(self, case: Case, *, timeout_s: float, on_note: OnNote | None = None) -> Series:
         """Measure one case and return its samples, bursts merged.
 
         ``timeout_s`` is what measuring may take, all bursts together; transferring comes on top. While the
-        board measures nothing is sent to it.
+        board measures nothing is sent to it. ``on_note`` is handed what the bench says meanwhile, in order
+        and as often as it says it; a note may be lost.
 
         Raises:
             ConfigError: the agent refuses the case, or the board was not told what it needs for it.
@@ -138,7 +148,8 @@ class AgentSession:
         words = [f"{key}={parameter_text(value)}" for key, value in sorted(case.parameters.items())]
         self._collector.start()
         reply = self.command("run", case.bench, *words)
-        return self._collector.collect(case, transfer=int(reply.fields["transfer"]), timeout_s=timeout_s)
+        transfer = int(reply.fields["transfer"])
+        return self._collector.collect(case, transfer=transfer, timeout_s=timeout_s, on_note=on_note)
 
     def _keep(self, message: Message) -> None:
         self._collector.keep(message)

@@ -9,12 +9,14 @@ from hil.model import Case, Series
 from hil.session.board_link import BoardLink
 from hil.session.run_fault import run_fault
 from hil.session.transfer import Burst, Transfer, merge
-from hil.wire import Begin, Data, End, Message, Reply
+from hil.wire import Begin, Data, End, Message, Note, Reply
 
 QUIET_S = 0.5  # no line of a transfer for this long: ask for what is missing
 ROUNDS_WITHOUT_PROGRESS_MAX = 8
 BLOCKS_PER_RESEND = 16
 EARLY_MESSAGES_MAX = 256
+
+OnNote = Callable[[Note], None]
 
 
 class Collector:
@@ -27,19 +29,26 @@ class Collector:
         self._link = link
         self._ask = ask
         self._command = command
-        self._early: list[Begin | Data | End] = []
+        self._early: list[Begin | Data | End | Note] = []
+        self._on_note: OnNote | None = None
 
     def start(self) -> None:
         """Forget the lines of earlier runs."""
         self._early.clear()
 
     def keep(self, message: Message) -> None:
-        """Keep a line of a transfer that came while a reply was awaited."""
-        if isinstance(message, Begin | Data | End) and len(self._early) < EARLY_MESSAGES_MAX:
+        """Keep a line of a run that came while a reply was awaited."""
+        if isinstance(message, Begin | Data | End | Note) and len(self._early) < EARLY_MESSAGES_MAX:
             self._early.append(message)
 
-    def collect(self, case: Case, *, transfer: int, timeout_s: float) -> Series:
-        """Collect all bursts of a run whose first transfer is ``transfer``. Errors as of run_case()."""
+    def collect(
+        self, case: Case, *, transfer: int, timeout_s: float, on_note: OnNote | None = None
+    ) -> Series:
+        """Collect all bursts of a run whose first transfer is ``transfer``. Errors as of run_case().
+
+        ``on_note`` is handed the run's notes, in order.
+        """
+        self._on_note = on_note
         bursts: list[Burst] = []
         measuring_s = timeout_s
         while not bursts or not bursts[-1].end.last:
@@ -55,9 +64,16 @@ class Collector:
             message = self._early.pop(0) if self._early else self._link.receive(deadline)
             if message is None:
                 return False
-            if isinstance(message, Begin | Data | End) and message.transfer == transfer.transfer:
+            if isinstance(message, Note):
+                self._hand_over(message, transfer)
+            elif isinstance(message, Begin | Data | End) and message.transfer == transfer.transfer:
                 transfer.add(message)
                 return True
+
+    def _hand_over(self, note: Note, transfer: Transfer) -> None:
+        """A note carries the id of the transfer that its run sends next."""
+        if self._on_note is not None and note.transfer == transfer.transfer:
+            self._on_note(note)
 
     def _await_transfer(self, number: int, case: Case, timeout_s: float) -> Transfer:
         """Wait for the first line of a transfer. At the deadline ask whether it was lost."""

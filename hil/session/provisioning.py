@@ -9,9 +9,22 @@ from hil.session.console import MASK
 from hil.wire import crc32_hex
 
 PIECE_BYTES = 480  # 640 characters of base64: a command line has at most 1023
-SECRET_FIELDS = frozenset({"ca_pem", "client_cert_pem", "client_key_pem", "ssid", "psk"})
+SECRET_FIELDS = frozenset({"ca_pem", "client_cert_pem", "client_key_pem", "ssid", "psk", "mqtt_password"})
 # Masked wherever they turn up. An SSID is not among them: it may be a word of every other log line.
-MASKED_FIELDS = frozenset({"client_key_pem", "psk"})
+MASKED_FIELDS = frozenset({"client_key_pem", "psk", "mqtt_password"})
+# A firmware older than these does not know them. A bench that needs one says that it was not told.
+LATER_FIELDS = frozenset(
+    {
+        "broker_password_port",
+        "mqtt_username",
+        "mqtt_password",
+        "peer_host",
+        "peer_name",
+        "dns_host",
+        "peer_port",
+        "peer_tls_port",
+    }
+)
 
 Value = str | bytes | int
 

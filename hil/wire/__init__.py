@@ -1,7 +1,7 @@
 """The console protocol: lines, their parts, packed samples."""
 
 from hil.wire.lines import MARKER, PROTOCOL_VERSIONS, crc32_hex, format_command, parse_line, parse_scalar
-from hil.wire.messages import Begin, DamagedLineError, Data, End, Hello, Message, Reply, WireError
+from hil.wire.messages import Begin, DamagedLineError, Data, End, Hello, Message, Note, Reply, WireError
 
 __all__ = [
     "MARKER",
@@ -12,6 +12,7 @@ __all__ = [
     "End",
     "Hello",
     "Message",
+    "Note",
     "Reply",
     "WireError",
     "crc32_hex",

@@ -1,7 +1,7 @@
 """The console protocol: marked lines of the board, command lines of the host (docs/console-protocol.md).
 
 Protocol history
-    1  first version
+    1  first version; notes came later, and no older host drives a firmware that sends them
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from urllib.parse import unquote_to_bytes
 
-from hil.wire.messages import Begin, DamagedLineError, Data, End, Hello, Message, Reply, WireError
+from hil.wire.messages import Begin, DamagedLineError, Data, End, Hello, Message, Note, Reply, WireError
 from hil.wire.packing import BLOCK_BYTES
 
 PROTOCOL_VERSIONS = (1,)  # what the host speaks: the current and the previous version
@@ -24,6 +24,7 @@ _LINE = re.compile(r"@hil (?P<proto>\d{1,4}) (?P<number>\d{1,10}) (?P<kind>[A-Z]
 _CRC = re.compile(r"\*([0-9a-f]{8})")
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,19})")
+_NOTE_KIND = re.compile(r"[a-z][a-z0-9_-]*")
 _TAG = re.compile(r"[A-Za-z0-9.][A-Za-z0-9.-]{0,22}")
 
 
@@ -186,6 +187,13 @@ def _parse_end(number: int, body: str) -> End:
     )
 
 
+def _parse_note(number: int, body: str) -> Note:
+    transfer, kind, *words = body.split(" ")
+    if not _NOTE_KIND.fullmatch(kind):
+        raise ValueError(f"{kind!r} is no kind of note")
+    return Note(number=number, transfer=_count(transfer), kind=kind, fields=_fields(words))
+
+
 # One row per version and kind: a second version adds its rows and keeps those that did not change.
 _PARSERS: Mapping[tuple[int, str], Callable[[int, str], Message]] = {
     (1, "H"): _parse_hello,
@@ -193,4 +201,5 @@ _PARSERS: Mapping[tuple[int, str], Callable[[int, str], Message]] = {
     (1, "B"): _parse_begin,
     (1, "D"): _parse_data,
     (1, "E"): _parse_end,
+    (1, "N"): _parse_note,
 }

@@ -97,4 +97,17 @@ class End:
     environment: Mapping[str, Scalar]
 
 
-Message = Hello | Reply | Begin | Data | End
+@dataclass(frozen=True)
+class Note:
+    """What a bench tells its peer on the host while it runs, e.g. ``ready`` with ``port``.
+
+    ``transfer`` is the one that the run is to send next.
+    """
+
+    number: int
+    transfer: int
+    kind: str
+    fields: Mapping[str, str]
+
+
+Message = Hello | Reply | Begin | Data | End | Note

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "esp_timer.h"
 #include "freertos/FreeRTOS.h"
 #include "freertos/task.h"
 #include "identity.h"
@@ -14,6 +15,8 @@
 
 /* Above the run task, so that an abort gets through to a bench that never blocks. It sleeps otherwise. */
 enum { CONSOLE_PRIORITY = AGENT_RUN_PRIORITY + 1, CONSOLE_STACK_BYTES = 8192 };
+
+static int64_t s_started_us;
 
 /* A command line on its way in. */
 typedef struct {
@@ -58,7 +61,12 @@ static void console_task(void *unused) {
     }
 }
 
+int64_t agent_started_us(void) {
+    return s_started_us;
+}
+
 esp_err_t agent_start(void) {
+    s_started_us = esp_timer_get_time();
     esp_err_t err = port_console_init();
     if (err == ESP_OK) {
         err = commands_init();

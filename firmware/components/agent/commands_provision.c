@@ -10,7 +10,7 @@ enum { LINK_TIMEOUT_MS = 30000, LINK_TIMEOUT_MAX_MS = 600000 };
 /* Errors name the field, never a part of its value. A misspelt field name could be one: it is not echoed. */
 static int answer_provision(provision_status_t status) {
     if (status == PROVISION_UNKNOWN_FIELD) {
-        char names[192];
+        char names[384];
         provision_field_names(names, sizeof(names));
         return answer_error("unknown-field", "fields", names);
     }

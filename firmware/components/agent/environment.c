@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "agent/samples.h"
+#include "cpu_load.h"
 #include "esp_heap_caps.h"
 #include "esp_timer.h"
 #include "freertos/FreeRTOS.h"
@@ -46,6 +47,7 @@ void environment_write(wire_line_t *line) {
     write_heap(line, "heap_free_bytes", heap_caps_get_free_size(MALLOC_CAP_8BIT));
     write_heap(line, "heap_min_bytes", heap_caps_get_minimum_free_size(MALLOC_CAP_8BIT));
     write_stacks(line);
+    cpu_load_write(line);
     port_environment_write(line);
     wire_line_int(line, "log_dropped_bytes", (int64_t)quiet_dropped_bytes());
     link_environment(write_link, line);

@@ -2,7 +2,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/time.h>
 
+#include "agent/bench.h"
 #include "port/port.h"
 #include "wire.h"
 
@@ -33,6 +35,14 @@ static const field_t FIELDS[] = {
     PORT(broker_tcp_port),
     PORT(broker_tls_port),
     PORT(broker_mtls_port),
+    PORT(broker_password_port),
+    TEXT(mqtt_username),
+    TEXT(mqtt_password),
+    TEXT(peer_host),
+    TEXT(peer_name),
+    TEXT(dns_host),
+    PORT(peer_port),
+    PORT(peer_tls_port),
 };
 enum { FIELD_COUNT = sizeof(FIELDS) / sizeof(FIELDS[0]) };
 
@@ -154,4 +164,15 @@ void provision_field_names(char *text, size_t size) {
     for (size_t i = 0; i < FIELD_COUNT && length < size; i++) {
         length += (size_t)snprintf(text + length, size - length, "%s%s", i > 0 ? "," : "", FIELDS[i].name);
     }
+}
+
+const agent_provision_t *bench_provision(const bench_run_t *run) {
+    (void)run;
+    return provision();
+}
+
+int64_t bench_wall_clock_us(void) {
+    struct timeval now;
+    gettimeofday(&now, NULL);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_usec;
 }

@@ -6,7 +6,7 @@
 /* Create the lock. Call once before any other. */
 void record_init(void);
 
-/* Open a record of a kind (H, R, B, D, E). Holds a lock until record_end() or record_cancel(). */
+/* Open a record of a kind (H, R, B, D, E, N). Holds a lock until record_end() or record_cancel(). */
 wire_line_t *record_begin(char kind);
 void record_end(wire_line_t *line);
 void record_cancel(wire_line_t *line);

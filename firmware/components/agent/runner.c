@@ -2,6 +2,7 @@
 
 #include <stdatomic.h>
 
+#include "cpu_load.h"
 #include "freertos/queue.h"
 #include "freertos/semphr.h"
 #include "freertos/task.h"
@@ -64,11 +65,6 @@ uint32_t runner_held_transfer(void) {
 bool bench_aborted(const bench_run_t *run) {
     (void)run;
     return atomic_load(&s_aborted);
-}
-
-const agent_provision_t *bench_provision(const bench_run_t *run) {
-    (void)run;
-    return provision();
 }
 
 /* Forget the held transfer and wake the run task. Call it with the lock. */
@@ -136,6 +132,7 @@ static esp_err_t measure(void) {
     samples_reset(&s_samples, bench->column_count, send_burst);
     quiet_begin();
     esp_err_t err = bench->run(&s_run, &s_samples);
+    cpu_load_end();
     quiet_end();
     int fault = atomic_load(&s_samples.fault);
     return err != ESP_OK ? err : fault;

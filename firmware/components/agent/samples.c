@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cpu_load.h"
 #include "port/port.h"
 #include "wire.h"
 
@@ -19,6 +20,7 @@ static void set_fault(bench_samples_t *samples, esp_err_t fault) {
 
 void samples_reset(bench_samples_t *samples, size_t columns, samples_send_t send) {
     *samples = (bench_samples_t){.columns = columns, .burst = 1, .send = send};
+    cpu_load_reset();
 }
 
 void samples_discard(bench_samples_t *samples) {
@@ -38,6 +40,7 @@ esp_err_t bench_samples_begin(bench_samples_t *samples, size_t rows, size_t warm
         return ESP_ERR_INVALID_ARG;
     }
     port_environment_reset();
+    cpu_load_begin();
     samples->rows = rows;
     samples->warmup_rows = warmup_rows;
     memset(s_arena, 0, rows * samples->columns * sizeof(s_arena[0]));
@@ -58,7 +61,9 @@ uint32_t samples_get(const bench_samples_t *samples, size_t row, size_t column) 
 }
 
 esp_err_t bench_samples_burst(bench_samples_t *samples) {
+    cpu_load_end();
     esp_err_t err = samples->send(samples);
+    cpu_load_reset();
     samples_discard(samples);
     samples->environment_length = 0;
     samples->burst++;

@@ -76,6 +76,35 @@ static void numbers_are_checked(void) {
     EXPECT(set("utc_us", "9223372036854775808") == PROVISION_BAD_VALUE);
 }
 
+/* Where the host's side of a bench is; told again before each case, it replaces what was told before. */
+static void a_peer_is_told_anew(void) {
+    EXPECT(set("peer_host", "10.77.0.1") == PROVISION_OK && set("peer_port", "5001") == PROVISION_OK);
+    EXPECT(set("peer_port", "8080") == PROVISION_OK && set("peer_tls_port", "8443") == PROVISION_OK);
+    EXPECT(set("peer_name", "peer.hil.test") == PROVISION_OK && set("dns_host", "10.77.0.1") == PROVISION_OK);
+    EXPECT_TEXT(provision()->peer_host, "10.77.0.1");
+    EXPECT_TEXT(provision()->peer_name, "peer.hil.test");
+    EXPECT_TEXT(provision()->dns_host, "10.77.0.1");
+    EXPECT(provision()->peer_port == 8080 && provision()->peer_tls_port == 8443);
+}
+
+static void a_login_is_taken_and_fits(void) {
+    char text[AGENT_WORD_SIZE + 1] = {0};
+    memset(text, 'x', AGENT_WORD_SIZE);
+    EXPECT(set("broker_password_port", "1884") == PROVISION_OK && provision()->broker_password_port == 1884);
+    EXPECT(set("mqtt_username", "hil-board") == PROVISION_OK &&
+           set("mqtt_password", "geheim") == PROVISION_OK);
+    EXPECT(set("mqtt_password", text) == PROVISION_TOO_LONG);
+    EXPECT_TEXT(provision()->mqtt_username, "hil-board");
+    EXPECT_TEXT(provision()->mqtt_password, "geheim");
+}
+
+static void every_field_is_named(void) {
+    char names[384]; /* as commands_provision.c has room for */
+    provision_field_names(names, sizeof(names));
+    EXPECT(strstr(names, "ca_pem,") == names && strstr(names, ",peer_tls_port") != NULL);
+    EXPECT(strlen(names) < sizeof(names) - 1);
+}
+
 static void a_text_with_a_nul_is_refused(void) {
     size_t received = 0;
     EXPECT(provision_add("broker_host", 0, "YQBi", &received) == PROVISION_OK); /* a NUL b */
@@ -88,6 +117,9 @@ int main(void) {
     a_bad_field_keeps_the_old_value();
     pieces_come_in_order_and_fit();
     numbers_are_checked();
+    a_peer_is_told_anew();
+    a_login_is_taken_and_fits();
+    every_field_is_named();
     a_text_with_a_nul_is_refused();
     return 0;
 }

@@ -1,5 +1,7 @@
 /* The running image, through the same calls on a chip and on a virtual board's flash. */
+#include "agent/agent.h"
 #include "esp_app_desc.h"
+#include "esp_image_format.h"
 #include "esp_ota_ops.h"
 #include "esp_partition.h"
 #include "port/port.h"
@@ -7,6 +9,19 @@
 esp_err_t port_firmware_sha256(uint8_t digest[32]) {
     const esp_partition_t *running = esp_ota_get_running_partition();
     return running == NULL ? ESP_ERR_NOT_FOUND : esp_partition_get_sha256(running, digest);
+}
+
+esp_err_t agent_image_sizes(uint32_t *image_bytes, uint32_t *slot_bytes) {
+    const esp_partition_t *running = esp_ota_get_running_partition();
+    if (running == NULL) {
+        return ESP_ERR_NOT_FOUND;
+    }
+    const esp_partition_pos_t place = {.offset = running->address, .size = running->size};
+    esp_image_metadata_t image;
+    esp_err_t err = esp_image_get_metadata(&place, &image);
+    *image_bytes = err == ESP_OK ? image.image_len : 0;
+    *slot_bytes = running->size;
+    return err;
 }
 
 port_app_t port_app(void) {

@@ -65,6 +65,23 @@ const char *bench_param_text(const bench_run_t *run, const char *key);
 /* What the board was told (agent/provision.h). Does not change while a bench runs. */
 const agent_provision_t *bench_provision(const bench_run_t *run);
 
+/* Microseconds since 1970 in UTC, by the clock that the host has set. It may be set again: only esp_timer is
+ * monotonic. */
+int64_t bench_wall_clock_us(void);
+
+/* Tell the host something while the run goes on, as `key=value` fields in printf's format:
+ *
+ *     bench_note(run, "ready", "port=%u", port);
+ *
+ * What acts on it is the host's peer of the bench (`peer:` in its thresholds file). It prints, so call it
+ * from run()'s own task, and not inside a measured stretch that printing would disturb. A line may be lost:
+ * what the run depends on is told again, once a second, until it has happened. `kind` is [a-z][a-z0-9_-]*, a
+ * key [A-Za-z][A-Za-z0-9_]*. Fields are separated by blanks, which a value therefore cannot hold; all else in
+ * it is escaped. Another kind or key, a word without `=`, or more than 200 characters together, is a defect
+ * of the bench: it aborts. */
+void bench_note(const bench_run_t *run, const char *kind, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* True once the host asked to abort. Poll it at least every 100 ms. */
 bool bench_aborted(const bench_run_t *run);
 

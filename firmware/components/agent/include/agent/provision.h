@@ -14,6 +14,7 @@ enum {
     AGENT_SSID_SIZE = 33, /* 32 octets, IEEE 802.11 */
     AGENT_PSK_SIZE = 65,  /* 63 characters or 64 hex digits, WPA2 */
     AGENT_HOST_SIZE = 64,
+    AGENT_WORD_SIZE = 64,
 };
 
 /* Text fields are NUL-terminated and "" when absent; numbers are 0 when absent. */
@@ -27,5 +28,13 @@ typedef struct {
     uint16_t broker_tcp_port;
     uint16_t broker_tls_port;
     uint16_t broker_mtls_port;
+    uint16_t broker_password_port; /* plain TCP, wants mqtt_username and mqtt_password */
+    char mqtt_username[AGENT_WORD_SIZE];
+    char mqtt_password[AGENT_WORD_SIZE];
+    char peer_host[AGENT_HOST_SIZE]; /* address of the host's peer of the bench: an iperf, an HTTP server */
+    char peer_name[AGENT_HOST_SIZE]; /* its name, which dns_host resolves */
+    char dns_host[AGENT_HOST_SIZE];
+    uint16_t peer_port;
+    uint16_t peer_tls_port;
     int64_t utc_us; /* time of day as last provisioned; the system clock was set from it */
 } agent_provision_t;

@@ -54,6 +54,13 @@ void bench_environment_text(bench_samples_t *samples, const char *key, const cha
  */
 void bench_environment_stack(bench_samples_t *samples, const char *task_name, uint32_t free_min_bytes);
 
+/* Set the stretch that the CPU load on the end line is about (cpu_wall_us, cpu_busy_core<n>_us): without
+ * these it is from bench_samples_begin() until run() returns or bench_samples_burst() is called, so
+ * connecting before is not in it and cleaning up is. The last begin and the first end after it count, also
+ * where bench_samples_begin() is called later. From any task. */
+void bench_cpu_load_begin(void);
+void bench_cpu_load_end(void);
+
 /* Whose fault it is that nothing was measured. */
 typedef enum {
     BENCH_OWNER_FIRMWARE,      /* what runs on the board; also where nothing else is said */

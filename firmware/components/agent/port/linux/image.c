@@ -1,9 +1,16 @@
 /* ESP-IDF's linux target has no image and no flash: it checks function, never performance. */
+#include "agent/agent.h"
 #include "esp_idf_version.h"
 #include "port/port.h"
 
 esp_err_t port_firmware_sha256(uint8_t digest[32]) {
     (void)digest;
+    return ESP_ERR_NOT_SUPPORTED;
+}
+
+esp_err_t agent_image_sizes(uint32_t *image_bytes, uint32_t *slot_bytes) {
+    (void)image_bytes;
+    (void)slot_bytes;
     return ESP_ERR_NOT_SUPPORTED;
 }
 

@@ -1,0 +1,1 @@
+"""What the rack's host does while a board measures: iperf, an HTTP server, a requester, an interruption."""
