@@ -49,6 +49,7 @@ UNITS = (
 )
 
 _BY_NAME = {name: unit for unit in UNITS for name in (unit.name, *unit.aliases)}
+_MOST_IN_PERCENT = 10
 _QUANTITY = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-zµ%/]*)\s*")
 
 
@@ -96,6 +97,26 @@ def format_value(value: float, unit: Unit) -> str:
     text, _, symbol = format_values([value], unit)[0].partition(" ")
     number = text.rstrip("0").rstrip(".") if "." in text else text
     return f"{number} {symbol}".strip()
+
+
+def format_difference(value: float, unit: Unit) -> str:
+    """Write a difference of two values: as format_value(), but that of shares in percentage points."""
+    text = format_value(value, unit)
+    return f"{text.removesuffix('%')}percentage points" if unit.dimension == "ratio" else text
+
+
+def format_relative(value: float, limit: float, unit: Unit) -> str:
+    """Write how far a value lies from its limit, relative to it: ``47 %``, or ``97 times the limit``.
+
+    Shares, and what is more than ten times the limit, read as multiples. "" where the limit is 0, and of a
+    share below its limit.
+    """
+    if limit == 0 or (unit.dimension == "ratio" and value < limit):
+        return ""
+    times = value / limit
+    if unit.dimension == "ratio" or times > _MOST_IN_PERCENT:
+        return f"{times:,.{0 if times >= 10 else 1}f} times the limit"
+    return f"{abs(value - limit) / abs(limit) * 100:.0f} %"
 
 
 def format_values(values: Sequence[float], unit: Unit) -> list[str]:

@@ -205,9 +205,10 @@ def _timestamp(text: object) -> float | None:
 
 def _add_board(families: Families, verdict: Verdict, board: str, series: Sequence[SeriesVerdict]) -> None:
     own = [item for item in verdict.not_run if item.board == board]
+    measured = {item.case_id for item in series if item.samples}
     cases = {
-        "measured": len({item.case_id for item in series if item.samples}),
-        "not_run": sum(item.expected for item in own),
+        "measured": len(measured),
+        "not_run": sum(item.expected and item.case_id not in measured for item in own),
         "ruled_out": sum(not item.expected for item in own),
     }
     faults = [fault.owner for fault in verdict.faults if fault.board in ("", board)]

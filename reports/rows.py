@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hil.errors import ExitCode
 from hil.model import NotRun, SeriesVerdict, Verdict
-from hil.units import find_unit, format_value, format_values
+from hil.units import find_unit, format_difference, format_relative, format_value, format_values
 
 VIRTUAL_REMARK = "Virtual figures test logic and pipeline; they say nothing of an ESP32's speed."
 SIGNS = {"regressed": "✗", "improved": "↑", "pass": "✓", "inconclusive": "?", "no-baseline": "–"}
@@ -108,7 +108,9 @@ def _limit_row(items: Sequence[SeriesVerdict], columns: Sequence[str]) -> LimitR
     by_board = {board: [item for item in items if item.board == board] for board in columns}
     cases = len({item.case_id for item in items})
     cells = tuple(_worst_cell(by_board[board]) for board in columns)
-    return LimitRow(short_metric(first), quantity(first, first.limit), cases, cells, first.blocking)
+    bound = "≤" if first.direction == "lower" else "≥"
+    limit = f"{bound} {quantity(first, first.limit)}"
+    return LimitRow(short_metric(first), limit, cases, cells, first.blocking)
 
 
 def _worst_cell(items: Iterable[SeriesVerdict]) -> Cell:
@@ -154,13 +156,15 @@ def breach(item: SeriesVerdict) -> str:
     """Return "publish_latency_p95 36.8 ms, limit 25 ms: 11.8 ms (47 %) too much"."""
     assert item.value is not None
     assert item.limit is not None
-    excess = abs(item.value - item.limit)
+    unit = find_unit(item.unit)
+    excess = format_difference(abs(item.value - item.limit), unit)
     at_least = "at least " if item.at_least else ""
-    share = f" ({excess / abs(item.limit) * 100:,.0f} %)" if item.limit else ""
+    relative = format_relative(item.value, item.limit, unit)
+    share = f" ({relative})" if relative else ""
     over = "too much" if item.direction == "lower" else "too little"
     return (
         f"{short_metric(item)} {'≥ ' if item.at_least else ''}{quantity(item, item.value)}, "
-        f"limit {quantity(item, item.limit)}: {at_least}{quantity(item, excess)}{share} {over}"
+        f"limit {quantity(item, item.limit)}: {at_least}{excess}{share} {over}"
     )
 
 
@@ -215,9 +219,10 @@ def _remark(item: SeriesVerdict) -> str:
 
 
 def place(item: SeriesVerdict) -> str:
-    """Return "virtual-2 (virtual) transport=tls"."""
+    """Return "virtual-2 (virtual) publish transport=tls"."""
+    bench = item.case_id.partition("/")[0]
     case = "" if item.case_label in ("", "defaults") else f" {item.case_label}"
-    return f"{item.board} ({item.kind}){case}"
+    return f"{item.board} ({item.kind}) {bench}{case}"
 
 
 def by_severity(series: Iterable[SeriesVerdict]) -> list[SeriesVerdict]:

@@ -41,6 +41,7 @@ def judged(
     run_id: str = RUN_ID,
     info: Mapping[str, Any] | None = None,
     thresholds: Thresholds | None = None,
+    benches: Mapping[str, Thresholds] | None = None,
 ) -> Path:
     """Write what a run of these entries leaves, its verdict included, and return its folder."""
     directory = RunDirectory.create(out, run_id)
@@ -49,7 +50,7 @@ def judged(
         directory.append(entry)
     directory.write_info({"run_id": run_id, **INFO, **(info or {})})
     directory.keep(sorted(THRESHOLDS_ROOT.glob("*.yaml")), "thresholds")
-    directory.write_verdict(judge(own, {"publish": thresholds or publish_thresholds()}))
+    directory.write_verdict(judge(own, {"publish": thresholds or publish_thresholds(), **(benches or {})}))
     return directory.path
 
 

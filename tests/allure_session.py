@@ -19,6 +19,7 @@ from make_records import publish_record
 
 from hil.errors import FirmwareError
 from hil.model import Case, Entry, RunRecord, Series
+from hil.peers.companion import Outcome
 from hil.rack import Board, Rack
 from hil.store import RunDirectory
 
@@ -31,18 +32,19 @@ class MemoryDevice:
     def confirm(self) -> None:
         """It always runs what was built."""
 
-    def measure(self, case: Case, **_options: object) -> Series:
+    def measure(self, case: Case, **_options: object) -> Outcome:
         self.measured += 1
         if self.measured == 2 and self.board.id == os.environ.get("HIL_TEST_PANIC"):
             error = FirmwareError(f"board {self.board.id} panicked in {case.bench}.")
             error.case_id = case.case_id  # type: ignore[attr-defined]
             raise error
         record = publish_record(board=self.board.id, overrides=case.parameters)
-        return Series(case, record.columns, record.warmup_rows, record.clock, "ab" * 32, "cd" * 32, 1)
+        series = Series(case, record.columns, record.warmup_rows, record.clock, "ab" * 32, "cd" * 32, 1)
+        return Outcome(series, {})
 
 
 class MemoryRig:
-    """fixtures.boot_loop.Rig without hardware, with the journal on disk."""
+    """fixtures.boot_parts.Rig without hardware, with the journal on disk."""
 
     def __init__(self, rack: Rack, run: RunDirectory, run_id: str, *_rest: object) -> None:
         self._rack, self._run, self._run_id = rack, run, run_id
@@ -55,11 +57,11 @@ class MemoryRig:
         yield MemoryDevice(board)
 
     def record(
-        self, board: Board, boot_index: int, case: Case, series: Series, started_utc: str
+        self, board: Board, boot_index: int, case: Case, outcome: Outcome, started_utc: str
     ) -> RunRecord:
         record = publish_record(board=board.id, overrides=case.parameters, boot_index=boot_index)
         names = {"run_id": self._run_id, "rack": self._rack.name, "parameters": case.parameters}
-        return replace(record, **names, columns=series.columns, started_utc=started_utc)
+        return replace(record, **names, columns=outcome.series.columns, started_utc=started_utc)
 
     @contextmanager
     def lease_air(self, **_options: object) -> Iterator[None]:

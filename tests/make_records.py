@@ -54,7 +54,11 @@ def publish_record(
         started_utc="2026-11-20T22:12:57Z",
         warmup_rows=warmup,
         columns=_columns(warmup, measured, latency_ms, failed, f"{seed}/{board}/{boot_index}"),
-        environment={"device": {"sched": "fifo", "heap_free_bytes": 180000}, **(environment or {})},
+        environment={
+            "device": {"sched": "fifo", "heap_free_bytes": 180000},
+            "access_point": {"profile": "lab"},
+            **(environment or {}),
+        },
     )
 
 

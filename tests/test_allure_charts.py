@@ -14,9 +14,9 @@ import pytest
 from allure_runs import attached, judged, results_of
 from hypothesis import given
 from hypothesis import strategies as st
-from make_records import publish_record, publish_thresholds
+from make_records import THRESHOLDS_ROOT, publish_record, publish_thresholds
 
-from hil import stats
+from hil import stats, thresholds
 from hil.model import RunRecord
 from hil.thresholds.metrics import parse_terms
 from reports.allure import complete_results
@@ -96,6 +96,41 @@ def test_quantiles_and_limits_stand_where_the_axis_says(tmp_path: Path, latency_
     assert "p95 limit 25 ms" in chart.text
     assert "(virtual)" in chart.text
     assert found.log == (latency_ms < 10)
+
+
+@pytest.mark.parametrize(
+    ("rows", "wanted"),
+    [(19, {"p50"}), (20, {"p50", "p95"}), (99, {"p50", "p95"}), (100, {"p50", "p95", "p99"})],
+)
+def test_a_percentile_is_marked_where_so_many_samples_give_one(
+    tmp_path: Path, rows: int, wanted: set[str]
+) -> None:
+    """Of fewer than 20 samples p95 is the largest, of fewer than 100 p99 is: that is no percentile."""
+    found = samples(tmp_path, publish_record(rows=rows))
+    assert {mark.name for mark in found.statistics} == wanted
+
+
+def test_a_rate_is_marked_at_its_worse_end_and_at_what_is_judged(tmp_path: Path) -> None:
+    """Where higher is better p5 is what matters, and the mean of batches is what the verdict is about."""
+    read = thresholds.load("throughput", THRESHOLDS_ROOT)
+    rates = tuple(1_000_000 * (20 + n % 10) for n in range(100))
+    record = replace(
+        publish_record(),
+        bench="throughput",
+        parameters=read.case({}).parameters,
+        warmup_rows=0,
+        columns={"interval_us": (100_000,) * 100, "received_bps": rates},
+    )
+    run = judged(tmp_path, [record], benches={"throughput": read})
+    (story,) = read_run(run).stories
+    (found,) = samples_of(story)
+    assert {mark.name for mark in found.statistics} == {"p5", "p50", "batch_mean"}
+    marks = {mark.attrib["data-mark"]: mark for mark in Chart(draw_distribution(found)).with_data("mark")}
+    assert float(marks["batch_mean"].attrib["data-value"]) == pytest.approx(24.5)
+    assert float(marks["p5"].attrib["data-value"]) == pytest.approx(20.0)
+    complete_results(run)
+    (result,) = results_of(run).values()
+    assert result["stop"] - result["start"] == 10_000
 
 
 def test_the_distribution_counts_every_sample(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def measure(folder: Path, *arguments: str, boards: Sequence[str] = ("b1", "b2"),
     rack.write_text(RACK + "".join(listed))
     argv = [sys.executable, str(ROOT / "tests" / "allure_session.py"), str(ROOT / "hil" / "benches")]
     argv += ["-c", str(ROOT / "pytest.ini"), "-p", "no:cacheprovider", f"--rack={rack}", "--no-report"]
-    argv += [f"--out={folder / 'out'}", "--suite=quick", *arguments]
+    argv += [f"--out={folder / 'out'}", "--suite=quick and publish", *arguments]
     done = subprocess.run(
         argv, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=DEADLINE_S,
         env={**os.environ, "PYTHONPATH": str(ROOT), "HIL_TEST_PANIC": panic}, check=False,
@@ -53,7 +53,7 @@ def measure(folder: Path, *arguments: str, boards: Sequence[str] = ("b1", "b2"),
 
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A session of seven cases on two boards, one of which panics in its second case."""
+    """A session of one bench's seven cases on two boards, one of which panics in its second case."""
     return measure(tmp_path_factory.mktemp("quick") / "lab", panic="b2")
 
 
@@ -62,7 +62,7 @@ def ids(run: Path) -> dict[tuple[str, str], str]:
 
 
 def test_each_item_has_its_result_in_the_run(quick: Path) -> None:
-    """Two boards, seven cases: fourteen results, no container of the hundreds of fixtures, no litter."""
+    """Two boards, seven cases: fourteen results, none of benches without a case or of fixtures, no litter."""
     raw = [json.loads(path.read_text()) for path in (quick / "allure-pytest").iterdir()]
     assert len(raw) == 14
     outside = [path for path in quick.parent.rglob("*allure*") if quick not in path.parents]

@@ -14,7 +14,7 @@ from make_records import RUN_ID, publish_record, publish_thresholds, quick_run
 from hil.errors import ConfigError, ExitCode
 from hil.gate import judge
 from hil.model import Entry, Fault, NotRun, RunRecord, SeriesVerdict, Verdict
-from hil.thresholds.limits import Limit, Since, Suppression, Where
+from hil.thresholds.limits import Advice, Limit, Since, Suppression, Where
 from hil.thresholds.types import Policy, Thresholds
 
 
@@ -190,6 +190,41 @@ def test_a_blocking_metric_without_a_limit_warns_and_passes() -> None:
     assert "add one under 'limits:'" in found.warnings[0]
 
 
+@pytest.mark.parametrize("air", ["crowded", "lab, changed by hand"])
+def test_limits_of_one_air_do_not_judge_another(air: str) -> None:
+    """Limits of air lab say nothing of another: a slow run there breaks none, and the sentence says so."""
+    found = verdict(publish_record(latency_ms=60, environment={"access_point": {"profile": air}}))
+    assert (found.outcome, found.exit_code) == ("no-baseline", 0)
+    assert f"no limit on air {air}, for its limits were set on air lab" in series(found).sentence
+    assert found.sentence.startswith("Measured, but no limit was judged that can fail a run (")
+    assert found.sentence.endswith("), 3 without a limit.")
+
+
+def test_boots_on_different_airs_are_not_combined() -> None:
+    """The air was changed between two boots: what they measured is no one series."""
+    other = publish_record(boot_index=1, environment={"access_point": {"profile": "crowded"}})
+    assert "its boots differ in air (crowded and lab)" in series(verdict(publish_record(), other)).sentence
+
+
+def test_advice_alone_is_no_pass() -> None:
+    """Where nothing was judged that can fail a run, no number of limits was kept."""
+    base = publish_thresholds()
+    rule = Advice(Where({}), "all of it", "thresholds/publish.yaml:1")
+    found = verdict(publish_record(), thresholds=replace(base, advice=(rule,)))
+    assert (found.outcome, found.exit_code) == ("no-baseline", 0)
+    assert found.sentence.startswith("Measured, but no limit was judged that can fail a run (")
+
+
+@pytest.mark.parametrize(("failed", "outcome"), [(0, "pass"), (1, "regressed"), (10, "regressed")])
+def test_where_no_failure_is_allowed_few_rows_are_enough(failed: int, outcome: str) -> None:
+    """A limit of no failures is a fact from the first row on; percentiles of as few are undecided."""
+    strict = replace(publish_thresholds(), policy=Policy(min_samples=40))
+    found = verdict(publish_record(rows=10, failed=failed), thresholds=strict)
+    assert series(found, "publish_failed_ratio").outcome == outcome
+    assert series(found).outcome == "inconclusive"
+    assert found.exit_code == (ExitCode.FIRMWARE if failed else ExitCode.PASS)
+
+
 @pytest.mark.parametrize(("policy", "exit_code"), [("warn", 0), ("fail", 4)])
 def test_too_few_samples_are_inconclusive(policy: str, exit_code: int) -> None:
     """Whether that fails the run is the thresholds file's policy; the reason is given."""
@@ -343,7 +378,7 @@ def test_a_run_in_which_every_message_failed_is_a_regression() -> None:
 
 @pytest.mark.parametrize(("at_least_us", "outcome"), [(10, "pass"), (40, "regressed")])
 def test_where_higher_is_better_the_upper_bound_decides(at_least_us: float, outcome: str) -> None:
-    """A lower limit is broken only if the whole interval lies below it; the sentence says "−"."""
+    """A lower limit is broken only if the whole interval lies below it; its sentences speak of less."""
     where = Where({"metric": "serialise_p50_us"})
     since = Since(datetime.date(2026, 11, 20))
     limit = Limit(where, "min", at_least_us, "for the test", since, None, "thresholds/publish.yaml:1")
@@ -360,5 +395,7 @@ def test_where_higher_is_better_the_upper_bound_decides(at_least_us: float, outc
         rising.name,
     )
     assert found.outcome == outcome
-    assert ("(−" in found.sentence) == (outcome == "regressed")
+    assert f"its limit of at least {at_least_us} µs" in found.sentence
+    assert ("a shortfall of" in found.sentence) == (outcome == "pass")
+    assert "(−" in found.sentence
     assert (found.smallest_excess is not None) == (outcome == "pass")

@@ -41,6 +41,22 @@ def test_latency_counts_from_the_planned_send_without_warm_up() -> None:
     assert warm.low < warm.value < warm.high
 
 
+def test_a_metric_of_some_rows_counts_no_others() -> None:
+    """What happens in some rows only is of those rows: value, number and failures; without any, of none."""
+    record = publish_record(overrides={"count": 100}, failed=2)
+    marks = tuple(int(n % 4 == 0) for n in range(record.rows))
+    marked = replace(record, columns={**record.columns, "reused": marks})
+    some = replace(metric("publish_latency_p50_us"), rows={"reused": 1})
+    found = metrics.estimate(some, [marked], alpha=0.01, seed_text="run/series")
+    counted = [n for n in range(record.warmup_rows, record.rows) if marks[n]]
+    lost = sum(record.columns["outcome"][n] != 0 for n in counted)
+    assert (found.samples, found.failed) == (len(counted), lost)
+    assert metrics.count_samples(some, [marked]) == len(counted) < 100
+    assert metrics.count_samples(replace(some, rows={"reused": 7}), [marked]) == 0
+    with pytest.raises(ConfigError, match="needs the column 'reused'"):
+        metrics.count_samples(some, [record])
+
+
 def test_a_failed_row_is_slower_than_everything_seen() -> None:
     """With 4 of 100 failed p95 is still a number; with 6 of 100 it reads "at least the timeout"."""
     few = estimate("publish_latency_p95_us", publish_record(overrides={"count": 100}, failed=4))

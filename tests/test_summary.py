@@ -86,10 +86,10 @@ def test_a_breach_names_board_case_metric_and_by_how_much() -> None:
     record = publish_record(board="virtual-2", overrides={"transport": "tls"}, latency_ms=60)
     text = " ".join(terminal([publish_record(), record]))
     assert re.search(
-        r"✗ virtual-2 \(virtual\) transport=tls: publish_latency_p95 \S+ ms, limit 25 ms: ", text
+        r"✗ virtual-2 \(virtual\) publish transport=tls: publish_latency_p95 \S+ ms, limit +25 ms: ", text
     )
     assert "too much; also publish_latency_tail5" in text
-    assert re.search(r"publish_latency_p95 +25 ms +2 +\S+ ms +\S+ ms ✗", text)
+    assert re.search(r"publish_latency_p95 +≤ 25 ms +2 +\S+ ms +\S+ ms ✗", text)
 
 
 def test_what_was_not_run_says_why() -> None:
@@ -153,7 +153,7 @@ def test_a_figure_among_timeouts_reads_at_least() -> None:
 def test_what_is_beyond_a_limit_has_its_own_sign() -> None:
     """Neither the table of limits nor that of all series calls it kept, and the sign is explained."""
     text = markdown([publish_record(latency_ms=21.5)])
-    assert re.search(r"\| publish_latency_p95 \| 25 ms \| 1 \| 25\.\d ms \? \|", text)
+    assert re.search(r"\| publish_latency_p95 \| ≤ 25 ms \| 1 \| 25\.\d ms \? \|", text)
     assert re.search(r"^\| \? \| virtual-1 \(virtual\) \| \S+ \| publish_latency_p95 ", text, re.MULTILINE)
     assert LEGEND in text
 

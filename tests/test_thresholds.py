@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,7 @@ def facts(transport: str = "tcp", kind: str = "virtual", board: str = "virtual-1
         rack="virtual",
         target="virtual-esp32",
         board=board,
+        air="lab",
     )
 
 
@@ -171,6 +173,13 @@ def test_a_mistake_names_its_line(tmp_path: Path, old: str, new: str, expected: 
     assert f"thresholds/echo.yaml{expected}" in str(caught.value)
 
 
+def test_a_file_outside_the_project_is_named_by_its_path(tmp_path: Path) -> None:
+    """Two folders of one name cannot be told apart by their last part."""
+    (tmp_path / "echo.yaml").write_text(EXAMPLE.replace("schema: 1", "schema: 9"))
+    with pytest.raises(ConfigError, match=f"^{re.escape(str(tmp_path))}/echo.yaml:1"):
+        thresholds.load("echo", tmp_path, today=TODAY)
+
+
 def test_two_limits_of_which_neither_is_more_specific_name_both_lines(tmp_path: Path) -> None:
     """A board's limit and a transport's limit collide on TLS on that board, before anything is measured."""
     text = EXAMPLE.replace("case: {transport: tls}}", "case: {transport: tls}}").replace(
@@ -196,10 +205,10 @@ def test_a_third_limit_with_both_conditions_resolves_the_collision(tmp_path: Pat
 def test_the_files_of_this_checkout_are_correct() -> None:
     """Every thresholds file reads, has the three suites, and a limit for each blocking virtual series."""
     for stem, read in thresholds.load_all(THRESHOLDS_ROOT).items():
-        assert set(read.suites) == {"quick", "pr", "nightly"}, stem
+        assert set(read.suites) >= {"quick", "pr", "nightly"}, stem
         for suite in read.suites.values():
             for case in suite:
-                for metric in read.metrics.values():
+                for metric in read.metrics_of(case.parameters):
                     where = series_facts(
                         metric.name,
                         case.parameters,
@@ -207,6 +216,7 @@ def test_the_files_of_this_checkout_are_correct() -> None:
                         rack="virtual",
                         target="virtual-esp32",
                         board="virtual-1",
+                        air="lab",
                     )
                     assert not metric.blocking or read.limit_for(where), (case.case_id, metric.name)
 
@@ -219,3 +229,52 @@ def test_the_limits_of_this_checkout_say_where_they_come_from() -> None:
             assert bool(limit.since.board) == bool(limit.since.n), (stem, limit.source)
             assert limit.expires is not None, (stem, limit.source)
             assert limit.expires > limit.since.date, (stem, limit.source)
+
+
+SHARE = (
+    "  lost_ratio: {of: lost_count, per: sent_count, statistic: share, direction: lower, blocking: true}\n"
+)
+
+
+def test_a_thresholds_file_names_the_benchs_peer(tmp_path: Path) -> None:
+    """Without the key a bench needs none; a word that is no peer is an error with those there are."""
+    assert load(tmp_path).peer == ""
+    assert load(tmp_path, EXAMPLE.replace("bench: echo\n", "bench: echo\npeer: iperf\n")).peer == "iperf"
+    with pytest.raises(ConfigError, match=r"echo\.yaml:3: .*'iperff'.*iperf"):
+        load(tmp_path, EXAMPLE.replace("bench: echo\n", "bench: echo\npeer: iperff\n"))
+
+
+def test_a_metric_may_be_for_some_cases_only(tmp_path: Path) -> None:
+    """The cases that its parameters match have it, others do not; a wrong value is found on reading."""
+    text = EXAMPLE.replace("statistic: ratio,", "statistic: ratio, case: {transport: tls},")
+    read = load(tmp_path, text)
+    names = {
+        transport: [metric.name for metric in read.metrics_of({"transport": transport})]
+        for transport in ("tcp", "tls")
+    }
+    assert names == {"tcp": ["latency_p95_us"], "tls": ["latency_p95_us", "failed_ratio"]}
+    with pytest.raises(ConfigError, match=r"echo\.yaml:15: .*Choices: tcp, tls"):
+        load(tmp_path, text.replace("case: {transport: tls},", "case: {transport: mtls},", 1))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (", per: sent_count", "", "statistic share, per: <column>"),
+        ("statistic: share", "statistic: mean", "cannot be computed|only a share is of a column"),
+        ("per: sent_count", "per: sent_us", "count.*time|time.*count"),
+        ("of: lost_count", "of: lost_count - late_count", "one column, per one column"),
+        ("lost_ratio", "lost_count", "ratio.*count|count.*ratio"),
+        (
+            "statistic: share",
+            "statistic: share, scale: exact",
+            "exact figure is not averaged: statistic min or max",
+        ),
+    ],
+)
+def test_a_share_is_of_one_column_per_another(tmp_path: Path, old: str, new: str, expected: str) -> None:
+    """What is no share of two columns of one unit names the line."""
+    text = EXAMPLE.replace("metrics:\n", f"metrics:\n{SHARE}")
+    assert load(tmp_path, text).metrics["lost_ratio"].per == "sent_count"
+    with pytest.raises(ConfigError, match=rf"echo\.yaml:14: .*({expected})"):
+        load(tmp_path, EXAMPLE.replace("metrics:\n", f"metrics:\n{SHARE.replace(old, new)}"))

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from hil.units import QuantityError, convert, find_unit, format_value, format_values, parse_quantity, unit_of
+from hil.units import (
+    QuantityError,
+    convert,
+    find_unit,
+    format_difference,
+    format_relative,
+    format_value,
+    format_values,
+    parse_quantity,
+    unit_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -53,6 +63,26 @@ def test_the_unit_is_the_last_part_of_a_name() -> None:
 def test_a_value_is_written_in_the_unit_that_reads_best(value: float, unit: str, expected: str) -> None:
     """Three digits, and no trailing zeros."""
     assert format_value(value, find_unit(unit)) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "unit", "difference", "relative"),
+    [
+        (0.9706, 0.01, "ratio", "96.1 percentage points", "97 times the limit"),
+        (0.3, 0.2, "ratio", "10 percentage points", "1.5 times the limit"),
+        (1.0, 0.0, "ratio", "100 percentage points", ""),
+        (0.1, 0.4, "ratio", "30 percentage points", ""),
+        (36_750, 25_000, "us", "11.8 ms", "47 %"),
+        (5_000_000, 25_000, "us", "4.97 s", "200 times the limit"),
+        (17.1, 19, "mbps", "1.9 Mbit/s", "10 %"),
+    ],
+)
+def test_a_difference_of_shares_is_in_percentage_points(
+    value: float, limit: float, unit: str, difference: str, relative: str
+) -> None:
+    """A per cent of a per cent is ambiguous; what is far beyond its limit is a multiple of it."""
+    assert format_difference(abs(value - limit), find_unit(unit)) == difference
+    assert format_relative(value, limit, find_unit(unit)) == relative
 
 
 def test_values_that_belong_together_share_unit_and_digits() -> None:

@@ -29,7 +29,7 @@ def conclude(
         codes.append(ExitCode.INCONCLUSIVE)
     exit_code = combine_exit_codes(codes)
     outcome = _outcome(exit_code, series)
-    sentence = _sentence(exit_code, series, faults, len(missing))
+    sentence = _sentence(exit_code, series, faults, missing)
     return Verdict(run_id, outcome, int(exit_code), sentence, series, faults, not_run, _warnings(series))
 
 
@@ -42,11 +42,15 @@ def _outcome(exit_code: ExitCode, series: Sequence[SeriesVerdict]) -> Outcome:
         return "regressed"
     if exit_code != ExitCode.PASS or any(_blocks(item, "inconclusive") for item in series):
         return "inconclusive"
-    return "no-baseline" if any(_blocks(item, "no-baseline") for item in series) else "pass"
+    unlimited = any(_blocks(item, "no-baseline") for item in series)
+    return "no-baseline" if unlimited or not _counted_limits(series) else "pass"
 
 
 def _sentence(
-    exit_code: ExitCode, series: Sequence[SeriesVerdict], faults: Sequence[Fault], missing: int
+    exit_code: ExitCode,
+    series: Sequence[SeriesVerdict],
+    faults: Sequence[Fault],
+    missing: Sequence[NotRun],
 ) -> str:
     """Say first what decided the exit code, then what else went wrong."""
     broken = sum(_blocks(item, "regressed") for item in series)
@@ -59,7 +63,7 @@ def _sentence(
         more = f" (and {len(decisive) - 1} more)" if len(decisive) > 1 else ""
         parts.append(f"{_FAULT_WORDS.get(exit_code, 'fault')}: {decisive[0].sentence.rstrip('.')}{more}")
     if missing and exit_code == ExitCode.INCONCLUSIVE:
-        parts.append(f"{missing} planned case{'' if missing == 1 else 's'} not measured")
+        parts.append(_missing_sentence(series, missing))
     if parts and not broken and _marginal(series):
         parts.append(f"{_marginal(series)} of {_counted_limits(series)} limits exceeded but not provably")
     others = sorted({fault.owner for fault in faults if fault not in decisive})
@@ -68,6 +72,14 @@ def _sentence(
         parts.append(f"also {count} fault{'' if count == 1 else 's'} of the {' and the '.join(others)}")
     sentence = "; ".join(parts or [_quiet_sentence(series)])
     return f"{sentence[0].upper()}{sentence[1:]}."
+
+
+def _missing_sentence(series: Sequence[SeriesVerdict], missing: Sequence[NotRun]) -> str:
+    """Tell cases of which there is nothing from those that lack some of their boots."""
+    measured = {(item.board, item.case_id) for item in series if item.samples}
+    partly = sum((item.board, item.case_id) in measured for item in missing)
+    counts = ((len(missing) - partly, "not measured"), (partly, "not measured in every boot"))
+    return ", ".join(f"{n} planned case{'' if n == 1 else 's'} {words}" for n, words in counts if n)
 
 
 _FAULT_WORDS = {
@@ -84,7 +96,11 @@ def _quiet_sentence(series: Sequence[SeriesVerdict]) -> str:
     undecided = sum(_blocks(item, "inconclusive") for item in series)
     unlimited = sum(_blocks(item, "no-baseline") for item in series)
     kept = _counted_limits(series) - undecided
-    parts = [f"{kept} limits kept" if undecided else f"all {kept} limits kept"]
+    parts = [f"{kept} limits kept" if undecided else f"all {kept} limits kept"] if kept else []
+    if not kept:
+        advice = sum(not item.blocking for item in series)
+        only = f" ({advice} figure{'' if advice == 1 else 's'} of advice)" if advice else ""
+        parts = [f"measured, but no limit was judged that can fail a run{only}"]
     if _marginal(series):
         parts.append(f"{_marginal(series)} of them not provably")
     if undecided:

@@ -1,27 +1,28 @@
 """One series: what is decided about it, by which limit, whether it may block, and the decision.
 
 A limit is broken when the interval of the metric, not merely its value, lies beyond it. A mean never blocks:
-its interval takes samples for independent, which samples that follow one another are not.
+its interval takes samples for independent, which samples that follow one another are not; the mean of batches
+may. Nor does the largest or smallest of samples, unless they are exact figures, which are no samples.
 """
 
 from __future__ import annotations
 
+import bisect
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from hil.gate import sentences
-from hil.model import Outcome, RunRecord, Scalar, SeriesVerdict, format_series_id
+from hil.batches import FEWEST_ROWS
+from hil.gate import conditions, sentences
+from hil.model import Outcome, RunRecord, SeriesVerdict, format_series_id
 from hil.stats import ratio_interval
 from hil.thresholds import metrics
-from hil.thresholds.limits import Limit, series_facts
+from hil.thresholds.limits import Limit
 from hil.thresholds.metrics import Estimate, Metric
 from hil.thresholds.types import Thresholds
 from hil.units import convert, find_unit
 
 _SIGNIFICANT_DIGITS = 6
-_NEVER_BLOCKING = ("mean", "max")
-_REAL_TIME_SCHEDULERS = ("fifo", "freertos")
+_SAME_IN_ALL_BOOTS = ("firmware_sha256", "ruler_hash", "target")
 
 
 @dataclass(frozen=True)
@@ -49,46 +50,17 @@ class Decision:
 
     @property
     def subject(self) -> str:
-        return sentences.subject(self.metric, self.case_label, self.first.board, self.first.kind)
+        first = self.first
+        return sentences.subject(self.metric, first.bench, self.case_label, first.board, first.kind)
 
 
 def prepare(metric: Metric, records: tuple[RunRecord, ...], thresholds: Thresholds) -> Decision:
     """Look up what applies to one metric of one case on one board; ``records`` hold one a boot."""
-    first = records[0]
-    facts = series_facts(
-        metric.name,
-        first.parameters,
-        kind=first.kind,
-        rack=first.rack,
-        target=first.target,
-        board=first.board,
-    )
-    reason = _why_advice(metric, records, thresholds, facts) if metric.blocking else ""
+    facts = conditions.facts_of(metric, records[0])
+    reason = conditions.why_advice(metric, records, thresholds, facts) if metric.blocking else ""
     return Decision(
         metric, records, thresholds, thresholds.limit_for(facts), metric.blocking and not reason, reason
     )
-
-
-def _why_advice(
-    metric: Metric, records: tuple[RunRecord, ...], thresholds: Thresholds, facts: Mapping[str, Scalar]
-) -> str:
-    """Say why a blocking metric does not block here; "" where it does."""
-    advice = thresholds.advice_for(facts)
-    if advice is not None:
-        return f"advice: {advice.why} ({advice.source})"
-    suppression = thresholds.suppression_for(facts)
-    if suppression is not None:
-        until = f"until {suppression.expires}, {suppression.issue}: {suppression.reason}"
-        return f"suppressed {until} ({suppression.source})"
-    if metric.statistic in _NEVER_BLOCKING:
-        return f"advice: {metric.statistic} has no interval that one stall cannot move, so it does not block"
-    schedulers = {str(record.environment.get("device", {}).get("sched", "")) for record in records}
-    wrong = sorted(schedulers - {"", *_REAL_TIME_SCHEDULERS})
-    if metric.unit.dimension == "time" and records[0].kind == "virtual" and wrong:
-        return (
-            f"advice: the virtual board had no real-time priority (sched={wrong[0]}), so times do not block"
-        )
-    return ""
 
 
 def decide(decision: Decision, *, family: int) -> SeriesVerdict:
@@ -101,18 +73,38 @@ def decide(decision: Decision, *, family: int) -> SeriesVerdict:
     seed_text = f"{decision.first.run_id}/{decision.series_id}"
     estimate = metrics.estimate(decision.metric, decision.records, alpha=alpha, seed_text=seed_text)
     wanted = decision.thresholds.policy.min_samples
-    if samples < wanted:
+    if samples < wanted and not _allows_none(decision):
         reason = f"too few samples, {samples} of at least {wanted} ({decision.thresholds.source})"
         return _undecided(decision, estimate, reason)
     if decision.limit is None:
         return _without_limit(decision, estimate)
+    if _stood_still(decision.metric, estimate, decision.limit):
+        reason = "the stream stood still for (nearly) the whole measured stretch, which is one observation"
+        return _undecided(decision, estimate, reason)
     return _judge_limit(decision, estimate, decision.limit, alpha)
+
+
+def _allows_none(decision: Decision) -> bool:
+    """Say whether no failure at all is allowed: then each is a fact, however few rows there are."""
+    return decision.metric.statistic == "ratio" and decision.limit is not None and decision.limit.value == 0
+
+
+def _stood_still(metric: Metric, estimate: Estimate, limit: Limit) -> bool:
+    """Say whether one stall alone leaves a mean below its limit without an upper bound."""
+    return (
+        metric.statistic == "batch_mean"
+        and estimate.samples >= FEWEST_ROWS
+        and math.isinf(estimate.high)
+        and not estimate.at_least
+        and sentences.is_beyond(estimate.value, limit)
+    )
 
 
 def _why_not_combined(decision: Decision) -> str:
     """Say in what the boots differ that must be the same, or ""."""
-    for name in ("firmware_sha256", "ruler_hash", "target"):
-        values = sorted({str(getattr(record, name)) for record in decision.records})
+    facts = {name: [str(getattr(record, name)) for record in decision.records] for name in _SAME_IN_ALL_BOOTS}
+    for name, found in {**facts, "air": [conditions.air_of(record) for record in decision.records]}.items():
+        values = sorted(set(found))
         if len(values) > 1:
             return f"its boots differ in {name} ({values[0]:.12} and {values[1]:.12})"
     return ""
@@ -134,12 +126,16 @@ def _judge_limit(decision: Decision, estimate: Estimate, limit: Limit, alpha: fl
 def _smallest_excess(metric: Metric, estimate: Estimate, limit: Limit, alpha: float) -> float | None:
     """Return how far beyond the limit a value like this one had to lie to be seen; None where unknown.
 
-    For a ratio: the fewest failures, each by itself, in as many samples whose interval lies beyond the limit.
-    Otherwise the same samples, stretched until the bound of their interval touches the limit.
+    For a share: the fewest failures in as many trials whose interval lies beyond the limit, each by itself
+    where they are rows, else as unevenly spread as these. Otherwise the same samples, stretched until the
+    bound of their interval touches the limit. Of an exact figure every excess is seen.
     """
-    if metric.statistic == "ratio":
+    if metric.exact:
+        return None
+    if metric.statistic in ("ratio", "share"):
+        effect = estimate.effect if metric.statistic == "share" else 1.0
         share = find_unit("ratio")
-        hits = _fewest_hits(estimate.samples, convert(limit.value, metric.unit, share), alpha)
+        hits = _fewest_hits(estimate.samples, convert(limit.value, metric.unit, share), alpha, effect)
         return None if hits is None else convert(hits / estimate.samples, share, metric.unit) - limit.value
     bound = estimate.low if limit.bound == "max" else estimate.high
     if estimate.at_least or not math.isfinite(bound) or min(bound, estimate.value, limit.value) <= 0:
@@ -147,16 +143,23 @@ def _smallest_excess(metric: Metric, estimate: Estimate, limit: Limit, alpha: fl
     return abs(limit.value * (estimate.value / bound - 1.0))
 
 
-def _fewest_hits(samples: int, limit: float, alpha: float) -> int | None:
-    first = math.floor(limit * samples)
-    hits = range(max(first, 0), samples + 1)
-    return next((count for count in hits if ratio_interval(count, samples, alpha).low > limit), None)
+def _fewest_hits(samples: int, limit: float, alpha: float, effect: float) -> int | None:
+    """Return the fewest hits that prove a share above ``limit``. The bound grows with the hits."""
+
+    def is_proven(hits: int) -> bool:
+        return ratio_interval(hits, samples, alpha, effect).low > limit
+
+    first = bisect.bisect_left(
+        range(samples + 1), True, lo=max(0, math.floor(limit * samples)), key=is_proven
+    )
+    return first if first <= samples else None
 
 
 def _without_limit(decision: Decision, estimate: Estimate) -> SeriesVerdict:
     value = sentences.measured(decision.metric, estimate)
-    counted = sentences.counted(estimate, len(decision.records))
-    sentence = f"{decision.subject}: {value}, {counted}; no limit and no baseline to compare it with"
+    counted = sentences.counted(decision.metric, estimate, len(decision.records))
+    why = conditions.why_no_limit(decision.metric, decision.first, decision.thresholds)
+    sentence = f"{decision.subject}: {value}, {counted}; {why}"
     return _verdict(decision, estimate, "no-baseline", sentence)
 
 
@@ -170,6 +173,7 @@ def _verdict(
     decision: Decision, estimate: Estimate | None, outcome: Outcome, sentence: str, *, cause: str = ""
 ) -> SeriesVerdict:
     first, limit = decision.first, decision.limit
+    shown = float if decision.metric.exact else _rounded  # of an exact figure each byte counts
     advice = f"; {decision.reason}" if decision.reason else ""
     return SeriesVerdict(
         series_id=decision.series_id,
@@ -182,10 +186,10 @@ def _verdict(
         outcome=outcome,
         blocking=decision.blocking,
         sentence=f"{sentence}{advice}.",
-        value=_rounded(estimate.value) if estimate else None,
-        low=_rounded(estimate.low) if estimate else None,
-        high=_rounded(estimate.high) if estimate else None,
-        limit=_rounded(limit.value) if limit else None,
+        value=shown(estimate.value) if estimate else None,
+        low=shown(estimate.low) if estimate else None,
+        high=shown(estimate.high) if estimate else None,
+        limit=shown(limit.value) if limit else None,
         limit_source=limit.source if limit else "",
         limit_why=limit.why if limit else "",
         cause=cause,

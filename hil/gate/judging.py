@@ -73,5 +73,7 @@ def _decisions(records: Sequence[RunRecord], thresholds: Mapping[str, Thresholds
                 f"bench {bench!r} has no thresholds.", next_step=f"write thresholds/{bench}.yaml."
             )
         own = thresholds[bench]
-        found += [prepare(metric, tuple(groups[key]), own) for metric in own.metrics.values()]
+        found += [
+            prepare(metric, tuple(groups[key]), own) for metric in own.metrics_of(groups[key][0].parameters)
+        ]
     return found

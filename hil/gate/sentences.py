@@ -6,17 +6,23 @@ import math
 
 from hil.thresholds.limits import Limit
 from hil.thresholds.metrics import Estimate, Metric
-from hil.units import format_value, format_values
+from hil.units import format_difference, format_relative, format_value, format_values
 
 
-def subject(metric: Metric, case_label: str, board: str, kind: str) -> str:
-    """Return "publish_latency_p95_us of transport=tls on virtual-2 (virtual)"."""
-    case = "" if case_label == "defaults" else f" of {case_label}"
-    return f"{metric.name}{case} on {board} ({kind})"
+def subject(metric: Metric, bench: str, case_label: str, board: str, kind: str) -> str:
+    """Return "rtt_p95_us of http_gateway http=http on v1 (virtual)"; no bench that the metric names."""
+    words = [
+        "" if metric.name.startswith(f"{bench}_") else bench,
+        "" if case_label == "defaults" else case_label,
+    ]
+    case = " ".join(filter(None, words))
+    return f"{metric.name}{f' of {case}' if case else ''} on {board} ({kind})"
 
 
 def measured(metric: Metric, estimate: Estimate) -> str:
-    """Return "31.2 ms [30.4, 33.0]"; "≥ 5 s" where the value fell among timeouts."""
+    """Return "31.2 ms [30.4, 33.0]"; "≥ 5 s" where the value fell among timeouts; "640 B" where exact."""
+    if metric.exact:
+        return format_value(estimate.value, metric.unit)
     finite = [bound for bound in (estimate.low, estimate.high) if math.isfinite(bound)]
     value, *bounds = format_values([estimate.value, *finite], metric.unit)
     texts = dict(zip(finite, bounds, strict=True))
@@ -26,23 +32,23 @@ def measured(metric: Metric, estimate: Estimate) -> str:
     return f"{prefix}{value} [{low}, {high}]"
 
 
-def counted(estimate: Estimate, boots: int) -> str:
-    """Return "200 samples (3 of them failed), 1 boot"."""
+def counted(metric: Metric, estimate: Estimate, boots: int) -> str:
+    """Return "200 samples (3 of them failed), 1 boot"; of a share "3 of 200, 1 boot"."""
+    times = f"{boots} boot{'' if boots == 1 else 's'}"
+    if metric.statistic == "share":
+        return f"{estimate.failed:,} of {estimate.samples:,}, {times}"
     failed = f" ({estimate.failed} of them failed)" if estimate.failed else ""
-    return f"{estimate.samples} samples{failed}, {boots} boot{'' if boots == 1 else 's'}"
+    return f"{estimate.samples} sample{'' if estimate.samples == 1 else 's'}{failed}, {times}"
 
 
 def broken(who: str, metric: Metric, estimate: Estimate, limit: Limit, boots: int) -> str:
     """Return the sentence of a series whose interval lies beyond its limit."""
-    excess = abs(estimate.value - limit.value)
-    by = format_value(excess, metric.unit)
+    by = format_difference(abs(estimate.value - limit.value), metric.unit)
     at_least = "at least " if estimate.at_least else ""
-    percent = (
-        f" ({'+' if limit.bound == 'max' else '−'}{_percent(excess, limit.value)})" if limit.value else ""
-    )
+    relative = _relative(estimate.value, metric, limit)
     return (
-        f"{who}: {measured(metric, estimate)} breaks its limit of {format_value(limit.value, metric.unit)} "
-        f"by {at_least}{by}{percent}, {counted(estimate, boots)}; {origin(limit)}"
+        f"{who}: {measured(metric, estimate)} breaks its limit of {_bound(metric, limit)} "
+        f"by {at_least}{by}{relative}, {counted(metric, estimate, boots)}; {origin(limit)}"
     )
 
 
@@ -51,13 +57,14 @@ def kept(
 ) -> str:
     """Return the sentence of a series that keeps its limit, or cannot be shown to break it."""
     value = measured(metric, estimate)
-    bound = format_value(limit.value, metric.unit)
     verb = "keeps" if not is_beyond(estimate.value, limit) else "lies beyond, but not provably,"
     seen = ""
     if smallest_excess is not None:
-        percent = f" (+{_percent(smallest_excess, limit.value)})" if limit.value else ""
-        seen = f"; an excess of {format_value(smallest_excess, metric.unit)}{percent} would have been seen"
-    return f"{who}: {value} {verb} its limit of {bound}, {counted(estimate, boots)}{seen}; {origin(limit)}"
+        what, sign = ("an excess", 1) if limit.bound == "max" else ("a shortfall", -1)
+        relative = _relative(limit.value + sign * smallest_excess, metric, limit)
+        seen = f"; {what} of {format_difference(smallest_excess, metric.unit)}{relative} would have been seen"
+    count = counted(metric, estimate, boots)
+    return f"{who}: {value} {verb} its limit of {_bound(metric, limit)}, {count}{seen}; {origin(limit)}"
 
 
 def origin(limit: Limit) -> str:
@@ -69,5 +76,12 @@ def is_beyond(value: float, limit: Limit) -> bool:
     return value > limit.value if limit.bound == "max" else value < limit.value
 
 
-def _percent(part: float, whole: float) -> str:
-    return f"{part / abs(whole) * 100:.0f} %"
+def _bound(metric: Metric, limit: Limit) -> str:
+    return f"{'' if limit.bound == 'max' else 'at least '}{format_value(limit.value, metric.unit)}"
+
+
+def _relative(value: float, metric: Metric, limit: Limit) -> str:
+    """Return " (+47 %)", " (97 times the limit)", or ""."""
+    text = format_relative(value, limit.value, metric.unit)
+    sign = ("+" if limit.bound == "max" else "−") if text.endswith("%") else ""
+    return f" ({sign}{text})" if text else ""

@@ -14,12 +14,12 @@ from typing import Literal, Protocol, TypeVar
 from hil.errors import ConfigError
 from hil.model import Scalar
 
-PLACE_KEYS = ("kind", "rack", "target", "board")
+PLACE_KEYS = ("kind", "rack", "target", "board", "air")
 
 
 @dataclass(frozen=True)
 class Where:
-    """Conditions: ``metric``, ``kind``, ``rack``, ``target``, ``board`` and ``case.<parameter>``."""
+    """Conditions: ``metric``, ``kind``, ``rack``, ``target``, ``board``, ``air`` and ``case.<parameter>``."""
 
     conditions: Mapping[str, Scalar]
 
@@ -100,10 +100,17 @@ R = TypeVar("R", bound=Rule)
 
 
 def series_facts(
-    metric: str, parameters: Mapping[str, Scalar], *, kind: str, rack: str, target: str, board: str
+    metric: str,
+    parameters: Mapping[str, Scalar],
+    *,
+    kind: str,
+    rack: str,
+    target: str,
+    board: str,
+    air: str = "",
 ) -> dict[str, Scalar]:
-    """Return what conditions are compared with."""
-    place: dict[str, Scalar] = {"kind": kind, "rack": rack, "target": target, "board": board}
+    """Return what conditions are compared with; ``air`` is the virtual air's profile, "" without one."""
+    place: dict[str, Scalar] = {"kind": kind, "rack": rack, "target": target, "board": board, "air": air}
     return {"metric": metric, **place, **{f"case.{key}": value for key, value in parameters.items()}}
 
 
@@ -121,7 +128,7 @@ def most_specific(rules: Iterable[R], facts: Mapping[str, Scalar]) -> R | None:
 
 
 def check_ambiguities(rules: Sequence[R], facts: Mapping[str, Scalar]) -> None:
-    """Look for two rules that would collide for some place (kind, rack, target, board).
+    """Look for two rules that would collide for some place (kind, rack, target, board, air).
 
     ``facts`` holds metric and case only. Raises ConfigError as most_specific() does.
     """

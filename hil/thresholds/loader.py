@@ -15,23 +15,16 @@ from typing import Literal, cast
 
 from hil.model import KINDS, Case, Scalar
 from hil.thresholds.limits import PLACE_KEYS, Advice, Limit, Since, Suppression, Where, check_ambiguities
-from hil.thresholds.metrics import (
-    DIRECTIONS,
-    NOT_OK,
-    SCALES,
-    STATISTICS,
-    Metric,
-    OutcomeRule,
-    parse_terms,
-    source_unit,
-)
-from hil.thresholds.types import Parameter, Policy, Thresholds
-from hil.units import QuantityError, Unit, convert, find_unit, unit_of
+from hil.thresholds.metric import Metric, OutcomeRule
+from hil.thresholds.metric_reader import read_metric, read_unit
+from hil.thresholds.types import PEERS, Parameter, Policy, Thresholds
+from hil.units import QuantityError, convert, find_unit
 from hil.yamlfile import Node
 from hil.yamlfile import load as load_yaml
 from hil.yamlvalue import did_you_mean
 
 SCHEMA_VERSION = 1
+FOLDER = "thresholds"
 LIMIT_KEY = re.compile(r"abs_(max|min)_(\w+)")
 
 __all__ = ["Parameter", "Policy", "Thresholds", "load", "load_all"]
@@ -40,10 +33,15 @@ __all__ = ["Parameter", "Policy", "Thresholds", "load", "load_all"]
 def load(stem: str, root: Path, *, today: datetime.date | None = None) -> Thresholds:
     """Read ``root/<stem>.yaml``; ``root`` is the ``thresholds`` folder.
 
+    Sentences name the file ``thresholds/<stem>.yaml``, in a folder of another name by its path as given.
+
     Raises:
         ConfigError: anything wrong in it, expired limits and suppressions (as of ``today``) included.
     """
-    node = load_yaml(root / f"{stem}.yaml", label=f"{root.name}/{stem}.yaml")
+    path = root / f"{stem}.yaml"
+    # the project's file, and the copy in a run's folder, have one name: a replay gives the same bytes
+    label = f"{root.name}/{path.name}" if root.name == FOLDER else str(path)
+    node = load_yaml(path, label=label)
     return _Reader(node, today or datetime.datetime.now(tz=datetime.UTC).date()).read(stem)
 
 
@@ -67,11 +65,14 @@ class _Reader:
         bench = node.text("bench")
         if bench != stem:
             raise node.error("bench", f"bench {bench!r} must have the file's name, {stem!r}.")
+        peer = node.choice("peer", PEERS, default=None) or ""
         parts = node.named_sections("parameters")
         self.parameters = {name: _read_parameter(name, part) for name, part in parts.items()}
         outcome = self._read_outcome(node.section("outcome", default=None))
         metrics = node.named_sections("metrics")
-        self.metrics = {name: _read_metric(name, part, outcome) for name, part in metrics.items()}
+        self.metrics = {
+            name: read_metric(name, part, outcome, self._read_case(part)) for name, part in metrics.items()
+        }
         policy = _read_policy(node.section("policy", default=None))
         suites = self._read_suites(node.section("suites"), bench)
         limits = tuple(self._read_limit(part) for part in node.sections("limits", default=[]))
@@ -79,7 +80,7 @@ class _Reader:
         muted = tuple(self._read_suppression(part) for part in node.sections("suppressions", default=[]))
         node.finish()
         thresholds = Thresholds(
-            bench, self.parameters, suites, self.metrics, policy, limits, advice, muted, node.label
+            bench, self.parameters, suites, self.metrics, policy, limits, advice, muted, node.label, peer
         )
         _check_rules(thresholds)
         return thresholds
@@ -91,7 +92,7 @@ class _Reader:
         if rule.timeout_parameter not in self.parameters:
             hint = did_you_mean(rule.timeout_parameter, self.parameters)
             raise node.error("timeout", f"there is no parameter {rule.timeout_parameter!r}{hint}")
-        _unit_of_key(node, "timeout", rule.timeout_parameter)
+        read_unit(node, "timeout", rule.timeout_parameter)
         return rule
 
     def _read_suites(self, node: Node, bench: str) -> dict[str, tuple[Case, ...]]:
@@ -138,12 +139,18 @@ class _Reader:
             place = node.choice(key, KINDS, default=None) if key == "kind" else node.text(key, default=None)
             if place is not None:
                 conditions[key] = place
-        case = node.section("case", default=None)
-        for key, value in (case.all_scalars() if case else {}).items():
-            assert case is not None
-            parameter = self._require_parameter(case, key)
-            conditions[f"case.{key}"] = _check_value(case, key, parameter, value)
+        conditions.update({f"case.{key}": value for key, value in self._read_case(node).items()})
         return Where(conditions)
+
+    def _read_case(self, node: Node) -> dict[str, Scalar]:
+        """Read the key ``case``: parameters and the values that are meant; {} where it is missing."""
+        case = node.section("case", default=None)
+        if case is None:
+            return {}
+        return {
+            key: _check_value(case, key, self._require_parameter(case, key), value)
+            for key, value in case.all_scalars().items()
+        }
 
     def _read_limit(self, node: Node) -> Limit:
         where = self._read_where(node.section("where"), metric_required=True)
@@ -190,37 +197,6 @@ def _check_value(node: Node, key: str, parameter: Parameter, value: Scalar) -> S
         raise node.error(key, f"parameter {parameter.name!r} {error}") from None
 
 
-def _read_metric(name: str, node: Node, outcome: OutcomeRule | None) -> Metric:
-    statistic = node.choice("statistic", STATISTICS)
-    unit = _unit_of_key(node, "", name)
-    of = node.text("of")
-    try:
-        terms = parse_terms(of)
-        source = find_unit("ratio") if statistic == "ratio" else source_unit(terms)
-        convert(1.0, source, unit)
-    except (ValueError, QuantityError) as error:
-        raise node.error("of", f"metric {name!r} cannot be computed from {of!r}: {error}.") from None
-    if statistic == "ratio" and (outcome is None or of != outcome.column):
-        raise node.error(
-            "of", "the statistic 'ratio' is the share of rows that are not ok, so it is of 'outcome'."
-        )
-    direction = node.choice("direction", DIRECTIONS)
-    if statistic == "tail5" and direction == "higher":
-        raise node.error("statistic", "tail5 is the slowest 5 %, so its direction is lower.")
-    return Metric(
-        name=name,
-        terms=terms,
-        statistic=statistic,
-        scale=node.choice("scale", SCALES, default="log"),
-        direction=cast(Literal["lower", "higher"], direction),
-        blocking=node.boolean("blocking"),
-        unit=unit,
-        not_ok=node.choice("not_ok", NOT_OK, default="infinite"),
-        outcome=outcome,
-        source=node.where(),
-    )
-
-
 def _read_policy(node: Node | None) -> Policy:
     if node is None:
         return Policy()
@@ -261,20 +237,13 @@ def _read_since(node: Node) -> Since:
     )
 
 
-def _unit_of_key(node: Node, key: str, name: str) -> Unit:
-    try:
-        return unit_of(name)
-    except QuantityError as error:
-        raise node.error(key, f"{error}.") from None
-
-
 def _check_rules(thresholds: Thresholds) -> None:
     """Look for limits, advice and suppressions that collide on some case of a suite."""
     cases = {case.case_id: case for suite in thresholds.suites.values() for case in suite}
     for case in cases.values():
         parameters = {f"case.{key}": value for key, value in case.parameters.items()}
-        for metric in thresholds.metrics:
-            facts: Mapping[str, Scalar] = {"metric": metric, **parameters}
+        for metric in thresholds.metrics_of(case.parameters):
+            facts: Mapping[str, Scalar] = {"metric": metric.name, **parameters}
             check_ambiguities(thresholds.limits, facts)
             check_ambiguities(thresholds.advice, facts)
             check_ambiguities(thresholds.suppressions, facts)

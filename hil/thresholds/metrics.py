@@ -12,62 +12,48 @@ episodes rather than rows (see hil.stats.design_effect).
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from hil import stats
+from hil import batches, stats
 from hil.errors import ConfigError
 from hil.model import RunRecord
-from hil.units import QuantityError, Unit, convert, find_unit, unit_of
+from hil.thresholds.columns import column_of, its_rows
+from hil.thresholds.metric import (
+    DIRECTIONS,
+    NOT_OK,
+    QUANTILES,
+    SCALES,
+    STATISTICS,
+    Metric,
+    OutcomeRule,
+    Term,
+    parse_terms,
+    source_unit,
+)
+from hil.units import convert, find_unit, unit_of
 
-QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
-STATISTICS = (*QUANTILES, "tail5", "mean", "max", "ratio")
-SCALES = ("log", "identity", "count", "exact")
-DIRECTIONS = ("lower", "higher")
-NOT_OK = ("infinite", "left-out")
+__all__ = [
+    "DIRECTIONS",
+    "NOT_OK",
+    "QUANTILES",
+    "SCALES",
+    "STATISTICS",
+    "Estimate",
+    "Metric",
+    "OutcomeRule",
+    "Term",
+    "count_samples",
+    "estimate",
+    "parse_terms",
+    "row_values",
+    "source_unit",
+]
 
 _PLANNED, _DONE = "planned_us", "done_us"
 _BETWEEN_BOOTS_US = 1 << 40  # further apart than any two rows of a boot, whose times have 32 bits
-_TERM = re.compile(r"\s*([+-])\s*([a-z][a-z0-9_]*)")
-
-
-@dataclass(frozen=True)
-class OutcomeRule:
-    """Which rows succeeded: ``column`` equals ``ok``; others were given up after ``timeout_parameter``."""
-
-    column: str
-    ok: int
-    timeout_parameter: str
-
-
-@dataclass(frozen=True)
-class Term:
-    sign: int
-    column: str
-
-
-@dataclass(frozen=True)
-class Metric:
-    """What to compute. ``source`` is file:line; ``unit`` is the one that ``name`` ends with."""
-
-    name: str
-    terms: tuple[Term, ...]
-    statistic: str
-    scale: str
-    direction: Literal["lower", "higher"]
-    blocking: bool
-    unit: Unit
-    not_ok: str
-    outcome: OutcomeRule | None
-    source: str
-
-    @property
-    def bootstrapped(self) -> bool:
-        return self.statistic in ("mean", "tail5")
 
 
 @dataclass(frozen=True)
@@ -75,7 +61,8 @@ class Estimate:
     """A value in the metric's unit with its interval.
 
     ``at_least`` says that the value is only known to be that large (it fell among timeouts);
-    ``low`` is -inf and ``high`` +inf where there is no bound.
+    ``low`` is -inf and ``high`` +inf where there is no bound. Of a share, ``samples`` are its trials,
+    ``failed`` its hits, and ``effect`` the design effect that its interval takes into account.
     """
 
     value: float
@@ -84,29 +71,7 @@ class Estimate:
     samples: int
     failed: int
     at_least: bool = False
-
-
-def parse_terms(text: str) -> tuple[Term, ...]:
-    """Read ``done_us - planned_us``. Raises ValueError."""
-    rest = text.strip()
-    rest = rest if rest.startswith(("+", "-")) else f"+{rest}"
-    terms = []
-    while rest:
-        match = _TERM.match(rest)
-        if match is None:
-            raise ValueError(f"{text!r} is not a column, or columns joined by + and -")
-        terms.append(Term(1 if match[1] == "+" else -1, match[2]))
-        rest = rest[match.end() :].rstrip()
-    return tuple(terms)
-
-
-def source_unit(terms: Sequence[Term]) -> Unit:
-    """Return the one unit of the columns. Raises QuantityError where they differ or have none."""
-    units = {unit_of(term.column) for term in terms}
-    if len(units) > 1:
-        names = ", ".join(sorted(unit.name for unit in units))
-        raise QuantityError(f"the columns have different units: {names}")
-    return units.pop()
+    effect: float = 1.0
 
 
 def estimate(metric: Metric, records: Sequence[RunRecord], *, alpha: float, seed_text: str) -> Estimate:
@@ -117,25 +82,46 @@ def estimate(metric: Metric, records: Sequence[RunRecord], *, alpha: float, seed
     Raises:
         ConfigError: a record lacks a column that the metric names.
     """
+    records = [its_rows(metric, record) for record in records]
+    if metric.statistic == "share":
+        return _share(metric, records, alpha)
     lost = [failed for record in records for failed in _failed_rows(metric, record)]
     failed, done_us = lost.count(True), _row_done_us(metric, records)
     if metric.statistic == "ratio":
-        samples = len(lost)
-        bounds = stats.ratio_interval(failed, samples, alpha, stats.design_effect(np.array(lost), done_us))
-        value, low, high = (
-            convert(share, find_unit("ratio"), metric.unit)
-            for share in (failed / samples, bounds.low, bounds.high)
-        )
-        return Estimate(value, low, high, samples, failed)
+        effect = stats.design_effect(np.array(lost), done_us)
+        return _part_of_all(metric, failed, len(lost), alpha, effect=effect)
     values = [value for record in records for value in row_values(metric, record)]
     ceiling = _ceiling(metric, records)
     if done_us is not None and metric.not_ok == "left-out":
         done_us = [time for time, failed_row in zip(done_us, lost, strict=True) if not failed_row]
-    value, bounds = _value_and_bounds(metric.statistic, values, ceiling, alpha, seed_text, done_us)
-    at_least = math.isinf(value) or (metric.bootstrapped and _tail_failed(metric.statistic, values))
+    value, bounds = _value_and_bounds(metric, values, ceiling, alpha, seed_text, done_us)
+    at_least = math.isinf(value) or (metric.averages and _tail_failed(metric.statistic, values))
     low = min(bounds.low, ceiling) if math.isinf(bounds.low) and bounds.low > 0 else bounds.low
     high = math.inf if at_least else bounds.high
     return Estimate(min(value, ceiling), low, high, len(values), failed, at_least)
+
+
+def _share(metric: Metric, records: Sequence[RunRecord], alpha: float) -> Estimate:
+    """Compute a share of sums over all rows of all boots."""
+    (term,) = metric.terms
+    hits = [hit for record in records for hit in column_of(metric, record, term.column)]
+    trials = [trial for record in records for trial in column_of(metric, record, metric.per)]
+    seen, of = sum(hits), sum(trials)
+    if seen > of:
+        raise ConfigError(
+            f"{metric.source}: metric {metric.name!r}: {term.column} is {seen} in all, which is no share "
+            f"of the {of} of {metric.per} ({records[0].case_id} on {records[0].board}).",
+            next_step="correct 'of' and 'per'.",
+        )
+    return _part_of_all(metric, seen, of, alpha, effect=batches.overdispersion(hits, trials))
+
+
+def _part_of_all(metric: Metric, hits: int, trials: int, alpha: float, *, effect: float) -> Estimate:
+    bounds = stats.ratio_interval(hits, trials, alpha, effect)
+    value, low, high = (
+        convert(share, find_unit("ratio"), metric.unit) for share in (hits / trials, bounds.low, bounds.high)
+    )
+    return Estimate(value, low, high, trials, hits, effect=effect)
 
 
 def row_values(metric: Metric, record: RunRecord) -> list[float]:
@@ -144,7 +130,8 @@ def row_values(metric: Metric, record: RunRecord) -> list[float]:
     A row that was not done is +inf, or left out if the metric says so; where higher is better it is 0, for
     nothing got through.
     """
-    columns = [(term.sign, _column(metric, record, term.column)) for term in metric.terms]
+    record = its_rows(metric, record)
+    columns = [(term.sign, column_of(metric, record, term.column)) for term in metric.terms]
     unit = source_unit(metric.terms)
     failed = _failed_rows(metric, record)
     worst = math.inf if metric.direction == "lower" else 0.0
@@ -157,7 +144,10 @@ def row_values(metric: Metric, record: RunRecord) -> list[float]:
 
 
 def count_samples(metric: Metric, records: Sequence[RunRecord]) -> int:
-    """Return how many rows enter the metric."""
+    """Return how many rows enter the metric; of a share, how many trials."""
+    records = [its_rows(metric, record) for record in records]
+    if metric.statistic == "share":
+        return sum(sum(column_of(metric, record, metric.per)) for record in records)
     rows = sum(record.measured_rows for record in records)
     if metric.not_ok == "infinite" or metric.statistic == "ratio":
         return rows
@@ -175,8 +165,8 @@ def _row_done_us(metric: Metric, records: Sequence[RunRecord]) -> list[int] | No
         (planned if failed else done) + boot * _BETWEEN_BOOTS_US
         for boot, record in enumerate(records)
         for planned, done, failed in zip(
-            _column(metric, record, _PLANNED),
-            _column(metric, record, _DONE),
+            column_of(metric, record, _PLANNED),
+            column_of(metric, record, _DONE),
             _failed_rows(metric, record),
             strict=True,
         )
@@ -187,18 +177,7 @@ def _failed_rows(metric: Metric, record: RunRecord) -> list[bool]:
     if metric.outcome is None:
         return [False] * record.measured_rows
     ok = metric.outcome.ok
-    return [outcome != ok for outcome in _column(metric, record, metric.outcome.column)]
-
-
-def _column(metric: Metric, record: RunRecord, name: str) -> tuple[int, ...]:
-    """Return a column without the warm-up rows."""
-    if name not in record.columns:
-        raise ConfigError(
-            f"{metric.source}: metric {metric.name!r} needs the column {name!r}, which {record.case_id} on "
-            f"{record.board} did not send; it sent {', '.join(record.columns)}.",
-            next_step="correct 'of', or build the firmware of this checkout.",
-        )
-    return record.columns[name][record.warmup_rows :]
+    return [outcome != ok for outcome in column_of(metric, record, metric.outcome.column)]
 
 
 def _ceiling(metric: Metric, records: Sequence[RunRecord]) -> float:
@@ -214,25 +193,41 @@ def _ceiling(metric: Metric, records: Sequence[RunRecord]) -> float:
 
 
 def _value_and_bounds(
-    statistic: str,
+    metric: Metric,
     values: Sequence[float],
     ceiling: float,
     alpha: float,
     seed_text: str,
     done_us: Sequence[int] | None,
 ) -> tuple[float, stats.Interval]:
-    if statistic in QUANTILES:
-        share = QUANTILES[statistic]
+    if metric.statistic in QUANTILES:
+        share = QUANTILES[metric.statistic]
         return stats.quantile(values, share), stats.quantile_interval(values, share, alpha, done_us)
-    if statistic == "max":
-        # The largest value seen bounds the largest possible one from below, whatever alpha.
-        return max(values), stats.Interval(max(values), math.inf)
+    if metric.statistic in _EXTREMES:
+        return _extreme(metric, values)
     known = [min(value, ceiling) for value in values]
     if any(math.isinf(value) for value in known):
         return math.inf, stats.Interval(-math.inf, math.inf)
-    if statistic == "tail5":
+    if metric.statistic == "tail5":
         return stats.tail5(known), stats.tail5_interval(known, alpha, seed_text, done_us)
+    if metric.statistic == "batch_mean":
+        return stats.mean(known), batches.batch_mean_interval(known, alpha)
     return stats.mean(known), stats.mean_interval(known, alpha, seed_text)
+
+
+_EXTREMES: dict[str, Callable[[Sequence[float]], float]] = {"min": min, "max": max}
+
+
+def _extreme(metric: Metric, values: Sequence[float]) -> tuple[float, stats.Interval]:
+    """Return the smallest or largest value seen, which bounds the smallest or largest possible on one side.
+
+    An exact value is no estimate: it is its own interval.
+    """
+    value = _EXTREMES[metric.statistic](values)
+    if metric.exact:
+        return value, stats.Interval(value, value)
+    is_max = metric.statistic == "max"
+    return value, stats.Interval(value if is_max else -math.inf, math.inf if is_max else value)
 
 
 def _tail_failed(statistic: str, values: Sequence[float]) -> bool:

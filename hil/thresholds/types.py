@@ -15,6 +15,9 @@ from hil.thresholds.limits import Advice, Limit, Suppression, most_specific
 from hil.thresholds.metrics import Metric
 from hil.yamlvalue import did_you_mean
 
+# What a bench may need on the host beside the broker; hil.peers.registry knows what does it.
+PEERS = ("iperf", "http", "interruption")
+
 
 @dataclass(frozen=True)
 class Parameter:
@@ -49,7 +52,7 @@ class Policy:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """One thresholds file. ``source`` names it in sentences."""
+    """One thresholds file. ``source`` names it in sentences; ``peer`` is one of PEERS, "" where none is."""
 
     bench: str
     parameters: Mapping[str, Parameter]
@@ -60,6 +63,7 @@ class Thresholds:
     advice: tuple[Advice, ...]
     suppressions: tuple[Suppression, ...]
     source: str
+    peer: str = ""
 
     def cases(self, suite: str) -> tuple[Case, ...]:
         """Return the cases of a suite, defaults filled in. Raises ConfigError where there is none."""
@@ -82,6 +86,10 @@ class Thresholds:
             except ValueError as error:
                 raise ConfigError(f"parameter {name!r} of bench {self.bench!r} {error}") from None
         return Case(self.bench, values)
+
+    def metrics_of(self, parameters: Mapping[str, Scalar]) -> tuple[Metric, ...]:
+        """Return the metrics of a case, in the file's order."""
+        return tuple(metric for metric in self.metrics.values() if metric.applies_to(parameters))
 
     def case_label(self, parameters: Mapping[str, Scalar]) -> str:
         """Name a case by the parameters that differ from their defaults, in the file's order."""

@@ -7,11 +7,10 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from hil import stats
-from hil.thresholds.metrics import QUANTILES
 from reports.allure import labels
 from reports.allure.axes import Axis, padded, tick_text
 from reports.allure.figure import BAR, GRID, INK, LIMIT, SOFT, STATISTIC, Figure, Heading, text_width
-from reports.allure.samples import Mark, Samples
+from reports.allure.samples import MARK_SHARES, Mark, Samples
 
 WIDTH = 840
 _LEFT, _RIGHT = 76, WIDTH - 28
@@ -24,7 +23,7 @@ def draw_distribution(samples: Samples) -> bytes:
     """Return the SVG file. The samples must hold a value."""
     near, far = labels.near_and_far(samples)
     values = sorted(samples.values)
-    statistics = [mark for mark in samples.statistics if mark.name in QUANTILES]
+    statistics = samples.statistics
     reach = [*values, *(mark.value for mark in (*near, *statistics))]
     across = _axis(padded(reach, log=samples.log), [*statistics, *near], log=samples.log)
     marks = [(mark, STATISTIC) for mark in statistics] + [(mark, LIMIT) for mark in near]
@@ -44,7 +43,8 @@ def draw_distribution(samples: Samples) -> bytes:
         _draw_mark(figure, across, mark, colour, y=head + _ROW * row, bottom=bottom)
     _draw_shares(figure, across, up, samples)
     for mark in statistics:
-        figure.dots([(across.px(mark.value), up.px(QUANTILES[mark.name]))], fill=STATISTIC, size=7)
+        if mark.name in MARK_SHARES:
+            figure.dots([(across.px(mark.value), up.px(MARK_SHARES[mark.name]))], fill=STATISTIC, size=7)
     labels.draw_footer(figure, samples, far, across.end_px, bottom + labels.FOOT)
     return figure.to_bytes()
 

@@ -15,7 +15,10 @@ from reports.allure.axes import wants_log
 from reports.allure.story import Story
 
 CHARTS_MAX = 3
-MARKED = ("p50", "p95", "p99")
+MARKED = {"lower": ("p50", "p95", "p99"), "higher": ("p5", "p50")}
+MARK_SHARES = {**QUANTILES, "p5": 0.05}
+_FEWEST = {"p5": 20, "p95": 20, "p99": 100}  # samples of which about one lies beyond
+_JUDGED = ("batch_mean", "mean")
 _PLANNED = "planned_us"
 
 
@@ -80,8 +83,8 @@ def samples_of(story: Story) -> list[Samples]:
     if story.thresholds is None or not story.records:
         return []
     groups: dict[tuple[Term, ...], list[Metric]] = {}
-    for metric in story.thresholds.metrics.values():
-        if metric.statistic != "ratio" and _has_columns(metric, story.records):
+    for metric in story.thresholds.metrics_of(story.records[0].parameters):
+        if metric.statistic not in ("ratio", "share") and _has_columns(metric, story.records):
             groups.setdefault(metric.terms, []).append(metric)
     decided = {item.metric for item in story.series if item.blocking or item.limit is not None}
     chosen = [group for group in groups.values() if any(metric.name in decided for metric in group)]
@@ -129,11 +132,15 @@ def _samples(story: Story, metrics: Sequence[Metric]) -> Samples | None:
 def _statistics(
     story: Story, metric: Metric, names: dict[str, str], measured: Sequence[float]
 ) -> dict[str, float]:
-    """Return the quantiles to mark in the metric's unit: the verdict's own; +inf where they are unknown."""
-    found = {name: stats.quantile(measured, QUANTILES[name]) for name in MARKED}
+    """Return what to mark in the metric's unit: the verdict's own figures; +inf where they are unknown.
+
+    The quantiles towards the worse end that so many samples give, and a mean where the verdict judges one.
+    """
+    marked = [name for name in MARKED[metric.direction] if len(measured) >= _FEWEST.get(name, 1)]
+    found = {name: stats.quantile(measured, MARK_SHARES[name]) for name in marked}
     for item in story.series:
-        name = names.get(item.metric)
-        if name in found and item.value is not None:
+        name = names.get(item.metric, "")
+        if (name in found or name in _JUDGED) and item.value is not None:
             own = convert(item.value, find_unit(item.unit), metric.unit)
             found[name] = math.inf if item.at_least else own
     return found

@@ -10,6 +10,8 @@ from hil.model import RunRecord
 from hil.units import convert, find_unit, unit_of
 from reports.allure.story import Story
 
+_DONE, _INTERVAL = "done_us", "interval_us"
+
 
 def times_of(story: Story, run_start: int) -> tuple[int, int]:
     """Return start and stop in ms since 1970.
@@ -36,9 +38,15 @@ def unix_ms(text: object) -> int | None:
 
 
 def _measured_ms(story: Story, record: RunRecord) -> float:
-    """Return the latest moment in a record: columns that a metric subtracts from one another are moments."""
+    """Return the latest moment in a record, or the sum of its intervals.
+
+    Moments are ``done_us``; where there is none, the columns that a metric subtracts from one another.
+    """
+    if _DONE not in record.columns and _INTERVAL in record.columns:
+        return sum(record.columns[_INTERVAL]) / 1000
     metrics = story.thresholds.metrics.values() if story.thresholds else ()
-    names = {term.column for metric in metrics if len(metric.terms) > 1 for term in metric.terms}
+    subtracted = {term.column for metric in metrics if len(metric.terms) > 1 for term in metric.terms}
+    names = {_DONE} if _DONE in record.columns else subtracted
     moments = [name for name in names & record.columns.keys() if unit_of(name).dimension == "time"]
     latest = [
         convert(max(record.columns[name], default=0), unit_of(name), find_unit("ms")) for name in moments

@@ -1,0 +1,93 @@
+"""What a metric is: which columns, which statistic, and for which cases."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from hil.model import Scalar
+from hil.units import QuantityError, Unit, unit_of
+
+QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
+STATISTICS = (*QUANTILES, "tail5", "mean", "batch_mean", "min", "max", "ratio", "share")
+SCALES = ("log", "identity", "count", "exact")
+DIRECTIONS = ("lower", "higher")
+NOT_OK = ("infinite", "left-out")
+
+_TERM = re.compile(r"\s*([+-])\s*([a-z][a-z0-9_]*)")
+
+
+@dataclass(frozen=True)
+class OutcomeRule:
+    """Which rows succeeded: ``column`` equals ``ok``; others were given up after ``timeout_parameter``."""
+
+    column: str
+    ok: int
+    timeout_parameter: str
+
+
+@dataclass(frozen=True)
+class Term:
+    sign: int
+    column: str
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What to compute. ``source`` is file:line; ``unit`` is the one that ``name`` ends with.
+
+    ``per`` is the column that a share is of; ``case`` are the parameters of the cases that the metric is for,
+    ``rows`` the values of columns of the rows that it is for.
+    """
+
+    name: str
+    terms: tuple[Term, ...]
+    statistic: str
+    scale: str
+    direction: Literal["lower", "higher"]
+    blocking: bool
+    unit: Unit
+    not_ok: str
+    outcome: OutcomeRule | None
+    source: str
+    per: str = ""
+    case: Mapping[str, Scalar] = field(default_factory=dict)
+    rows: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def averages(self) -> bool:
+        """Whether a row that was not done enters the value with the timeout, which is the least it took."""
+        return self.statistic in ("mean", "batch_mean", "tail5")
+
+    @property
+    def exact(self) -> bool:
+        """Whether a value is a fact, such as a size, and no sample of anything."""
+        return self.scale == "exact"
+
+    def applies_to(self, parameters: Mapping[str, Scalar]) -> bool:
+        return all(parameters.get(key) == value for key, value in self.case.items())
+
+
+def parse_terms(text: str) -> tuple[Term, ...]:
+    """Read ``done_us - planned_us``. Raises ValueError."""
+    rest = text.strip()
+    rest = rest if rest.startswith(("+", "-")) else f"+{rest}"
+    terms = []
+    while rest:
+        match = _TERM.match(rest)
+        if match is None:
+            raise ValueError(f"{text!r} is not a column, or columns joined by + and -")
+        terms.append(Term(1 if match[1] == "+" else -1, match[2]))
+        rest = rest[match.end() :].rstrip()
+    return tuple(terms)
+
+
+def source_unit(terms: Sequence[Term]) -> Unit:
+    """Return the one unit of the columns. Raises QuantityError where they differ or have none."""
+    units = {unit_of(term.column) for term in terms}
+    if len(units) > 1:
+        names = ", ".join(sorted(unit.name for unit in units))
+        raise QuantityError(f"the columns have different units: {names}")
+    return units.pop()

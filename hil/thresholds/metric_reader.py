@@ -1,0 +1,99 @@
+"""Read a metric of a thresholds file: what it computes, from which columns, for which cases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, cast
+
+from hil.model import Scalar
+from hil.thresholds.metric import (
+    DIRECTIONS,
+    NOT_OK,
+    SCALES,
+    STATISTICS,
+    Metric,
+    OutcomeRule,
+    Term,
+    parse_terms,
+    source_unit,
+)
+from hil.units import QuantityError, Unit, convert, find_unit, unit_of
+from hil.yamlfile import Node
+
+_SHARES = ("ratio", "share")  # of what was tried
+_EXACT = ("min", "max")
+
+
+def read_metric(name: str, node: Node, outcome: OutcomeRule | None, case: Mapping[str, Scalar]) -> Metric:
+    """Read one metric; ``case`` are the parameters that its key ``case`` holds. Raises ConfigError."""
+    statistic = node.choice("statistic", STATISTICS)
+    unit = read_unit(node, "", name)
+    of = node.text("of")
+    terms = _read_terms(node, name, of, statistic, unit)
+    if statistic == "ratio" and (outcome is None or of != outcome.column):
+        raise node.error(
+            "of", "the statistic 'ratio' is the share of rows that are not ok, so it is of 'outcome'."
+        )
+    direction = node.choice("direction", DIRECTIONS)
+    if statistic == "tail5" and direction == "higher":
+        raise node.error("statistic", "tail5 is the slowest 5 %, so its direction is lower.")
+    scale = node.choice("scale", SCALES, default="log")
+    if scale == "exact" and statistic not in _EXACT:
+        raise node.error("scale", f"an exact figure is not averaged: statistic {' or '.join(_EXACT)}.")
+    return Metric(
+        name=name,
+        terms=terms,
+        statistic=statistic,
+        scale=scale,
+        direction=cast(Literal["lower", "higher"], direction),
+        blocking=node.boolean("blocking"),
+        unit=unit,
+        not_ok=node.choice("not_ok", NOT_OK, default="infinite"),
+        outcome=outcome,
+        source=node.where(),
+        per=_read_per(node, statistic, terms),
+        case=case,
+        rows=_read_rows(node),
+    )
+
+
+def _read_rows(node: Node) -> dict[str, int]:
+    """Read columns and the values that the rows of a metric have in them; {} where all rows count."""
+    rows = node.section("rows", default=None)
+    return {} if rows is None else {column: rows.integer(column) for column in rows.keys}
+
+
+def read_unit(node: Node, key: str, name: str) -> Unit:
+    """Return the unit that ``name`` ends with. Raises ConfigError at ``key``."""
+    try:
+        return unit_of(name)
+    except QuantityError as error:
+        raise node.error(key, f"{error}.") from None
+
+
+def _read_terms(node: Node, name: str, of: str, statistic: str, unit: Unit) -> tuple[Term, ...]:
+    try:
+        terms = parse_terms(of)
+        source = find_unit("ratio") if statistic in _SHARES else source_unit(terms)
+        convert(1.0, source, unit)
+    except (ValueError, QuantityError) as error:
+        raise node.error("of", f"metric {name!r} cannot be computed from {of!r}: {error}.") from None
+    return terms
+
+
+def _read_per(node: Node, statistic: str, terms: Sequence[Term]) -> str:
+    """Read what a share is of: one column of the same unit as its own one column."""
+    per = node.text("per", default="")
+    if (statistic == "share") != bool(per):
+        sentence = "a share is of a column" if statistic == "share" else "only a share is of a column"
+        raise node.error("per" if per else "", f"{sentence}: statistic share, per: <column>.")
+    if not per:
+        return ""
+    try:
+        wholes = parse_terms(per)
+        convert(1.0, source_unit(terms), source_unit(wholes))
+    except (ValueError, QuantityError) as error:
+        raise node.error("per", f"{error}.") from None
+    if [term.sign for term in (*terms, *wholes)] != [1, 1]:
+        raise node.error("per", "a share is of one column, per one column.")
+    return wholes[0].column
