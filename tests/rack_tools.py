@@ -6,13 +6,13 @@ import contextlib
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from hil.virtual.air import AirProfile, build_air
 from hil.virtual.rack_plan import BoardLaunch
 from hil.virtual.virtual_rack import VirtualBoardSpec, VirtualRack
+from tests.lab import wait_for
 
 CHECKOUT = Path(__file__).parent.parent
 AIR_DIR = CHECKOUT / "out" / "virtual" / "air"
@@ -44,6 +44,7 @@ def board_command(board: BoardLaunch) -> Sequence[str]:
 def start_rack(
     state_dir: Path,
     *,
+    name: str = "test",
     boards: Sequence[str] = ("b1",),
     profile: AirProfile | None = None,
     ports: Sequence[int] = (0, 0, 0, 0),
@@ -53,7 +54,7 @@ def start_rack(
         for index, board in enumerate(boards)
     ]
     return VirtualRack.start(
-        name="test",
+        name=name,
         state_dir=state_dir,
         boards=specs,
         profile=profile or AirProfile("perfect"),
@@ -91,10 +92,7 @@ def port_refuses(port: int) -> bool:
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:
     """Wait for an event; the deadline only ends a test that has failed."""
-    deadline = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {DEADLINE_S:.0f} s: {what}"
-        time.sleep(0.01)
+    wait_for(condition, lambda: f"not within {DEADLINE_S:.0f} s: {what}", DEADLINE_S)
 
 
 def children_of(pid: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""The broker: three listeners that let in whom they should, and errors that name what is wrong."""
+"""The broker: listeners that let in whom they should, outages on purpose, errors that name what is wrong."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ import pytest
 from hil.errors import ConfigError, RigError
 from hil.network.access_point import VirtualAccessPoint, external_access_point
 from hil.network.broker import Broker, BrokerPorts
+from hil.network.broker_config import make_login
 from hil.network.certificates import Certificates, make_certificates
-from hil.network.process import LocalSpawner
+from hil.network.name_server import NameServer
+from hil.network.process import LocalSpawner, end_process
 from tests.rack_tools import CHECKOUT, start_rack, wait_until
 
 LOOPBACK = "127.0.0.1"
 TIMEOUT_S = 20
+LISTENERS = ("tcp", "tls", "mtls", "password")
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +42,10 @@ def broker(tmp_path: Path, certificates: Certificates) -> Iterator[Broker]:
 
 
 def publish_argv(broker: Broker, certificates: Certificates, listener: str) -> list[str]:
-    port = {"tcp": broker.ports.tcp, "tls": broker.ports.tls, "mtls": broker.ports.mtls}[listener]
+    port = vars(broker.ports)[listener]
     argv = ["mosquitto_pub", "-h", broker.address, "-p", str(port), "-t", "test", "-m", "hello", "-q", "1"]
-    argv += ["--cafile", str(certificates.ca_file)] if listener != "tcp" else []
+    argv += ["--cafile", str(certificates.ca_file)] if listener in ("tls", "mtls") else []
+    argv += ["-u", broker.login.username, "-P", broker.login.password] if listener == "password" else []
     if listener == "mtls":
         argv += ["--cert", str(certificates.client_cert_file), "--key", str(certificates.client_key_file)]
     return argv
@@ -51,19 +55,19 @@ def run(argv: Sequence[str]) -> int:
     return subprocess.run(argv, capture_output=True, timeout=TIMEOUT_S, check=False).returncode
 
 
-@pytest.mark.parametrize("listener", ["tcp", "tls", "mtls"])
+@pytest.mark.parametrize("listener", LISTENERS)
 def test_each_listener_takes_a_publish(listener: str, broker: Broker, certificates: Certificates) -> None:
-    """A client with the right certificates publishes over plain, TLS and mutual TLS."""
+    """A client with the right certificates or password publishes over plain, TLS, mutual TLS and password."""
     assert run(publish_argv(broker, certificates, listener)) == 0
 
 
 def test_a_board_publishes_through_the_air(tmp_path: Path, certificates: Certificates) -> None:
-    """Inside a virtual rack the broker has the usual ports, and a board reaches all three through the air."""
+    """Inside a virtual rack the broker has the usual ports, and a board reaches all four through the air."""
     rack = start_rack(tmp_path / "rack")
     try:
         broker = Broker.start(rack, rack.host_address, tmp_path / "broker", certificates)
-        assert broker.ports == BrokerPorts(tcp=1883, tls=8883, mtls=8884)
-        for listener in ("tcp", "tls", "mtls"):
+        assert broker.ports == BrokerPorts(tcp=1883, tls=8883, mtls=8884, password=1884)
+        for listener in LISTENERS:
             argv = publish_argv(broker, certificates, listener)
             client = rack.spawn(argv, netns="b1", log_path=tmp_path / "client.log")
             assert client.wait(TIMEOUT_S) == 0, (tmp_path / "client.log").read_text()
@@ -86,7 +90,9 @@ def test_two_brokers_live_in_one_rack(tmp_path: Path, certificates: Certificates
             publish_argv(second, certificates, "mtls"), netns="b1", log_path=tmp_path / "client.log"
         )
         assert client.wait(TIMEOUT_S) == 0, (tmp_path / "client.log").read_text()
-        with pytest.raises(RigError, match=r"port 1883 is taken\..*nsenter --net .* ss -ltnp sport = :1883"):
+        with pytest.raises(
+            RigError, match=r"port 1883 is taken\..*nsenter --net --target \d+ ss -ltnp sport = :1883"
+        ):
             Broker.start(rack, rack.host_address, tmp_path / "third", certificates, ports=first.ports)
     finally:
         rack.stop()
@@ -104,6 +110,64 @@ def test_a_stranger_is_refused(broker: Broker, certificates: Certificates, tmp_p
     assert run(foreign) != 0
     assert run(publish_argv(broker, other, "tls")) != 0
     broker.check()
+
+
+def test_the_password_opens_its_listener_only_and_nobody_else(
+    broker: Broker, certificates: Certificates
+) -> None:
+    """Without it, with another, and with another name the broker refuses; the next run has another one."""
+    argv = publish_argv(broker, certificates, "password")
+    assert run(argv[: argv.index("-u")]) != 0
+    for option in ("-u", "-P"):
+        wrong = list(argv)
+        wrong[wrong.index(option) + 1] += "x"
+        assert run(wrong) != 0, option
+    assert make_login().password != broker.login.password
+    broker.check()
+
+
+def test_the_password_is_in_no_file(tmp_path: Path) -> None:
+    """The broker's configuration and log, what a record says and a repr hold no password, nor its hash."""
+    certificates = make_certificates(tmp_path / "secrets", LOOPBACK)
+    broker = Broker.start(LocalSpawner(), LOOPBACK, tmp_path / "broker", certificates)
+    try:
+        assert run(publish_argv(broker, certificates, "password")) == 0
+    finally:
+        broker.stop()
+    (file,) = (tmp_path / "secrets").glob("mosquitto-passwords-*")
+    digest = file.read_text().split("$")[-1].strip()
+    said = "".join(path.read_text() for path in (tmp_path / "broker").iterdir())
+    said += f"{broker.environment()}{broker.login!r}"
+    assert file.name in said
+    for secret in (broker.login.password, digest):
+        assert secret not in said
+    assert broker.login.password not in file.read_text()
+
+
+def test_an_outage_on_purpose_is_no_fault(broker: Broker, certificates: Certificates) -> None:
+    """While it is interrupted the broker takes nothing and is not called dead; afterwards it is as before."""
+    ports, version = broker.ports, broker.version
+    for _ in range(2):
+        broker.interrupt()
+        broker.check()
+        assert not broker.alive()
+        assert run(publish_argv(broker, certificates, "tcp")) != 0
+        broker.resume()
+        broker.resume()
+        assert broker.alive()
+        assert (broker.ports, broker.version) == (ports, version)
+        assert all(run(publish_argv(broker, certificates, listener)) == 0 for listener in LISTENERS)
+    assert broker.log_path.read_text().count(f"mosquitto version {version} running") == 3
+
+
+def test_a_broker_that_does_not_come_back_is_a_fault(broker: Broker) -> None:
+    """Where somebody took a port meanwhile, resume() names it, and check() no longer keeps quiet."""
+    broker.interrupt()
+    with socket.create_server((LOOPBACK, broker.ports.tls)):
+        with pytest.raises(RigError, match=f"port {broker.ports.tls} is taken"):
+            broker.resume()
+        with pytest.raises(RigError, match="The MQTT broker"):
+            broker.check()
 
 
 def test_a_certificate_is_valid_for_its_addresses_only(tmp_path: Path) -> None:
@@ -188,7 +252,8 @@ def test_secrets_are_for_the_owner_only(certificates: Certificates) -> None:
 PARENT = """
 import sys, signal
 from pathlib import Path
-from hil.network.process import LocalSpawner
+from hil.network.name_server import NameServer
+from hil.network.process import LocalSpawner, end_process
 print(LocalSpawner().spawn(["sleep", "600"], log_path=Path(sys.argv[1])).pid, flush=True)
 signal.pause()
 """
@@ -237,3 +302,32 @@ def test_the_access_points_password_stays_secret(tmp_path: Path, monkeypatch: py
     with pytest.raises(ConfigError, match="has 5 characters"):
         external_access_point("lab", psk_env="LAB_PSK")
     assert VirtualAccessPoint("lab", 1).environment() == {"type": "virtual", "profile": "lab", "seed": 1}
+
+
+class Stubborn:
+    """A process that no signal reaches and that never ends."""
+
+    pid = 1
+    returncode = None
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def terminate(self) -> None:
+        self.asked.append("terminate")
+        raise RigError("the rack is gone.")
+
+    def kill(self) -> None:
+        self.asked.append("kill")
+
+    def wait(self, timeout: float | None = None) -> int:
+        raise TimeoutError(f"still runs after {timeout} s")
+
+
+def test_a_program_that_cannot_be_ended_raises_nothing() -> None:
+    """Whoever stops several programs goes on with the next one, after this one was asked and killed."""
+    process = Stubborn()
+    end_process(process, 0.1)
+    assert process.asked == ["terminate", "kill"]
+    NameServer(process, LOOPBACK, "peer.hil.test", Path("log")).stop()
+    assert process.asked == ["terminate", "kill"] * 2

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import ssl
+import stat
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
-from hil.network.certificates import make_certificates
+import pytest
+
+from hil.network.certificates import make_certificates, make_secrets_folder
+from hil.network.name_server import PEER_NAME
+
+UNSHARE = ["unshare", "--map-root-user", "--pid", "--fork", "--mount-proc"]
 
 
 def test_a_private_key_is_in_no_repr(tmp_path: Path) -> None:
@@ -13,3 +24,51 @@ def test_a_private_key_is_in_no_repr(tmp_path: Path) -> None:
     assert "PRIVATE KEY" in certificates.client_key_pem
     assert "PRIVATE KEY" not in repr(certificates)
     assert certificates.client_key_pem.splitlines()[1] not in repr(certificates)
+
+
+@pytest.mark.parametrize(
+    ("name", "valid"), [("127.0.0.1", True), (PEER_NAME, True), ("other.hil.test", False)]
+)
+def test_the_servers_certificate_is_for_address_and_name(tmp_path: Path, name: str, valid: bool) -> None:
+    """A client that checks the name accepts the server by its address and by its name, and by no other."""
+    made = make_certificates(tmp_path, "127.0.0.1", PEER_NAME)
+    valid = name != "other.hil.test"
+    context = ssl.create_default_context(cafile=str(made.ca_file))
+    serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    serving.load_cert_chain(made.server_cert_file, made.server_key_file)
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    server = serving.wrap_bio(to_server, to_client, server_side=True)
+    client = context.wrap_bio(to_client, to_server, server_hostname=name)
+    accepted = False
+    for _ in range(4):
+        for side in (client, server):
+            try:
+                side.do_handshake()
+                accepted = accepted or side is client
+            except ssl.SSLWantReadError:
+                continue
+            except ssl.SSLCertVerificationError:
+                assert not valid
+                return
+    assert (accepted, valid) == (True, True)
+
+
+def test_a_runs_secrets_are_its_users_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder is open to nobody else; what a killed run left is removed, what a living one has is not."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    code = "from hil.network.certificates import make_secrets_folder; print(make_secrets_folder())"
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    argv = [sys.executable, "-c", code]
+    left = Path(subprocess.check_output(argv, env=environment, text=True, timeout=60).strip())
+    assert left.parent == tmp_path
+    assert left.is_dir()
+    mine = make_secrets_folder()
+    assert stat.S_IMODE(mine.stat().st_mode) == 0o700
+    assert not left.exists()
+    elsewhere = [*UNSHARE, sys.executable, "-c", code]  # where no process of ours has a number
+    other = Path(subprocess.check_output(elsewhere, env=environment, text=True, timeout=60).strip())
+    assert mine.exists()
+    assert other.exists()
+    make_secrets_folder()
+    assert mine.exists()
+    assert not other.exists()

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import trustme
+
+from hil.flock import try_lock
+
+_SECRETS_FOLDER = "hil-secrets-"
+_held: list[int] = []  # folders of this process, locked until it ends, however it ends
 
 
 @dataclass(frozen=True)
@@ -21,6 +29,32 @@ class Certificates:
     server_key_file: Path
     client_cert_file: Path
     client_key_file: Path
+
+
+def make_secrets_folder() -> Path:
+    """Make a temporary folder for the keys and passwords of a run; its owner removes it.
+
+    What a run that was killed left behind is removed here: a folder whose lock nobody holds.
+    """
+    root = Path(tempfile.gettempdir())
+    for left in root.glob(f"{_SECRETS_FOLDER}*"):
+        _remove_unheld(left)
+    # it gets the name by which it is found once it is locked
+    unnamed = Path(tempfile.mkdtemp(prefix=f".{_SECRETS_FOLDER}", dir=root))
+    lock = os.open(unnamed, os.O_RDONLY | os.O_DIRECTORY)
+    try_lock(lock)
+    _held.append(lock)
+    return unnamed.rename(root / unnamed.name.removeprefix("."))
+
+
+def _remove_unheld(folder: Path) -> None:
+    with suppress(OSError):  # another user's, or removed meanwhile
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            if try_lock(lock):
+                shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            os.close(lock)
 
 
 def make_certificates(folder: Path, *addresses: str, client_name: str = "board") -> Certificates:

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol
 
-from hil.errors import RigError
+from hil.errors import HilError, RigError
 
 
 class Process(Protocol):
@@ -35,12 +35,30 @@ class Spawner(Protocol):
     """Starts programs on the rack's host: LocalSpawner, or a VirtualRack (inside its namespaces).
 
     ``isolated`` says that the network there is the rack's own, so that fixed ports are free.
+    ``enter_command`` goes before a command to run it in that network from outside; "" where it is this one.
     """
 
     @property
     def isolated(self) -> bool: ...
 
+    @property
+    def enter_command(self) -> str: ...
+
     def spawn(self, argv: Sequence[str], *, log_path: Path) -> Process: ...
+
+
+def how_ended(code: int) -> str:
+    """Say how a program ended, by its returncode."""
+    return f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
+
+
+def end_process(process: Process, timeout_s: float) -> None:
+    """Terminate a program, kill it where it does not end within ``timeout_s``. Never raises."""
+    for ask in (process.terminate, process.kill):
+        with contextlib.suppress(HilError, OSError):  # TimeoutError is an OSError
+            ask()
+            process.wait(timeout_s)
+            return
 
 
 class LocalProcess:
@@ -88,6 +106,7 @@ class LocalSpawner:
     """Starts programs on this machine; the kernel kills them when this process dies, even by kill -9."""
 
     isolated = False
+    enter_command = ""
 
     def spawn(self, argv: Sequence[str], *, log_path: Path) -> LocalProcess:
         """Start ``argv`` with its output appended to ``log_path``. Raises RigError."""
