@@ -1,5 +1,4 @@
-// A blocking TCP socket held to lwIP's sizes: segment (CONFIG_LWIP_TCP_MSS), send buffer
-// (CONFIG_LWIP_TCP_SND_BUF_DEFAULT) and receive window (CONFIG_LWIP_TCP_WND_DEFAULT).
+// A connected, blocking TCP socket that several tasks hold. Its sizes are those of every socket (idf/lwip).
 #pragma once
 
 #include <stddef.h>
@@ -9,8 +8,8 @@
 
 typedef struct tcp_socket tcp_socket_t;
 
-// Resolves and connects within timeout_ms. On failure NULL, *error a code of esp_tls_errors.h, *sock_errno
-// set.
+// Resolves and connects within timeout_ms, which bounds each later send and receive as well. On failure NULL,
+// *error a code of esp_tls_errors.h, *sock_errno set.
 tcp_socket_t *tcp_socket_connect(const char *host, int port, int timeout_ms, esp_err_t *error,
                                  int *sock_errno);
 
@@ -23,9 +22,7 @@ void tcp_socket_shutdown(tcp_socket_t *s);
 int tcp_socket_fd(const tcp_socket_t *s);
 // >0 ready, 0 time-out, -1 error (errno set). timeout_ms -1 waits for ever.
 int tcp_socket_poll_read(tcp_socket_t *s, int timeout_ms);
-// Ready when lwIP's select would say so: more than TCP_SNDLOWAT bytes of the send buffer are free.
 int tcp_socket_poll_write(tcp_socket_t *s, int timeout_ms);
-// As recv/send on a blocking socket; send waits for room in the emulated send buffer, EAGAIN after
-// timeout_ms.
+// As recv and send; EAGAIN after the time-out.
 ssize_t tcp_socket_receive(tcp_socket_t *s, void *buffer, size_t len);
 ssize_t tcp_socket_send(tcp_socket_t *s, const void *data, size_t len);

@@ -1,0 +1,70 @@
+"""How far TCP throughput is from window / round trip, where nothing else limits it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from hil.build import FIRMWARE_DIR
+from tests.bench.figure import Figure
+from tests.bench.workbench import Workbench
+from tests.socket_flow import BoardEnd, Flow, FlowResult, run_flow
+
+WINDOWS_BYTES = (2920, 5760, 11520, 23040, 46080, 65535)
+DELAY_US = 5000
+AIM = 0.05
+OMIT_MS, RUN_MS = 1000, 3000
+PREFIX = ("chrt", "--fifo", "6")  # as a bench's task; and a peer that answers late would count as round trip
+FIRST_PORT = 5301
+
+
+def window_accuracy(bench: Workbench) -> Figure:
+    """Compare throughput with window / RTT, both directions, the RTT being what the air did to the frames."""
+    program = _build_flow(bench.folder)
+    rows, missed = [], []
+    for index, window in enumerate(WINDOWS_BYTES):
+        cells = [f"{window}"]
+        for sends in (False, True):
+            port = FIRST_PORT + 2 * index + sends
+            result, rtt_us = _measure(bench, program, window, sends=sends, port=port)
+            bound_mbps = window * 8 / rtt_us
+            error = result.mbps / bound_mbps - 1
+            cells += [f"{bound_mbps:.2f}", f"{result.mbps:.2f}", f"{error * 100:+.1f} %"]
+            if abs(error) > AIM:
+                direction = "sending" if sends else "receiving"
+                missed.append(f"{direction} with {window} bytes: {error * 100:+.1f} %, aim {AIM * 100:g} %")
+        rows.append(cells)
+    bench.rack.air.set(bench.board.id, "both", delay_us=0)
+    columns = ("window, buffer (bytes)", "bound", "receiving", "error", "bound", "sending", "error")
+    note = (
+        f"{DELAY_US / 1000:g} ms one way, {RUN_MS / 1000:g} s after {OMIT_MS / 1000:g} s, virtual. Aim: 5 %."
+    )
+    return Figure("TCP throughput against window / RTT of the air (Mbit/s)", columns, rows, note, missed)
+
+
+def _measure(
+    bench: Workbench, program: Path, window: int, *, sends: bool, port: int
+) -> tuple[FlowResult, float]:
+    """Return the flow and the round trip of its frames, µs."""
+    board = bench.board.id
+    options = {"buffer" if sends else "window": window, "omit_ms": OMIT_MS, "run_ms": RUN_MS}
+    flow = Flow("client", sends=sends, options=options)
+    bench.rack.air.set(board, "both", delay_us=DELAY_US)
+    bench.rack.air.reset_statistics(board)
+    folder = bench.folder / "window"
+    with bench.rack.air.awake((OMIT_MS + RUN_MS) / 1000 + 10):
+        result = run_flow(BoardEnd(bench.rack, board), program, flow, folder, port, PREFIX)
+    links = bench.rack.air.statistics(board)[board]
+    return result, sum(float(links[direction]["delay_p50_us"]) for direction in ("uplink", "downlink"))
+
+
+def _build_flow(folder: Path) -> Path:
+    """Build the program that a flow's board end is, as the firmware is built."""
+    build = folder / "host"
+    source = str(FIRMWARE_DIR / "host")
+    for argv in (
+        ["cmake", "-S", source, "-B", str(build), "-G", "Ninja", "-DHIL_HOST_TESTS=ON"],
+        ["cmake", "--build", str(build), "--parallel", "2", "--target", "test_lwip_flow"],
+    ):
+        subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
+    return build / "test" / "test_lwip_flow"
