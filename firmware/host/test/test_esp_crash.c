@@ -16,7 +16,7 @@ __attribute__((noinline)) static int overflow(volatile char *above, int depth) {
 
 static void stay_silent(void) {
     const esp_task_wdt_config_t config = {.timeout_ms = 20, .trigger_panic = true};
-    ESP_ERROR_CHECK(esp_task_wdt_init(&config));
+    ESP_ERROR_CHECK(esp_task_wdt_reconfigure(&config));
     ESP_ERROR_CHECK(esp_task_wdt_add(NULL));
     vTaskDelay(portMAX_DELAY);
 }

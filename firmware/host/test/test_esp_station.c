@@ -166,10 +166,23 @@ static void test_a_lost_connection_comes_back(void) {
     CHECK_EQUAL(station_reconnects(), 1);
 }
 
+/* Left on purpose, it stays away until asked to join, then joins with the same credentials anew. */
+static void test_it_stays_away_after_leaving(void) {
+    int sets = s_sets;
+    CHECK_EQUAL(station_leave(), ESP_OK);
+    CHECK(!station_wait(0));
+    CHECK_EQUAL(station_leave(), ESP_OK);
+    CHECK_EQUAL(station_join(&s_provision), ESP_OK);
+    CHECK(station_wait(0));
+    CHECK_EQUAL(s_sets, sets + 1);
+    CHECK_EQUAL(station_reconnects(), 1);
+}
+
 void app_main(void) {
     test_init_goes_on_after_a_failure();
     test_corrected_credentials_are_applied();
     test_only_a_change_disturbs();
     test_a_lost_connection_comes_back();
+    test_it_stays_away_after_leaving();
     exit(0);
 }

@@ -109,7 +109,12 @@ static int wait_for_name(const char *format, va_list args) {
 /* A subscribed task that does not reset in time is named on the console. */
 static void test_task_watchdog(void) {
     const esp_task_wdt_config_t config = {.timeout_ms = 20};
+    const esp_task_wdt_config_t too_many = {.timeout_ms = 20, .idle_core_mask = 1 << portNUM_PROCESSORS};
+    CHECK_EQUAL(esp_task_wdt_init(&config), ESP_ERR_INVALID_STATE); /* as it runs from the start */
+    CHECK_EQUAL(esp_task_wdt_deinit(), ESP_OK);
     CHECK_EQUAL(esp_task_wdt_reset(), ESP_ERR_INVALID_STATE);
+    CHECK_EQUAL(esp_task_wdt_reconfigure(&config), ESP_ERR_INVALID_STATE);
+    CHECK_EQUAL(esp_task_wdt_init(&too_many), ESP_ERR_INVALID_ARG);
     CHECK_EQUAL(esp_task_wdt_init(&config), ESP_OK);
     CHECK_EQUAL(esp_task_wdt_add(NULL), ESP_OK);
     CHECK_EQUAL(esp_task_wdt_add(NULL), ESP_ERR_INVALID_ARG);
@@ -117,6 +122,7 @@ static void test_task_watchdog(void) {
     s_named = xSemaphoreCreateBinary();
     vprintf_like_t before = esp_log_set_vprintf(wait_for_name);
     CHECK(xSemaphoreTake(s_named, portMAX_DELAY));
+    CHECK_EQUAL(esp_task_wdt_deinit(), ESP_ERR_INVALID_STATE); /* this task is watched */
     CHECK_EQUAL(esp_task_wdt_delete(NULL), ESP_OK);
     CHECK_EQUAL(esp_task_wdt_deinit(), ESP_OK);
     esp_log_set_vprintf(before);

@@ -37,6 +37,10 @@ esp_err_t link_up(const agent_provision_t *provision, TickType_t timeout) {
     return station_wait(timeout) ? ESP_OK : error_of_reason(station_last_reason());
 }
 
+esp_err_t link_down(void) {
+    return station_leave();
+}
+
 static const char *power_save_name(wifi_ps_type_t mode) {
     switch (mode) {
     case WIFI_PS_NONE:

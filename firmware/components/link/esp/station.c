@@ -127,11 +127,13 @@ static esp_err_t leave(void) {
     return ESP_OK;
 }
 
+esp_err_t station_leave(void) {
+    memset(&s_applied, 0, sizeof(s_applied));
+    return s_started && !atomic_load(&s_leaving) ? leave() : ESP_OK;
+}
+
 static esp_err_t apply(const wifi_config_t *config) {
-    memset(&s_applied, 0, sizeof(s_applied)); /* after a failure nothing is: the next call tries again */
-    if (s_started) {
-        ESP_RETURN_ON_ERROR(leave(), TAG, "leave");
-    }
+    ESP_RETURN_ON_ERROR(station_leave(), TAG, "leave"); /* after a failure nothing is applied */
     wifi_config_t copy = *config;
     esp_err_t err = esp_wifi_set_config(WIFI_IF_STA, &copy);
     memset(&copy, 0, sizeof(copy));

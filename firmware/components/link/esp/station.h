@@ -15,6 +15,8 @@ esp_err_t station_init(void);
 /* Set the credentials, start and connect; reconnects by itself from now on. With other credentials than those
  * applied it leaves the network and connects with the new ones; with the same it does nothing. */
 esp_err_t station_join(const agent_provision_t *provision);
+/* Leave the network; nothing connects until station_join(), with whatever credentials. */
+esp_err_t station_leave(void);
 /* Whether station_join() has started the radio. */
 bool station_started(void);
 

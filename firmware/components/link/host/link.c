@@ -34,6 +34,10 @@ esp_err_t link_up(const agent_provision_t *provision, TickType_t timeout) {
     return ESP_OK;
 }
 
+esp_err_t link_down(void) {
+    return ESP_OK;
+}
+
 void link_environment(link_environment_cb_t callback, void *context) {
     char name[IF_NAMESIZE];
     char address[INET_ADDRSTRLEN];

@@ -17,6 +17,17 @@ extern "C" {
  */
 esp_err_t link_up(const agent_provision_t *provision, TickType_t timeout);
 
+/* Leave the network; link_up() joins anew. ESP_OK also where it is down already. A host's network stays up.
+ */
+esp_err_t link_down(void);
+
+/* Resolve names by this server from now on. Call it when the link is up: a lease that DHCP renews brings the
+ * network's own server back.
+ *
+ * Returns ESP_ERR_INVALID_ARG for what is no dotted IPv4 address, ESP_ERR_INVALID_STATE before link_up().
+ */
+esp_err_t link_set_dns(const char *ipv4);
+
 typedef void (*link_environment_cb_t)(const char *key, const char *value, void *context);
 
 /* Tell what the link is like now: link, ip, rssi_dbm, bssid, channel, power_save, reconnects. */

@@ -98,6 +98,32 @@ esp_err_t image_digest(const esp_partition_t *partition, uint8_t digest[IMAGE_DI
     return result == ESP_ERR_NO_MEM ? result : ESP_ERR_IMAGE_INVALID;
 }
 
+static const esp_partition_t *app_partition_at(uint32_t address) {
+    const esp_partition_t *found = NULL;
+    esp_partition_iterator_t at = esp_partition_find(ESP_PARTITION_TYPE_APP, ESP_PARTITION_SUBTYPE_ANY, NULL);
+    for (; at != NULL && found == NULL; at = esp_partition_next(at)) {
+        const esp_partition_t *partition = esp_partition_get(at);
+        found = partition->address == address ? partition : NULL;
+    }
+    esp_partition_iterator_release(at);
+    return found;
+}
+
+esp_err_t esp_image_get_metadata(const esp_partition_pos_t *part, esp_image_metadata_t *metadata) {
+    const esp_partition_t *partition =
+        part == NULL || metadata == NULL ? NULL : app_partition_at(part->offset);
+    if (partition == NULL) {
+        return ESP_ERR_INVALID_ARG;
+    }
+    memset(metadata, 0, sizeof(*metadata));
+    metadata->start_addr = part->offset;
+    uint32_t content_bytes = 0;
+    esp_err_t result = esp_partition_read(partition, 0, &metadata->image, sizeof metadata->image);
+    result = result == ESP_OK ? image_content_bytes(partition, &content_bytes) : result;
+    metadata->image_len = result == ESP_OK ? content_bytes + IMAGE_DIGEST_BYTES : 0;
+    return result;
+}
+
 esp_err_t image_elf_digest(uint8_t digest[IMAGE_DIGEST_BYTES]) {
     int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     if (fd < 0) {

@@ -12,11 +12,11 @@ extern "C" {
 
 typedef struct {
     uint32_t timeout_ms;
-    uint32_t idle_core_mask; /* ignored: the host has no idle tasks */
+    uint32_t idle_core_mask; /* checked only: the host has no idle tasks */
     bool trigger_panic;
 } esp_task_wdt_config_t;
 
-/* Not started by itself on the host: the first call of esp_task_wdt_init starts the check. */
+/* Called before app_main(), as CONFIG_ESP_TASK_WDT_INIT has it. */
 esp_err_t esp_task_wdt_init(const esp_task_wdt_config_t *config);
 esp_err_t esp_task_wdt_reconfigure(const esp_task_wdt_config_t *config);
 esp_err_t esp_task_wdt_deinit(void);

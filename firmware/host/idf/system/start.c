@@ -9,6 +9,7 @@
 #include "esp_log.h"
 #include "esp_system.h"
 #include "esp_task.h"
+#include "esp_task_wdt.h"
 #include "esp_timer.h"
 #include "freertos/task.h"
 #include "panic.h"
@@ -18,8 +19,18 @@
 
 void app_main(void);
 
+static void start_task_watchdog(void) {
+    const esp_task_wdt_config_t config = {
+        .timeout_ms = CONFIG_ESP_TASK_WDT_TIMEOUT_S * 1000,
+        .idle_core_mask = (1 << portNUM_PROCESSORS) - 1,
+        .trigger_panic = true,
+    };
+    ESP_ERROR_CHECK(esp_task_wdt_init(&config));
+}
+
 static void main_task(void *argument) {
     (void)argument;
+    start_task_watchdog();
     ESP_LOGI("main_task", "Started on CPU%d", (int)xPortGetCoreID());
     ESP_LOGI("main_task", "Calling app_main()");
     app_main();

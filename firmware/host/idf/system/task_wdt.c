@@ -1,4 +1,5 @@
-/* Task watchdog: a task of the highest priority looks for subscribed tasks that did not reset in time. */
+/* Task watchdog: a task of the highest priority looks for subscribed tasks that did not reset in time. It
+ * runs from the first subscription on, so that it does not disturb a firmware that has none. */
 #include "esp_task_wdt.h"
 
 #include <stdlib.h>
@@ -73,8 +74,12 @@ static void watch(void *argument) {
     }
 }
 
+static bool is_valid(const esp_task_wdt_config_t *config) {
+    return config != NULL && config->idle_core_mask < 1U << portNUM_PROCESSORS;
+}
+
 esp_err_t esp_task_wdt_reconfigure(const esp_task_wdt_config_t *config) {
-    if (config == NULL) {
+    if (!is_valid(config)) {
         return ESP_ERR_INVALID_ARG;
     }
     if (!s_initialised) {
@@ -86,22 +91,35 @@ esp_err_t esp_task_wdt_reconfigure(const esp_task_wdt_config_t *config) {
 }
 
 esp_err_t esp_task_wdt_init(const esp_task_wdt_config_t *config) {
-    if (config == NULL || s_initialised) {
-        return config == NULL ? ESP_ERR_INVALID_ARG : ESP_ERR_INVALID_STATE;
+    if (!is_valid(config) || s_initialised) {
+        return is_valid(config) ? ESP_ERR_INVALID_STATE : ESP_ERR_INVALID_ARG;
     }
     s_initialised = true;
     memset(s_entries, 0, sizeof s_entries);
-    (void)esp_task_wdt_reconfigure(config);
-    return xTaskCreate(watch, TAG, WATCHDOG_STACK_BYTES, NULL, WATCHDOG_PRIORITY, &s_watchdog) == pdPASS
-               ? ESP_OK
-               : ESP_ERR_NO_MEM;
+    return esp_task_wdt_reconfigure(config);
+}
+
+/* In the critical section. */
+static bool is_empty(void) {
+    for (int i = 0; i < MAX_TASKS; i++) {
+        if (s_entries[i].task != NULL) {
+            return false;
+        }
+    }
+    return true;
 }
 
 esp_err_t esp_task_wdt_deinit(void) {
-    if (!s_initialised) {
+    portENTER_CRITICAL(&s_lock);
+    bool in_use = !is_empty();
+    portEXIT_CRITICAL(&s_lock);
+    if (!s_initialised || in_use) {
         return ESP_ERR_INVALID_STATE;
     }
-    vTaskDelete(s_watchdog);
+    if (s_watchdog != NULL) {
+        vTaskDelete(s_watchdog);
+        s_watchdog = NULL;
+    }
     s_initialised = false;
     return ESP_OK;
 }
@@ -131,6 +149,10 @@ esp_err_t esp_task_wdt_status(TaskHandle_t task_handle) {
 esp_err_t esp_task_wdt_add(TaskHandle_t task_handle) {
     if (esp_task_wdt_status(task_handle) != ESP_ERR_NOT_FOUND) {
         return s_initialised ? ESP_ERR_INVALID_ARG : ESP_ERR_INVALID_STATE;
+    }
+    if (s_watchdog == NULL &&
+        xTaskCreate(watch, TAG, WATCHDOG_STACK_BYTES, NULL, WATCHDOG_PRIORITY, &s_watchdog) != pdPASS) {
+        return ESP_ERR_NO_MEM;
     }
     return replace(NULL, or_current(task_handle)) ? ESP_OK : ESP_ERR_NO_MEM;
 }

@@ -19,6 +19,10 @@ TaskHandle_t xTaskCreateStaticPinnedToCore(TaskFunction_t pxTaskCode, const char
 BaseType_t xTaskGetCoreID(TaskHandle_t xTask);
 #define xTaskGetAffinity(task) xTaskGetCoreID(task)
 
+/* Microseconds that the core was idle since reset, 32 bits: good for differences below 71 minutes. */
+configRUN_TIME_COUNTER_TYPE ulTaskGetIdleRunTimeCounterForCore(BaseType_t xCoreID);
+configRUN_TIME_COUNTER_TYPE ulTaskGetIdleRunTimePercentForCore(BaseType_t xCoreID);
+
 #ifdef __cplusplus
 }
 #endif

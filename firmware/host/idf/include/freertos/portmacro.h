@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "esp_timer.h"
 #include "freertos/FreeRTOSConfig.h"
 
 #ifdef __cplusplus
@@ -19,6 +20,7 @@ typedef uint32_t TickType_t;
 #define portTICK_PERIOD_MS ((TickType_t)1000 / configTICK_RATE_HZ)
 #define portNUM_PROCESSORS configNUMBER_OF_CORES
 #define portBYTE_ALIGNMENT 16
+#define portGET_RUN_TIME_COUNTER_VALUE() ((configRUN_TIME_COUNTER_TYPE)esp_timer_get_time())
 #define portNOP() __asm__ volatile("nop")
 
 /* A spinlock: the word is the kernel's priority-inheriting futex (owner's thread id), because pure spinning

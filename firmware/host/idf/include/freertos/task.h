@@ -58,6 +58,9 @@ BaseType_t xTaskGetSchedulerState(void);
 eTaskState eTaskGetState(TaskHandle_t xTask);
 UBaseType_t uxTaskGetStackHighWaterMark(TaskHandle_t xTask);
 configSTACK_DEPTH_TYPE uxTaskGetStackHighWaterMark2(TaskHandle_t xTask);
+/* Of the core that the caller runs on. */
+configRUN_TIME_COUNTER_TYPE ulTaskGetIdleRunTimeCounter(void);
+configRUN_TIME_COUNTER_TYPE ulTaskGetIdleRunTimePercent(void);
 void vTaskSetThreadLocalStoragePointer(TaskHandle_t xTaskToSet, BaseType_t xIndex, void *pvValue);
 void *pvTaskGetThreadLocalStoragePointer(TaskHandle_t xTaskToQuery, BaseType_t xIndex);
 

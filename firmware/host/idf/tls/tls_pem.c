@@ -1,4 +1,4 @@
-#include "ssl_pem.h"
+#include "tls_pem.h"
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -13,7 +13,7 @@ static int ends_cleanly(int certificates) {
     return 0;
 }
 
-int ssl_pem_add_ca(SSL_CTX *ctx, const char *pem) {
+int tls_pem_add_ca(SSL_CTX *ctx, const char *pem) {
     BIO *bio = BIO_new_mem_buf(pem, -1);
     int added = 0;
     X509 *certificate;
@@ -25,7 +25,7 @@ int ssl_pem_add_ca(SSL_CTX *ctx, const char *pem) {
     return ends_cleanly(added);
 }
 
-int ssl_pem_use_certificate(SSL_CTX *ctx, const char *pem) {
+int tls_pem_use_certificate(SSL_CTX *ctx, const char *pem) {
     BIO *bio = BIO_new_mem_buf(pem, -1);
     int used = 0;
     X509 *certificate;
@@ -38,7 +38,7 @@ int ssl_pem_use_certificate(SSL_CTX *ctx, const char *pem) {
     return ends_cleanly(used);
 }
 
-int ssl_pem_use_key(SSL_CTX *ctx, const char *pem) {
+int tls_pem_use_key(SSL_CTX *ctx, const char *pem) {
     BIO *bio = BIO_new_mem_buf(pem, -1);
     EVP_PKEY *key = PEM_read_bio_PrivateKey(bio, NULL, NULL, NULL);
     BIO_free(bio);

@@ -1,4 +1,0 @@
-#pragma once
-#include <netdb.h>
-
-#include "lwip/sockets.h"

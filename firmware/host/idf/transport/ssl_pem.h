@@ -1,8 +1,0 @@
-// PEM in memory into an OpenSSL context. 0 when done, -1 with OpenSSL's error queue filled.
-#pragma once
-
-#include <openssl/ssl.h>
-
-int ssl_pem_add_ca(SSL_CTX *ctx, const char *pem);
-int ssl_pem_use_certificate(SSL_CTX *ctx, const char *pem); // leaf first, then its chain
-int ssl_pem_use_key(SSL_CTX *ctx, const char *pem);
