@@ -3,7 +3,9 @@
 #
 # ruler hash: SHA-256 over what measures, that is the sources of the agent, of what benches share (load,
 # mqtt_link) and the bench's own. Two series are comparable only if it is the same; a change of the code under
-# test leaves it as it is.
+# test leaves it as it is. Components that one bench alone measures by are named here:
+set(ruler_http_gateway http_link)
+set(ruler_throughput iperf)
 
 # Hash of a list of files: of their paths below `root` and their contents, in sorted order.
 function(bench_hash_files out root)
@@ -34,7 +36,12 @@ function(bench_table output sources_out)
     list(SORT benches)
     foreach(bench IN LISTS benches)
         get_filename_component(stem "${bench}" NAME_WE)
-        bench_hash_files(hash "${root}" ${ruler} "${bench}")
+        set(own "")
+        foreach(component IN LISTS ruler_${stem})
+            file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${root}/${component}/*.c" "${root}/${component}/*.h")
+            list(APPEND own ${sources})
+        endforeach()
+        bench_hash_files(hash "${root}" ${ruler} ${own} "${bench}")
         string(APPEND declarations "extern const bench_t bench_${stem};\n")
         string(APPEND rows "    {&bench_${stem}, \"${hash}\"},\n")
     endforeach()

@@ -1,0 +1,5 @@
+#include "port/port.h"
+
+bool iperf_port_has_tcp_windows(void) {
+    return true;
+}
