@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hil.build import PROJECT_ROOT
+from hil.errors import RigError
 from hil.finding import Finding
+from hil.peers.iperf.program import PROGRAM, require_version
 from hil.virtual import privileges
 
 PYTHON_VERSIONS = ((3, 11), (3, 12))
@@ -24,8 +26,10 @@ PROGRAMS = {
     "cc": "gcc",
     "strip": "binutils",
     "mosquitto": "mosquitto",
+    "tcpdump": "tcpdump",
+    "dnsmasq": "dnsmasq-base",
 }
-HEADERS = {"openssl/ssl.h": "libssl-dev"}
+HEADERS = {"openssl/ssl.h": "libssl-dev", "http_parser.h": "libhttp-parser-dev"}
 SYSTEM_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin"
 
 
@@ -35,6 +39,7 @@ def examine() -> list[Finding]:
         _check_python(),
         *_check_packages(),
         *_check_programs(),
+        _check_iperf(),
         *_check_headers(),
         *privileges.check(),
         _check_report_generator(),
@@ -87,6 +92,14 @@ def _check_programs() -> Iterator[Finding]:
             yield Finding(program, ok=True, sentence=found)
         else:
             yield Finding(program, ok=False, sentence="is not installed.", mend=_install(package))
+
+
+def _check_iperf() -> Finding:
+    """Installed is not enough: iperf 3 speaks another protocol, and 2.0 prints other lines."""
+    try:
+        return Finding(PROGRAM, ok=True, sentence=f"{require_version()} at {shutil.which(PROGRAM)}")
+    except RigError as error:
+        return Finding(PROGRAM, ok=False, sentence=error.sentence, mend=error.next_step)
 
 
 def _check_headers() -> Iterator[Finding]:

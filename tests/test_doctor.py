@@ -33,7 +33,20 @@ def test_a_missing_program_is_named_with_its_package(tmp_path: Path, monkeypatch
     checks = by_subject(doctor.examine())
     assert "apt-get install cmake" in checks["cmake"].mend
     assert "apt-get install mosquitto" in checks["mosquitto"].mend
+    assert "apt-get install dnsmasq-base" in checks["dnsmasq"].mend
+    assert "apt-get install iperf" in checks["iperf"].mend
     assert not checks["mosquitto"].ok
+
+
+def test_another_iperf_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """iperf 3 under iperf's name is of no use: its version is named, with the way to the right one."""
+    program = tmp_path / "iperf"
+    program.write_text("#!/bin/sh\necho 'iperf 3.12 (cJSON 1.7.15)'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    check = by_subject(doctor.examine())["iperf"]
+    assert (check.ok, "3.12" in check.sentence) == (False, True)
+    assert "apt-get install iperf" in check.mend
 
 
 def test_idf_is_optional(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,8 @@ def start_virtual_rack(
 def attach_virtual_rack(rack: Rack, boards: Sequence[Board], out: Path) -> VirtualRack | None:
     """Return the rack that ``hil virtual up`` keeps; None where there is none.
 
-    Its air is left as it is: another run may be measuring. Whoever holds the air sets the profile.
+    Its air is left as it is: another run may be measuring. Whoever holds the air sets the profile. Only the
+    links of ``boards``, which are the caller's, are raised: a run that was killed may have left them down.
 
     Raises RigError where it lacks one of the boards.
     """
@@ -55,13 +56,16 @@ def attach_virtual_rack(rack: Rack, boards: Sequence[Board], out: Path) -> Virtu
             f"the virtual rack {rack.name} that is up lacks board {', '.join(missing)}.",
             next_step="end it (Ctrl-C in its terminal) and run again, or start it with these boards.",
         )
+    for board in boards:
+        running.air.up(board.id)
     return running
 
 
 def profile_in_force(running: VirtualRack, profile: AirProfile) -> bool:
-    """Return whether every link of a rack behaves as ``profile`` says. Raises RigError."""
+    """Return whether every link of a rack is up and behaves as ``profile`` says. Raises RigError."""
+    gap = {f"gap_{key}": value for key, value in profile.gap.parameters().items()}
     wanted = {
-        direction: {**impairment.parameters(), **{f"gap_{k}": v for k, v in profile.gap.parameters().items()}}
+        direction: {"up": 1, **impairment.parameters(), **gap}
         for direction, impairment in (("uplink", profile.uplink), ("downlink", profile.downlink))
     }
     return all(

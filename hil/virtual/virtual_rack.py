@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
+import struct
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -34,6 +36,7 @@ class VirtualRack:
     """
 
     host_address = rack_namespace.HOST_ADDRESS
+    host_interface = rack_namespace.BRIDGE
     isolated = True  # its network is its own: fixed ports are free in it
 
     def __init__(
@@ -95,6 +98,14 @@ class VirtualRack:
     def owned(self) -> bool:
         """True where this process started the rack, False where it attached to it."""
         return self._owner is not None
+
+    @property
+    def enter_command(self) -> str:
+        """What goes before a command to run it in the rack's network: the supervisor is there."""
+        credentials = struct.calcsize("iII")
+        with unix_socket.connect(self._paths.supervisor_socket, timeout_s=REQUEST_TIMEOUT_S) as connection:
+            answer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, credentials)
+        return f"sudo nsenter --net --target {struct.unpack('iII', answer)[0]} "
 
     def spawn(
         self,

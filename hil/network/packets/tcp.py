@@ -1,0 +1,219 @@
+"""What a capture says of one TCP connection, seen in the direction that carries the test's data."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import dpkt
+
+from hil.network.packets.frames import Packet, read_tcp
+
+SEQUENCE_SPAN = 1 << 32
+UNSCALED = 0
+_SYN, _ACK, _FIN, _RST = dpkt.tcp.TH_SYN, dpkt.tcp.TH_ACK, dpkt.tcp.TH_FIN, dpkt.tcp.TH_RST
+
+
+@dataclass(frozen=True)
+class TcpFacts:
+    """One direction of a connection, ``sender`` to ``receiver``, as it passed the host's interface.
+
+    Bytes are those of data segments, retransmitted ones included; ``header_bytes`` are of IP and TCP.
+    ``*_syn_mss_bytes`` is the MSS that a side announced (0: no SYN captured, or none in it). The window is
+    what the receiver advertised after its SYN, scaled. ``in_flight_max_bytes`` is the most that was captured
+    and not yet acknowledged. ``rtts_us`` are round trips as the host sees them: the handshake, and its own
+    data until the board's acknowledgement, leaving out retransmitted segments (Karn). A sender behind the air
+    looks different from one on the host: what the air lost on its way to the host was never captured.
+    """
+
+    segments_count: int
+    payload_bytes: int
+    header_bytes: int
+    largest_segment_bytes: int
+    sender_syn_mss_bytes: int
+    receiver_syn_mss_bytes: int
+    window_max_bytes: int
+    window_min_bytes: int
+    in_flight_max_bytes: int
+    retransmissions_count: int
+    out_of_order_count: int
+    rtts_us: tuple[int, ...]
+
+    @property
+    def rtt_p50_us(self) -> int:
+        """The median round trip, 0 where none was seen."""
+        return round(statistics.median(self.rtts_us)) if self.rtts_us else 0
+
+
+def read_facts(path: Path, *, port: int, sender: str, host: str) -> TcpFacts | None:
+    """Return the facts of the connection on ``port`` that carried most from ``sender``, None where none did.
+
+    ``port`` is the server's, ``sender`` and ``host`` are IPv4 addresses. Raises RigError: not a capture.
+    """
+    connections: dict[tuple[tuple[str, int], ...], _Connection] = {}
+    for packet in read_tcp(path):
+        if port not in (packet.source_port, packet.destination_port):
+            continue
+        ends = [(packet.source, packet.source_port), (packet.destination, packet.destination_port)]
+        key = tuple(sorted(ends))
+        connection = connections.get(key)
+        if connection is None:
+            connection = connections[key] = _Connection(sender, host)
+        connection.add(packet)
+    busiest = max(connections.values(), key=lambda one: one.payload_bytes, default=None)
+    return busiest.facts() if busiest is not None and busiest.segments_count else None
+
+
+@dataclass
+class _End:
+    """One side of a connection: what it announced in its SYN, and the windows it advertised."""
+
+    mss_bytes: int = 0
+    scale: int | None = None
+    windows: set[int] = field(default_factory=set)
+    acknowledged: int | None = None
+
+
+class _Connection:
+    """Adds up one connection, packet by packet. Sequence numbers are those after the first one, unwrapped."""
+
+    def __init__(self, sender: str, host: str) -> None:
+        self.sender = sender
+        self.segments_count = 0
+        self.payload_bytes = 0
+        self._header_bytes = 0
+        self._largest_bytes = 0
+        self._in_flight_max_bytes = 0
+        self._retransmissions = 0
+        self._out_of_order = 0
+        self._ends = {True: _End(), False: _End()}
+        self._next: int | None = None
+        self._gaps: list[tuple[int, int, int]] = []
+        self._rtt = _RoundTrips(host)
+
+    def add(self, packet: Packet) -> None:
+        tcp = packet.transport
+        forward = packet.source == self.sender
+        self._note_end(tcp, self._ends[forward])
+        self._rtt.add(packet)
+        if forward and packet.payload_bytes > 0:
+            self._add_data(packet, tcp.seq)
+
+    def facts(self) -> TcpFacts:
+        sender, receiver = self._ends[True], self._ends[False]
+        scale = (receiver.scale or UNSCALED) if sender.scale is not None else UNSCALED
+        windows = [window << scale for window in receiver.windows]
+        return TcpFacts(
+            segments_count=self.segments_count,
+            payload_bytes=self.payload_bytes,
+            header_bytes=self._header_bytes,
+            largest_segment_bytes=self._largest_bytes,
+            sender_syn_mss_bytes=sender.mss_bytes,
+            receiver_syn_mss_bytes=receiver.mss_bytes,
+            window_max_bytes=max(windows, default=0),
+            window_min_bytes=min(windows, default=0),
+            in_flight_max_bytes=self._in_flight_max_bytes,
+            retransmissions_count=self._retransmissions,
+            out_of_order_count=self._out_of_order,
+            rtts_us=self._rtt.values_us(),
+        )
+
+    def _note_end(self, tcp: dpkt.tcp.TCP, end: _End) -> None:
+        if tcp.flags & _SYN:
+            for kind, value in dpkt.tcp.parse_opts(tcp.opts):
+                if kind == dpkt.tcp.TCP_OPT_MSS:
+                    end.mss_bytes = int.from_bytes(value, "big")
+                elif kind == dpkt.tcp.TCP_OPT_WSCALE:
+                    end.scale = value[0]
+        elif not tcp.flags & (_RST | _FIN):
+            end.windows.add(tcp.win)
+        if tcp.flags & _ACK and (end.acknowledged is None or _after(tcp.ack, end.acknowledged)):
+            end.acknowledged = tcp.ack
+
+    def _add_data(self, packet: Packet, start: int) -> None:
+        self.segments_count += 1
+        self.payload_bytes += packet.payload_bytes
+        self._header_bytes += packet.header_bytes
+        self._largest_bytes = max(self._largest_bytes, packet.payload_bytes)
+        end = (start + packet.payload_bytes) % SEQUENCE_SPAN
+        if self._next is None or not _after(self._next, start):
+            self._add_new(start, end, packet.time_us)
+        else:
+            self._add_old(start, end, packet.time_us)
+        acknowledged = self._ends[False].acknowledged
+        if self._next is not None and acknowledged is not None and _after(self._next, acknowledged):
+            in_flight = (self._next - acknowledged) % SEQUENCE_SPAN
+            self._in_flight_max_bytes = max(self._in_flight_max_bytes, in_flight)
+
+    def _add_new(self, start: int, end: int, time_us: int) -> None:
+        if self._next is not None and start != self._next:
+            self._gaps.append((self._next, start, time_us))
+        self._next = end
+
+    def _add_old(self, start: int, end: int, time_us: int) -> None:
+        """A segment that begins before what was captured last: sent again, or late on its way to the host."""
+        for index, (gap_start, gap_end, since_us) in enumerate(self._gaps):
+            if _after(end, gap_start) and _after(gap_end, start):
+                late_us = time_us - since_us
+                self._gaps[index : index + 1] = _remaining(gap_start, gap_end, start, end, since_us)
+                # what was lost on its way comes again after a round trip at the earliest
+                if late_us < self._rtt.handshake_us // 2:
+                    self._out_of_order += 1
+                    return
+                break
+        self._retransmissions += 1
+        if self._next is not None and _after(end, self._next):
+            self._next = end
+
+
+class _RoundTrips:
+    """Round trips between the host's packets and their acknowledgements, one at a time (RFC 6298, Karn)."""
+
+    def __init__(self, host: str) -> None:
+        self._host = host
+        self._values: list[int] = []
+        self._timed: tuple[int, int] | None = None
+        self._sent: int | None = None
+        self.handshake_us = 0
+
+    def add(self, packet: Packet) -> None:
+        if packet.source == self._host:
+            self._add_sent(packet, packet.transport)
+        elif self._timed is not None and packet.transport.flags & _ACK:
+            expected, sent_us = self._timed
+            if not _after(expected, packet.transport.ack):
+                self._values.append(packet.time_us - sent_us)
+                self.handshake_us = self.handshake_us or self._values[0]
+                self._timed = None
+
+    def values_us(self) -> tuple[int, ...]:
+        return tuple(self._values)
+
+    def _add_sent(self, packet: Packet, tcp: dpkt.tcp.TCP) -> None:
+        length = packet.payload_bytes + (1 if tcp.flags & _SYN else 0)
+        if not length:
+            return
+        end = (tcp.seq + length) % SEQUENCE_SPAN
+        if self._sent is not None and not _after(end, self._sent):
+            self._timed = None  # sent again: its acknowledgement is ambiguous
+            return
+        self._sent = end
+        if self._timed is None:
+            self._timed = (end, packet.time_us)
+
+
+def _after(first: int, second: int) -> bool:
+    """True where sequence number ``first`` lies beyond ``second`` (RFC 1982)."""
+    return 0 < (first - second) % SEQUENCE_SPAN < SEQUENCE_SPAN // 2
+
+
+def _remaining(
+    gap_start: int, gap_end: int, start: int, end: int, since_us: int
+) -> Iterable[tuple[int, int, int]]:
+    """Return what is left of a gap after a segment has filled a part of it."""
+    if _after(start, gap_start):
+        yield gap_start, start, since_us
+    if _after(gap_end, end):
+        yield end, gap_end, since_us

@@ -1,0 +1,1 @@
+"""The host's side of the bench `throughput`: iperf 2.1, and a capture of what crossed the air."""

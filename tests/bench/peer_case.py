@@ -1,0 +1,47 @@
+"""One case of a bench that needs a peer on the host, measured as a run does it."""
+
+from __future__ import annotations
+
+import shutil
+
+from hil.build import PROJECT_ROOT
+from hil.model import Case
+from hil.network.name_server import PEER_NAME
+from hil.peers.companion import Outcome, Place
+from hil.peers.registry import companion_factory
+from hil.plan import deadline_s
+from hil.thresholds import load
+from tests.bench.workbench import Workbench
+
+
+def measure_with_peer(bench: Workbench, stem: str, **overrides: int | str) -> Outcome:
+    """Measure ``stem`` with its thresholds file's defaults and ``overrides``; the peer is the file's too."""
+    thresholds = load(stem, PROJECT_ROOT / "thresholds")
+    defaults = {name: parameter.default for name, parameter in thresholds.parameters.items()}
+    case = Case(stem, {**defaults, **overrides})
+    folder = bench.folder / "peer" / bench.board.id / stem
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    place = Place(
+        case=case,
+        board=bench.board,
+        board_address=bench.rack.board_address(bench.board.id),
+        host_address=bench.rack.host_address,
+        interface=bench.rack.host_interface,
+        spawner=bench.rack,
+        broker=bench.broker,
+        certificates=bench.certificates,
+        peer_name=PEER_NAME,
+        air=bench.rack.air,
+        folder=folder,
+        keep_captures=False,
+    )
+    companion = companion_factory(thresholds.peer)(place)
+    deadline = deadline_s(case)
+    try:
+        bench.session.provision(companion.start())
+        with bench.rack.air.awake(deadline):
+            series = bench.session.run_case(case, timeout_s=deadline, on_note=companion.note)
+        return companion.finish(series)
+    finally:
+        companion.stop()
