@@ -347,6 +347,18 @@ def test_timer_lateness_is_of_one_run(
     assert first > stopped_s * 1e6 / 2 > second
 
 
+def test_cpu_load_is_of_the_measured_stretch(session: AgentSession, mosquitto: Mosquitto) -> None:
+    """Each end line says how long was measured and how much of it each core worked: a host's figures."""
+    provision(session, mosquitto)
+    series = run(session, warmup=0)
+    load = {key: int(str(value)) for key, value in series.device.items() if "cpu_" in key}
+    assert load.pop("cpu_mhz") == 240
+    wall_us = load.pop("host_cpu_wall_us")
+    assert wall_us >= series.columns["done_us"][-1] - series.columns["planned_us"][0]
+    assert set(load) == {"host_cpu_busy_core0_us", "host_cpu_busy_core1_us"}
+    assert all(0 < busy_us <= wall_us for busy_us in load.values())
+
+
 def test_board_without_memory_is_the_firmwares_fault(firmware: Path) -> None:
     """What keeps the board itself from connecting has another owner than what keeps others from answering."""
     program = firmware.parent / "test" / "test_mqtt_link_fault"

@@ -1,7 +1,6 @@
 /* From what the board was told to a client that is connected. */
 #include <stdio.h>
 
-#include "esp_mac.h"
 #include "private.h"
 
 #define CLIENT_ID_SIZE sizeof("hil-0123456789ab")
@@ -12,7 +11,7 @@ enum {
     OUTBOX_LIMIT_BYTES = 32768,
 };
 
-const char *const mqtt_link_transports[] = {"tcp", "tls", "mtls", NULL};
+const char *const mqtt_link_transports[] = {"tcp", "tls", "mtls", "password", NULL};
 
 uint16_t mqtt_link_port(const mqtt_link_t *link) {
     const agent_provision_t *provision = bench_provision(link->run);
@@ -21,9 +20,15 @@ uint16_t mqtt_link_port(const mqtt_link_t *link) {
         return provision->broker_tls_port;
     case MQTT_LINK_MTLS:
         return provision->broker_mtls_port;
+    case MQTT_LINK_PASSWORD:
+        return provision->broker_password_port;
     default:
         return provision->broker_tcp_port;
     }
+}
+
+bool mqtt_link_has_tls(const mqtt_link_t *link) {
+    return link->transport == MQTT_LINK_TLS || link->transport == MQTT_LINK_MTLS;
 }
 
 /* What this transport needs and was not provisioned; NULL where all is there. */
@@ -32,12 +37,16 @@ static const char *missing(const mqtt_link_t *link) {
     if (provision->broker_host[0] == '\0' || mqtt_link_port(link) == 0) {
         return "the broker";
     }
-    if (link->transport != MQTT_LINK_TCP && provision->ca_pem[0] == '\0') {
+    if (mqtt_link_has_tls(link) && provision->ca_pem[0] == '\0') {
         return "the CA certificate";
     }
     if (link->transport == MQTT_LINK_MTLS &&
         (provision->client_cert_pem[0] == '\0' || provision->client_key_pem[0] == '\0')) {
         return "the client certificate or its key";
+    }
+    if (link->transport == MQTT_LINK_PASSWORD &&
+        (provision->mqtt_username[0] == '\0' || provision->mqtt_password[0] == '\0')) {
+        return "the user name or the password";
     }
     return NULL;
 }
@@ -45,23 +54,25 @@ static const char *missing(const mqtt_link_t *link) {
 /* esp-mqtt's own default repeats among boards with the same last bytes, and is a constant on the linux
  * target. */
 static void write_client_id(char *id) {
-    uint8_t mac[6] = {0};
-    esp_read_mac(mac, ESP_MAC_WIFI_STA);
-    snprintf(id, CLIENT_ID_SIZE, "hil-%02x%02x%02x%02x%02x%02x", mac[0], mac[1], mac[2], mac[3], mac[4],
-             mac[5]);
+    char mac[MQTT_LINK_MAC_SIZE];
+    mqtt_link_write_mac(mac);
+    snprintf(id, CLIENT_ID_SIZE, "hil-%s", mac);
 }
 
 static esp_err_t create_client(mqtt_link_t *link) {
     char client_id[CLIENT_ID_SIZE];
     write_client_id(client_id);
     const agent_provision_t *provision = bench_provision(link->run);
-    bool tls = link->transport != MQTT_LINK_TCP, mutual = link->transport == MQTT_LINK_MTLS;
+    bool tls = mqtt_link_has_tls(link), mutual = link->transport == MQTT_LINK_MTLS;
+    bool password = link->transport == MQTT_LINK_PASSWORD;
     const esp_mqtt_client_config_t config = {
         .broker.address.hostname = provision->broker_host,
         .broker.address.port = mqtt_link_port(link),
         .broker.address.transport = tls ? MQTT_TRANSPORT_OVER_SSL : MQTT_TRANSPORT_OVER_TCP,
         .broker.verification.certificate = tls ? provision->ca_pem : NULL,
         .credentials.client_id = client_id,
+        .credentials.username = password ? provision->mqtt_username : NULL,
+        .credentials.authentication.password = password ? provision->mqtt_password : NULL,
         .credentials.authentication.certificate = mutual ? provision->client_cert_pem : NULL,
         .credentials.authentication.key = mutual ? provision->client_key_pem : NULL,
         .network.reconnect_timeout_ms = RECONNECT_MS,

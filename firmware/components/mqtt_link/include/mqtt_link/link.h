@@ -13,20 +13,27 @@
 extern "C" {
 #endif
 
-typedef enum { MQTT_LINK_TCP, MQTT_LINK_TLS, MQTT_LINK_MTLS } mqtt_link_transport_t;
+typedef enum {
+    MQTT_LINK_TCP,
+    MQTT_LINK_TLS,
+    MQTT_LINK_MTLS,
+    MQTT_LINK_PASSWORD, /* plain TCP, with user name and password */
+} mqtt_link_transport_t;
 
 /* Choices of a parameter `transport`, in the order of mqtt_link_transport_t. */
 extern const char *const mqtt_link_transports[];
 
-enum { MQTT_LINK_TOPIC_SIZE = 40 };
+enum { MQTT_LINK_TOPIC_SIZE = 48 };
 
 typedef struct {
     /* Set these before mqtt_link_open(). */
     const bench_run_t *run;
     bench_samples_t *samples;
     mqtt_link_transport_t transport;
-    bool nodelay;          /* TCP_NODELAY */
-    const char *subscribe; /* topic to subscribe to at QoS 0 after each connect, or NULL */
+    bool nodelay;               /* TCP_NODELAY */
+    const char *subscribe;      /* topic to subscribe to after each connect, or NULL */
+    const char *subscribe_also; /* and another one, or NULL */
+    int subscribe_qos;
     /* Every event, in the mqtt task, under esp-mqtt's lock; or NULL. */
     void (*on_event)(void *context, const esp_mqtt_event_t *event);
     void *context;
@@ -35,6 +42,7 @@ typedef struct {
     esp_mqtt_client_handle_t client;
     EventGroupHandle_t bits;
     esp_mqtt_error_codes_t error; /* the last one */
+    int subscribed;               /* SUBACKs since the last connect; the mqtt task's */
     atomic_uint connects;
     atomic_int nodelay_read_back; /* what the socket says: 0, 1, or -1 where it does not */
 } mqtt_link_t;

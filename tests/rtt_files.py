@@ -1,0 +1,46 @@
+"""The files that the requester leaves, read back as whole numbers and texts."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from hil.peers.gateway.artefacts import PublishedRow
+
+PUBLISHED_COLUMNS = (
+    "phase",
+    "phase_read",
+    "iteration",
+    "request_id",
+    "trigger_ms",
+    "response_timestamp_ms",
+    "response_received_ms",
+    "rtt_payload_ms",
+    "rtt_receive_ms",
+    "status",
+)
+_TEXTS = {"phase", "request_id", "status"}
+
+
+def read_rtt_csv(path: Path) -> list[PublishedRow]:
+    """Read an rtt.csv; its columns are those of the published benchmark, in their order."""
+    with path.open(newline="", encoding="utf-8") as file:
+        reader = csv.DictReader(file)
+        assert tuple(reader.fieldnames or ()) == PUBLISHED_COLUMNS
+        return [
+            PublishedRow(**{name: _value(name, text) for name, text in row.items()})  # type: ignore[arg-type]
+            for row in reader
+        ]
+
+
+def read_one_clock_csv(path: Path) -> list[dict[str, int | str]]:
+    """Read an rtt-one-clock.csv; all but ``request_id`` are whole numbers."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return [
+            {name: text if name == "request_id" else int(text) for name, text in row.items()}
+            for row in csv.DictReader(file)
+        ]
+
+
+def _value(name: str, text: str) -> str | int | None:
+    return text if name in _TEXTS else int(text) if text else None
