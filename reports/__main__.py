@@ -3,6 +3,7 @@
 python -m reports RUN                  write RUN's summary.md and allure-results again
 python -m reports build --out OUT RUN… write OUT/report (hil report build)
 python -m reports serve --out OUT      show OUT/report in a browser (hil report serve)
+python -m reports reproduction RUN STUDY  set RUN beside a published study (hil reproduce STUDY --run RUN)
 """
 
 from __future__ import annotations
@@ -15,10 +16,14 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
+from rich.console import Console
+
 from hil.errors import ExitCode, HilError
+from hil.reference import ROOT as REFERENCE
 from hil.store import RunDirectory
 from reports import allure, history
 from reports.finish import sentence_of, summarise
+from reports.reproduction import files_of, print_documents, reproduce
 from reports.site import build_site, serve_site
 from reports.stored import judged_runs, short_path
 
@@ -94,7 +99,30 @@ def _serve(argv: Sequence[str]) -> None:
     serve_site(wanted.out, wanted.port, say=lambda sentence: print(sentence, flush=True))
 
 
-COMMANDS: Mapping[str, Callable[[Sequence[str]], None]] = {"build": _build, "serve": _serve}
+def _reproduction(argv: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(prog="hil reproduce")
+    parser.add_argument("run", type=Path)
+    parser.add_argument("study")
+    parser.add_argument("--reference", type=Path, default=REFERENCE)
+    parser.add_argument("--no-report", action="store_true")
+    wanted = parser.parse_args(argv)
+    run = RunDirectory.open(wanted.run).path
+    documents = reproduce(run, wanted.study, wanted.reference)
+    print_documents(documents, Console(highlight=False))
+    print(*(short_path(run / name) for name in files_of(wanted.study)), sep="\n")
+    if wanted.no_report:
+        return
+    try:
+        print(short_path(build_site(run.parent, [run], keep_newer=True)))
+    except HilError as error:  # the study is in the run's folder all the same
+        print(f"warning: {error}", file=sys.stderr)
+
+
+COMMANDS: Mapping[str, Callable[[Sequence[str]], None]] = {
+    "build": _build,
+    "serve": _serve,
+    "reproduction": _reproduction,
+}
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

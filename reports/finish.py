@@ -11,7 +11,8 @@ from typing import TypeVar
 from hil.errors import HilError
 from hil.model import RunRecord, Verdict
 from hil.store import RunDirectory
-from reports import allure, history, pushgateway, site
+from reports import allure, history, pushgateway, reproduction, site
+from reports.reproduction.document import Document
 from reports.stored import read_verdict, short_path
 from reports.summary import render_markdown
 
@@ -32,9 +33,13 @@ class Wishes:
 
 @dataclass
 class Reporting:
-    """What has become of the reports: where the site is, if it was built, and what could not be done."""
+    """What has become of the reports: where the site is, if it was built, and what could not be done.
+
+    ``documents`` set the run beside the published study whose suite it measured, a board each.
+    """
 
     report: str | None = None
+    documents: Sequence[Document] = ()
     warnings: list[str] = field(default_factory=list)
 
     def attempt(self, what: str, step: Callable[[], _Result]) -> _Result | None:
@@ -62,6 +67,8 @@ def finish(directory: RunDirectory, wishes: Wishes, *, say: Callable[[str], None
     judged = functools.cache(lambda: _judged(directory))  # a night's journal is long, and written by now
     _note(directory, done, judged)
     done.attempt("Allure results", lambda: allure.complete_results(run_path))
+    documents = done.attempt("reproduction", lambda: reproduction.reproduce_suite(directory))
+    done.documents = documents or ()
     metrics = wishes.out / "history" / "metrics.jsonl"
     done.attempt("history", lambda: history.append_run(metrics, run_path))
     if wishes.pushgateway:

@@ -286,7 +286,19 @@ def test_an_old_run_replays_under_limits_that_have_expired_since(files: Lab) -> 
         assert ("expired on 2026-06-30" in done.stdout) == (code == 2)
 
 
-@pytest.mark.parametrize("page", ["operate.md", "build-a-rack.md", "write-a-benchmark.md"])
+@pytest.mark.parametrize(
+    "page",
+    [
+        "operate.md",
+        "build-a-rack.md",
+        "write-a-benchmark.md",
+        "benches.md",
+        "throughput.md",
+        "iperf.md",
+        "http-gateway.md",
+        "studies.md",
+    ],
+)
 def test_the_commands_in_the_docs_are_commands(page: str) -> None:
     """Every `hil …` line in a shell block names a command, options and boards that there are."""
     text = (ROOT / "docs" / page).read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,6 +13,7 @@ from make_records import publish_record, publish_thresholds
 from site_runs import CASES, store_run
 
 from hil.model import Entry, Fault, NotRun
+from reports.reproduction import files_of
 from reports.rows import LEGEND
 from reports.site.landing import render_landing
 from reports.site.runs import read_run, title_of
@@ -101,7 +103,9 @@ def test_worth_knowing_is_a_short_line_that_opens_to_the_sentence(tmp_path: Path
     """One line a board and case; the sentence with interval and reason is a click away."""
     said = page(tmp_path, [publish_record(latency_ms=MARGINAL_MS)])
     (line, inside), *others = re.findall(r"<summary>(.*?)</summary>(.*?)</details>", said)
-    assert re.fullmatch(r"virtual-1 \(virtual\): publish_latency_p95 25\.\d ms \? \(limit 25 ms\)", line)
+    assert re.fullmatch(
+        r"virtual-1 \(virtual\) publish: publish_latency_p95 25\.\d ms \? \(limit 25 ms\)", line
+    )
     assert "lies beyond, but not provably, its limit of 25 ms" in inside
     assert others == []
 
@@ -111,7 +115,7 @@ def test_a_broken_case_and_a_faulted_one_lead_to_their_test(tmp_path: Path) -> N
     slow = publish_record(board="v1", overrides=CASES[1], latency_ms=60)
     said = page(tmp_path, [slow, *vanished(), Fault("", "rig", 3, "no air", "")], boards=BOARDS)
     linked = dict(re.findall(r'<li><a href="(tests/index\.html#[0-9a-f]{32})">([^:<]*):', said))
-    assert sorted(linked.values()) == ["rig on v2", "v1 (virtual) transport=tls"]
+    assert sorted(linked.values()) == ["rig on v2", "v1 (virtual) publish transport=tls"]
     assert "<li>rig: no air</li>" in said
 
 
@@ -121,3 +125,20 @@ def test_the_air_profile_is_named_where_there_is_one(tmp_path: Path, profile: st
     text = words(page(tmp_path, [publish_record(board="v1")], profile=profile))
     assert ("rack virtual · air profile hotspot · suite quick" in text) == said
     assert ("air profile" in text) == said
+
+
+def test_studies_of_several_runs_are_told_apart_and_the_newest_stands_first(tmp_path: Path) -> None:
+    """Each card names its run's time, rack and air; the order in which runs are given does not matter."""
+    runs = []
+    for name, profile in (("20261120T101500Z-study-0001", "lab"), ("20261121T101500Z-study-0002", "crowded")):
+        run = store_run(tmp_path, name, [publish_record(board="v1")], profile=profile)
+        _markdown, data, study_page = (run / file for file in files_of("esp32-tcpip"))
+        data.write_text(json.dumps({"boards": [{"kind": "virtual"}]}))
+        study_page.write_text("<!doctype html>")
+        runs.append(read_run(run))
+    for given in (runs, runs[::-1]):
+        cards = re.findall(r"Study esp32-tcpip →</b>([^<]*)<", render_landing(given, past=2, raw=()))
+        assert [card.partition(": ")[2] for card in cards] == [
+            "2026-11-21 10:15 UTC · rack virtual · air profile crowded",
+            "2026-11-20 10:15 UTC · rack virtual · air profile lab",
+        ]

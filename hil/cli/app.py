@@ -19,6 +19,7 @@ COMMANDS = {
     "run": "measure and judge: build, flash, run the suite, apply the limits",
     "build": "build the firmware",
     "firmware": "bundles of builds: verify, compare",
+    "reproduce": "repeat a published study: measure, then published values beside ours",
     "gate": "judge a run again, from what is on disk",
     "report": "build the report site from stored runs, or show it",
     "plan": "list what a run would measure",

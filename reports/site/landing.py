@@ -14,6 +14,7 @@ from hil.model import Fault, NotRun, SeriesVerdict
 from reports import rows
 from reports.allure.address import ids_of
 from reports.boards import BoardCases, boards_of, has_virtual, split_not_run
+from reports.reproduction import StoredStudy, page_of, stored_studies
 from reports.site import markup
 from reports.site.runs import StoredRun, decisive, title_of
 
@@ -22,9 +23,10 @@ _TONES = {(ExitCode.PASS, "pass"): "good", (ExitCode.FIRMWARE, "regressed"): "ba
 
 
 def render_landing(runs: Sequence[StoredRun], *, past: int, raw: Sequence[str]) -> str:
-    """Return the page. ``past`` is how many runs the trend shows, ``raw`` names the files of each run
-    that lie in ``runs/<run-id>/``.
+    """Return the page, the newest run first. ``past`` is how many runs the trend shows, ``raw`` names the
+    files of each run that lie in ``runs/<run-id>/``.
     """
+    runs = sorted(runs, key=lambda run: str(run.line["started_utc"]), reverse=True)
     style = STYLE.read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     policy = (
@@ -84,19 +86,23 @@ def _linked(links: _Links, item: SeriesVerdict | Fault, text: str) -> str:
 
 def _verdict(run: StoredRun) -> str:
     tone = _TONES.get((ExitCode(run.verdict.exit_code), run.verdict.outcome), "unsure")
-    started = str(run.line["started_utc"])[:16].replace("T", " ")
-    parts = [
-        f"{started} UTC" if started else "",
-        f"rack {run.line['rack']}",
-        f"air profile {run.line['profile']}" if run.line["profile"] else "",
-        f"suite {run.line['suite']}",
-        f"run {run.run_id}",
-    ]
+    parts = [*_whereabouts(run), f"suite {run.line['suite']}", f"run {run.run_id}"]
     return (
         f'<section class="verdict {tone}"><strong>{escape(rows.title(run.verdict))}</strong>'
         f"<p>{escape(run.verdict.sentence)}</p>"
         f'<p class="soft">{escape(" · ".join(filter(None, parts)))}</p></section>'
     )
+
+
+def _whereabouts(run: StoredRun) -> list[str]:
+    """Return when, on which rack and over which air a run measured, as far as it is known."""
+    started = str(run.line["started_utc"])[:16].replace("T", " ")
+    parts = [
+        f"{started} UTC" if started else "",
+        f"rack {run.line['rack']}",
+        f"air profile {run.line['profile']}" if run.line["profile"] else "",
+    ]
+    return [part for part in parts if part]
 
 
 def _ways(runs: Sequence[StoredRun], past: int) -> str:
@@ -109,8 +115,20 @@ def _ways(runs: Sequence[StoredRun], past: int) -> str:
         '<div class="ways">'
         f'<a href="tests/index.html"><b>Test report →</b>{cases}: figures, charts, console, history</a>'
         f'<a href="trend/index.html"><b>Trend →</b>p50, p95, p99 against their limits over {shown}</a>'
-        "</div>"
+        f"{''.join(map(_studies, runs))}</div>"
     )
+
+
+def _studies(run: StoredRun) -> str:
+    """Return the ways to the published studies that were set beside a run."""
+    return "".join(_study(run, found) for found in stored_studies(run.path))
+
+
+def _study(run: StoredRun, found: StoredStudy) -> str:
+    address = f"runs/{escape(run.run_id)}/{escape(page_of(found.study))}"
+    kinds = ", ".join(found.kinds)
+    text = f"published values beside those of this run ({kinds}): {' · '.join(_whereabouts(run))}"
+    return f'<a href="{address}"><b>Study {escape(found.study)} →</b>{escape(text)}</a>'
 
 
 _BOARD_HEAD = (

@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from reports.reproduction import FILES as REPRODUCTION_FILES
 from reports.site.runs import StoredRun
 
-RAW_FILES = ("summary.md", "verdicts.json", "records.jsonl", "run.json")
+RAW_FILES = ("summary.md", "verdicts.json", "records.jsonl", "run.json", *REPRODUCTION_FILES)
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _PUBLIC = ("schema", "run_id", "rack", "suite", "trigger", "started_utc", "git", "versions")
 _PUBLIC_OF_BOARD = ("id", "kind", "target")

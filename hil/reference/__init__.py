@@ -1,0 +1,37 @@
+"""Published studies: their tables, what is wrong with them, and what of ours each row compares with.
+
+``thresholds/reference/<study>.yaml`` holds one study; docs/studies.md explains the keys.
+"""
+
+from hil.reference.loader import REFERENCE_FOLDER, ROOT, SIZES, load_study, study_names, study_of_suite
+from hil.reference.needs import STUDIES
+from hil.reference.types import (
+    CHECKS,
+    Application,
+    Background,
+    BackgroundRow,
+    Claim,
+    Comparison,
+    Row,
+    Study,
+    Table,
+)
+
+__all__ = [
+    "CHECKS",
+    "REFERENCE_FOLDER",
+    "ROOT",
+    "SIZES",
+    "STUDIES",
+    "Application",
+    "Background",
+    "BackgroundRow",
+    "Claim",
+    "Comparison",
+    "Row",
+    "Study",
+    "Table",
+    "load_study",
+    "study_names",
+    "study_of_suite",
+]

@@ -1,0 +1,250 @@
+"""Read ``thresholds/reference/<study>.yaml``, strictly: a mistake names file, line and the nearest key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal, cast
+
+from hil.errors import ConfigError
+from hil.reference.needs import check_estimator, require_needs, sample_value
+from hil.reference.types import (
+    APPLICATION_KINDS,
+    BY_FACT,
+    CHECKS,
+    DIRECTIONS,
+    ESTIMATORS,
+    STATUSES,
+    Application,
+    Background,
+    BackgroundRow,
+    Claim,
+    Comparison,
+    Row,
+    Study,
+    Table,
+)
+from hil.thresholds import Thresholds
+from hil.units import QuantityError, find_unit
+from hil.yamlfile import Node
+from hil.yamlfile import load as load_yaml
+from hil.yamlvalue import did_you_mean
+
+REFERENCE_FOLDER = "thresholds/reference"  # of the project, and of a run, which keeps what it was set beside
+ROOT = Path(__file__).resolve().parents[2] / REFERENCE_FOLDER
+SCHEMA_VERSION = 1
+SIZES = ("quick", "full")
+
+
+def study_names(root: Path = ROOT) -> list[str]:
+    """Return the studies there are."""
+    return sorted(path.stem for path in root.glob("*.yaml"))
+
+
+def study_of_suite(suite: str, root: Path = ROOT) -> str:
+    """Return the study whose suite this is, "" where none has it. Raises ConfigError as load_study() does."""
+    for name in study_names(root):
+        if suite in load_study(name, root).suites.values():
+            return name
+    return ""
+
+
+def load_study(name: str, root: Path = ROOT, *, benches: Mapping[str, Thresholds] | None = None) -> Study:
+    """Read ``root/<name>.yaml``. With ``benches``, what compares must name parameters that they have.
+
+    Raises:
+        ConfigError: there is no such study, or anything is wrong in its file.
+    """
+    known = study_names(root)
+    if name not in known:
+        hint = f"{did_you_mean(name, known)} Studies: {', '.join(known) or 'none'}."
+        raise ConfigError(f"there is no study {name!r}{hint}")
+    path = root / f"{name}.yaml"
+    node = load_yaml(path, label=f"{root.parent.name}/{root.name}/{path.name}")
+    return _Reader(node, benches).read(name)
+
+
+class _Reader:
+    def __init__(self, node: Node, benches: Mapping[str, Thresholds] | None) -> None:
+        self.node = node
+        self.benches = benches
+
+    def read(self, name: str) -> Study:
+        node = self.node
+        node.integer("schema", minimum=SCHEMA_VERSION, maximum=SCHEMA_VERSION)
+        study_id = node.text("study")
+        if study_id != name:
+            raise node.error("study", f"study {study_id!r} must have the file's name, {name!r}.")
+        tables, claims = node.sections("tables"), node.sections("claims", default=[])
+        study = Study(
+            id=study_id,
+            title=node.text("title"),
+            authors=tuple(node.texts("authors")),
+            year=node.integer("year", minimum=1980, maximum=2100),
+            source=node.text("source"),
+            questions=tuple(node.texts("questions")),
+            setup=tuple(node.texts("setup")),
+            excluded=tuple(node.texts("excluded", default=[])),
+            suites=self._suites(node.section("suites")),
+            boots=_boots(node.section("boots")),
+            tables=tuple(map(self._table, tables)),
+            background=tuple(map(_background, node.sections("background", default=[]))),
+            claims=tuple(map(_claim, claims)),
+            applications=tuple(map(_application, node.sections("applications", default=[]))),
+        )
+        node.finish()
+        _refuse_twice(node, "tables", [table.id for table in study.tables])
+        _refuse_twice(node, "claims", [claim.id for claim in study.claims])
+        require_needs(study, node, tables, claims)
+        return study
+
+    def _suites(self, node: Node) -> dict[str, str]:
+        suites = {size: node.text(size) for size in SIZES}
+        known = [suite for bench in (self.benches or {}).values() for suite in bench.suites]
+        for size, suite in suites.items():
+            if self.benches is not None and suite not in known:
+                hint = did_you_mean(suite, known)
+                raise node.error(size, f"no thresholds file has a suite {suite!r}{hint}")
+        return suites
+
+    def _table(self, node: Node) -> Table:
+        status = cast(Literal["published", "lost"], node.choice("status", STATUSES))
+        ours = self._comparison(node.section("ours", default=None), None)
+        rows = tuple(self._row(part, ours, status) for part in node.sections("rows", default=[]))
+        table = Table(
+            id=node.text("id"),
+            title=node.text("title"),
+            unit=_unit(node),
+            estimator=node.choice("estimator", tuple(ESTIMATORS)),
+            n=node.integer("n", minimum=1),
+            status=status,
+            lost=node.text("lost", default=""),
+            defects=tuple(node.texts("defects", default=[])),
+            sweep=node.text("sweep", default=""),
+            ours=ours,
+            rows=rows,
+            where=node.where(),
+        )
+        check_estimator(node, table)
+        if (status == "lost") != bool(table.lost):
+            raise node.error("lost" if table.lost else "status", _LOST_MISMATCH[status])
+        if not rows and not table.sweep:
+            raise node.error("", f"{node.name} has neither rows nor a sweep.", next_step="add 'rows: …'.")
+        if table.sweep and ours is None:
+            raise node.error("sweep", "a sweep needs 'ours', which says in which bench.")
+        if table.sweep and ours is not None:
+            self._require_parameter(node, "sweep", ours.bench, table.sweep)
+        return table
+
+    def _row(self, node: Node, table: Comparison | None, status: str) -> Row:
+        corrected = node.section("corrected", default=None)
+        row = Row(
+            label=node.text("label"),
+            published=node.number("published", default=None),
+            of=node.integer("of", default=None, minimum=1),
+            defect=node.text("defect", default=""),
+            corrected=corrected.number("value", default=None) if corrected else None,
+            formula=corrected.text("formula", default="") if corrected else "",
+            why=corrected.text("why") if corrected else "",
+            ours=self._comparison(node.section("ours", default=None), table) or table,
+            both_ends=node.boolean("both_ends", default=False),
+        )
+        if (row.published is None) != (status == "lost"):
+            key = "published" if row.published is not None else ""
+            raise node.error(key, f"{node.name} of a table with the status {status!r}: {_PUBLISHED[status]}.")
+        if corrected and row.corrected is None and not row.formula:
+            raise node.error("corrected", "'corrected' has neither a 'value' nor a 'formula'.")
+        return row
+
+    def _comparison(self, node: Node | None, base: Comparison | None) -> Comparison | None:
+        """Return what a table or a row compares with; a row adds to its table's."""
+        if node is None:
+            return None
+        bench = node.text("bench") if base is None else node.text("bench", default=base.bench)
+        if self.benches is not None and bench not in self.benches:
+            raise node.error("bench", f"there is no bench {bench!r}{did_you_mean(bench, self.benches)}")
+        case = dict(base.case) if base else {}
+        if part := node.section("case", default=None):
+            for key in part.keys:
+                self._require_parameter(part, key, bench, key)
+                case[key] = tuple(part.scalar_or_scalars(key))
+        samples = dict(base.samples) if base else {}
+        if part := node.section("samples", default=None):
+            samples |= {key: sample_value(part, key, bench) for key in part.keys}
+        highest = node.text("highest", default=base.highest if base else "")
+        if highest:
+            self._require_parameter(node, "highest", bench, highest)
+        return Comparison(bench, case, samples, highest)
+
+    def _require_parameter(self, node: Node, key: str, bench: str, parameter: str) -> None:
+        known = self.benches[bench].parameters if self.benches is not None else None
+        if known is not None and parameter not in known:
+            said = f"the bench {bench!r} has no parameter {parameter!r}"
+            raise node.error(key, f"{said}{did_you_mean(parameter, known)}")
+
+
+_LOST_MISMATCH = {
+    "published": "'lost' says why values are missing, but the status is 'published'.",
+    "lost": "a lost table has a sentence 'lost: …', which says why.",
+}
+_PUBLISHED = {"published": "'published' is missing", "lost": "a lost value cannot be published"}
+
+
+def _unit(node: Node) -> str:
+    unit = node.text("unit")
+    try:
+        return find_unit(unit).name
+    except QuantityError as error:
+        raise node.error("unit", f"{error}.") from None
+
+
+def _boots(node: Node) -> dict[str, int]:
+    return {size: node.integer(size, minimum=1, maximum=100) for size in SIZES}
+
+
+def _background(node: Node) -> Background:
+    columns = tuple(node.texts("columns"))
+    rows = tuple(_background_row(part, columns) for part in node.sections("rows"))
+    return Background(
+        id=node.text("id"),
+        title=node.text("title"),
+        unit=_unit(node),
+        source=node.text("source"),
+        remark=node.text("remark"),
+        columns=columns,
+        rows=rows,
+    )
+
+
+def _background_row(node: Node, columns: Sequence[str]) -> BackgroundRow:
+    values = tuple(node.scalars("values"))
+    if len(values) != len(columns):
+        raise node.error("values", f"{len(values)} values for {len(columns)} columns.")
+    return BackgroundRow(node.text("label"), values)
+
+
+def _claim(node: Node) -> Claim:
+    check = node.choice("check", CHECKS)
+    remark = node.text("remark", default="")
+    if check == BY_FACT and not remark:
+        raise node.error("check", "a claim that facts decide needs a 'remark' with the fact.")
+    return Claim(node.text("id"), node.text("says"), check, remark)
+
+
+def _application(node: Node) -> Application:
+    kind = cast(Literal["stream", "transfer", "messages"], node.choice("kind", APPLICATION_KINDS))
+    streams = kind == "stream"
+    return Application(
+        name=node.text("name"),
+        kind=kind,
+        direction=cast(Literal["receive", "send"], node.choice("direction", DIRECTIONS)),
+        rate_kbps=node.quantity("rate", "kbps", minimum=0.001) if streams else 0.0,
+        size_bytes=0 if streams else node.integer("size_bytes", minimum=1),
+        source=node.text("source"),
+    )
+
+
+def _refuse_twice(node: Node, key: str, ids: Sequence[str]) -> None:
+    twice = sorted({one for one in ids if ids.count(one) > 1})
+    if twice:
+        raise node.error(key, f"{key} holds {', '.join(map(repr, twice))} twice.")

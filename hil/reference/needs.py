@@ -1,0 +1,103 @@
+"""What the reports' code for a study needs of its file, and what an estimator compares with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hil.reference.types import BY_FACT, ESTIMATORS, SAMPLE_COLUMNS, Study, Table
+from hil.yamlfile import Node
+from hil.yamlvalue import did_you_mean
+
+
+@dataclass(frozen=True)
+class Needs:
+    """``tables`` maps each table's id to its estimator; ``questions`` is how many, None where it is free."""
+
+    tables: Mapping[str, str]
+    checks: Sequence[str]
+    questions: int | None = None
+
+
+STUDIES: Mapping[str, Needs] = {
+    "esp32-tcpip": Needs(
+        tables={
+            "baseline": "iperf-mean-of-runs",
+            "window-receive": "iperf-mean-of-runs",
+            "window-send": "iperf-mean-of-runs",
+            "segment-receive": "iperf-mean-of-runs",
+            "segment-send": "iperf-mean-of-runs",
+            "overhead": "header-formula",
+        },
+        checks=(
+            "tx-exceeds-rx",
+            "receive-wants-large-segments",
+            "send-wants-small-segments",
+            "receive-wants-large-windows",
+            "send-wants-small-windows",
+        ),
+        questions=4,
+    ),
+    "mqtt-http-rtt": Needs(
+        tables={"phases": "phase-mean-payload-ms", "timeouts": "timeouts-of-requests"},
+        checks=(
+            "first-request-slowest",
+            "pause-adds-nothing",
+            "cold-path-explains-first",
+            "profiles-differ",
+        ),
+    ),
+}
+
+
+def require_needs(study: Study, node: Node, tables: Sequence[Node], claims: Sequence[Node]) -> None:
+    """Raise ConfigError where the study's own code cannot work with its file; ``node`` is the file's.
+
+    ``tables`` and ``claims`` are the sections of the study's tables and claims. A study that nothing was
+    declared for may have anything.
+    """
+    needs = STUDIES.get(study.id)
+    if needs is None:
+        return
+    for table, part in zip(study.tables, tables, strict=True):
+        _require_known(part, "id", table.id, tuple(needs.tables), f"the study {study.id!r} has no table")
+        estimator = needs.tables[table.id]
+        if table.estimator != estimator:
+            sentence = f"the table {table.id!r} has the estimator {estimator!r}, not {table.estimator!r}."
+            raise part.error("estimator", sentence)
+    missing = [name for name in needs.tables if name not in {table.id for table in study.tables}]
+    if missing:
+        sentence = f"the study {study.id!r} lacks the table {', '.join(map(repr, missing))}."
+        raise node.error("tables", sentence)
+    for claim, part in zip(study.claims, claims, strict=True):
+        known = (*needs.checks, BY_FACT)
+        _require_known(part, "check", claim.check, known, f"the study {study.id!r} has no check")
+    if needs.questions is not None and len(study.questions) != needs.questions:
+        sentence = f"{len(study.questions)} questions, but {needs.questions} answers are worked out."
+        raise node.error("questions", sentence)
+
+
+def _require_known(part: Node, key: str, word: str, known: Sequence[str], head: str) -> None:
+    if word not in known:
+        raise part.error(key, f"{head} {word!r}{did_you_mean(word, known)} Known: {', '.join(known)}.")
+
+
+def sample_value(node: Node, key: str, bench: str) -> int:
+    """Return the value that a column must have, of those by which the bench's samples are told apart."""
+    known = SAMPLE_COLUMNS.get(bench, ())
+    if key not in known:
+        hint = f"{did_you_mean(key, known)} Known columns: {', '.join(known) or 'none'}."
+        raise node.error(key, f"samples of the bench {bench!r} are not told apart by {key!r}{hint}")
+    return node.integer(key)
+
+
+def check_estimator(node: Node, table: Table) -> None:
+    """Raise ConfigError where the table's unit or a bench that compares is not the estimator's."""
+    estimator = ESTIMATORS[table.estimator]
+    if table.unit != estimator.unit:
+        sentence = f"the estimator {table.estimator!r} gives {estimator.unit}, but the unit is {table.unit}."
+        raise node.error("unit", sentence)
+    wrong = sorted({ours.bench for ours in table.compared if ours.bench != estimator.bench})
+    if wrong:
+        sentence = f"the estimator {table.estimator!r} compares with {estimator.bench!r}, not {wrong[0]!r}."
+        raise node.error("estimator", sentence)

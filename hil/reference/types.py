@@ -1,0 +1,178 @@
+"""What a file of thresholds/reference says of a study. hil.reference.loader reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from hil.model import Scalar
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """How a published value was computed: in which unit, and the bench whose records compare with it."""
+
+    unit: str
+    bench: str
+
+
+ESTIMATORS: Mapping[str, Estimator] = {
+    # mean of some runs of the average over the whole test, each as iperf prints it
+    "iperf-mean-of-runs": Estimator("mbps", "throughput"),
+    # bytes of headers for some bytes of data, computed
+    "header-formula": Estimator("bytes", "throughput"),
+    # mean of a phase's requests, whole ms, over the clocks of both ends
+    "phase-mean-payload-ms": Estimator("ms", "http_gateway"),
+    # how many of the requests were not answered in time
+    "timeouts-of-requests": Estimator("count", "http_gateway"),
+}
+# the columns by which a row may take samples; an interval of a stream is not told apart
+SAMPLE_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "http_gateway": ("phase", "read", "profile", "outcome", "reused", "resumed")
+}
+STATUSES = ("published", "lost")
+BY_FACT = "by-fact"  # a claim's check that needs no measurement
+# what the reports can check of a claim
+CHECKS = (
+    "tx-exceeds-rx",
+    "receive-wants-large-segments",
+    "send-wants-small-segments",
+    "receive-wants-large-windows",
+    "send-wants-small-windows",
+    "first-request-slowest",
+    "pause-adds-nothing",
+    "cold-path-explains-first",
+    "profiles-differ",
+    BY_FACT,
+)
+APPLICATION_KINDS = ("stream", "transfer", "messages")
+DIRECTIONS = ("receive", "send")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Which records a row compares with: the bench, parameters of the case, values of columns.
+
+    A parameter with several values takes records that have any of them; ``highest`` is a parameter of which
+    only the records with the highest value are taken.
+    """
+
+    bench: str
+    case: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict)
+    samples: Mapping[str, int] = field(default_factory=dict)
+    highest: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One published value, None where it is lost; ``of`` is what a count counts from.
+
+    ``corrected`` is the value that should have been published, or ``formula`` how to get it; ``why`` tells
+    the reason. ``defect`` is what is wrong with the value. ``ours`` is None where nothing of ours compares.
+    ``both_ends`` says that it is not known whether the sender or the receiver was read.
+    """
+
+    label: str
+    published: float | None
+    of: int | None
+    defect: str
+    corrected: float | None
+    formula: str
+    why: str
+    ours: Comparison | None
+    both_ends: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of a study. ``lost`` says why its values are not there, "" where they are.
+
+    ``sweep`` is the parameter that a lost table varied: the rows are then what was measured. ``n`` is how
+    many runs (or requests) a value stands for. ``where`` is file and line.
+    """
+
+    id: str
+    title: str
+    unit: str
+    estimator: str
+    n: int
+    status: Literal["published", "lost"]
+    lost: str
+    defects: tuple[str, ...]
+    sweep: str
+    ours: Comparison | None
+    rows: tuple[Row, ...]
+    where: str
+
+    @property
+    def compared(self) -> tuple[Comparison, ...]:
+        """What the table and its rows compare with."""
+        return tuple(ours for ours in (self.ours, *(row.ours for row in self.rows)) if ours)
+
+
+@dataclass(frozen=True)
+class BackgroundRow:
+    """A line of a table that is shown as it is; None where nothing was published."""
+
+    label: str
+    values: tuple[Scalar, ...]
+
+
+@dataclass(frozen=True)
+class Background:
+    """A table of somebody else's, shown beside ours and judged by nobody."""
+
+    id: str
+    title: str
+    unit: str
+    source: str
+    remark: str
+    columns: tuple[str, ...]
+    rows: tuple[BackgroundRow, ...]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a study says. ``check`` is one of CHECKS; ``remark`` what is known of it besides our figures."""
+
+    id: str
+    says: str
+    check: str
+    remark: str
+
+
+@dataclass(frozen=True)
+class Application:
+    """What a link may be used for: a stream of ``rate_kbps``, a transfer or messages of ``size_bytes``."""
+
+    name: str
+    kind: Literal["stream", "transfer", "messages"]
+    direction: Literal["receive", "send"]
+    rate_kbps: float
+    size_bytes: int
+    source: str
+
+
+@dataclass(frozen=True)
+class Study:
+    """A published study. ``suites`` and ``boots`` are by size: quick and full."""
+
+    id: str
+    title: str
+    authors: tuple[str, ...]
+    year: int
+    source: str
+    questions: tuple[str, ...]
+    setup: tuple[str, ...]
+    excluded: tuple[str, ...]
+    suites: Mapping[str, str]
+    boots: Mapping[str, int]
+    tables: tuple[Table, ...]
+    background: tuple[Background, ...]
+    claims: tuple[Claim, ...]
+    applications: tuple[Application, ...]
+
+    def table(self, table_id: str) -> Table:
+        """Return the table of this id. Raises KeyError."""
+        return {table.id: table for table in self.tables}[table_id]

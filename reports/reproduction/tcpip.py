@@ -1,0 +1,150 @@
+"""The study esp32-tcpip beside our run of it."""
+
+from __future__ import annotations
+
+from hil.reference import Background, Study
+from hil.reference import Table as Published
+from reports.reproduction import link
+from reports.reproduction.applications import application_table, tcp_baseline
+from reports.reproduction.claims import claim_table
+from reports.reproduction.comparison import rate_table
+from reports.reproduction.cpu import cpu_table
+from reports.reproduction.document import NONE, Section, Table
+from reports.reproduction.estimate import above
+from reports.reproduction.ramp import best_of, ramp_table
+from reports.reproduction.records import BoardRun
+from reports.reproduction.seen import segment_table, window_table
+from reports.reproduction.sizes import WORDS, segments, windows
+from reports.reproduction.tcpip_claims import check
+
+OUR_WAY = (
+    "their way: the mean of up to three runs (how many in brackets) of the average over the whole test, as "
+    "iperf prints it. mean, p50, p95, p99: of the rates of the full intervals after the start, at the "
+    "receiver. The mean has an interval whose ends are each wrong with 5 % at most, over boots; of one boot "
+    "over its tests, or over batches of one test's intervals, and then it holds for this boot. The "
+    "percentiles are those of the intervals that were measured; what others would have is not bounded. 95 % "
+    "reach: the rate that 95 % of them have at least. n: intervals; 'n < 299': too few for the percentile."
+)
+
+
+def sections_of(study: Study, run: BoardRun) -> list[Section]:
+    """Return the sections; a case that is missing leaves its row and says why."""
+    drifts = link.drifts_of(run)
+    tables = {table.id: table for table in study.tables}
+    rates = {key: rate_table(table, run) for key, table in tables.items() if table.unit == "mbps"}
+    return [
+        Section(
+            "Baseline",
+            (OUR_WAY,),
+            (rates["baseline"], *([link.drift_table(drifts)] if drifts else [])),
+            warnings=link.drift_warnings(drifts),
+        ),
+        Section(
+            "Package sizes",
+            tables=(rates["segment-receive"], rates["segment-send"], *_present(segment_table(run))),
+            answers=tuple(segments(run, way).sentence() for way in ("RX", "TX")),
+        ),
+        Section(
+            "Windows",
+            tables=(rates["window-receive"], rates["window-send"], *_present(window_table(run))),
+            answers=tuple(windows(run, way).sentence() for way in ("RX", "TX")),
+        ),
+        *_ramp(run),
+        Section("Headers", tables=_overhead(tables.get("overhead"), run)),
+        *_cpu(run),
+        *_questions(study, run),
+        Section("Claims", tables=(claim_table(study.claims, run, check),)),
+        _background(study, run),
+    ]
+
+
+def _present(table: Table | None) -> tuple[Table, ...]:
+    return (table,) if table else ()
+
+
+def _ramp(run: BoardRun) -> list[Section]:
+    table = ramp_table(run)
+    return [Section("UDP, offered and achieved", tables=(table,))] if table else []
+
+
+def _cpu(run: BoardRun) -> list[Section]:
+    table = cpu_table(run)
+    return [Section("CPU", tables=(table,))] if table else []
+
+
+def _overhead(published: Published | None, run: BoardRun) -> tuple[Table, ...]:
+    return (link.overhead_table(published, run),) if published else ()
+
+
+def _questions(study: Study, run: BoardRun) -> list[Section]:
+    """Return each of the study's questions with its answer: performance, package size, rate, applications."""
+    sizes = tuple(segments(run, way).sentence() for way in ("RX", "TX"))
+    answers: tuple[tuple[str, ...], ...] = (_performance(run), sizes, _maximum(run), ())
+    tables: tuple[tuple[Table, ...], ...] = ((), (), (), (application_table(study, run),))
+    return [
+        Section(f"Question: {question}", tables=own, answers=said)
+        for question, own, said in zip(study.questions, tables, answers, strict=True)
+    ]
+
+
+def _performance(run: BoardRun) -> tuple[str, ...]:
+    found = []
+    for way, verb in (("TX", "sent"), ("RX", "received")):
+        ours = tcp_baseline(run, way)
+        if not ours.mean.is_bounded:
+            found.append(f"The rate over TCP, {verb} by the board, was not measured.")
+            continue
+        floor = f"; 95 % of them had {ours.floor.short} or more" if ours.floor.value is not None else ""
+        found.append(
+            f"Over TCP with iperf's own settings the board {verb} {ours.mean.text} Mbit/s in the mean of the "
+            f"intervals{floor} (n = {ours.n}, boots = {ours.boots})."
+        )
+    return tuple(found)
+
+
+def _maximum(run: BoardRun) -> tuple[str, ...]:
+    found = [sentence for way in ("TX", "RX") for sentence in _most_of(run, way)]
+    for way, where in (("TX", "from"), ("RX", "at")):
+        if best := best_of(run, way):
+            found.append(f"Over UDP the most that arrived {where} the board is {best.text} Mbit/s.")
+    return tuple(found) or ("The maximum rate was not measured.",)
+
+
+def _most_of(run: BoardRun, way: str) -> list[str]:
+    """Return a sentence on the most that was seen; a size is named if provably above the baseline."""
+    baseline = tcp_baseline(run, way).mean
+    sweeps = [sweep for sweep in (segments(run, way), windows(run, way)) if sweep.best is not None]
+    found = [(sweep.means[sweep.best], sweep) for sweep in sweeps if sweep.best is not None]
+    better = [pair for pair in found if above(pair[0], baseline)]
+    if not better and baseline.value is None:
+        return []
+    if not better:
+        return [f"The most over TCP, {WORDS[way]}, is {baseline.text} Mbit/s; no size was provably better."]
+    rate, sweep = max(better, key=lambda pair: pair[0].value or 0.0)
+    size = f"a {sweep.noun} of {sweep.best:,} B"
+    return [f"The most over TCP, {WORDS[way]}, is {rate.text} Mbit/s with {size}."]
+
+
+def _background(study: Study, run: BoardRun) -> Section:
+    """Return the tables of others, shown and not judged."""
+    remarks = [
+        "Shown for orientation: other radios, access points and settings. Nothing is judged against them."
+    ]
+    if run.kind != "physical":
+        remarks.append(
+            f"A {run.kind} board has no radio, so no verdict against these tables is possible: its figures "
+            "are those of a link emulator."
+        )
+    return Section("Espressif's figures", tuple(remarks), tuple(map(_plain_table, study.background)))
+
+
+def _plain_table(table: Background) -> Table:
+    rows = tuple(
+        (row.label, *(NONE if value is None else str(value) for value in row.values)) for row in table.rows
+    )
+    data = tuple(
+        {"label": row.label, **dict(zip(table.columns, row.values, strict=True))} for row in table.rows
+    )
+    notes = (f"Source: {table.source}.", table.remark)
+    title = f"{table.title}, Mbit/s, published"
+    return Table(table.id, title, ("", *table.columns), rows, notes, data, measured=False)

@@ -1,0 +1,155 @@
+"""Records for tests of reproductions: what throughput and http_gateway leave, with figures that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from hil.model import Kind, RunRecord, Scalar
+from tests.case_defaults import case_defaults
+
+RUN_ID = "20261121T101500Z-esp32-tcpip-quick-0001"
+INTERVAL_US = 100_000
+THROUGHPUT = case_defaults("throughput")
+GATEWAY = case_defaults("http_gateway")
+
+
+def throughput_record(
+    mbps: Sequence[float],
+    *,
+    start_mbps: Sequence[float] = (1.0, 2.0),
+    lost: int = 0,
+    peer: Mapping[str, Scalar] | None = None,
+    device: Mapping[str, Scalar] | None = None,
+    board: str = "v1",
+    boot_index: int = 0,
+    kind: Kind = "virtual",
+    started_utc: str = "2026-11-21T10:15:00Z",
+    **overrides: Scalar,
+) -> RunRecord:
+    """Return a record with these rates of the steady intervals; ``start_mbps`` are the warm-up's.
+
+    ``lost`` is the share in percent of 100 datagrams an interval. Unless ``peer`` says otherwise, the whole
+    test has all the bytes and 50 ms besides.
+    """
+    rates = [*start_mbps, *mbps]
+    received = [round(rate * 1e6 * INTERVAL_US / 1e6 / 8) for rate in rates]
+    udp = overrides.get("protocol") == "udp"
+    rows = len(rates)
+    columns = {
+        "interval_us": (INTERVAL_US,) * rows,
+        "received_bytes": tuple(received),
+        "received_bps": tuple(round(rate * 1e6) for rate in rates),
+        "expected_count": (100 if udp else 0,) * rows,
+        "lost_count": (lost if udp else 0,) * rows,
+        "out_of_order_count": (0,) * rows,
+        "jitter_us": (0,) * rows,
+        "transit_difference_mean_us": (0,) * rows,
+        "transit_difference_max_us": (0,) * rows,
+    }
+    total = sum(received)
+    whole = {"received_bytes": total, "sent_bytes": total, "whole_us": rows * INTERVAL_US + 50_000}
+    return _record(
+        "throughput",
+        {**THROUGHPUT, **overrides},
+        columns,
+        warmup_rows=len(start_mbps),
+        environment={"peer": {**whole, **(peer or {})}, "device": dict(device or {})},
+        board=board,
+        boot_index=boot_index,
+        kind=kind,
+        started_utc=started_utc,
+    )
+
+
+def gateway_record(
+    rtt_ms: Sequence[Sequence[float]],
+    *,
+    timeouts: Sequence[tuple[int, int]] = (),
+    profiles: Sequence[int] = (0,),
+    parts: Mapping[str, int] | None = None,
+    first: Mapping[str, int] | None = None,
+    board: str = "v1",
+    boot_index: int = 0,
+    kind: Kind = "virtual",
+    started_utc: str = "2026-11-21T10:15:00Z",
+    **overrides: Scalar,
+) -> RunRecord:
+    """Return a record with these round trips by phase, for each of the profiles.
+
+    ``timeouts`` are (phase, read) that were never answered. ``parts`` are columns of every request, ``first``
+    of each phase's first one. payload_us is half the round trip, in whole ms.
+    """
+    rows: list[dict[str, int]] = []
+    clock = 0
+    for phase, reads in enumerate(rtt_ms, start=1):
+        for read, ms in enumerate(reads, start=1):
+            for profile in profiles:
+                late = (phase, read) in timeouts
+                took = 10_000_000 if late else round(ms * 1000)
+                own = {**(parts or {}), **(first or {} if read == 1 else {})}
+                base = {**dict.fromkeys(_ZEROES, 0), **own}
+                base |= {"phase": phase, "read": read, "profile": profile, "outcome": int(late)}
+                base |= {"planned_us": clock, "sent_us": clock, "done_us": clock + took, "rtt_us": took}
+                base |= {"payload_us": 0 if late else round(ms / 2) * 1000}
+                rows.append(base)
+                clock += took
+    columns = {name: tuple(row[name] for row in rows) for name in rows[0]}
+    return _record(
+        "http_gateway",
+        {**GATEWAY, **overrides},
+        columns,
+        warmup_rows=0,
+        environment={"peer": {}, "device": {}},
+        board=board,
+        boot_index=boot_index,
+        kind=kind,
+        started_utc=started_utc,
+    )
+
+
+_TIMES = ("connect_us", "connack_us", "suback_us")
+_PARTS = (
+    "board_us",
+    "dns_us",
+    "tcp_us",
+    "tls_us",
+    "http_us",
+    "reused",
+    "resumed",
+    "first_rtt_us",
+    "server_us",
+)
+_ZEROES = (*_PARTS, *_TIMES, *(f"board_{name}" for name in _TIMES))
+
+
+def _record(
+    bench: str,
+    parameters: Mapping[str, Scalar],
+    columns: Mapping[str, tuple[int, ...]],
+    *,
+    warmup_rows: int,
+    environment: Mapping[str, Mapping[str, Scalar]],
+    board: str,
+    boot_index: int,
+    kind: Kind,
+    started_utc: str,
+) -> RunRecord:
+    return RunRecord(
+        run_id=RUN_ID,
+        rack="virtual",
+        board=board,
+        target="esp32" if kind == "physical" else f"{kind}-esp32",
+        kind=kind,
+        role="candidate",
+        boot_index=boot_index,
+        bench=bench,
+        parameters=parameters,
+        firmware_sha256="ab" * 32,
+        ruler_hash="cd" * 32,
+        protocol_version=1,
+        clock="esp_timer",
+        started_utc=started_utc,
+        warmup_rows=warmup_rows,
+        columns=columns,
+        environment=environment,
+    )

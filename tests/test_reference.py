@@ -1,0 +1,241 @@
+"""Files of published studies: what they hold, and that a mistake in one is found with its line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hil.errors import ConfigError
+from hil.model import Scalar
+from hil.peers.gateway.joining import COLUMNS
+from hil.reference import ROOT, Comparison, Study, load_study, study_names, study_of_suite
+from hil.reference.overhead import overhead_bytes, published_overhead_bytes
+from hil.reference.types import SAMPLE_COLUMNS
+from hil.thresholds import Thresholds, load_all
+
+SMALL = """\
+schema: 1
+study: small
+title: A study
+authors: [A. Author]
+year: 2020
+source: a report
+questions: [How fast?]
+setup: [a board]
+suites: {quick: small-quick, full: small}
+boots: {quick: 1, full: 3}
+tables:
+  - id: rates
+    title: Rates
+    unit: Mbit/s
+    estimator: iperf-mean-of-runs
+    n: 3
+    status: published
+    ours: {bench: throughput, case: {protocol: tcp}}
+    rows:
+      - {label: one, published: 1.5, ours: {case: {role: client}}}
+claims:
+  - {id: fast, says: It is fast., check: tx-exceeds-rx}
+"""
+
+
+@pytest.fixture(scope="module")
+def benches() -> dict[str, Thresholds]:
+    return load_all(ROOT.parent)
+
+
+def read(folder: Path, text: str, benches: dict[str, Thresholds] | None = None) -> Study:
+    (folder / "reference").mkdir()
+    (folder / "reference" / "small.yaml").write_text(text)
+    return load_study("small", folder / "reference", benches=benches)
+
+
+def refused(folder: Path, text: str, benches: dict[str, Thresholds] | None = None) -> str:
+    with pytest.raises(ConfigError) as caught:
+        read(folder, text, benches)
+    return str(caught.value)
+
+
+def test_a_row_adds_to_what_its_table_compares_with(tmp_path: Path) -> None:
+    """Conditions of the table hold for each row; the row's own come besides."""
+    row = read(tmp_path, SMALL).table("rates").rows[0]
+    assert row.published == 1.5
+    assert row.ours == Comparison("throughput", {"protocol": ("tcp",), "role": ("client",)})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("title: A study", "titel: A study", ["small.yaml:3: unknown key 'titel'", "'title'"]),
+        ("published: 1.5", "publshed: 1.5", ["small.yaml:20: ", "'published' is missing"]),
+        ("label: one", "label: one, defct: x", ["small.yaml:20: unknown key 'defct'", "'defect'"]),
+        ("iperf-mean-of-runs", "iperf-mean", ["small.yaml:15: ", "did you mean 'iperf-mean-of-runs'"]),
+        ("unit: Mbit/s", "unit: Mbit", ["small.yaml:14: unknown unit 'Mbit'"]),
+        ("status: published", "status: lost", ["small.yaml:20: ", "a lost value cannot be published"]),
+        ("status: published", "status: published\n    lost: burnt", ["small.yaml:18: ", "the status is"]),
+        ("check: tx-exceeds-rx", "check: tx-exceed", ["small.yaml:22: ", "did you mean 'tx-exceeds-rx'"]),
+        ("check: tx-exceeds-rx", "check: by-fact", ["small.yaml:22: ", "needs a 'remark'"]),
+        (
+            "unit: Mbit/s",
+            "unit: ms",
+            ["small.yaml:14: the estimator 'iperf-mean-of-runs' gives mbps, but the unit is ms"],
+        ),
+        ("bench: throughput", "bench: publish", ["small.yaml:15: ", "compares with 'throughput'"]),
+        ("role: client}", "role: client}, samples: {phase: 1}", ["small.yaml:20: ", "Known columns: none"]),
+        ("study: small", "study: smaller", ["small.yaml:2: study 'smaller' must have the file's name"]),
+        ("{quick: 1, full: 3}", "{quick: 0, full: 3}", ["small.yaml:10: ", "from 1 to 100"]),
+        (
+            "published: 1.5",
+            "published: 1.5, corrected: {why: wrong}",
+            ["small.yaml:20: 'corrected' has neither a 'value' nor a 'formula'"],
+        ),
+    ],
+)
+def test_a_mistake_names_file_line_and_the_nearest_key(
+    tmp_path: Path, old: str, new: str, words: list[str]
+) -> None:
+    """Nothing that nobody asked for is read over."""
+    assert old in SMALL
+    said = refused(tmp_path, SMALL.replace(old, new))
+    for word in words:
+        assert word in said
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "word"),
+    [
+        (
+            "role: client",
+            "rolle: client",
+            "small.yaml:20: the bench 'throughput' has no parameter 'rolle'; did",
+        ),
+        (
+            "bench: throughput",
+            "bench: troughput",
+            "small.yaml:18: there is no bench 'troughput'; did you mean",
+        ),
+        (
+            "full: esp32-tcpip}",
+            "full: esp32-tcpi}",
+            "small.yaml:9: no thresholds file has a suite 'esp32-tcpi'; did",
+        ),
+    ],
+)
+def test_what_compares_must_exist(
+    tmp_path: Path, benches: dict[str, Thresholds], old: str, new: str, word: str
+) -> None:
+    """A parameter, bench or suite that there is not would select nothing and look like a gap of the run."""
+    text = SMALL.replace("small-quick", "esp32-tcpip-quick").replace("full: small}", "full: esp32-tcpip}")
+    assert old in text
+    assert word in refused(tmp_path, text.replace(old, new), benches)
+
+
+@pytest.mark.parametrize(
+    ("study", "old", "new", "words"),
+    [
+        (
+            "mqtt-http-rtt",
+            "id: timeouts",
+            "id: timeoutz",
+            ":46: .*; did you mean 'timeouts'",
+        ),
+        (
+            "mqtt-http-rtt",
+            "check: profiles-differ",
+            "check: tx-exceeds-rx",
+            ":72: .* no check",
+        ),
+        (
+            "mqtt-http-rtt",
+            "samples: {profile: 0}",
+            "samples: {profil: 0}",
+            "'profil'; did you mean 'profile",
+        ),
+        (
+            "esp32-tcpip",
+            "  - What applications can be supported with this system?\n",
+            "",
+            ":9: 3 questions, but 4 answers",
+        ),
+    ],
+)
+def test_what_the_studys_code_needs_is_asked_for(
+    tmp_path: Path, study: str, old: str, new: str, words: str
+) -> None:
+    """A table or check of another study, or of none, is no internal error but a line to mend."""
+    text = (ROOT / f"{study}.yaml").read_text()
+    assert text.count(old) == 1
+    (tmp_path / f"{study}.yaml").write_text(text.replace(old, new))
+    with pytest.raises(ConfigError, match=words):
+        load_study(study, tmp_path)
+
+
+def test_a_missing_table_is_named(tmp_path: Path) -> None:
+    """Its key is that of the tables."""
+    text = (ROOT / "mqtt-http-rtt.yaml").read_text()
+    start, end = text.index("  - id: timeouts"), text.index("claims:")
+    (tmp_path / "mqtt-http-rtt.yaml").write_text(text[:start] + text[end:])
+    with pytest.raises(ConfigError, match=r"mqtt-http-rtt.yaml:23: .* lacks the table 'timeouts'"):
+        load_study("mqtt-http-rtt", tmp_path)
+
+
+def test_samples_are_told_apart_by_columns_that_there_are() -> None:
+    """What a study may name is among the columns that the requester's side leaves."""
+    assert set(SAMPLE_COLUMNS["http_gateway"]) <= set(COLUMNS)
+
+
+def test_an_unknown_study_is_told_with_the_nearest_name() -> None:
+    """The sentence lists what there is."""
+    with pytest.raises(ConfigError, match=r"no study 'esp32-tcp'; did you mean 'esp32-tcpip'\? Studies: "):
+        load_study("esp32-tcp")
+
+
+@pytest.mark.parametrize("name", ["esp32-tcpip", "mqtt-http-rtt"])
+def test_the_studies_fit_the_benches(name: str, benches: dict[str, Thresholds]) -> None:
+    """Each study's suites and parameters exist, and a suite leads back to its study."""
+    assert name in study_names()
+    study = load_study(name, benches=benches)
+    assert {study_of_suite(suite) for suite in study.suites.values()} == {name}
+    assert study_of_suite("quick") == ""
+
+
+def test_every_published_row_has_a_case_in_each_suite(benches: dict[str, Thresholds]) -> None:
+    """What is published is measured, in the quick suite too."""
+    for name in study_names():
+        study = load_study(name)
+        for suite in study.suites.values():
+            for table in study.tables:
+                for row in table.rows:
+                    assert row.ours is not None
+                    cases = benches[row.ours.bench].suites[suite]
+                    assert any(fits(case.parameters, row.ours) for case in cases), (
+                        suite,
+                        table.id,
+                        row.label,
+                    )
+
+
+def fits(parameters: dict[str, Scalar], wanted: Comparison) -> bool:
+    return all(str(parameters[key]) in map(str, values) for key, values in wanted.case.items())
+
+
+def test_what_is_published_is_written_down_as_it_was() -> None:
+    """The values of the report of 2022, and of the benchmark of 2026; lost tables hold none."""
+    tcpip, rtt = load_study("esp32-tcpip"), load_study("mqtt-http-rtt")
+    assert [row.published for row in tcpip.table("baseline").rows] == [1.07, 56.83, 49.64, 46.87]
+    sent = [8.65, 18.58, 35.5, 29.05, 29.02, 24.79, 26.97]
+    assert [row.published for row in tcpip.table("segment-send").rows] == sent
+    lost = {table.id for table in tcpip.tables if table.status == "lost"}
+    assert lost == {"window-receive", "window-send", "segment-receive"}
+    assert not any(tcpip.table(name).rows for name in lost)
+    assert [row.published for row in rtt.table("phases").rows] == [9.6, 9.8, 11.8, 10.4, 12.6, 9.8]
+    assert [(row.published, row.of) for row in rtt.table("timeouts").rows] == [(0, 10)] * 3
+
+
+def test_the_corrected_headers_follow_from_their_formula() -> None:
+    """5000 B in segments of 160 and 1360 B with 40 B each; the published formula gives what was published."""
+    small, large = load_study("esp32-tcpip").table("overhead").rows
+    for row, package in ((small, 200), (large, 1400)):
+        assert row.published == published_overhead_bytes(5000, package)
+        assert row.corrected == overhead_bytes(5000, package)
