@@ -64,7 +64,7 @@ def test_the_stand_in_drops_what_only_espressif_has(tmp_path: Path) -> None:
     """Response files are opened, foreign flags dropped, 32 bits chosen, newlib's headers added last."""
     (tmp_path / "cflags").write_text("-mlongcalls\n-march=rv32imc_zicsr_zifencei\n-Wall\n")
     words = stand_in.translate("riscv64-unknown-elf", tmp_path, [f'@"{tmp_path}/cflags"', "-c", "a.c"])
-    newlib = ["-idirafter", str(tmp_path), "-idirafter", str(stand_in.NEWLIB)]
+    newlib = ["-idirafter", str(tmp_path), "-idirafter", str(stand_in.NEWLIB), stand_in.FD_SET_MEMBER]
     assert words == ["-mabi=ilp32", "-march=rv32imc_zicsr_zifencei", "-Wall", "-c", "a.c", *newlib]
 
 
@@ -136,11 +136,13 @@ def test_options_are_compared_by_value() -> None:
 
 
 def test_numbers_of_the_firmware_are_those_that_are_compared() -> None:
-    """The Mbed TLS numbers that fault.c writes out are those in the list that idf-check compares."""
-    text = (FIRMWARE_DIR / "components" / "mqtt_link" / "fault.c").read_text("utf-8")
+    """The Mbed TLS numbers that tls_fault.c writes out are those in the list that idf-check compares."""
+    text = (FIRMWARE_DIR / "components" / "mqtt_link" / "tls_fault.c").read_text("utf-8")
     codes = re.search(r"codes\[\] = \{([^}]*)\}", text)
+    verify_failed = re.search(r" CERT_VERIFY_FAILED = (0x\w+)", text)
     assert codes
-    written = {-int(code, 0) for code in codes[1].split(",")}
+    assert verify_failed
+    written = {-int(code, 0) for code in [*codes[1].split(","), verify_failed[1]]}
     written |= {int(flag, 0) for flag in re.findall(r"BADCERT_\w+ = (0x\w+)", text)}
     constants = api.read_deliberate().constants
     assert written == {int(c["value"], 0) for c in constants if c["name"].startswith("MBEDTLS_")}

@@ -7,9 +7,12 @@ import sys
 from rich.console import Console
 
 from tests.bench.figure import show
+from tests.bench.first_request import first_request
 from tests.bench.flashing import flash_and_boot
 from tests.bench.latency import air_accuracy, awake_gain, harness_cost
 from tests.bench.lease_share import lease_share
+from tests.bench.throughput import air_rate, overhead, udp_loss
+from tests.bench.window import window_accuracy
 from tests.bench.workbench import workbench
 
 
@@ -18,7 +21,8 @@ def main() -> int:
     missed: list[str] = []
     with workbench() as bench:
         # flashing last: esptool takes the console
-        for measure in (air_accuracy, harness_cost, awake_gain, flash_and_boot):
+        network = (window_accuracy, air_rate, udp_loss, overhead)
+        for measure in (air_accuracy, harness_cost, awake_gain, *network, first_request, flash_and_boot):
             figure = measure(bench)
             show(console, figure)
             missed += figure.missed

@@ -16,7 +16,8 @@ from hil.flash import flash
 from hil.lease import lease_boards, lock_dir
 from hil.model import Case
 from hil.network.broker import Broker
-from hil.network.certificates import make_certificates
+from hil.network.certificates import Certificates, make_certificates
+from hil.network.name_server import PEER_NAME
 from hil.rack import Board, load_rack
 from hil.session import AgentSession
 from hil.thresholds import load
@@ -69,6 +70,7 @@ class Workbench:
     board: Board
     rack: VirtualRack
     broker: Broker
+    certificates: Certificates
     session: AgentSession
     console: PortConsole
     build_dir: Path
@@ -87,7 +89,7 @@ def workbench() -> Iterator[Workbench]:
         state_dir = run_dir(rack_file, [board], OUT)
         rack = start_virtual_rack(rack_file, [board], load_profile("perfect"), OUT, state_dir)
         stack.callback(rack.stop)
-        certificates = make_certificates(folder / "certificates", rack.host_address)
+        certificates = make_certificates(folder / "certificates", rack.host_address, PEER_NAME)
         broker = Broker.start(rack, rack.host_address, folder / "broker", certificates)
         stack.callback(broker.stop)
         flash(board, build_dir, log=folder / "flash.log")
@@ -106,7 +108,7 @@ def workbench() -> Iterator[Workbench]:
             }
         )
         session.network_up()
-        yield Workbench(board, rack, broker, session, console, build_dir, folder)
+        yield Workbench(board, rack, broker, certificates, session, console, build_dir, folder)
 
 
 def publish_case(**overrides: int | str) -> Case:

@@ -15,7 +15,7 @@ from tests.idf_check.idf import Command, Idf
 from tests.idf_check.process import run
 from tests.idf_check.view import View
 
-HOST_FOLDERS = (HOST / "include", HOST / "mqtt" / "include", HOST / "transport" / "include")
+HOST_FOLDERS = (HOST / "include", *sorted(HOST.glob("*/include")))
 CHIP = "esp32c3"  # the one whose instruction set clang knows
 _CLANG = ("clang", "--target=riscv32-unknown-elf", "-march=rv32imc", "-mabi=ilp32", "-std=gnu17", "-w")
 

@@ -17,6 +17,7 @@ GENERIC = {"riscv32-esp-elf": "riscv64-unknown-elf", "xtensa-esp": "xtensa-lx106
 PROGRAMS = ("gcc", "g++", "ar", "ranlib", "objcopy", "objdump", "nm", "strip", "ld", "readelf", "size")
 REENT = Path("sys/reent.h")  # newlib 3 has a const pointer where Espressif's newlib 4 has a plain one
 OVERLAY = "include"
+FD_SET_MEMBER = "-Dfds_bits=fds_bits"  # newlib 4 calls it __fds_bits, and so would ESP-IDF's FD_SET()
 _FOREIGN = (
     "-mlongcalls",
     "-mdynconfig=",
@@ -54,7 +55,7 @@ def translate(prefix: str, overlay: Path, arguments: Sequence[str]) -> list[str]
     libc = [word for folder in (overlay, NEWLIB) for word in ("-idirafter", str(folder))]
     # a program without a library cannot be linked; CMake's trial programs are content with an object file
     link = [] if any(step in kept for step in _STEPS) else ["-nostdlib", "-r"]
-    return [*_defaults(prefix, kept), *kept, *libc, *link]
+    return [*_defaults(prefix, kept), *kept, *libc, FD_SET_MEMBER, *link]
 
 
 def _defaults(prefix: str, words: Sequence[str]) -> list[str]:
