@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterable, Sequence
 from html import escape
-from pathlib import Path
 
 from hil.reference import Study
+from reports.page import frame
 from reports.reproduction.chart import render_chart
 from reports.reproduction.document import Document, Section, Table, are_words
 from reports.rows import VIRTUAL_REMARK
 
-STYLE = Path(__file__).parent.parent / "site" / "style.css"
 _OWN_STYLE = """
 h3 { font-size: 14px; margin: 18px 0 6px; }
 td, th { vertical-align: top; } td.w { min-width: 16ch; }
@@ -21,39 +18,14 @@ ul.notes { margin: 6px 0 0; padding-left: 18px; font-size: 12.5px; color: var(--
 .answer { border-left: 3px solid var(--link); padding: 2px 10px; margin: 8px 0; }
 figure { margin: 12px 0; }
 """
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="icon" href="data:,">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-<nav><a href="../../index.html">← Verdict</a></nav>
-{body}
-</body>
-</html>
-"""
 
 
 def render_page(study: Study, documents: Sequence[Document], *, run_id: str) -> str:
     """Return the page. Its way back leads to the report's first page, from runs/<run id>/."""
-    style = STYLE.read_text(encoding="utf-8") + _OWN_STYLE
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = (
-        f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    )
     kinds = ", ".join(sorted({document.kind for document in documents}))
     title = f"Study {study.id}: published and measured ({kinds})"
-    return _PAGE.format(
-        policy=policy,
-        title=escape(title),
-        style=style,
-        body="\n".join(_body(study, documents, title, run_id)),
-    )
+    back = '<nav><a href="../../index.html">← Verdict</a></nav>'
+    return frame(title, [back, *_body(study, documents, title, run_id)], more_style=_OWN_STYLE)
 
 
 def _body(study: Study, documents: Sequence[Document], title: str, run_id: str) -> Iterable[str]:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from html import escape
-from pathlib import Path
 
 from hil.errors import ConfigError, ExitCode
 from hil.model import Fault, NotRun, SeriesVerdict
 from reports import rows
 from reports.allure.address import ids_of
 from reports.boards import BoardCases, boards_of, has_virtual, split_not_run
+from reports.page import frame
 from reports.reproduction import StoredStudy, page_of, stored_studies
 from reports.site import markup
 from reports.site.runs import StoredRun, decisive, title_of
 
-STYLE = Path(__file__).with_name("style.css")
 _TONES = {(ExitCode.PASS, "pass"): "good", (ExitCode.FIRMWARE, "regressed"): "bad"}  # else "unsure"
 
 
@@ -27,11 +24,6 @@ def render_landing(runs: Sequence[StoredRun], *, past: int, raw: Sequence[str]) 
     files of each run that lie in ``runs/<run-id>/``.
     """
     runs = sorted(runs, key=lambda run: str(run.line["started_utc"]), reverse=True)
-    style = STYLE.read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = (
-        f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    )
     title = title_of(runs)
     virtual = any(has_virtual(run.info, run.verdict) for run in runs)
     links = [_links(run) for run in runs]
@@ -49,24 +41,7 @@ def render_landing(runs: Sequence[StoredRun], *, past: int, raw: Sequence[str]) 
         _worth_knowing(runs, links),
         *(_facts(run, raw) for run in runs),
     ]
-    return _PAGE.format(policy=policy, title=escape(title), style=style, body="\n".join(filter(None, body)))
-
-
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="icon" href="data:,">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-{body}
-</body>
-</html>
-"""
+    return frame(title, body)
 
 
 _Links = Mapping[tuple[str, str], str]
