@@ -3,6 +3,7 @@
 #include "esp_system.h"
 #include "esp_task_wdt.h"
 #include "idf_check.h"
+#include "rtos/interrupt.h"
 
 static void say_goodbye(void) {
     printf("shutting down\n");
@@ -19,6 +20,17 @@ static void stay_silent(void) {
     ESP_ERROR_CHECK(esp_task_wdt_reconfigure(&config));
     ESP_ERROR_CHECK(esp_task_wdt_add(NULL));
     vTaskDelay(portMAX_DELAY);
+}
+
+static bool wait_in_interrupt(void *context) {
+    (void)context;
+    vTaskDelay(1);
+    return false;
+}
+
+static void wait_in_an_interrupt(void) {
+    ESP_ERROR_CHECK(rtos_interrupt_install(wait_in_interrupt, NULL));
+    rtos_interrupt_raise();
 }
 
 void app_main(void) {
@@ -41,6 +53,8 @@ void app_main(void) {
         start = (char)overflow(&start, 100000);
     } else if (strcmp(how, "watchdog") == 0) {
         stay_silent();
+    } else if (strcmp(how, "interrupt") == 0) {
+        wait_in_an_interrupt();
     } else if (strcmp(how, "return") == 0) {
         return;
     }

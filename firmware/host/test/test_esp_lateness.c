@@ -1,5 +1,6 @@
 /* How late the host wakes tasks: prints the figures docs/host-idf.md quotes. LATENESS_SAMPLES in the
- * environment sets how many are taken (1 ms each); as a test it takes few and checks that none is early. */
+ * environment sets how many are taken (1 ms each), LATENESS_WATCH=1 has the witness on meanwhile; as a test
+ * it takes few and checks that none is early. */
 #include <inttypes.h>
 
 #include "esp_timer.h"
@@ -97,11 +98,19 @@ void app_main(void) {
     s_main = xTaskGetCurrentTaskHandle();
     vTaskPrioritySet(NULL, 20);
     printf("scheduling: %s\n", vboard_sched_name());
+    if (getenv("LATENESS_WATCH") != NULL) {
+        vboard_witness_start();
+    }
     measure_timer();
     spawn(measure_delay_until, NULL, 20, 1);
     ulTaskNotifyTake(pdTRUE, portMAX_DELAY);
     report("xTaskDelayUntil behind tick");
     measure_round_trip("notify round trip, same core", 0);
     measure_round_trip("notify round trip, other core", 1);
+    if (getenv("LATENESS_WATCH") != NULL) {
+        vboard_witness_stop();
+        printf("%-34s %" PRIu32 " times, us: max %" PRIu32 "\n", "the host was late", vboard_witness_count(),
+               vboard_witness_late_us(tskNO_AFFINITY, 0, INT64_MAX));
+    }
     exit(0);
 }

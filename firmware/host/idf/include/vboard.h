@@ -18,6 +18,7 @@ typedef struct {
     uint8_t mac[6];            /* VBOARD_MAC: base address */
     esp_reset_reason_t reset_reason; /* VBOARD_RESET_REASON */
     int64_t boot_us;                 /* VBOARD_BOOT_US: CLOCK_MONOTONIC at reset, µs */
+    int64_t core1_behind_us;         /* VBOARD_CORE1_BEHIND_US: core 1's cycle counter behind core 0's, µs */
 } vboard_t;
 
 /* Read from the environment at the first call; a variable that does not parse, and a VBOARD_CHIP that this
@@ -33,6 +34,33 @@ void vboard_timer_lateness_reset(void);
 
 /* Microseconds since reset, as esp_timer_get_time(). */
 int64_t vboard_uptime_us(void);
+
+/* An interrupt of a core: a thread above all its tasks, also where one has suspended the scheduler. The
+ * service runs in interrupt context (xPortInIsrContext()) when the interrupt was raised, however often, and
+ * when the moment has come that it last returned: microseconds since reset, INT64_MAX for never. */
+typedef struct vboard_interrupt vboard_interrupt_t;
+typedef int64_t (*vboard_service_t)(void *context);
+
+/* NULL where there is no memory for it. Deleting waits for a service that runs; not from an interrupt. */
+vboard_interrupt_t *vboard_interrupt_new(int core, vboard_service_t service, void *context);
+void vboard_interrupt_delete(vboard_interrupt_t *interrupt);
+
+/* From anywhere; and from a task, until the service has run for all that was raised before. */
+void vboard_interrupt_raise(vboard_interrupt_t *interrupt);
+void vboard_interrupt_wait(vboard_interrupt_t *interrupt);
+
+/* The witness of the host's lateness: a thread on each core, above all tasks and interrupts, that wakes every
+ * 500 µs, between the ticks, and notes when it was late by 100 µs or more, from when it should have woken
+ * until it did. Starting it again forgets what was noted; stopping it keeps it. Not from several tasks at
+ * once. */
+void vboard_witness_start(void);
+void vboard_witness_stop(void);
+
+/* How often the witness was late since it was started, and its worst lateness in a spell that overlaps
+ * [from_us, until_us], µs, on a core or on any (tskNO_AFFINITY); 0 where there is no such spell. While it is
+ * stopped. */
+uint32_t vboard_witness_count(void);
+uint32_t vboard_witness_late_us(int core, int64_t from_us, int64_t until_us);
 
 #ifdef __cplusplus
 }

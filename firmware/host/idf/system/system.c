@@ -93,12 +93,22 @@ void esp_chip_info(esp_chip_info_t *out_info) {
     out_info->revision = CHIP_REVISION;
 }
 
-esp_cpu_cycle_count_t esp_cpu_get_cycle_count(void) {
+static uint64_t core0_cycles(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     uint64_t ns = (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
-    return (esp_cpu_cycle_count_t)(ns / 1000 * CONFIG_ESP_DEFAULT_CPU_FREQ_MHZ +
-                                   ns % 1000 * CONFIG_ESP_DEFAULT_CPU_FREQ_MHZ / 1000);
+    return ns / 1000 * CONFIG_ESP_DEFAULT_CPU_FREQ_MHZ + ns % 1000 * CONFIG_ESP_DEFAULT_CPU_FREQ_MHZ / 1000;
+}
+
+esp_cpu_cycle_count_t esp_cpu_get_cycle_count(void) {
+    uint64_t behind = (uint64_t)vboard()->core1_behind_us * CONFIG_ESP_DEFAULT_CPU_FREQ_MHZ;
+    int core;
+    uint64_t cycles;
+    do { /* again when a task without affinity was moved between the two reads: a chip's read is one */
+        core = esp_cpu_get_core_id();
+        cycles = core0_cycles();
+    } while (core != esp_cpu_get_core_id());
+    return (esp_cpu_cycle_count_t)(core == 0 ? cycles : cycles - behind);
 }
 
 uint32_t esp_rom_get_cpu_ticks_per_us(void) {

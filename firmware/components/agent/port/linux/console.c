@@ -12,7 +12,7 @@
 #include "freertos/task.h"
 #include "port/port.h"
 
-enum { POLL_MS = 2 };
+enum { POLL_TICKS = 2 };
 
 esp_err_t port_console_init(void) {
     return ESP_OK;
@@ -25,7 +25,7 @@ static bool has_input(void) {
 
 size_t port_console_read(char *buffer, size_t size) {
     while (!has_input()) {
-        vTaskDelay(pdMS_TO_TICKS(POLL_MS));
+        vTaskDelay(POLL_TICKS);
     }
     ssize_t count = read(STDIN_FILENO, buffer, size);
     if (count == 0 || (count < 0 && errno != EINTR && errno != EAGAIN)) {
@@ -41,7 +41,7 @@ void port_console_write(const char *bytes, size_t length) {
             bytes += count;
             length -= (size_t)count;
         } else if (errno == EAGAIN) {
-            vTaskDelay(pdMS_TO_TICKS(POLL_MS)); /* the other end reads slowly */
+            vTaskDelay(POLL_TICKS); /* the other end reads slowly */
         } else if (errno != EINTR) {
             _exit(EXIT_SUCCESS);
         }

@@ -64,8 +64,8 @@ void vPortYield(void);
 #define portYIELD_FROM_ISR(...) ((void)0)
 
 BaseType_t xPortGetCoreID(void);
-/* The host has no interrupts: always false. */
 BaseType_t xPortInIsrContext(void);
+BaseType_t xPortInterruptedFromISRContext(void);
 
 #ifdef __cplusplus
 }
