@@ -13,7 +13,7 @@ import pytest
 from hil.build import FIRMWARE_DIR, PROJECT_ROOT
 from hil.errors import ConfigError
 from hil.git import git
-from tests.idf_check import api, chips, config, idf, on_linux, stand_in
+from tests.idf_check import api, chips, config, hooks, idf, on_linux, stand_in
 from tests.idf_check.idf import Command
 from tests.idf_check.report import Report
 
@@ -66,6 +66,34 @@ def test_the_stand_in_drops_what_only_espressif_has(tmp_path: Path) -> None:
     words = stand_in.translate("riscv64-unknown-elf", tmp_path, [f'@"{tmp_path}/cflags"', "-c", "a.c"])
     newlib = ["-idirafter", str(tmp_path), "-idirafter", str(stand_in.NEWLIB), stand_in.FD_SET_MEMBER]
     assert words == ["-mabi=ilp32", "-march=rv32imc_zicsr_zifencei", "-Wall", "-c", "a.c", *newlib]
+
+
+def test_a_kernel_that_does_not_call_the_trace_is_named(tmp_path: Path) -> None:
+    """The header has to come before each source, and its macros be expanded there; a missing one is told."""
+    header = FIRMWARE_DIR / "components" / "trace" / "include" / "trace" / hooks.HEADER
+    calls = "int f(void *x) {" + " traceQUEUE_CREATE(x);" * 6 + " return 0; }\n"
+
+    def kernel_source(name: str, text: str, *flags: str) -> Command:
+        source = tmp_path / name
+        source.write_text(text)
+        base = host_command(tmp_path, *flags)
+        return Command(source, tmp_path, (*base.argv[:-1], str(source)))
+
+    include = ("-include", str(header))
+    commands = [
+        kernel_source("tasks.c", "int f(void *x) { return x != 0; }\n", *include),
+        kernel_source("event_groups.c", calls, *include),
+    ]
+    wrong = hooks.wrong_kernel(commands, tmp_path / "objects", objects=True)
+    assert wrong == {
+        "tasks.c": "calls the trace 0 times, not 20 or more",
+        "queue.c": "the build does not compile it",
+    }
+    bare = [kernel_source("event_groups.c", calls, "-w")]
+    assert (
+        "does not put hooks.h before it"
+        in hooks.wrong_kernel(bare, tmp_path / "o", objects=True)["event_groups.c"]
+    )
 
 
 def test_without_idf_path_the_way_out_is_told() -> None:

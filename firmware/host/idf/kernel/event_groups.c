@@ -17,13 +17,16 @@ _Static_assert(sizeof(struct EventGroupDef_t) <= sizeof(StaticEventGroup_t),
                "StaticEventGroup_t is too small");
 
 EventGroupHandle_t xEventGroupCreate(void) {
-    return calloc(1, sizeof(struct EventGroupDef_t));
+    EventGroupHandle_t group = calloc(1, sizeof(struct EventGroupDef_t));
+    traceEVENT_GROUP_CREATE(group);
+    return group;
 }
 
 EventGroupHandle_t xEventGroupCreateStatic(StaticEventGroup_t *pxEventGroupBuffer) {
     EventGroupHandle_t group = (EventGroupHandle_t)(void *)pxEventGroupBuffer;
     memset(group, 0, sizeof *group);
     group->is_static = true;
+    traceEVENT_GROUP_CREATE(group);
     return group;
 }
 
@@ -34,6 +37,7 @@ static bool satisfied(EventBits_t have, EventBits_t wanted, bool all) {
 /* In the kernel. Every satisfied waiter sees the bits as set; what they clear is cleared after all of them.
  */
 static void set_bits(EventGroupHandle_t group, EventBits_t bits) {
+    traceEVENT_GROUP_SET_BITS(group, bits);
     group->bits |= bits;
     EventBits_t clear = 0;
     task_t *next = NULL;
@@ -53,14 +57,19 @@ static void set_bits(EventGroupHandle_t group, EventBits_t bits) {
 static EventBits_t wait_bits(EventGroupHandle_t group, task_t *self, EventBits_t wanted, bool clear, bool all,
                              TickType_t ticks) {
     if (satisfied(group->bits, wanted, all)) {
+        traceEVENT_GROUP_WAIT_BITS_END(group, wanted, false);
         EventBits_t seen = group->bits;
         group->bits &= clear ? ~wanted : ~(EventBits_t)0;
         return seen;
     }
     int64_t deadline_us = ticks_deadline_us(ticks);
     self->event = (event_wait_t){.bits = wanted, .all = all, .clear = clear};
+    if (ticks > 0) {
+        traceEVENT_GROUP_WAIT_BITS_BLOCK(group, wanted);
+    }
     while (ticks > 0 && !self->event.satisfied && kernel_block(self, &group->waiters, deadline_us)) {
     }
+    traceEVENT_GROUP_WAIT_BITS_END(group, wanted, !self->event.satisfied);
     return self->event.satisfied ? self->event.bits : group->bits;
 }
 
@@ -86,8 +95,8 @@ EventBits_t xEventGroupSetBits(EventGroupHandle_t xEventGroup, const EventBits_t
 
 BaseType_t xEventGroupSetBitsFromISR(EventGroupHandle_t xEventGroup, const EventBits_t uxBitsToSet,
                                      BaseType_t *pxHigherPriorityTaskWoken) {
-    (void)pxHigherPriorityTaskWoken;
     (void)xEventGroupSetBits(xEventGroup, uxBitsToSet);
+    kernel_tell_woken(pxHigherPriorityTaskWoken);
     return pdPASS;
 }
 

@@ -16,6 +16,7 @@ static pthread_key_t s_adopted_key;
 static __thread task_t *s_self;
 static __thread uint32_t *s_wakes[DEFERRED_WAKES];
 static __thread int s_wake_count;
+static __thread bool s_woke; /* since the kernel was entered */
 
 static void free_adopted(void *task) {
     free(task);
@@ -71,7 +72,8 @@ static void lock(void) {
 }
 
 /* A task that lowers its own priority does so after waking others: whoever is between the two priorities
- * must not run before those. */
+ * must not run before those. It goes behind those of its new priority, where Linux would put it before them.
+ */
 static void lower_own_priority(void) {
     if (!__atomic_exchange_n(&s_self->priority_to_lower, false, __ATOMIC_ACQ_REL)) {
         return;
@@ -81,6 +83,7 @@ static void lower_own_priority(void) {
         applied = __atomic_load_n(&s_self->priority, __ATOMIC_ACQUIRE);
         port_apply_priority(s_self, port_linux_priority(applied));
     } while (applied != __atomic_load_n(&s_self->priority, __ATOMIC_ACQUIRE));
+    vPortYield();
 }
 
 static void unlock(void) {
@@ -104,6 +107,7 @@ task_t *kernel_enter(void) {
     task_t *self = task_self();
     defer_requests(self);
     lock();
+    s_woke = false;
     return self;
 }
 
@@ -114,7 +118,7 @@ void kernel_leave(task_t *self) {
 
 void serve_requests(task_t *self) {
     if (self->kernel_depth == 0 && __atomic_load_n(&self->requests, __ATOMIC_ACQUIRE) != 0) {
-        request_park(self);
+        request_park_running(self);
     }
 }
 
@@ -137,6 +141,7 @@ static void park_outside_lock(task_t *self) {
 
 bool kernel_block(task_t *self, wait_list_t *list, int64_t deadline_us) {
     /* On the chip: an assertion of the kernel or the interrupt watchdog. */
+    assert(!self->isr && "blocking call in an interrupt");
     assert(self->kernel_depth == 1 && "blocking call inside a critical section");
     assert(self->scheduler_suspended == 0 && "blocking call while the scheduler is suspended");
     __atomic_store_n(&self->wake, 0, __ATOMIC_RELAXED);
@@ -144,13 +149,19 @@ bool kernel_block(task_t *self, wait_list_t *list, int64_t deadline_us) {
     if (list != NULL) {
         wait_list_insert(list, self);
     }
+    traceTASK_SWITCHED_OUT();
     unlock();
     sleep_until_woken(self, deadline_us);
     lock();
     self->blocked = false;
     wait_list_remove(self);
     park_outside_lock(self);
-    return __atomic_load_n(&self->wake, __ATOMIC_RELAXED) != 0;
+    bool woken = __atomic_load_n(&self->wake, __ATOMIC_RELAXED) != 0;
+    if (!woken) { /* Linux's timer made it ready, and told nobody */
+        traceMOVED_TASK_TO_READY_STATE(self);
+    }
+    traceTASK_SWITCHED_IN();
+    return woken;
 }
 
 void kernel_wake(task_t *task) {
@@ -159,11 +170,19 @@ void kernel_wake(task_t *task) {
         return;
     }
     __atomic_store_n(&task->wake, 1, __ATOMIC_RELEASE);
+    traceMOVED_TASK_TO_READY_STATE(task);
+    s_woke = true;
     if (s_wake_count == DEFERRED_WAKES) {
         port_futex_wake(&task->wake, 1);
         return;
     }
     s_wakes[s_wake_count++] = &task->wake;
+}
+
+void kernel_tell_woken(BaseType_t *woken) {
+    if (s_woke && woken != NULL) {
+        *woken = pdTRUE;
+    }
 }
 
 void kernel_wake_first(wait_list_t *list) {

@@ -18,6 +18,16 @@
 #include "freertos/event_groups.h"
 #include "freertos/task.h"
 
+/* What the trace macros read of this kernel's structures; the macros themselves are the chips'. */
+#define TRACE_CURRENT_TASK task_self()
+#define TRACE_PRIORITY_OF(task) ((task)->priority)
+#define TRACE_BASE_PRIORITY_OF(task) ((task)->base_priority)
+#define TRACE_KIND_OF(queue) queue_trace_kind(queue)
+#define TRACE_NOTIFIED_TASK xTaskToNotify
+#define TRACE_IS_NOTIFIED(task, index) ((task)->notify_pending)
+#define TRACE_NOTIFIED_VALUE(task, index) ((task)->notify_value)
+#include "trace/hooks.h"
+
 #define NEVER_US INT64_MAX
 #define TICK_US (1000000 / configTICK_RATE_HZ)
 
@@ -45,6 +55,7 @@ struct tskTaskControlBlock {
     pthread_t thread;
     bool thread_known;
     bool adopted; /* a thread made by someone else, seen when it first called in */
+    bool isr;     /* no task: an interrupt (system/interrupt.c) */
     pid_t tid;
 
     UBaseType_t base_priority;
@@ -87,6 +98,8 @@ bool kernel_block(task_t *self, wait_list_t *list, int64_t deadline_us);
 void kernel_wake(task_t *task);
 void kernel_wake_first(wait_list_t *list);
 void kernel_wake_all(wait_list_t *list);
+/* For …FromISR calls: sets it where the caller's last call of the kernel woke a task. */
+void kernel_tell_woken(BaseType_t *woken);
 int64_t ticks_deadline_us(TickType_t ticks);
 int64_t tick_count_now(void);
 /* Outside the kernel: does what other tasks asked of this one. */
@@ -103,12 +116,19 @@ void request_init(void);
 void request_post(task_t *task, uint32_t request);
 void request_forget_timer(task_t *task);
 void request_park(task_t *self);
+/* The same by a task that runs. */
+void request_park_running(task_t *self);
 
 /* port.c */
 void port_init(void);
 bool port_realtime(void);
 int port_linux_priority(UBaseType_t priority);
-void port_fill_attributes(pthread_attr_t *attributes, UBaseType_t priority, BaseType_t core);
+/* 0: no real-time priority */
+void port_fill_attributes(pthread_attr_t *attributes, int linux_priority, BaseType_t core);
+void port_give_priority(task_t *task);
+/* By a task's thread that is about to end, and that is about to return. */
+void port_free_thread_locals(void);
+void port_before_end(void);
 void port_apply_priority(task_t *task, int linux_priority);
 long port_futex_wait(uint32_t *word, uint32_t value, int64_t deadline_us);
 void port_futex_wake(uint32_t *word, int count);

@@ -9,6 +9,14 @@ bool queue_is_mutex(const struct QueueDefinition *queue) {
 void mutex_lend_priority(struct QueueDefinition *mutex, const task_t *waiter) {
     if (mutex->holder != NULL && mutex->holder->priority < waiter->priority) {
         task_set_priority(mutex->holder, waiter->priority);
+        traceTASK_PRIORITY_INHERIT(mutex->holder, waiter->priority);
+    }
+}
+
+static void disinherit(task_t *task, UBaseType_t priority) {
+    if (task->priority != priority) {
+        traceTASK_PRIORITY_DISINHERIT(task, priority);
+        task_set_priority(task, priority);
     }
 }
 
@@ -21,7 +29,7 @@ void mutex_unlend_after_timeout(struct QueueDefinition *mutex) {
     if (mutex->receivers.head != NULL && mutex->receivers.head->priority > priority) {
         priority = mutex->receivers.head->priority;
     }
-    task_set_priority(holder, priority);
+    disinherit(holder, priority);
 }
 
 void mutex_taken(struct QueueDefinition *mutex, task_t *self) {
@@ -33,7 +41,7 @@ void mutex_given(struct QueueDefinition *mutex, task_t *self) {
     configASSERT(mutex->holder == self); /* only the owner may give a mutex */
     mutex->holder = NULL;
     if (--self->mutexes_held == 0) {
-        task_set_priority(self, self->base_priority);
+        disinherit(self, self->base_priority);
     }
 }
 
@@ -61,6 +69,7 @@ TaskHandle_t xQueueGetMutexHolder(QueueHandle_t xSemaphore) {
 }
 
 BaseType_t xQueueTakeMutexRecursive(QueueHandle_t xMutex, TickType_t xTicksToWait) {
+    traceTAKE_MUTEX_RECURSIVE(xMutex);
     bool taken = xQueueGetMutexHolder(xMutex) == task_self() || xQueueSemaphoreTake(xMutex, xTicksToWait);
     if (taken) {
         xMutex->recursion++;
@@ -72,6 +81,7 @@ BaseType_t xQueueGiveMutexRecursive(QueueHandle_t xMutex) {
     if (xQueueGetMutexHolder(xMutex) != task_self()) {
         return pdFAIL;
     }
+    traceGIVE_MUTEX_RECURSIVE(xMutex);
     if (--xMutex->recursion == 0) {
         (void)xQueueGenericSend(xMutex, NULL, 0, queueSEND_TO_BACK);
     }

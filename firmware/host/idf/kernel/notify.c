@@ -33,6 +33,7 @@ BaseType_t xTaskGenericNotify(TaskHandle_t xTaskToNotify, UBaseType_t uxIndexToN
         *pulPreviousNotificationValue = xTaskToNotify->notify_value;
     }
     bool done = apply(xTaskToNotify, ulValue, eAction);
+    traceTASK_NOTIFY(uxIndexToNotify);
     xTaskToNotify->notify_pending = true;
     kernel_wake_all(&xTaskToNotify->notify_waiter);
     kernel_leave(self);
@@ -43,18 +44,23 @@ BaseType_t xTaskGenericNotifyFromISR(TaskHandle_t xTaskToNotify, UBaseType_t uxI
                                      uint32_t ulValue, eNotifyAction eAction,
                                      uint32_t *pulPreviousNotificationValue,
                                      BaseType_t *pxHigherPriorityTaskWoken) {
-    (void)pxHigherPriorityTaskWoken;
-    return xTaskGenericNotify(xTaskToNotify, uxIndexToNotify, ulValue, eAction, pulPreviousNotificationValue);
+    BaseType_t result =
+        xTaskGenericNotify(xTaskToNotify, uxIndexToNotify, ulValue, eAction, pulPreviousNotificationValue);
+    kernel_tell_woken(pxHigherPriorityTaskWoken);
+    return result;
 }
 
 void vTaskGenericNotifyGiveFromISR(TaskHandle_t xTaskToNotify, UBaseType_t uxIndexToNotify,
                                    BaseType_t *pxHigherPriorityTaskWoken) {
-    (void)pxHigherPriorityTaskWoken;
     (void)xTaskGenericNotify(xTaskToNotify, uxIndexToNotify, 0, eIncrement, NULL);
+    kernel_tell_woken(pxHigherPriorityTaskWoken);
 }
 
 static void wait_for_notification(task_t *self, TickType_t ticks) {
     int64_t deadline_us = ticks_deadline_us(ticks);
+    if (ticks > 0 && !self->notify_pending) {
+        traceTASK_NOTIFY_WAIT_BLOCK(0);
+    }
     while (ticks > 0 && !self->notify_pending && kernel_block(self, &self->notify_waiter, deadline_us)) {
     }
 }
@@ -71,6 +77,7 @@ BaseType_t xTaskGenericNotifyWait(UBaseType_t uxIndexToWaitOn, uint32_t ulBitsTo
     if (pulNotificationValue != NULL) {
         *pulNotificationValue = self->notify_value;
     }
+    traceTASK_NOTIFY_WAIT(uxIndexToWaitOn);
     bool received = self->notify_pending;
     if (received) {
         self->notify_value &= ~ulBitsToClearOnExit;
@@ -88,6 +95,7 @@ uint32_t ulTaskGenericNotifyTake(UBaseType_t uxIndexToWaitOn, BaseType_t xClearC
         self->notify_pending = false;
         wait_for_notification(self, xTicksToWait);
     }
+    traceTASK_NOTIFY_TAKE(uxIndexToWaitOn);
     uint32_t value = self->notify_value;
     if (value != 0) {
         self->notify_value = xClearCountOnExit ? 0 : value - 1;

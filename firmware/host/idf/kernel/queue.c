@@ -5,6 +5,17 @@
 
 _Static_assert(sizeof(struct QueueDefinition) <= sizeof(StaticQueue_t), "StaticQueue_t is too small");
 
+trace_object_kind_t queue_trace_kind(const struct QueueDefinition *queue) {
+    static const trace_object_kind_t kinds[] = {
+        [queueQUEUE_TYPE_BASE] = TRACE_QUEUE,
+        [queueQUEUE_TYPE_MUTEX] = TRACE_MUTEX,
+        [queueQUEUE_TYPE_COUNTING_SEMAPHORE] = TRACE_COUNTING,
+        [queueQUEUE_TYPE_BINARY_SEMAPHORE] = TRACE_BINARY,
+        [queueQUEUE_TYPE_RECURSIVE_MUTEX] = TRACE_RECURSIVE,
+    };
+    return kinds[queue->type];
+}
+
 static QueueHandle_t fill(QueueHandle_t queue, UBaseType_t length, UBaseType_t item_bytes, uint8_t *items,
                           uint8_t type) {
     memset(queue, 0, sizeof *queue);
@@ -12,6 +23,7 @@ static QueueHandle_t fill(QueueHandle_t queue, UBaseType_t length, UBaseType_t i
     queue->item_bytes = item_bytes;
     queue->items = items;
     queue->type = type;
+    traceQUEUE_CREATE(queue);
     return queue;
 }
 
@@ -90,6 +102,9 @@ static void drop_oldest(QueueHandle_t queue) {
 /* In the kernel. False when the queue is still full at the deadline. */
 static bool wait_for_space(QueueHandle_t queue, task_t *self, TickType_t ticks, int64_t deadline_us) {
     while (queue->count == queue->length) {
+        if (ticks > 0) {
+            traceBLOCKING_ON_QUEUE_SEND(queue);
+        }
         bool in_time = ticks > 0 && kernel_block(self, &queue->senders, deadline_us);
         if (!in_time && queue->count == queue->length) {
             return false;
@@ -107,6 +122,7 @@ BaseType_t xQueueGenericSend(QueueHandle_t xQueue, const void *const pvItemToQue
         kernel_leave(self);
         return errQUEUE_FULL;
     }
+    traceQUEUE_SEND(xQueue);
     if (queue_is_mutex(xQueue)) {
         mutex_given(xQueue, self);
     }
@@ -121,6 +137,9 @@ static bool wait_for_item(QueueHandle_t queue, task_t *self, TickType_t ticks) {
     int64_t deadline_us = ticks_deadline_us(ticks);
     bool mutex = queue_is_mutex(queue);
     while (queue->count == 0) {
+        if (ticks > 0) {
+            traceBLOCKING_ON_QUEUE_RECEIVE(queue);
+        }
         if (mutex && ticks > 0) {
             mutex_lend_priority(queue, self);
         }
@@ -143,6 +162,7 @@ static BaseType_t receive(QueueHandle_t queue, void *buffer, TickType_t ticks, b
         if (keep) {
             kernel_wake_first(&queue->receivers); /* the item is still there for the next one */
         } else {
+            traceQUEUE_RECEIVE(queue);
             drop_oldest(queue);
             kernel_wake_first(&queue->senders);
         }
@@ -164,6 +184,7 @@ BaseType_t xQueueSemaphoreTake(QueueHandle_t xQueue, TickType_t xTicksToWait) {
     task_t *self = kernel_enter();
     bool taken = wait_for_item(xQueue, self, xTicksToWait);
     if (taken) {
+        traceQUEUE_SEMAPHORE_RECEIVE(xQueue);
         drop_oldest(xQueue);
         if (queue_is_mutex(xQueue)) {
             mutex_taken(xQueue, self);
@@ -173,23 +194,24 @@ BaseType_t xQueueSemaphoreTake(QueueHandle_t xQueue, TickType_t xTicksToWait) {
     return taken ? pdPASS : errQUEUE_EMPTY;
 }
 
-/* The host has no interrupts: the calls for them are the plain ones without waiting. */
+/* In an interrupt: the plain calls without waiting. */
 BaseType_t xQueueGenericSendFromISR(QueueHandle_t xQueue, const void *const pvItemToQueue,
                                     BaseType_t *const pxHigherPriorityTaskWoken,
                                     const BaseType_t xCopyPosition) {
-    (void)pxHigherPriorityTaskWoken;
-    return xQueueGenericSend(xQueue, pvItemToQueue, 0, xCopyPosition);
+    BaseType_t sent = xQueueGenericSend(xQueue, pvItemToQueue, 0, xCopyPosition);
+    kernel_tell_woken(pxHigherPriorityTaskWoken);
+    return sent;
 }
 
 BaseType_t xQueueReceiveFromISR(QueueHandle_t xQueue, void *const pvBuffer,
                                 BaseType_t *const pxHigherPriorityTaskWoken) {
-    (void)pxHigherPriorityTaskWoken;
-    return receive(xQueue, pvBuffer, 0, false);
+    BaseType_t received = receive(xQueue, pvBuffer, 0, false);
+    kernel_tell_woken(pxHigherPriorityTaskWoken);
+    return received;
 }
 
 BaseType_t xQueueGiveFromISR(QueueHandle_t xQueue, BaseType_t *const pxHigherPriorityTaskWoken) {
-    (void)pxHigherPriorityTaskWoken;
-    return xQueueGenericSend(xQueue, NULL, 0, queueSEND_TO_BACK);
+    return xQueueGenericSendFromISR(xQueue, NULL, pxHigherPriorityTaskWoken, queueSEND_TO_BACK);
 }
 
 UBaseType_t uxQueueMessagesWaiting(const QueueHandle_t xQueue) {

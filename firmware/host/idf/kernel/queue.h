@@ -17,6 +17,9 @@ struct QueueDefinition {
     UBaseType_t recursion;
 };
 
+/* queue.c */
+trace_object_kind_t queue_trace_kind(const struct QueueDefinition *queue);
+
 /* mutex.c */
 bool queue_is_mutex(const struct QueueDefinition *queue);
 void mutex_lend_priority(struct QueueDefinition *mutex, const task_t *waiter);

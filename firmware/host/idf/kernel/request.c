@@ -53,11 +53,17 @@ static void on_request(int signal_number, siginfo_t *info, void *context) {
     }
     int saved_errno = errno;
     if (in_firmware(interrupted_at(context))) {
-        request_park(self);
+        request_park_running(self);
     } else {
         ask_again_soon(self);
     }
     errno = saved_errno;
+}
+
+void request_park_running(task_t *self) {
+    traceTASK_SWITCHED_OUT();
+    request_park(self);
+    traceTASK_SWITCHED_IN();
 }
 
 void request_init(void) {

@@ -65,6 +65,7 @@ static void end_self(task_t *self) {
     self->all_next = s_ended;
     s_ended = self;
     kernel_wake_all(&s_end_waiters);
+    traceTASK_SWITCHED_OUT();
     __atomic_store_n(&self->requests, 0, __ATOMIC_RELAXED);
     kernel_leave(self);
 }
@@ -74,8 +75,7 @@ static void announce(task_t *self) {
     self->kernel_depth = 1;
     (void)kernel_enter();
     self->tid = gettid();
-    self->thread = pthread_self();
-    self->thread_known = true;
+    traceTASK_SWITCHED_IN();
     pthread_setname_np(self->thread, self->name);
     kernel_leave(self);
 }
@@ -97,19 +97,27 @@ static void *task_thread(void *argument) {
         run(self);
     }
     sigaltstack(&signal_stack, NULL); /* a sanitizer unmaps the one that it finds at a thread's end */
+    port_free_thread_locals();
     end_self(self);
+    port_before_end();
     return NULL;
 }
 
+/* In the kernel, so that the thread does not end, and is not freed, before it has its priority. */
 static bool start_thread(task_t *task) {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setstack(&attributes, task->stack, task->stack_mapped_bytes);
-    port_fill_attributes(&attributes, task->priority, task->core);
-    pthread_t thread;
-    int error = pthread_create(&thread, &attributes, task_thread, task);
+    port_fill_attributes(&attributes, 0, task->core);
+    task_t *self = kernel_enter();
+    bool started = pthread_create(&task->thread, &attributes, task_thread, task) == 0;
+    if (started) {
+        task->thread_known = true;
+        port_give_priority(task);
+    }
+    kernel_leave(self);
     pthread_attr_destroy(&attributes);
-    return error == 0;
+    return started;
 }
 
 static task_t *new_task(TaskFunction_t code, const char *name, uint32_t stack_bytes, void *argument,
@@ -148,6 +156,8 @@ BaseType_t xTaskCreatePinnedToCore(TaskFunction_t pxTaskCode, const char *const 
     }
     task_t *self = kernel_enter();
     add_to_all(task);
+    traceTASK_CREATE(task);
+    traceMOVED_TASK_TO_READY_STATE(task);
     kernel_leave(self);
     if (pxCreatedTask != NULL) {
         *pxCreatedTask = task; /* before it runs: it may outrank its creator */

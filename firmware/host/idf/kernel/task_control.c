@@ -15,6 +15,7 @@ void vTaskDelay(const TickType_t xTicksToDelay) {
         return;
     }
     task_t *self = kernel_enter();
+    traceTASK_DELAY();
     kernel_block(self, NULL, ticks_deadline_us(xTicksToDelay));
     kernel_leave(self);
 }
@@ -25,6 +26,7 @@ BaseType_t xTaskDelayUntil(TickType_t *const pxPreviousWakeTime, const TickType_
     *pxPreviousWakeTime += xTimeIncrement;
     int32_t ahead = (int32_t)(*pxPreviousWakeTime - (TickType_t)now); /* right across the 32-bit wrap */
     if (ahead > 0) {
+        traceTASK_DELAY_UNTIL(*pxPreviousWakeTime);
         kernel_block(self, NULL, (now + ahead) * TICK_US);
     }
     kernel_leave(self);
@@ -84,6 +86,7 @@ void vTaskPrioritySet(TaskHandle_t xTask, UBaseType_t uxNewPriority) {
 void vTaskSuspend(TaskHandle_t xTaskToSuspend) {
     task_t *self = kernel_enter();
     task_t *task = or_self(xTaskToSuspend, self);
+    traceTASK_SUSPEND(task);
     wait_list_remove(task); /* a suspended task takes no wake-up from the others that wait */
     if (task == self) {
         __atomic_or_fetch(&task->requests, REQUEST_SUSPEND, __ATOMIC_RELEASE);
@@ -97,6 +100,9 @@ void vTaskResume(TaskHandle_t xTaskToResume) {
     task_t *self = kernel_enter();
     uint32_t before = __atomic_fetch_and(&xTaskToResume->requests, ~REQUEST_SUSPEND, __ATOMIC_RELEASE);
     if ((before & REQUEST_SUSPEND) != 0) {
+        if (!xTaskToResume->blocked) {
+            traceMOVED_TASK_TO_READY_STATE(xTaskToResume);
+        }
         kernel_wake(xTaskToResume); /* as in FreeRTOS: it left the delayed and event lists when suspended */
     }
     kernel_leave(self);
