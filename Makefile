@@ -4,7 +4,7 @@ HIL := .venv/bin/hil
 C_FILES = $(shell find firmware hil tests -type d \( -name build -o -name managed_components \) -prune \
 	-o -name '*.[ch]' -print)
 
-.PHONY: help hil report test idf-check lint format bench screenshots lock clean uninstall
+.PHONY: help hil report test conformance idf-check lint format bench screenshots lock clean uninstall
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -21,6 +21,10 @@ test: ## everything that proves the harness
 	@.ci/bootstrap test
 	@$(MAKE) --no-print-directory lint
 	@$(PYTHON) -m pytest
+
+conformance: ## FreeRTOS's scheduling rules on the host's kernel, and on ESP-IDF's own where IDF_PATH is set
+	@.ci/bootstrap test
+	@$(PYTHON) -m tests.conformance
 
 idf-check: ## check the firmware and host/idf against the ESP-IDF of IDF_PATH
 	@.ci/bootstrap test

@@ -49,13 +49,17 @@ class Driver:
             stderr=subprocess.PIPE,
             text=True,
         )
-        running = cls(process)
-        yield running
-        with contextlib.suppress(BrokenPipeError):
-            running.say("stop")
-            running.say("destroy")
-        _, errors = process.communicate(timeout=DEADLINE_S * 2)
-        assert process.returncode == 0, errors
+        try:
+            running = cls(process)
+            yield running
+            with contextlib.suppress(BrokenPipeError):
+                running.say("stop")
+                running.say("destroy")
+            _, errors = process.communicate(timeout=DEADLINE_S * 2)
+            assert process.returncode == 0, errors
+        finally:
+            process.kill()  # one that hangs would have a CPU for itself, at real-time priority
+            process.wait()
 
     def __post_init__(self) -> None:
         threading.Thread(target=self._read, daemon=True).start()

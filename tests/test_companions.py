@@ -102,9 +102,11 @@ def bench(elf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     process = AgentProcess(elf)
     log: list[str] = []
     session = AgentSession(process, BOARD.id, log.append)
-    session.wait_ready(timeout_s=20.0)
-    yield Bench(session, tmp_path, log)
-    process.stop()
+    try:
+        session.wait_ready(timeout_s=20.0)
+        yield Bench(session, tmp_path, log)
+    finally:
+        process.stop()
 
 
 def test_board_and_companion_measure_together(bench: Bench) -> None:

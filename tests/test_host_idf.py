@@ -1,4 +1,7 @@
-"""ESP-IDF's API on the host keeps ESP-IDF's rules: runs firmware/host/test/test_freertos_* and test_esp_*."""
+"""ESP-IDF's API on the host keeps ESP-IDF's rules, and so does the trace in its kernel.
+
+Runs firmware/host/test/test_freertos_*, test_esp_* and test_trace_*.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,9 @@ ROOT = Path(__file__).resolve().parent.parent
 HOST = ROOT / "firmware" / "host"
 BUILDS = ROOT / "out" / "test-build"
 PROGRAMS = sorted(
-    path.stem for pattern in ("test_freertos*.c", "test_esp*.c") for path in (HOST / "test").glob(pattern)
+    path.stem
+    for pattern in ("test_freertos*.c", "test_esp*.c", "test_trace*.c")
+    for path in (HOST / "test").glob(pattern)
 )
 RUN_TIMEOUT_S = 30.0
 
@@ -112,6 +117,7 @@ CRASHES: Mapping[str, tuple[int, str]] = {
         r"Guru Meditation Error: Core  0 panic'ed \(LoadStoreError\)\. Exception was unhandled\.",
     ),
     "stack": (signal.SIGSEGV, r"\*\*\*ERROR\*\*\* A stack overflow in task main has been detected\."),
+    "interrupt": (signal.SIGABRT, r"assert failed: kernel_block .*blocking call in an interrupt"),
     "watchdog": (
         signal.SIGABRT,
         r"E \(\d+\) task_wdt: Task watchdog got triggered\..*\nE \(\d+\) task_wdt:  - main\n",
@@ -145,6 +151,7 @@ def test_restart_ends_with_status_0_after_shutdown_handlers(programs: Path) -> N
         ("VBOARD_APP_OFFSET", "ota_0"),
         ("VBOARD_BOOT_US", "-5"),
         ("VBOARD_FLASH_FD", "999"),
+        ("VBOARD_CORE1_BEHIND_US", "190 ms"),
     ],
 )
 def test_bad_variable_is_refused(programs: Path, variable: str, value: str) -> None:
@@ -152,6 +159,18 @@ def test_bad_variable_is_refused(programs: Path, variable: str, value: str) -> N
     result = run(programs / "test_esp_crash", **{variable: value})
     assert result.returncode == 2
     assert f"{variable}={value} is not " in result.stderr
+
+
+@pytest.mark.parametrize("behind_us", ["0", "4000000"])
+def test_core_1s_cycle_counter_is_as_far_behind_as_the_board_says(programs: Path, behind_us: str) -> None:
+    """The offset of the cores' cycle counters is the board's, also none at all."""
+    check(
+        run(
+            programs / "test_esp_cycle_counter",
+            VBOARD_CORE1_BEHIND_US=behind_us,
+            EXPECTED_BEHIND_US=behind_us,
+        )
+    )
 
 
 def uart_lines(output: str) -> Iterator[tuple[int, int]]:

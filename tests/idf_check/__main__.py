@@ -6,6 +6,7 @@ Exit codes: 1 something is wrong, 2 there is no ESP-IDF, 4 something could not b
 from __future__ import annotations
 
 import datetime
+import os
 import re
 import shutil
 import sys
@@ -15,7 +16,8 @@ from pathlib import Path
 
 from hil.build import PROJECT_ROOT, build
 from hil.errors import HilError
-from tests.idf_check import api, chips, config, idf, on_linux, sides
+from tests import conformance
+from tests.idf_check import api, chips, config, hooks, idf, on_linux, sides, trace_on_linux
 from tests.idf_check.chips import CHIPS, Chip
 from tests.idf_check.idf import Command, Idf
 from tests.idf_check.process import run
@@ -79,6 +81,14 @@ def _guarded(report: Report, part: str, check: Callable[[], None]) -> None:
 def _linux(report: Report) -> None:
     folder = build(on_linux.TARGET, say=lambda _sentence: None)
     report.ok("linux target", "hil build --target linux: hil-firmware.elf built by ESP-IDF's build system")
+    events, missing = trace_on_linux.traced(folder)
+    report.verdict(
+        "trace on linux", f"{events} events of ESP-IDF's own kernel, fetched by `run trace`", missing
+    )
+    rules = conformance.run_rules(conformance.build_on_linux())
+    broken = {rule.name: rule.says for rule in rules if rule.verdict == conformance.BROKEN}
+    held = sum(rule.verdict == conformance.HOLDS for rule in rules)
+    report.verdict("rules on linux", f"{held} rules of scheduling hold on ESP-IDF's own FreeRTOS", broken)
     if not shutil.which("mosquitto"):
         report.not_checked("publish on linux", "mosquitto is not installed")
         return
@@ -103,6 +113,7 @@ def _chip(report: Report, chip: Chip, configured: dict[str, list[Command]]) -> N
     report.verdict(
         f"{chip.name} controls", f"refused: {names}", chips.wrong_controls(commands, folder / "controls")
     )
+    _hooks(report, chip, commands, objects=compiler.makes_objects)
     ours = config.host_options(chip.name)
     meant = api.read_deliberate().config
     different = config.differences(ours, config.options(folder / "config" / "sdkconfig.h"))
@@ -111,6 +122,20 @@ def _chip(report: Report, chip: Chip, configured: dict[str, list[Command]]) -> N
     report.verdict(
         f"{chip.name} options", f"{len(ours)} CONFIG_ values, {len(meant)} meant to differ", left | stale
     )
+
+
+def _hooks(report: Report, chip: Chip, commands: list[Command], *, objects: bool) -> None:
+    folder = OUT / chip.name / "hooks"
+    kernel = idf.own_commands(OUT / chip.name, Path(os.environ["IDF_PATH"]) / hooks.KERNEL)
+    wrong = hooks.wrong_kernel(kernel, folder, objects=objects)
+    names = ", ".join(hooks.SOURCES)
+    report.verdict(
+        f"{chip.name} hooks", f"{names} call the trace, and only with its header before them", wrong
+    )
+    if objects:
+        trace = [command for command in commands if command.source.parent.name == hooks.COMPONENT]
+        wrong = hooks.outside_ram(trace, folder)
+        report.verdict(f"{chip.name} hooks' RAM", "what the scheduler calls lies in internal RAM", wrong)
 
 
 def _api(report: Report, found: Idf, commands: list[Command]) -> None:

@@ -3,14 +3,16 @@
 
 #include "idf_check.h"
 
+enum { TICK_US = 1000000 / configTICK_RATE_HZ };
+
 /* The tick count is the time since reset divided by the tick. */
 static void test_tick_follows_the_clock(void) {
     int64_t before_us = esp_timer_get_time();
     TickType_t ticks = xTaskGetTickCount();
     int64_t after_us = esp_timer_get_time();
-    CHECK(ticks >= before_us / 1000 && ticks <= after_us / 1000);
-    CHECK_EQUAL(pdMS_TO_TICKS(250), 250);
-    CHECK_EQUAL(portTICK_PERIOD_MS, 1);
+    CHECK(ticks >= before_us / TICK_US && ticks <= after_us / TICK_US);
+    CHECK_EQUAL(pdMS_TO_TICKS(250), 250 * configTICK_RATE_HZ / 1000);
+    CHECK_EQUAL(portTICK_PERIOD_MS, TICK_US / 1000);
 }
 
 /* A delay of n ticks ends at the n-th tick from now, not before. */
