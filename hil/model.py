@@ -163,6 +163,8 @@ class SeriesVerdict:
     parameters that differ from their defaults. ``smallest_excess`` is how far beyond the limit the value
     would have had to lie to be seen as breaking it. ``note`` is ``marginal`` where the value lies beyond
     the limit but its interval does not. ``reason`` is why a metric is advice, suppressed or inconclusive.
+    ``clock`` is what its times were taken by, "" where it is no time. ``void`` counts the rows that are in no
+    figure because the host under the board was late, at worst by ``host_late_us``.
     """
 
     series_id: str
@@ -191,6 +193,9 @@ class SeriesVerdict:
     smallest_excess: float | None = None
     note: str = ""
     reason: str = ""
+    clock: str = ""
+    void: int = 0
+    host_late_us: int = 0
 
 
 @dataclass(frozen=True)

@@ -157,6 +157,11 @@ def quantile_ranks(samples: int, share: float, alpha: float) -> tuple[int, int]:
     return low, high
 
 
+def fewest_samples(share: float, alpha: float) -> int:
+    """Return how many independent samples bound a quantile from both sides, each wrong with ``alpha``."""
+    return math.ceil(math.log(alpha) / math.log(max(share, 1.0 - share)))
+
+
 def ratio_interval(hits: int, samples: int, alpha: float, effect: float = 1.0) -> Interval:
     """Bound a true share, of which ``hits`` in ``samples`` were seen (Clopper-Pearson).
 

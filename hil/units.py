@@ -43,13 +43,16 @@ UNITS = (
     Unit("gbps", "rate", Fraction(10**9), "Gbit/s", ("Gbit/s",)),
     Unit("ratio", "ratio", Fraction(1), ""),
     Unit("percent", "ratio", Fraction(1, 100), "%", ("%",)),
+    Unit("permille", "ratio", Fraction(1, 1000), "‰", ("‰",)),
     Unit("count", "count", Fraction(1), ""),
     Unit("cycles", "cycles", Fraction(1), "cycles"),
+    Unit("ops", "frequency", Fraction(1), "ops/s", ("ops/s",)),
     Unit("dbm", "power", Fraction(1), "dBm", ("dBm",)),
 )
 
 _BY_NAME = {name: unit for unit in UNITS for name in (unit.name, *unit.aliases)}
 _MOST_IN_PERCENT = 10
+_MILLION = 1_000_000
 _QUANTITY = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-zµ%/]*)\s*")
 
 
@@ -127,19 +130,30 @@ def format_values(values: Sequence[float], unit: Unit) -> list[str]:
     shown = best_unit(values[0], unit)
     amounts = [convert(value, unit, shown) for value in values]
     decimals = _decimals(amounts[0], shown)
-    texts = [f"{amount:,.{decimals}f}" for amount in amounts]
+    texts = [_written(amount, decimals, shown) for amount in amounts]
     return [f"{texts[0]} {shown.symbol}".strip(), *texts[1:]]
 
 
 def best_unit(value: float, unit: Unit) -> Unit:
-    """Return the unit of the same dimension in which the value is at least 1."""
+    """Return the unit of the same dimension in which the value is at least 1.
+
+    Nanoseconds only where they are the value's own: a clock of microseconds has none.
+    """
     if unit.dimension == "ratio":
         return _BY_NAME["percent"]
-    names = {"time": ("s", "ms", "us"), "rate": ("gbps", "mbps", "kbps", "bps")}.get(unit.dimension)
+    times = ("s", "ms", "us", "ns") if unit.name == "ns" else ("s", "ms", "us")
+    names = {"time": times, "rate": ("gbps", "mbps", "kbps", "bps")}.get(unit.dimension)
     if names is None or value == 0:
         return unit
     units = [_BY_NAME[name] for name in names]
     return next((found for found in units if abs(convert(value, unit, found)) >= 1.0), units[-1])
+
+
+def _written(amount: float, decimals: int, unit: Unit) -> str:
+    """Write an amount; counts from a million on in millions, for nobody reads their last digits."""
+    if unit.dimension in ("count", "frequency") and abs(amount) >= _MILLION:
+        return f"{amount / _MILLION:,.2f} M"
+    return f"{amount:,.{decimals}f}"
 
 
 def _decimals(amount: float, unit: Unit) -> int:

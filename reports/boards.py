@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,8 +63,17 @@ def has_virtual(info: Mapping[str, Any], verdict: Verdict) -> bool:
 
 
 def split_not_run(verdict: Verdict) -> tuple[list[NotRun], list[NotRun]]:
-    """Return what should have been measured and was not, and what the boards' own limits ruled out."""
+    """Return what should have been measured and was not, and what a board's limits, chip or labels forbid."""
     return (
         [item for item in verdict.not_run if item.expected],
         [item for item in verdict.not_run if not item.expected],
     )
+
+
+def not_run_groups(not_run: Iterable[NotRun]) -> list[tuple[str, int, list[str]]]:
+    """Return (reason, how many cases, on which boards), the most frequent first."""
+    groups: dict[str, list[NotRun]] = {}
+    for item in not_run:
+        groups.setdefault(item.reason, []).append(item)
+    found = [(why, len(items), sorted({item.board for item in items})) for why, items in groups.items()]
+    return sorted(found, key=lambda group: (-group[1], group[0]))

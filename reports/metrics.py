@@ -20,7 +20,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from hil.model import SeriesVerdict, Verdict
-from hil.thresholds.metrics import STATISTICS
+from hil.thresholds.metric import STATISTICS, name_of
 from hil.units import convert, find_unit
 
 # dimension → our base unit, how many of it are one of Prometheus', the ending of Prometheus' name
@@ -31,6 +31,7 @@ _BASE_UNITS = {
     "ratio": ("ratio", 1, "_ratio"),
     "count": ("count", 1, ""),  # _count is what Prometheus calls a histogram's
     "cycles": ("cycles", 1, "_cycles"),
+    "frequency": ("ops", 1, "_per_second"),
     "power": ("dbm", 1, "_dbm"),
 }
 _LIMIT = "_limit"
@@ -59,11 +60,12 @@ class Name:
 
 
 def parse_name(metric: str, unit: str) -> Name:
-    """Take apart a metric's name; ``unit`` is that of its verdict. Raises QuantityError."""
+    """Take apart a metric's name, whose ``unit`` is that of its verdict. Raises QuantityError."""
     stem = metric.rpartition("_")[0]
-    rest, _, last = stem.rpartition("_")
     ending = _BASE_UNITS[find_unit(unit).dimension][2]
-    return Name(rest, last, ending) if rest and last in STATISTICS else Name(stem, "", ending)
+    found = [one for one in STATISTICS if stem.endswith(f"_{name_of(one)}")]
+    statistic = found[0] if found else ""
+    return Name(stem.removesuffix(f"_{name_of(statistic)}") if found else stem, statistic, ending)
 
 
 def in_base_unit(value: float, unit: str) -> float:
@@ -170,8 +172,8 @@ def _families(info: Mapping[str, Any], verdict: Verdict, board: str, kind: str, 
 
 
 def _add_run(families: Families, info: Mapping[str, Any], verdict: Verdict, target: str) -> None:
-    git, ci = info.get("git", {}), info.get("ci", {})
-    firmware = info.get("firmware", {}).get(target, {})
+    git, ci, images = (info.get(key, {}) for key in ("git", "ci", "firmware"))  # its target's, or a variant
+    firmware = ([images[name] for name in sorted(images) if name.partition("+")[0] == target] or [{}])[0]
     labels = {
         "run_id": verdict.run_id or info.get("run_id"),
         "suite": info.get("suite"),

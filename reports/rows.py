@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hil.errors import ExitCode
-from hil.model import NotRun, SeriesVerdict, Verdict
+from hil.model import SeriesVerdict, Verdict
 from hil.units import find_unit, format_difference, format_relative, format_value, format_values
+from reports.names import named_metric, place, short_metric
 
 VIRTUAL_REMARK = "Virtual figures test logic and pipeline; they say nothing of an ESP32's speed."
 SIGNS = {"regressed": "✗", "improved": "↑", "pass": "✓", "inconclusive": "?", "no-baseline": "–"}
@@ -40,9 +41,13 @@ class Cell:
 
 @dataclass(frozen=True)
 class LimitRow:
-    """One limit of one metric: how many cases it covers, and the worst of them on each board."""
+    """One limit of one metric: how many cases it covers, and the worst of them on each board.
+
+    ``name`` is the metric with its bench, where the metric alone does not name it.
+    """
 
     metric: str
+    name: str
     limit: str
     cases: int
     cells: tuple[Cell, ...]
@@ -73,7 +78,6 @@ def is_blocked(item: SeriesVerdict) -> bool:
 
 
 def is_marginal(item: SeriesVerdict) -> bool:
-    """Say whether a value lies beyond its limit, but its interval does not."""
     return item.note == "marginal"
 
 
@@ -92,12 +96,12 @@ def kinds(verdict: Verdict) -> list[str]:
 
 
 def limit_rows(verdict: Verdict) -> list[LimitRow]:
-    """Return one row a (metric, limit): those that block first, the broken ones on top."""
-    metrics = list(dict.fromkeys(item.metric for item in verdict.series))
+    """Return one row a (metric of a bench, limit): those that block first, the broken ones on top."""
+    names = list(dict.fromkeys(map(named_metric, verdict.series)))
     groups: dict[tuple[bool, int, float, str], list[SeriesVerdict]] = {}
     for item in verdict.series:
         if item.limit is not None:
-            key = (not item.blocking, metrics.index(item.metric), item.limit, item.kind)
+            key = (not item.blocking, names.index(named_metric(item)), item.limit, item.kind)
             groups.setdefault(key, []).append(item)
     rows = [_limit_row(groups[key], boards(verdict)) for key in sorted(groups)]
     return sorted(rows, key=lambda row: (not row.blocking, not row.broken, not row.marginal))
@@ -110,7 +114,7 @@ def _limit_row(items: Sequence[SeriesVerdict], columns: Sequence[str]) -> LimitR
     cells = tuple(_worst_cell(by_board[board]) for board in columns)
     bound = "≤" if first.direction == "lower" else "≥"
     limit = f"{bound} {quantity(first, first.limit)}"
-    return LimitRow(short_metric(first), limit, cases, cells, first.blocking)
+    return LimitRow(short_metric(first), named_metric(first), limit, cases, cells, first.blocking)
 
 
 def _worst_cell(items: Iterable[SeriesVerdict]) -> Cell:
@@ -132,11 +136,6 @@ def _badness(item: SeriesVerdict) -> float:
     return value if item.direction == "lower" else -value
 
 
-def short_metric(item: SeriesVerdict) -> str:
-    """Return the metric's name without its unit, which stands beside every figure."""
-    return item.metric.removesuffix(f"_{item.unit}")
-
-
 def quantity(item: SeriesVerdict, value: float | None) -> str:
     return "–" if value is None else format_value(value, find_unit(item.unit))
 
@@ -150,6 +149,12 @@ def interval(item: SeriesVerdict) -> str:
     low = texts.pop(0) if item.low is not None else "–"
     high = texts.pop(0) if item.high is not None else "–"
     return f"{'≥ ' if item.at_least else ''}{value} [{low}, {high}]"
+
+
+def samples(item: SeriesVerdict) -> str:
+    """Return "988 (3 failed, 12 void)"."""
+    told = ", ".join(f"{n} {word}" for n, word in ((item.failed, "failed"), (item.void, "void")) if n)
+    return f"{item.samples} ({told})" if told else str(item.samples)
 
 
 def breach(item: SeriesVerdict) -> str:
@@ -218,13 +223,6 @@ def _remark(item: SeriesVerdict) -> str:
     return f"{short_metric(item)} {at_least}{quantity(item, item.value)} {sign(item)}{advice}{limit}"
 
 
-def place(item: SeriesVerdict) -> str:
-    """Return "virtual-2 (virtual) publish transport=tls"."""
-    bench = item.case_id.partition("/")[0]
-    case = "" if item.case_label in ("", "defaults") else f" {item.case_label}"
-    return f"{item.board} ({item.kind}) {bench}{case}"
-
-
 def by_severity(series: Iterable[SeriesVerdict]) -> list[SeriesVerdict]:
     """Return the broken, blocking series, the largest excess relative to its limit first."""
     return sorted((item for item in series if is_blocked(item)), key=_relative_excess, reverse=True)
@@ -234,12 +232,3 @@ def _relative_excess(item: SeriesVerdict) -> float:
     if not item.value or not item.limit:
         return math.inf
     return abs(item.value - item.limit) / abs(item.limit)
-
-
-def not_run_groups(not_run: Iterable[NotRun]) -> list[tuple[str, int, list[str]]]:
-    """Return (reason, how many cases, on which boards), the most frequent first."""
-    groups: dict[str, list[NotRun]] = {}
-    for item in not_run:
-        groups.setdefault(item.reason, []).append(item)
-    found = [(why, len(items), sorted({item.board for item in items})) for why, items in groups.items()]
-    return sorted(found, key=lambda group: (-group[1], group[0]))

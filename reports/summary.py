@@ -7,8 +7,10 @@ from typing import Any
 
 from hil.model import NotRun, RunRecord, SeriesVerdict, Verdict
 from reports import rows
-from reports.boards import has_virtual, split_not_run
+from reports.boards import has_virtual, not_run_groups, split_not_run
+from reports.names import case_name, short_metric
 from reports.terminal import render_verdict, render_whereabouts
+from reports.traces.notes import trace_notes
 
 __all__ = ["render_markdown", "render_verdict", "render_whereabouts"]
 
@@ -25,6 +27,7 @@ def render_markdown(
         *_limits(verdict),
         *_list("What broke", [item.sentence for item in rows.by_severity(verdict.series)]),
         *_list("Faults", [_fault_line(fault.owner, fault.board, fault.sentence) for fault in verdict.faults]),
+        *_list("Traces", [note.line for note in trace_notes(records, verdict)]),
         *_list("Worth knowing", [*verdict.warnings, *run_info.get("reporting", {}).get("warnings", [])]),
         *_list("Not run", _not_run_lines(missing)),
         *_list("Ruled out", _not_run_lines(ruled_out)),
@@ -47,7 +50,7 @@ def _limits(verdict: Verdict) -> list[str]:
     head = ["worst of its cases", "limit", "cases", *(f"{board} ({kinds[board]})" for board in boards)]
     lines = [_table_row(head), _table_row(["---", *["---:"] * (len(head) - 1)])]
     for row in found:
-        name = row.metric if row.blocking else f"{row.metric} (advice)"
+        name = row.name if row.blocking else f"{row.name} (advice)"
         lines.append(_table_row([name, row.limit, str(row.cases), *map(_limit_cell, row.cells)]))
     return ["## Limits", "\n".join(lines), rows.LEGEND]
 
@@ -61,7 +64,7 @@ def _limit_cell(cell: rows.Cell) -> str:
 def _not_run_lines(not_run: Sequence[NotRun]) -> list[str]:
     return [
         f"{count} case{'' if count == 1 else 's'} on {', '.join(boards)}: {reason}"
-        for reason, count, boards in rows.not_run_groups(not_run)
+        for reason, count, boards in not_run_groups(not_run)
     ]
 
 
@@ -95,7 +98,7 @@ def _code(text: str | None) -> str | None:
 def _all_series(verdict: Verdict) -> list[str]:
     if not verdict.series:
         return []
-    head = ["", "board", "case", "metric", "value", "limit", "samples", "boots"]
+    head = ["", "board", "case", "metric", "value", "limit", "samples", "boots", "clock"]
     lines = [_table_row(head), _table_row(["---"] * len(head))]
     lines += [_table_row(_series_cells(item)) for item in verdict.series]
     body = "\n".join(lines)
@@ -106,12 +109,13 @@ def _series_cells(item: SeriesVerdict) -> list[str]:
     return [
         rows.sign(item) + ("" if item.blocking else " advice"),
         f"{item.board} ({item.kind})",
-        item.case_label or item.case_id,
-        rows.short_metric(item),
+        case_name(item),
+        short_metric(item),
         rows.interval(item),
         rows.quantity(item, item.limit),
-        str(item.samples),
+        rows.samples(item),
         str(item.boots),
+        item.clock,
     ]
 
 

@@ -14,10 +14,13 @@ from rich.text import Text
 from hil.errors import ExitCode
 from hil.model import RunRecord, Verdict
 from reports import rows
-from reports.boards import has_virtual
+from reports.boards import has_virtual, not_run_groups
+from reports.traces.notes import TraceNote, trace_notes
 
 _MOST_BOARDS = 4
 _FEWEST_LINES = 24
+_LIMIT_WIDTH = 22  # limit and number of cases
+_CELL_WIDTH = 11
 _COLOURS = {ExitCode.PASS: "green", ExitCode.FIRMWARE: "red"}
 
 
@@ -32,12 +35,12 @@ def render_verdict(
     """Print verdict, limits, and as many notes as leave room for the whereabouts of ``run_path``."""
     head = [_headline(verdict), Text(f"{verdict.sentence} {_measured(run_info, records)}")]
     if any(item.limit is not None for item in verdict.series):
-        head.append(_limit_table(verdict))
+        head.append(_limit_table(verdict, console.width))
     if has_virtual(run_info, verdict):
         head.append(Text(rows.VIRTUAL_REMARK, style="dim"))
     tail = _whereabouts(run_path, f"{run_path}/report/index.html")  # where the report is not known yet
     used = sum(_height(console, part) for part in (*head, tail))
-    for part in (*head, *_fitting(console, _notes(verdict), _lines_of(console) - used - 1)):
+    for part in (*head, *_fitting(console, _notes(verdict, records), _lines_of(console) - used - 1)):
         console.print(part)
 
 
@@ -69,9 +72,9 @@ def _fitting(console: Console, notes: Sequence[Text], lines: int) -> list[Text]:
     return [*shown, Text(f"  … and {left} more in the summary", style="dim")] if left else shown
 
 
-def _notes(verdict: Verdict) -> list[Text]:
-    """Return what broke, what failed, what was not run and what is worth knowing, in this order."""
-    broken = [Text.assemble(("✗ ", "bold red"), line) for line in rows.broken_groups(verdict)]
+def _notes(verdict: Verdict, records: Sequence[RunRecord]) -> list[Text]:
+    """Return what broke, what traces say, what failed, was not run and is worth knowing, in this order."""
+    broken = _broken(verdict, trace_notes(records, verdict))
     faults = [
         Text.assemble((f"! {fault.owner}", "bold yellow"), f"{_on(fault.board)}: {fault.sentence}")
         for fault in verdict.faults
@@ -79,9 +82,26 @@ def _notes(verdict: Verdict) -> list[Text]:
     ]
     not_run = [
         Text.assemble(("– not run: ", "dim"), f"{_plural(count, 'case')} on {', '.join(boards)}: {reason}")
-        for reason, count, boards in rows.not_run_groups(verdict.not_run)
+        for reason, count, boards in not_run_groups(verdict.not_run)
     ]
-    return [*broken, *faults, *not_run, *(_warning(text) for text in verdict.warnings)]
+    return [
+        *broken,
+        *faults,
+        *not_run,
+        *(_warning(text) for text in verdict.warnings),
+    ]
+
+
+def _broken(verdict: Verdict, notes: Sequence[TraceNote]) -> list[Text]:
+    """Return what broke, each with what its trace says; then the traces of what did not break."""
+    lines: list[Text] = []
+    told: list[TraceNote] = []
+    for item, line in rows.broken_cases(verdict):
+        own = [note for note in notes if (note.board, note.case_id) == (item.board, item.case_id)]
+        lines.append(Text.assemble(("✗ ", "bold red"), line))
+        lines += [Text.assemble(("→ ", "cyan"), note.finding) for note in own]
+        told += own
+    return [*lines, *(Text.assemble(("→ ", "cyan"), note.line) for note in notes if note not in told)]
 
 
 def _warning(sentence: str) -> Text:
@@ -109,7 +129,8 @@ def _plural(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def _limit_table(verdict: Verdict) -> RenderableType:
+def _limit_table(verdict: Verdict, width: int) -> RenderableType:
+    """Return the limits that block; a metric has its bench where ``width`` leaves room for it."""
     boards = rows.boards(verdict)
     wide = len(boards) <= _MOST_BOARDS
     kinds = {item.board: item.kind for item in verdict.series}
@@ -121,14 +142,15 @@ def _limit_table(verdict: Verdict) -> RenderableType:
         table.add_column(f"{board}\n{kinds[board]}", justify="right", overflow="fold")
     if not wide:
         table.add_column(f"worst of {len(boards)} boards\n{', '.join(rows.kinds(verdict))}", justify="right")
-    for row in rows.limit_rows(verdict):
-        if not row.blocking:
-            continue
+    found = [row for row in rows.limit_rows(verdict) if row.blocking]
+    longest = max((len(row.name) for row in found), default=0)
+    named = longest + _LIMIT_WIDTH + _CELL_WIDTH * min(len(boards), _MOST_BOARDS) <= width
+    for row in found:
         cells = [_cell(cell) for cell in row.cells]
         if not wide:
             worst = max(range(len(cells)), key=lambda n: (row.cells[n].broken, row.cells[n].badness))
             cells = [Text.assemble(cells[worst], f" on {boards[worst]}")]
-        table.add_row(row.metric, row.limit, str(row.cases), *cells)
+        table.add_row(row.name if named else row.metric, row.limit, str(row.cases), *cells)
     return Padding(table, (1, 0, 1, 0))
 
 

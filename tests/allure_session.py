@@ -49,11 +49,11 @@ class MemoryRig:
     def __init__(self, rack: Rack, run: RunDirectory, run_id: str, *_rest: object) -> None:
         self._rack, self._run, self._run_id = rack, run, run_id
 
-    def prepare(self, board: Board, **_options: object) -> None:
+    def prepare(self, board: Board, *_image: object, **_options: object) -> None:
         """The image is there."""
 
     @contextmanager
-    def boot(self, board: Board, **_options: object) -> Iterator[MemoryDevice]:
+    def boot(self, board: Board, *_image: object, **_options: object) -> Iterator[MemoryDevice]:
         yield MemoryDevice(board)
 
     def record(
@@ -65,6 +65,10 @@ class MemoryRig:
 
     @contextmanager
     def lease_air(self, **_options: object) -> Iterator[None]:
+        yield
+
+    @contextmanager
+    def lease_rack(self, **_options: object) -> Iterator[None]:
         yield
 
     def append(self, entry: Entry) -> None:

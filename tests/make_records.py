@@ -62,6 +62,30 @@ def publish_record(
     )
 
 
+def void_record(count: int, void: int, *, late_us: int = 5300, failed: int = 0, seed: int = 1) -> RunRecord:
+    """Return a record whose first measured rows are void: nothing came of them while the host was late.
+
+    ``failed`` rows after them timed out.
+    """
+    record = publish_record(overrides={"count": count}, failed=void + failed, seed=seed)
+    first = record.warmup_rows
+    outcomes = tuple(
+        2 if first <= n < first + void else outcome for n, outcome in enumerate(record.columns["outcome"])
+    )
+    late = tuple(late_us - n + first if outcome == 2 else 90 for n, outcome in enumerate(outcomes))
+    return replace(record, columns={**record.columns, "outcome": outcomes, "host_late_us": late})
+
+
+def void_thresholds() -> Thresholds:
+    """Return publish_thresholds() with an outcome 2 that makes a row void."""
+    base = publish_thresholds()
+    metrics = {
+        name: replace(each, outcome=each.outcome and replace(each.outcome, void=2))
+        for name, each in base.metrics.items()
+    }
+    return replace(base, metrics=metrics)
+
+
 def _columns(
     warmup: int, measured: int, latency_ms: float, failed: int, seed: str
 ) -> dict[str, tuple[int, ...]]:

@@ -14,7 +14,13 @@ import pytest
 from allure_runs import attached, judged, results_of
 from hypothesis import given
 from hypothesis import strategies as st
-from make_records import THRESHOLDS_ROOT, publish_record, publish_thresholds
+from make_records import (
+    THRESHOLDS_ROOT,
+    publish_record,
+    publish_thresholds,
+    void_record,
+    void_thresholds,
+)
 
 from hil import stats, thresholds
 from hil.model import RunRecord
@@ -23,7 +29,7 @@ from reports.allure import complete_results
 from reports.allure.axes import Axis, linear_ticks, log_ticks, pushed_apart
 from reports.allure.distribution import draw_distribution
 from reports.allure.figure import wrapped
-from reports.allure.labels import rows_of_labels
+from reports.allure.labels import rows_of_labels, subtitle
 from reports.allure.samples import Samples, samples_of
 from reports.allure.story import read_run
 from reports.allure.timeline import draw_timeline
@@ -77,6 +83,17 @@ def latencies_ms(record: RunRecord) -> list[float]:
         math.inf if columns["outcome"][row] else (columns["done_us"][row] - columns["planned_us"][row]) / 1000
         for row in rows
     ]
+
+
+def test_void_rows_are_counted_and_not_drawn(tmp_path: Path) -> None:
+    """Neither among the values nor among what failed; the subtitle says how many, and names the clock."""
+    record = void_record(100, 12, failed=1)
+    (story,) = read_run(judged(tmp_path, [record])).stories
+    (found,) = samples_of(replace(story, thresholds=void_thresholds()))
+    assert (found.counted, found.failed, found.void, len(found.values)) == (88, 1, 12, 87)
+    told = subtitle(found)
+    assert told.startswith("done_us − planned_us by esp_timer, 88 samples, 1 boot, ")
+    assert "12 void and left out, for the host was late" in told
 
 
 @pytest.mark.parametrize("latency_ms", [7.0, 60.0])

@@ -201,6 +201,15 @@ def test_the_description_starts_with_the_worst_and_shows_every_metric(eventful: 
     assert passed.startswith("<p><strong>On virtual-1 (virtual): all 3 limits kept.")
 
 
+def test_the_table_of_figures_may_break_where_it_would_be_cut_off(eventful: Path) -> None:
+    """Allure's cells do not break, and what is wider than its page is gone: counts and long clocks break."""
+    text = results_of(eventful)["virtual-1", "transport=tls"]["descriptionHtml"]
+    _head, row, *_others = re.findall(r"<tr>(.*?)</tr>", text)
+    styles = re.findall(r'<td style="([^"]*)"', row)
+    assert [n for n, style in enumerate(styles) if "white-space:normal" in style] == [4, 6]
+    assert "overflow-wrap:anywhere" in styles[6]
+
+
 def test_the_samples_come_back_from_the_csv(tmp_path: Path) -> None:
     """Every row of every boot is there, the warm-up marked, each column under its name with its unit."""
     records = [publish_record(boot_index=boot, failed=boot) for boot in range(3)]
@@ -373,6 +382,21 @@ def test_a_failure_of_the_harness_is_the_rigs(tmp_path: Path) -> None:
     assert {"name": "tag", "value": "publish"} in result["labels"]
     assert attached(run, result, "txt") == [b"a note"]
     assert results_of(run)["virtual-1", "qos=2"]["status"] == "passed"
+
+
+def test_a_case_that_was_not_measured_names_the_image_it_needs(tmp_path: Path) -> None:
+    """A case of another tick needs another image than its target's default one, and names its digest."""
+    cases = [f"jitter/tick_hz={tick_hz}" for tick_hz in (1000, 100)]
+    firmware = {"virtual-esp32": {"sha256": "ab" * 32}, "virtual-esp32+tick100": {"sha256": "cd" * 32}}
+    entries = [NotRun(RUN_ID, "virtual-1", case, "stopped") for case in cases]
+    run = judged(tmp_path, entries, info={"firmware": firmware})
+    complete_results(run)
+    results = results_of(run).values()
+    shown = {
+        item["value"] for result in results for item in result["parameters"] if item["name"] == "firmware"
+    }
+    assert shown == {"ab" * 6, "cd" * 6}
+    assert len(results) == len(cases)
 
 
 def test_a_run_that_was_not_judged_is_refused(tmp_path: Path) -> None:

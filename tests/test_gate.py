@@ -9,7 +9,14 @@ import random
 from dataclasses import replace
 
 import pytest
-from make_records import RUN_ID, publish_record, publish_thresholds, quick_run
+from make_records import (
+    RUN_ID,
+    publish_record,
+    publish_thresholds,
+    quick_run,
+    void_record,
+    void_thresholds,
+)
 
 from hil.errors import ConfigError, ExitCode
 from hil.gate import judge
@@ -181,6 +188,14 @@ def test_without_real_time_priority_times_are_advice() -> None:
     assert lossy.exit_code == ExitCode.FIRMWARE
 
 
+def test_without_real_time_priority_a_bench_of_the_scheduler_is_advice() -> None:
+    """Of a bench that has the rack alone even a failure may be the host's, which promised it no order."""
+    alone = replace(publish_thresholds(), alone=True)
+    found = verdict(publish_record(failed=40, environment={"device": {"sched": "other"}}), thresholds=alone)
+    assert found.exit_code == ExitCode.PASS
+    assert "what its scheduler did does not block" in series(found, "publish_failed_ratio").sentence
+
+
 def test_a_blocking_metric_without_a_limit_warns_and_passes() -> None:
     """Limits of virtual boards say nothing of physical ones; the warning names what to add."""
     found = verdict(replace(publish_record(latency_ms=900), kind="physical", target="esp32", board="bench-1"))
@@ -232,6 +247,54 @@ def test_too_few_samples_are_inconclusive(policy: str, exit_code: int) -> None:
     found = verdict(publish_record(rows=39), thresholds=strict)
     assert (found.outcome, found.exit_code) == ("inconclusive", exit_code)
     assert "too few samples, 39 of at least 40" in series(found).reason
+
+
+def test_void_samples_are_left_out_and_told() -> None:
+    """Twelve of 100 that the host spoilt break no limit; sentence, numbers and a warning tell of them."""
+    found = verdict(void_record(100, 12), thresholds=void_thresholds())
+    kept = series(found)
+    assert (kept.outcome, kept.samples, kept.failed) == ("pass", 88, 0)
+    assert (kept.void, kept.host_late_us) == (12, 5300)
+    assert "; 12 of 100 samples void: the host's scheduling was late, by up to 5.3 ms" in kept.sentence
+    assert series(found, "publish_failed_ratio").outcome == "pass"
+    warning = "12 samples were void: the host's scheduling was late, by up to 5.3 ms (virtual-1)."
+    assert (found.exit_code, found.warnings) == (0, (warning,))
+
+
+@pytest.mark.parametrize(
+    ("void", "reason"),
+    [
+        (30, "more than 20 % of the samples are void (thresholds/publish.yaml)"),
+        (20, "too few samples, 80 of at least 90 (thresholds/publish.yaml)"),
+        (100, "every sample is void"),
+    ],
+)
+def test_too_many_void_samples_are_inconclusive(void: int, reason: str) -> None:
+    """What the host spoilt is neither a pass nor a regression, and the reason says which bound it missed."""
+    own = void_thresholds()
+    strict = replace(own, policy=replace(own.policy, min_samples=90))
+    undecided = series(verdict(void_record(100, void), thresholds=strict))
+    assert (undecided.outcome, undecided.reason) == ("inconclusive", reason)
+    assert f"no verdict, {reason}; {void} of 100 samples void" in undecided.sentence
+
+
+def test_a_failure_stands_however_much_is_void() -> None:
+    """Where none is allowed, one failed row among the good ones is a fact; the void ones hide nothing."""
+    found = verdict(void_record(100, 60, failed=1), thresholds=void_thresholds())
+    assert series(found, "publish_failed_ratio").outcome == "regressed"
+    assert series(found).outcome == "inconclusive"
+    assert found.exit_code == ExitCode.FIRMWARE
+
+
+def test_a_sentence_says_by_which_clock() -> None:
+    """The metric's own where its file names one, else the bench's; what is no time has none."""
+    base = publish_thresholds()
+    bare = {name: replace(each, clocks=()) for name, each in base.metrics.items()}
+    for own, clock in ((base, "esp_timer"), (replace(base, metrics=bare), "mcycle")):
+        found = verdict(replace(publish_record(), clock="mcycle"), thresholds=own)
+        assert f"100 samples, 1 boot, timed by {clock};" in series(found).sentence
+        assert series(found).clock == clock
+        assert series(found, "publish_failed_ratio").clock == ""
 
 
 def test_boots_of_different_firmware_are_not_combined() -> None:
@@ -399,3 +462,10 @@ def test_where_higher_is_better_the_upper_bound_decides(at_least_us: float, outc
     assert ("a shortfall of" in found.sentence) == (outcome == "pass")
     assert "(−" in found.sentence
     assert (found.smallest_excess is not None) == (outcome == "pass")
+
+
+def test_void_needs_to_know_how_late_the_host_was() -> None:
+    """Without the witness's column "void" would be a way to hide failures."""
+    record = publish_record()
+    with pytest.raises(ConfigError, match=r"publish\.yaml:\d+: .*needs the column 'host_late_us'"):
+        verdict(record, thresholds=void_thresholds())

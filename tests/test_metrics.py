@@ -6,11 +6,12 @@ import math
 from dataclasses import replace
 
 import pytest
-from make_records import publish_record, publish_thresholds
+from make_records import publish_record, publish_thresholds, void_record, void_thresholds
 
 from hil.errors import ConfigError
 from hil.model import RunRecord
 from hil.thresholds import metrics
+from hil.thresholds.columns import count_voids
 from hil.thresholds.metrics import Estimate, Metric, Term
 
 
@@ -55,6 +56,42 @@ def test_a_metric_of_some_rows_counts_no_others() -> None:
     assert metrics.count_samples(replace(some, rows={"reused": 7}), [marked]) == 0
     with pytest.raises(ConfigError, match="needs the column 'reused'"):
         metrics.count_samples(some, [record])
+
+
+@pytest.mark.parametrize("name", ["publish_latency_p95_us", "publish_failed_ratio", "mutex_wait_p95_us"])
+def test_a_void_row_is_in_no_figure_and_is_counted(name: str) -> None:
+    """60 rows of 100 that the host spoilt leave the figure of the other 40, and say how late the host was."""
+    spoilt = void_record(100, 60)
+    rest = {key: column[:10] + column[70:] for key, column in spoilt.columns.items()}
+    whole = replace(spoilt, columns=rest)
+    void = void_thresholds().metrics[name]
+    found = metrics.estimate(void, [spoilt], alpha=0.01, seed_text="run/series")
+    assert found == metrics.estimate(void, [whole], alpha=0.01, seed_text="run/series")
+    assert (found.samples, found.failed) == (40, 0)
+    assert metrics.count_samples(void, [spoilt]) == 40
+    counted = count_voids(void, [spoilt, whole])
+    assert (counted.rows, counted.of, counted.host_late_us) == (60, 140, 5300)
+    if void.statistic != "ratio":
+        assert len(metrics.row_values(void, spoilt)) == 40
+
+
+def test_without_a_void_value_such_a_row_was_not_done() -> None:
+    """The same rows under a file that knows no void outcome are failures, slower than everything seen."""
+    found = estimate("publish_latency_p95_us", void_record(100, 60))
+    assert (found.samples, found.failed, found.at_least) == (100, 60, True)
+
+
+def test_p99_9_says_how_many_samples_would_bound_it() -> None:
+    """At 1 % of error a bound from above takes 4,603 independent samples; with them there is one."""
+    tail = replace(metric("publish_latency_p99_us"), statistic="p99.9")
+    few = metrics.estimate(tail, [publish_record(overrides={"count": 4000})], alpha=0.01, seed_text="s")
+    assert (few.high, few.needed) == (math.inf, 4603)
+    assert few.low < few.value
+    many = publish_record(overrides={"count": 4603})
+    undated = replace(many, columns={**many.columns, "planned_us": many.columns["sent_us"]})
+    found = metrics.estimate(tail, [undated], alpha=0.01, seed_text="s")
+    assert found.needed == 0
+    assert math.isfinite(found.high)
 
 
 def test_a_failed_row_is_slower_than_everything_seen() -> None:

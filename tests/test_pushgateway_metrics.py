@@ -57,6 +57,7 @@ def quick() -> dict[str, list[Sample]]:
     [
         ("publish_latency_p99_us", "us", 25000, "hil_publish_latency_seconds", {"stat": "p99"}, 0.025),
         ("publish_latency_tail5_ms", "ms", 3, "hil_publish_latency_seconds", {"stat": "tail5"}, 0.003),
+        ("wake_late_p99_9_us", "us", 40, "hil_wake_late_seconds", {"stat": "p99.9"}, 0.00004),
         ("publish_failed_ratio", "ratio", 0.25, "hil_publish_failed_ratio", {}, 0.25),
         ("cpu_load_mean_percent", "percent", 12.5, "hil_cpu_load_ratio", {"stat": "mean"}, 0.125),
         ("throughput_p50_mbps", "mbps", 8, "hil_throughput_bytes_per_second", {"stat": "p50"}, 1e6),
@@ -153,6 +154,15 @@ def test_facts_of_the_run(quick: dict[str, list[Sample]]) -> None:
     assert (counts["count=200"], counts["qos=2"]) == (200, 100)
     outcomes = Counter((labels["outcome"], labels["blocking"]) for labels, _ in quick["hil_series_outcome"])
     assert outcomes == {("pass", "true"): 19, ("pass", "false"): 2}
+
+
+def test_a_run_of_a_variant_alone_tells_its_image() -> None:
+    """Where a run has the default image that is the one; where it has another tick's alone, that is."""
+    default, variant = {"sha256": "ab" * 32}, {"sha256": "cd" * 32}
+    both = {"virtual-esp32+tick100": variant, "virtual-esp32": default}
+    for firmware, shown in ((both, "ab" * 6), ({"virtual-esp32+tick100": variant}, "cd" * 6)):
+        found = samples(judged(publish_record()), firmware=firmware)
+        assert found["hil_run_info"][0][0]["firmware"] == shown
 
 
 def test_a_run_that_was_killed_has_no_duration() -> None:

@@ -11,12 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from make_records import RUN_ID, publish_record, publish_thresholds, quick_run
+from make_records import RUN_ID, publish_record, publish_thresholds, quick_run, void_record, void_thresholds
 from rich.console import Console
 
 from hil.gate import judge
 from hil.model import Entry, Fault, NotRun, RunRecord
 from hil.store import RunDirectory
+from hil.thresholds import Thresholds
 from reports.rows import LEGEND
 from reports.summary import render_markdown, render_verdict, render_whereabouts
 
@@ -31,17 +32,17 @@ INFO = {
 }
 
 
-def terminal(entries: Sequence[Entry]) -> list[str]:
+def terminal(entries: Sequence[Entry], thresholds: Thresholds | None = None) -> list[str]:
     console = Console(width=80, height=24, record=True, force_terminal=True, file=io.StringIO())
-    verdict = judge(entries, {"publish": publish_thresholds()})
+    verdict = judge(entries, {"publish": thresholds or publish_thresholds()})
     records = [entry for entry in entries if isinstance(entry, RunRecord)]
     render_verdict(INFO, verdict, records, run_path=RUN_PATH, console=console)
     render_whereabouts(RUN_PATH, None, (), console=console)
     return console.export_text().splitlines()
 
 
-def markdown(entries: Sequence[Entry]) -> str:
-    verdict = judge(entries, {"publish": publish_thresholds()})
+def markdown(entries: Sequence[Entry], thresholds: Thresholds | None = None) -> str:
+    verdict = judge(entries, {"publish": thresholds or publish_thresholds()})
     records = [entry for entry in entries if isinstance(entry, RunRecord)]
     return render_markdown(INFO, verdict, records, run_path=RUN_PATH)
 
@@ -90,6 +91,33 @@ def test_a_breach_names_board_case_metric_and_by_how_much() -> None:
     )
     assert "too much; also publish_latency_tail5" in text
     assert re.search(r"publish_latency_p95 +≤ 25 ms +2 +\S+ ms +\S+ ms ✗", text)
+
+
+def test_void_samples_and_clocks_are_shown() -> None:
+    """The terminal counts what the host spoilt, the markdown does so for each series, with its clock."""
+    run, own = [void_record(100, 12)], void_thresholds()
+    assert "12 samples were void: the host's scheduling was late, by up to 5.3 ms" in " ".join(
+        terminal(run, own)
+    )
+    rows = [line for line in markdown(run, own).splitlines() if "| publish_latency_p95 |" in line]
+    assert rows[-1].endswith("| 88 (12 void) | 1 | esp_timer |")
+
+
+def test_a_metric_that_does_not_name_its_bench_is_shown_with_it() -> None:
+    """A reader of the tables knows which bench a score is of, and two benches with one name keep two rows."""
+    verdict = judge([publish_record()], {"publish": publish_thresholds()})
+    limited = next(item for item in verdict.series if item.metric == "publish_latency_p95_us")
+    other = replace(limited, metric="score_p95_us")
+    two = [replace(other, case_id=f"{bench}/n=1", case_label="n=1") for bench in ("memory", "hartstone")]
+    verdict = replace(verdict, series=[limited, *two])
+    text = render_markdown(INFO, verdict, [], run_path=RUN_PATH)
+    for name in ("publish_latency_p95", "memory score_p95", "hartstone score_p95"):
+        assert f"| {name} | ≤ 25 ms | 1 |" in text
+    assert "| hartstone n=1 | score_p95 |" in text
+    for width, name in ((100, "hartstone score_p95"), (40, "score_p95")):
+        console = Console(width=width, height=24, record=True, force_terminal=True, file=io.StringIO())
+        render_verdict(INFO, verdict, [], run_path=RUN_PATH, console=console)
+        assert sum(line.startswith(name) for line in console.export_text().splitlines()) >= 1
 
 
 def test_what_was_not_run_says_why() -> None:

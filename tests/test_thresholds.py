@@ -69,6 +69,36 @@ def facts(transport: str = "tcp", kind: str = "virtual", board: str = "virtual-1
     )
 
 
+def test_a_time_says_by_which_clock_it_was_taken(tmp_path: Path) -> None:
+    """One clock, or the two whose differences are subtracted; a metric may leave it open."""
+    one = load(tmp_path, EXAMPLE.replace("statistic: p95,", "statistic: p95, clock: gptimer,"))
+    two = load(tmp_path, EXAMPLE.replace("statistic: p95,", "statistic: p95, clock: [esp_timer, host],"))
+    found = [each.metrics["latency_p95_us"].clock for each in (one, two, load(tmp_path))]
+    assert found == ["gptimer", "esp_timer and host", ""]
+
+
+def test_every_time_of_the_shipped_files_has_a_clock() -> None:
+    """Nobody should have to guess what took a figure."""
+    metrics = [
+        metric for bench in thresholds.load_all(THRESHOLDS_ROOT).values() for metric in bench.metrics.values()
+    ]
+    times = [metric for metric in metrics if metric.unit.dimension == "time"]
+    assert len(times) > 20
+    assert [metric.source for metric in times if not metric.clocks] == []
+
+
+def test_void_rows_have_an_outcome_of_their_own(tmp_path: Path) -> None:
+    """Which outcome is void, and how many of them a metric bears, is in the file; 20 % where it is silent."""
+    text = EXAMPLE.replace(
+        "timeout: timeout_ms}", "timeout: timeout_ms, void: 2}\npolicy: {max_void_ratio: 0.5}"
+    )
+    read = load(tmp_path, text)
+    outcome = read.metrics["latency_p95_us"].outcome
+    assert outcome is not None
+    assert (outcome.void, read.policy.max_void_ratio) == (2, 0.5)
+    assert load(tmp_path).policy.max_void_ratio == 0.2
+
+
 def test_suites_are_cases_with_defaults_filled_in(tmp_path: Path) -> None:
     """A list stands for each of its values, choices are text, and the label names what is not default."""
     read = load(tmp_path)
@@ -142,6 +172,17 @@ def test_a_suppression_holds_for_its_board_alone(tmp_path: Path) -> None:
             "latency_p95_bytes: {of",
             ":14: metric 'latency_p95_bytes' cannot be computed",
         ),
+        (
+            "statistic: p95",
+            "statistic: p95, clock: esptimer",
+            ":14: there is no clock 'esptimer'; did you mean",
+        ),
+        (
+            "statistic: ratio",
+            "statistic: ratio, clock: host",
+            ":15: only a time has a clock, and 'failed_ratio'",
+        ),
+        ("ok: 0,", "ok: 0, void: 0,", ":8: a row whose outcome is 0 is ok, so it cannot be void"),
         ("statistic: p95", "statistic: p96", ":14: 'statistic' in metric 'latency_p95_us' is the text 'p96'"),
         ("of: outcome", "of: done_us", ":15: the statistic 'ratio' is the share of rows that are not ok"),
         ("blocking: true}", "bloking: true}", ":14: unknown key 'bloking' in metric 'latency_p95_us'"),
@@ -234,6 +275,14 @@ def test_the_limits_of_this_checkout_say_where_they_come_from() -> None:
 SHARE = (
     "  lost_ratio: {of: lost_count, per: sent_count, statistic: share, direction: lower, blocking: true}\n"
 )
+
+
+def test_a_thresholds_file_says_that_its_cases_are_measured_alone(tmp_path: Path) -> None:
+    """Without the key the rack goes on with the rest; anything but true and false is an error."""
+    assert load(tmp_path).alone is False
+    assert load(tmp_path, EXAMPLE.replace("bench: echo\n", "bench: echo\nalone: true\n")).alone is True
+    with pytest.raises(ConfigError, match="'alone'"):
+        load(tmp_path, EXAMPLE.replace("bench: echo\n", "bench: echo\nalone: quiet\n"))
 
 
 def test_a_thresholds_file_names_the_benchs_peer(tmp_path: Path) -> None:

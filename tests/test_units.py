@@ -88,3 +88,19 @@ def test_a_difference_of_shares_is_in_percentage_points(
 def test_values_that_belong_together_share_unit_and_digits() -> None:
     """An interval is read beside its value."""
     assert format_values([31240, 30400, 33000], find_unit("us")) == ["31.2 ms", "30.4", "33.0"]
+
+
+def test_counts_from_a_million_on_are_written_in_millions() -> None:
+    """Nobody reads the last digits of a score; a number below a million keeps them."""
+    count = find_unit("count")
+    assert format_value(7_354_350, count) == "7.35 M"
+    assert format_value(1_400_000, count) == "1.4 M"
+    assert format_value(999_999, count) == "999,999"
+    assert format_value(2_500_000, find_unit("ops")) == "2.5 M ops/s"
+
+
+def test_a_clock_of_microseconds_has_no_nanoseconds() -> None:
+    """A value is shown in ns only where it was measured in them."""
+    assert format_value(0.5, find_unit("us")) == "0.5 µs"
+    assert format_value(500, find_unit("ns")) == "500 ns"
+    assert format_value(2190, find_unit("ns")) == "2.19 µs"

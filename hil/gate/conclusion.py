@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hil.errors import ExitCode, combine_exit_codes
+from hil.gate import sentences
 from hil.model import Fault, NotRun, Outcome, SeriesVerdict, Verdict
 
 _MOST_NAMED = 3
@@ -121,7 +122,7 @@ def _counted_limits(series: Sequence[SeriesVerdict]) -> int:
 
 def _warnings(series: Sequence[SeriesVerdict]) -> tuple[str, ...]:
     """Say what a person should know although it does not change the exit code."""
-    warnings = []
+    warnings = _void_warning(series)
     unlimited = [item for item in series if _blocks(item, "no-baseline")]
     if unlimited:
         names = _named(sorted({f"{item.metric} ({item.kind})" for item in unlimited}))
@@ -130,6 +131,21 @@ def _warnings(series: Sequence[SeriesVerdict]) -> tuple[str, ...]:
     marginal = [item.sentence for item in series if item.blocking and item.note == "marginal"]
     muted = [item.sentence for item in series if item.outcome == "regressed" and not item.blocking]
     return (*warnings, *undecided, *marginal, *muted)
+
+
+def _void_warning(series: Sequence[SeriesVerdict]) -> list[str]:
+    """Say how many rows were void; the metrics of a case have its rows in common."""
+    cases: dict[tuple[str, str], SeriesVerdict] = {}
+    for item in series:
+        key = (item.board, item.case_id)
+        cases[key] = max(item, cases.get(key, item), key=lambda one: one.void)
+    void = sum(item.void for item in cases.values())
+    if not void:
+        return []
+    late_us = max(item.host_late_us for item in series)
+    boards = ", ".join(sorted({item.board for item in series if item.void}))
+    noun = "sample was" if void == 1 else "samples were"
+    return [f"{void:,} {noun} void: {sentences.host_was_late(late_us)} ({boards})."]
 
 
 def _named(names: Sequence[str]) -> str:

@@ -49,10 +49,10 @@ def why_advice(
         return f"advice: {metric.statistic} has no interval that one stall cannot move, so it does not block"
     schedulers = {str(record.environment.get("device", {}).get("sched", "")) for record in records}
     wrong = sorted(schedulers - {"", *_REAL_TIME_SCHEDULERS})
-    if metric.unit.dimension == "time" and records[0].kind == "virtual" and wrong:
-        return (
-            f"advice: the virtual board had no real-time priority (sched={wrong[0]}), so times do not block"
-        )
+    scheduled = metric.unit.dimension == "time" or thresholds.alone  # what is alone asks the scheduler
+    if scheduled and records[0].kind == "virtual" and wrong:
+        what = "times do" if metric.unit.dimension == "time" else "what its scheduler did does"
+        return f"advice: the virtual board had no real-time priority (sched={wrong[0]}), so {what} not block"
     return ""
 
 

@@ -8,6 +8,7 @@ may. Nor does the largest or smallest of samples, unless they are exact figures,
 from __future__ import annotations
 
 import bisect
+import functools
 import math
 from dataclasses import dataclass, replace
 
@@ -16,6 +17,7 @@ from hil.gate import conditions, sentences
 from hil.model import Outcome, RunRecord, SeriesVerdict, format_series_id
 from hil.stats import ratio_interval
 from hil.thresholds import metrics
+from hil.thresholds.columns import Voids, count_voids
 from hil.thresholds.limits import Limit
 from hil.thresholds.metrics import Estimate, Metric
 from hil.thresholds.types import Thresholds
@@ -45,6 +47,15 @@ class Decision:
         return format_series_id(self.first.rack, self.first.board, self.first.case_id, self.metric.name)
 
     @property
+    def clock(self) -> str:
+        """By what the metric's times were taken; the bench's own clock where the file does not say."""
+        return self.metric.clock or (self.first.clock if self.metric.unit.dimension == "time" else "")
+
+    @functools.cached_property
+    def voids(self) -> Voids:
+        return count_voids(self.metric, self.records)
+
+    @property
     def case_label(self) -> str:
         return self.thresholds.case_label(self.first.parameters)
 
@@ -66,15 +77,15 @@ def prepare(metric: Metric, records: tuple[RunRecord, ...], thresholds: Threshol
 def decide(decision: Decision, *, family: int) -> SeriesVerdict:
     """Judge one series; ``family`` is among how many decisions alpha is shared out."""
     samples = metrics.count_samples(decision.metric, decision.records)
-    reason = _why_not_combined(decision) or ("nothing was measured" if samples == 0 else "")
+    nothing = "every sample is void" if decision.voids.rows else "nothing was measured"
+    reason = _why_not_combined(decision) or (nothing if samples == 0 else "")
     if reason:
         return _undecided(decision, None, reason)
     alpha = decision.thresholds.policy.alpha / family
     seed_text = f"{decision.first.run_id}/{decision.series_id}"
     estimate = metrics.estimate(decision.metric, decision.records, alpha=alpha, seed_text=seed_text)
-    wanted = decision.thresholds.policy.min_samples
-    if samples < wanted and not _allows_none(decision):
-        reason = f"too few samples, {samples} of at least {wanted} ({decision.thresholds.source})"
+    reason = _why_too_few(decision, estimate, samples)
+    if reason:
         return _undecided(decision, estimate, reason)
     if decision.limit is None:
         return _without_limit(decision, estimate)
@@ -82,6 +93,19 @@ def decide(decision: Decision, *, family: int) -> SeriesVerdict:
         reason = "the stream stood still for (nearly) the whole measured stretch, which is one observation"
         return _undecided(decision, estimate, reason)
     return _judge_limit(decision, estimate, decision.limit, alpha)
+
+
+def _why_too_few(decision: Decision, estimate: Estimate, samples: int) -> str:
+    """Say why what was measured is too little to judge, or "".
+
+    A failure where none is allowed is a fact, whatever else was void.
+    """
+    policy, source = decision.thresholds.policy, decision.thresholds.source
+    if decision.voids.ratio > policy.max_void_ratio and not (_allows_none(decision) and estimate.failed):
+        return f"more than {policy.max_void_ratio * 100:g} % of the samples are void ({source})"
+    if samples < policy.min_samples and not _allows_none(decision):
+        return f"too few samples, {samples} of at least {policy.min_samples} ({source})"
+    return ""
 
 
 def _allows_none(decision: Decision) -> bool:
@@ -111,13 +135,13 @@ def _why_not_combined(decision: Decision) -> str:
 
 
 def _judge_limit(decision: Decision, estimate: Estimate, limit: Limit, alpha: float) -> SeriesVerdict:
-    metric, boots = decision.metric, len(decision.records)
+    metric, count = decision.metric, _counted(decision, estimate)
     bound = estimate.low if limit.bound == "max" else estimate.high
     if sentences.is_beyond(bound, limit):
-        sentence = sentences.broken(decision.subject, metric, estimate, limit, boots)
+        sentence = sentences.broken(decision.subject, metric, estimate, limit, count)
         return _verdict(decision, estimate, "regressed", sentence, cause="limit")
     excess = _smallest_excess(metric, estimate, limit, alpha)
-    sentence = sentences.kept(decision.subject, metric, estimate, limit, boots, excess)
+    sentence = sentences.kept(decision.subject, metric, estimate, limit, count, excess)
     note = "marginal" if sentences.is_beyond(estimate.value, limit) else ""
     verdict = _verdict(decision, estimate, "pass", sentence, cause="limit")
     return replace(verdict, note=note, smallest_excess=_rounded(excess))
@@ -157,10 +181,14 @@ def _fewest_hits(samples: int, limit: float, alpha: float, effect: float) -> int
 
 def _without_limit(decision: Decision, estimate: Estimate) -> SeriesVerdict:
     value = sentences.measured(decision.metric, estimate)
-    counted = sentences.counted(decision.metric, estimate, len(decision.records))
+    counted = _counted(decision, estimate)
     why = conditions.why_no_limit(decision.metric, decision.first, decision.thresholds)
     sentence = f"{decision.subject}: {value}, {counted}; {why}"
     return _verdict(decision, estimate, "no-baseline", sentence)
+
+
+def _counted(decision: Decision, estimate: Estimate) -> str:
+    return sentences.counted(decision.metric, estimate, len(decision.records), decision.clock)
 
 
 def _undecided(decision: Decision, estimate: Estimate | None, reason: str) -> SeriesVerdict:
@@ -174,7 +202,8 @@ def _verdict(
 ) -> SeriesVerdict:
     first, limit = decision.first, decision.limit
     shown = float if decision.metric.exact else _rounded  # of an exact figure each byte counts
-    advice = f"; {decision.reason}" if decision.reason else ""
+    voids = decision.voids
+    remarks = (sentences.void(voids.rows, voids.of, voids.host_late_us), decision.reason)
     return SeriesVerdict(
         series_id=decision.series_id,
         board=first.board,
@@ -185,7 +214,7 @@ def _verdict(
         unit=decision.metric.unit.name,
         outcome=outcome,
         blocking=decision.blocking,
-        sentence=f"{sentence}{advice}.",
+        sentence=f"{'; '.join(filter(None, (sentence, *remarks)))}.",
         value=shown(estimate.value) if estimate else None,
         low=shown(estimate.low) if estimate else None,
         high=shown(estimate.high) if estimate else None,
@@ -200,6 +229,9 @@ def _verdict(
         direction=decision.metric.direction,
         at_least=estimate.at_least if estimate else False,
         reason=decision.reason,
+        clock=decision.clock,
+        void=voids.rows,
+        host_late_us=voids.host_late_us,
     )
 
 

@@ -6,7 +6,7 @@ import math
 
 from hil.thresholds.limits import Limit
 from hil.thresholds.metrics import Estimate, Metric
-from hil.units import format_difference, format_relative, format_value, format_values
+from hil.units import find_unit, format_difference, format_relative, format_value, format_values
 
 
 def subject(metric: Metric, bench: str, case_label: str, board: str, kind: str) -> str:
@@ -20,40 +20,56 @@ def subject(metric: Metric, bench: str, case_label: str, board: str, kind: str) 
 
 
 def measured(metric: Metric, estimate: Estimate) -> str:
-    """Return "31.2 ms [30.4, 33.0]"; "≥ 5 s" where the value fell among timeouts; "640 B" where exact."""
+    """Return "31.2 ms [30.4, 33.0]"; "≥ 5 s" where the value fell among timeouts; "640 B" where exact.
+
+    A bound that would take more samples says how many: "31.2 ms [30.4, no upper bound: n < 6,905]".
+    """
     if metric.exact:
         return format_value(estimate.value, metric.unit)
     finite = [bound for bound in (estimate.low, estimate.high) if math.isfinite(bound)]
     value, *bounds = format_values([estimate.value, *finite], metric.unit)
     texts = dict(zip(finite, bounds, strict=True))
-    low = texts.get(estimate.low, "no lower bound")
-    high = texts.get(estimate.high, "no upper bound")
+    too_few = f": n < {estimate.needed:,}" if estimate.needed and not estimate.at_least else ""
+    low = texts.get(estimate.low, f"no lower bound{too_few}")
+    high = texts.get(estimate.high, f"no upper bound{too_few}")
     prefix = "≥ " if estimate.at_least else ""
     return f"{prefix}{value} [{low}, {high}]"
 
 
-def counted(metric: Metric, estimate: Estimate, boots: int) -> str:
-    """Return "200 samples (3 of them failed), 1 boot"; of a share "3 of 200, 1 boot"."""
-    times = f"{boots} boot{'' if boots == 1 else 's'}"
+def counted(metric: Metric, estimate: Estimate, boots: int, clock: str) -> str:
+    """Return "200 samples (3 of them failed), 1 boot, timed by esp_timer"; of a share "3 of 200, 1 boot"."""
+    times = f"{boots} boot{'' if boots == 1 else 's'}{f', timed by {clock}' if clock else ''}"
     if metric.statistic == "share":
         return f"{estimate.failed:,} of {estimate.samples:,}, {times}"
     failed = f" ({estimate.failed} of them failed)" if estimate.failed else ""
     return f"{estimate.samples} sample{'' if estimate.samples == 1 else 's'}{failed}, {times}"
 
 
-def broken(who: str, metric: Metric, estimate: Estimate, limit: Limit, boots: int) -> str:
-    """Return the sentence of a series whose interval lies beyond its limit."""
+def void(rows: int, of: int, host_late_us: int) -> str:
+    """Return "12 of 1,000 samples void: the host's scheduling was late, by up to 5.3 ms"; "" without any."""
+    if not rows:
+        return ""
+    return f"{rows:,} of {of:,} samples void: {host_was_late(host_late_us)}"
+
+
+def host_was_late(host_late_us: int) -> str:
+    by = f", by up to {format_value(host_late_us, find_unit('us'))}" if host_late_us else ""
+    return f"the host's scheduling was late{by}"
+
+
+def broken(who: str, metric: Metric, estimate: Estimate, limit: Limit, count: str) -> str:
+    """Return the sentence of a series whose interval lies beyond its limit; ``count`` is counted()'s."""
     by = format_difference(abs(estimate.value - limit.value), metric.unit)
     at_least = "at least " if estimate.at_least else ""
     relative = _relative(estimate.value, metric, limit)
     return (
         f"{who}: {measured(metric, estimate)} breaks its limit of {_bound(metric, limit)} "
-        f"by {at_least}{by}{relative}, {counted(metric, estimate, boots)}; {origin(limit)}"
+        f"by {at_least}{by}{relative}, {count}; {origin(limit)}"
     )
 
 
 def kept(
-    who: str, metric: Metric, estimate: Estimate, limit: Limit, boots: int, smallest_excess: float | None
+    who: str, metric: Metric, estimate: Estimate, limit: Limit, count: str, smallest_excess: float | None
 ) -> str:
     """Return the sentence of a series that keeps its limit, or cannot be shown to break it."""
     value = measured(metric, estimate)
@@ -63,7 +79,6 @@ def kept(
         what, sign = ("an excess", 1) if limit.bound == "max" else ("a shortfall", -1)
         relative = _relative(limit.value + sign * smallest_excess, metric, limit)
         seen = f"; {what} of {format_difference(smallest_excess, metric.unit)}{relative} would have been seen"
-    count = counted(metric, estimate, boots)
     return f"{who}: {value} {verb} its limit of {_bound(metric, limit)}, {count}{seen}; {origin(limit)}"
 
 

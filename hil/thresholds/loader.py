@@ -15,8 +15,8 @@ from typing import Literal, cast
 
 from hil.model import KINDS, Case, Scalar
 from hil.thresholds.limits import PLACE_KEYS, Advice, Limit, Since, Suppression, Where, check_ambiguities
-from hil.thresholds.metric import Metric, OutcomeRule
-from hil.thresholds.metric_reader import read_metric, read_unit
+from hil.thresholds.metric import Metric
+from hil.thresholds.metric_reader import read_metric, read_outcome
 from hil.thresholds.types import PEERS, Parameter, Policy, Thresholds
 from hil.units import QuantityError, convert, find_unit
 from hil.yamlfile import Node
@@ -66,34 +66,34 @@ class _Reader:
         if bench != stem:
             raise node.error("bench", f"bench {bench!r} must have the file's name, {stem!r}.")
         peer = node.choice("peer", PEERS, default=None) or ""
+        alone = node.boolean("alone", default=False)
         parts = node.named_sections("parameters")
         self.parameters = {name: _read_parameter(name, part) for name, part in parts.items()}
-        outcome = self._read_outcome(node.section("outcome", default=None))
+        outcome = read_outcome(node.section("outcome", default=None), self.parameters)
         metrics = node.named_sections("metrics")
         self.metrics = {
             name: read_metric(name, part, outcome, self._read_case(part)) for name, part in metrics.items()
         }
-        policy = _read_policy(node.section("policy", default=None))
         suites = self._read_suites(node.section("suites"), bench)
         limits = tuple(self._read_limit(part) for part in node.sections("limits", default=[]))
         advice = tuple(self._read_advice(part) for part in node.sections("advice", default=[]))
         muted = tuple(self._read_suppression(part) for part in node.sections("suppressions", default=[]))
-        node.finish()
         thresholds = Thresholds(
-            bench, self.parameters, suites, self.metrics, policy, limits, advice, muted, node.label, peer
+            bench,
+            self.parameters,
+            suites,
+            self.metrics,
+            _read_policy(node.section("policy", default=None)),
+            limits,
+            advice,
+            muted,
+            node.label,
+            peer,
+            alone,
         )
+        node.finish()
         _check_rules(thresholds)
         return thresholds
-
-    def _read_outcome(self, node: Node | None) -> OutcomeRule | None:
-        if node is None:
-            return None
-        rule = OutcomeRule(node.text("column"), node.integer("ok"), node.text("timeout"))
-        if rule.timeout_parameter not in self.parameters:
-            hint = did_you_mean(rule.timeout_parameter, self.parameters)
-            raise node.error("timeout", f"there is no parameter {rule.timeout_parameter!r}{hint}")
-        read_unit(node, "timeout", rule.timeout_parameter)
-        return rule
 
     def _read_suites(self, node: Node, bench: str) -> dict[str, tuple[Case, ...]]:
         return {suite: self._read_suite(node, suite, bench) for suite in node.keys}
@@ -203,6 +203,7 @@ def _read_policy(node: Node | None) -> Policy:
     return Policy(
         alpha=node.number("alpha", default=0.01, minimum=1e-6, maximum=0.5),
         min_samples=node.integer("min_samples", default=50, minimum=1),
+        max_void_ratio=node.number("max_void_ratio", default=0.2, minimum=0.0, maximum=1.0),
         on_inconclusive=cast(
             Literal["warn", "fail"], node.choice("on_inconclusive", ("warn", "fail"), default="warn")
         ),

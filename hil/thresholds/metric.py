@@ -10,22 +10,29 @@ from typing import Literal
 from hil.model import Scalar
 from hil.units import QuantityError, Unit, unit_of
 
-QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99}
+QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 STATISTICS = (*QUANTILES, "tail5", "mean", "batch_mean", "min", "max", "ratio", "share")
 SCALES = ("log", "identity", "count", "exact")
 DIRECTIONS = ("lower", "higher")
 NOT_OK = ("infinite", "left-out")
+# By what a time was taken: docs/gate.md explains them.
+CLOCKS = ("esp_timer", "cycle_counter", "cycle_counter_corrected", "gptimer", "host")
 
 _TERM = re.compile(r"\s*([+-])\s*([a-z][a-z0-9_]*)")
 
 
 @dataclass(frozen=True)
 class OutcomeRule:
-    """Which rows succeeded: ``column`` equals ``ok``; others were given up after ``timeout_parameter``."""
+    """Which rows succeeded: ``column`` equals ``ok``; others were given up after ``timeout_parameter``.
+
+    Rows that hold ``void`` say nothing of the firmware, because the host under it was late: they count in no
+    statistic. None where a bench has no such rows.
+    """
 
     column: str
     ok: int
     timeout_parameter: str
+    void: int | None = None
 
 
 @dataclass(frozen=True)
@@ -39,7 +46,9 @@ class Metric:
     """What to compute. ``source`` is file:line; ``unit`` is the one that ``name`` ends with.
 
     ``per`` is the column that a share is of; ``case`` are the parameters of the cases that the metric is for,
-    ``rows`` the values of columns of the rows that it is for.
+    ``rows`` the values of columns of the rows that it is for. ``weight`` is the column that says how many
+    samples a row stands for, "" where each is one. ``clocks`` are of CLOCKS, none where the file does not say
+    by which a time was taken.
     """
 
     name: str
@@ -55,11 +64,18 @@ class Metric:
     per: str = ""
     case: Mapping[str, Scalar] = field(default_factory=dict)
     rows: Mapping[str, int] = field(default_factory=dict)
+    clocks: tuple[str, ...] = ()
+    weight: str = ""
 
     @property
     def averages(self) -> bool:
         """Whether a row that was not done enters the value with the timeout, which is the least it took."""
         return self.statistic in ("mean", "batch_mean", "tail5")
+
+    @property
+    def clock(self) -> str:
+        """What took the time, in words: "esp_timer", "esp_timer and host"; "" where the file is silent."""
+        return " and ".join(self.clocks)
 
     @property
     def exact(self) -> bool:
@@ -68,6 +84,11 @@ class Metric:
 
     def applies_to(self, parameters: Mapping[str, Scalar]) -> bool:
         return all(parameters.get(key) == value for key, value in self.case.items())
+
+
+def name_of(statistic: str) -> str:
+    """Return how a metric's name spells a statistic: p99_9."""
+    return statistic.replace(".", "_")
 
 
 def parse_terms(text: str) -> tuple[Term, ...]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, cast
 
 from hil.model import Scalar
 from hil.thresholds.metric import (
+    CLOCKS,
     DIRECTIONS,
     NOT_OK,
     SCALES,
@@ -19,9 +20,24 @@ from hil.thresholds.metric import (
 )
 from hil.units import QuantityError, Unit, convert, find_unit, unit_of
 from hil.yamlfile import Node
+from hil.yamlvalue import did_you_mean
 
 _SHARES = ("ratio", "share")  # of what was tried
 _EXACT = ("min", "max")
+
+
+def read_outcome(node: Node | None, parameters: Collection[str]) -> OutcomeRule | None:
+    """Read which rows were done, given up or void; None where a bench has none. Raises ConfigError."""
+    if node is None:
+        return None
+    column, ok, timeout = node.text("column"), node.integer("ok"), node.text("timeout")
+    rule = OutcomeRule(column, ok, timeout, node.integer("void", default=None))
+    if timeout not in parameters:
+        raise node.error("timeout", f"there is no parameter {timeout!r}{did_you_mean(timeout, parameters)}")
+    if rule.void == ok:
+        raise node.error("void", f"a row whose {column} is {ok} is ok, so it cannot be void.")
+    read_unit(node, "timeout", timeout)
+    return rule
 
 
 def read_metric(name: str, node: Node, outcome: OutcomeRule | None, case: Mapping[str, Scalar]) -> Metric:
@@ -54,7 +70,31 @@ def read_metric(name: str, node: Node, outcome: OutcomeRule | None, case: Mappin
         per=_read_per(node, statistic, terms),
         case=case,
         rows=_read_rows(node),
+        clocks=_read_clocks(node, name, unit),
+        weight=_read_weight(node, statistic),
     )
+
+
+def _read_weight(node: Node, statistic: str) -> str:
+    """Read the column that says how many samples a row stands for; "" where each is one."""
+    weight = node.text("weight", default="")
+    if weight and not weight.endswith("_count"):
+        raise node.error("weight", f"{weight!r} is no number of samples: it does not end in _count.")
+    if weight and statistic == "share":
+        raise node.error("weight", "a share is of sums of columns, which have no weight.")
+    return weight
+
+
+def _read_clocks(node: Node, name: str, unit: Unit) -> tuple[str, ...]:
+    """Read by which clock a time was taken; by two where it is a difference of their differences."""
+    clocks = tuple(map(str, node.scalar_or_scalars("clock", default=[])))
+    for clock in clocks:
+        if clock not in CLOCKS:
+            hint = did_you_mean(clock, CLOCKS)
+            raise node.error("clock", f"there is no clock {clock!r}{hint} Clocks: {', '.join(CLOCKS)}.")
+    if clocks and unit.dimension != "time":
+        raise node.error("clock", f"only a time has a clock, and {name!r} is in {unit.name}.")
+    return clocks
 
 
 def _read_rows(node: Node) -> dict[str, int]:

@@ -62,7 +62,8 @@ class Estimate:
 
     ``at_least`` says that the value is only known to be that large (it fell among timeouts);
     ``low`` is -inf and ``high`` +inf where there is no bound. Of a share, ``samples`` are its trials,
-    ``failed`` its hits, and ``effect`` the design effect that its interval takes into account.
+    ``failed`` its hits, and ``effect`` the design effect that its interval takes into account. ``needed`` is
+    how many samples bound a quantile from both sides, where these are fewer; else 0.
     """
 
     value: float
@@ -72,6 +73,7 @@ class Estimate:
     failed: int
     at_least: bool = False
     effect: float = 1.0
+    needed: int = 0
 
 
 def estimate(metric: Metric, records: Sequence[RunRecord], *, alpha: float, seed_text: str) -> Estimate:
@@ -98,7 +100,15 @@ def estimate(metric: Metric, records: Sequence[RunRecord], *, alpha: float, seed
     at_least = math.isinf(value) or (metric.averages and _tail_failed(metric.statistic, values))
     low = min(bounds.low, ceiling) if math.isinf(bounds.low) and bounds.low > 0 else bounds.low
     high = math.inf if at_least else bounds.high
-    return Estimate(min(value, ceiling), low, high, len(values), failed, at_least)
+    needed = _needed(metric, len(values), alpha)
+    return Estimate(min(value, ceiling), low, high, len(values), failed, at_least, needed=needed)
+
+
+def _needed(metric: Metric, samples: int, alpha: float) -> int:
+    if metric.statistic not in QUANTILES:
+        return 0
+    needed = stats.fewest_samples(QUANTILES[metric.statistic], alpha)
+    return needed if samples < needed else 0
 
 
 def _share(metric: Metric, records: Sequence[RunRecord], alpha: float) -> Estimate:

@@ -43,16 +43,23 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Policy:
-    """``alpha`` is the share of clean runs that may be blocked, over all blocking decisions together."""
+    """``alpha`` is the share of clean runs that may be blocked, over all blocking decisions together.
+
+    A metric of whose rows more than ``max_void_ratio`` are void is inconclusive.
+    """
 
     alpha: float = 0.01
     min_samples: int = 50
     on_inconclusive: Literal["warn", "fail"] = "warn"
+    max_void_ratio: float = 0.2
 
 
 @dataclass(frozen=True)
 class Thresholds:
-    """One thresholds file. ``source`` names it in sentences; ``peer`` is one of PEERS, "" where none is."""
+    """One thresholds file. ``source`` names it in sentences; ``peer`` is one of PEERS, "" where none is.
+
+    ``alone`` says that the rack does nothing else while one of its cases is measured.
+    """
 
     bench: str
     parameters: Mapping[str, Parameter]
@@ -64,6 +71,7 @@ class Thresholds:
     suppressions: tuple[Suppression, ...]
     source: str
     peer: str = ""
+    alone: bool = False
 
     def cases(self, suite: str) -> tuple[Case, ...]:
         """Return the cases of a suite, defaults filled in. Raises ConfigError where there is none."""

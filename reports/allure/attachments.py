@@ -14,8 +14,13 @@ from reports.allure.distribution import draw_distribution
 from reports.allure.samples import samples_of
 from reports.allure.story import RunStory, Story, parse_case_id
 from reports.allure.timeline import draw_timeline
+from reports.traces.files import events_file
 
 _OWN_COLUMNS = ("boot_index", "row", "warmup")
+_TRACE_FILES = (
+    (".svg", "scheduler trace", "image/svg+xml"),
+    (".pftrace", "scheduler trace for ui.perfetto.dev", "application/octet-stream"),
+)
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,7 @@ class Attachment:
 def attachments_of(run: RunStory, story: Story) -> Iterator[Attachment]:
     """Yield the attachments of a case's result."""
     yield from _charts(story)
+    yield from _traces(run, story)
     if story.records:
         virtual = ", virtual" if story.kind == "virtual" else ""
         yield Attachment(
@@ -48,9 +54,23 @@ def attachments_of(run: RunStory, story: Story) -> Iterator[Attachment]:
 def _charts(story: Story) -> Iterator[Attachment]:
     virtual = " (virtual)" if story.kind == "virtual" else ""
     for samples in samples_of(story):
-        for what, draw in (("distribution", draw_distribution), ("over time", draw_timeline)):
+        charts = (("distribution", draw_distribution), ("over time", draw_timeline))
+        for what, draw in charts if samples.ordered else charts[:1]:
             name = f"{samples.quantity} {what}{virtual}"
             yield Attachment(f"{samples.quantity} {what}", name, "image/svg+xml", "svg", draw(samples))
+
+
+def _traces(run: RunStory, story: Story) -> Iterator[Attachment]:
+    """Yield a trace's picture, and the trace for ui.perfetto.dev."""
+    virtual = ", virtual" if story.kind == "virtual" else ""
+    for record in story.records:
+        path = events_file(run.path, record)
+        boot = f"boot {record.boot_index}{virtual}"
+        for suffix, name, mime_type in _TRACE_FILES:
+            if path and path.with_suffix(suffix).is_file():
+                key = f"trace {record.boot_index} {suffix}"
+                data = path.with_suffix(suffix).read_bytes()
+                yield Attachment(key, f"{name}, {boot}", mime_type, suffix.removeprefix("."), data)
 
 
 def samples_csv(records: Sequence[RunRecord]) -> bytes:

@@ -18,8 +18,9 @@ from reports.allure.identity import case_id_of, full_name, history_id, parameter
 from reports.allure.outcome import outcome_of
 from reports.allure.performance import performance_of
 from reports.allure.raw import RawResult, raw_files, read_raw_results
-from reports.allure.story import RunStory, Story, read_run
+from reports.allure.story import RunStory, Story, parse_case_id, read_run
 from reports.allure.times import run_start_of, times_of
+from reports.allure.trace import draw_pictures
 
 FOLDER = "allure-results"
 _OURS = re.compile(r".*-(result|container|perf|globals)\.json|.*-attachment(\..*)?|executor\.json")
@@ -36,6 +37,7 @@ def complete_results(run_path: Path) -> int:
         RigError: the disk does not take it.
     """
     run = read_run(run_path)
+    draw_pictures(run.path, (record for story in run.stories for record in story.records))
     raw = read_raw_results(run.path)
     files = dict(files_around(run))
     metrics: list[dict[str, Any]] = []
@@ -94,7 +96,10 @@ def _result(run: RunStory, story: Story, raw: RawResult) -> TestResult:
 def _facts(run: RunStory, story: Story) -> Mapping[str, str]:
     """Return what a person wants to see beside the parameters although it changes with every run."""
     measured = {record.firmware_sha256 for record in story.records}
-    planned = str(run.info.get("firmware", {}).get(story.target, {}).get("sha256", ""))
+    images = run.info.get("firmware", {})
+    tick_hz = parse_case_id(story.case_id)[1].get("tick_hz")
+    image = images.get(f"{story.target}+tick{tick_hz}") or images.get(story.target, {})
+    planned = str(image.get("sha256", ""))
     firmware = sorted(sha256[:_HASH_DIGITS] for sha256 in measured or {planned})
     return {"commit": commit_of(run.info), "firmware": ", ".join(firmware), "run": run.run_id}
 

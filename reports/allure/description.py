@@ -9,9 +9,13 @@ from hil.model import SeriesVerdict
 from reports import rows
 from reports.allure.outcome import findings
 from reports.allure.story import Story
+from reports.names import short_metric
+from reports.traces.notes import finding_of
 
 _ORDER = ("regressed", "inconclusive", "no-baseline", "improved", "pass")
 _CELL = "padding:3px 10px;text-align:{}"
+# Allure's cells do not break, and its page cuts off what is wider: samples and clocks may, a clock anywhere.
+_BREAK = {4: ";white-space:normal", 6: ";white-space:normal;overflow-wrap:anywhere;min-width:7em"}
 
 
 def describe(story: Story, message: str) -> str:
@@ -20,6 +24,7 @@ def describe(story: Story, message: str) -> str:
     others = [sentence for _, sentence in findings(story) if sentence not in message]
     others += [item.sentence for item in story.series if _worth_saying(item)]
     parts += [f"<p>{escape(sentence)}</p>" for sentence in dict.fromkeys(others) if sentence not in message]
+    parts += [f"<p>{escape(sentence)}</p>" for sentence in _traced(story)]
     parts += _table(story)
     if story.kind == "virtual":
         parts.append(f"<p><em>{escape(rows.VIRTUAL_REMARK)}</em></p>")
@@ -38,6 +43,12 @@ def _passed(story: Story) -> str:
     return f"On {story.place}: {text}."
 
 
+def _traced(story: Story) -> list[str]:
+    """Return what the scheduler's traces say, once where boots agree."""
+    found = [finding for record in story.records if (finding := finding_of(record))]
+    return [f"Scheduler trace of {story.place}: {finding}." for finding in dict.fromkeys(found)]
+
+
 def _worth_saying(item: SeriesVerdict) -> bool:
     """Say whether a series needs a sentence although it does not decide: marginal, or bad but advice."""
     return rows.is_marginal(item) or item.outcome in ("regressed", "improved")
@@ -46,7 +57,7 @@ def _worth_saying(item: SeriesVerdict) -> bool:
 def _table(story: Story) -> list[str]:
     if not story.series:
         return []
-    head = ("", "metric", f"value [interval], {story.kind}", "limit", "samples", "boots")
+    head = ("", "metric", f"value [interval], {story.kind}", "limit", "samples", "boots", "clock")
     body = [_row("th", head), *(_row("td", _cells(item)) for item in _worst_first(story.series))]
     return [f"<table>{''.join(body)}</table>", f"<p><small>{escape(rows.LEGEND)}</small></p>"]
 
@@ -60,14 +71,14 @@ def _rank(item: SeriesVerdict) -> int:
 
 
 def _cells(item: SeriesVerdict) -> tuple[str, ...]:
-    failed = f" ({item.failed} failed)" if item.failed else ""
     return (
         f"{rows.sign(item)}{'' if item.blocking else ' advice'}",
-        rows.short_metric(item),
+        short_metric(item),
         rows.interval(item),
         rows.quantity(item, item.limit),
-        f"{item.samples}{failed}",
+        rows.samples(item),
         str(item.boots),
+        item.clock,
     )
 
 
@@ -77,4 +88,4 @@ def _row(tag: str, cells: Iterable[str]) -> str:
 
 
 def _style(column: int) -> str:
-    return _CELL.format("left" if column < 2 else "right")
+    return _CELL.format("left" if column < 2 else "right") + _BREAK.get(column, "")

@@ -16,11 +16,14 @@ def subtitle(samples: Samples) -> str:
     """Return "done_us − planned_us, 200 samples, 1 boot, 10 warm-up rows left out"."""
     boots = len(samples.boots)
     warmup = sum(row.warmup for _, boot in samples.boots for row in boot)
-    parts = [samples.formula, f"{samples.counted} samples", f"{boots} boot{'' if boots == 1 else 's'}"]
+    formula = f"{samples.formula} by {samples.clock}" if samples.clock else samples.formula
+    parts = [formula, f"{samples.counted} samples", f"{boots} boot{'' if boots == 1 else 's'}"]
     if warmup:
         parts.append(f"{warmup} warm-up row{'' if warmup == 1 else 's'} left out")
     if samples.failed:
         parts.append(f"{samples.failed} failed or timed out, counted as slower than all")
+    if samples.void:
+        parts.append(f"{samples.void} void and left out, for the host was late")
     if samples.beyond:
         parts.append(f"{' and '.join(samples.beyond)} among them")
     return ", ".join(parts)

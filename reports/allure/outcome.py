@@ -9,6 +9,7 @@ from hil.model import Fault
 from reports import rows
 from reports.allure import categories
 from reports.allure.story import Story
+from reports.names import short_metric
 
 PASSED = "passed"
 
@@ -54,7 +55,7 @@ def findings(story: Story) -> Iterator[tuple[str, str]]:
         yield word_of(fault), fault.sentence
     broken = rows.by_severity(story.series)
     if broken:
-        also = ", ".join(rows.short_metric(item) for item in broken[1:])
+        also = ", ".join(short_metric(item) for item in broken[1:])
         more = f" Also broken: {also}." if also else ""
         yield categories.REGRESSION, f"{broken[0].sentence}{more}"
     for item in story.not_run:

@@ -6,9 +6,9 @@ from typing import Any
 
 from hil.model import SeriesVerdict
 from hil.units import Unit, convert, find_unit
-from reports import rows
 from reports.allure.identity import stable_uuid
 from reports.allure.story import RunStory, Story
+from reports.names import short_metric
 
 # One unit a dimension, whatever the value: a history that changes from µs to ms would show a jump.
 _SHOWN = {"time": "ms", "ratio": "percent", "rate": "mbps", "size": "bytes"}
@@ -28,7 +28,7 @@ def performance_of(run: RunStory, story: Story, start: int, stop: int) -> list[d
             "value": _significant(convert(item.value, find_unit(item.unit), unit)),
             "start": start,
             "stop": stop,
-            "title": rows.short_metric(item),
+            "title": short_metric(item),
             "unit": unit.symbol,
             "group": f"{story.rack}/{story.board}/{story.bench}/{story.label}",
             "groupTitle": story.title,

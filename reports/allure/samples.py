@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from hil import stats
 from hil.model import RunRecord
+from hil.thresholds.columns import count_voids, its_rows
+from hil.thresholds.metric import name_of
 from hil.thresholds.metrics import QUANTILES, Metric, Term, row_values, source_unit
 from hil.units import Unit, best_unit, convert, find_unit, format_value, unit_of
 from reports.allure.axes import wants_log
@@ -46,6 +48,8 @@ class Samples:
     """One quantity of one case on one board, all values in ``unit``.
 
     ``beyond`` are the quantiles that fall among what failed; ``timed`` says that it is known when each began.
+    ``clock`` is what the values were taken by; ``void`` rows are left out. Samples that the board only
+    counted are not ``ordered`` in time.
     """
 
     title: str
@@ -58,6 +62,9 @@ class Samples:
     beyond: tuple[str, ...]
     log: bool
     timed: bool
+    clock: str = ""
+    void: int = 0
+    ordered: bool = True
 
     @property
     def values(self) -> list[float]:
@@ -109,7 +116,8 @@ def _samples(story: Story, metrics: Sequence[Metric]) -> Samples | None:
     found = _statistics(story, metric, names, measured)
     clock = _clock_column(metric, story.records)
     limits = _limits(story, names, metric.unit, shown)
-    boots = tuple((record.boot_index, _rows(metric, record, clock, shown)) for record in story.records)
+    counted = [its_rows(metric, record) if metric.weight else record for record in story.records]
+    boots = tuple((record.boot_index, _rows(metric, record, clock, shown)) for record in counted)
     spread = [convert(value, metric.unit, shown) for value in finite] + [mark.value for mark in limits]
     return Samples(
         title=f"{_quantity(metric)} of {story.title}",
@@ -126,6 +134,9 @@ def _samples(story: Story, metrics: Sequence[Metric]) -> Samples | None:
         beyond=tuple(name for name, value in found.items() if math.isinf(value)),
         log=metric.scale == "log" and wants_log(spread),
         timed=bool(clock),
+        clock=metric.clock,
+        void=count_voids(metric, story.records).rows,
+        ordered=not metric.weight,
     )
 
 
@@ -172,6 +183,8 @@ def _rows(metric: Metric, record: RunRecord, clock: str, shown: Unit) -> tuple[R
     outcomes = record.columns[metric.outcome.column] if metric.outcome else ()
     found = []
     for index in range(record.rows):
+        if metric.outcome and outcomes[index] == metric.outcome.void:
+            continue
         failed = bool(metric.outcome) and outcomes[index] != getattr(metric.outcome, "ok", 0)
         value = convert(sum(sign * column[index] for sign, column in columns), unit, shown)
         at_s = convert(times[index], unit_of(clock), second) if clock else float(index)
@@ -190,7 +203,7 @@ def _clock_column(metric: Metric, records: Iterable[RunRecord]) -> str:
 
 def _quantity(metric: Metric) -> str:
     """Return the metric's name without statistic and unit: ``publish_latency``."""
-    return metric.name.removesuffix(f"_{metric.unit.name}").removesuffix(f"_{metric.statistic}")
+    return metric.name.removesuffix(f"_{metric.unit.name}").removesuffix(f"_{name_of(metric.statistic)}")
 
 
 def _formula(terms: Sequence[Term]) -> str:

@@ -10,7 +10,7 @@ from hil.errors import ConfigError, ExitCode
 from hil.model import Fault, NotRun, SeriesVerdict
 from reports import rows
 from reports.allure.address import ids_of
-from reports.boards import BoardCases, boards_of, has_virtual, split_not_run
+from reports.boards import BoardCases, boards_of, has_virtual, not_run_groups, split_not_run
 from reports.page import frame
 from reports.reproduction import StoredStudy, page_of, stored_studies
 from reports.site import markup
@@ -33,6 +33,7 @@ def render_landing(runs: Sequence[StoredRun], *, past: int, raw: Sequence[str]) 
         f'<p class="remark">{escape(rows.VIRTUAL_REMARK)}</p>' if virtual else "",
         _ways(runs, past),
         _broken(runs, links),
+        _traces(runs, links),
         _faults(runs, links),
         _boards(runs),
         *map(_limits, runs),
@@ -158,7 +159,7 @@ def _limits(run: StoredRun) -> str:
 
 
 def _limit_cells(row: rows.LimitRow) -> Iterable[str]:
-    yield row.metric if row.blocking else f"{row.metric} (advice)"
+    yield row.name if row.blocking else f"{row.name} (advice)"
     yield row.limit
     yield str(row.cases)
     for cell in row.cells:
@@ -177,6 +178,22 @@ def _broken(runs: Sequence[StoredRun], links: Sequence[_Links]) -> str:
     return markup.items("What broke", lines)
 
 
+def _traces(runs: Sequence[StoredRun], links: Sequence[_Links]) -> str:
+    """Return what the schedulers' traces say; each line leads to its case, picture and trace."""
+    lines = []
+    for run, ways in zip(runs, links, strict=True):
+        for note in run.traces:
+            files = [(note.picture, "picture"), (note.perfetto, "trace for ui.perfetto.dev")]
+            more = [
+                markup.link(f"runs/{run.run_id}/{file}", text)
+                for file, text in files
+                if file and (run.path / file).is_file()
+            ]
+            case = markup.link(ways.get((note.board, note.case_id), ""), note.text)
+            lines.append(markup.Markup(" · ".join(map(markup.safe, [case, *more]))))
+    return markup.items("Scheduler traces", lines)
+
+
 def _faults(runs: Sequence[StoredRun], links: Sequence[_Links]) -> str:
     lines = [
         _linked(ways, fault, f"{fault.owner}{f' on {fault.board}' if fault.board else ''}: {fault.sentence}")
@@ -190,13 +207,15 @@ def _not_run(runs: Sequence[StoredRun]) -> str:
     split = [split_not_run(run.verdict) for run in runs]
     missing = [line for found, _ in split for line in _reasons(found)]
     ruled_out = [line for _, found in split for line in _reasons(found)]
-    return markup.items("Not run", missing) + markup.items("Ruled out by the boards' own limits", ruled_out)
+    return markup.items("Not run", missing) + markup.items(
+        "Ruled out by a board's limits, chip or labels", ruled_out
+    )
 
 
 def _reasons(not_run: Sequence[NotRun]) -> list[str]:
     return [
         f"{count} case{'' if count == 1 else 's'} on {', '.join(boards)}: {reason}"
-        for reason, count, boards in rows.not_run_groups(not_run)
+        for reason, count, boards in not_run_groups(not_run)
     ]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from reports.reproduction import FILES as REPRODUCTION_FILES
 from reports.site.runs import StoredRun
+from reports.traces.files import published_files
 
 RAW_FILES = ("summary.md", "verdicts.json", "records.jsonl", "run.json", *REPRODUCTION_FILES)
 _CHECKOUT = Path(__file__).resolve().parents[2]
@@ -59,6 +60,10 @@ def copy_raw(folder: Path, runs: Sequence[StoredRun], shorten: Shorten) -> None:
         for name in RAW_FILES:
             if (run.path / name).exists():
                 (folder / run.run_id / name).write_bytes(shorten(_raw(run, name)))
+        for source in published_files(run.path):
+            target = folder / run.run_id / source.relative_to(run.path)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
 
 
 def _raw(run: StoredRun, name: str) -> bytes:

@@ -10,21 +10,24 @@ from typing import Any
 from hil.errors import ExitCode, combine_exit_codes
 from hil.model import Verdict
 from hil.store import RunDirectory
+from hil.trace.files import FOLDER as TRACES
 from reports.boards import has_virtual
 from reports.history import line_of
 from reports.stored import read_verdict
+from reports.traces.notes import TraceNote, trace_notes
 
 RESULTS = "allure-results"
 
 
 @dataclass(frozen=True)
 class StoredRun:
-    """One run: ``info`` is run.json, ``line`` what the history keeps of it."""
+    """One run: ``info`` is run.json, ``line`` what the history keeps, ``traces`` what its traces say."""
 
     path: Path
     info: Mapping[str, Any]
     verdict: Verdict
     line: Mapping[str, Any]
+    traces: tuple[TraceNote, ...] = ()
 
     @property
     def run_id(self) -> str:
@@ -39,7 +42,10 @@ def read_run(path: Path) -> StoredRun:
     """Return the run in ``path``. Raises ConfigError where it is none, or was never judged."""
     directory = RunDirectory.open(path)
     verdict = read_verdict(directory.verdicts_path)
-    return StoredRun(directory.path, directory.read_info(), verdict, line_of(directory.path))
+    traced = (directory.path / TRACES).is_dir()  # else the journal need not be read
+    traces = trace_notes(directory.read().records, verdict) if traced else []
+    line = line_of(directory.path)
+    return StoredRun(directory.path, directory.read_info(), verdict, line, tuple(traces))
 
 
 def decisive(runs: Sequence[StoredRun]) -> StoredRun:

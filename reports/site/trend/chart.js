@@ -150,7 +150,7 @@ function beyondWords(metric, { unit }) {
   return `, beyond its limit of ${quantity(metric.limit, unit)}${how}`;
 }
 
-const statClass = (stat) => (stat ? `stat-${stat}` : "stat-one");
+const statClass = (stat) => (stat ? `stat-${stat.replace(".", "_")}` : "stat-one");
 
 /** A coordinate with at most one decimal. */
 const at = (value) => Math.round(value * 10) / 10;

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { niceTop, renderChart, renderLegend } from "./chart.js";
@@ -87,4 +88,11 @@ test("a value and its limit have each its own unit", () => {
 test("the legend gives no figure of another run", () => {
   const text = renderLegend(chartOf([31_000, null])).replace(/<[^>]*>/g, "");
   assert.equal(text, "p50 – p95 – ");
+});
+
+test("statistics that share a chart have colours of their own", () => {
+  const css = readFileSync(new URL("../style.css", import.meta.url), "utf8");
+  const colour = (stat) => css.match(new RegExp(`\\.stat-${stat}\\b[^{]*\\{ --s: var\\((--\\w+)\\)`))[1];
+  const colours = ["p50", "p95", "p99", "p99_9", "max"].map(colour);
+  assert.equal(new Set(colours).size, colours.length, `${colours}`);
 });

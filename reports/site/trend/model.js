@@ -14,7 +14,7 @@
  * @typedef {{broken: boolean, closeness: number}} Rank  closeness is 1 at the limit, -1 without one
  */
 
-const STATISTICS = ["p50", "p90", "p95", "p99", "tail5", "mean", "max"];
+const STATISTICS = ["p50", "p90", "p95", "p99", "p99.9", "tail5", "mean", "max"];
 const UNLIMITED = { broken: false, closeness: -1 };
 
 /**
@@ -99,7 +99,7 @@ function chartsOf(seen, now) {
  * @param {string} name
  */
 export function splitName(name) {
-  const words = name.split("_");
+  const words = name.replace("_p99_9_", "_p99.9_").split("_");
   const unit = words.pop();
   const stat = STATISTICS.includes(words.at(-1)) ? words.pop() : "";
   return { quantity: words.join(" "), stat, unit };

@@ -7,6 +7,7 @@ import { runsOf } from "./sample.js";
 test("a metric's name is its quantity, statistic and unit", () => {
   assert.deepEqual(splitName("publish_latency_p95_us"), { quantity: "publish latency", stat: "p95", unit: "us" });
   assert.deepEqual(splitName("publish_failed_ratio"), { quantity: "publish failed", stat: "", unit: "ratio" });
+  assert.deepEqual(splitName("wake_p99_9_us"), { quantity: "wake", stat: "p99.9", unit: "us" });
 });
 
 test("statistics of one quantity share a chart", () => {

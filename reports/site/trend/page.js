@@ -96,8 +96,11 @@ function row({ group, item, chart }) {
   const share = metric.limit ? `${Math.round((metric.value / metric.limit) * 100)} %` : "–";
   const state = chart.rank.broken ? ` bad` : "";
   const where = `<a href="#${chartId(group, item, chart)}">${escape(`${chart.name} ${stat}`.trim())}</a>`;
-  return `<tr><td>${boardName(group)}<td>${escape(item.label)}<td>${where}<td class="n${state}">${metric.at_least ? "≥ " : ""}${quantity(metric.value, chart.unit)}<td class="n">${quantity(metric.limit, chart.unit)}<td class="n${state}">${share}`;
+  return `<tr><td>${boardName(group)}<td>${escape(caseName(group, item))}<td>${where}<td class="n${state}">${metric.at_least ? "≥ " : ""}${quantity(metric.value, chart.unit)}<td class="n">${quantity(metric.limit, chart.unit)}<td class="n${state}">${share}`;
 }
+
+/** "publish transport=tls"; the bench alone where all parameters are the defaults. */
+const caseName = ({ bench }, { label }) => (label === "defaults" ? bench : `${bench} ${label}`);
 
 /** The line of a chart that its rank comes from. */
 function nearest({ lines, rank }) {

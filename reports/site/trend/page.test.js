@@ -63,6 +63,12 @@ test("a figure among timeouts reads at least", () => {
   assert.match(render([run]), /class="n bad">≥ 90 ms/);
 });
 
+test("what is nearest to its limit says of which bench it is", () => {
+  const near = (label) => render(runsOf([24_000], { case_id: "publish/x", label })).split("Every series")[0];
+  assert.match(near("qos=0"), /<td>publish qos=0<td>/);
+  assert.match(near("defaults"), /<td>publish<td>/);
+});
+
 test("a change from one run to the next has no colour", () => {
   assert.doesNotMatch(render(runsOf([7_000, 21_000])), /class="[^"]*\b(bad|good|broken)\b/);
 });

@@ -11,7 +11,10 @@ const LADDERS = [
   [["mib", 2 ** 20, "MiB"], ["kib", 2 ** 10, "KiB"], ["bytes", 1, "B"]],
 ];
 const MOST_DECIMALS = 6;
-const FIXED = { ratio: [100, "%"], percent: [1, "%"], count: [1, ""], cycles: [1, "cycles"], dbm: [1, "dBm"] };
+const FIXED = {
+  ratio: [100, "%"], percent: [1, "%"], permille: [0.1, "%"], count: [1, ""], cycles: [1, "cycles"],
+  dbm: [1, "dBm"], ops: [1, "ops/s"],
+};
 
 /**
  * The unit in which `largest`, given in `unit`, is at least 1.

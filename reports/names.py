@@ -1,0 +1,31 @@
+"""How a series is called where a person reads it: its metric, its case, its place."""
+
+from __future__ import annotations
+
+from hil.model import SeriesVerdict
+
+
+def short_metric(item: SeriesVerdict) -> str:
+    """Return the metric's name without its unit, which stands beside every figure."""
+    return item.metric.removesuffix(f"_{item.unit}")
+
+
+def named_metric(item: SeriesVerdict) -> str:
+    """Return "hartstone sustained_p50"; no bench that the metric names itself."""
+    metric, bench = short_metric(item), _bench(item)
+    return metric if metric.startswith(f"{bench}_") else f"{bench} {metric}"
+
+
+def place(item: SeriesVerdict) -> str:
+    """Return "virtual-2 (virtual) publish transport=tls"."""
+    return f"{item.board} ({item.kind}) {case_name(item)}"
+
+
+def case_name(item: SeriesVerdict) -> str:
+    """Return "publish transport=tls"; the bench alone where all parameters are the defaults."""
+    case = "" if item.case_label in ("", "defaults") else f" {item.case_label}"
+    return f"{_bench(item)}{case}"
+
+
+def _bench(item: SeriesVerdict) -> str:
+    return item.case_id.partition("/")[0]
