@@ -18,6 +18,7 @@ from hil.firmware.bundle import write_bundle
 from hil.firmware.comparison import compare_bundles
 from hil.firmware.digests import Digests, read_digests
 from hil.firmware.revision import SourceState, check_sources, find_revision, source_state, sources_at
+from hil.firmware.variant import Image
 from hil.virtual.app_image import read_image, unpack_app_description
 from tests.lab import ROOT, run
 
@@ -67,7 +68,7 @@ def builds(virtual_firmware: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     base = commit_all(checkout)
     (checkout / MAIN).write_text(head_main)
     head = commit_all(checkout)
-    write_bundle(virtual_firmware, TARGET, folder / "here", source_state(ROOT))
+    write_bundle(virtual_firmware, Image(TARGET), folder / "here", source_state(ROOT))
     for revision, name in ((head, "head"), ("HEAD~1", "base")):
         done = build_there(checkout, "--at", revision, "--bundle", str(folder / name))
         assert done.returncode == 0, done.stdout
@@ -183,15 +184,28 @@ def test_a_commit_without_firmware_is_refused(repository: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("chip", "virtual", "there", "missing"),
+    ("chip", "tick_hz", "virtual", "there", "missing"),
     [
-        ("esp32", True, ["host/CMakeLists.txt"], "firmware/partitions.csv"),
-        ("esp32c3", True, ["host/CMakeLists.txt", "partitions.csv"], "firmware/host/idf/target/esp32c3"),
-        ("esp32c3", False, ["partitions.csv"], "firmware/CMakeLists.txt"),
+        ("esp32", 1000, True, ["host/CMakeLists.txt"], "partitions.csv, .* esp32 needs"),
+        (
+            "esp32c3",
+            1000,
+            True,
+            ["host/CMakeLists.txt", "partitions.csv"],
+            "host/idf/target/esp32c3, .* esp32c3 needs",
+        ),
+        ("esp32c3", 1000, False, ["partitions.csv"], "CMakeLists.txt, .* esp32c3 needs"),
+        (
+            "esp32",
+            100,
+            True,
+            ["host/CMakeLists.txt", "partitions.csv"],
+            "sdkconfig.tick100, .* esp32 with a tick of 100 Hz needs",
+        ),
     ],
 )
 def test_what_an_old_commit_lacks_is_named(
-    repository: Path, tmp_path: Path, chip: str, virtual: bool, there: list[str], missing: str
+    repository: Path, tmp_path: Path, chip: str, tick_hz: int, virtual: bool, there: list[str], missing: str
 ) -> None:
     """A firmware folder of an older layout: the sentence names the commit, the file and the target."""
     for name in there:
@@ -200,9 +214,9 @@ def test_what_an_old_commit_lacks_is_named(
     revision = find_revision(repository, commit_all(repository)[:10])
     with (
         sources_at(repository, revision, tmp_path / "sources") as sources,
-        pytest.raises(ConfigError, match=f"commit {revision.commit[:10]} has no {missing}, .* {chip} needs"),
+        pytest.raises(ConfigError, match=f"commit {revision.commit[:10]} has no firmware/{missing}"),
     ):
-        check_sources(sources, revision, chip=chip, virtual=virtual)
+        check_sources(sources, revision, Image(chip, tick_hz), virtual=virtual)
 
 
 def test_an_unknown_revision_is_refused(repository: Path) -> None:

@@ -24,6 +24,7 @@ from hil.firmware.comparison import compare_bundles
 from hil.firmware.digests import DIGESTS, file_sha256, read_digests, write_digests
 from hil.firmware.revision import SourceState
 from hil.firmware.selection import find_firmware, verify_bundle
+from hil.firmware.variant import Image
 from tests.lab import ROOT
 
 TARGET = "virtual-esp32"
@@ -43,14 +44,15 @@ folder = Path(arguments[arguments.index("-B") + 1])
 (sdkconfig,) = [word.partition("=")[2] for word in arguments if word.startswith("-DSDKCONFIG=")]
 version = os.environ["HIL_FIRMWARE_VERSION"]
 build_image_dir(Path("/bin/true"), folder, chip=target, version=version)
-(folder / "given.json").write_text(json.dumps([os.getcwd(), version, sdkconfig]))
+defaults = [word.partition("=")[2] for word in arguments if word.startswith("-DSDKCONFIG_DEFAULTS=")]
+(folder / "given.json").write_text(json.dumps([os.getcwd(), version, sdkconfig, *defaults]))
 """
 
 
 @pytest.fixture
 def bundle(virtual_firmware: Path, tmp_path: Path) -> Path:
     """A bundle of one target, moved after it was made."""
-    write_bundle(virtual_firmware, TARGET, tmp_path / "made", STATE)
+    write_bundle(virtual_firmware, Image(TARGET), tmp_path / "made", STATE)
     (tmp_path / "made").rename(tmp_path / "moved")
     return tmp_path / "moved"
 
@@ -177,7 +179,7 @@ def test_a_hostile_flasher_args_is_a_sentence(
     assert words in capsys.readouterr().err
     shutil.copytree(bundle / TARGET, bundle.parent / "own", ignore=shutil.ignore_patterns(DIGESTS))
     with pytest.raises(ConfigError, match=re.escape(words)):  # in a build folder, which has no digests, too
-        flash_files(find_firmware(bundle.parent / "own", TARGET).build_dir)
+        flash_files(find_firmware(bundle.parent / "own", Image(TARGET)).build_dir)
 
 
 @pytest.mark.parametrize("name", ["flasher_args.json", DIGESTS])
@@ -201,11 +203,11 @@ def test_another_image_than_promised_is_refused(bundle: Path) -> None:
 def test_a_bundle_is_written_anew_but_nothing_else_is_replaced(virtual_firmware: Path, bundle: Path) -> None:
     """What an earlier bundle held is gone; a folder that is no part of a bundle stays as it is."""
     (bundle / TARGET / "old.elf").touch()
-    write_bundle(virtual_firmware, TARGET, bundle, STATE)
+    write_bundle(virtual_firmware, Image(TARGET), bundle, STATE)
     assert [path.name for path in bundle.iterdir()] == [TARGET]
     assert not (bundle / TARGET / "old.elf").exists()
     with pytest.raises(ConfigError, match="is no part of a bundle, so it is not replaced"):
-        write_bundle(virtual_firmware, TARGET, virtual_firmware.parent, STATE)
+        write_bundle(virtual_firmware, Image(TARGET), virtual_firmware.parent, STATE)
     assert (virtual_firmware / IMAGE).is_file()
 
 
@@ -220,7 +222,7 @@ def test_one_build_writes_to_a_bundle_at_a_time(virtual_firmware: Path, bundle: 
 
     (bundle / TARGET / "old.elf").touch()
     writer = threading.Thread(
-        target=write_bundle, args=(virtual_firmware, TARGET, bundle, STATE), kwargs={"say": say}
+        target=write_bundle, args=(virtual_firmware, Image(TARGET), bundle, STATE), kwargs={"say": say}
     )
     other = os.open(bundle, os.O_RDONLY)
     try:
@@ -242,10 +244,10 @@ def test_a_run_takes_the_build_of_its_target(bundle: Path, virtual_firmware: Pat
     digests = read_digests(bundle / TARGET)
     origin = {"commit": STATE.commit, "dirty": True, "idf_version": "host"}
     for path in (bundle, bundle / TARGET):
-        found = find_firmware(path, TARGET)
+        found = find_firmware(path, Image(TARGET))
         assert (found.build_dir, found.sha256) == (bundle / TARGET, digests.image_sha256)
         assert found.origin == origin
-    own = find_firmware(virtual_firmware, TARGET)
+    own = find_firmware(virtual_firmware, Image(TARGET))
     assert (own.build_dir, own.sha256, own.origin) == (virtual_firmware, digests.image_sha256, {})
 
 
@@ -260,7 +262,63 @@ def test_a_run_takes_the_build_of_its_target(bundle: Path, virtual_firmware: Pat
 def test_a_build_for_another_target_is_refused(bundle: Path, path: str, target: str, words: str) -> None:
     """The sentence says what is there."""
     with pytest.raises(ConfigError, match=words):
-        find_firmware(bundle / path, target)
+        find_firmware(bundle / path, Image(target))
+
+
+@pytest.fixture
+def ticks(virtual_firmware: Path, tmp_path: Path) -> Path:
+    """A bundle of two images of one target; no board ever runs this second one."""
+    write_bundle(virtual_firmware, Image(TARGET), tmp_path / "ticks", STATE)
+    slow = shutil.copytree(virtual_firmware, tmp_path / "slow")
+    path = slow / "config" / "sdkconfig.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "FREERTOS_HZ": 100}))
+    write_bundle(slow, Image(TARGET, 100), tmp_path / "ticks", STATE)
+    return tmp_path / "ticks"
+
+
+def test_a_bundle_has_a_folder_for_each_image(ticks: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The folders are named after target and tick, each with its own digests; each is found by its name."""
+    assert sorted(path.name for path in ticks.iterdir()) == [TARGET, f"{TARGET}+tick100"]
+    assert run_command(["firmware", "verify", str(ticks)]) == 0
+    assert f"\n{TARGET}+tick100: 7 files as built" in capsys.readouterr().out
+    for image in (Image(TARGET), Image(TARGET, 100)):
+        assert find_firmware(ticks, image).build_dir == ticks / str(image)
+    comparisons = compare_bundles(ticks, ticks)
+    assert [(item.target, item.outcome) for item in comparisons] == [
+        (TARGET, "identical"),
+        (f"{TARGET}+tick100", "identical"),
+    ]
+
+
+def test_a_bundle_without_a_tick_that_cases_need_says_how_to_add_it(bundle: Path) -> None:
+    """What is missing, who needs it, and both ways out: the command that builds it, the cases left out."""
+    with pytest.raises(ConfigError) as caught:
+        find_firmware(bundle, Image(TARGET, 100))
+    said = str(caught.value)
+    assert f"and none for {TARGET}+tick100, which cases with tick_hz=100 need" in said
+    assert f"hil build --target {TARGET} --tick-hz 100 --bundle {bundle}" in said
+    assert "not tick_hz=100" in said
+
+
+def test_one_build_is_not_taken_for_another_tick(ticks: Path, tmp_path: Path) -> None:
+    """A folder of a bundle, one that was renamed, and a build folder of one's own: none runs as the other."""
+    slow = Image(TARGET, 100)
+    with pytest.raises(ConfigError, match=rf"is a build for {TARGET}, not for {TARGET}\+tick100"):
+        find_firmware(ticks / TARGET, slow)
+    with pytest.raises(ConfigError, match=r"is a build for esp32\+tick100, not for esp32\."):
+        find_firmware(tmp_path / "slow", Image(TARGET))
+    (ticks / str(slow)).rename(ticks / f"{TARGET}+tick50")
+    with pytest.raises(ConfigError, match=rf"a build for {TARGET}\+tick100, not for {TARGET}\+tick50"):
+        verify_bundle(ticks)
+
+
+def test_digests_from_before_there_were_ticks_are_of_the_default(bundle: Path) -> None:
+    """A bundle that CI kept is still one."""
+    path = bundle / TARGET / DIGESTS
+    content = json.loads(path.read_text())
+    assert content.pop("tick_hz") == 1000
+    path.write_text(json.dumps(content))
+    assert find_firmware(bundle, Image(TARGET)).sha256 == content["image_sha256"]
 
 
 def test_compare_sees_targets_that_one_side_lacks(
@@ -340,12 +398,28 @@ def idf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_chips_bundle_says_which_esp_idf_built_it(tmp_path: Path) -> None:
     """The version is the image's own; the sources' version.txt decides what the image calls itself."""
     build_dir = build("esp32s3", say=lambda _sentence: None, build_root=tmp_path / "out")
-    folder = write_bundle(build_dir, "esp32s3", tmp_path / "bundle", STATE)
+    folder = write_bundle(build_dir, Image("esp32s3"), tmp_path / "bundle", STATE)
     assert read_digests(folder).idf_version == "v5.5.4-virtual"
     cwd, version, sdkconfig = json.loads((build_dir / "given.json").read_text())
     assert cwd == str(ROOT / "firmware")
     assert version == (ROOT / "firmware" / "version.txt").read_text().strip()
     assert Path(sdkconfig).parent == tmp_path / "out"
+
+
+@pytest.mark.usefixtures("idf")
+def test_another_tick_is_an_overlay_over_the_defaults(tmp_path: Path) -> None:
+    """Its values come last; neither build folder nor sdkconfig is the default image's."""
+
+    def given(tick_hz: int) -> tuple[Path, list[str]]:
+        folder = build("esp32", tick_hz=tick_hz, say=lambda _sentence: None, build_root=tmp_path / "out")
+        return folder, json.loads((folder / "given.json").read_text())[2:]
+
+    fast, fast_given = given(1000)
+    slow, slow_given = given(100)
+    assert (fast.name, slow.name) == ("esp32", "esp32+tick100")
+    assert len(fast_given) == 1
+    assert slow_given[1:] == ["sdkconfig.defaults;sdkconfig.tick100"]
+    assert slow_given[0] != fast_given[0]
 
 
 @pytest.mark.usefixtures("idf")

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from rack_tools import AIR_DIR
 
+from hil.build import build
 from hil.firmware.bundle import write_bundle
 from hil.firmware.digests import read_digests
 from hil.firmware.revision import SourceState
+from hil.firmware.variant import Image
 from hil.virtual.air import build_air
-from tests.lab import Lab, of_type
+from tests.lab import Lab, make_lab, of_type
 
 NewLab = Callable[[int], Lab]
 TARGET = "virtual-esp32"
@@ -27,7 +30,7 @@ def bundle_lab(new_lab: NewLab, virtual_firmware: Path) -> Iterator[Lab]:
     build_air(AIR_DIR)  # the stand-in for the access point is no firmware
     lab = new_lab(1)
     lab.firmware = lab.folder / "bundle"
-    write_bundle(virtual_firmware, TARGET, lab.firmware, SourceState("5" * 40, dirty=False))
+    write_bundle(virtual_firmware, Image(TARGET), lab.firmware, SourceState("5" * 40, dirty=False))
     tools = lab.folder / "bin"
     tools.mkdir()
     for name in COMPILERS:
@@ -67,3 +70,43 @@ def test_a_damaged_bundle_is_not_flashed(bundle_lab: Lab) -> None:
     assert "hil-firmware.elf differs from its digest" in done.stdout
     assert "hil build" not in done.stdout
     assert not (bundle_lab.out / "latest").exists()
+
+
+JITTER = """\
+suites:
+  quick:
+    - {tick_hz: [1000, 100], count: 20, warmup: 2}
+"""
+
+
+def test_each_case_runs_on_the_image_with_its_tick(virtual_firmware: Path, tmp_path: Path) -> None:
+    """Two images, two boots of each: digests, and the kernel's own word for its tick, are the case's.
+
+    A bundle that lacks one of them is refused before anything is flashed, with the command that adds it.
+    """
+    state = SourceState("5" * 40, dirty=False)
+    with tempfile.TemporaryDirectory(prefix="hil-lab-") as folder:
+        lab = make_lab(Path(folder), 1, firmware=tmp_path / "bundle", suites={"jitter": JITTER})
+        write_bundle(virtual_firmware, Image(TARGET), tmp_path / "bundle", state)
+        done = lab.run()
+        assert done.returncode == 2, done.stdout
+        assert f"hil build --target {TARGET} --tick-hz 100 --bundle {tmp_path / 'bundle'}" in done.stdout
+        slow = build(TARGET, tick_hz=100, say=lambda _sentence: None)
+        write_bundle(slow, Image(TARGET, 100), tmp_path / "bundle", state)
+        done = lab.run("--boots", "2")
+        assert done.returncode in (0, 4), done.stdout  # so few samples say nothing of a limit
+        images = json.loads((lab.out / "latest" / "run.json").read_text())["firmware"]
+        assert list(images) == [TARGET, f"{TARGET}+tick100"]
+        found = [
+            (
+                record["parameters"]["tick_hz"],
+                record["environment"]["device"]["tick_hz"],
+                record["firmware_sha256"],
+                record["boot_index"],
+            )
+            for record in of_type(lab.entries(), "record")
+        ]
+        digests = {int(image.partition("+tick")[2] or 1000): images[image]["sha256"] for image in images}
+        assert len(set(digests.values())) == 2
+        assert found == [(str(hz), hz, digests[hz], boot) for hz in (1000, 100) for boot in (0, 1)]
+        lab.await_nothing_left()

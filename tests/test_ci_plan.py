@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,16 @@ from hil.errors import ConfigError
 from tests.ci_rig import BASE, HEAD, Repository, a_plan, targets_file
 from tests.lab import ROOT, run
 
+JITTER = """\
+schema: 1
+bench: jitter
+parameters:
+  tick_hz: {choices: ["1000", "100"], default: "1000"}
+metrics: {}
+suites:
+  quick: [{tick_hz: "1000"}]
+  pr: [{tick_hz: ["1000", "100"]}]
+"""
 OWN, OTHER = {"full_name": "example/hil"}, {"full_name": "somebody/hil"}
 
 
@@ -209,6 +220,29 @@ def test_an_identical_image_is_not_measured(tmp_path: Path) -> None:
     assert not (tmp_path / "rack-esp32c3").exists()
 
 
+def test_each_image_that_the_suite_needs_is_built_and_compared(
+    repository: Repository, tmp_path: Path
+) -> None:
+    """A case of the racks' suite with another tick: one more image a target, and all must be the same."""
+    repository.commit({"thresholds/jitter.yaml": JITTER, "firmware/a.c": "2"})
+    event = read_event({}, repository.path)
+    assert plan_event(repository.path, event, suite="quick").ticks_hz == (1000,)
+    plan = dataclasses.replace(plan_event(repository.path, event), changes=("firmware",))
+    assert plan.outputs()["ticks-hz"] == "1000 100"
+    both = {"esp32": "identical", "esp32+tick100": "identical"}
+    assert narrow(plan, {**both, "esp32+tick100": "only-in-head"}, tmp_path / "a") == ("esp32",)
+    assert narrow(plan, {"esp32": "identical"}, tmp_path / "b") == ("esp32",)
+    assert narrow(plan, both, tmp_path / "c") == ()
+    skipped = json.loads((tmp_path / "c" / "rack-esp32" / "skipped.json").read_text())
+    assert "the images esp32, esp32+tick100 are those of the merge base" in skipped["reason"]
+
+
+def test_thresholds_that_cannot_be_read_leave_no_image_out(repository: Repository) -> None:
+    """What is wrong in them is the run's to tell; until then all that it may need is built."""
+    repository.commit({"thresholds/jitter.yaml": "colour: red\n", "firmware/a.c": "2"})
+    assert plan_event(repository.path, read_event({}, repository.path)).ticks_hz == (1000, 100)
+
+
 @pytest.mark.parametrize("path", ["thresholds/publish.yaml", "hil/benches/test_publish.py", "hil/gate/x.py"])
 def test_an_identical_image_is_measured_by_a_new_harness(tmp_path: Path, path: str) -> None:
     """Where harness, limits or benches changed, the same image may get another verdict."""
@@ -247,4 +281,5 @@ def test_the_command_for_people_and_for_github(repository: Repository, tmp_path:
     outputs = dict(line.split("=", 1) for line in output.read_text().splitlines())
     assert json.loads(outputs["racks"]) == ["esp32"]
     assert json.loads(outputs["build"]) == ["esp32", "esp32c3"]
+    assert outputs["ticks-hz"] == "1000 100"  # this repository has no thresholds to say which are needed
     assert (outputs["virtual"], outputs["virtual-suite"], outputs["rack-suite"]) == ("true", "quick", "pr")

@@ -148,6 +148,22 @@ def test_a_rack_must_have_measured_what_was_planned(
     assert f"was to measure esp32 at c0ffeec0ffee, but {words}" in leg.sentence
 
 
+def test_each_image_of_a_rack_must_be_the_heads(tmp_path: Path) -> None:
+    """An image with another tick counts as the default one does; it may be the only one."""
+    run = leave_run(tmp_path, target="esp32", origin=BUNDLE)
+    info = run.read_info()
+    images = {
+        "esp32": info["firmware"]["esp32"],
+        "esp32+tick100": {**info["firmware"]["esp32"], "commit": BASE},
+    }
+    run.write_info({**info, "firmware": images})
+    assert "but its firmware is of the commit ba5eba5eba5e" in rack_leg(tmp_path).sentence
+    run.write_info({**info, "firmware": {"esp32+tick100": images["esp32"]}})
+    assert rack_leg(tmp_path).exit_code == ExitCode.PASS
+    run.write_info({**info, "firmware": {"esp32s3": images["esp32"]}})
+    assert "but its firmware is of no bundle" in rack_leg(tmp_path).sentence
+
+
 def test_a_rigs_own_fault_is_told_as_it_is(tmp_path: Path) -> None:
     """Where nothing is said of the firmware, the rig's sentence is not hidden behind another."""
     leave_run(tmp_path, [Fault(RUN_ID, "rig", 3, "board desk-1 is gone.")], target="esp32")

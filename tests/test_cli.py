@@ -173,6 +173,29 @@ def test_plan_is_a_matrix(files: Lab) -> None:
     assert all(len(entry["cases"]) == 1 and entry["deadline_s"] > 0 for entry in matrix["include"])
 
 
+def test_plan_tells_images_and_each_reason_once(files: Lab) -> None:
+    """Cases that need another image stand below its name; those left out for one reason are one line."""
+    path = files.folder / "thresholds" / "publish.yaml"
+    text = path.read_text().replace(
+        "parameters:\n",
+        "parameters:\n  tick_hz: {default: '1000', choices: ['1000', '100']}\n"
+        "  memory: {default: internal, choices: [internal, psram]}\n",
+    )
+    path.write_text(
+        text.replace("{count: 60,", "{tick_hz: ['1000', '100'], memory: [internal, psram], count: 60,")
+    )
+    arguments = ("plan", "--rack", str(files.rack), "--thresholds", str(path.parent), "--board", "b1")
+    lines = files.hil(*arguments).stdout.splitlines()
+    assert lines[0] == "b1 (virtual-esp32): 2 boots, 2 cases"
+    assert [line for line in lines if "image" in line] == ["  image virtual-esp32+tick100:"]
+    assert "tick_hz=100" in lines[3]
+    assert lines[4:] == [
+        "  not run: memory=psram needs a board with the label 'psram', which board b1 has not (2 cases)"
+    ]
+    (entry,) = json.loads(files.hil(*arguments, "--json").stdout)["include"]
+    assert entry["images"] == ["virtual-esp32", "virtual-esp32+tick100"]
+
+
 def test_board_list_and_rack_status(files: Lab) -> None:
     """Both list every board and whether it is free."""
     arguments = ("--rack", str(files.rack), "--out", str(files.out))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -13,7 +14,10 @@ import pytest
 
 from fixtures.boot_loop import STOP_DEADLINE_S, BootLoop
 from fixtures.boot_parts import Event
+from fixtures.waits import Waits
 from hil.errors import FirmwareError, HilError, RigError
+from hil.firmware.variant import Image
+from hil.lease import lease_rack
 from hil.model import Case, Entry, Fault, NotRun, RunRecord, Series
 from hil.peers.companion import Outcome
 from hil.plan import BoardPlan, Omitted, Plan
@@ -42,19 +46,26 @@ class FakeRig:
     faults: dict[tuple[str, str], HilError] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
     on_measure: Callable[[Board, Case], None] = _ignore
+    on_flash: Callable[[Board], object] = _ignore
+    before_rack: Callable[[], None] = _ignore
     lock: threading.Lock = field(default_factory=threading.Lock)
     air_is_free: threading.Event = field(default_factory=_set_event)
     companions_stopped: threading.Event = field(default_factory=threading.Event)
+    locks: Path | None = None  # where the rack's lock lies, if these boards share one
+    steps: list[tuple[str, str, str]] = field(default_factory=list)  # (step, board, image)
 
     def step(self, board: Board, name: str) -> None:
         if (board.id, name) in self.faults:
             raise self.faults[board.id, name]
 
-    def prepare(self, board: Board, **_options: object) -> None:
+    def prepare(self, board: Board, image: Image, **_options: object) -> None:
+        self.steps.append(("flash", board.id, str(image)))
+        self.on_flash(board)
         self.step(board, "flash")
 
     @contextmanager
-    def boot(self, board: Board, **_options: object) -> Iterator[FakeDevice]:
+    def boot(self, board: Board, image: Image, **_options: object) -> Iterator[FakeDevice]:
+        self.steps.append(("boot", board.id, str(image)))
         self.step(board, "boot")
         yield FakeDevice(self, board)
 
@@ -86,6 +97,15 @@ class FakeRig:
         while not self.air_is_free.wait(0.01):
             check_stop()
         yield
+
+    @contextmanager
+    def lease_rack(self, *, alone: bool, check_stop: Callable[[], None]) -> Iterator[None]:
+        self.before_rack()
+        if self.locks is None:
+            yield
+            return
+        with lease_rack(self.locks, run_id="r", alone=alone, check_stop=check_stop):
+            yield
 
     def stop_companions(self, timeout_s: float) -> None:
         assert 0 < timeout_s < STOP_DEADLINE_S
@@ -217,6 +237,106 @@ def test_the_air_is_held_by_one_board_at_a_time() -> None:
     assert not overlaps
 
 
+SLOW = tuple(Case("jitter", {"tick_hz": "100", "period_us": period_us}) for period_us in (1000, 10_000))
+
+
+def test_each_image_is_flashed_once_and_then_booted_for_its_cases() -> None:
+    """The stages follow each other; each case has its boots 0…n-1, whichever image it runs on."""
+    rig = FakeRig()
+    run(Plan("all", (BoardPlan(V1, (CASES, CASES, SLOW, SLOW), ()),)), rig)
+    fast, slow = (str(Image(V1.target, tick_hz)) for tick_hz in (1000, 100))
+    expected = [
+        ("flash", fast),
+        ("boot", fast),
+        ("boot", fast),
+        ("flash", slow),
+        ("boot", slow),
+        ("boot", slow),
+    ]
+    assert [(step, image) for step, _board, image in rig.steps] == expected
+    boots: dict[str, list[int]] = {}
+    for entry in rig.entries:
+        assert isinstance(entry, RunRecord)
+        boots.setdefault(entry.case_id, []).append(entry.boot_index)
+    assert boots == {case.case_id: [0, 1] for case in (*CASES, *SLOW)}
+
+
+def test_a_fault_in_the_first_stage_leaves_out_the_second_one() -> None:
+    """Each case that was not measured in all of its boots says so, those of the other image too."""
+    rig = FakeRig({("v1", CASES[2].case_id): FirmwareError("panic in v1")})
+    loop = run(Plan("all", (BoardPlan(V1, (CASES, CASES, SLOW), ()),)), rig)
+    told = [entry for case in (*CASES, *SLOW) for entry in loop.wait("v1", case) if isinstance(entry, NotRun)]
+    counted = [entry.reason.partition("board")[0] for entry in told]
+    assert counted == ["in 1 of 2 boots: ", "in 1 of 2 boots: ", "in 1 of 2 boots: ", "", ""]
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_case_that_is_measured_alone_has_the_rack(tmp_path: Path, alone: bool) -> None:
+    """Nothing is flashed while such a case is measured, but as soon as it is over; beside others it is."""
+    rig = FakeRig(locks=tmp_path)
+    measuring, flashed = threading.Event(), threading.Event()
+    beside: list[bool] = []
+
+    def hold_back_v2() -> None:
+        assert threading.current_thread().name != "board-v2" or measuring.wait(WAIT_S)
+
+    def measure(board: Board, case: Case) -> None:
+        if board is V1:
+            measuring.set()
+            beside.append(flashed.wait(0.3 if alone else WAIT_S))
+
+    rig.before_rack, rig.on_measure = hold_back_v2, measure
+    rig.on_flash = lambda board: flashed.set() if board is V2 else None
+    boards = (BoardPlan(V1, ((SLOW[0],),), ()), BoardPlan(V2, ((CASES[0],),), ()))
+    loop = BootLoop(Plan("all", boards), rig, run_id="r", notify=_ignore, alone=("jitter",) if alone else ())
+    loop.start()
+    assert isinstance(loop.wait("v2", CASES[0])[0], RunRecord)
+    assert isinstance(loop.wait("v1", SLOW[0])[0], RunRecord)
+    loop.stop()
+    assert beside == [not alone]
+
+
+def test_the_wait_for_another_runs_rack_is_not_this_runs_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that may not flash while another one measures alone goes on when that is over."""
+    monkeypatch.setattr("fixtures.boot_loop.budget_s", lambda _plan: 0.3)
+    rig = FakeRig(locks=tmp_path)
+    loop = BootLoop(plan_of(V1, V2), rig, run_id="r", notify=_ignore)
+    with ExitStack() as other:
+        other.enter_context(lease_rack(tmp_path, run_id="other", alone=True, check_stop=_ignore))
+        threading.Timer(1.0, other.pop_all().close).start()
+        loop.start()
+        assert isinstance(loop.wait("v1", CASES[0])[0], RunRecord)
+    loop.stop()
+
+
+def test_threads_that_wait_at_once_wait_for_one_time() -> None:
+    """Two boards that wait for the same moment put a run's end off once, not twice."""
+    waits, free = Waits(), threading.Event()
+
+    @contextmanager
+    def lease() -> Iterator[None]:
+        assert free.wait(WAIT_S)
+        yield
+
+    def hold() -> None:
+        with waits.entering(lease()):
+            pass
+
+    threads = [threading.Thread(target=hold) for _ in range(2)]
+    begun = time.monotonic()
+    for thread in threads:
+        thread.start()
+    while not waits.total_s() > 0.1:
+        time.sleep(0.01)
+    free.set()
+    for thread in threads:
+        thread.join(WAIT_S)
+    assert 0.1 < waits.total_s() <= time.monotonic() - begun
+    assert waits.total_s() == waits.total_s()
+
+
 def test_omitted_cases_are_in_the_journal() -> None:
     """A case beyond a board's limits is written down as not run, with its reason, and as not expected."""
     extra = Case("publish", {"qos": 9})
@@ -303,7 +423,7 @@ def test_progress_counts_what_is_done() -> None:
     loop.start()
     loop.wait("v1", CASES[-1])
     loop.stop()
-    stages = [event.stage for event in events if event.stage != "waiting for the air"]
+    stages = [event.stage for event in events if not event.stage.startswith("waiting")]
     assert stages == ["flashing", "booting", *["measuring"] * 3, "done"]
     assert (events[-1].done, events[-1].total) == (3, 3)
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import fcntl
+import itertools
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from hil.errors import ConfigError, RigError
-from hil.lease import clear_stale, lease_air, lease_boards, read_holder
+from hil.lease import clear_stale, lease_air, lease_boards, lease_rack, read_holder, turns
+from tests.lab import wait_for
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -205,8 +207,8 @@ def test_processes_take_turns_at_the_air(tmp_path: Path) -> None:
         assert said(process) == "held 1\n"
 
 
-def turnstile_is_free(folder: Path) -> bool:
-    path = folder / "air.turnstile"
+def turnstile_is_free(folder: Path, name: str = "air") -> bool:
+    path = folder / f"{name}.turnstile"
     with path.open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -215,7 +217,111 @@ def turnstile_is_free(folder: Path) -> bool:
     return True
 
 
-def test_a_board_called_air_is_refused(tmp_path: Path) -> None:
-    """The air's lock lies beside the boards', so a board of that name would wait for itself."""
-    with pytest.raises(ConfigError, match="called 'air'"), lease_boards(tmp_path, ["air"], run_id="x"):
+RACK = """
+import sys
+from pathlib import Path
+from hil.lease import lease_rack
+folder, run_id, turns, alone = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4] == "alone"
+for turn in range(turns):
+    with lease_rack(folder, run_id=run_id, alone=alone, check_stop=lambda: None):
+        print(f"held {turn}", flush=True)
+        sys.stdin.readline()
+print("done", flush=True)
+"""
+
+
+@contextmanager
+def rack_user(folder: Path, run_id: str, turns: int, how: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that takes part in the rack ``turns`` times, "shared" or "alone", until told a line each."""
+    argv = [sys.executable, "-c", RACK, str(folder), run_id, str(turns), how]
+    process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate(timeout=10)
+
+
+def let_go(process: subprocess.Popen[str]) -> None:
+    assert process.stdin
+    process.stdin.write("\n")
+    process.stdin.flush()
+
+
+def stop_at_the_third_look() -> Callable[[], None]:
+    looks = itertools.count(1)
+
+    def check_stop() -> None:
+        if next(looks) > 3:
+            raise StopError
+
+    return check_stop
+
+
+def test_several_share_a_rack_and_one_has_it_alone(tmp_path: Path) -> None:
+    """Two that share do not wait for each other; who wants it alone waits for both, and keeps both off."""
+    with rack_user(tmp_path, "first", 1, "shared") as process:
+        assert said(process) == "held 0\n"
+        with lease_rack(tmp_path, run_id="second", alone=False, check_stop=lambda: None):
+            pass
+        with (
+            pytest.raises(StopError),
+            lease_rack(tmp_path, run_id="third", alone=True, check_stop=stop_at_the_third_look()),
+        ):
+            pytest.fail("it was shared")
+    with rack_user(tmp_path, "loner", 1, "alone") as process:
+        assert said(process) == "held 0\n"
+        holder_now = read_holder(tmp_path, "rack")
+        assert holder_now
+        assert (holder_now.run_id, holder_now.pid) == ("loner", process.pid)
+        for alone in (True, False):
+            with (
+                pytest.raises(StopError),
+                lease_rack(tmp_path, run_id="next", alone=alone, check_stop=stop_at_the_third_look()),
+            ):
+                pytest.fail("it was held alone")
+        process.kill()
+        process.wait(timeout=10)
+        with lease_rack(tmp_path, run_id="next", alone=False, check_stop=lambda: None):
+            assert read_holder(tmp_path, "rack") is None
+
+
+@pytest.mark.parametrize(("how", "holder_named"), [("alone", "run first"), ("shared", "that did not write")])
+def test_waiting_for_the_rack_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, holder_named: str
+) -> None:
+    """Whoever waits too long is told who has it now, which need not be who had it all the time."""
+    monkeypatch.setattr(turns, "DEADLINE_S", 0.3)
+    with rack_user(tmp_path, "first", 1, how) as process:
+        assert said(process) == "held 0\n"
+        with (
+            pytest.raises(RigError, match=f"could not be had within 0 s; it is held by .*{holder_named}"),
+            lease_rack(tmp_path, run_id="second", alone=True, check_stop=lambda: None),
+        ):
+            pytest.fail("it was held")
+        assert turnstile_is_free(tmp_path, "rack")
+
+
+def test_who_waits_for_the_rack_alone_is_not_starved(tmp_path: Path) -> None:
+    """While one waits to have the rack alone nobody gets a new share, though others still hold theirs."""
+    with rack_user(tmp_path, "sharer", 2, "shared") as sharer:
+        assert said(sharer) == "held 0\n"
+        with rack_user(tmp_path, "loner", 1, "alone") as loner:
+            wait_for(lambda: not turnstile_is_free(tmp_path, "rack"), lambda: "nobody waits", deadline_s=20.0)
+            with (
+                pytest.raises(StopError),
+                lease_rack(tmp_path, run_id="x", alone=False, check_stop=stop_at_the_third_look()),
+            ):
+                pytest.fail("somebody waits to have it alone")
+            let_go(sharer)  # it wants the rack again at once, and stands behind the loner
+            assert said(loner) == "held 0\n"
+            let_go(loner)
+            assert said(loner) == "done\n"
+        assert said(sharer) == "held 1\n"
+
+
+@pytest.mark.parametrize("name", ["air", "rack"])
+def test_a_board_called_like_another_lock_is_refused(tmp_path: Path, name: str) -> None:
+    """The air's lock and the rack's lie beside the boards', so a board of that name would wait for itself."""
+    with pytest.raises(ConfigError, match=f"called '{name}'"), lease_boards(tmp_path, [name], run_id="x"):
         pytest.fail("the lock would be its own")

@@ -13,7 +13,7 @@ from hil.errors import ConfigError
 from hil.model import Case, Scalar
 from hil.peers.gateway.plan import RequesterPlan
 from hil.plan import deadline_s, make_plan
-from hil.plan.planning import GATEWAY_READY_S
+from hil.plan.deadline import GATEWAY_READY_S
 from hil.plan.selection import select_cases
 from hil.rack import load_rack
 
@@ -109,6 +109,63 @@ def test_a_core_that_the_chip_has_not_is_left_out() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("parameters", "reason"),
+    [
+        ({"placement": "cross"}, "placement=cross needs two cores, and an esp32c3 has one (board v4)"),
+        ({"load": "migrate"}, "load=migrate needs two cores, and an esp32c3 has one (board v4)"),
+        ({"threads": "all"}, "threads=all needs two cores, and an esp32c3 has one (board v4)"),
+        ({"placement": "same", "load": "same_core", "threads": "core0", "task_core": "0"}, ""),
+    ],
+)
+def test_what_needs_two_cores_is_left_out_on_a_chip_with_one(
+    parameters: dict[str, Scalar], reason: str
+) -> None:
+    """Words that place tasks on both cores are planned for chips with two, and for others with the reason."""
+    case = Case("jitter", parameters)
+    plan = make_plan(RACK, {"jitter": Source({"quick": (case,)})}, selection="quick")
+    assert all(plan.for_board(board).cases == (case,) for board in ("v1", "v2", "v3"))
+    assert [omitted.reason for omitted in plan.for_board("v4").omitted] == ([reason] if reason else [])
+
+
+@pytest.mark.parametrize("parameter", ["load", "memory"])
+def test_psram_is_measured_where_a_label_says_that_it_is_there(parameter: str) -> None:
+    """Nothing else tells the plan that a board has it."""
+    case = Case("memory", {parameter: "psram"})
+    rack = replace(RACK, boards=(replace(RACK.boards[0], labels=("devkit", "psram")), RACK.boards[1]))
+    has, has_not = make_plan(rack, {"memory": Source({"quick": (case,)})}, selection="quick").boards
+    assert has.cases == (case,)
+    assert [omitted.reason for omitted in has_not.omitted] == [
+        f"{parameter}=psram needs a board with the label 'psram', which board v2 has not"
+    ]
+
+
+def test_cases_are_planned_in_stages_by_the_image_that_they_run_on() -> None:
+    """All boots of the default image come first; a case runs in as many boots whichever image it needs."""
+    fast, slow = (Case("jitter", {"tick_hz": tick_hz}) for tick_hz in ("1000", "100"))
+    benches = {"jitter": Source({"quick": (slow, fast)}), "publish": Source({"quick": (SMALL,)})}
+    plan = make_plan(RACK, benches, selection="quick", board_ids=["v1", "v4"], boots=2)
+    first = plan.boards[0]
+    assert [(str(stage.image), stage.boots) for stage in first.stages] == [
+        ("virtual-esp32", ((fast, SMALL),) * 2),
+        ("virtual-esp32+tick100", ((slow,),) * 2),
+    ]
+    assert {first.boots_of(case) for case in (fast, slow, SMALL)} == {2}
+    assert [str(image) for image in plan.images] == [
+        "virtual-esp32",
+        "virtual-esp32+tick100",
+        "virtual-esp32c3",
+        "virtual-esp32c3+tick100",
+    ]
+
+
+def test_a_tick_that_no_image_has_is_refused() -> None:
+    """The sentence names the case, and which ticks there are."""
+    benches = {"jitter": Source({"quick": (Case("jitter", {"tick_hz": "250"}),)})}
+    with pytest.raises(ConfigError, match=r"jitter/.*tick of 250 Hz, and there is none.*1000 or 100"):
+        make_plan(RACK, benches, selection="quick")
+
+
 def test_a_limit_on_an_unknown_parameter_is_named() -> None:
     """A misspelt limit would silently protect nothing, so it is an error at the board's line."""
     board = replace(RACK.boards[0], limits={"max_payload_byte": 512})
@@ -134,6 +191,14 @@ def test_the_deadline_covers_the_schedule() -> None:
         ({"duration_s": 10, "amount_bytes": 1_250_000, "timeout_ms": 10_000}, 1.5 * 100.0 + 10.0),
         ({"amount_bytes": 125_000, "rate_kbps": 10, "timeout_ms": 10_000}, 1.5 * 100.0 + 10.0),
         ({"amount_bytes": 2**40}, 1.5 * 3600.0),
+        ({"period_us": 10_000, "count": 1000, "warmup": 100, "timeout_ms": 1000}, 1.5 * 11.0 + 1.0),
+        ({"loops": 10_000, "interval_us": 1000, "distance_us": 500}, 1.5 * 15.0),
+        ({"count": 2000, "warmup": 0, "timeout_ms": 1000}, 1.5 * 20.0 + 1.0),
+        ({"windows": 5, "warmup": 1, "window_ms": 2000}, 1.5 * 24.0),
+        (
+            {"ramps": 2, "step_ms": 500, "base_permille": 300, "raise_permille": 100, "cap_permille": 900},
+            1.5 * 2 * 7 * 0.5 * 6,
+        ),
         ({"cycles": 6, "outage_ms": 20_000, "timeout_ms": 30_000}, 6 * 50.0),
     ],
 )

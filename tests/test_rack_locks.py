@@ -13,10 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from hil import lease
 from hil.cli.app import run_command
 from hil.errors import RigError
-from hil.lease import UNKNOWN_HOLDER, clear_stale, lease_boards, read_holder
+from hil.lease import UNKNOWN_HOLDER, clear_stale, lease_boards, lock_file, read_holder
 from tests.lab import Lab, make_lab
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,12 +25,12 @@ SOMEBODY, SOMEBODY_ELSE = 65533, 65534
 HOLD = """
 import os, sys
 from pathlib import Path
-from hil import lease
-lease.PHYSICAL_LOCK_DIR = Path(sys.argv[1])
+from hil.lease import lease_boards, lock_file
+lock_file.PHYSICAL_LOCK_DIR = Path(sys.argv[1])
 os.umask(0o077)
 if os.getuid() == 0:
     os.setuid(int(sys.argv[2]))
-with lease.lease_boards(lease.PHYSICAL_LOCK_DIR / "shared", ["a"], run_id=sys.argv[3]):
+with lease_boards(lock_file.PHYSICAL_LOCK_DIR / "shared", ["a"], run_id=sys.argv[3]):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -56,7 +55,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shared = tmp_path / "run-lock"
     shared.mkdir()
     shared.chmod(0o1777)
-    monkeypatch.setattr(lease, "PHYSICAL_LOCK_DIR", shared / "hil")
+    monkeypatch.setattr(lock_file, "PHYSICAL_LOCK_DIR", shared / "hil")
     return shared / "hil"
 
 

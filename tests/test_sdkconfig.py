@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+
+from hil.firmware.variant import DEFAULT_TICK_HZ, TICKS_HZ, Image
 
 FIRMWARE = Path(__file__).resolve().parent.parent / "firmware"
 IDF = FIRMWARE / "host" / "idf"
@@ -72,6 +75,29 @@ def test_every_chip_of_the_project_has_its_values() -> None:
     assert defaults == set(TARGETS)
     for target in TARGETS:
         assert mirrored(target)["CONFIG_IDF_TARGET"] == f'"{target}"'
+
+
+def test_each_other_tick_has_its_overlay() -> None:
+    """Each tick that is built but the default one has an overlay, which sets the tick and nothing else."""
+    others = [Image("esp32", tick_hz) for tick_hz in TICKS_HZ if tick_hz != DEFAULT_TICK_HZ]
+    found = {path.name: read_defaults(path.read_text("utf-8")) for path in FIRMWARE.glob("sdkconfig.tick*")}
+    assert found == {image.overlay: {"CONFIG_FREERTOS_HZ": str(image.tick_hz)} for image in others}
+    assert wanted("esp32")["CONFIG_FREERTOS_HZ"] == str(DEFAULT_TICK_HZ)
+
+
+@pytest.mark.parametrize(("options", "tick_hz"), [([], 1000), (["-DCONFIG_FREERTOS_HZ=100"], 100)])
+def test_ticks_and_milliseconds_follow_the_configuration(options: list[str], tick_hz: int) -> None:
+    """The rate, a tick's length and conversions of the host's headers, by the compiler."""
+    source = f"""
+    #include "freertos/FreeRTOS.h"
+    _Static_assert(configTICK_RATE_HZ == {tick_hz} && portTICK_PERIOD_MS == {1000 // tick_hz}, "tick");
+    _Static_assert(pdMS_TO_TICKS(250) == {250 * tick_hz // 1000}, "ticks");
+    _Static_assert(pdTICKS_TO_MS(20) == {20000 // tick_hz}, "ms");
+    """
+    folders = [f"-I{folder}" for folder in (IDF / "include", IDF / "target" / "esp32")]
+    argv = ["cc", "-fsyntax-only", *folders, *options, "-xc", "-"]
+    done = subprocess.run(argv, input=source, capture_output=True, text=True, check=False, timeout=30)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("target", TARGETS)

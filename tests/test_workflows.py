@@ -274,6 +274,7 @@ def test_the_steps_of_build_and_rack_by_hand(tmp_path: Path) -> None:
     environment = {
         "IDF_PATH": str(tmp_path / "idf"),
         "TARGET": "virtual-esp32",
+        "TICKS_HZ": "1000 100",
         "BASE": project.base,
         "SUITE": "quick",
         "HIL_RACK_FILE": "hil/racks/virtual.yaml",
@@ -283,11 +284,14 @@ def test_the_steps_of_build_and_rack_by_hand(tmp_path: Path) -> None:
     for job in ("build", "rack"):
         for step in jobs[job]["steps"]:
             if "run" in step:
-                project.shell(step["run"], environment)
+                # at the merge base there was one tick
+                only = {"TICKS_HZ": "1000"} if step.get("id") == "base" else {}
+                project.shell(step["run"], {**environment, **only})
     comparisons = tmp_path / "comparisons"
     comparisons.mkdir()
     shutil.copy(project.path / "out/bundle/comparison-virtual-esp32.json", comparisons)
-    assert read_comparisons(comparisons) == {"virtual-esp32": "identical"}
+    expected = {"virtual-esp32": "identical", "virtual-esp32+tick100": "only-in-head"}
+    assert read_comparisons(comparisons) == expected
     info = json.loads((project.path / "out/latest/run.json").read_text())
     assert [board["target"] for board in info["boards"]] == ["virtual-esp32"]
     project.shell(".venv/bin/hil ci collect rack-esp32", environment)

@@ -13,6 +13,7 @@ from typing import Any
 
 from hil.ci.plan import CiPlan, Leg
 from hil.errors import ConfigError, ExitCode, RigError
+from hil.firmware.variant import target_of
 from hil.store import RunDirectory
 
 SCHEMA = 1
@@ -72,8 +73,12 @@ def write_skip(to: Path, leg: str, reason: str) -> Path:
 
 def unchanged_image(plan: CiPlan, target: str) -> str:
     """Return why a rack is left out after the build: the one reason that a leg itself may record."""
+    images = plan.images(target)
+    are = (
+        f"the {target} image is the one" if len(images) == 1 else f"the images {', '.join(images)} are those"
+    )
     return (
-        f"the {target} image is the one of the merge base {plan.base[:12]}, byte for byte, "
+        f"{are} of the merge base {plan.base[:12]}, byte for byte, "
         "and nothing that measures or judges it has changed"
     )
 
@@ -164,10 +169,21 @@ def _not_the_leg(info: Mapping[str, Any], leg: Leg, plan: CiPlan) -> str:
     others = [f"{board['id']} ({board['target']})" for board in boards if board["target"] != leg.target]
     if others or not boards:
         return f"it ran on {', '.join(others) or 'no board'}"
-    firmware = info.get("firmware", {}).get(leg.target, {})
+    firmware = info.get("firmware", {}).items()
+    images = [image for name, image in firmware if target_of(name) == leg.target]
+    if not images:
+        return _NO_BUNDLE
+    return next((other for image in images if (other := _not_the_head(image, plan))), "")
+
+
+_NO_BUNDLE = "its firmware is of no bundle, so nothing tells which commit it is"
+
+
+def _not_the_head(firmware: Mapping[str, Any], plan: CiPlan) -> str:
+    """Return of which other sources an image of a run is, "" where it is of the plan's head."""
     built = firmware.get("commit")
     if not built:
-        return "its firmware is of no bundle, so nothing tells which commit it is"
+        return _NO_BUNDLE
     if built != plan.head:
         return f"its firmware is of the commit {built[:12]}"
     return "its firmware was built with changes that are in no commit" if firmware.get("dirty") else ""

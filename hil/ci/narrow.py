@@ -17,12 +17,17 @@ IDENTICAL = "identical"
 def narrow(plan: CiPlan, comparisons: Mapping[str, str], to: Path) -> tuple[str, ...]:
     """Return the targets that a rack still has to measure; record in ``to`` why the others need not.
 
-    ``comparisons`` maps a target to what `hil firmware compare` said of head and merge base. All stay
-    where nothing was compared, and where what measures or judges has changed.
+    ``comparisons`` maps an image to what `hil firmware compare` said of head and merge base. A target is left
+    out where all of its images are the same. All stay where nothing was compared, and where what measures or
+    judges has changed.
     """
     if not plan.may_leave_out_racks:
         return plan.racks
-    same = [target for target in plan.racks if comparisons.get(target) == IDENTICAL]
+    same = [
+        target
+        for target in plan.racks
+        if all(comparisons.get(image) == IDENTICAL for image in plan.images(target))
+    ]
     for target in same:
         write_skip(to, f"rack-{target}", unchanged_image(plan, target))
     return tuple(target for target in plan.racks if target not in same)

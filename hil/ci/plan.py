@@ -13,6 +13,10 @@ from hil.ci.changes import changed_files, kinds_of, merge_base
 from hil.ci.event import Event
 from hil.ci.targets import TARGETS_FILE, Targets, read_targets
 from hil.errors import ConfigError
+from hil.firmware.variant import DEFAULT_TICK_HZ, TICKS_HZ, Image
+from hil.plan import ticks_hz_of
+from hil.thresholds import load_all
+from hil.thresholds.loader import FOLDER
 
 SCHEMA = 1
 ENVIRONMENT = "hil-rack"
@@ -34,7 +38,10 @@ class Leg:
 
 @dataclass(frozen=True)
 class CiPlan:
-    """What one workflow run does. ``base`` is empty where there is nothing to compare with."""
+    """What one workflow run does. ``base`` is empty where there is nothing to compare with.
+
+    ``ticks_hz`` are the ticks of the images that the racks' suite needs; each target is built with each.
+    """
 
     event: str
     trigger: str
@@ -47,6 +54,7 @@ class CiPlan:
     changes: tuple[str, ...]
     build: tuple[str, ...]
     legs: tuple[Leg, ...]
+    ticks_hz: tuple[int, ...] = (DEFAULT_TICK_HZ,)
 
     @property
     def racks(self) -> tuple[str, ...]:
@@ -62,6 +70,10 @@ class CiPlan:
         """Whether a rack need not measure an image that is the merge base's."""
         return bool(self.base) and not self.harness_changed
 
+    def images(self, target: str) -> tuple[str, ...]:
+        """Return the names of what is built for a target, as bundles and comparisons have them."""
+        return tuple(str(Image(target, tick_hz)) for tick_hz in self.ticks_hz)
+
     def leg(self, name: str) -> Leg:
         return next(leg for leg in self.legs if leg.name == name)
 
@@ -72,6 +84,7 @@ class CiPlan:
             "head": self.head,
             "base": self.base,
             "build": json.dumps(self.build),
+            "ticks-hz": " ".join(map(str, self.ticks_hz)),
             "racks": json.dumps(self.racks),
             "virtual": json.dumps(not virtual.skip),
             "virtual-suite": virtual.suite,
@@ -90,7 +103,9 @@ def plan_event(repository: Path, event: Event, *, suite: str = "") -> CiPlan:
     # a change cannot take itself off the racks: which there are is read where it starts from
     racks = read_targets(repository, base or event.head).racks
     build = read_targets(repository, event.head).build
-    return make_plan(event, base, files, Targets(build, racks), suite=suite)
+    plan = make_plan(event, base, files, Targets(build, racks), suite=suite)
+    ticks_hz = _ticks_hz(repository / FOLDER, plan.outputs()["rack-suite"]) if plan.build else plan.ticks_hz
+    return dataclasses.replace(plan, ticks_hz=ticks_hz)
 
 
 def make_plan(event: Event, base: str, files: Sequence[str], targets: Targets, *, suite: str = "") -> CiPlan:
@@ -114,6 +129,14 @@ def make_plan(event: Event, base: str, files: Sequence[str], targets: Targets, *
             *_rack_legs(targets.racks, suite or rack_suite, reason),
         ),
     )
+
+
+def _ticks_hz(thresholds: Path, suite: str) -> tuple[int, ...]:
+    """Return the ticks of the images that a suite needs; all where the run will tell that it is wrong."""
+    try:
+        return ticks_hz_of(load_all(thresholds), suite)
+    except ConfigError:
+        return TICKS_HZ
 
 
 def _rack_legs(racks: Sequence[str], suite: str, reason: str) -> tuple[Leg, ...]:
@@ -153,5 +176,5 @@ def _from_json(stored: Mapping[str, Any]) -> CiPlan:
     values = dict(stored)
     if values.pop("schema") != SCHEMA:
         raise TypeError("another format")
-    lists = {key: tuple(values[key]) for key in ("changes", "build")}
+    lists = {key: tuple(values[key]) for key in ("changes", "build", "ticks_hz")}
     return CiPlan(**{**values, **lists, "legs": tuple(Leg(**leg) for leg in values["legs"])})

@@ -7,7 +7,7 @@ import secrets
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import click
@@ -17,8 +17,9 @@ from hil.cli.options import out_option, rack_option
 from hil.cli.table import aligned
 from hil.errors import RigError
 from hil.firmware.selection import find_firmware
+from hil.firmware.variant import Image
 from hil.flash import flash
-from hil.lease import lease_boards, lock_dir, read_holder
+from hil.lease import lease_boards, lease_rack, lock_dir, read_holder
 from hil.power import VirtualSwitch, switch_power
 from hil.rack import Board, Rack, load_rack
 from hil.virtual.start import up_dir
@@ -56,8 +57,8 @@ def list_boards(rack: Path, out: Path) -> None:
 @out_option
 def flash_board(board_id: str, firmware: Path | None, rack: Path, out: Path) -> None:
     """Write a build to a board."""
-    with _leased(rack, out, board_id) as board:
-        build_dir = find_firmware(firmware or BUILD_ROOT / board.target, board.target).build_dir
+    with _leased(rack, out, board_id, disturbs=True) as board:
+        build_dir = find_firmware(firmware or BUILD_ROOT / board.target, Image(board.target)).build_dir
         log = out / "flash" / f"{board.id}.log"
         result = flash(board, build_dir, log=log)
         click.echo(f"{board.id}: flashed {build_dir}{'; ' + result.note if result.note else ''} (log: {log})")
@@ -71,7 +72,7 @@ def flash_board(board_id: str, firmware: Path | None, rack: Path, out: Path) -> 
 def power_board(board_id: str, action: str, rack: Path, out: Path) -> None:
     """Switch a board's supply."""
     loaded = load_rack(rack)
-    with _leased(rack, out, board_id) as board:
+    with _leased(rack, out, board_id, disturbs=True) as board:
         switch_power(board, action, virtual=lambda name: _virtual_switch(loaded, out, name))  # type: ignore[arg-type]
         click.echo(f"{board.id}: power {action}")
 
@@ -94,11 +95,17 @@ def console_board(board_id: str, rack: Path, out: Path) -> None:
 
 
 @contextmanager
-def _leased(rack: Path, out: Path, board_id: str) -> Iterator[Board]:
+def _leased(rack: Path, out: Path, board_id: str, *, disturbs: bool = False) -> Iterator[Board]:
+    """Hold a board; what ``disturbs`` others waits until no case is measured that is to be alone."""
     loaded = load_rack(rack)
     board = loaded.board(board_id)
+    folder = lock_dir(loaded, out)
     run_id = f"by-hand-{os.getpid()}-{secrets.token_hex(2)}"
-    with lease_boards(lock_dir(loaded, out), [board_id], run_id=run_id):
+    with ExitStack() as held:
+        held.enter_context(lease_boards(folder, [board_id], run_id=run_id))
+        if disturbs:
+            share = lease_rack(folder, run_id=run_id, alone=False, check_stop=lambda: None)
+            held.enter_context(share)
         yield board
 
 

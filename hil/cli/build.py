@@ -11,6 +11,7 @@ from hil.build import HOST_TARGET, PROJECT_ROOT, TARGETS, build
 from hil.errors import ConfigError
 from hil.firmware.bundle import write_bundle
 from hil.firmware.revision import Revision, SourceState, find_revision, source_state
+from hil.firmware.variant import DEFAULT_TICK_HZ, TICKS_HZ, Image
 
 
 @click.command("build")
@@ -22,15 +23,23 @@ from hil.firmware.revision import Revision, SourceState, find_revision, source_s
     help=f"One of {', '.join(TARGETS)}.",
 )
 @click.option(
+    "--tick-hz",
+    type=click.Choice([str(tick_hz) for tick_hz in TICKS_HZ]),
+    default=str(DEFAULT_TICK_HZ),
+    show_default=True,
+    help="FreeRTOS's tick; cases with tick_hz=100 need an image of their own.",
+)
+@click.option(
     "--at", metavar="REV", help="Build the firmware of this commit; what builds it stays as it is here."
 )
 @click.option(
     "--bundle",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Write the build to DIR/TARGET, to be measured on another machine (hil run --firmware DIR).",
+    help="Write the build to DIR/TARGET (another tick: DIR/TARGET+tick100), to be measured on another "
+    "machine (hil run --firmware DIR).",
 )
-def command(target: str, at: str | None, bundle: Path | None) -> None:
+def command(target: str, tick_hz: str, at: str | None, bundle: Path | None) -> None:
     """Build the firmware for one target, where anything changed."""
     if bundle and target == HOST_TARGET:
         raise ConfigError(
@@ -46,9 +55,14 @@ def command(target: str, at: str | None, bundle: Path | None) -> None:
     publish = None
     if bundle:
         publish = functools.partial(
-            write_bundle, target=target, bundle=bundle, state=_state(revision), say=click.echo
+            write_bundle,
+            image=Image(target, int(tick_hz)),
+            bundle=bundle,
+            state=_state(revision),
+            say=click.echo,
         )
-    click.echo(str(build(target, say=click.echo, revision=revision, publish=publish)))
+    folder = build(target, tick_hz=int(tick_hz), say=click.echo, revision=revision, publish=publish)
+    click.echo(str(folder))
 
 
 def _state(revision: Revision | None) -> SourceState:

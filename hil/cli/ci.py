@@ -158,7 +158,8 @@ def _plan_lines(plan: CiPlan) -> list[str]:
     changes = f" ({', '.join(plan.changes)} changed)" if plan.changes else ""
     whose = ", from a fork" if plan.fork else ""
     lines = [f"{plan.event}{whose}: {plan.head[:12]}{versus}{changes}"]
-    lines.append(f"build: {', '.join(plan.build) or 'nothing'}")
+    images = [image for target in plan.build for image in plan.images(target)]
+    lines.append(f"build: {', '.join(images) or 'nothing'}")
     lines += [
         f"{leg.name}: {f'skip, {leg.skip}' if leg.skip else f'measure suite {leg.suite}'}"
         for leg in plan.legs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import click
@@ -43,6 +44,7 @@ def matrix(plan: Plan, rack: Path) -> dict[str, list[dict[str, object]]]:
                 "kind": board.kind,
                 "labels": list(board.labels),
                 "boots": len(board_plan.boots),
+                "images": [str(stage.image) for stage in board_plan.stages],
                 "cases": [case.case_id for case in board_plan.cases],
                 "not_run": [omitted.case.case_id for omitted in board_plan.omitted],
                 "deadline_s": round(sum(deadline_s(case) for boot in board_plan.boots for case in boot)),
@@ -56,10 +58,16 @@ def lines(plan: Plan, thresholds: dict[str, Thresholds]) -> list[str]:
     text: list[str] = []
     for board_plan in plan.boards:
         board = board_plan.board
-        text.append(
-            f"{board.id} ({board.target}): {len(board_plan.boots)} boot, {len(board_plan.cases)} cases"
-        )
-        for case in board_plan.cases:
-            text.append(f"  {case.bench} {thresholds[case.bench].case_label(case.parameters)}")
-        text += [f"  not run: {omitted.reason}" for omitted in board_plan.omitted]
+        boots = f"{len(board_plan.boots)} boot{'s' if len(board_plan.boots) > 1 else ''}"
+        text.append(f"{board.id} ({board.target}): {boots}, {len(board_plan.cases)} cases")
+        for stage in board_plan.stages:
+            text += [f"  image {stage.image}:"] if stage.image.variant else []
+            for case in stage.boots[0]:
+                text.append(f"  {case.bench} {thresholds[case.bench].case_label(case.parameters)}")
+        reasons = Counter(omitted.reason for omitted in board_plan.omitted)
+        text += [f"  not run: {reason}{_times(count)}" for reason, count in reasons.items()]
     return text
+
+
+def _times(count: int) -> str:
+    return f" ({count} cases)" if count > 1 else ""

@@ -70,7 +70,9 @@ def command(
     report: bool,
     **options: object,
 ) -> None:
-    """Repeat STUDY (esp32-tcpip, mqtt-http-rtt): published values beside ours. docs/studies.md explains them.
+    """Repeat STUDY (esp32-tcpip, freertos-multicore, mqtt-http-rtt): published values beside ours.
+
+    docs/studies.md explains them.
 
     The exit code is that of `hil run`: limits are judged as always, published values judge nothing.
     """

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hil.errors import ConfigError
+from hil.firmware.variant import DEFAULT_TICK_HZ
 
 FLASHER_ARGS = "flasher_args.json"
 SDKCONFIG = "config/sdkconfig.json"
@@ -111,3 +112,19 @@ def image_sha256(build_dir: Path) -> str:
 def build_target(build_dir: Path) -> str:
     """Return the chip that a build is for. Raises ConfigError."""
     return str(flasher_args(build_dir).get("extra_esptool_args", {}).get("chip", ""))
+
+
+def build_tick_hz(build_dir: Path) -> int:
+    """Return how often a second the kernel of a build ticks; the default where its sdkconfig does not say.
+
+    Raises:
+        ConfigError: the file is there and is none of ESP-IDF's.
+    """
+    path = build_dir / SDKCONFIG
+    if not path.is_file():
+        return DEFAULT_TICK_HZ
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return int(content.get("FREERTOS_HZ", DEFAULT_TICK_HZ))
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}.", next_step=_AGAIN) from error

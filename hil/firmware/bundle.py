@@ -18,6 +18,7 @@ from hil.firmware.build_folder import (
 )
 from hil.firmware.digests import DAMAGED, DIGESTS, NO_IDF, Digests, file_sha256, read_digests, write_digests
 from hil.firmware.revision import SourceState
+from hil.firmware.variant import Image
 from hil.flock import wait_for_lock
 from hil.store.files import disk_error
 from hil.virtual.app_image import ImageError, read_image, unpack_app_description
@@ -27,9 +28,9 @@ LOCK_TIMEOUT_S = 120.0  # what is written is a few MB
 
 
 def write_bundle(
-    build_dir: Path, target: str, bundle: Path, state: SourceState, *, say: Callable[[str], object] = print
+    build_dir: Path, image: Image, bundle: Path, state: SourceState, *, say: Callable[[str], object] = print
 ) -> Path:
-    """Copy what flashing and pytest-embedded need to ``bundle``/``target``; return that folder.
+    """Copy what flashing and pytest-embedded need to the image's folder in ``bundle``; return that folder.
 
     One process writes to a bundle at a time; ``say`` tells that another one is waited for.
 
@@ -40,10 +41,10 @@ def write_bundle(
     try:
         bundle.mkdir(parents=True, exist_ok=True)
         with _locked(bundle, say):
-            return _write(build_dir, target, bundle, state)
+            return _write(build_dir, image, bundle, state)
     except OSError as error:
         raise disk_error(
-            f"could not write the bundle {bundle / target}", error, f"the build {build_dir}"
+            f"could not write the bundle {bundle / str(image)}", error, f"the build {build_dir}"
         ) from error
 
 
@@ -66,16 +67,16 @@ def _locked(bundle: Path, say: Callable[[str], object]) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _write(build_dir: Path, target: str, bundle: Path, state: SourceState) -> Path:
-    folder = bundle / target
+def _write(build_dir: Path, image: Image, bundle: Path, state: SourceState) -> Path:
+    folder = bundle / str(image)
     if folder.exists() and not (folder / DIGESTS).is_file():
         raise ConfigError(
             f"{folder} exists and is no part of a bundle, so it is not replaced.",
             next_step="name another folder with --bundle, or remove this one.",
         )
-    unfinished = bundle / f".{target}.unfinished"
+    unfinished = bundle / f".{image}.unfinished"
     try:
-        _fill(unfinished, build_dir, target, state)
+        _fill(unfinished, build_dir, image, state)
         shutil.rmtree(folder, ignore_errors=True)
         unfinished.replace(folder)
     finally:
@@ -83,16 +84,17 @@ def _write(build_dir: Path, target: str, bundle: Path, state: SourceState) -> Pa
     return folder
 
 
-def _fill(folder: Path, build_dir: Path, target: str, state: SourceState) -> None:
+def _fill(folder: Path, build_dir: Path, image: Image, state: SourceState) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     for name in _needed(build_dir):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(build_dir / name, folder / name)
     digests = Digests(
-        target=target,
+        target=image.target,
+        tick_hz=image.tick_hz,
         commit=state.commit,
         dirty=state.dirty,
-        idf_version=NO_IDF if target.startswith(VIRTUAL_PREFIX) else _idf_version(app_image(folder)),
+        idf_version=NO_IDF if image.target.startswith(VIRTUAL_PREFIX) else _idf_version(app_image(folder)),
         image_sha256=image_sha256(folder),
         files={name: file_sha256(folder / name) for name in _names(folder)},
     )

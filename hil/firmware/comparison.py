@@ -17,7 +17,10 @@ Outcome = Literal["identical", "different", "only-in-head", "only-in-base"]
 
 @dataclass(frozen=True)
 class TargetComparison:
-    """``differing`` names what is flashed in another way: files of the head, and those that only base has."""
+    """What became of an image, whose name is ``target``.
+
+    ``differing`` names what is flashed in another way: files of the head, and those that only base has.
+    """
 
     target: str
     outcome: Outcome
@@ -36,7 +39,7 @@ class TargetComparison:
 
 
 def compare_bundles(head: Path, base: Path) -> tuple[TargetComparison, ...]:
-    """Compare what two bundles flash, target by target, after checking both.
+    """Compare what two bundles flash, image by image, after checking both.
 
     ELF files do not count, as they are not flashed; where an image lies and how its flash is addressed does.
 

@@ -12,12 +12,22 @@ from typing import Any
 
 from hil.errors import ConfigError
 from hil.firmware.build_folder import is_inside
+from hil.firmware.variant import DEFAULT_TICK_HZ, Image
 
 SCHEMA = 1
 DIGESTS = "digests.json"
 NO_IDF = "host"  # idf_version of a build for virtual boards, which the host's compiler made
 
-_TYPES = {"target": str, "commit": str, "dirty": bool, "idf_version": str, "image_sha256": str, "files": dict}
+_TYPES = {
+    "target": str,
+    "tick_hz": int,
+    "commit": str,
+    "dirty": bool,
+    "idf_version": str,
+    "image_sha256": str,
+    "files": dict,
+}
+_LATER = {"tick_hz": DEFAULT_TICK_HZ}  # what older files do not say
 
 
 @dataclass(frozen=True)
@@ -34,9 +44,15 @@ class Digests:
     idf_version: str
     image_sha256: str
     files: Mapping[str, str]
+    tick_hz: int = DEFAULT_TICK_HZ
 
     def to_json(self) -> dict[str, Any]:
         return {"schema": SCHEMA, **dataclasses.asdict(self), "files": dict(sorted(self.files.items()))}
+
+    @property
+    def image(self) -> Image:
+        """What was built; its name is the folder's."""
+        return Image(self.target, self.tick_hz)
 
     @property
     def origin(self) -> dict[str, object]:
@@ -62,6 +78,7 @@ def read_digests(folder: Path) -> Digests:
         ) from error
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path} cannot be read: {error}.", next_step=DAMAGED) from error
+    content = {**_LATER, **content} if isinstance(content, dict) else content
     wrong = _wrong(content)
     if wrong:
         raise ConfigError(f"{path}: {wrong}.", next_step=DAMAGED)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hil.errors import ConfigError, RigError
+from hil.firmware.variant import Image
 from hil.git import git, try_git
 
 FOLDER = "firmware"
@@ -105,15 +106,19 @@ def _unpack(repository: Path, revision: Revision, folder: Path) -> None:
         )
 
 
-def check_sources(sources: Path, revision: Revision, *, chip: str, virtual: bool) -> None:
-    """Refuse sources that cannot be built for ``chip``. Raises ConfigError naming what is missing."""
+def check_sources(sources: Path, revision: Revision, image: Image, *, virtual: bool) -> None:
+    """Refuse sources of which ``image`` cannot be built. Raises ConfigError naming what is missing."""
+    chip = image.target.rpartition("-")[2]
     needed = ["partitions.csv", "host/CMakeLists.txt"] if virtual else ["CMakeLists.txt"]
     if virtual and chip != "esp32":  # there was one chip before there were folders for each
         needed.append(f"host/idf/target/{chip}")
+    if image.overlay:
+        needed.append(image.overlay)
     missing = [f"{FOLDER}/{name}" for name in needed if not (sources / name).exists()]
     if missing:
         kind = "virtual " if virtual else ""
         raise ConfigError(
-            f"the commit {revision} has no {' and no '.join(missing)}, which a build for {kind}{chip} needs.",
+            f"the commit {revision} has no {' and no '.join(missing)}, which a build for {kind}{chip}"
+            f"{f' with a tick of {image.tick_hz} Hz' if image.variant else ''} needs.",
             next_step="compare with a later commit, or leave this target out.",
         )

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hil.errors import ConfigError
-from hil.firmware.build_folder import FLASHER_ARGS, build_target, image_sha256
+from hil.firmware.build_folder import FLASHER_ARGS, build_target, build_tick_hz, image_sha256
 from hil.firmware.bundle import verify
 from hil.firmware.digests import DAMAGED, DIGESTS, Digests
+from hil.firmware.variant import Image
 
 
 @dataclass(frozen=True)
@@ -21,35 +22,37 @@ class Firmware:
     origin: Mapping[str, object] = field(default_factory=dict)
 
 
-def find_firmware(path: Path, target: str) -> Firmware:
-    """Return the build for ``target`` in ``path``, a bundle or a single build folder, after checking it.
+def find_firmware(path: Path, image: Image) -> Firmware:
+    """Return the build of ``image`` in ``path``, a bundle or a single build folder, after checking it.
 
     Raises:
-        ConfigError: no build there, none for this target, or one that is damaged.
+        ConfigError: no build there, none of this image, or one that is damaged.
         RigError: the disk does not give it.
     """
     path = path.resolve()
     if (path / DIGESTS).is_file():
-        return _verified(path, target)
+        return _verified(path, image)
     folders = bundle_folders(path)
     if not folders or (path / FLASHER_ARGS).is_file():
-        return _own_build(path, target)
-    if target not in folders:
+        return _own_build(path, image)
+    if str(image) not in folders:
+        add = f"add it (hil build {image.options} --bundle {path})"
         raise ConfigError(
-            f"the bundle {path} holds firmware for {', '.join(folders)}, and none for {target}.",
-            next_step=f"add it (hil build --target {target} --bundle {path}), or choose boards with --board.",
+            f"the bundle {path} holds firmware for {', '.join(folders)}, and none for {image}"
+            f"{_needed_by(image)}.",
+            next_step=f"{add}, or {_leave_out(image)}.",
         )
-    return _verified(folders[target], target)
+    return _verified(folders[str(image)], image)
 
 
 def bundle_folders(bundle: Path) -> dict[str, Path]:
-    """Return the folders of a bundle by the target that names them; empty where it is no bundle."""
+    """Return the folders of a bundle by the images that name them; empty where it is no bundle."""
     found = sorted(bundle.glob(f"*/{DIGESTS}"))
     return {path.parent.name: path.parent for path in found if not path.parent.name.startswith(".")}
 
 
 def verify_bundle(bundle: Path) -> dict[str, Digests]:
-    """Check every file of a bundle, or of one of its folders; return the digests by target.
+    """Check every file of a bundle, or of one of its folders; return the digests by image.
 
     Raises:
         ConfigError: no bundle there, an altered, missing or extra file, or a folder of another name.
@@ -57,7 +60,7 @@ def verify_bundle(bundle: Path) -> dict[str, Digests]:
     """
     if (bundle / DIGESTS).is_file():
         digests = verify(bundle)
-        return {digests.target: digests}
+        return {str(digests.image): digests}
     folders = bundle_folders(bundle)
     if not folders:
         raise ConfigError(
@@ -70,34 +73,43 @@ def verify_bundle(bundle: Path) -> dict[str, Digests]:
             f"{bundle} holds what is no part of the bundle: {', '.join(extra)}.",
             next_step=f"remove it; a part of the bundle is a folder with {DIGESTS}.",
         )
-    return {target: _verify_folder(folder, target) for target, folder in folders.items()}
+    return {name: _verify_folder(folder, name) for name, folder in folders.items()}
 
 
-def _verify_folder(folder: Path, target: str) -> Digests:
+def _verify_folder(folder: Path, name: str) -> Digests:
     digests = verify(folder)
-    if digests.target != target:
-        raise ConfigError(
-            f"{folder} holds a build for {digests.target}, not for {target}.", next_step=DAMAGED
-        )
+    if str(digests.image) != name:
+        raise ConfigError(f"{folder} holds a build for {digests.image}, not for {name}.", next_step=DAMAGED)
     return digests
 
 
-def _verified(folder: Path, target: str) -> Firmware:
+def _verified(folder: Path, image: Image) -> Firmware:
     digests = verify(folder)
-    if digests.target != target:
-        raise _other_target(folder, digests.target, target)
+    if digests.image != image:
+        raise _other_image(folder, str(digests.image), image)
     return Firmware(folder, digests.image_sha256, digests.origin)
 
 
-def _own_build(build_dir: Path, target: str) -> Firmware:
-    chip = target.rpartition("-")[2]
-    if build_target(build_dir) != chip:
-        raise _other_target(build_dir, build_target(build_dir), chip)
+def _own_build(build_dir: Path, image: Image) -> Firmware:
+    chip = Image(image.target.rpartition("-")[2], image.tick_hz)
+    found = Image(build_target(build_dir) or "no chip", build_tick_hz(build_dir))
+    if found != chip:
+        raise _other_image(build_dir, str(found), chip)
     return Firmware(build_dir, image_sha256(build_dir))
 
 
-def _other_target(folder: Path, found: str, wanted: str) -> ConfigError:
+def _other_image(folder: Path, found: str, wanted: Image) -> ConfigError:
     return ConfigError(
-        f"{folder} is a build for {found or 'no chip'}, not for {wanted}.",
-        next_step="name a build for it, or choose boards with --board.",
+        f"{folder} is a build for {found}, not for {wanted}{_needed_by(wanted)}.",
+        next_step=f"name a build for it, or {_leave_out(wanted)}.",
     )
+
+
+def _needed_by(image: Image) -> str:
+    return f", which cases with tick_hz={image.tick_hz} need" if image.variant else ""
+
+
+def _leave_out(image: Image) -> str:
+    if image.variant:
+        return f'leave these cases out (--suite "… and not tick_hz={image.tick_hz}")'
+    return "choose boards with --board"

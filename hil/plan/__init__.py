@@ -1,19 +1,16 @@
-"""What a run measures: boards, boots, cases."""
+"""What a run measures: boards, images, boots, cases."""
 
-from hil.plan.planning import (
-    BOOTS_MAX,
-    BoardPlan,
-    Omitted,
-    Plan,
-    deadline_s,
-    make_plan,
-)
+from hil.plan.deadline import deadline_s
+from hil.plan.omission import Omitted
+from hil.plan.planning import BOOTS_MAX, BoardPlan, Plan, Stage, make_plan, ticks_hz_of
 
 __all__ = [
     "BOOTS_MAX",
     "BoardPlan",
     "Omitted",
     "Plan",
+    "Stage",
     "deadline_s",
     "make_plan",
+    "ticks_hz_of",
 ]

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hil.chips import CORES
 from hil.errors import ConfigError
+from hil.firmware.variant import DEFAULT_TICK_HZ, TICKS_HZ, Image
 from hil.model import Case
+from hil.plan.omission import Omitted, check_limits, why_omitted
 from hil.plan.selection import CaseSource, select_cases
 from hil.rack import Board, Rack
-from hil.yamlvalue import did_you_mean
 
 BOOTS_MAX = 100
-GATEWAY_READY_S = 45.0  # how long a gateway may take before each phase until it says that it is ready
-AMOUNT_FLOOR_BPS = 100_000.0  # slower than this no transfer by amount is waited for
-AMOUNT_MAX_S = 3600.0
 
 
 @dataclass(frozen=True)
-class Omitted:
-    """A case that a board's limits, or its chip, rule out."""
+class Stage:
+    """What is measured of one image: flashed once, then booted, each boot with the cases measured in it."""
 
-    case: Case
-    reason: str
+    image: Image
+    boots: tuple[tuple[Case, ...], ...]
 
 
 @dataclass(frozen=True)
 class BoardPlan:
-    """What one board does: its boots, each with the cases measured in it."""
+    """What one board does: its boots, each with the cases measured in it.
+
+    The cases of a boot need the same image; boots of one image follow each other.
+    """
 
     board: Board
     boots: tuple[tuple[Case, ...], ...]
@@ -38,6 +39,16 @@ class BoardPlan:
     def cases(self) -> tuple[Case, ...]:
         """Each case once, in the order measured."""
         return tuple({case.case_id: case for boot in self.boots for case in boot}.values())
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The boots by the image that they need, in their order."""
+        grouped = itertools.groupby(self.boots, key=lambda boot: tick_hz_of(boot[0]))
+        return tuple(Stage(Image(self.board.target, tick_hz), tuple(boots)) for tick_hz, boots in grouped)
+
+    def boots_of(self, case: Case) -> int:
+        """Return in how many boots a case is measured."""
+        return sum(case in boot for boot in self.boots)
 
 
 @dataclass(frozen=True)
@@ -49,6 +60,12 @@ class Plan:
 
     def for_board(self, board_id: str) -> BoardPlan:
         return next(plan for plan in self.boards if plan.board.id == board_id)
+
+    @property
+    def images(self) -> tuple[Image, ...]:
+        """Each image that some board needs, by its name."""
+        found = {stage.image for plan in self.boards for stage in plan.stages}
+        return tuple(sorted(found, key=str))
 
 
 def make_plan(
@@ -63,7 +80,8 @@ def make_plan(
 
     Raises:
         ConfigError: a word that is no suite, bench or parameter; nothing selected; an unknown board; a
-            board's limit on a parameter that no bench has; no boot, or more than BOOTS_MAX.
+            board's limit on a parameter that no bench has; a tick that no image has; no boot, or more than
+            BOOTS_MAX.
     """
     if not 1 <= boots <= BOOTS_MAX:
         raise ConfigError(f"{boots} boots a board; 1 to {BOOTS_MAX} are possible.")
@@ -72,72 +90,39 @@ def make_plan(
     return Plan(selection, boards)
 
 
-def deadline_s(case: Case) -> float:
-    """Return how long a case may take, in seconds, from the parameters that say how long it lasts.
+def tick_hz_of(case: Case) -> int:
+    """Return the tick of the image that a case runs on: its parameter ``tick_hz``.
 
-    A schedule of random intervals may come out half as long again as its mean. What is done one after
-    another (reads, cycles) may each take its timeout, so that whoever waits for it there says what it waited
-    for. The rest is for the last timeout and the transfer of the samples.
+    Raises:
+        ConfigError: no image has such a tick.
     """
-    rows = _number(case, "count") + _number(case, "warmup")
-    planned_s = rows * _number(case, "interval_us") / 1e6
-    planned_s = max(planned_s, _number(case, "duration_s"), _amount_s(case))
-    timeout_ms = _number(case, "timeout_ms")
-    phases = [reads for name in ("reads", "reads_after_reconnect") if (reads := _number(case, name))]
-    reads = sum(phases)
-    if case.parameters.get("order") == "interleaved":
-        reads *= 3  # at most that many profiles take turns
-    reading_ms = reads * (_number(case, "pause_ms") + timeout_ms)
-    cycling_ms = _number(case, "cycles") * (_number(case, "outage_ms") + timeout_ms)
-    ready_s = GATEWAY_READY_S * len(phases)
-    return 1.5 * planned_s + ready_s + (reading_ms + cycling_ms + timeout_ms) / 1e3 + 45.0
+    value = str(case.parameters.get("tick_hz", DEFAULT_TICK_HZ))
+    known = {str(tick_hz): tick_hz for tick_hz in TICKS_HZ}
+    if value not in known:
+        raise ConfigError(
+            f"the case {case.case_id} needs an image with a tick of {value} Hz, and there is none.",
+            next_step=f"use tick_hz {' or '.join(known)} in the thresholds file.",
+        )
+    return known[value]
 
 
-def _amount_s(case: Case) -> float:
-    """Return how long a transfer by amount may take, at the rate that is asked for or at a slow one."""
-    asked_bps = 1000 * _number(case, "rate_kbps") or AMOUNT_FLOOR_BPS
-    return min(8 * _number(case, "amount_bytes") / min(asked_bps, AMOUNT_FLOOR_BPS), AMOUNT_MAX_S)
-
-
-def _number(case: Case, key: str) -> float:
-    """Return a parameter that is a number; 0 where the case has none."""
-    value = case.parameters.get(key, 0.0)
-    return float(value) if isinstance(value, int | float) else 0.0
+def ticks_hz_of(benches: Mapping[str, CaseSource], selection: str) -> tuple[int, ...]:
+    """Return the ticks of the images that the selected cases need. Raises ConfigError as make_plan() does."""
+    needed = {tick_hz_of(case) for case in select_cases(benches, selection)}
+    return tuple(tick_hz for tick_hz in TICKS_HZ if tick_hz in needed)
 
 
 def _plan_board(board: Board, cases: Sequence[Case], boots: int) -> BoardPlan:
-    _check_limits(board, cases)
-    reasons = {case.case_id: _beyond_limit(board, case) or _absent_core(board, case) for case in cases}
-    measured = tuple(case for case in cases if not reasons[case.case_id])
+    check_limits(board, cases)
+    reasons = {case.case_id: why_omitted(board, case) for case in cases}
+    measured = [case for case in cases if not reasons[case.case_id]]
     omitted = tuple(Omitted(case, reason) for case in cases if (reason := reasons[case.case_id]))
-    return BoardPlan(board, (measured,) * boots if measured else (), omitted)
+    return BoardPlan(board, tuple(_boots(measured, boots)), omitted)
 
 
-def _check_limits(board: Board, cases: Sequence[Case]) -> None:
-    known = sorted({key for case in cases for key in case.parameters})
-    for limit in board.limits:
-        if limit[4:] not in known:
-            raise ConfigError(
-                f"{board.where}: limit {limit!r} of board {board.id!r} names the parameter {limit[4:]!r}, "
-                f"which no selected bench has{did_you_mean(limit[4:], known)}",
-                next_step=f"use max_ or min_ with one of: {', '.join(known)}.",
-            )
-
-
-def _beyond_limit(board: Board, case: Case) -> str:
-    for limit, bound in board.limits.items():
-        value = case.parameters.get(limit[4:])
-        if not isinstance(value, int | float):
-            continue
-        if (value > bound) if limit.startswith("max_") else (value < bound):
-            return f"{limit[4:]}={value} is beyond {limit}={bound} of board {board.id}"
-    return ""
-
-
-def _absent_core(board: Board, case: Case) -> str:
-    """Return why a case that pins a task to a core cannot run on this chip, as the firmware would say it."""
-    for key, value in case.parameters.items():
-        core = str(value)
-        if key.endswith("_core") and core.isdecimal() and int(core) >= CORES[board.chip]:
-            return f"{key}={value}: an {board.chip} has no core {value} (board {board.id})"
-    return ""
+def _boots(cases: Sequence[Case], boots: int) -> Iterable[tuple[Case, ...]]:
+    """Yield the boots, those of the default image first."""
+    for tick_hz in TICKS_HZ:
+        own = tuple(case for case in cases if tick_hz_of(case) == tick_hz)
+        if own:
+            yield from (own,) * boots

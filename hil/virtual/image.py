@@ -18,6 +18,7 @@ from pathlib import Path
 from esptool.bin_image import ELFSection, ESP32FirmwareImage
 
 from hil.errors import ConfigError
+from hil.firmware.variant import DEFAULT_TICK_HZ
 from hil.virtual import app_image, partition_table
 from hil.virtual.image_layout import FLASH_SIZE, Layout, layout_of
 from hil.virtual.partition_table import Partition
@@ -41,12 +42,14 @@ def build_image_dir(
     chip: str = "esp32",
     project: str = "hil-firmware",
     version: str,
+    tick_hz: int = DEFAULT_TICK_HZ,
     partitions_csv: Path = PARTITIONS_CSV,
     console_baud: int = CONSOLE_BAUD,
 ) -> None:
     """Write the build directory of ``project`` around the host program ``elf``.
 
-    ``console_baud`` is the rate at which bootloader and application talk. Debug information stays in
+    ``console_baud`` is the rate at which bootloader and application talk; ``tick_hz`` is how the program was
+    configured. Debug information stays in
     ``<project>.elf`` and is not flashed. Raises ConfigError where the ELF is missing or is none, the
     partition table is wrong, or the image does not fit its slot.
     """
@@ -70,7 +73,7 @@ def build_image_dir(
         f"{project}.elf": full_elf,
         **_otadata_file(table),
         "flasher_args.json": _json(_flasher_args(layout, table, slot, project)),
-        "config/sdkconfig.json": _json(_sdkconfig(layout, console_baud)),
+        "config/sdkconfig.json": _json(_sdkconfig(layout, tick_hz, console_baud)),
         "project_description.json": _json(_description(chip, project, version, console_baud)),
     }
     for name, data in files.items():
@@ -193,10 +196,11 @@ def _flasher_args(
     }
 
 
-def _sdkconfig(layout: Layout, console_baud: int) -> dict[str, object]:
+def _sdkconfig(layout: Layout, tick_hz: int, console_baud: int) -> dict[str, object]:
     return {
         "ESPTOOLPY_MONITOR_BAUD": console_baud,
         "ESP_CONSOLE_UART_BAUDRATE": console_baud,
+        "FREERTOS_HZ": tick_hz,
         "IDF_TARGET": layout.chip,
         "IDF_TARGET_ARCH_XTENSA": not layout.riscv,
         "IDF_TARGET_ARCH_RISCV": layout.riscv,

@@ -44,6 +44,7 @@ static void write_link(const char *key, const char *value, void *context) {
 void environment_write(wire_line_t *line) {
     wire_line_int(line, "uptime_us", esp_timer_get_time());
     wire_line_text(line, "reset_reason", identity()->reset_reason);
+    wire_line_int(line, "tick_hz", configTICK_RATE_HZ);
     write_heap(line, "heap_free_bytes", heap_caps_get_free_size(MALLOC_CAP_8BIT));
     write_heap(line, "heap_min_bytes", heap_caps_get_minimum_free_size(MALLOC_CAP_8BIT));
     write_stacks(line);

@@ -184,11 +184,13 @@ static esp_err_t run_case(reconnect_t *r) {
     int64_t interval_ms = bench_param_int(r->run, "interval_ms"),
             outage_ms = bench_param_int(r->run, "outage_ms");
     if (outage_ms < INTERVALS_PER_OUTAGE * interval_ms) {
-        return bench_fail(
-            r->samples, BENCH_OWNER_CONFIGURATION, ESP_ERR_INVALID_ARG,
-            "an outage of %d ms is too short to be told apart with a message every %d ms; make it %d "
-            "ms or longer",
-            (int)outage_ms, (int)interval_ms, (int)(INTERVALS_PER_OUTAGE * interval_ms));
+        return bench_fail(r->samples, BENCH_OWNER_CONFIGURATION, ESP_ERR_INVALID_ARG,
+                          "an outage of %d ms is too short with a message every %d ms: make it %d ms",
+                          (int)outage_ms, (int)interval_ms, (int)(INTERVALS_PER_OUTAGE * interval_ms));
+    }
+    if (interval_ms % portTICK_PERIOD_MS != 0) {
+        return bench_fail(r->samples, BENCH_OWNER_CONFIGURATION, ESP_ERR_INVALID_ARG,
+                          "interval_ms needs to be a whole number of ticks");
     }
     r->interval = pdMS_TO_TICKS(interval_ms);
     r->interval_us = (uint32_t)interval_ms * 1000;

@@ -45,9 +45,9 @@ static void probe(void *argument) {
     while (!http_gateway_is_over(channel->gateway)) {
         int64_t left_us = due_us - esp_timer_get_time();
         if (left_us > 0) {
-            vTaskDelay(
-                pdMS_TO_TICKS((uint32_t)(left_us / 1000 < HTTP_GATEWAY_CHECK_MS ? left_us / 1000 + 1
-                                                                                : HTTP_GATEWAY_CHECK_MS)));
+            TickType_t left = pdMS_TO_TICKS((uint32_t)(left_us / 1000)) + 1; /* a whole tick, however long */
+            const TickType_t check = pdMS_TO_TICKS(HTTP_GATEWAY_CHECK_MS);
+            vTaskDelay(left < check ? left : check);
             continue;
         }
         due_us = esp_timer_get_time() + interval_us;

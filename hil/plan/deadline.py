@@ -1,0 +1,64 @@
+"""How long a case may take, from the parameters that say how long it lasts."""
+
+from __future__ import annotations
+
+from hil.model import Case
+
+GATEWAY_READY_S = 45.0  # how long a gateway may take before each phase until it says that it is ready
+AMOUNT_FLOOR_BPS = 100_000.0  # slower than this no transfer by amount is waited for
+AMOUNT_MAX_S = 3600.0
+ROW_US = 10_000.0  # what a row may take that nothing paces
+STEP_ATTEMPTS = 6  # of a step that is void (firmware/components/rtos/climb.c)
+
+
+def deadline_s(case: Case) -> float:
+    """Return how long a case may take, in seconds.
+
+    A schedule of random intervals may come out half as long again as its mean. What is done one after
+    another (reads, cycles) may each take its timeout, so that whoever waits for it there says what it waited
+    for. The rest is for the last timeout and the transfer of the samples.
+    """
+    planned_s = max(
+        _rows_s(case), _number(case, "duration_s"), _amount_s(case), _windows_s(case), _ramps_s(case)
+    )
+    timeout_ms = _number(case, "timeout_ms")
+    phases = [reads for name in ("reads", "reads_after_reconnect") if (reads := _number(case, name))]
+    reads = sum(phases)
+    if case.parameters.get("order") == "interleaved":
+        reads *= 3  # at most that many profiles take turns
+    reading_ms = reads * (_number(case, "pause_ms") + timeout_ms)
+    cycling_ms = _number(case, "cycles") * (_number(case, "outage_ms") + timeout_ms)
+    ready_s = GATEWAY_READY_S * len(phases)
+    return 1.5 * planned_s + ready_s + (reading_ms + cycling_ms + timeout_ms) / 1e3 + 45.0
+
+
+def _rows_s(case: Case) -> float:
+    """Return how long rows take that come at an interval or in periods, or each after the one before."""
+    rows = _number(case, "count") + _number(case, "warmup") + _number(case, "loops")
+    interval_us = _number(case, "interval_us") + _number(case, "distance_us")
+    return rows * (max(interval_us, _number(case, "period_us")) or ROW_US) / 1e6
+
+
+def _windows_s(case: Case) -> float:
+    """Return how long windows of counting take: as long as one measures, one may be waited for."""
+    windows = _number(case, "windows") and _number(case, "windows") + _number(case, "warmup")
+    return 2 * windows * _number(case, "window_ms") / 1e3
+
+
+def _ramps_s(case: Case) -> float:
+    """Return how long it takes to raise a load to its cap, as often as asked for, each step repeated."""
+    raised = _number(case, "cap_permille") - _number(case, "base_permille")
+    steps = 1 + max(raised, 0) / (_number(case, "raise_permille") or 1)
+    return _number(case, "ramps") * steps * STEP_ATTEMPTS * _number(case, "step_ms") / 1e3
+
+
+def _amount_s(case: Case) -> float:
+    """Return how long a transfer by amount may take, at the rate that is asked for or at a slow one."""
+    asked_bps = 1000 * _number(case, "rate_kbps") or AMOUNT_FLOOR_BPS
+    return min(8 * _number(case, "amount_bytes") / min(asked_bps, AMOUNT_FLOOR_BPS), AMOUNT_MAX_S)
+
+
+def _number(case: Case, key: str) -> float:
+    """Return a parameter that is a number; 0 where the case has none."""
+    value = case.parameters.get(key, 0.0)
+    return float(value) if isinstance(value, int | float) else 0.0

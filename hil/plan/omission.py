@@ -1,0 +1,74 @@
+"""Why a board does not measure a case: its limits, its chip, or what its labels do not say that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hil.chips import CORES
+from hil.errors import ConfigError
+from hil.model import Case
+from hil.rack import Board
+from hil.yamlvalue import did_you_mean
+
+# Values of parameters that need two cores. A parameter that ends in _core names a core by its number.
+TWO_CORES: Mapping[str, frozenset[str]] = {
+    "placement": frozenset({"cross"}),
+    "load": frozenset({"other_core", "both", "migrate"}),
+    "threads": frozenset({"core1", "all"}),
+}
+PSRAM = "psram"  # the value of a parameter, and the label of a board that has it
+
+
+@dataclass(frozen=True)
+class Omitted:
+    """A case that a board's limits, its chip or its labels rule out."""
+
+    case: Case
+    reason: str
+
+
+def why_omitted(board: Board, case: Case) -> str:
+    """Return why the board does not measure the case; "" where it does."""
+    return _beyond_limit(board, case) or _too_few_cores(board, case) or _without_psram(board, case)
+
+
+def check_limits(board: Board, cases: Sequence[Case]) -> None:
+    """Raise ConfigError where the board limits a parameter that no case has."""
+    known = sorted({key for case in cases for key in case.parameters})
+    for limit in board.limits:
+        if limit[4:] not in known:
+            raise ConfigError(
+                f"{board.where}: limit {limit!r} of board {board.id!r} names the parameter {limit[4:]!r}, "
+                f"which no selected bench has{did_you_mean(limit[4:], known)}",
+                next_step=f"use max_ or min_ with one of: {', '.join(known)}.",
+            )
+
+
+def _beyond_limit(board: Board, case: Case) -> str:
+    for limit, bound in board.limits.items():
+        value = case.parameters.get(limit[4:])
+        if not isinstance(value, int | float):
+            continue
+        if (value > bound) if limit.startswith("max_") else (value < bound):
+            return f"{limit[4:]}={value} is beyond {limit}={bound} of board {board.id}"
+    return ""
+
+
+def _too_few_cores(board: Board, case: Case) -> str:
+    """Return why a case that needs a core cannot run on a chip without, as the firmware would say it."""
+    cores = CORES[board.chip]
+    for key, value in case.parameters.items():
+        core = str(value)
+        if key.endswith("_core") and core.isdecimal() and int(core) >= cores:
+            return f"{key}={value}: an {board.chip} has no core {value} (board {board.id})"
+        if cores < 2 and core in TWO_CORES.get(key, ()):
+            return f"{key}={value} needs two cores, and an {board.chip} has one (board {board.id})"
+    return ""
+
+
+def _without_psram(board: Board, case: Case) -> str:
+    for key in ("load", "memory"):
+        if case.parameters.get(key) == PSRAM and PSRAM not in board.labels:
+            return f"{key}={PSRAM} needs a board with the label {PSRAM!r}, which board {board.id} has not"
+    return ""
