@@ -16,10 +16,14 @@ EXIT_POLL_S = 0.05
 
 
 class AgentProcess:
-    """Runs hil-firmware.elf and restarts it when it restarts itself, as a board would."""
+    """Runs hil-firmware.elf and restarts it when it restarts itself, as a board would.
 
-    def __init__(self, elf: Path) -> None:
+    ``variables`` are VBOARD_ ones; those of the caller's own environment are left out.
+    """
+
+    def __init__(self, elf: Path, **variables: str) -> None:
         self._elf = elf
+        self._variables = variables
         self._socket, theirs = socket.socketpair()
         self._theirs = theirs
         self.boots = 0
@@ -29,6 +33,7 @@ class AgentProcess:
     def _boot(self) -> None:
         self.boots += 1
         environment = {key: value for key, value in os.environ.items() if not key.startswith("VBOARD_")}
+        environment |= self._variables
         environment["VBOARD_RESET_REASON"] = "POWERON" if self.boots == 1 else "SW"
         console = self._theirs.fileno()
         self.process = subprocess.Popen(

@@ -6,6 +6,9 @@
 # test leaves it as it is. Components that one bench alone measures by are named here:
 set(ruler_http_gateway http_link)
 set(ruler_throughput iperf)
+foreach(stem cyclictest hartstone jitter mcrae memory rhealstone task_switch thread_metric)
+    set(ruler_${stem} rtos trace)
+endforeach()
 
 # Hash of a list of files: of their paths below `root` and their contents, in sorted order.
 function(bench_hash_files out root)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "esp_timer.h"
-#include "idle_watch.h"
+#include "load/idle_watch.h"
 
 /* A datagram longer than the buffer would be cut unseen: one byte more tells. */
 enum { RECEIVE_MIN_BYTES = 2048, SENTENCE_SIZE = 220 };
@@ -208,9 +208,9 @@ static void note_rows(iperf_test_t *test) {
 esp_err_t iperf_run(iperf_test_t *test) {
     bool udp = test->settings.protocol == IPERF_UDP;
     test->intervals.arrivals = udp && !iperf_sends(&test->settings) ? &test->arrivals : NULL;
-    iperf_idle_watch_stop();
+    load_idle_watch_stop();
     esp_err_t err = udp ? iperf_run_udp(test) : iperf_run_tcp(test);
-    iperf_idle_watch_restore();
+    load_idle_watch_restore();
     if (test->socket >= 0) {
         iperf_set_closing_time(test->socket);
         close(test->socket);

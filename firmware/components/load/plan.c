@@ -7,8 +7,8 @@
 
 const char *const load_schedules[] = {"random", "periodic", NULL};
 
-/* xorshift32 (Marsaglia 2003): the same seed gives the same plan on every board. */
-static uint32_t next_random(uint32_t *state) {
+/* xorshift32 (Marsaglia 2003) */
+uint32_t load_random(uint32_t *state) {
     *state ^= *state << 13;
     *state ^= *state >> 17;
     *state ^= *state << 5;
@@ -19,7 +19,7 @@ static uint32_t next_interval_us(load_plan_t *plan) {
     if (plan->schedule == LOAD_PERIODIC) {
         return plan->interval_us;
     }
-    return plan->interval_us / 2 + next_random(&plan->random) % (plan->interval_us + 1);
+    return plan->interval_us / 2 + load_random(&plan->random) % (plan->interval_us + 1);
 }
 
 const char *load_plan_conflict(const load_plan_t *plan, uint32_t hold_us, int64_t rows) {

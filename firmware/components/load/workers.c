@@ -4,8 +4,8 @@
 #include "freertos/task.h"
 
 enum {
-    TASK_PRIORITY = 1,       /* as in the rtos-mqtt study; the mqtt task has 5 */
-    TASK_STACK_BYTES = 6144, /* the publisher's holds a TLS write and, at times, a log line */
+    DEFAULT_PRIORITY = 1,       /* as in the rtos-mqtt study; the mqtt task has 5 */
+    DEFAULT_STACK_BYTES = 6144, /* the publisher's holds a TLS write and, at times, a log line */
 };
 
 const char *const load_cores[] = {"none", "0", "1", NULL};
@@ -47,8 +47,10 @@ static EventBits_t start(load_workers_t *group, load_worker_t *workers, size_t c
         load_worker_t *worker = &workers[i];
         worker->group = group;
         worker->bit = (EventBits_t)1 << i;
-        if (xTaskCreatePinnedToCore(work, worker->name, TASK_STACK_BYTES, worker, TASK_PRIORITY, NULL,
-                                    worker->core) != pdTRUE) {
+        uint32_t stack_bytes = worker->stack_bytes != 0 ? worker->stack_bytes : DEFAULT_STACK_BYTES;
+        UBaseType_t priority = worker->priority != 0 ? worker->priority : DEFAULT_PRIORITY;
+        if (xTaskCreatePinnedToCore(work, worker->name, stack_bytes, worker, priority, NULL, worker->core) !=
+            pdTRUE) {
             break;
         }
         started |= worker->bit;

@@ -28,6 +28,9 @@ typedef struct {
     size_t row_count;     /* of this burst */
 } load_plan_t;
 
+/* The next of a sequence of numbers above 0; the same seed, which is not 0, gives the same on every board. */
+uint32_t load_random(uint32_t *state);
+
 /* Why this many rows, each of which keeps the producer for `hold_us`, cannot be planned, as a sentence; NULL
  * where they can. */
 const char *load_plan_conflict(const load_plan_t *plan, uint32_t hold_us, int64_t rows);

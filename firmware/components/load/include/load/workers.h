@@ -31,6 +31,8 @@ typedef struct {
     void (*work)(void *context); /* comes back when its work is done, or soon after `stop` */
     void *context;
     BaseType_t core;
+    UBaseType_t priority;          /* 0: 1 */
+    uint32_t stack_bytes;          /* 0: 6144 */
     uint32_t stack_free_min_bytes; /* filled in when it has ended */
     load_workers_t *group;         /* filled in when it is started */
     EventBits_t bit;

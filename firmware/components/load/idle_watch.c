@@ -1,4 +1,4 @@
-#include "idle_watch.h"
+#include "load/idle_watch.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,20 +37,20 @@ static void watch(uint32_t idle_core_mask) {
     ESP_ERROR_CHECK(esp_task_wdt_reconfigure(&config));
 }
 
-void iperf_idle_watch_stop(void) {
+void load_idle_watch_stop(void) {
     watch(0);
 }
 
-void iperf_idle_watch_restore(void) {
+void load_idle_watch_restore(void) {
     watch(WATCHED_CPU0 | WATCHED_CPU1);
 }
 
 #else
 
-void iperf_idle_watch_stop(void) {
+void load_idle_watch_stop(void) {
 }
 
-void iperf_idle_watch_restore(void) {
+void load_idle_watch_restore(void) {
 }
 
 #endif

@@ -1,10 +1,10 @@
-/* The task watchdog's look at the idle tasks. A stream at full speed may keep a core's idle task waiting for
+/* The task watchdog's look at the idle tasks. A load at full speed may keep a core's idle task waiting for
  * longer than CONFIG_ESP_TASK_WDT_TIMEOUT_S, which is a result and no fault. Other subscribers stay watched.
  */
 #pragma once
 
 /* Watch no idle task. */
-void iperf_idle_watch_stop(void);
+void load_idle_watch_stop(void);
 
 /* Watch those that sdkconfig names. */
-void iperf_idle_watch_restore(void);
+void load_idle_watch_restore(void);

@@ -1,0 +1,6 @@
+/* Within the component: the spinlock as an exchange. */
+#pragma once
+
+#include "rtos/exchange.h"
+
+extern const rtos_exchange_kind_t rtos_exchange_spinlock;
