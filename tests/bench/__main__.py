@@ -11,6 +11,7 @@ from tests.bench.first_request import first_request
 from tests.bench.flashing import flash_and_boot
 from tests.bench.latency import air_accuracy, awake_gain, harness_cost
 from tests.bench.lease_share import lease_share
+from tests.bench.periodic_jitter import periodic_jitter
 from tests.bench.throughput import air_rate, overhead, udp_loss
 from tests.bench.window import window_accuracy
 from tests.bench.workbench import workbench
@@ -22,7 +23,8 @@ def main() -> int:
     with workbench() as bench:
         # flashing last: esptool takes the console
         network = (window_accuracy, air_rate, udp_loss, overhead)
-        for measure in (air_accuracy, harness_cost, awake_gain, *network, first_request, flash_and_boot):
+        latency = (air_accuracy, harness_cost, awake_gain)
+        for measure in (*latency, *network, periodic_jitter, first_request, flash_and_boot):
             figure = measure(bench)
             show(console, figure)
             missed += figure.missed

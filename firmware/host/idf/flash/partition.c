@@ -1,5 +1,5 @@
 /* The partition table as it lies in flash. A blank flash (a program started by hand) gets the table of
- * firmware/partitions.csv's shape: two OTA slots. */
+ * firmware/partitions.csv's shape: two OTA slots, and what the benches may write to. */
 #include "esp_partition.h"
 
 #include <pthread.h>
@@ -33,38 +33,17 @@ static struct {
     size_t bytes;
 } s_mappings[MAX_MAPPINGS];
 
+#define ENTRY(TYPE, SUBTYPE, OFFSET, BYTES, LABEL)                                                           \
+    {                                                                                                        \
+        ESP_PARTITION_MAGIC, ESP_PARTITION_TYPE_##TYPE, ESP_PARTITION_SUBTYPE_##TYPE##_##SUBTYPE,            \
+            {OFFSET, BYTES}, LABEL, 0                                                                        \
+    }
+
 static void write_default_table(void) {
     static const esp_partition_info_t entries[] = {
-        {ESP_PARTITION_MAGIC,
-         ESP_PARTITION_TYPE_DATA,
-         ESP_PARTITION_SUBTYPE_DATA_NVS,
-         {0x9000, 0x4000},
-         "nvs",
-         0},
-        {ESP_PARTITION_MAGIC,
-         ESP_PARTITION_TYPE_DATA,
-         ESP_PARTITION_SUBTYPE_DATA_OTA,
-         {0xd000, 0x2000},
-         "otadata",
-         0},
-        {ESP_PARTITION_MAGIC,
-         ESP_PARTITION_TYPE_DATA,
-         ESP_PARTITION_SUBTYPE_DATA_PHY,
-         {0xf000, 0x1000},
-         "phy_init",
-         0},
-        {ESP_PARTITION_MAGIC,
-         ESP_PARTITION_TYPE_APP,
-         ESP_PARTITION_SUBTYPE_APP_OTA_0,
-         {0x10000, 0x1f0000},
-         "ota_0",
-         0},
-        {ESP_PARTITION_MAGIC,
-         ESP_PARTITION_TYPE_APP,
-         ESP_PARTITION_SUBTYPE_APP_OTA_1,
-         {0x200000, 0x1f0000},
-         "ota_1",
-         0},
+        ENTRY(DATA, NVS, 0x9000, 0x4000, "nvs"),        ENTRY(DATA, OTA, 0xd000, 0x2000, "otadata"),
+        ENTRY(DATA, PHY, 0xf000, 0x1000, "phy_init"),   ENTRY(APP, OTA_0, 0x10000, 0x1f0000, "ota_0"),
+        ENTRY(APP, OTA_1, 0x200000, 0x1f0000, "ota_1"), ENTRY(DATA, UNDEFINED, 0x3f0000, 0x10000, "scratch"),
     };
     nor_program(ESP_PARTITION_TABLE_OFFSET, entries, sizeof entries);
 }
