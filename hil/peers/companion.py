@@ -46,10 +46,16 @@ class Place:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A case as both sides saw it: the board's samples with the host's columns, and facts for the record."""
+    """A case as both sides saw it: the board's samples with the host's columns, and facts for the record.
+
+    ``trace`` is what the board sent of its scheduler afterwards (`run trace`), where it kept a trace;
+    ``trace_error`` says why that could not be had.
+    """
 
     series: Series
     environment: Mapping[str, Scalar]
+    trace: Series | None = None
+    trace_error: str = ""
 
 
 class Companion(Protocol):

@@ -1,0 +1,185 @@
+"""Why a task was late: one sentence from the events round the outlier."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from hil.trace.events import LATE_MARKS, Event, EventKind, Mark, Trace
+from hil.trace.inversion import LockWait, lock_waits
+from hil.trace.timeline import Segment, State, Timeline
+from hil.units import find_unit, format_value
+
+INVERSION, HELD, PREEMPTED, HOST, TIMER, WAITED, OWN, NONE = (
+    "priority inversion",
+    "held",
+    "preempted",
+    "host late",
+    "woken late",
+    "waited",
+    "ran itself",
+    "none",
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the trace shows. ``kind`` is one of the words above; ``us`` how much of the lateness it explains.
+
+    ``task`` was late, from ``planned_us`` to ``late_us`` in the trace; ``outlier_us`` is the bench's own
+    figure, None where it marked none. ``wait`` is the wait for a lock that explains it.
+    """
+
+    kind: str
+    sentence: str
+    us: int = 0
+    task: int | None = None
+    planned_us: int | None = None
+    late_us: int | None = None
+    outlier_us: int | None = None
+    wait: LockWait | None = None
+
+
+def explain(trace: Trace, timeline: Timeline, *, host_late_us: int | None = None) -> Finding:
+    """Return why the task that the bench marked was late; without a mark, the longest inversion, if any.
+
+    ``host_late_us`` is given where the sample is void because the host was late.
+    """
+    waits = lock_waits(trace, timeline)
+    late = next((event for event in trace.events if event.mark in LATE_MARKS), None)
+    if late is None:
+        return _without_outlier(trace, waits)
+    planned_us = _planned_us(trace, late)
+    found = Finding(NONE, "", 0, late.task, planned_us, late.time_us, late.argument)
+    if host_late_us is not None:
+        sentence = f"the host was late by {duration(host_late_us)}: the sample is void"
+        return replace(found, kind=HOST, sentence=sentence, us=host_late_us)
+    causes = list(_causes(trace, timeline, waits, late.task, planned_us, late.time_us))
+    if not causes:
+        sentence = f"the trace does not show what {trace.task(late.task).label} did when it was late"
+        return replace(found, sentence=sentence)
+    cause = max(causes, key=lambda each: each.us)
+    return replace(found, kind=cause.kind, sentence=cause.sentence, us=cause.us, wait=cause.wait)
+
+
+def duration(us: float) -> str:
+    """Write a duration as a person reads it: 3.1 ms."""
+    return format_value(us, find_unit("us"))
+
+
+def _planned_us(trace: Trace, late: Event) -> int:
+    """Return when the task should have woken: the bench's last word on it before the late mark."""
+    for event in reversed(trace.events):
+        before = event.task == late.task and event.time_us <= late.time_us
+        if before and event.mark in (Mark.PLANNED, Mark.WOKE):
+            return event.time_us - event.argument
+    return late.time_us - late.argument
+
+
+def _without_outlier(trace: Trace, waits: list[LockWait]) -> Finding:
+    inversions = [wait for wait in waits if wait.is_inversion]
+    if not inversions:
+        return Finding(NONE, "no outlier was marked and no priority inversion is in the trace")
+    worst = max(inversions, key=lambda wait: wait.total_kept_us)
+    return Finding(INVERSION, inversion_sentence(trace, worst), worst.total_kept_us, worst.waiter, wait=worst)
+
+
+def _causes(
+    trace: Trace, timeline: Timeline, waits: list[LockWait], task: int, start_us: int, end_us: int
+) -> Iterator[Finding]:
+    """Yield everything that the task's states between plan and mark say, with its share in us."""
+    segments = timeline.of(task, start_us, end_us)
+    for wait in waits:
+        if wait.waiter == task and wait.start_us < end_us and wait.end_us > start_us:
+            share = min(wait.end_us, end_us) - max(wait.start_us, start_us)
+            kind = INVERSION if wait.is_inversion else HELD
+            write = inversion_sentence if wait.is_inversion else held_sentence
+            yield Finding(kind, write(trace, wait), share, wait=wait)
+    for segment in segments:
+        if segment.state is State.WAITING and not any(_covers(wait, segment) for wait in waits):
+            yield _waited(trace, timeline, segment, start_us)
+    yield from _preemptions(trace, timeline, segments)
+    yield from _states(trace, segments)
+
+
+def _covers(wait: LockWait, segment: Segment) -> bool:
+    within = wait.start_us <= segment.start_us and segment.end_us <= wait.end_us
+    return within and (wait.waiter, wait.object) == (segment.task, segment.object)
+
+
+def _waited(trace: Trace, timeline: Timeline, segment: Segment, planned_us: int) -> Finding:
+    name, waited_for = trace.task(segment.task).label, trace.object(segment.object)
+    if segment.start_us <= planned_us:  # it slept until somebody's timer woke it
+        return _woken_late(trace, name, segment.length_us)
+    holders = timeline.holders(waited_for.number, segment.start_us, segment.end_us)
+    owners = dict.fromkeys(trace.task(one.task).label for one in holders if one.task != segment.task)
+    by = f", held by {' and '.join(owners)}" if owners else ""
+    sentence = f"{name} waited {duration(segment.length_us)} for {waited_for.label}{by}"
+    return Finding(WAITED, sentence, segment.length_us)
+
+
+def _woken_late(trace: Trace, name: str, us: int) -> Finding:
+    what = "tick or timer" if trace.exact else "the host's timer"
+    sentence = f"woken late: {what} made {name} ready {duration(us)} after it was planned"
+    return Finding(TIMER, sentence, us)
+
+
+def _preemptions(trace: Trace, timeline: Timeline, segments: list[Segment]) -> Iterator[Finding]:
+    """Yield who ran while the task was ready, each with its sum."""
+    sums: dict[int, int] = {}
+    for ready in segments:
+        if ready.state is State.READY and ready.core is not None:
+            for other in timeline.running(ready.core, ready.start_us, ready.end_us):
+                sums[other.task] = sums.get(other.task, 0) + other.length_us
+    for other_task, us in sums.items():
+        late = trace.task(segments[0].task).label
+        by = trace.task(other_task)
+        sentence = (
+            f"preempted: {late} was ready, while {by.name} (priority {by.priority}) ran for {duration(us)}"
+        )
+        yield Finding(PREEMPTED, sentence, us)
+
+
+def _states(trace: Trace, segments: list[Segment]) -> Iterator[Finding]:
+    """Yield what the task did of itself: it slept on, or ran."""
+    sums: Mapping[State, int] = {
+        state: sum(one.length_us for one in segments if one.state is state) for state in State
+    }
+    name = trace.task(segments[0].task).label if segments else ""
+    if sums[State.SLEEPING]:
+        yield _woken_late(trace, name, sums[State.SLEEPING])
+    if sums[State.RUNNING]:
+        sentence = f"{name} ran for {duration(sums[State.RUNNING])} itself; nothing kept it from running"
+        yield Finding(OWN, sentence, sums[State.RUNNING])
+
+
+def inversion_sentence(trace: Trace, wait: LockWait) -> str:
+    """Return who waited, who held, who was in the way and whether anybody inherited."""
+    ranked = sorted(wait.kept_us.items(), key=lambda item: (-item[1], item[0]))
+    keepers = " and ".join(trace.task(task).label for task, _ in ranked)
+    owner = trace.task(wait.owner).label
+    inherited = f"although {owner} inherited a priority" if wait.inherited else "nobody inherited"
+    return (
+        f"priority inversion: {_waited_for(trace, wait)}, held by {owner}, which {keepers} kept from running "
+        f"for {duration(wait.total_kept_us)}; {inherited}"
+    )
+
+
+def held_sentence(trace: Trace, wait: LockWait) -> str:
+    """Return the price of sharing: the owner ran while the other one waited."""
+    owner = trace.task(wait.owner)
+    inherited = ", with the priority that it inherited" if wait.inherited else ""
+    return (
+        f"held by {owner.label} for {duration(wait.held_us)}: {_waited_for(trace, wait)} while {owner.name} "
+        f"ran{inherited}; no priority inversion"
+    )
+
+
+def _waited_for(trace: Trace, wait: LockWait) -> str:
+    waiter = trace.task(wait.waiter).label
+    return f"{waiter} waited {duration(wait.waited_us)} for {trace.object(wait.object).label}"
+
+
+def marks_of(trace: Trace) -> list[Event]:
+    """Return what the bench marked, in order."""
+    return [event for event in trace.events if event.kind is EventKind.MARK]

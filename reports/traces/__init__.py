@@ -1,0 +1,1 @@
+"""Scheduler traces in reports: one line a trace, and where its files lie."""

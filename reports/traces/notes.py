@@ -1,0 +1,69 @@
+"""One line a trace: where a sample was late or a limit broke, and what the trace says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from hil.model import RunRecord, Verdict
+from hil.trace.finding import INVERSION
+from reports.names import place
+
+GROUP = "trace"
+
+
+@dataclass(frozen=True)
+class TraceNote:
+    """``place`` is "v1 (virtual) jitter resource=mutex"; ``file`` the events' file, relative to the run, ""
+    where there is none."""
+
+    board: str
+    case_id: str
+    place: str
+    finding: str
+    file: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.place}: {self.finding}"
+
+    @property
+    def picture(self) -> str:
+        return str(PurePosixPath(self.file).with_suffix(".svg")) if self.file else ""
+
+    @property
+    def perfetto(self) -> str:
+        return str(PurePosixPath(self.file).with_suffix(".pftrace")) if self.file else ""
+
+    @property
+    def line(self) -> str:
+        """Return the text with the file to open."""
+        return f"{self.text} (trace: {self.picture})" if self.file else self.text
+
+
+def trace_notes(records: Iterable[RunRecord], verdict: Verdict) -> list[TraceNote]:
+    """Return what the run's traces say, inversions first; a trace with nothing to tell has no note."""
+    notes = [note for record in records for note in _notes(record, verdict)]
+    return sorted(notes, key=lambda note: INVERSION not in note.finding)
+
+
+def finding_of(record: RunRecord) -> str:
+    """Return what a record's trace says, or why it is not there; "" where none was wanted."""
+    group = record.environment.get(GROUP, {})
+    if error := group.get("error"):
+        return f"the scheduler trace could not be had: {error}"
+    return str(group.get("finding", ""))
+
+
+def _notes(record: RunRecord, verdict: Verdict) -> Iterator[TraceNote]:
+    finding = finding_of(record)
+    if not finding:
+        return
+    group = record.environment[GROUP]
+    own = [item for item in verdict.series if (item.board, item.case_id) == (record.board, record.case_id)]
+    telling = group.get("outlier_us") is not None or finding.startswith(INVERSION) or "error" in group
+    if telling or any(item.outcome == "regressed" for item in own):
+        where = place(own[0]) if own else f"{record.board} ({record.kind}) {record.bench}"
+        file = str(group.get("file", ""))
+        yield TraceNote(record.board, record.case_id, where, finding, file)
