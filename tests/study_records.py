@@ -1,4 +1,4 @@
-"""Records for tests of reproductions: what throughput and http_gateway leave, with figures that are known."""
+"""Records for tests of reproductions: what the studies' benches leave, with figures that are known."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ RUN_ID = "20261121T101500Z-esp32-tcpip-quick-0001"
 INTERVAL_US = 100_000
 THROUGHPUT = case_defaults("throughput")
 GATEWAY = case_defaults("http_gateway")
+SWITCH = case_defaults("task_switch")
+JITTER = case_defaults("jitter")
 
 
 def throughput_record(
@@ -105,6 +107,110 @@ def gateway_record(
         kind=kind,
         started_utc=started_utc,
     )
+
+
+MHZ = 240
+BEHIND_US = 190_322  # core 1's counter behind core 0's, unless a test says otherwise
+_OFF_CLOCK = {"cpu_mhz": MHZ, "clock_read_cycles": 1, "clock_stamp_us": 1, "core1_offset_error_cycles": 48}
+
+
+def switch_record(
+    took_us: Sequence[float],
+    *,
+    placement: str = "same",
+    give_us: float = 4.5,
+    behind_us: float = BEHIND_US,
+    outcomes: Mapping[int, int] | None = None,
+    boot_index: int = 0,
+    kind: Kind = "virtual",
+) -> RunRecord:
+    """Return task switches by a semaphore: given on core 1 and taken on core 0 where ``placement`` is cross.
+
+    ``outcomes`` are those that are not 0, by row.
+    """
+    start, end = (1, 0) if placement == "cross" else (0, 0)
+    ways = [(start, end)] * len(took_us)
+    columns = _clock_columns(took_us, ways, behind_us, outcomes or {})
+    raw, corrected, common, *rest = columns.values()
+    return _record(
+        "task_switch",
+        {**SWITCH, "placement": placement, "interval_us": 20_000},
+        {
+            "raw_cycles": raw,
+            "corrected_ns": corrected,
+            "common_us": common,
+            "give_ns": (round(give_us * 1000),) * len(took_us),
+            **dict(zip(("start_core", "end_core", "host_late_us", "outcome"), rest, strict=True)),
+        },
+        warmup_rows=0,
+        environment={"device": _calibrated(behind_us)},
+        board="v1",
+        boot_index=boot_index,
+        kind=kind,
+        started_utc="2026-11-21T10:15:00Z",
+    )
+
+
+def period_record(
+    took_us: Sequence[float],
+    *,
+    load: str = "none",
+    behind_us: float = BEHIND_US,
+    outcomes: Mapping[int, int] | None = None,
+    boot_index: int = 0,
+    kind: Kind = "virtual",
+) -> RunRecord:
+    """Return intervals of a period of 10 ms; with load=migrate each ends on the other core."""
+    count = len(took_us)
+    ways = [(n % 2, 1 - n % 2) if load == "migrate" else (0, 0) for n in range(count)]
+    raw, corrected, common, *rest = _clock_columns(took_us, ways, behind_us, outcomes or {}).values()
+    planned = tuple(10_000 * n for n in range(count))
+    return _record(
+        "jitter",
+        {**JITTER, "load": load, "tick_hz": "100", "task_core": "none"},
+        {
+            "planned_us": planned,
+            "woke_us": tuple(at + round(abs(us - 10_000)) for at, us in zip(planned, took_us, strict=True)),
+            "interval_raw_cycles": raw,
+            "interval_corrected_ns": corrected,
+            "interval_us": common,
+            "deviation_us": tuple(abs(us - 10_000) for us in common),
+            **dict(zip(("start_core", "end_core", "host_late_us", "outcome"), rest, strict=True)),
+        },
+        warmup_rows=0,
+        environment={"device": _calibrated(behind_us)},
+        board="v1",
+        boot_index=boot_index,
+        kind=kind,
+        started_utc="2026-11-21T10:15:00Z",
+    )
+
+
+def _calibrated(behind_us: float) -> dict[str, Scalar]:
+    return {**_OFF_CLOCK, "core1_offset_cycles": -round(behind_us * MHZ)}
+
+
+def _clock_columns(
+    took_us: Sequence[float],
+    ways: Sequence[tuple[int, int]],
+    behind_us: float,
+    outcomes: Mapping[int, int],
+) -> dict[str, tuple[int, ...]]:
+    """Return what three clocks show of these stretches; core 1's counter is behind core 0's."""
+    offset = -round(behind_us * MHZ)
+    count = len(took_us)
+    return {
+        "raw": tuple(
+            (round(us * MHZ) + (end - start) * offset) % 2**32
+            for us, (start, end) in zip(took_us, ways, strict=True)
+        ),
+        "corrected": tuple(round(us * 1000) for us in took_us),
+        "common": tuple(round(us) for us in took_us),
+        "start": tuple(start for start, _ in ways),
+        "end": tuple(end for _, end in ways),
+        "late": tuple(5300 if outcomes.get(n) == 2 else 0 for n in range(count)),
+        "outcome": tuple(outcomes.get(n, 0) for n in range(count)),
+    }
 
 
 _TIMES = ("connect_us", "connack_us", "suback_us")

@@ -135,6 +135,18 @@ def test_what_compares_must_exist(
     ("study", "old", "new", "words"),
     [
         (
+            "freertos-multicore",
+            "label: Average, statistic: mean, published: 0.012",
+            "label: Average, published: 0.012",
+            ":40: row 1 has no 'statistic', which is required",
+        ),
+        (
+            "freertos-multicore",
+            "{label: difference, published: 1}",
+            "{label: difference, published: 1, statistic: mean}",
+            "the estimator 'counter-granularity' is a statistic itself",
+        ),
+        (
             "mqtt-http-rtt",
             "id: timeouts",
             "id: timeoutz",
@@ -191,7 +203,7 @@ def test_an_unknown_study_is_told_with_the_nearest_name() -> None:
         load_study("esp32-tcp")
 
 
-@pytest.mark.parametrize("name", ["esp32-tcpip", "mqtt-http-rtt"])
+@pytest.mark.parametrize("name", ["esp32-tcpip", "freertos-multicore", "mqtt-http-rtt"])
 def test_the_studies_fit_the_benches(name: str, benches: dict[str, Thresholds]) -> None:
     """Each study's suites and parameters exist, and a suite leads back to its study."""
     assert name in study_names()

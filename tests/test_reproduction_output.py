@@ -14,7 +14,7 @@ from typing import NoReturn
 import pytest
 from browser import chromium, visit
 from rich.console import Console
-from study_records import RUN_ID, gateway_record, throughput_record
+from study_records import RUN_ID, gateway_record, period_record, switch_record, throughput_record
 
 from fixtures.measure import keep_limits
 from hil.cli.app import run_command
@@ -73,7 +73,27 @@ def rtt_records() -> list[RunRecord]:
     ]
 
 
-STUDIES = {"esp32-tcpip": tcpip_records, "mqtt-http-rtt": rtt_records}
+def multicore_records() -> list[RunRecord]:
+    """Return a run with something in each table, two boots of it."""
+    spread = [n % 7 / 10 for n in range(70)]
+    found = []
+    for boot in range(2):
+        found += [
+            switch_record([us + 12 for us in spread], placement=placement, boot_index=boot)
+            for placement in ("same", "cross")
+        ]
+        found += [
+            period_record([10_000 + 30 * us for us in spread], load=load, boot_index=boot)
+            for load in ("none", "migrate")
+        ]
+    return found
+
+
+STUDIES = {
+    "esp32-tcpip": tcpip_records,
+    "freertos-multicore": multicore_records,
+    "mqtt-http-rtt": rtt_records,
+}
 
 
 def store(out: Path, study: str, records: Sequence[RunRecord]) -> RunDirectory:
@@ -368,9 +388,10 @@ def test_a_run_of_another_bench_is_refused_and_left_as_it_is(tmp_path: Path) -> 
 def test_two_studies_of_one_run_stand_side_by_side(tmp_path: Path) -> None:
     """Each has files of its own and a way from the first page; that the suite is another's is said."""
     directory = store(tmp_path, "esp32-tcpip", [*tcpip_records()[:1], *rtt_records()[:1]])
-    (own,), (other,) = (reproduce(directory.path, study) for study in STUDIES)
-    assert [found.study for found in stored_studies(directory.path)] == list(STUDIES)
-    assert all((directory.path / name).is_file() for name in FILES)
+    both = ["esp32-tcpip", "mqtt-http-rtt"]
+    (own,), (other,) = (reproduce(directory.path, study) for study in both)
+    assert [found.study for found in stored_studies(directory.path)] == both
+    assert all((directory.path / name).is_file() for study in both for name in files_of(study))
     assert not own.warnings
     assert other.warnings[0].startswith("The run is of the suite 'esp32-tcpip-quick', none of the study's (")
     assert "? The run is of the suite" in printed([other])
@@ -383,7 +404,7 @@ def test_two_studies_of_one_run_stand_side_by_side(tmp_path: Path) -> None:
     assert "Study" not in landing
     directory.write_verdict(judge(directory.read().entries, load_all(ROOT.parent)))
     landing = render_landing([read_run(directory.path)], past=0, raw=())
-    assert all(f"Study {study} →" in landing for study in STUDIES)
+    assert all(f"Study {study} →" in landing for study in both)
 
 
 def test_what_it_was_measured_on_is_said_everywhere(tmp_path: Path) -> None:
@@ -415,8 +436,9 @@ def test_a_chart_has_the_unit_once(written: tuple[Path, list[Document]]) -> None
     run, documents = written
     page = (run / page_of(documents[0].study)).read_text()
     captions = re.findall(r"<figcaption>(.*?)</figcaption>", page)
-    assert all(caption.count("Mbit/s") == 1 for caption in captions)
-    assert bool(captions) == (documents[0].study == "esp32-tcpip")
+    unit = {"esp32-tcpip": "Mbit/s", "freertos-multicore": "µs"}.get(documents[0].study, "")
+    assert all(caption.count(unit) == 1 for caption in captions)
+    assert bool(captions) == bool(unit)
 
 
 def test_a_stored_runs_study_is_read_as_strictly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

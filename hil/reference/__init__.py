@@ -3,8 +3,9 @@
 ``thresholds/reference/<study>.yaml`` holds one study; docs/studies.md explains the keys.
 """
 
-from hil.reference.loader import REFERENCE_FOLDER, ROOT, SIZES, load_study, study_names, study_of_suite
+from hil.reference.loader import REFERENCE_FOLDER, ROOT, load_study, study_names, study_of_suite
 from hil.reference.needs import STUDIES
+from hil.reference.parts import SIZES
 from hil.reference.types import (
     CHECKS,
     Application,

@@ -7,25 +7,17 @@ from pathlib import Path
 from typing import Literal, cast
 
 from hil.errors import ConfigError
-from hil.reference.needs import check_estimator, require_needs, sample_value
-from hil.reference.types import (
-    APPLICATION_KINDS,
-    BY_FACT,
-    CHECKS,
-    DIRECTIONS,
-    ESTIMATORS,
-    STATUSES,
-    Application,
-    Background,
-    BackgroundRow,
-    Claim,
-    Comparison,
-    Row,
-    Study,
-    Table,
+from hil.reference.needs import check_estimator, require_needs, row_statistic, sample_value
+from hil.reference.parts import (
+    SIZES,
+    read_application,
+    read_background,
+    read_boots,
+    read_claim,
+    read_unit,
 )
+from hil.reference.types import ESTIMATORS, STATUSES, Comparison, Row, Study, Table
 from hil.thresholds import Thresholds
-from hil.units import QuantityError, find_unit
 from hil.yamlfile import Node
 from hil.yamlfile import load as load_yaml
 from hil.yamlvalue import did_you_mean
@@ -33,7 +25,6 @@ from hil.yamlvalue import did_you_mean
 REFERENCE_FOLDER = "thresholds/reference"  # of the project, and of a run, which keeps what it was set beside
 ROOT = Path(__file__).resolve().parents[2] / REFERENCE_FOLDER
 SCHEMA_VERSION = 1
-SIZES = ("quick", "full")
 
 
 def study_names(root: Path = ROOT) -> list[str]:
@@ -86,11 +77,11 @@ class _Reader:
             setup=tuple(node.texts("setup")),
             excluded=tuple(node.texts("excluded", default=[])),
             suites=self._suites(node.section("suites")),
-            boots=_boots(node.section("boots")),
+            boots=read_boots(node.section("boots")),
             tables=tuple(map(self._table, tables)),
-            background=tuple(map(_background, node.sections("background", default=[]))),
-            claims=tuple(map(_claim, claims)),
-            applications=tuple(map(_application, node.sections("applications", default=[]))),
+            background=tuple(map(read_background, node.sections("background", default=[]))),
+            claims=tuple(map(read_claim, claims)),
+            applications=tuple(map(read_application, node.sections("applications", default=[]))),
         )
         node.finish()
         _refuse_twice(node, "tables", [table.id for table in study.tables])
@@ -110,12 +101,13 @@ class _Reader:
     def _table(self, node: Node) -> Table:
         status = cast(Literal["published", "lost"], node.choice("status", STATUSES))
         ours = self._comparison(node.section("ours", default=None), None)
-        rows = tuple(self._row(part, ours, status) for part in node.sections("rows", default=[]))
+        estimator = node.choice("estimator", tuple(ESTIMATORS))
+        rows = tuple(self._row(part, ours, status, estimator) for part in node.sections("rows", default=[]))
         table = Table(
             id=node.text("id"),
             title=node.text("title"),
-            unit=_unit(node),
-            estimator=node.choice("estimator", tuple(ESTIMATORS)),
+            unit=read_unit(node),
+            estimator=estimator,
             n=node.integer("n", minimum=1),
             status=status,
             lost=node.text("lost", default=""),
@@ -136,7 +128,7 @@ class _Reader:
             self._require_parameter(node, "sweep", ours.bench, table.sweep)
         return table
 
-    def _row(self, node: Node, table: Comparison | None, status: str) -> Row:
+    def _row(self, node: Node, table: Comparison | None, status: str, estimator: str) -> Row:
         corrected = node.section("corrected", default=None)
         row = Row(
             label=node.text("label"),
@@ -148,6 +140,7 @@ class _Reader:
             why=corrected.text("why") if corrected else "",
             ours=self._comparison(node.section("ours", default=None), table) or table,
             both_ends=node.boolean("both_ends", default=False),
+            statistic=row_statistic(node, estimator),
         )
         if (row.published is None) != (status == "lost"):
             key = "published" if row.published is not None else ""
@@ -188,60 +181,6 @@ _LOST_MISMATCH = {
     "lost": "a lost table has a sentence 'lost: …', which says why.",
 }
 _PUBLISHED = {"published": "'published' is missing", "lost": "a lost value cannot be published"}
-
-
-def _unit(node: Node) -> str:
-    unit = node.text("unit")
-    try:
-        return find_unit(unit).name
-    except QuantityError as error:
-        raise node.error("unit", f"{error}.") from None
-
-
-def _boots(node: Node) -> dict[str, int]:
-    return {size: node.integer(size, minimum=1, maximum=100) for size in SIZES}
-
-
-def _background(node: Node) -> Background:
-    columns = tuple(node.texts("columns"))
-    rows = tuple(_background_row(part, columns) for part in node.sections("rows"))
-    return Background(
-        id=node.text("id"),
-        title=node.text("title"),
-        unit=_unit(node),
-        source=node.text("source"),
-        remark=node.text("remark"),
-        columns=columns,
-        rows=rows,
-    )
-
-
-def _background_row(node: Node, columns: Sequence[str]) -> BackgroundRow:
-    values = tuple(node.scalars("values"))
-    if len(values) != len(columns):
-        raise node.error("values", f"{len(values)} values for {len(columns)} columns.")
-    return BackgroundRow(node.text("label"), values)
-
-
-def _claim(node: Node) -> Claim:
-    check = node.choice("check", CHECKS)
-    remark = node.text("remark", default="")
-    if check == BY_FACT and not remark:
-        raise node.error("check", "a claim that facts decide needs a 'remark' with the fact.")
-    return Claim(node.text("id"), node.text("says"), check, remark)
-
-
-def _application(node: Node) -> Application:
-    kind = cast(Literal["stream", "transfer", "messages"], node.choice("kind", APPLICATION_KINDS))
-    streams = kind == "stream"
-    return Application(
-        name=node.text("name"),
-        kind=kind,
-        direction=cast(Literal["receive", "send"], node.choice("direction", DIRECTIONS)),
-        rate_kbps=node.quantity("rate", "kbps", minimum=0.001) if streams else 0.0,
-        size_bytes=0 if streams else node.integer("size_bytes", minimum=1),
-        source=node.text("source"),
-    )
 
 
 def _refuse_twice(node: Node, key: str, ids: Sequence[str]) -> None:

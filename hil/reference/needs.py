@@ -47,6 +47,23 @@ STUDIES: Mapping[str, Needs] = {
             "profiles-differ",
         ),
     ),
+    "freertos-multicore": Needs(
+        tables={
+            "switch-same-core": "raw-switch-ms",
+            "switch-cross-core": "raw-switch-ms",
+            "period": "raw-period-ms",
+            "period-loaded": "raw-period-ms",
+            "granularity": "counter-granularity",
+            "give": "give-call-us",
+        },
+        checks=(
+            "cross-core-switch-takes-190-ms",
+            "cross-core-costs-more",
+            "period-is-off-by-200-ms-when-moved",
+            "load-explains-the-period",
+            "same-core-values-are-equal",
+        ),
+    ),
 }
 
 
@@ -89,6 +106,16 @@ def sample_value(node: Node, key: str, bench: str) -> int:
         hint = f"{did_you_mean(key, known)} Known columns: {', '.join(known) or 'none'}."
         raise node.error(key, f"samples of the bench {bench!r} are not told apart by {key!r}{hint}")
     return node.integer(key)
+
+
+def row_statistic(node: Node, estimator: str) -> str:
+    """Return which statistic of the table's estimator a row is; "" where that is one itself."""
+    known = ESTIMATORS[estimator].statistics
+    if known:
+        return node.choice("statistic", known)
+    if node.text("statistic", default=""):
+        raise node.error("statistic", f"the estimator {estimator!r} is a statistic itself.")
+    return ""
 
 
 def check_estimator(node: Node, table: Table) -> None:

@@ -11,10 +11,18 @@ from hil.model import Scalar
 
 @dataclass(frozen=True)
 class Estimator:
-    """How a published value was computed: in which unit, and the bench whose records compare with it."""
+    """How a published value was computed: in which unit, and the bench whose records compare with it.
+
+    ``statistics`` are those of which each row of a table names one; none where the estimator is one itself.
+    """
 
     unit: str
     bench: str
+    statistics: tuple[str, ...] = ()
+
+
+# standard-error is sqrt(S / (N (N - 1))), S the sum of squared differences from the mean
+STATISTICS = ("mean", "standard-error", "min", "max")
 
 
 ESTIMATORS: Mapping[str, Estimator] = {
@@ -26,10 +34,19 @@ ESTIMATORS: Mapping[str, Estimator] = {
     "phase-mean-payload-ms": Estimator("ms", "http_gateway"),
     # how many of the requests were not answered in time
     "timeouts-of-requests": Estimator("count", "http_gateway"),
+    # of the differences of the cycle counter as read, modulo 2^32: task switches, and intervals of a period
+    "raw-switch-ms": Estimator("ms", "task_switch", STATISTICS),
+    "raw-period-ms": Estimator("ms", "jitter", STATISTICS),
+    # what two readings of the cycle counter in a row differ by
+    "counter-granularity": Estimator("cycles", "task_switch"),
+    # how long the call that gives a semaphore takes
+    "give-call-us": Estimator("us", "task_switch"),
 }
 # the columns by which a row may take samples; an interval of a stream is not told apart
 SAMPLE_COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "http_gateway": ("phase", "read", "profile", "outcome", "reused", "resumed")
+    "http_gateway": ("phase", "read", "profile", "outcome", "reused", "resumed"),
+    "task_switch": ("start_core", "end_core"),
+    "jitter": ("start_core", "end_core"),
 }
 STATUSES = ("published", "lost")
 BY_FACT = "by-fact"  # a claim's check that needs no measurement
@@ -44,6 +61,11 @@ CHECKS = (
     "pause-adds-nothing",
     "cold-path-explains-first",
     "profiles-differ",
+    "cross-core-switch-takes-190-ms",
+    "cross-core-costs-more",
+    "period-is-off-by-200-ms-when-moved",
+    "load-explains-the-period",
+    "same-core-values-are-equal",
     BY_FACT,
 )
 APPLICATION_KINDS = ("stream", "transfer", "messages")
@@ -70,7 +92,8 @@ class Row:
 
     ``corrected`` is the value that should have been published, or ``formula`` how to get it; ``why`` tells
     the reason. ``defect`` is what is wrong with the value. ``ours`` is None where nothing of ours compares.
-    ``both_ends`` says that it is not known whether the sender or the receiver was read.
+    ``both_ends`` says that it is not known whether the sender or the receiver was read. ``statistic`` is one
+    of the table's estimator's, "" where that has none.
     """
 
     label: str
@@ -82,6 +105,7 @@ class Row:
     why: str
     ours: Comparison | None
     both_ends: bool = False
+    statistic: str = ""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ def render_chart(picture: Picture, caption: str) -> str:
     most_x = max(x for x, *_ in points)
     most_y = max(max(y, high or 0.0) for _, y, _, high in points) or 1.0
     scale = _Scale(_round_up(most_x), _round_up(most_y))
-    body = [*_axes(scale, picture), *(_line(scale, line, n) for n, line in enumerate(picture.lines))]
+    draw = _stairs if picture.stairs else _line
+    body = [*_axes(scale, picture), *(draw(scale, line, n) for n, line in enumerate(picture.lines))]
     legend = "".join(f'<li class="{line.style}"><i></i>{escape(line.name)}</li>' for line in picture.lines)
     title = f" <small>{escape(picture.title)}</small>" if picture.title else ""
     return (
@@ -57,14 +58,24 @@ def _axes(scale: _Scale, picture: Picture) -> list[str]:
 def _line(scale: _Scale, line: Line, number_before: int) -> str:
     """Draw a line; one that others come before is dashed, so that they are seen where all coincide."""
     places = [(scale.x(x), scale.y(y)) for x, y, *_ in line.points]
-    dashes = ' stroke-dasharray="6 5"' if number_before else ""
-    parts = [f'<path class="line" d="M{" L".join(f"{x} {y}" for x, y in places)}"{dashes}/>']
+    parts = [f'<path class="line" d="M{" L".join(f"{x} {y}" for x, y in places)}"{_dashes(number_before)}/>']
     for (x, y, low, high), (left, top) in zip(line.points, places, strict=True):
         if low is not None and high is not None:
             parts.append(f'<path class="line" d="M{left} {scale.y(low)}V{scale.y(high)}"/>')
         tip = f"{line.name}: {number(y)} at {_tick(x)}"
         parts.append(f'<circle cx="{left}" cy="{top}" r="3"><title>{escape(tip)}</title></circle>')
     return f'<g class="{line.style}">{"".join(parts)}</g>'
+
+
+def _stairs(scale: _Scale, line: Line, number_before: int) -> str:
+    """Draw a line that rises from 0 at each of its points, and goes on to the right end."""
+    steps = "".join(f"H{scale.x(x)}V{scale.y(y)}" for x, y, *_ in line.points)
+    path = f"M{LEFT} {scale.y(0)}{steps}H{WIDTH - RIGHT}"
+    return f'<g class="{line.style}"><path class="line" d="{path}"{_dashes(number_before)}/></g>'
+
+
+def _dashes(number_before: int) -> str:
+    return ' stroke-dasharray="6 5"' if number_before else ""
 
 
 def _tick(value: float) -> str:

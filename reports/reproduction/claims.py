@@ -26,8 +26,14 @@ def from_test(holds: bool | None, reason: str) -> Finding:
     return Finding(CANNOT if holds is None else HOLDS if holds else FAILS, reason)
 
 
-def claim_table(claims: Sequence[Claim], run: BoardRun, check: Callable[[Claim, BoardRun], Finding]) -> Table:
-    """Return each claim with what our records say of it."""
+def claim_table(
+    claims: Sequence[Claim],
+    run: BoardRun,
+    check: Callable[[Claim, BoardRun], Finding],
+    *,
+    where: str = "on our link",
+) -> Table:
+    """Return each claim with what our records say of it; ``where`` heads the verdicts."""
     rows, data, notes = [], [], []
     for claim in claims:
         finding = Finding(BY_FACT, claim.remark) if claim.check == "by-fact" else check(claim, run)
@@ -39,5 +45,5 @@ def claim_table(claims: Sequence[Claim], run: BoardRun, check: Callable[[Claim, 
             notes.append(f"“{claim.says}” {claim.remark}")
     if boots(run.records) < 2:
         notes.append("Measured in one boot: what holds or fails does so in this boot; another may differ.")
-    columns = ("the study says", "on our link", "because")
+    columns = ("the study says", where, "because")
     return Table("claims", "Claims", columns, tuple(rows), tuple(notes), tuple(data))

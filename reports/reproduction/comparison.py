@@ -37,7 +37,7 @@ def rate_table(published: Published, run: BoardRun) -> Table:
         head = (row.label, published_text(row), *([corrected_text(row)] if corrected else []))
         rows.append((*head, *rate_cells(ours, both_ends=row.both_ends)))
         data.append({**_reference_data(row), "ours": rate_data(ours)})
-        notes += _row_notes(row, run, measured=bool(ours.records))
+        notes += row_notes(row, run, measured=bool(ours.records))
     return Table(
         published.id,
         f"{published.title}, Mbit/s",
@@ -113,7 +113,8 @@ def table_notes(published: Published) -> list[str]:
     return [*lost, *(f"Defect: {_sentence(defect)}" for defect in published.defects)]
 
 
-def _row_notes(row: Row, run: BoardRun, *, measured: bool) -> list[str]:
+def row_notes(row: Row, run: BoardRun, *, measured: bool) -> list[str]:
+    """Return what is wrong with a row, how it was corrected, and why it was not measured."""
     notes = []
     if row.defect:
         notes.append(f"{row.label}: {_sentence(row.defect)}")

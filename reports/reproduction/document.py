@@ -23,11 +23,15 @@ class Line:
 
 @dataclass(frozen=True)
 class Picture:
-    """A chart; ``title`` says what y is where the table's title does not, which has the unit."""
+    """A chart; ``title`` says what y is where the table's title does not, which has the unit.
+
+    With ``stairs`` a line keeps its height until its next point, as a share at or below a value does.
+    """
 
     title: str
     x_label: str
     lines: tuple[Line, ...]
+    stairs: bool = False
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from hil.reference import Background, Study
+from hil.reference import Study
 from hil.reference import Table as Published
 from reports.reproduction import link
 from reports.reproduction.applications import application_table, tcp_baseline
+from reports.reproduction.background import plain_table
 from reports.reproduction.claims import claim_table
 from reports.reproduction.comparison import rate_table
 from reports.reproduction.cpu import cpu_table
-from reports.reproduction.document import NONE, Section, Table
+from reports.reproduction.document import Section, Table
 from reports.reproduction.estimate import above
 from reports.reproduction.ramp import best_of, ramp_table
 from reports.reproduction.records import BoardRun
@@ -135,16 +136,4 @@ def _background(study: Study, run: BoardRun) -> Section:
             f"A {run.kind} board has no radio, so no verdict against these tables is possible: its figures "
             "are those of a link emulator."
         )
-    return Section("Espressif's figures", tuple(remarks), tuple(map(_plain_table, study.background)))
-
-
-def _plain_table(table: Background) -> Table:
-    rows = tuple(
-        (row.label, *(NONE if value is None else str(value) for value in row.values)) for row in table.rows
-    )
-    data = tuple(
-        {"label": row.label, **dict(zip(table.columns, row.values, strict=True))} for row in table.rows
-    )
-    notes = (f"Source: {table.source}.", table.remark)
-    title = f"{table.title}, Mbit/s, published"
-    return Table(table.id, title, ("", *table.columns), rows, notes, data, measured=False)
+    return Section("Espressif's figures", tuple(remarks), tuple(map(plain_table, study.background)))
