@@ -147,8 +147,6 @@ static esp_err_t run(const bench_run_t *bench_run, bench_samples_t *samples) {
     return err;
 }
 
-static const char *const CORES[] = {"0", "1", NULL};
-
 static const bench_parameter_t PARAMETERS[] = {
     {.key = "series", .type = BENCH_CHOICE, .choices = rtos_series},
     {.key = "raise", .type = BENCH_CHOICE, .choices = rtos_raises},
@@ -158,7 +156,7 @@ static const bench_parameter_t PARAMETERS[] = {
     {.key = "base_permille", .type = BENCH_INT, .def = 300, .min = 100, .max = 1000},
     {.key = "raise_permille", .type = BENCH_INT, .def = 50, .min = 10, .max = 500},
     {.key = "cap_permille", .type = BENCH_INT, .def = 900, .min = 100, .max = 1000},
-    {.key = "task_core", .type = BENCH_CHOICE, .choices = CORES},
+    {.key = "task_core", .type = BENCH_CHOICE, .choices = load_pinned_cores},
     {.key = "seed", .type = BENCH_INT, .def = 1, .min = 1, .max = 1000000},
     {.key = "void_late_us", .type = BENCH_INT, .def = 500, .min = 0, .max = 1000000},
     {.key = "timeout_ms", .type = BENCH_INT, .def = 1000, .min = 100, .max = 60000},

@@ -140,13 +140,12 @@ static esp_err_t run(const bench_run_t *bench_run, bench_samples_t *samples) {
 }
 
 static const char *const MEMORIES[] = {"internal", "psram", NULL};
-static const char *const CORES[] = {"0", "1", NULL};
 
 static const bench_parameter_t PARAMETERS[] = {
     {.key = "memory", .type = BENCH_CHOICE, .choices = MEMORIES},
     {.key = "count", .type = BENCH_INT, .def = 50, .min = 1, .max = 10000},
     {.key = "warmup", .type = BENCH_INT, .def = 2, .min = 0, .max = 8},
-    {.key = "task_core", .type = BENCH_CHOICE, .choices = CORES},
+    {.key = "task_core", .type = BENCH_CHOICE, .choices = load_pinned_cores},
     {.key = "seed", .type = BENCH_INT, .def = 1, .min = 1, .max = 1000000},
     {.key = "void_late_us", .type = BENCH_INT, .def = 500, .min = 0, .max = 1000000},
     {.key = "timeout_ms", .type = BENCH_INT, .def = 60000, .min = 100, .max = 600000},

@@ -177,14 +177,12 @@ static esp_err_t run(const bench_run_t *bench_run, bench_samples_t *samples) {
     return err;
 }
 
-static const char *const CORES[] = {"0", "1", NULL};
-
 static const bench_parameter_t PARAMETERS[] = {
     {.key = "test", .type = BENCH_CHOICE, .choices = rtos_tests},
     {.key = "window_ms", .type = BENCH_INT, .def = 30000, .min = 100, .max = 60000},
     {.key = "windows", .type = BENCH_INT, .def = 10, .min = 1, .max = 100},
     {.key = "warmup", .type = BENCH_INT, .def = 1, .min = 0, .max = 10},
-    {.key = "task_core", .type = BENCH_CHOICE, .choices = CORES},
+    {.key = "task_core", .type = BENCH_CHOICE, .choices = load_pinned_cores},
     {.key = "void_late_us", .type = BENCH_INT, .def = 10000, .min = 0, .max = 1000000},
     {.key = "timeout_ms", .type = BENCH_INT, .def = 1000, .min = 100, .max = 60000},
 };

@@ -9,6 +9,7 @@ enum {
 };
 
 const char *const load_cores[] = {"none", "0", "1", NULL};
+const char *const load_pinned_cores[] = {"0", "1", NULL};
 
 BaseType_t load_core_of(int64_t choice) {
     return choice == 0 ? tskNO_AFFINITY : (BaseType_t)(choice - 1);

@@ -1,11 +1,11 @@
 #include "rtos/clocks.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 
 #include "freertos/idf_additions.h"
 #include "freertos/semphr.h"
 #include "freertos/task.h"
+#include "median.h"
 #include "sdkconfig.h"
 
 #if CONFIG_PM_ENABLE
@@ -33,11 +33,6 @@ typedef struct {
     rtos_clocks_t clocks;
 } handshake_t;
 
-static int by_value(const void *a, const void *b) {
-    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-    return (left > right) - (left < right);
-}
-
 static uint32_t least_read_cycles(void) {
     uint32_t least = UINT32_MAX;
     for (int i = 0; i < READS; i++) {
@@ -54,8 +49,7 @@ static uint32_t median_stamp_us(void) {
         rtos_stamp_t begin = rtos_stamp_begin();
         apart_us[i] = rtos_common_us(begin, rtos_stamp_end());
     }
-    qsort(apart_us, READS, sizeof(apart_us[0]), by_value);
-    return apart_us[READS / 2];
+    return rtos_median(apart_us, READS);
 }
 
 /* Spin until the other core has come to this round; it gives way now and then, for where both cores are one

@@ -1,8 +1,7 @@
 #include "rtos/work.h"
 
-#include <stdlib.h>
-
 #include "esp_timer.h"
+#include "median.h"
 
 enum { STRETCHES = 21, STRETCH_US = 2000, FIRST_LOOPS = 500 };
 
@@ -34,11 +33,6 @@ static uint32_t time_us(uint32_t loops) {
     return (uint32_t)(esp_timer_get_time() - begin_us);
 }
 
-static int by_value(const void *a, const void *b) {
-    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-    return (left > right) - (left < right);
-}
-
 uint32_t rtos_work_calibrate(void) {
     uint32_t loops = FIRST_LOOPS;
     while (time_us(loops) < STRETCH_US) {
@@ -48,6 +42,5 @@ uint32_t rtos_work_calibrate(void) {
     for (int i = 0; i < STRETCHES; i++) {
         times_us[i] = time_us(loops);
     }
-    qsort(times_us, STRETCHES, sizeof(times_us[0]), by_value);
-    return (uint32_t)((uint64_t)loops * 1000 / times_us[STRETCHES / 2]);
+    return (uint32_t)((uint64_t)loops * 1000 / rtos_median(times_us, STRETCHES));
 }

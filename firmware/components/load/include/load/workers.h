@@ -16,6 +16,7 @@ enum { LOAD_CHECK_MS = 100 }; /* how often a wait looks for an abort: rare, it r
 
 /* Choices of a core parameter, and the core that a choice means. */
 extern const char *const load_cores[];
+extern const char *const load_pinned_cores[]; /* without "none": a choice is the core */
 BaseType_t load_core_of(int64_t choice);
 /* Why a task cannot be on this core, as a sentence; NULL where it can. */
 const char *load_core_conflict(BaseType_t core);
