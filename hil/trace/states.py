@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -25,7 +26,7 @@ ACTS = {
 }
 
 
-class Builder:
+class Builder(ABC):
     """Keeps the segment that is open for each task."""
 
     default: _Rest = (State.READY, None)  # of a task that is out without a word
@@ -38,6 +39,7 @@ class Builder:
         self._rests: dict[int, _Rest] = {}
         self._priorities = {number: task.priority for number, task in trace.tasks.items()}
 
+    @abstractmethod
     def begin(self) -> None:
         """Find out who was in when the trace began."""
 
@@ -95,18 +97,19 @@ class Builder:
         if last and last.start_us < self.now_us:
             self._closed.setdefault(task, []).append(replace(last, end_us=self.now_us))
 
+    @abstractmethod
     def rests(self, event: Event) -> None:
         """A task will wait, sleep or be suspended once it is out; one that is not in does so at once."""
-        raise NotImplementedError
 
-    def ready(self, event: Event) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def ready(self, event: Event) -> None: ...
 
-    def switched_in(self, event: Event) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def switched_in(self, event: Event) -> None: ...
 
-    def switched_out(self, event: Event) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def switched_out(self, event: Event) -> None: ...
 
+    @abstractmethod
     def settle(self, _event: Event) -> None:
         """Look again at who runs, after any event."""
