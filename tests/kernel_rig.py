@@ -75,6 +75,18 @@ class Board:
                     break
         return series
 
+    def check_that_nothing_is_left_behind(self, bench: str) -> None:
+        """Assert that after a run cut short and ten whole ones as much memory is free as after the first."""
+        self.run(bench, count=5)
+        self.run(bench, count=5)
+        free_bytes = self.free_bytes()
+        self.start(bench, count=10000)
+        self.session.abort()
+        self.wait_until_idle()
+        for _ in range(10):
+            self.run(bench, count=5)
+        self.wait_for_free_bytes(free_bytes)
+
     def free_bytes(self) -> int:
         return int(str(self.session.info()["host_heap_free_bytes"]))
 

@@ -53,12 +53,4 @@ def test_one_core_is_enough() -> None:
 
 def test_abort_ends_a_run_soon_and_nothing_is_left_behind(board: Board) -> None:
     """After a run cut short and ten whole ones as much memory is free as after the first."""
-    board.run("rhealstone", count=5)
-    board.run("rhealstone", count=5)
-    free_bytes = board.free_bytes()
-    board.start("rhealstone", count=10000)
-    board.session.abort()
-    board.wait_until_idle()
-    for _ in range(10):
-        board.run("rhealstone", count=5)
-    board.wait_for_free_bytes(free_bytes)
+    board.check_that_nothing_is_left_behind("rhealstone")
