@@ -126,6 +126,9 @@ int port_linux_priority(UBaseType_t priority);
 /* 0: no real-time priority */
 void port_fill_attributes(pthread_attr_t *attributes, int linux_priority, BaseType_t core);
 void port_give_priority(task_t *task);
+/* By who starts a thread, before; and by the thread itself, or by its creator where there is none. */
+void port_before_start(void);
+void port_started(void);
 /* By a task's thread that is about to end, and that is about to return. */
 void port_free_thread_locals(void);
 void port_before_end(void);

@@ -4,6 +4,7 @@
 #include <linux/futex.h>
 #include <openssl/crypto.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -84,6 +85,32 @@ const char *__asan_default_options(void) {
     return "malloc_context_size=2:quarantine_size_mb=16";
 }
 
+/* A thread asks its attributes before its stack is known: if the program ended there, they would be a leak. */
+static uint32_t s_starting;
+
+static void await_starts(void) {
+    uint32_t starting;
+    while ((starting = __atomic_load_n(&s_starting, __ATOMIC_ACQUIRE)) != 0) {
+        port_futex_wait(&s_starting, starting, NEVER_US);
+    }
+}
+
+static void await_starts_at_exit(void) {
+    atexit(await_starts);
+}
+
+void port_before_start(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, await_starts_at_exit);
+    __atomic_add_fetch(&s_starting, 1, __ATOMIC_ACQ_REL);
+}
+
+void port_started(void) {
+    if (__atomic_sub_fetch(&s_starting, 1, __ATOMIC_ACQ_REL) == 0) {
+        port_futex_wake(&s_starting, INT32_MAX);
+    }
+}
+
 /* The program may exit before the thread has ended, and what the thread would have freed then is a leak. */
 void port_free_thread_locals(void) {
     OPENSSL_thread_stop();
@@ -95,6 +122,12 @@ void port_before_end(void) {
     pthread_setschedparam(pthread_self(), SCHED_OTHER, &none);
 }
 #else
+void port_before_start(void) {
+}
+
+void port_started(void) {
+}
+
 void port_free_thread_locals(void) {
 }
 

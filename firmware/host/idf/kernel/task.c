@@ -91,6 +91,7 @@ static void run(task_t *self) {
 static void *task_thread(void *argument) {
     task_t *self = argument;
     stack_t signal_stack;
+    port_started();
     announce(self);
     stack_use_signal_stack(self, &signal_stack);
     if (sigsetjmp(self->exit_point, 1) == 0) {
@@ -110,10 +111,13 @@ static bool start_thread(task_t *task) {
     pthread_attr_setstack(&attributes, task->stack, task->stack_mapped_bytes);
     port_fill_attributes(&attributes, 0, task->core);
     task_t *self = kernel_enter();
+    port_before_start();
     bool started = pthread_create(&task->thread, &attributes, task_thread, task) == 0;
     if (started) {
         task->thread_known = true;
         port_give_priority(task);
+    } else {
+        port_started();
     }
     kernel_leave(self);
     pthread_attr_destroy(&attributes);

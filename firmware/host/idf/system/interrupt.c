@@ -30,6 +30,7 @@ pthread_t interrupt_start_thread(UBaseType_t priority, BaseType_t core, void *(*
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
     port_fill_attributes(&attributes, port_linux_priority(priority), core);
     pthread_t thread;
+    port_before_start();
     int error = pthread_create(&thread, &attributes, code, argument);
     pthread_attr_destroy(&attributes);
     if (error != 0) {
@@ -58,6 +59,7 @@ static void become_interrupt(task_t *self) {
 
 static void *serve(void *argument) {
     vboard_interrupt_t *interrupt = argument;
+    port_started();
     become_interrupt(&interrupt->self);
     int64_t deadline_us = NEVER_US;
     uint32_t raised = wait_for_raise(interrupt, deadline_us);

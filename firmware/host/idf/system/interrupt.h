@@ -10,7 +10,7 @@
 #define INTERRUPT_PRIORITY (configMAX_PRIORITIES + 1)
 #define WITNESS_PRIORITY (configMAX_PRIORITIES + 2)
 
-/* A thread that is no task, on one core, to be joined by whoever starts it. A host that has no thread left
- * ends the program. */
+/* A thread that is no task, on one core, to be joined by whoever starts it. `code` calls
+ * port_started() first. A host that has no thread left ends the program. */
 pthread_t interrupt_start_thread(UBaseType_t priority, BaseType_t core, void *(*code)(void *),
                                  void *argument);

@@ -39,6 +39,7 @@ static int64_t next_due_us(int64_t now_us) {
 
 static void *keep_watch(void *argument) {
     watch_t *watch = argument;
+    port_started();
     int64_t due_us = next_due_us(vboard_uptime_us());
     sem_post(&s_awake);
     while (__atomic_load_n(&s_watching, __ATOMIC_ACQUIRE)) {
