@@ -1,20 +1,30 @@
-"""The history of nightly runs, kept on a branch of its own, so that it outlives artefacts and caches.
+"""What outlives artefacts and caches: two branches of their own, that share no commit with the sources.
 
-The branch shares no commit with the sources and holds JSON-lines files only. It is read and written without
-touching the working tree.
+``hil-history`` holds the reports' JSON-lines files, to which each night adds lines. ``hil-data`` holds the
+boot values (hil.history): a file a run, ``<rack>/<run-id>.json``, which never changes, so that racks that
+push at once cannot come into conflict. Both are read and written without touching the working tree; no file
+is ever deleted from them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from hil.errors import ConfigError, RigError
 from hil.git import git, try_git
+from hil.history import load
+from hil.history.saving import write_once
+from hil.store.files import disk_error
 
 BRANCH = "hil-history"
+DATA_BRANCH = "hil-data"
 FETCHED = ".fetched-commit"
-ATTEMPTS = 5
+ATTEMPTS = 5  # at one state of the branch
+_MOST_ATTEMPTS = 50
 _AUTHOR = "github-actions[bot]"
 _EMAIL = "41898282+github-actions[bot]@users.noreply.github.com"
 _IDENTITY = {
@@ -24,50 +34,95 @@ _IDENTITY = {
 }
 
 
+@dataclass(frozen=True)
+class Layout:
+    """Which files a branch holds: ``glob`` in a folder, ``names`` on the branch. Runs' files never change."""
+
+    glob: str
+    names: re.Pattern[str]
+    immutable: bool
+
+    def files(self, folder: Path) -> dict[str, Path]:
+        """Return the folder's files by their names on the branch."""
+        found = {path.relative_to(folder).as_posix(): path for path in sorted(folder.glob(self.glob))}
+        return {name: path for name, path in found.items() if self.names.fullmatch(name)}
+
+
+LAYOUTS: Mapping[str, Layout] = {
+    BRANCH: Layout("*.jsonl", re.compile(r"[\w-][\w.-]*\.jsonl"), immutable=False),
+    DATA_BRANCH: Layout("*/*.json", re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*\.json"), immutable=True),
+}
+
+
 def fetch(repository: Path, folder: Path, *, remote: str = "origin", branch: str = BRANCH) -> list[str]:
     """Write the branch's files into ``folder``; return their names, none where it does not exist yet.
 
+    Files that are in the folder only stay there.
+
     Raises:
-        ConfigError: the remote does not answer.
+        ConfigError: the remote does not answer, or a run is in the folder with other content.
+        RigError: the disk does not take it.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     tip = _tip(repository, remote, branch)
-    names = _names(repository, tip)
-    for name in names:
-        (folder / name).write_bytes(_content(repository, tip, name))
-    (folder / FETCHED).write_text(tip, encoding="utf-8")
-    return names
+    layout = LAYOUTS[branch]
+    blobs = {name: blob for name, blob in _blobs(repository, tip).items() if layout.names.fullmatch(name)}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in zip(blobs, _contents(repository, list(blobs.values())), strict=True):
+            if layout.immutable:
+                write_once(folder / name, content)
+            else:
+                (folder / name).write_bytes(content)
+        if not layout.immutable:
+            (folder / FETCHED).write_text(tip, encoding="utf-8")
+    except OSError as error:
+        raise disk_error(f"could not write the files of {branch} to {folder}", error, branch) from error
+    return list(blobs)
 
 
 def push(
     repository: Path, folder: Path, message: str, *, remote: str = "origin", branch: str = BRANCH
 ) -> str:
-    """Commit the ``*.jsonl`` of ``folder`` to the branch; return the commit, empty where nothing is new.
+    """Commit the files of ``folder`` to the branch; return the commit, empty where nothing is new.
 
-    Where somebody else was faster, their lines are kept and the ones that they lack are added.
+    Where somebody else was faster, their files and lines are kept and what they lack is added.
 
     Raises:
-        ConfigError: nothing to push, or the remote does not answer.
+        ConfigError: nothing to push, a damaged file, a run that the branch holds with other content, or the
+            remote does not answer.
         RigError: the remote refused each attempt.
     """
-    files = sorted(folder.glob("*.jsonl"))
+    layout = LAYOUTS[branch]
+    files = layout.files(folder)
     if not files:
-        raise ConfigError(f"{folder} holds no *.jsonl, so there is no history to push.")
+        raise ConfigError(f"{folder} holds no {layout.glob}, so there is no history to push.")
+    if layout.immutable:
+        load(folder)  # what is damaged would stay on the branch for ever
     fetched = folder / FETCHED
     base = fetched.read_text(encoding="utf-8") if fetched.exists() else ""
-    said = ""
-    for _attempt in range(ATTEMPTS):
+    said, last, refused = "", "", 0
+    for _attempt in range(_MOST_ATTEMPTS):
         tip = _tip(repository, remote, branch)
-        commit = _commit(repository, files, message, tip, merge=tip != base)
+        if tip != last:  # somebody else's push was taken, so this is no refusal but a race
+            last, refused = tip, 0
+        if layout.immutable:
+            ours = _new_runs(repository, files, tip, branch)
+        else:
+            ours = _joined_lines(repository, files, tip, merge=tip != base)
+        commit = _commit(repository, ours, message, tip)
         if not commit:
             return ""
         sent = try_git(repository, "push", remote, f"{commit}:refs/heads/{branch}")
         if sent.returncode == 0:
-            fetched.write_text(commit, encoding="utf-8")
+            if not layout.immutable:
+                fetched.write_text(commit, encoding="utf-8")
             return commit
         said = sent.stderr.decode(errors="replace").strip()
+        refused += 1
+        if refused == ATTEMPTS:
+            break
     raise RigError(
-        f"pushing {branch} to {remote} was refused {ATTEMPTS} times: {said}",
+        f"pushing {branch} to {remote} was refused {refused} times: {said}",
         next_step="the job needs `contents: write`, and the branch must not be protected.",
     )
 
@@ -80,27 +135,65 @@ def _tip(repository: Path, remote: str, branch: str) -> str:
     return git(repository, "rev-parse", "FETCH_HEAD")
 
 
-def _names(repository: Path, tip: str) -> list[str]:
-    return git(repository, "ls-tree", "--name-only", tip).splitlines() if tip else []
+def _blobs(repository: Path, tip: str) -> dict[str, str]:
+    """Return the ids of a commit's files, by name."""
+    listed = git(repository, "ls-tree", "-r", "-z", tip).split("\0") if tip else []
+    entries = (entry.partition("\t") for entry in listed if entry)
+    return {name: facts.split()[2] for facts, _, name in entries}
 
 
-def _content(repository: Path, tip: str, name: str) -> bytes:
-    shown = try_git(repository, "cat-file", "blob", f"{tip}:{name}")
-    if shown.returncode:
-        raise ConfigError(f"{name} could not be read from commit {tip[:12]}.")
-    return shown.stdout
+def _contents(repository: Path, blobs: Sequence[str]) -> list[bytes]:
+    """Return what files hold, by their ids."""
+    asked = "".join(f"{blob}\n" for blob in blobs).encode()
+    done = try_git(repository, "cat-file", "--batch", stdin=asked)
+    found, rest = [], done.stdout
+    for blob in blobs:
+        head, _, rest = rest.partition(b"\n")
+        facts = head.split()
+        if done.returncode or len(facts) != 3:
+            raise ConfigError(f"{blob} could not be read in {repository}: {head.decode(errors='replace')}.")
+        size = int(facts[2])
+        found.append(rest[:size])
+        rest = rest[size + 1 :]
+    return found
 
 
-def _commit(repository: Path, files: Sequence[Path], message: str, tip: str, *, merge: bool) -> str:
-    blobs = {name: _content(repository, tip, name) for name in _names(repository, tip)}
-    for path in files:
-        ours = path.read_bytes()
-        blobs[path.name] = _union(blobs.get(path.name, b""), ours) if merge else ours
-    entries = [
-        f"100644 blob {git(repository, 'hash-object', '-w', '--stdin', stdin=content)}\t{name}\n"
-        for name, content in sorted(blobs.items())
-    ]
-    tree = git(repository, "mktree", stdin="".join(entries).encode())
+def _new_runs(repository: Path, files: Mapping[str, Path], tip: str, branch: str) -> dict[str, str]:
+    """Store the runs that the branch lacks; return their ids. Raises ConfigError where one differs."""
+    theirs = _blobs(repository, tip)
+    paths = "".join(f"{path.resolve()}\n" for path in files.values()).encode()
+    stored = git(repository, "hash-object", "-w", "--no-filters", "--stdin-paths", stdin=paths)
+    ours = dict(zip(files, stored.splitlines(), strict=True))
+    for name, blob in ours.items():
+        if theirs.get(name, blob) != blob:
+            raise ConfigError(
+                f"{files[name]} is not what the branch {branch} holds as {name}; a run never changes.",
+                next_step="delete the file and fetch the branch's: "
+                f"hil ci history fetch --branch {branch} --history {files[name].parent.parent}",
+            )
+    return {name: blob for name, blob in ours.items() if name not in theirs}
+
+
+def _joined_lines(repository: Path, files: Mapping[str, Path], tip: str, *, merge: bool) -> dict[str, str]:
+    """Store the files, with the lines that the branch's have beyond them where ``merge``."""
+    theirs = _blobs(repository, tip)
+    joined = {}
+    for name, path in files.items():
+        content = path.read_bytes()
+        if merge and name in theirs:
+            content = _union(_contents(repository, [theirs[name]])[0], content)
+        joined[name] = git(repository, "hash-object", "-w", "--stdin", stdin=content)
+    return joined
+
+
+def _commit(repository: Path, blobs: Mapping[str, str], message: str, tip: str) -> str:
+    """Put files into the tip's tree and commit it; return "" where it has them already."""
+    with tempfile.TemporaryDirectory(prefix="hil-index-") as folder:
+        index = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
+        git(repository, "read-tree", *([tip] if tip else ["--empty"]), env=index)
+        entries = "".join(f"100644 {blob}\t{name}\n" for name, blob in blobs.items()).encode()
+        git(repository, "update-index", "--add", "--index-info", stdin=entries, env=index)
+        tree = git(repository, "write-tree", env=index)
     if tip and tree == git(repository, "rev-parse", f"{tip}^{{tree}}"):
         return ""
     parent = ("-p", tip) if tip else ()

@@ -12,13 +12,12 @@ episodes rather than rows (see hil.stats.design_effect).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from hil import batches, stats
-from hil.errors import ConfigError
 from hil.model import RunRecord
 from hil.thresholds.columns import column_of, its_rows
 from hil.thresholds.metric import (
@@ -33,7 +32,8 @@ from hil.thresholds.metric import (
     parse_terms,
     source_unit,
 )
-from hil.units import convert, find_unit, unit_of
+from hil.thresholds.values import ceiling_of, failed_rows, hits_and_trials, row_values, statistic_of
+from hil.units import convert, find_unit
 
 __all__ = [
     "DIRECTIONS",
@@ -87,16 +87,17 @@ def estimate(metric: Metric, records: Sequence[RunRecord], *, alpha: float, seed
     records = [its_rows(metric, record) for record in records]
     if metric.statistic == "share":
         return _share(metric, records, alpha)
-    lost = [failed for record in records for failed in _failed_rows(metric, record)]
+    lost = [failed for record in records for failed in failed_rows(metric, record)]
     failed, done_us = lost.count(True), _row_done_us(metric, records)
     if metric.statistic == "ratio":
         effect = stats.design_effect(np.array(lost), done_us)
         return _part_of_all(metric, failed, len(lost), alpha, effect=effect)
     values = [value for record in records for value in row_values(metric, record)]
-    ceiling = _ceiling(metric, records)
+    ceiling = ceiling_of(metric, records)
     if done_us is not None and metric.not_ok == "left-out":
         done_us = [time for time, failed_row in zip(done_us, lost, strict=True) if not failed_row]
-    value, bounds = _value_and_bounds(metric, values, ceiling, alpha, seed_text, done_us)
+    value = statistic_of(metric, values, ceiling)
+    bounds = _bounds(metric, values, ceiling, alpha, seed_text, done_us)
     at_least = math.isinf(value) or (metric.averages and _tail_failed(metric.statistic, values))
     low = min(bounds.low, ceiling) if math.isinf(bounds.low) and bounds.low > 0 else bounds.low
     high = math.inf if at_least else bounds.high
@@ -113,17 +114,8 @@ def _needed(metric: Metric, samples: int, alpha: float) -> int:
 
 def _share(metric: Metric, records: Sequence[RunRecord], alpha: float) -> Estimate:
     """Compute a share of sums over all rows of all boots."""
-    (term,) = metric.terms
-    hits = [hit for record in records for hit in column_of(metric, record, term.column)]
-    trials = [trial for record in records for trial in column_of(metric, record, metric.per)]
-    seen, of = sum(hits), sum(trials)
-    if seen > of:
-        raise ConfigError(
-            f"{metric.source}: metric {metric.name!r}: {term.column} is {seen} in all, which is no share "
-            f"of the {of} of {metric.per} ({records[0].case_id} on {records[0].board}).",
-            next_step="correct 'of' and 'per'.",
-        )
-    return _part_of_all(metric, seen, of, alpha, effect=batches.overdispersion(hits, trials))
+    hits, trials = hits_and_trials(metric, records)
+    return _part_of_all(metric, sum(hits), sum(trials), alpha, effect=batches.overdispersion(hits, trials))
 
 
 def _part_of_all(metric: Metric, hits: int, trials: int, alpha: float, *, effect: float) -> Estimate:
@@ -134,25 +126,6 @@ def _part_of_all(metric: Metric, hits: int, trials: int, alpha: float, *, effect
     return Estimate(value, low, high, trials, hits, effect=effect)
 
 
-def row_values(metric: Metric, record: RunRecord) -> list[float]:
-    """Return one value a measured row in the metric's unit.
-
-    A row that was not done is +inf, or left out if the metric says so; where higher is better it is 0, for
-    nothing got through.
-    """
-    record = its_rows(metric, record)
-    columns = [(term.sign, column_of(metric, record, term.column)) for term in metric.terms]
-    unit = source_unit(metric.terms)
-    failed = _failed_rows(metric, record)
-    worst = math.inf if metric.direction == "lower" else 0.0
-    sums = (sum(sign * column[row] for sign, column in columns) for row in range(len(failed)))
-    return [
-        worst if lost else convert(total, unit, metric.unit)
-        for lost, total in zip(failed, sums, strict=True)
-        if not (lost and metric.not_ok == "left-out")
-    ]
-
-
 def count_samples(metric: Metric, records: Sequence[RunRecord]) -> int:
     """Return how many rows enter the metric; of a share, how many trials."""
     records = [its_rows(metric, record) for record in records]
@@ -161,7 +134,7 @@ def count_samples(metric: Metric, records: Sequence[RunRecord]) -> int:
     rows = sum(record.measured_rows for record in records)
     if metric.not_ok == "infinite" or metric.statistic == "ratio":
         return rows
-    return rows - sum(_failed_rows(metric, record).count(True) for record in records)
+    return rows - sum(failed_rows(metric, record).count(True) for record in records)
 
 
 def _row_done_us(metric: Metric, records: Sequence[RunRecord]) -> list[int] | None:
@@ -177,67 +150,43 @@ def _row_done_us(metric: Metric, records: Sequence[RunRecord]) -> list[int] | No
         for planned, done, failed in zip(
             column_of(metric, record, _PLANNED),
             column_of(metric, record, _DONE),
-            _failed_rows(metric, record),
+            failed_rows(metric, record),
             strict=True,
         )
     ]
 
 
-def _failed_rows(metric: Metric, record: RunRecord) -> list[bool]:
-    if metric.outcome is None:
-        return [False] * record.measured_rows
-    ok = metric.outcome.ok
-    return [outcome != ok for outcome in column_of(metric, record, metric.outcome.column)]
-
-
-def _ceiling(metric: Metric, records: Sequence[RunRecord]) -> float:
-    """Return the timeout in the metric's unit: what a row that was not done took at least."""
-    if metric.outcome is None or metric.unit.dimension != "time":
-        return math.inf
-    name = metric.outcome.timeout_parameter
-    timeouts = [record.parameters.get(name) for record in records]
-    known = [float(timeout) for timeout in timeouts if isinstance(timeout, int | float)]
-    if len(known) < len(timeouts):
-        raise ConfigError(f"{metric.source}: {records[0].case_id} has no number for the timeout {name!r}.")
-    return convert(min(known), unit_of(name), metric.unit)
-
-
-def _value_and_bounds(
+def _bounds(
     metric: Metric,
     values: Sequence[float],
     ceiling: float,
     alpha: float,
     seed_text: str,
     done_us: Sequence[int] | None,
-) -> tuple[float, stats.Interval]:
+) -> stats.Interval:
     if metric.statistic in QUANTILES:
-        share = QUANTILES[metric.statistic]
-        return stats.quantile(values, share), stats.quantile_interval(values, share, alpha, done_us)
-    if metric.statistic in _EXTREMES:
-        return _extreme(metric, values)
+        return stats.quantile_interval(values, QUANTILES[metric.statistic], alpha, done_us)
+    if metric.statistic in ("min", "max"):
+        return _bounds_of_extreme(metric, statistic_of(metric, values, ceiling))
     known = [min(value, ceiling) for value in values]
     if any(math.isinf(value) for value in known):
-        return math.inf, stats.Interval(-math.inf, math.inf)
+        return stats.Interval(-math.inf, math.inf)
     if metric.statistic == "tail5":
-        return stats.tail5(known), stats.tail5_interval(known, alpha, seed_text, done_us)
+        return stats.tail5_interval(known, alpha, seed_text, done_us)
     if metric.statistic == "batch_mean":
-        return stats.mean(known), batches.batch_mean_interval(known, alpha)
-    return stats.mean(known), stats.mean_interval(known, alpha, seed_text)
+        return batches.batch_mean_interval(known, alpha)
+    return stats.mean_interval(known, alpha, seed_text)
 
 
-_EXTREMES: dict[str, Callable[[Sequence[float]], float]] = {"min": min, "max": max}
-
-
-def _extreme(metric: Metric, values: Sequence[float]) -> tuple[float, stats.Interval]:
-    """Return the smallest or largest value seen, which bounds the smallest or largest possible on one side.
+def _bounds_of_extreme(metric: Metric, value: float) -> stats.Interval:
+    """Bound the smallest or largest possible on one side by the smallest or largest value seen.
 
     An exact value is no estimate: it is its own interval.
     """
-    value = _EXTREMES[metric.statistic](values)
     if metric.exact:
-        return value, stats.Interval(value, value)
+        return stats.Interval(value, value)
     is_max = metric.statistic == "max"
-    return value, stats.Interval(value if is_max else -math.inf, math.inf if is_max else value)
+    return stats.Interval(value if is_max else -math.inf, math.inf if is_max else value)
 
 
 def _tail_failed(statistic: str, values: Sequence[float]) -> bool:

@@ -9,6 +9,7 @@ from rich.console import Console
 from tests.bench.figure import show
 from tests.bench.first_request import first_request
 from tests.bench.flashing import flash_and_boot
+from tests.bench.history_store import history_store
 from tests.bench.latency import air_accuracy, awake_gain, harness_cost
 from tests.bench.lease_share import lease_share
 from tests.bench.periodic_jitter import periodic_jitter
@@ -28,9 +29,10 @@ def main() -> int:
             figure = measure(bench)
             show(console, figure)
             missed += figure.missed
-    figure = lease_share()
-    show(console, figure)
-    missed += figure.missed
+    for measure_alone in (lease_share, history_store):
+        figure = measure_alone()
+        show(console, figure)
+        missed += figure.missed
     return 1 if missed else 0
 
 

@@ -1,0 +1,181 @@
+"""``hil history``: boot values of earlier runs: add, look at, export, merge."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TextIO
+
+import click
+import numpy as np
+
+from hil.cli.options import history_option
+from hil.cli.table import aligned
+from hil.errors import ConfigError
+from hil.history import History, SeriesHistory, load
+from hil.history.export import write_csv
+from hil.history.from_run import add_run
+from hil.history.merge import merge
+from hil.store.files import disk_error
+from hil.units import QuantityError, Unit, find_unit, format_value, unit_of
+
+FOLDER = click.Path(path_type=Path, file_okay=False)
+STDOUT = Path("-")
+MOST_SESSIONS = 40
+_HEADING = ("kind", "role", "sessions", "boots", "median", "deviation", "last", "series")
+
+
+@click.group("history")
+def command() -> None:
+    """Boot values of earlier runs, that comparisons lean on; docs/history.md.
+
+    `hil ci history --branch hil-data` fetches and pushes them.
+    """
+
+
+@command.command("add", short_help="Append runs.")
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@history_option
+@click.option("--force", is_flag=True, help="Also runs of sources that were not committed.")
+def add(runs: tuple[Path, ...], history_folder: Path, *, force: bool) -> None:
+    """Append RUN (folders below out). A run that is there already is left as it is.
+
+    Runs of pull requests are refused: their figures are not those of main.
+    """
+    for run in runs:
+        added = add_run(run, history_folder, force=force)
+        state = "added" if added.is_new else "was there already"
+        click.echo(f"{added.path}: {state}, {added.values} boot values")
+        if added.note:
+            click.echo(added.note)
+
+
+@command.command("show", short_help="List racks and sessions, or series by WORDs.")
+@click.argument("words", metavar="[WORD]...", nargs=-1)
+@history_option
+def show(words: tuple[str, ...], history_folder: Path) -> None:
+    """List racks and sessions; with WORDs the series whose names hold all of them."""
+    history = _load(history_folder)
+    if not words:
+        _show_sessions(history)
+        return
+    found = _series(history, words)
+    for line in aligned([_HEADING, *(_row(history, entry) for entry in found)]):
+        click.echo(line)
+
+
+@command.command("export", short_help="Write a CSV file, a line a boot value.")
+@click.argument("words", metavar="[WORD]...", nargs=-1)
+@click.option(
+    "--csv",
+    "target",
+    is_flag=False,
+    flag_value=STDOUT,
+    default=STDOUT,
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    metavar="[FILE]",
+    help="Write CSV to FILE. [default: standard output]",
+)
+@history_option
+def export(words: tuple[str, ...], target: Path, history_folder: Path) -> None:
+    """Write a line a boot value, of all series or those whose names hold all WORDs."""
+    history = _load(history_folder)
+    if words:
+        history = history.restricted(entry.series_id for entry in _series(history, words))
+    with _opened(target) as stream:
+        values = write_csv(history, stream)
+    if target != STDOUT:
+        click.echo(f"{target}: {values} boot values")
+
+
+@command.command("merge", short_help="Copy the runs of other histories into this one.")
+@click.argument("folders", metavar="FOLDER...", nargs=-1, required=True, type=FOLDER)
+@history_option
+def merge_folders(folders: tuple[Path, ...], history_folder: Path) -> None:
+    """Copy the runs of other histories into this one. What is there is never changed."""
+    new = merge(folders, history_folder)
+    click.echo(f"{history_folder}: {_count(len(new), 'new run')}")
+
+
+def _load(history_folder: Path) -> History:
+    history = load(history_folder)
+    if not history.sessions:
+        raise ConfigError(
+            f"{history_folder} holds no history.",
+            next_step="add a run: hil history add out/<run-id>, or fetch what others measured: "
+            "hil ci history fetch --branch hil-data",
+        )
+    return history
+
+
+def _series(history: History, words: Sequence[str]) -> list[SeriesHistory]:
+    found = [entry for key, entry in history.entries.items() if all(word in key[0] for word in words)]
+    if not found:
+        raise ConfigError(
+            f"no series has a name with {' and '.join(map(repr, words))} in it.",
+            next_step="`hil history show` lists racks and boards; a name is rack/board/case/metric.",
+        )
+    return found
+
+
+def _show_sessions(history: History) -> None:
+    values = dict.fromkeys(range(len(history.sessions)), 0)
+    for entry in history.entries.values():
+        for session, count in zip(*np.unique(entry.session, return_counts=True), strict=True):
+            values[int(session)] += int(count)
+    rows = [("rack", "run", "trigger", "commit", "boards", "boot values")]
+    for number, session in enumerate(history.sessions):
+        kinds = ", ".join(f"{board} ({session.kind_of(board)})" for board in session.boards)
+        commit = f"{session.commit[:12] or 'none'}{' + changes' if session.dirty else ''}"
+        rows.append((session.rack, session.run_id, session.trigger, commit, kinds, str(values[number])))
+    for line in aligned([rows[0], *rows[1:][-MOST_SESSIONS:]]):
+        click.echo(line)
+    racks = sorted({session.rack for session in history.sessions})
+    click.echo(
+        f"{_count(len(history.sessions), 'session')} of {', '.join(racks)}: {len(history.entries)} series, "
+        f"{sum(values.values())} boot values"
+    )
+
+
+def _row(history: History, entry: SeriesHistory) -> tuple[str, ...]:
+    last = history.sessions[int(entry.session[-1])]
+    kind = last.kind_of(entry.parts(last.rack)[0])
+    unit = _unit(entry.series_id)
+    finite = entry.value[np.isfinite(entry.value)]
+    median = float(np.median(entry.value))
+    deviation = float(finite.std(ddof=1)) if len(finite) > 1 else math.nan
+    shown = (_text(number, unit) for number in (median, deviation, float(entry.value[-1])))
+    counts = (str(len(np.unique(entry.session))), str(len(entry)))
+    return (kind, entry.role, *counts, *shown, entry.series_id)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _text(value: float, unit: Unit) -> str:
+    if math.isnan(value):
+        return "-"
+    return format_value(value, unit) if math.isfinite(value) else "beyond the timeout"
+
+
+def _unit(series_id: str) -> Unit:
+    try:
+        return unit_of(series_id.rpartition("/")[2])
+    except QuantityError:
+        return find_unit("count")
+
+
+@contextlib.contextmanager
+def _opened(target: Path) -> Iterator[TextIO]:
+    if target == STDOUT:
+        yield sys.stdout
+        return
+    try:
+        with target.open("w", encoding="utf-8", newline="") as stream:
+            yield stream
+    except OSError as error:
+        raise disk_error(f"could not write {target}", error, "the history") from error

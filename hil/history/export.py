@@ -1,0 +1,90 @@
+"""The history as CSV: a line a boot value, everything named, for spreadsheets and statistics programs."""
+
+from __future__ import annotations
+
+import csv
+import math
+from typing import TextIO
+
+from hil.history.types import History, SeriesHistory
+from hil.units import QuantityError, unit_of
+
+COLUMNS = (
+    "time_utc",
+    "rack",
+    "board",
+    "target",
+    "kind",
+    "bench",
+    "case",
+    "metric",
+    "unit",
+    "role",
+    "value",
+    "beyond_timeout",
+    "samples",
+    "hits",
+    "boot",
+    "run_id",
+    "trigger",
+    "commit",
+    "dirty",
+    "firmware_sha256",
+    "ruler",
+)
+
+
+def write_csv(history: History, stream: TextIO) -> int:
+    """Write a heading and a line a boot value, by series, then time; return how many values.
+
+    ``value`` is empty where it fell among timeouts, which ``beyond_timeout`` says.
+    """
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for entry in history.entries.values():
+        writer.writerows(_lines(history, entry))
+    return sum(map(len, history.entries.values()))
+
+
+def _lines(history: History, entry: SeriesHistory) -> list[list[object]]:
+    columns = (entry.session, entry.boot, entry.value, entry.samples, entry.hits, entry.ruler, entry.firmware)
+    lines: list[list[object]] = []
+    for number, boot, value, samples, hits, ruler, firmware in zip(
+        *(column.tolist() for column in columns), strict=True
+    ):
+        session = history.sessions[number]
+        board, case_id, metric = entry.parts(session.rack)
+        facts = session.boards.get(board)
+        lines.append(
+            [
+                session.started_utc,
+                session.rack,
+                board,
+                facts.target if facts else "",
+                session.kind_of(board),
+                case_id.partition("/")[0],
+                case_id,
+                metric,
+                _unit(metric),
+                entry.role,
+                "" if math.isinf(value) else f"{value:.10g}",
+                int(math.isinf(value)),
+                samples,
+                hits,
+                boot,
+                session.run_id,
+                session.trigger,
+                session.commit,
+                int(session.dirty),
+                firmware,
+                ruler,
+            ]
+        )
+    return lines
+
+
+def _unit(metric: str) -> str:
+    try:
+        return unit_of(metric).name
+    except QuantityError:
+        return ""

@@ -1,0 +1,62 @@
+"""Segments for tests: what a night of a rack leaves in the history, from a seed."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+
+import numpy as np
+
+from hil.history.building import Point, build
+from hil.history.segment import Image, Segment, SegmentBoard
+from hil.model import Scalar, format_case_id
+
+NIGHTS_FROM = datetime.datetime(2026, 1, 1, 2, 0, tzinfo=datetime.UTC)
+CANDIDATE, REFERENCE = "a" * 64, "b" * 64
+
+
+def night(
+    number: int,
+    *,
+    rack: str = "bench-1",
+    boards: Sequence[str] = ("e1", "e2"),
+    cases: int = 2,
+    metrics: Sequence[str] = ("publish_latency_p50_us", "publish_failed_ratio"),
+    boots: int = 4,
+    channel: int = 6,
+) -> Segment:
+    """Return night ``number`` of a rack: every other boot of a board is the reference's."""
+    chance = np.random.RandomState([number, *rack.encode()])
+    started = NIGHTS_FROM + datetime.timedelta(days=number)
+    head = {
+        "run_id": f"{started:%Y%m%dT%H%M%SZ}-nightly-{rack}",
+        "started_utc": f"{started:%Y-%m-%dT%H:%M:%SZ}",
+        "rack": rack,
+        "suite": "nightly",
+        "trigger": "nightly",
+        "commit": f"{number:040x}",
+        "dirty": False,
+    }
+    rulers = {"publish": "c" * 64}
+    images = [Image("candidate", "esp32", CANDIDATE, rulers), Image("reference", "esp32", REFERENCE, rulers)]
+    conditions: dict[str, Scalar] = {"access_point": "external", "ssid": "lab", "channel": channel}
+    points = [
+        Point(board, role, boot, sha, case_id, metric, *_measured(chance, metric))
+        for board in boards
+        for boot in range(boots)
+        for role, sha in [(("candidate", CANDIDATE), ("reference", REFERENCE))[boot % 2]]
+        for case_id in [format_case_id("publish", {"count": 200, "turn": n}) for n in range(cases)]
+        for metric in metrics
+    ]
+    described = [SegmentBoard(board, "esp32", "physical", conditions) for board in boards]
+    return build(head, described, images, points)
+
+
+def _measured(chance: np.random.RandomState, metric: str) -> tuple[float, int, int]:
+    """Return value, samples and hits: of what ends with _ratio one in twenty is not 0."""
+    if metric.endswith("_ratio"):
+        hits = int(chance.random_sample() < 0.05)
+        return hits / 200, 200, hits
+    if chance.random_sample() < 0.001:
+        return float("inf"), 200, 11
+    return float(round(chance.normal(7000.0, 200.0) * 20) / 20), 200, 0
