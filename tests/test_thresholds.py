@@ -244,9 +244,9 @@ def test_a_third_limit_with_both_conditions_resolves_the_collision(tmp_path: Pat
 
 
 def test_the_files_of_this_checkout_are_correct() -> None:
-    """Every thresholds file reads, has the three suites, and a limit for each blocking virtual series."""
+    """Every thresholds file reads, has the suites quick and nightly, and a limit for each blocking series."""
     for stem, read in thresholds.load_all(THRESHOLDS_ROOT).items():
-        assert set(read.suites) >= {"quick", "pr", "nightly"}, stem
+        assert set(read.suites) >= {"quick", "nightly"}, stem
         for suite in read.suites.values():
             for case in suite:
                 for metric in read.metrics_of(case.parameters):

@@ -19,7 +19,7 @@ from hil.errors import ConfigError
 from hil.git import try_git
 from hil.model import SCHEMA_VERSION
 
-TRIGGERS = ("local", "pr", "nightly")  # what a run is for
+TRIGGERS = ("local", "pr", "nightly", "baseline")  # what a run is for
 PACKAGES = ("esptool", "pytest", "pytest-embedded", "pyserial", "numpy", "scipy", "ruamel.yaml")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
 _PULL_REQUEST = re.compile(r"refs/pull/(\d+)/")

@@ -48,7 +48,8 @@ class Metric:
     ``per`` is the column that a share is of; ``case`` are the parameters of the cases that the metric is for,
     ``rows`` the values of columns of the rows that it is for. ``weight`` is the column that says how many
     samples a row stands for, "" where each is one. ``clocks`` are of CLOCKS, none where the file does not say
-    by which a time was taken.
+    by which a time was taken. ``compared`` says that a comparison with a base may block by it, ``blocking``
+    that a limit may too.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Metric:
     rows: Mapping[str, int] = field(default_factory=dict)
     clocks: tuple[str, ...] = ()
     weight: str = ""
+    compared: bool = False
 
     @property
     def averages(self) -> bool:

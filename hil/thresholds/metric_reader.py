@@ -24,6 +24,7 @@ from hil.yamlvalue import did_you_mean
 
 _SHARES = ("ratio", "share")  # of what was tried
 _EXACT = ("min", "max")
+_COMPARED = "compared"
 
 
 def read_outcome(node: Node | None, parameters: Collection[str]) -> OutcomeRule | None:
@@ -56,13 +57,14 @@ def read_metric(name: str, node: Node, outcome: OutcomeRule | None, case: Mappin
     scale = node.choice("scale", SCALES, default="log")
     if scale == "exact" and statistic not in _EXACT:
         raise node.error("scale", f"an exact figure is not averaged: statistic {' or '.join(_EXACT)}.")
+    blocking = _read_blocking(node)
     return Metric(
         name=name,
         terms=terms,
         statistic=statistic,
         scale=scale,
         direction=cast(Literal["lower", "higher"], direction),
-        blocking=node.boolean("blocking"),
+        blocking=blocking is True,
         unit=unit,
         not_ok=node.choice("not_ok", NOT_OK, default="infinite"),
         outcome=outcome,
@@ -72,7 +74,21 @@ def read_metric(name: str, node: Node, outcome: OutcomeRule | None, case: Mappin
         rows=_read_rows(node),
         clocks=_read_clocks(node, name, unit),
         weight=_read_weight(node, statistic),
+        compared=bool(blocking),
     )
+
+
+def _read_blocking(node: Node) -> bool | str:
+    """Read whether limits and comparisons may block by a metric, or comparisons alone."""
+    value = node.scalar("blocking")
+    if not isinstance(value, bool) and value != _COMPARED:
+        sentence = f"'blocking' is {value!r}; expected true, false or {_COMPARED}{_near(value)}"
+        raise node.error("blocking", sentence)
+    return value
+
+
+def _near(value: Scalar) -> str:
+    return did_you_mean(str(value), ("true", "false", _COMPARED))
 
 
 def _read_weight(node: Node, statistic: str) -> str:

@@ -11,6 +11,7 @@ from typing import Literal
 
 from hil.errors import ConfigError
 from hil.model import Case, Scalar
+from hil.thresholds.comparison import CompareRule
 from hil.thresholds.limits import Advice, Limit, Suppression, most_specific
 from hil.thresholds.metrics import Metric
 from hil.yamlvalue import did_you_mean
@@ -46,12 +47,21 @@ class Policy:
     """``alpha`` is the share of clean runs that may be blocked, over all blocking decisions together.
 
     A metric of whose rows more than ``max_void_ratio`` are void is inconclusive.
+
+    Of comparisons: a change beyond ``tolerance`` passes with probability ``beta``, a smaller one than
+    ``min_effect`` never blocks (both relative); ``max_boots`` are a board's, candidate and base together; a
+    boot with fewer than ``samples_per_boot`` rows does not count.
     """
 
     alpha: float = 0.01
     min_samples: int = 50
     on_inconclusive: Literal["warn", "fail"] = "warn"
     max_void_ratio: float = 0.2
+    beta: float = 0.05
+    tolerance: float = 0.10
+    min_effect: float = 0.03
+    max_boots: int = 24
+    samples_per_boot: int = 1
 
 
 @dataclass(frozen=True)
@@ -72,6 +82,7 @@ class Thresholds:
     source: str
     peer: str = ""
     alone: bool = False
+    compare: tuple[CompareRule, ...] = ()
 
     def cases(self, suite: str) -> tuple[Case, ...]:
         """Return the cases of a suite, defaults filled in. Raises ConfigError where there is none."""
@@ -111,6 +122,10 @@ class Thresholds:
     def limit_for(self, facts: Mapping[str, Scalar]) -> Limit | None:
         """Return the most specific limit; see hil.thresholds.limits.most_specific."""
         return most_specific(self.limits, facts)
+
+    def compare_rule(self, facts: Mapping[str, Scalar]) -> CompareRule | None:
+        """Return the rule by which a comparison blocks; None where it is advice."""
+        return most_specific(self.compare, facts)
 
     def advice_for(self, facts: Mapping[str, Scalar]) -> Advice | None:
         """Return the rule that makes a series advice, if any."""

@@ -1,0 +1,158 @@
+"""Make an epoch of sessions, and refuse one that nobody has looked at: nothing ratchets by itself."""
+
+from __future__ import annotations
+
+import datetime
+import getpass
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hil.baseline.candidates import FEWEST_SESSIONS, Choice, check_sessions, choose
+from hil.baseline.changes import Change, changes, unnamed
+from hil.baseline.epoch_file import append_epoch
+from hil.baseline.gated import GatedUnit, gated_units, positions, sessions_of, unmeasured
+from hil.baseline.prospects import design_of
+from hil.errors import ConfigError
+from hil.gate.calibration import Series, kappa
+from hil.gate.noise import MOST_SESSIONS
+from hil.git import try_git
+from hil.history import History, Session
+from hil.thresholds.baselines import Baselines, Epoch, check
+from hil.thresholds.types import Thresholds
+
+
+@dataclass(frozen=True)
+class Request:
+    """What somebody wants accepted, and why. ``by`` is "" for whom git says; ``allowed`` are of OBSTACLES."""
+
+    rack: str
+    reason: str
+    choice: Choice
+    by: str
+    allowed: frozenset[str]
+    repository: Path
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What would be accepted: the sessions, what they change, and the units that they are about."""
+
+    sessions: tuple[Session, ...]
+    changes: tuple[Change, ...]
+    units: tuple[GatedUnit, ...]
+
+
+def propose(
+    request: Request, history: History, thresholds: Mapping[str, Thresholds], baselines: Baselines
+) -> Proposal:
+    """Choose the sessions and work out what they change.
+
+    Raises:
+        ConfigError: no reason; too few sessions, or such as check_sessions() refuses, or that lack a series;
+            the history is not what the epoch in force was accepted with.
+    """
+    if not request.reason.strip():
+        raise ConfigError(
+            "a baseline is accepted for a reason, which its reviewers read.",
+            next_step="say it: --reason 'first baseline', --reason 'TLS 1.3: publish_latency_p50_us grew'.",
+        )
+    check(baselines, history)
+    epoch = baselines.epoch(request.rack)
+    sessions = choose(history, request.rack, request.choice, epoch)
+    check_sessions(sessions, request.repository, request.allowed)
+    units = gated_units(history, request.rack, thresholds)
+    _check_units(units, history, request.rack, thresholds)
+    numbers = sessions_of(history, {session.run_id for session in sessions})
+    found = changes(history, units, numbers, epoch)
+    _check_complete(found)
+    return Proposal(sessions, tuple(found), tuple(units))
+
+
+def accept_epoch(request: Request, proposal: Proposal, path: Path) -> Epoch:
+    """Write the epoch and return it.
+
+    Raises:
+        ConfigError: a mean moved by more than is tolerated and the reason does not name its metric; the file
+            cannot be appended to.
+        RigError: the disk does not take it.
+    """
+    missing = unnamed(proposal.changes, request.reason)
+    if missing:
+        raise ConfigError(
+            f"{', '.join(missing)} moved by more than is tolerated against the epoch in force, for better or "
+            "worse, and the reason does not name it.",
+            next_step="find out why (docs/baselines.md), then say it: --reason "
+            f"'{missing[0]}: why it is another now'.",
+        )
+    epoch = Epoch(
+        rack=request.rack,
+        accepted=datetime.datetime.now(tz=datetime.UTC).date(),
+        by=request.by.strip() or _git_user(request.repository),
+        reason=request.reason.strip(),
+        commit=proposal.sessions[-1].commit,
+        sessions={session.run_id: session.digest for session in proposal.sessions},
+        kappa=kappas(proposal.units),
+        source=str(path),
+    )
+    append_epoch(path, epoch)
+    return epoch
+
+
+def kappas(units: Sequence[GatedUnit]) -> dict[str, float]:
+    """Return, by metric, the factor that its boundaries take: of all its cases and boards together.
+
+    It is from all sessions that the history's variances are from, not from the epoch's alone.
+    """
+    factors = {}
+    for unit in units:
+        alike = [one for one in units if one.metric.name == unit.metric.name]
+        if unit.metric.scale in ("log", "identity") and unit.metric.name not in factors:
+            series = [part for one in alike for part in _series_of(one)]
+            factors[unit.metric.name] = kappa(series, design_of(unit, kappa=1.0, share=0.5 / len(units)))
+    return factors
+
+
+def _series_of(unit: GatedUnit) -> list[Series]:
+    found = []
+    for series in unit.series:
+        if series.entry is not None:
+            recent = sorted(set(series.entry.session.tolist()))[-MOST_SESSIONS:]
+            kept = series.boots(recent)
+            values = positions(unit.scale, series.entry.value[kept])
+            found.append((series.entry.session[kept], values))
+    return found
+
+
+def _check_units(
+    units: Sequence[GatedUnit], history: History, rack: str, thresholds: Mapping[str, Thresholds]
+) -> None:
+    if not units:
+        missing = unmeasured(history, rack, thresholds)
+        raise ConfigError(
+            f"rack {rack}: the history has no series that a rule under 'compare:' is for.",
+            next_step="measure the suite pr (hil baseline collect), or add rules to thresholds/*.yaml. "
+            f"Not measured: {'; '.join(itertools.islice(missing, 5)) or 'nothing'}.",
+        )
+
+
+def _check_complete(found: Sequence[Change]) -> None:
+    for item in found:
+        if item.sessions < FEWEST_SESSIONS:
+            raise ConfigError(
+                f"{item.unit.name} on {item.board} is in {item.sessions} of these sessions; an epoch takes "
+                f"{FEWEST_SESSIONS} of each series.",
+                next_step="measure more: hil baseline collect.",
+            )
+
+
+def _git_user(repository: Path) -> str:
+    done = try_git(repository, "config", "user.name")
+    name = done.stdout.decode(errors="replace").strip()
+    if name:
+        return name
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        raise ConfigError("nobody knows who accepts this baseline.", next_step="say it: --by NAME.") from None

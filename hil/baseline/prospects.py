@@ -1,0 +1,127 @@
+"""What a baseline can promise: the noise of each series, and the smallest change that is seen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+
+from hil.baseline.gated import GatedUnit, noise_of_unit, sessions_of, sessions_with
+from hil.gate.looks import schedule
+from hil.gate.noise import SeriesNoise, noise_of_series
+from hil.gate.sequential import FEWEST_SESSIONS, Design, decide
+from hil.history import History
+from hil.thresholds.baselines import Epoch
+
+# Deviations of boots and of sessions, as shares of the value, up to which a rack is called so: half way (on
+# the log scale) between the levels that docs/gate-simulation.md simulates: 2 and 1 %, 4 and 3 %, 8 and 6 %.
+QUIET = (math.sqrt(0.02 * 0.04), math.sqrt(0.01 * 0.03))
+TYPICAL = (math.sqrt(0.04 * 0.08), math.sqrt(0.03 * 0.06))
+CLASSES = ("quiet", "typical", "noisy")
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """A unit: each board's noise, and the smallest change that its comparisons would see.
+
+    ``means`` are each board's on the metric's scale: of the epoch, of all sessions where there is none; NaN
+    where it has no boot. ``effect`` is relative on the scale log, else in the unit; None where it cannot be
+    said, ``note`` is why.
+    """
+
+    unit: GatedUnit
+    noise: tuple[SeriesNoise, ...]
+    means: tuple[float, ...]
+    boots: tuple[int, ...]
+    kappa: float
+    effect: float | None = None
+    note: str = ""
+
+    @property
+    def sees_tolerance(self) -> bool:
+        return self.effect is not None and self.effect <= self.unit.rule.tolerance
+
+
+def prospects(history: History, units: Sequence[GatedUnit], epoch: Epoch | None) -> list[Prospect]:
+    """Work out what a pull request would see of each unit.
+
+    alpha is shared as in a run of all units with absolute limits beside them.
+    """
+    in_mean = sessions_of(history, epoch.sessions) if epoch else frozenset()
+    return [_prospect(unit, in_mean, epoch, share=0.5 / len(units)) for unit in units]
+
+
+@dataclass(frozen=True)
+class RackNoise:
+    """The medians of the deviations of boots and sessions, shares of the value, over all series of a rack."""
+
+    boot: float
+    session: float
+
+    @property
+    def name(self) -> str:
+        """What such a rack is called, one of CLASSES."""
+        for name, (most_boot, most_session) in zip(CLASSES, (QUIET, TYPICAL), strict=False):
+            if self.boot <= most_boot and self.session <= most_session:
+                return name
+        return CLASSES[-1]
+
+
+def rack_noise(found: Sequence[Prospect]) -> RackNoise | None:
+    """Return the noise of a rack by its series on the scale log; None before one has enough sessions."""
+    known = [
+        noise
+        for item in found
+        if item.unit.scale.relative
+        for noise in item.noise
+        if noise.sessions >= FEWEST_SESSIONS and math.isfinite(noise.session_variance)
+    ]
+    if not known:
+        return None
+    boot = math.sqrt(median(noise.boot_variance for noise in known))
+    session = math.sqrt(median(noise.session_variance for noise in known))
+    return RackNoise(boot, session)
+
+
+def _prospect(unit: GatedUnit, in_mean: frozenset[int], epoch: Epoch | None, *, share: float) -> Prospect:
+    noise = tuple(noise_of_unit(unit, in_mean))
+    level = noise if in_mean else noise_of_unit(unit, sessions_with(unit))
+    means = tuple(one.mean for one in level)
+    boots = tuple(0 if series.entry is None else len(series.entry) for series in unit.series)
+    kappa = epoch.kappa.get(unit.metric.name, 1.0) if epoch else 1.0
+    if unit.metric.scale not in ("log", "identity"):
+        note = "a fact, seen as it is" if unit.metric.exact else "depends on how many fail"
+        return Prospect(unit, noise, means, boots, kappa, note=note)
+    fewest = min(one.sessions for one in noise)
+    if fewest < FEWEST_SESSIONS:
+        note = f"{fewest} sessions with two boots of a board, {FEWEST_SESSIONS} needed"
+        return Prospect(unit, noise, means, boots, kappa, note=note)
+    effect = _smallest_effect(unit, noise, design_of(unit, kappa=kappa, share=share))
+    note = "" if in_mean else "no epoch: variances only"
+    return Prospect(unit, noise, means, boots, kappa, effect, note)
+
+
+def design_of(unit: GatedUnit, *, kappa: float, share: float) -> Design:
+    """Return how a comparison of the unit is decided with history; ``share`` is its part of alpha."""
+    policy, scale = unit.thresholds.policy, unit.scale
+    return Design(
+        looks=schedule(policy.max_boots, len(unit.series)),
+        alpha=policy.alpha * share,
+        beta=policy.beta,
+        tolerance=scale.worse(unit.rule.tolerance),
+        min_effect=scale.worse(unit.rule.min_effect),
+        kappa=kappa,
+    )
+
+
+def _smallest_effect(unit: GatedUnit, noise: Sequence[SeriesNoise], design: Design) -> float | None:
+    """Ask the gate itself: of boots that all lie at the mean, what would the last look have seen."""
+    level = np.array([0.0 if math.isnan(one.mean) else one.mean for one in noise])
+    sides = [
+        np.broadcast_to(level[:, np.newaxis], (len(level), boots))[np.newaxis] for boots in design.looks[0]
+    ]
+    found = decide(sides[0], sides[1], noise_of_series([list(noise)]), design).smallest_effect[0]
+    return unit.scale.size(float(found)) if math.isfinite(found) else None
