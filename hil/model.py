@@ -148,7 +148,44 @@ class NotRun:
         return {"type": "not-run", **dataclasses.asdict(self)}
 
 
-Entry = RunRecord | Fault | NotRun
+@dataclass(frozen=True)
+class Comparison:
+    """What a run compares on the boards of one image; all of a run's are written before its first boot.
+
+    ``role`` is what the candidate is set beside. ``looks`` are the boots a board, (candidate, other) from the
+    start on, after which it is judged; ``order`` of a boot within the run is its ``boot_index``. ``cases``
+    are the ids of the cases that it compares. Where ``identical`` both are the same bytes: nothing is
+    measured, and the comparison is passed.
+    """
+
+    run_id: str
+    rack: str
+    image: str
+    target: str
+    boards: tuple[str, ...]
+    role: Role
+    candidate_sha256: str
+    other_sha256: str
+    looks: tuple[tuple[int, int], ...]
+    identical: bool = False
+    cases: tuple[str, ...] = ()
+    schema: int = SCHEMA_VERSION
+
+    @property
+    def board(self) -> str:
+        """None in particular: an entry of several boards."""
+        return ""
+
+    @property
+    def case_id(self) -> str:
+        """None in particular: an entry of all cases."""
+        return ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {"type": "comparison", **dataclasses.asdict(self)}
+
+
+Entry = RunRecord | Fault | NotRun | Comparison
 
 Outcome = Literal["regressed", "improved", "pass", "inconclusive", "no-baseline"]
 
@@ -199,10 +236,88 @@ class SeriesVerdict:
 
 
 @dataclass(frozen=True)
+class BoardEffect:
+    """What one board says of a comparison; changes as in ComparedSeries, ``note`` why it does not count.
+
+    ``drift`` is what became of its values along the run, "" where nothing did: it decides nothing.
+    """
+
+    board: str
+    candidate_boots: int
+    other_boots: int
+    change: float | None = None
+    low: float | None = None
+    high: float | None = None
+    note: str = ""
+    drift: str = ""
+
+
+@dataclass(frozen=True)
+class ComparedSeries:
+    """What the gate says of one metric of one case against the other, over the boards of a target.
+
+    ``change``, ``low`` and ``high`` (the repeated confidence interval), ``tolerance``, ``min_effect`` and
+    ``smallest_effect`` are relative (0.1 is ten per cent) where ``relative``, else in ``unit``; positive is
+    always "the figure grew". ``z`` is set against ``boundary`` at ``look`` of ``looks``; ``early`` says that
+    it was decided before the last one, so that the change is biased away from zero. ``boot_deviation`` and
+    ``session_deviation`` are standard deviations on the same scale; ``smallest_effect`` is what this
+    comparison would have seen at the end of all its looks; ``pass_bound`` is the largest change for the worse
+    that the test of a pass leaves, closer than the interval where it passed early. ``history_weight`` (0 to
+    1) is the share of the anchor that comes from the history, ``history_note`` why it has none. ``checks``
+    are what was asked of the environment and came out well, ``reason`` why there is no decision or why it
+    does not block. ``odd_boards`` are those that contradict the others.
+    """
+
+    series_id: str
+    rack: str
+    target: str
+    kind: Kind
+    boards: tuple[str, ...]
+    role: Role
+    case_id: str
+    case_label: str
+    metric: str
+    unit: str
+    direction: Literal["lower", "higher"]
+    outcome: Outcome
+    blocking: bool
+    sentence: str
+    relative: bool = True
+    candidate_value: float | None = None
+    other_value: float | None = None
+    change: float | None = None
+    low: float | None = None
+    high: float | None = None
+    z: float | None = None
+    boundary: float | None = None
+    kappa: float = 1.0
+    look: int = 0
+    looks: int = 0
+    early: bool = False
+    candidate_boots: int = 0
+    other_boots: int = 0
+    boot_deviation: float | None = None
+    session_deviation: float | None = None
+    tolerance: float | None = None
+    min_effect: float | None = None
+    smallest_effect: float | None = None
+    history_sessions: int = 0
+    history_weight: float = 0.0
+    history_note: str = ""
+    checks: tuple[str, ...] = ()
+    reason: str = ""
+    odd_boards: tuple[str, ...] = ()
+    effects: tuple[BoardEffect, ...] = ()
+    clock: str = ""
+    pass_bound: float | None = None
+
+
+@dataclass(frozen=True)
 class Verdict:
     """The verdict on a run: one per series, the faults, what was not run, and the exit code.
 
-    ``warnings`` are what a person should know although it does not change the exit code.
+    ``compared`` are the comparisons with the base or the reference. ``warnings`` are what a person should
+    know although it does not change the exit code.
     """
 
     run_id: str
@@ -213,6 +328,7 @@ class Verdict:
     faults: tuple[Fault, ...]
     not_run: tuple[NotRun, ...]
     warnings: tuple[str, ...] = ()
+    compared: tuple[ComparedSeries, ...] = ()
     schema: int = SCHEMA_VERSION
 
     def to_json(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from make_records import RUN_ID, publish_record, publish_thresholds, quick_run
 
 from hil.errors import ConfigError, ExitCode, FirmwareError, Inconclusive, RigError, combine_exit_codes
 from hil.gate import judge
-from hil.model import Case, Entry, Fault, NotRun, format_case_id, format_series_id
+from hil.model import Case, Comparison, Entry, Fault, NotRun, format_case_id, format_series_id
 from hil.store import RunDirectory
 from hil.store.entries import entry_from_json
 from hil.store.run_info import describe_run
@@ -22,6 +22,10 @@ from hil.store.run_info import describe_run
 DOCS = Path(__file__).parent.parent / "docs"
 FAULT = Fault(RUN_ID, "rig", 3, "the port is gone", "virtual-1")
 NOT_RUN = NotRun(RUN_ID, "virtual-1", "publish/x", "the board was lost")
+COMPARISON = Comparison(
+    RUN_ID, "virtual", "virtual-esp32", "virtual-esp32", ("virtual-1",), "base", "ab" * 32, "ba" * 32,
+    ((2, 1), (4, 2)), cases=(publish_record(rows=1).case_id,),
+)  # fmt: skip
 UNEXPECTED = dataclasses.replace(NOT_RUN, expected=False)
 
 
@@ -38,7 +42,7 @@ def test_a_case_is_named_by_its_sorted_parameters() -> None:
     assert format_series_id("lab", "b1", "publish/a=1", "p95_us") == "lab/b1/publish/a=1/p95_us"
 
 
-@pytest.mark.parametrize("entry", [publish_record(rows=2), FAULT, NOT_RUN, UNEXPECTED])
+@pytest.mark.parametrize("entry", [publish_record(rows=2), FAULT, NOT_RUN, UNEXPECTED, COMPARISON])
 def test_an_entry_comes_back_from_its_json(entry: Entry) -> None:
     """What is written is what is read."""
     assert entry_from_json(json.loads(json.dumps(entry.to_json()))) == entry
@@ -67,7 +71,13 @@ def test_warm_up_rows_are_counted_apart() -> None:
 def test_what_the_store_writes_fits_the_schemas(tmp_path: Path) -> None:
     """Every file of a run directory validates against docs/schema, byte for byte as on disk."""
     run = RunDirectory.create(tmp_path, RUN_ID)
-    entries = [*quick_run(("virtual-1",)), publish_record(board="virtual-2", failed=30), FAULT, NOT_RUN]
+    entries = [
+        *quick_run(("virtual-1",)),
+        publish_record(board="virtual-2", failed=30),
+        FAULT,
+        NOT_RUN,
+        COMPARISON,
+    ]
     for entry in entries:
         run.append(entry)
     run.write_verdict(judge(run.read().entries, {"publish": publish_thresholds()}))
@@ -97,11 +107,21 @@ def test_what_the_store_writes_fits_the_schemas(tmp_path: Path) -> None:
         ("fault", {"exit_code": 7}),
         ("not-run", {"board": 1}),
         ("not-run", {"expected": "no"}),
+        ("comparison", {"looks": [[2]]}),
+        ("comparison", {"role": "candidate"}),
+        ("comparison", {"boards": []}),
+        ("comparison", {"schema": 2}),
     ],
 )
 def test_the_schemas_refuse_what_the_store_would_not_write(name: str, change: dict[str, object]) -> None:
     """A schema that accepts anything would prove nothing."""
-    entry = {"record": publish_record(rows=1), "fault": FAULT, "not-run": NOT_RUN}[name]
+    entries: dict[str, Entry] = {
+        "record": publish_record(rows=1),
+        "fault": FAULT,
+        "not-run": NOT_RUN,
+        "comparison": COMPARISON,
+    }
+    entry = entries[name]
     with pytest.raises(jsonschema.ValidationError):
         validate(name, {**json.loads(json.dumps(entry.to_json())), **change})
 
@@ -110,7 +130,9 @@ def test_the_documentation_names_every_field_of_a_record() -> None:
     """docs/records.md and the model do not drift apart."""
     text = (DOCS / "records.md").read_text()
     names = [
-        field.name for kind in (type(publish_record()), Fault, NotRun) for field in dataclasses.fields(kind)
+        field.name
+        for kind in (type(publish_record()), Fault, NotRun, Comparison)
+        for field in dataclasses.fields(kind)
     ]
     assert [name for name in names if f"`{name}`" not in text] == []
 

@@ -11,25 +11,34 @@ from pathlib import Path
 import click
 
 from hil.build import PROJECT_ROOT
-from hil.cli.options import DEFAULT_OUT, thresholds_option
+from hil.cli.options import DEFAULT_OUT
 from hil.errors import ConfigError, RigError
 from hil.gate import judge
+from hil.gate.run_past import read_past
 from hil.model import Verdict
 from hil.store import RunDirectory
 from hil.thresholds import load_all
+from hil.thresholds.loader import FOLDER
 
 
 @click.command("gate")
 @click.argument("run", type=click.Path(path_type=Path), default=DEFAULT_OUT / "latest")
-@thresholds_option
-def command(run: Path, thresholds: Path) -> int:
+@click.option(
+    "--thresholds",
+    type=click.Path(path_type=Path),
+    help="Folder of limits and suites. [default: the run's own copy]",
+)
+def command(run: Path, thresholds: Path | None) -> int:
     """Judge RUN (a folder below out, by default the latest) again. Its exit code is the verdict's.
 
-    Limits count as they did on the day of the run: one that has expired since does not refuse it.
+    Limits, history and baselines are the run's own, from its folder: what was learnt since changes nothing,
+    and a limit that has expired since does not refuse it. --thresholds thresholds asks what the limits of
+    this checkout would say instead.
     """
     directory = RunDirectory.open(run)
     journal = directory.read()
-    verdict = judge(journal.entries, load_all(thresholds, today=_day_of(directory)))
+    limits = load_all(thresholds or _own_thresholds(directory), today=_day_of(directory))
+    verdict = judge(journal.entries, limits, read_past(directory.path))
     stored = directory.verdicts_path
     before = stored.read_bytes() if stored.exists() else None
     directory.write_verdict(verdict)
@@ -39,6 +48,12 @@ def command(run: Path, thresholds: Path) -> int:
         click.echo(journal.torn)
     _show(verdict)
     return verdict.exit_code
+
+
+def _own_thresholds(directory: RunDirectory) -> Path:
+    """Return the run's copy of the limits; those of the checkout for a run that has none."""
+    own = directory.path / FOLDER
+    return own if own.is_dir() else PROJECT_ROOT / FOLDER
 
 
 def _day_of(directory: RunDirectory) -> datetime.date | None:
@@ -81,6 +96,9 @@ def _show(verdict: Verdict) -> None:
     for series in verdict.series:
         if series.blocking or series.outcome in ("regressed", "improved"):
             click.echo(f"{series.outcome:13} {series.board}: {series.sentence}")
+    for compared in verdict.compared:
+        if compared.blocking or compared.outcome in ("regressed", "improved"):
+            click.echo(f"{compared.outcome:13} {compared.target}: {compared.sentence}")
     for fault in verdict.faults:
         click.echo(f"fault         {fault.board or 'rack'}: {fault.sentence}")
     click.echo(verdict.sentence)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hil.errors import ExitCode, combine_exit_codes
-from hil.gate import sentences
+from hil.gate import comparison_conclusion, sentences
+from hil.gate.comparison_conclusion import NONE_COMPARED, Compared
 from hil.model import Fault, NotRun, Outcome, SeriesVerdict, Verdict
 
 _MOST_NAMED = 3
@@ -16,35 +17,73 @@ def conclude(
     series: tuple[SeriesVerdict, ...],
     faults: tuple[Fault, ...],
     not_run: tuple[NotRun, ...],
+    compared: Compared = NONE_COMPARED,
     *,
     fail_inconclusive: bool,
 ) -> Verdict:
-    """Combine everything; ``fail_inconclusive`` is the policy that an inconclusive metric fails the run."""
+    """Combine everything; ``fail_inconclusive`` is the policy that an inconclusive metric fails the run.
+
+    Precedence is that of the exit codes: a broken limit or a regression decides whatever else passed.
+    """
     codes = [ExitCode(fault.exit_code) for fault in faults]
     if any(_blocks(item, "regressed") for item in series):
         codes.append(ExitCode.FIRMWARE)
     if fail_inconclusive and any(_blocks(item, "inconclusive") for item in series):
         codes.append(ExitCode.INCONCLUSIVE)
+    codes += comparison_conclusion.exit_codes(compared, fail_inconclusive=fail_inconclusive)
     missing = [item for item in not_run if item.expected]
-    if missing or not any(item.samples for item in series):
+    if missing or _nothing_measured(series, compared):
         codes.append(ExitCode.INCONCLUSIVE)
     exit_code = combine_exit_codes(codes)
-    outcome = _outcome(exit_code, series)
-    sentence = _sentence(exit_code, series, faults, missing)
-    return Verdict(run_id, outcome, int(exit_code), sentence, series, faults, not_run, _warnings(series))
+    outcome = _outcome(exit_code, series, compared)
+    sentence = _sentence(exit_code, series, faults, missing, compared)
+    return Verdict(
+        run_id=run_id,
+        outcome=outcome,
+        exit_code=int(exit_code),
+        sentence=sentence,
+        series=series,
+        faults=faults,
+        not_run=not_run,
+        warnings=(*_warnings(series, compared), *comparison_conclusion.warnings(compared)),
+        compared=compared.series,
+    )
+
+
+def _nothing_measured(series: Sequence[SeriesVerdict], compared: Compared) -> bool:
+    """Say whether there is no sample, though there was something to measure: images that differ."""
+    return not any(item.samples for item in series) and not compared.nothing_to_measure
 
 
 def _blocks(item: SeriesVerdict, outcome: Outcome) -> bool:
     return item.blocking and item.outcome == outcome
 
 
-def _outcome(exit_code: ExitCode, series: Sequence[SeriesVerdict]) -> Outcome:
+def _outcome(exit_code: ExitCode, series: Sequence[SeriesVerdict], compared: Compared) -> Outcome:
     if exit_code == ExitCode.FIRMWARE:
         return "regressed"
-    if exit_code != ExitCode.PASS or any(_blocks(item, "inconclusive") for item in series):
+    undecided = any(_blocks(item, "inconclusive") for item in series) or compared.blocking("inconclusive")
+    if exit_code != ExitCode.PASS or undecided:
         return "inconclusive"
-    unlimited = any(_blocks(item, "no-baseline") for item in series)
-    return "no-baseline" if unlimited or not _counted_limits(series) else "pass"
+    if _unlimited(series, compared) or compared.blocking("no-baseline") or compared.not_compared:
+        return "no-baseline"
+    judged = _counted_limits(series) or compared.blocking() or compared.nothing_to_measure
+    return "pass" if judged else "no-baseline"
+
+
+def _unlimited(series: Sequence[SeriesVerdict], compared: Compared) -> list[SeriesVerdict]:
+    """Return the blocking series that nothing says anything of: neither a limit nor a comparison."""
+    known = {
+        (board, item.case_id, item.metric)
+        for item in compared.blocking()
+        if item.outcome != "no-baseline"
+        for board in item.boards
+    }
+    return [
+        item
+        for item in series
+        if _blocks(item, "no-baseline") and (item.board, item.case_id, item.metric) not in known
+    ]
 
 
 def _sentence(
@@ -52,11 +91,14 @@ def _sentence(
     series: Sequence[SeriesVerdict],
     faults: Sequence[Fault],
     missing: Sequence[NotRun],
+    compared: Compared,
 ) -> str:
     """Say first what decided the exit code, then what else went wrong."""
     broken = sum(_blocks(item, "regressed") for item in series)
     decisive = [fault for fault in faults if fault.exit_code == exit_code]
-    parts = [] if any(item.samples for item in series) else ["nothing was measured"]
+    parts = ["nothing was measured"] if _nothing_measured(series, compared) else []
+    if worse := comparison_conclusion.regressions(compared):
+        parts.append(worse)
     if broken:
         unsure = f", {_marginal(series)} more exceeded but not provably" if _marginal(series) else ""
         parts.append(f"{broken} of {_counted_limits(series)} limits broken{unsure}")
@@ -71,8 +113,10 @@ def _sentence(
     if others:
         count = len(faults) - len(decisive)
         parts.append(f"also {count} fault{'' if count == 1 else 's'} of the {' and the '.join(others)}")
-    sentence = "; ".join(parts or [_quiet_sentence(series)])
-    return f"{sentence[0].upper()}{sentence[1:]}."
+    parts += comparison_conclusion.undecided(compared) if parts else []
+    sentence = "; ".join(parts or _quiet_parts(series, compared))
+    named = "_" in sentence.partition(" ")[0]  # a metric is written as it is called
+    return f"{sentence if named else sentence[0].upper() + sentence[1:]}."
 
 
 def _missing_sentence(series: Sequence[SeriesVerdict], missing: Sequence[NotRun]) -> str:
@@ -93,9 +137,19 @@ _FAULT_WORDS = {
 }
 
 
-def _quiet_sentence(series: Sequence[SeriesVerdict]) -> str:
+def _quiet_parts(series: Sequence[SeriesVerdict], compared: Compared) -> list[str]:
+    """Return what there is to say where nothing failed: the comparisons first, then the limits."""
+    if not (compared.images or compared.not_compared):
+        return [_quiet_sentence(series, compared)]
+    parts = [*comparison_conclusion.quiet(compared), *comparison_conclusion.undecided(compared)]
+    if not parts or _counted_limits(series):
+        parts.append(_quiet_sentence(series, compared))
+    return parts
+
+
+def _quiet_sentence(series: Sequence[SeriesVerdict], compared: Compared) -> str:
     undecided = sum(_blocks(item, "inconclusive") for item in series)
-    unlimited = sum(_blocks(item, "no-baseline") for item in series)
+    unlimited = len(_unlimited(series, compared))
     kept = _counted_limits(series) - undecided
     parts = [f"{kept} limits kept" if undecided else f"all {kept} limits kept"] if kept else []
     if not kept:
@@ -120,11 +174,10 @@ def _counted_limits(series: Sequence[SeriesVerdict]) -> int:
     return sum(item.blocking and item.outcome != "no-baseline" for item in series)
 
 
-def _warnings(series: Sequence[SeriesVerdict]) -> tuple[str, ...]:
+def _warnings(series: Sequence[SeriesVerdict], compared: Compared) -> tuple[str, ...]:
     """Say what a person should know although it does not change the exit code."""
     warnings = _void_warning(series)
-    unlimited = [item for item in series if _blocks(item, "no-baseline")]
-    if unlimited:
+    if unlimited := _unlimited(series, compared):
         names = _named(sorted({f"{item.metric} ({item.kind})" for item in unlimited}))
         warnings.append(f"no limit for {names}; add one under 'limits:' of the bench's thresholds file.")
     undecided = [item.sentence for item in series if _blocks(item, "inconclusive")]

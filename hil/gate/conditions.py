@@ -38,15 +38,34 @@ def why_advice(
     metric: Metric, records: Sequence[RunRecord], thresholds: Thresholds, facts: Mapping[str, Scalar]
 ) -> str:
     """Say why a blocking metric does not block here; "" where it does."""
+    ruled = _why_ruled_out(thresholds, facts)
+    if not ruled and metric.statistic in _NEVER_BLOCKING and not metric.exact:
+        return f"advice: {metric.statistic} has no interval that one stall cannot move, so it does not block"
+    return ruled or _why_untimed(metric, records, thresholds)
+
+
+def why_muted(
+    metric: Metric, records: Sequence[RunRecord], thresholds: Thresholds, facts: Mapping[str, Scalar]
+) -> str:
+    """Say why what a board's boots say in a comparison does not block; "" where it does.
+
+    Boots are compared with boots, so that a stall moves one value of many: a mean may block here.
+    """
+    return _why_ruled_out(thresholds, facts) or (_why_untimed(metric, records, thresholds) if records else "")
+
+
+def _why_ruled_out(thresholds: Thresholds, facts: Mapping[str, Scalar]) -> str:
     advice = thresholds.advice_for(facts)
     if advice is not None:
         return f"advice: {advice.why} ({advice.source})"
     suppression = thresholds.suppression_for(facts)
-    if suppression is not None:
-        until = f"until {suppression.expires}, {suppression.issue}: {suppression.reason}"
-        return f"suppressed {until} ({suppression.source})"
-    if metric.statistic in _NEVER_BLOCKING and not metric.exact:
-        return f"advice: {metric.statistic} has no interval that one stall cannot move, so it does not block"
+    if suppression is None:
+        return ""
+    until = f"until {suppression.expires}, {suppression.issue}: {suppression.reason}"
+    return f"suppressed {until} ({suppression.source})"
+
+
+def _why_untimed(metric: Metric, records: Sequence[RunRecord], thresholds: Thresholds) -> str:
     schedulers = {str(record.environment.get("device", {}).get("sched", "")) for record in records}
     wrong = sorted(schedulers - {"", *_REAL_TIME_SCHEDULERS})
     scheduled = metric.unit.dimension == "time" or thresholds.alone  # what is alone asks the scheduler

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from hil.batches import FEWEST_ROWS
 from hil.gate import conditions, sentences
+from hil.gate.rounding import rounded
 from hil.model import Outcome, RunRecord, SeriesVerdict, format_series_id
 from hil.stats import ratio_interval
 from hil.thresholds import metrics
@@ -23,7 +24,6 @@ from hil.thresholds.metrics import Estimate, Metric
 from hil.thresholds.types import Thresholds
 from hil.units import convert, find_unit
 
-_SIGNIFICANT_DIGITS = 6
 _SAME_IN_ALL_BOOTS = ("firmware_sha256", "ruler_hash", "target")
 
 
@@ -74,7 +74,7 @@ def prepare(metric: Metric, records: tuple[RunRecord, ...], thresholds: Threshol
     )
 
 
-def decide(decision: Decision, *, family: int) -> SeriesVerdict:
+def decide(decision: Decision, *, family: float) -> SeriesVerdict:
     """Judge one series; ``family`` is among how many decisions alpha is shared out."""
     samples = metrics.count_samples(decision.metric, decision.records)
     nothing = "every sample is void" if decision.voids.rows else "nothing was measured"
@@ -144,7 +144,7 @@ def _judge_limit(decision: Decision, estimate: Estimate, limit: Limit, alpha: fl
     sentence = sentences.kept(decision.subject, metric, estimate, limit, count, excess)
     note = "marginal" if sentences.is_beyond(estimate.value, limit) else ""
     verdict = _verdict(decision, estimate, "pass", sentence, cause="limit")
-    return replace(verdict, note=note, smallest_excess=_rounded(excess))
+    return replace(verdict, note=note, smallest_excess=rounded(excess))
 
 
 def _smallest_excess(metric: Metric, estimate: Estimate, limit: Limit, alpha: float) -> float | None:
@@ -201,7 +201,7 @@ def _verdict(
     decision: Decision, estimate: Estimate | None, outcome: Outcome, sentence: str, *, cause: str = ""
 ) -> SeriesVerdict:
     first, limit = decision.first, decision.limit
-    shown = float if decision.metric.exact else _rounded  # of an exact figure each byte counts
+    shown = float if decision.metric.exact else rounded  # of an exact figure each byte counts
     voids = decision.voids
     remarks = (sentences.void(voids.rows, voids.of, voids.host_late_us), decision.reason)
     return SeriesVerdict(
@@ -233,10 +233,3 @@ def _verdict(
         void=voids.rows,
         host_late_us=voids.host_late_us,
     )
-
-
-def _rounded(value: float | None) -> float | None:
-    """Return six significant digits, so that the last bits of a library do not change a verdict's bytes."""
-    if value is None or not math.isfinite(value):
-        return None
-    return float(f"{value:.{_SIGNIFICANT_DIGITS}g}")

@@ -1,46 +1,172 @@
-"""The gate: a pure function from records and thresholds to a verdict. The same input gives the same bytes.
+"""The gate: a pure function from records, thresholds and what was known to a verdict.
 
-``alpha`` is shared
-out: with m blocking decisions in the run each may be wrong with probability alpha/m, so that at most the
-share alpha of clean runs is blocked. See docs/gate.md.
+The same input gives the same bytes. ``alpha`` is shared out: with m blocking decisions in the run each may be
+wrong with probability alpha/m, so that at most the share alpha of clean runs is blocked; where the run has
+both comparisons and absolute limits, each kind has half. See docs/gate.md and docs/comparisons.md.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from hil.errors import ConfigError
+from hil.gate.comparing import Unit, units_of
+from hil.gate.comparison import NOTHING_MEASURED, advise, compare
+from hil.gate.comparison_conclusion import Compared
+from hil.gate.comparison_result import compared_series, with_outcome
 from hil.gate.conclusion import conclude
 from hil.gate.decision import Decision, decide, prepare
-from hil.model import Entry, Fault, NotRun, RunRecord, Verdict
+from hil.gate.drift import drifts_of
+from hil.gate.drift_words import warnings_of, with_drifts
+from hil.gate.ended import why_ended, why_not_compared, without_comparison
+from hil.gate.family import Family, discoveries, family_of
+from hil.gate.finding import Finding
+from hil.gate.past import NO_PAST, Past
+from hil.gate.sequential import FEWEST_SESSIONS
+from hil.model import (
+    ComparedSeries,
+    Comparison,
+    Entry,
+    Fault,
+    NotRun,
+    Outcome,
+    RunRecord,
+    SeriesVerdict,
+    Verdict,
+)
 from hil.thresholds.types import Thresholds
 
 
 def judge(
     entries: Sequence[Entry],
     thresholds: Mapping[str, Thresholds],
-    history: Sequence[RunRecord] | None = None,
+    past: Past = NO_PAST,
 ) -> Verdict:
     """Judge the entries of one run's journal.
 
-    ``history`` holds records of earlier sessions; absolute limits do not depend on it.
+    ``past`` is what the run knew of earlier ones; absolute limits do not depend on it.
 
     Raises:
         ConfigError: a bench without thresholds, a column that a metric needs is absent, two limits match
-            and neither is more specific, two records of one boot, records of several runs.
+            and neither is more specific, two records of one boot, records of several runs, a comparison that
+            stands there twice.
     """
-    del history  # the limits of one run need no other
-    records = [entry for entry in entries if isinstance(entry, RunRecord) and entry.role == "candidate"]
     faults = tuple(entry for entry in entries if isinstance(entry, Fault))
     not_run = tuple(entry for entry in entries if isinstance(entry, NotRun))
+    run_id = check_entries(entries)
+    family = family_of(entries, thresholds)
+    series = _judge_limits(entries, thresholds, family)
+    compared = _judge_comparisons(entries, thresholds, past, family)
+    strict = any(thresholds[bench].policy.on_inconclusive == "fail" for bench in _benches(series, compared))
+    return conclude(run_id, series, faults, not_run, compared, fail_inconclusive=strict)
+
+
+def check_entries(entries: Sequence[Entry]) -> str:
+    """Return the id of the one run that the entries are of. Raises ConfigError as judge() does."""
     run_id = _only_run(entries)
-    _reject_duplicates(records)
+    _reject_duplicates([entry for entry in entries if isinstance(entry, RunRecord)])
+    compared = Counter(
+        (entry.image, board) for entry in entries if isinstance(entry, Comparison) for board in entry.boards
+    )
+    for (image, board), times in compared.items():
+        if times > 1:
+            raise ConfigError(
+                f"the journal holds {times} comparisons of {image} on board {board}; one was expected.",
+                next_step="delete the line that does not belong there.",
+            )
+    return run_id
+
+
+def find(unit: Unit, family: Family, past: Past) -> Finding:
+    """Return what a comparison comes to, with its share of alpha. Raises ConfigError as judge() does."""
+    if not unit.blocking:
+        return advise(unit, past)
+    return compare(unit, unit.thresholds.policy.alpha * family.comparison, past)
+
+
+def _judge_limits(
+    entries: Sequence[Entry], thresholds: Mapping[str, Thresholds], family: Family
+) -> tuple[SeriesVerdict, ...]:
+    """Judge the candidate's series by absolute limits; comparisons leave them their share of alpha."""
+    records = [entry for entry in entries if isinstance(entry, RunRecord) and entry.role == "candidate"]
     decisions = _decisions(records, thresholds)
     limited = Counter(decision.blocking for decision in decisions if decision.limit is not None)
-    series = tuple(decide(item, family=max(1, limited[item.blocking])) for item in decisions)
-    strict = any(item.thresholds.policy.on_inconclusive == "fail" for item in decisions)
-    return conclude(run_id, series, faults, not_run, fail_inconclusive=strict)
+    return tuple(
+        decide(item, family=max(1, limited[item.blocking]) / (family.limits if item.blocking else 1.0))
+        for item in decisions
+    )
+
+
+def _judge_comparisons(
+    entries: Sequence[Entry], thresholds: Mapping[str, Thresholds], past: Past, family: Family
+) -> Compared:
+    comparisons = sorted(
+        (entry for entry in entries if isinstance(entry, Comparison)), key=lambda one: (one.image, one.boards)
+    )
+    units = [unit for comparison in comparisons for unit in units_of(comparison, entries, thresholds)]
+    findings = [_with_reason(find(unit, family, past), entries) for unit in units]
+    series, drifts = _with_advice(findings), drifts_of(units, _known_deviations(findings))
+    boots = {
+        (entry.board, entry.boot_index)
+        for entry in entries
+        if isinstance(entry, RunRecord) and any(entry.board in one.boards for one in comparisons)
+    }
+    return Compared(
+        series=with_drifts(series, drifts),
+        drifting=warnings_of(series, drifts),
+        boots=len(boots),
+        identical=tuple(one.image for one in comparisons if one.identical),
+        images=len(comparisons),
+        not_compared=without_comparison(entries),
+    )
+
+
+def _known_deviations(findings: Sequence[Finding]) -> dict[str, float]:
+    """Return by series id how much boots differ where the history says so."""
+    return {
+        found.unit.series_id: found.numbers.boot_deviation
+        for found in findings
+        if found.numbers is not None
+        and found.numbers.history_sessions >= FEWEST_SESSIONS
+        and math.isfinite(found.numbers.boot_deviation)
+    }
+
+
+def _with_reason(found: Finding, entries: Sequence[Entry]) -> Finding:
+    """Say what the journal knows: why the other has no boot, why an undecided comparison was left."""
+    if found.outcome == "no-baseline" and (why := why_not_compared(found.unit, entries)):
+        return replace(found, reason=why)
+    if found.final or found.reason == NOTHING_MEASURED:
+        return found
+    return found.ending(why_ended(found.unit, entries, found.look))
+
+
+def _with_advice(findings: Sequence[Finding]) -> tuple[ComparedSeries, ...]:
+    """Judge all advice together by Benjamini and Hochberg's procedure, and write everything down."""
+    judged = [found for found in findings if not found.unit.blocking and found.p is not None]
+    seen = dict(zip(map(id, judged), discoveries([found.p or 0.0 for found in judged]), strict=True))
+    items = []
+    for found in findings:
+        item = compared_series(found)
+        if id(found) in seen and found.outcome not in ("no-baseline", "inconclusive"):
+            outcome = _advice_outcome(found, is_seen=seen[id(found)])
+            item = with_outcome(item, outcome, found.unit.comparison.run_id)
+        items.append(item)
+    return tuple(items)
+
+
+def _advice_outcome(found: Finding, *, is_seen: bool) -> Outcome:
+    if not is_seen or found.numbers is None:
+        return "pass"
+    return "regressed" if found.numbers.difference > 0 else "improved"
+
+
+def _benches(series: Sequence[SeriesVerdict], compared: Compared) -> set[str]:
+    case_ids = [*(item.case_id for item in series), *(item.case_id for item in compared.series)]
+    return {case_id.partition("/")[0] for case_id in case_ids}
 
 
 def _only_run(entries: Sequence[Entry]) -> str:

@@ -11,12 +11,14 @@ from hil.units import find_unit, format_difference, format_relative, format_valu
 
 def subject(metric: Metric, bench: str, case_label: str, board: str, kind: str) -> str:
     """Return "rtt_p95_us of http_gateway http=http on v1 (virtual)"; no bench that the metric names."""
-    words = [
-        "" if metric.name.startswith(f"{bench}_") else bench,
-        "" if case_label == "defaults" else case_label,
-    ]
+    return f"{figure(metric.name, bench, case_label)} on {board} ({kind})"
+
+
+def figure(metric: str, bench: str, case_label: str) -> str:
+    """Return "rtt_p95_us of http_gateway http=http"; no bench that the metric names."""
+    words = ["" if metric.startswith(f"{bench}_") else bench, "" if case_label == "defaults" else case_label]
     case = " ".join(filter(None, words))
-    return f"{metric.name}{f' of {case}' if case else ''} on {board} ({kind})"
+    return f"{metric}{f' of {case}' if case else ''}"
 
 
 def measured(metric: Metric, estimate: Estimate) -> str:

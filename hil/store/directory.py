@@ -185,7 +185,7 @@ class RunDirectory:
         """Copy files into a folder of the run's. Raises RigError."""
         target = self.path / folder
         try:
-            target.mkdir(exist_ok=True)
+            target.mkdir(parents=True, exist_ok=True)
             for source in sources:
                 replace_file(target / source.name, source.read_bytes())
         except OSError as error:

@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hil.errors import ExitCode
-from hil.model import KINDS, SCHEMA_VERSION, Entry, Fault, NotRun, RunRecord, Scalar
+from hil.model import KINDS, SCHEMA_VERSION, Comparison, Entry, Fault, NotRun, RunRecord, Scalar
 
 ROLES = ("candidate", "base", "reference")
+OTHER_ROLES = ROLES[1:]  # what a candidate is compared with
+_LARGEST = 1 << 53  # a board sends 32 bits, a peer's columns fit; beyond it JSON readers lose digits
 
 # the reason by which a journal without ``expected`` said that the board's own limits rule the case out
 _OWN_LIMIT = re.compile(r"\w+=\S+ is beyond (?:max|min)_\w+=\S+ of board \S+")
@@ -28,9 +30,10 @@ def entry_from_json(value: object) -> Entry:
         "record": _read_record,
         "fault": _read_fault,
         "not-run": _read_not_run,
+        "comparison": _read_comparison,
     }
     kind = value.get("type")
-    if kind not in readers:
+    if not isinstance(kind, str) or kind not in readers:
         raise EntryError(f"its type is {kind!r}; expected {', '.join(readers)}")
     if value.get("schema") != SCHEMA_VERSION:
         raise EntryError(f"its schema is {value.get('schema')!r}; this program reads {SCHEMA_VERSION}")
@@ -67,6 +70,45 @@ def _read_not_run(fields: dict[str, Any]) -> NotRun:
         fields["expected"] = not _OWN_LIMIT.fullmatch(str(fields.get("reason")))
     _check_fields(NotRun, fields)
     return NotRun(**fields)
+
+
+def _read_comparison(fields: dict[str, Any]) -> Comparison:
+    _check_fields(Comparison, fields)
+    _check_choice(fields, "role", OTHER_ROLES)
+    fields["boards"], fields["cases"] = _names(fields, "boards"), _names(fields, "cases")
+    fields["looks"] = _looks(fields)
+    comparison = Comparison(**fields)
+    if not comparison.boards:
+        raise EntryError("'boards' is empty; expected at least one")
+    if comparison.identical and comparison.candidate_sha256 != comparison.other_sha256:
+        raise EntryError("'identical' is true, but the digests of candidate and other differ")
+    if not (comparison.identical or comparison.looks):
+        raise EntryError("'looks' is empty; expected at least one pair, for the images are not identical")
+    return comparison
+
+
+def _names(fields: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    values = fields[name]
+    if not isinstance(values, list) or not all(isinstance(value, str) and value for value in values):
+        raise EntryError(f"{name!r} is {values!r:.40}; expected a list of names")
+    if len(set(values)) < len(values):
+        raise EntryError(f"{name!r} names something twice")
+    return tuple(values)
+
+
+def _looks(fields: Mapping[str, Any]) -> tuple[tuple[int, int], ...]:
+    """Read boots a board, (candidate, other), from the start on: both grow from look to look."""
+    values = fields["looks"]
+    if not isinstance(values, list):
+        raise EntryError(f"'looks' is {values!r:.40}; expected a list of pairs")
+    before = (0, 0)
+    for pair in values:
+        if not isinstance(pair, list) or [type(part) for part in pair] != [int, int]:
+            raise EntryError(f"'looks' holds {pair!r:.40}; expected pairs of integers")
+        if not (pair[0] > before[0] and pair[1] > before[1]):
+            raise EntryError(f"'looks' holds {pair} after {list(before)}; expected more boots of both")
+        before = (pair[0], pair[1])
+    return tuple((pair[0], pair[1]) for pair in values)
 
 
 def _check_fields(kind: type, fields: Mapping[str, Any]) -> None:
@@ -111,6 +153,8 @@ def _columns(fields: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
     for name, values in columns.items():
         if not isinstance(values, list) or any(type(value) is not int for value in values):
             raise EntryError(f"column {name!r} is not a list of integers")
+        if any(abs(value) > _LARGEST for value in values):
+            raise EntryError(f"column {name!r} holds an integer beyond 2^53, which nothing sends")
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
         raise EntryError(f"its columns have different lengths: {lengths}")

@@ -1,0 +1,202 @@
+"""What is compared with what: one unit a comparison, case and metric, with the records of its boards.
+
+Who belongs to a comparison is said by its entry in the journal; whether it blocks, by the rules of
+``compare:``.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from hil.gate import conditions
+from hil.gate.cases import cases_of, records_of, thresholds_of
+from hil.model import (
+    KINDS,
+    Case,
+    Comparison,
+    Entry,
+    Kind,
+    RunRecord,
+    Scalar,
+    format_series_id,
+)
+from hil.thresholds.boot_value import BootValue
+from hil.thresholds.comparison import CompareRule
+from hil.thresholds.limits import Where, series_facts
+from hil.thresholds.metrics import Metric
+from hil.thresholds.types import Thresholds
+
+Records = Mapping[str, tuple[RunRecord, ...]]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One metric of one case, candidate against other: what one decision is about.
+
+    ``candidate`` and ``other`` hold the records by board, in the order of the boots. ``rule`` is the one it
+    may block by, None where it is advice; ``muted`` says by board why what it finds does not block.
+    ``memo`` keeps the values of boots, by board and boot index, from look to look.
+    """
+
+    comparison: Comparison
+    case: Case
+    metric: Metric
+    thresholds: Thresholds
+    candidate: Records
+    other: Records
+    rule: CompareRule | None = None
+    muted: Mapping[str, str] = field(default_factory=dict)
+    memo: dict[tuple[str, int], BootValue | None] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def series_id(self) -> str:
+        return format_series_id(
+            self.comparison.rack, self.comparison.target, self.case.case_id, self.metric.name
+        )
+
+    @functools.cached_property
+    def records(self) -> tuple[RunRecord, ...]:
+        return tuple(
+            record
+            for side in (self.candidate, self.other)
+            for board in self.comparison.boards
+            for record in side.get(board, ())
+        )
+
+    @property
+    def kind(self) -> Kind:
+        return self.records[0].kind if self.records else kind_of(self.comparison.target)
+
+    @property
+    def case_label(self) -> str:
+        return self.thresholds.case_label(self.case.parameters)
+
+    @property
+    def clock(self) -> str:
+        """By what its times were taken; "" where it is no time."""
+        own = self.records[0].clock if self.records and self.metric.unit.dimension == "time" else ""
+        return self.metric.clock or own
+
+    @property
+    def why_advice(self) -> str:
+        """Say why it does not block; "" where it does. Boards that are muted by themselves do not count."""
+        if self.comparison.role == "reference":
+            return "advice: a night beside the reference blocks nothing, hil changes tells of its steps"
+        if self.rule is None:
+            return "advice: no rule under 'compare:' names it"
+        heard = [board for board in self.comparison.boards if board not in self.muted]
+        return "" if heard else next(iter(self.muted.values()))
+
+    @property
+    def blocking(self) -> bool:
+        return not self.why_advice
+
+
+def kind_of(target: str) -> Kind:
+    """Return the kind of a target's boards: what stands in front of the chip, physical where nothing does."""
+    return next((kind for kind in KINDS if target.startswith(f"{kind}-")), "physical")
+
+
+def units_of(
+    comparison: Comparison, entries: Sequence[Entry], thresholds: Mapping[str, Thresholds]
+) -> list[Unit]:
+    """Return the units of one comparison, in an order that does not depend on the journal's.
+
+    Raises ConfigError: a bench without thresholds, a case id that its parameters do not allow, two rules that
+    match and neither is more specific.
+    """
+    records = records_of(comparison, entries)
+    cases = cases_of(comparison, entries, thresholds)
+    units = []
+    for case_id in sorted(cases):
+        case, own = cases[case_id], thresholds_of(cases[case_id].bench, thresholds)
+        mine = [record for record in records if record.case_id == case_id]
+        candidate, other = (_by_board(mine, role) for role in ("candidate", comparison.role))
+        for metric in own.metrics_of(case.parameters):
+            units.append(_with_rule(Unit(comparison, case, metric, own, candidate, other)))
+    return units
+
+
+def as_of(unit: Unit, look: tuple[int, int]) -> Unit:
+    """Return the unit as it was when each board had so many boots, (candidate, other)."""
+    candidate, other = (
+        {board: records[:boots] for board, records in side.items()}
+        for side, boots in zip((unit.candidate, unit.other), look, strict=True)
+    )
+    bare = Unit(unit.comparison, unit.case, unit.metric, unit.thresholds, candidate, other, memo=unit.memo)
+    return _with_rule(bare)
+
+
+def may_block(comparison: Comparison, case: Case, metric: Metric, thresholds: Thresholds) -> bool:
+    """Say whether a rule may make the unit blocking, by what is known before anything is measured.
+
+    The air is not, so a rule for a certain air counts: what alpha is shared out among must not change.
+    """
+    rules = (
+        thresholds.compare if comparison.role == "base" else ()
+    )  # main may well have left the reference behind
+    return any(_is_possible(rule.where, comparison, case, metric) for rule in rules)
+
+
+def may_be_limited(comparison: Comparison, case: Case, metric: Metric, thresholds: Thresholds) -> bool:
+    """Say whether an absolute limit may block a series of these boards, known as in may_block()."""
+    return metric.blocking and any(
+        _is_possible(limit.where, comparison, case, metric) for limit in thresholds.limits
+    )
+
+
+def _is_possible(where: Where, comparison: Comparison, case: Case, metric: Metric) -> bool:
+    facts = series_facts(
+        metric.name, case.parameters, kind=kind_of(comparison.target),
+        rack=comparison.rack, target=comparison.target, board="", air="",
+    )  # fmt: skip
+    boards = where.conditions.get("board")
+    if boards is not None and boards not in comparison.boards:
+        return False
+    known = {key: value for key, value in facts.items() if key not in ("board", "air")}
+    return not where.contradicts(known)
+
+
+def _by_board(records: Iterable[RunRecord], role: str) -> Records:
+    found: dict[str, tuple[RunRecord, ...]] = {}
+    for record in records:
+        if record.role == role:
+            found[record.board] = (*found.get(record.board, ()), record)
+    return found
+
+
+def _with_rule(unit: Unit) -> Unit:
+    """Look up by which rule the unit blocks, and which of its boards do not.
+
+    Of boards with different rules the strictest holds; those without one are left out.
+    """
+    facts = {board: _facts(unit, board) for board in unit.comparison.boards}
+    rules = {board: unit.thresholds.compare_rule(facts[board]) for board in facts}
+    found = [rule for rule in rules.values() if rule is not None]
+    if not found:
+        return unit
+    rule = min(found, key=lambda one: (one.tolerance, one.min_effect, one.source))
+    muted = {board: _why_muted(unit, board, facts[board], rules[board]) for board in facts}
+    return replace(unit, rule=rule, muted={board: why for board, why in muted.items() if why})
+
+
+def _facts(unit: Unit, board: str) -> dict[str, Scalar]:
+    records = [record for record in unit.records if record.board == board]
+    return series_facts(
+        unit.metric.name,
+        unit.case.parameters,
+        kind=unit.kind,
+        rack=unit.comparison.rack,
+        target=unit.comparison.target,
+        board=board,
+        air=conditions.air_of(records[0]) if records else "",
+    )
+
+
+def _why_muted(unit: Unit, board: str, facts: Mapping[str, Scalar], rule: CompareRule | None) -> str:
+    if rule is None:
+        return f"no rule under 'compare:' is for board {board}"
+    records = [record for record in unit.records if record.board == board]
+    return conditions.why_muted(unit.metric, records, unit.thresholds, facts)

@@ -1,0 +1,139 @@
+"""What the comparisons of a run come to: exit codes, the words of the run's sentence, warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from hil.errors import ExitCode
+from hil.gate.comparison_sentences import change_words, place
+from hil.model import ComparedSeries, Outcome
+
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The comparisons of a run; ``boots`` were measured for them.
+
+    ``identical`` names the images that are the same bytes on both sides, of ``images`` that were compared.
+    ``drifting`` has a sentence for each board that drifts along the run. ``not_compared`` says of further
+    boards why they have nothing to be compared with.
+    """
+
+    series: tuple[ComparedSeries, ...] = ()
+    boots: int = 0
+    identical: tuple[str, ...] = ()
+    images: int = 0
+    drifting: tuple[str, ...] = ()
+    not_compared: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def nothing_to_measure(self) -> bool:
+        """Whether every image that was compared is the same bytes."""
+        return bool(self.images) and len(self.identical) == self.images
+
+    def blocking(self, outcome: Outcome | None = None) -> list[ComparedSeries]:
+        return [item for item in self.series if item.blocking and outcome in (None, item.outcome)]
+
+
+NONE_COMPARED = Compared()
+
+
+def exit_codes(compared: Compared, *, fail_inconclusive: bool) -> list[ExitCode]:
+    """Return what the comparisons do to the run. One of which nothing was measured is never a pass."""
+    codes = []
+    if compared.blocking("regressed"):
+        codes.append(ExitCode.FIRMWARE)
+    undecided = compared.blocking("inconclusive")
+    if undecided and (fail_inconclusive or not all(item.candidate_boots for item in undecided)):
+        codes.append(ExitCode.INCONCLUSIVE)
+    return codes
+
+
+def regressions(compared: Compared) -> str:
+    """Return "publish_latency_p50_us on virtual-esp32 grew by 12 %, and 2 more …"; else ""."""
+    found = sorted(compared.blocking("regressed"), key=lambda item: (-_evidence(item), item.series_id))
+    if not found:
+        return ""
+    first = found[0]
+    more = len(found) - 1
+    others = f", and {more} more comparison{'s' if more > 1 else ''} regressed" if more else ""
+    return f"{place(first)} {change_words(first)} against the {first.role}{others}"
+
+
+def quiet(compared: Compared) -> list[str]:
+    """Return the words where nothing is blocked: what passed, and in how many boots."""
+    blocking = compared.blocking()
+    parts = []
+    passed = [item for item in blocking if item.outcome in ("pass", "improved")]
+    if passed:
+        parts.append(_passed(compared, passed, len(blocking)))
+    if compared.identical:
+        images = ", ".join(compared.identical)
+        parts.append(f"{images}: both images are the same bytes, so nothing can have changed")
+    advice = len(compared.series) - len(blocking)
+    if not blocking and advice:
+        parts.append(f"{_count(advice)} of advice, none that can fail a run")
+    return parts
+
+
+def undecided(compared: Compared) -> list[str]:
+    """Return the words for blocking comparisons without a decision."""
+    names: tuple[tuple[Outcome, str], ...] = (
+        ("inconclusive", "inconclusive"),
+        ("no-baseline", "without a base to compare with"),
+    )
+    return [
+        f"{_count(len(found))} {word}" for outcome, word in names if (found := compared.blocking(outcome))
+    ]
+
+
+def warnings(compared: Compared) -> list[str]:
+    """Say what a person should know although it does not change the exit code."""
+    found = [
+        *(f"{', '.join(boards)}: no-baseline, {why}." for why, boards in compared.not_compared.items()),
+        *_without_base(compared.blocking("no-baseline")),
+        *(item.sentence for item in compared.blocking("inconclusive")),
+        *(
+            item.sentence
+            for item in compared.blocking()
+            if item.odd_boards and item.outcome != "inconclusive"
+        ),
+        *compared.drifting,
+        *(item.sentence for item in compared.series if item.outcome == "regressed" and not item.blocking),
+    ]
+    return list(dict.fromkeys(found))
+
+
+def _without_base(items: Sequence[ComparedSeries]) -> list[str]:
+    """Say each reason once, whatever number of metrics it holds for."""
+    reasons: dict[str, list[str]] = {}
+    for item in items:
+        reasons.setdefault(item.reason, []).append(place(item))
+    return [f"no-baseline for {_named(places)}: {reason}." for reason, places in reasons.items()]
+
+
+def _passed(compared: Compared, passed: Sequence[ComparedSeries], of: int) -> str:
+    roles = " and the ".join(sorted({item.role for item in passed}))
+    what = f"{len(passed)} comparison{'' if len(passed) == 1 else 's'} with the {roles}"
+    measured = f" in {compared.boots} boots" if any(item.candidate_boots for item in passed) else ""
+    all_ = "all " if len(passed) == of > 1 else "the " if len(passed) == of else ""
+    words = f"{all_}{what if len(passed) > 1 or of > 1 else what.removeprefix('1 ')} passed{measured}"
+    better = [item for item in passed if item.outcome == "improved"]
+    if not better:
+        return words
+    return f"{words}, {len(better)} of them improved ({_named([place(item) for item in better])})"
+
+
+def _count(number: int) -> str:
+    return f"{number} comparison{'' if number == 1 else 's'}"
+
+
+def _named(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_MOST_NAMED])
+    return shown if len(names) <= _MOST_NAMED else f"{shown} and {len(names) - _MOST_NAMED} more"
+
+
+def _evidence(item: ComparedSeries) -> float:
+    return (item.z or 0.0) / (item.boundary or 1.0)

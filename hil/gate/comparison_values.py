@@ -1,0 +1,143 @@
+"""Comparisons of values: latencies, throughput, what lies round zero. By hil.gate.sequential.decide."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import fmean
+
+import numpy as np
+import scipy.special
+
+from hil.gate.comparing import Unit
+from hil.gate.comparison_data import BoardBoots, Values, known, positions
+from hil.gate.finding import Finding, Numbers
+from hil.gate.past import Known, Past, known_of
+from hil.gate.scale import Scale, scale_of
+from hil.gate.sequential import FEWEST_BOOTS, FEWEST_SESSIONS, Decisions, Design, decide
+from hil.gate.states import contradictory, outcome_of
+
+ADVICE_ALPHA = 0.025  # of each side of the interval that advice is printed with
+
+
+def compare_values(unit: Unit, boards: Sequence[BoardBoots], alpha: float | None, past: Past) -> Finding:
+    """Judge the boards that count; ``boards`` are all, for the record."""
+    scale = scale_of(unit.metric)
+    usable = [board for board in boards if board.counts]
+    history = known_of(past, unit, [board.board for board in usable], scale)
+    candidate, other = positions(usable, scale)
+    design = _design(unit, usable, alpha, history, scale)
+    with np.errstate(all="ignore"):
+        decisions = decide(candidate, other, history.noise, design)
+    numbers = _numbers(unit, usable, decisions, design, history, scale)
+    outcome, final, reason = outcome_of(int(decisions.state[0]))
+    if alpha is None and numbers.p is not None:
+        outcome, reason = "pass", ""  # unless it is a discovery among all advice
+    if outcome == "inconclusive" and _too_few(usable, history):
+        reason = f"fewer than {FEWEST_BOOTS} boots of each, and no history to say how much they differ"
+    if contradictory(numbers.odd, usable):
+        outcome, reason = "inconclusive", "its boards contradict each other"
+    return Finding(unit, outcome, final, reason, boards=tuple(boards), numbers=numbers)
+
+
+def _design(
+    unit: Unit, boards: Sequence[BoardBoots], alpha: float | None, history: Known, scale: Scale
+) -> Design:
+    policy, rule = unit.thresholds.policy, unit.rule
+    values = known(boards)
+    quantum = max((value.quantum for value in values), default=0.0)
+    common = {
+        "beta": policy.beta,
+        "variance_floor": scale.variance_floor(quantum, [value.value for value in values]),
+    }
+    if alpha is None or rule is None:
+        boots = tuple(max(len(side) for side in sides) for sides in _sides(boards))
+        tolerance = scale.worse(policy.tolerance) if scale.relative else 0.0
+        return Design(((boots[0], boots[1]),), ADVICE_ALPHA, tolerance=tolerance, min_effect=0.0, **common)
+    return Design(
+        unit.comparison.looks,
+        alpha,
+        tolerance=scale.worse(rule.tolerance),
+        min_effect=scale.worse(rule.min_effect),
+        kappa=history.kappa,
+        **common,
+    )
+
+
+def _sides(boards: Sequence[BoardBoots]) -> tuple[list[Values], list[Values]]:
+    return [board.candidate for board in boards], [board.other for board in boards]
+
+
+def _numbers(
+    unit: Unit,
+    boards: Sequence[BoardBoots],
+    found: Decisions,
+    design: Design,
+    history: Known,
+    scale: Scale,
+) -> Numbers:
+    difference, z, boundary = (float(array[0]) for array in (found.difference, found.z, found.boundary))
+    names = [board.board for board in boards]
+    weight = float(found.history_weight[0])
+    contradicted = [name for name, mark in zip(names, found.contradicted[0], strict=True) if mark]
+    note = "" if weight > 0 else history.note
+    if weight <= 0 and contradicted and not note:
+        note = f"this session's {unit.comparison.role} contradicts it ({', '.join(contradicted)})"
+    is_advice = unit.rule is None
+    return Numbers(
+        scale=scale,
+        difference=difference,
+        low=float(found.low[0]),
+        high=float(found.high[0]),
+        z=z,
+        boundary=boundary,
+        boot_deviation=float(found.boot_deviation[0]),
+        session_deviation=float(found.session_deviation[0]),
+        smallest_effect=math.nan if is_advice else float(found.smallest_effect[0]),
+        tolerance=None if is_advice else design.tolerance,
+        min_effect=None if is_advice else design.min_effect,
+        candidate=_centre([board.candidate for board in boards], scale),
+        other=_centre([board.other for board in boards], scale),
+        effects={
+            name: (float(effect), float(error))
+            for name, effect, error in zip(names, found.effects[0], found.errors[0], strict=True)
+        },
+        odd=tuple(name for name, mark in zip(names, found.odd[0], strict=True) if mark),
+        kappa=design.kappa,
+        p=_p_value(z, boundary, design.alpha),
+        history_sessions=history.sessions,
+        history_weight=weight,
+        history_note=note,
+        pass_bound=float(found.pass_bound[0]),
+    )
+
+
+def _p_value(z: float, boundary: float, alpha: float) -> float | None:
+    """Return the two-sided p value of z, whose distribution exceeds ``boundary`` with probability ``alpha``.
+
+    A boundary beyond the normal one is Student's, of as many degrees of freedom as make it so.
+    """
+    if not (math.isfinite(z) and math.isfinite(boundary)):
+        return None
+    normal = float(-scipy.special.ndtri(alpha))
+    if boundary <= normal * (1.0 + 1e-6):
+        return float(2.0 * scipy.special.ndtr(-abs(z)))
+    freedom = float(scipy.special.stdtridf(1.0 - alpha, boundary))
+    if not freedom > 0.0:
+        return None
+    return float(2.0 * scipy.special.stdtr(max(freedom, 1.0), -abs(z)))
+
+
+def _centre(sides: Sequence[Values], scale: Scale) -> float:
+    """Return where the boots lie, each board counting alike; NaN without one that was seen."""
+    means = []
+    for side in sides:
+        here = [scale.position(value.value, value.quantum) for value in side if value is not None]
+        seen = [position for position in here if math.isfinite(position)]
+        means += [fmean(seen)] if seen else []
+    return fmean(means) if means else math.nan
+
+
+def _too_few(boards: Sequence[BoardBoots], history: Known) -> bool:
+    boots = [sum(board.boots[side] for board in boards) for side in (0, 1)]
+    return history.sessions < FEWEST_SESSIONS and min(boots) < FEWEST_BOOTS

@@ -1,0 +1,178 @@
+"""Boards that drift or step within a run: their values against the order of their boots.
+
+Candidate and other take turns, so that this comes out of the comparison and decides nothing. But a board of
+which each boot is slower than the last, or which is another from its fourth boot on, has something that a
+person should look at, and makes its comparisons see less.
+
+Of each board and metric the values, without the effect of the role, are fitted by a line over the boots, and
+by a step between every two of them. The error is from what the best of these leaves, of all boards together;
+where a board by itself or the history says more, from that. A fit counts where its z exceeds Student's
+boundary at LEVEL, shared by all boards, metrics and fits of the run, and still LEAST_ERRORS without any one
+boot: no single boot makes a drift. It is told where over the run it comes to more than the comparison
+tolerates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.special
+
+from hil.gate.comparing import Unit
+from hil.gate.comparison_data import boots_in_order
+from hil.gate.scale import scale_of
+
+LEVEL = 0.01  # how often a run without drift names one
+LEAST_ERRORS = 2.5
+_FEWEST_BOOTS = 6  # of a board: fewer do not tell a drift from two bad boots
+_KNOWN_FREEDOM = 30  # degrees of freedom of a deviation that the history knows
+_LEAST_SPREAD = 1e-6  # of a shape without its role's mean
+_FEWEST_OF_SIDE = 2  # boots before and after a step
+
+
+@dataclass(frozen=True)
+class Boots:
+    """The boots of one board in their order: ``place`` in the run, ``value`` on the metric's scale."""
+
+    place: np.ndarray
+    value: np.ndarray
+    is_candidate: np.ndarray
+
+
+@dataclass(frozen=True)
+class Drift:
+    """What a board's values do along a run of so many ``boots``, on the metric's scale.
+
+    ``size`` is that of a boot, or of a step before boot number ``step`` (from 1); ``total`` what it comes to
+    over the run.
+    """
+
+    size: float
+    total: float
+    z: float
+    boots: int
+    step: int | None = None
+
+
+@dataclass(frozen=True)
+class _Fits:
+    """All fits of one board, (fits,): the line first, then a step before each boot of ``steps`` (from 0)."""
+
+    boots: Boots
+    steps: np.ndarray
+    slope: np.ndarray
+    spread: np.ndarray  # sum of squares of what the slope is of
+    least: np.ndarray  # slope times root of spread without the boot that adds the most to it
+    left: np.ndarray  # sum of squared residuals
+    freedom: int
+
+
+def drifts_of(units: Sequence[Unit], known: Mapping[str, float]) -> dict[tuple[str, str], Drift]:
+    """Return what drifts beyond its tolerance, by series id and board, of a run's blocking comparisons.
+
+    ``known`` are the deviations of boots that the history knows, by series id.
+    """
+    found = {unit.series_id: (unit, _boards_of(unit)) for unit in units if _is_asked(unit)}
+    tests = sum(len(boards) for _, boards in found.values())
+    drifts = {}
+    for series_id, (unit, boards) in found.items():
+        assert unit.rule is not None
+        tolerance = scale_of(unit.metric).worse(unit.rule.tolerance)
+        level = LEVEL / max(tests, 1)
+        for board, drift in find_drifts(boards, level, known.get(series_id)).items():
+            if abs(drift.total) > tolerance:
+                drifts[series_id, board] = drift
+    return drifts
+
+
+def find_drifts(
+    boards: Mapping[str, Boots], level: float, known_deviation: float | None = None
+) -> dict[str, Drift]:
+    """Return the significant drift of each board that has one; ``level`` is of one board, two-sided.
+
+    With a ``known_deviation`` of a boot the error is no smaller than that, and the boundary is closer.
+    """
+    fits = {board: fit for board, boots in boards.items() if (fit := _fits(boots)) is not None}
+    freedom = sum(fit.freedom for fit in fits.values())
+    if not freedom:
+        return {}
+    pooled = sum(float(fit.left.min()) for fit in fits.values()) / freedom
+    if known_deviation is not None:
+        pooled, freedom = max(pooled, known_deviation**2), freedom + _KNOWN_FREEDOM
+    found = {}
+    for board, fit in fits.items():
+        variance = max(pooled, float(fit.left.min()) / fit.freedom)
+        if variance <= 0.0:
+            continue
+        error = np.sqrt(variance)
+        z = fit.slope * np.sqrt(fit.spread) / error
+        # half of the level for the line, for boards mostly drift so; the other half for all steps
+        shares = np.where(np.arange(len(z)) == 0, 0.5, 0.5 / max(len(z) - 1, 1))
+        boundary = -scipy.special.stdtrit(freedom, level / 2.0 * shares)
+        best = int((np.abs(z) / boundary).argmax())
+        if abs(z[best]) > boundary[best] and fit.least[best] > LEAST_ERRORS * error:
+            found[board] = _drift(fit, best, float(z[best]))
+    return found
+
+
+def _drift(fit: _Fits, best: int, z: float) -> Drift:
+    place, size = fit.boots.place, float(fit.slope[best])
+    if best == 0:
+        return Drift(size, size * float(place[-1] - place[0]), z, len(place))
+    return Drift(size, size, z, len(place), step=int(fit.steps[best - 1]) + 1)
+
+
+def _is_asked(unit: Unit) -> bool:
+    return unit.blocking and unit.metric.scale in ("log", "identity") and not unit.metric.exact
+
+
+def _boards_of(unit: Unit) -> dict[str, Boots]:
+    scale = scale_of(unit.metric)
+    found = {}
+    for board in unit.comparison.boards:
+        boots = [
+            (place, scale.position(value.value, value.quantum), is_candidate)
+            for place, value, is_candidate in boots_in_order(unit, board)
+        ]
+        seen = [one for one in boots if np.isfinite(one[1])]
+        if len(seen) >= _FEWEST_BOOTS:
+            found[board] = _columns(seen)
+    return found
+
+
+def _columns(boots: Sequence[tuple[int, float, bool]]) -> Boots:
+    place, value, is_candidate = zip(*boots, strict=True)
+    return Boots(np.array(place, dtype=float), np.array(value, dtype=float), np.array(is_candidate))
+
+
+def _fits(boots: Boots) -> _Fits | None:
+    """Return the fits of a board, None where its boots are too few or of one role."""
+    count = len(boots.place)
+    if count < _FEWEST_BOOTS or boots.is_candidate.all() or not boots.is_candidate.any():
+        return None
+    steps = np.arange(_FEWEST_OF_SIDE, count - _FEWEST_OF_SIDE + 1)
+    shapes = np.vstack([boots.place, np.arange(count) >= steps[:, np.newaxis]])
+    x, y = _without_role(shapes, boots.is_candidate), _without_role(boots.value, boots.is_candidate)
+    spread = (x**2).sum(axis=1)
+    told = spread > _LEAST_SPREAD  # where the roles do not take turns, a step may be the role's own
+    if not told[0]:
+        return None
+    x, spread, steps = x[told], spread[told], steps[told[1:]]
+    slope = x @ y / spread
+    residual = y - slope[:, np.newaxis] * x
+    of_role = np.where(boots.is_candidate, boots.is_candidate.sum(), (~boots.is_candidate).sum())
+    lever = np.minimum(1.0 / of_role + x**2 / spread[:, np.newaxis], 1.0 - 1e-9)
+    without = slope[:, np.newaxis] - x * residual / (1.0 - lever) / spread[:, np.newaxis]
+    share = np.maximum(1.0 - 1.0 / of_role, 1e-9)  # the only boot of a role says nothing: its x is 0
+    rest = np.sqrt(np.maximum(spread[:, np.newaxis] - x**2 / share, 0.0))
+    least = (np.sign(slope)[:, np.newaxis] * without * rest).min(axis=1)
+    left = (residual**2).sum(axis=1)
+    return _Fits(boots, steps, slope, spread, least, left, count - 4)
+
+
+def _without_role(values: np.ndarray, is_candidate: np.ndarray) -> np.ndarray:
+    """Return values without the mean of their role."""
+    means = [values[..., role].mean(axis=-1, keepdims=True) for role in (is_candidate, ~is_candidate)]
+    return np.asarray(values - np.where(is_candidate, means[0], means[1]))

@@ -1,0 +1,65 @@
+"""Why boots or whole comparisons are missing, by what the journal says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hil.errors import ExitCode
+from hil.gate.comparing import Unit
+from hil.model import Comparison, Entry, Fault, NotRun
+
+NOT_COMPARED = "not compared: "  # what the reason of a case begins with that has nothing to be compared with
+_STOPPED = (ExitCode.INTERRUPTED, ExitCode.TERMINATED)
+
+
+def why_ended(unit: Unit, entries: Sequence[Entry], look: int) -> str:
+    """Say why an undecided comparison was not taken further than ``look``."""
+    said = sorted(entry.reason for entry in entries if isinstance(entry, NotRun) and _is_about(unit, entry))
+    if said:
+        return said[0].removeprefix(NOT_COMPARED).rstrip(".")
+    looks = len(unit.comparison.looks)
+    return f"{_why_run_ended(unit, entries)} after look {look} of {looks}"
+
+
+def why_not_compared(unit: Unit, entries: Sequence[Entry]) -> str:
+    """Say why the other has no boot of a case, as the boot loop wrote it down; "" where it did not."""
+    said = sorted(
+        entry.reason.removeprefix(NOT_COMPARED).rstrip(".")
+        for entry in entries
+        if isinstance(entry, NotRun) and _is_about(unit, entry) and entry.reason.startswith(NOT_COMPARED)
+    )
+    return said[0] if said else ""
+
+
+def without_comparison(entries: Sequence[Entry]) -> dict[str, list[str]]:
+    """Return why cases that no comparison names have nothing to be compared with, and on which boards."""
+    named = {
+        (board, case_id)
+        for entry in entries
+        if isinstance(entry, Comparison)
+        for board in entry.boards
+        for case_id in entry.cases
+    }
+    found: dict[str, set[str]] = {}
+    for entry in entries:
+        if not isinstance(entry, NotRun) or (entry.board, entry.case_id) in named:
+            continue
+        if entry.reason.startswith(NOT_COMPARED):
+            found.setdefault(entry.reason.removeprefix(NOT_COMPARED).rstrip("."), set()).add(entry.board)
+    return {reason: sorted(boards) for reason, boards in sorted(found.items())}
+
+
+def _is_about(unit: Unit, entry: NotRun) -> bool:
+    return entry.case_id == unit.case.case_id and entry.board in unit.comparison.boards
+
+
+def _why_run_ended(unit: Unit, entries: Sequence[Entry]) -> str:
+    faults = [entry for entry in entries if isinstance(entry, Fault)]
+    if any(fault.exit_code in _STOPPED for fault in faults):
+        return "the run was stopped"
+    boards = unit.comparison.boards
+    if {fault.board for fault in faults if fault.board} >= set(boards):
+        return f"{'its board' if len(boards) == 1 else 'all its boards'} failed"
+    if any(not fault.board for fault in faults):
+        return "the run failed"
+    return "the run ended"

@@ -1,0 +1,28 @@
+"""The states of hil.gate.sequential in the words of a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hil.gate.comparison_data import BoardBoots
+from hil.gate.sequential import IMPROVED, INCONCLUSIVE, PASS, REGRESSED, UNDECIDED
+from hil.model import Outcome
+
+_OUTCOMES: dict[int, tuple[Outcome, bool]] = {
+    UNDECIDED: ("inconclusive", False),
+    PASS: ("pass", True),
+    REGRESSED: ("regressed", True),
+    IMPROVED: ("improved", True),
+    INCONCLUSIVE: ("inconclusive", True),
+}
+
+
+def outcome_of(state: int) -> tuple[Outcome, bool, str]:
+    """Return outcome, whether more boots change nothing, and the reason of what is undecided."""
+    outcome, final = _OUTCOMES[state]
+    return outcome, final, "" if outcome != "inconclusive" else "its boots differ too much to decide"
+
+
+def contradictory(odd: Sequence[str], boards: Sequence[BoardBoots]) -> bool:
+    """Say whether all boards contradict each other, rather than one the others."""
+    return len(odd) > 1 and len(odd) == len(boards)
