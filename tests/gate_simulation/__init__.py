@@ -1,0 +1,1 @@
+"""``make bench-gate``: the gate and eight other rules judge the same simulated pull requests."""
