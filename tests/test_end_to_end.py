@@ -109,7 +109,7 @@ def test_the_gate_replays_the_verdict(new_lab: NewLab) -> None:
     lab = new_lab(1)
     assert lab.run().returncode == 0
     verdict = (lab.out / "latest" / "verdicts.json").read_bytes()
-    done = lab.hil("gate", str(lab.out / "latest"), "--thresholds", str(lab.folder / "thresholds"))
+    done = lab.hil("gate", str(lab.out / "latest"))
     assert done.returncode == 0
     assert "the same verdict, byte for byte" in done.stdout
     assert (lab.out / "latest" / "verdicts.json").read_bytes() == verdict

@@ -5,146 +5,23 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from fixtures.boot_loop import STOP_DEADLINE_S, BootLoop
+from fixtures.boot_loop import BootLoop
 from fixtures.boot_parts import Event
 from fixtures.waits import Waits
-from hil.errors import FirmwareError, HilError, RigError
+from hil.errors import FirmwareError, RigError
 from hil.firmware.variant import Image
 from hil.lease import lease_rack
-from hil.model import Case, Entry, Fault, NotRun, RunRecord, Series
-from hil.peers.companion import Outcome
+from hil.model import Case, Fault, NotRun, RunRecord
 from hil.plan import BoardPlan, Omitted, Plan
-from hil.rack import Board, load_rack
-
-RACK = load_rack(Path(__file__).resolve().parent.parent / "hil" / "racks" / "virtual.yaml")
-V1, V2 = RACK.boards[:2]
-CASES = tuple(Case("publish", {"qos": qos}) for qos in (0, 1, 2))
-WAIT_S = 20.0
-
-
-def _ignore(*_arguments: object) -> None:
-    """Whoever does not look."""
-
-
-def _set_event() -> threading.Event:
-    event = threading.Event()
-    event.set()
-    return event
-
-
-@dataclass
-class FakeRig:
-    """Boards in memory: ``faults`` maps (board, case or step) to what is raised there."""
-
-    faults: dict[tuple[str, str], HilError] = field(default_factory=dict)
-    entries: list[Entry] = field(default_factory=list)
-    on_measure: Callable[[Board, Case], None] = _ignore
-    on_flash: Callable[[Board], object] = _ignore
-    before_rack: Callable[[], None] = _ignore
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    air_is_free: threading.Event = field(default_factory=_set_event)
-    companions_stopped: threading.Event = field(default_factory=threading.Event)
-    locks: Path | None = None  # where the rack's lock lies, if these boards share one
-    steps: list[tuple[str, str, str]] = field(default_factory=list)  # (step, board, image)
-
-    def step(self, board: Board, name: str) -> None:
-        if (board.id, name) in self.faults:
-            raise self.faults[board.id, name]
-
-    def prepare(self, board: Board, image: Image, **_options: object) -> None:
-        self.steps.append(("flash", board.id, str(image)))
-        self.on_flash(board)
-        self.step(board, "flash")
-
-    @contextmanager
-    def boot(self, board: Board, image: Image, **_options: object) -> Iterator[FakeDevice]:
-        self.steps.append(("boot", board.id, str(image)))
-        self.step(board, "boot")
-        yield FakeDevice(self, board)
-
-    def record(
-        self, board: Board, boot_index: int, case: Case, outcome: Outcome, started_utc: str
-    ) -> RunRecord:
-        return RunRecord(
-            run_id="r",
-            rack=RACK.name,
-            board=board.id,
-            target=board.target,
-            kind=board.kind,
-            role="candidate",
-            boot_index=boot_index,
-            bench=case.bench,
-            parameters=case.parameters,
-            firmware_sha256="f",
-            ruler_hash="h",
-            protocol_version=1,
-            clock="c",
-            started_utc=started_utc,
-            warmup_rows=0,
-            columns=outcome.series.columns,
-            environment={},
-        )
-
-    @contextmanager
-    def lease_air(self, *, check_stop: Callable[[], None]) -> Iterator[None]:
-        while not self.air_is_free.wait(0.01):
-            check_stop()
-        yield
-
-    @contextmanager
-    def lease_rack(self, *, alone: bool, check_stop: Callable[[], None]) -> Iterator[None]:
-        self.before_rack()
-        if self.locks is None:
-            yield
-            return
-        with lease_rack(self.locks, run_id="r", alone=alone, check_stop=check_stop):
-            yield
-
-    def stop_companions(self, timeout_s: float) -> None:
-        assert 0 < timeout_s < STOP_DEADLINE_S
-        self.companions_stopped.set()
-
-    def append(self, entry: Entry) -> None:
-        with self.lock:
-            self.entries.append(entry)
-
-    def now_utc(self) -> str:
-        return "2026-01-01T00:00:00Z"
-
-
-@dataclass
-class FakeDevice:
-    rig: FakeRig
-    board: Board
-
-    def confirm(self) -> None:
-        self.rig.step(self.board, "confirm")
-
-    def measure(self, case: Case, **_options: object) -> Outcome:
-        self.rig.on_measure(self.board, case)
-        self.rig.step(self.board, case.case_id)
-        return Outcome(Series(case, {"done_us": (1, 2)}, 0, "c", "f", "h", 1), {})
-
-
-def plan_of(*boards: Board, boots: int = 1, omitted: Sequence[Omitted] = ()) -> Plan:
-    return Plan("quick", tuple(BoardPlan(board, (CASES,) * boots, tuple(omitted)) for board in boards))
-
-
-def run(plan: Plan, rig: FakeRig) -> BootLoop:
-    loop = BootLoop(plan, rig, run_id="r", notify=_ignore)
-    loop.start()
-    for board in plan.boards:
-        for case in board.cases:
-            loop.wait(board.board.id, case)
-    loop.stop()
-    return loop
+from hil.rack import Board
+from tests.boot_loop_rig import CASES, RACK, V1, V2, WAIT_S, FakeRig, ignore, plan_of, run
 
 
 def test_every_case_of_every_boot_is_recorded() -> None:
@@ -174,7 +51,7 @@ def test_one_boards_fault_leaves_the_other_alone() -> None:
 def test_boots_that_were_not_measured_are_missing(faulty: bool) -> None:
     """A fault or a stop in boot 3 of 4: each case gets a NotRun that says in how many boots it is missing."""
     rig = FakeRig()
-    loop = BootLoop(plan_of(V1, boots=4), rig, run_id="r", notify=_ignore)
+    loop = BootLoop(plan_of(V1, boots=4), rig, run_id="r", notify=ignore)
     counted = itertools.count(1)
 
     def break_in_boot_3(board: Board, case: Case) -> None:
@@ -288,7 +165,7 @@ def test_a_case_that_is_measured_alone_has_the_rack(tmp_path: Path, alone: bool)
     rig.before_rack, rig.on_measure = hold_back_v2, measure
     rig.on_flash = lambda board: flashed.set() if board is V2 else None
     boards = (BoardPlan(V1, ((SLOW[0],),), ()), BoardPlan(V2, ((CASES[0],),), ()))
-    loop = BootLoop(Plan("all", boards), rig, run_id="r", notify=_ignore, alone=("jitter",) if alone else ())
+    loop = BootLoop(Plan("all", boards), rig, run_id="r", notify=ignore, alone=("jitter",) if alone else ())
     loop.start()
     assert isinstance(loop.wait("v2", CASES[0])[0], RunRecord)
     assert isinstance(loop.wait("v1", SLOW[0])[0], RunRecord)
@@ -300,11 +177,11 @@ def test_the_wait_for_another_runs_rack_is_not_this_runs_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run that may not flash while another one measures alone goes on when that is over."""
-    monkeypatch.setattr("fixtures.boot_loop.budget_s", lambda _plan: 0.3)
+    monkeypatch.setattr("fixtures.boot_loop.longest_s", lambda *_: 0.3)
     rig = FakeRig(locks=tmp_path)
-    loop = BootLoop(plan_of(V1, V2), rig, run_id="r", notify=_ignore)
+    loop = BootLoop(plan_of(V1, V2), rig, run_id="r", notify=ignore)
     with ExitStack() as other:
-        other.enter_context(lease_rack(tmp_path, run_id="other", alone=True, check_stop=_ignore))
+        other.enter_context(lease_rack(tmp_path, run_id="other", alone=True, check_stop=ignore))
         threading.Timer(1.0, other.pop_all().close).start()
         loop.start()
         assert isinstance(loop.wait("v1", CASES[0])[0], RunRecord)
@@ -349,7 +226,7 @@ def test_stop_ends_a_board_in_the_middle() -> None:
     """A stopped run writes down what it did not measure, and starts no further case."""
     rig = FakeRig()
     measuring = threading.Event()
-    loop = BootLoop(plan_of(V1), rig, run_id="r", notify=_ignore)
+    loop = BootLoop(plan_of(V1), rig, run_id="r", notify=ignore)
 
     def until_stopped(board: Board, case: Case) -> None:
         measuring.set()
@@ -376,7 +253,7 @@ def test_a_board_that_waits_for_its_companion_ends_with_it(monkeypatch: pytest.M
         raise RigError("the companion was killed")
 
     rig.on_measure = until_the_companion_ends
-    loop = BootLoop(plan_of(V1), rig, run_id="r", notify=_ignore)
+    loop = BootLoop(plan_of(V1), rig, run_id="r", notify=ignore)
     loop.start()
     assert measuring.wait(WAIT_S)
     loop.stop("interrupted")
@@ -406,10 +283,10 @@ def test_a_run_that_waits_for_another_runs_air_can_be_stopped() -> None:
 
 def test_the_wait_for_another_runs_air_is_not_this_runs_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run whose whole time is spent while another one measures goes on when the air is free."""
-    monkeypatch.setattr("fixtures.boot_loop.budget_s", lambda _plan: 0.3)
+    monkeypatch.setattr("fixtures.boot_loop.longest_s", lambda *_: 0.3)
     rig = FakeRig()
     rig.air_is_free.clear()
-    loop = BootLoop(plan_of(V1), rig, run_id="r", notify=_ignore)
+    loop = BootLoop(plan_of(V1), rig, run_id="r", notify=ignore)
     threading.Timer(1.0, rig.air_is_free.set).start()
     loop.start()
     assert isinstance(loop.wait("v1", CASES[0])[0], RunRecord)
@@ -432,7 +309,7 @@ def test_a_board_without_power_of_its_own_is_still_a_board() -> None:
     """A plan with nothing to measure on a board finishes at once."""
     nothing = replace(plan_of(V1).boards[0], boots=())
     rig = FakeRig()
-    loop = BootLoop(Plan("quick", (nothing,)), rig, run_id="r", notify=_ignore)
+    loop = BootLoop(Plan("quick", (nothing,)), rig, run_id="r", notify=ignore)
     loop.start()
     loop.stop()
     assert rig.entries == []

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fixtures.agent_device import AgentDevice
 from fixtures.board import ConsoleLog
+from fixtures.boot_parts import Boot
 from fixtures.companions import Companions
-from fixtures.rig import AgentDevice
+from fixtures.rig import LabRig
 from hil.errors import FirmwareError, RigError
+from hil.firmware.selection import Firmware
+from hil.firmware.variant import Image
 from hil.model import Case, Series
 from hil.rack import load_rack
+from hil.store import RunDirectory
 
-BOARD = load_rack(Path(__file__).resolve().parent.parent / "hil" / "racks" / "virtual.yaml").boards[0]
+RACK = load_rack(Path(__file__).resolve().parent.parent / "hil" / "racks" / "virtual.yaml")
+BOARD = RACK.boards[0]
 CASE = Case("publish", {"qos": 1})
 BUILT, OTHER = "a" * 64, "b" * 64
 
@@ -94,6 +100,45 @@ def test_a_broken_network_explains_a_failed_case() -> None:
         device(BUILT, fails=timeout, network=RigError("the broker died")).measure(CASE, timeout_s=1)
     with pytest.raises(FirmwareError, match="no answer"):
         device(BUILT, fails=timeout).measure(CASE, timeout_s=1)
+
+
+@dataclass
+class Slots:
+    """A board with two images whose switch takes at attempt ``takes_at``; 0: it never does."""
+
+    takes_at: int
+    writes: list[str] = field(default_factory=list)
+
+    def build(self, _image: object, _role: str) -> Firmware:
+        return Firmware(Path("out"), BUILT)
+
+    def select(self, _board: object, role: str, *, again: bool = False) -> bool:
+        self.writes.append(f"{'again ' if again else ''}{role}")
+        return True
+
+    def session(self, *_arguments: object) -> Any:
+        self.running = BUILT if len(self.writes) == self.takes_at else OTHER
+        return self
+
+    def wait_ready(self, **_options: object) -> Agent:
+        return Agent(self.running)
+
+
+@pytest.mark.parametrize("takes_at", [1, 2, 0])
+def test_a_switch_that_did_not_take_is_repeated_once(tmp_path: Path, takes_at: int) -> None:
+    """The image that comes up proves the switch; what still runs after a repetition is the rig's fault."""
+    slots = Slots(takes_at)
+    anything: Any = None
+    rig = LabRig(RACK, RunDirectory(tmp_path), "r", {}, anything, anything, tmp_path)
+    rig._images, rig._session = slots, slots.session  # type: ignore[assignment, method-assign]
+    boot = Boot(Image("virtual-esp32"), "base", 3)
+    with ExitStack() as stack:
+        if takes_at:
+            rig._started(BOARD, boot, stack, lambda: None)
+        else:
+            with pytest.raises(RigError, match=f"runs {OTHER[:12]}, which is not the image"):
+                rig._started(BOARD, boot, stack, lambda: None)
+    assert slots.writes == ["base", "again base"][: takes_at or 2]
 
 
 def test_the_console_log_is_readable_while_it_grows(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.virtual.board import otadata
+from hil.firmware import otadata
 from tests.virtual_board_rig import (
     MAC,
     OTA_0,

@@ -17,8 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hil.errors import ConfigError, RigError
+from hil.firmware import otadata
 from hil.virtual.app_image import xor_bytes
-from hil.virtual.board import chips, faults, otadata, panic, resets, slip
+from hil.virtual.board import chips, faults, panic, resets, slip
 from hil.virtual.board.chip import Chip
 from hil.virtual.board.detection import DETECTIONS, MAGIC_REGISTER
 from hil.virtual.board.esp32 import ESP32, crc8_dallas

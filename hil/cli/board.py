@@ -18,8 +18,8 @@ from hil.cli.table import aligned
 from hil.errors import RigError
 from hil.firmware.selection import find_firmware
 from hil.firmware.variant import Image
-from hil.flash import flash
-from hil.lease import lease_boards, lease_rack, lock_dir, read_holder
+from hil.flash import WearCounter, flash, read_wear
+from hil.lease import kept_dir, lease_boards, lease_rack, lock_dir, read_holder
 from hil.power import VirtualSwitch, switch_power
 from hil.rack import Board, Rack, load_rack
 from hil.virtual.start import up_dir
@@ -37,14 +37,20 @@ def command() -> None:
 def list_boards(rack: Path, out: Path) -> None:
     """List the rack's boards."""
     loaded = load_rack(rack)
-    rows = []
+    rows, warnings = [], []
+    locks = lock_dir(loaded, out)
     for board in loaded.boards:
-        holder = read_holder(lock_dir(loaded, out), board.id)
+        holder = read_holder(locks, board.id)
+        wear = read_wear(kept_dir(loaded, locks), board)
         run = f", run {holder.run_id}" if holder and holder.run_id else ""
         state = f"held by {holder.who}{run}" if holder else "free"
         labels = f" [{', '.join(board.labels)}]" if board.labels else ""
-        rows.append((board.id, board.target, board.serial, f"power: {board.power.type}{labels}", state))
-    for line in aligned(rows):
+        flash = f"flash: {wear.describe()}" if wear else "flash: not counted yet"
+        rows.append(
+            (board.id, board.target, board.serial, f"power: {board.power.type}{labels}", state, flash)
+        )
+        warnings += [f"Warning: board {board.id}: {wear.warning()}"] if wear and wear.warning() else []
+    for line in (*aligned(rows), *warnings):
         click.echo(line)
 
 
@@ -60,7 +66,7 @@ def flash_board(board_id: str, firmware: Path | None, rack: Path, out: Path) -> 
     with _leased(rack, out, board_id, disturbs=True) as board:
         build_dir = find_firmware(firmware or BUILD_ROOT / board.target, Image(board.target)).build_dir
         log = out / "flash" / f"{board.id}.log"
-        result = flash(board, build_dir, log=log)
+        result = flash(board, build_dir, log=log, wear=_wear_counter(load_rack(rack), out))
         click.echo(f"{board.id}: flashed {build_dir}{'; ' + result.note if result.note else ''} (log: {log})")
 
 
@@ -92,6 +98,10 @@ def console_board(board_id: str, rack: Path, out: Path) -> None:
                 f"the console of board {board.id} on {url} ended with status {status}.",
                 next_step="a virtual board needs its rack up: hil virtual up.",
             )
+
+
+def _wear_counter(rack: Rack, out: Path) -> WearCounter:
+    return WearCounter(kept_dir(rack, lock_dir(rack, out)))
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from hil.build import PROJECT_ROOT
+from hil.history import DEFAULT_HISTORY
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -40,6 +41,16 @@ def thresholds_option(function: F) -> F:
         type=click.Path(path_type=Path),
         default=PROJECT_ROOT / "thresholds",
         help="Folder of limits and suites. [default: thresholds]",
+    )(function)
+
+
+def history_option(function: F) -> F:
+    return click.option(
+        "--history",
+        "history_folder",
+        type=click.Path(path_type=Path, file_okay=False),
+        default=DEFAULT_HISTORY,
+        help="Folder of the history. [default: out/hil-data]",
     )(function)
 
 

@@ -10,11 +10,44 @@ from pathlib import Path
 import click
 
 from hil.build import PROJECT_ROOT
-from hil.cli.options import boards_option, out_option, rack_option, suite_option, thresholds_option
+from hil.cli.options import F, boards_option, out_option, rack_option, suite_option, thresholds_option
 from hil.errors import ConfigError
 from hil.plan import BOOTS_MAX
 from hil.rack import load_rack
 from hil.store import TRIGGERS
+
+
+def compare_options(function: F) -> F:
+    """Add what a comparison with another firmware needs; fixtures.compare_options reads it."""
+    options = (
+        click.option(
+            "--base",
+            type=click.Path(path_type=Path),
+            metavar="DIR",
+            help="Compare with this bundle, or this build: in turns on each board, until all is decided.",
+        ),
+        click.option(
+            "--budget",
+            type=float,
+            metavar="MINUTES",
+            help="With --base: begin no boots that would not be through by then.  [default: 15]",
+        ),
+        click.option(
+            "--reference",
+            type=click.Path(path_type=Path),
+            metavar="DIR",
+            help="Compare with this bundle, or this build: --boots boots of each.",
+        ),
+        click.option(
+            "--history",
+            type=click.Path(path_type=Path),
+            metavar="DIR",
+            help="What a comparison knows of earlier runs.  [default: out/hil-data]",
+        ),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
 
 
 @click.command("run")
@@ -23,6 +56,15 @@ from hil.store import TRIGGERS
 @boards_option
 @click.option("--target", default="", metavar="TARGET", help="Only boards of this target, such as esp32s3.")
 @click.option("--profile", default="", metavar="NAME", help="Air profile, instead of the rack file's.")
+@click.option(
+    "--noise",
+    default="",
+    metavar="NAME",
+    help="Simulate a noisy rack on the virtual one: quiet, typical, noisy, or none.",
+)
+@click.option(
+    "--noise-seed", type=click.IntRange(0), metavar="N", help="Its seed, instead of the rack file's."
+)
 @click.option(
     "--firmware",
     type=click.Path(path_type=Path),
@@ -50,11 +92,10 @@ from hil.store import TRIGGERS
 @click.option(
     "--boots",
     type=click.IntRange(1, BOOTS_MAX),
-    default=1,
     metavar="N",
-    show_default=True,
-    help="Boot each board so often, and measure all of its cases in each boot.",
+    help="Boot each board so often, and measure all of its cases in each boot.  [default: 1]",
 )
+@compare_options
 @click.option("--keep-captures", is_flag=True, help="Keep the packets that peers capture, in OUT/RUN/peer.")
 @click.option("--report/--no-report", default=True, help="Build the report in OUT/report.  [default: build]")
 @thresholds_option
@@ -79,7 +120,8 @@ def command(
     """
     argv = [sys.executable, "-m", "pytest", str(PROJECT_ROOT / "hil" / "benches")]
     argv += ["-c", str(PROJECT_ROOT / "pytest.ini"), "-p", "no:cacheprovider", "--hil-ui"]
-    argv += [f"--{name}={value}" for name, value in {"rack": rack, **options}.items()]
+    given = {name: value for name, value in options.items() if value is not None}
+    argv += [f"--{name.replace('_', '-')}={value}" for name, value in {"rack": rack, **given}.items()]
     argv += [f"--board={board}" for board in (_boards_of(rack, target, boards) if target else boards)]
     argv += [f"--out={out.absolute()}"]
     argv += [f"--firmware={firmware}"] if firmware else []

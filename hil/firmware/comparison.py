@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hil.firmware.build_folder import flash_files, flasher_args
-from hil.firmware.digests import Digests
+from hil.firmware.digests import Digests, file_sha256
 from hil.firmware.selection import bundle_folders, verify_bundle
 
 SCHEMA = 1
@@ -64,6 +64,19 @@ def compare_bundles(head: Path, base: Path) -> tuple[TargetComparison, ...]:
             outcome: Outcome = "different" if differing else "identical"
             found.append(TargetComparison(target, outcome, heads[target], bases[target], differing))
     return tuple(found)
+
+
+def same_flash(first: Path, second: Path) -> bool:
+    """Say whether two builds put the same bytes on a board, whatever their files are called.
+
+    Raises ConfigError where one of them is no build, OSError where the disk does not give a file.
+    """
+    return _content(first) == _content(second)
+
+
+def _content(build_dir: Path) -> tuple[list[tuple[int, str]], str]:
+    files = [(int(offset, 0), file_sha256(build_dir / name)) for offset, name in flash_files(build_dir)]
+    return files, str(flasher_args(build_dir).get("write_flash_args"))
 
 
 def _folders(bundle: Path, digests: dict[str, Digests]) -> dict[str, Path]:

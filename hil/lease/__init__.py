@@ -6,20 +6,24 @@ killed run never blocks the next. The file's text says who holds it, for people 
 
 from hil.lease.boards import lease_boards
 from hil.lease.lock_file import (
+    KEPT_DIR,
     PHYSICAL_LOCK_DIR,
     UNKNOWN_HOLDER,
     Holder,
     clear_stale,
+    kept_dir,
     lock_dir,
     read_holder,
 )
 from hil.lease.turns import lease_air, lease_rack
 
 __all__ = [
+    "KEPT_DIR",
     "PHYSICAL_LOCK_DIR",
     "UNKNOWN_HOLDER",
     "Holder",
     "clear_stale",
+    "kept_dir",
     "lease_air",
     "lease_boards",
     "lease_rack",

@@ -16,11 +16,23 @@ from hil.flock import try_lock
 from hil.rack import Rack
 
 PHYSICAL_LOCK_DIR = Path("/run/lock/hil")
+KEPT_DIR = Path("/var/lib/hil")  # what a reboot must not empty
 
 
 def lock_dir(rack: Rack, out: Path) -> Path:
     """Return where a rack's locks live: virtual racks belong to a checkout, physical ones to the host."""
     return (out / "lock" if rack.is_virtual else PHYSICAL_LOCK_DIR) / rack.name
+
+
+def kept_dir(rack: Rack, locks: Path) -> Path:
+    """Return where what is counted of a rack's boards is kept: beside ``locks``, for a virtual one.
+
+    Of a physical one it outlives a reboot, where KEPT_DIR is there or this user may make it.
+    """
+    if rack.is_virtual:
+        return locks
+    parent = KEPT_DIR if KEPT_DIR.is_dir() else KEPT_DIR.parent
+    return KEPT_DIR / rack.name if os.access(parent, os.W_OK) else locks
 
 
 @dataclass(frozen=True)
@@ -88,11 +100,12 @@ def open_lock(path: Path) -> int:
 
 
 def _make_folder(folder: Path) -> None:
-    """Make a lock folder; one of physical boards is for all users of the host, like /tmp."""
-    if PHYSICAL_LOCK_DIR not in folder.parents:
+    """Make a folder; one of physical boards is for all users of the host, like /tmp."""
+    root = next((root for root in (PHYSICAL_LOCK_DIR, KEPT_DIR) if root in folder.parents), None)
+    if root is None:
         folder.mkdir(parents=True, exist_ok=True)
         return
-    for shared in (PHYSICAL_LOCK_DIR, folder):
+    for shared in (root, folder):
         with suppress(FileExistsError):
             shared.mkdir(parents=True)
             shared.chmod(0o1777)

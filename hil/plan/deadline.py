@@ -1,4 +1,4 @@
-"""How long a case may take, from the parameters that say how long it lasts."""
+"""How long a case takes, and may take, from the parameters that say how long it lasts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,22 @@ GATEWAY_READY_S = 45.0  # how long a gateway may take before each phase until it
 AMOUNT_FLOOR_BPS = 100_000.0  # slower than this no transfer by amount is waited for
 AMOUNT_MAX_S = 3600.0
 ROW_US = 10_000.0  # what a row may take that nothing paces
+AROUND_CASE_S = 0.5  # command, warm-up of the network, transfer of the samples
+READ_S = 0.03  # a read that finds its peer at work, beside its pause
 STEP_ATTEMPTS = 6  # of a step that is void (firmware/components/rtos/climb.c)
+
+
+def expected_s(case: Case) -> float:
+    """Return about how long a case takes where nothing goes wrong, in seconds: what a budget is planned with.
+
+    A ramp ends where the board cannot keep up, which is taken for a third of the way.
+    """
+    planned_s = max(_rows_s(case), _number(case, "duration_s"), _windows_s(case) / 2)
+    planned_s = max(planned_s, _ramps_s(case) / STEP_ATTEMPTS / 3)
+    reads = _number(case, "reads") + _number(case, "reads_after_reconnect")
+    reading_s = reads * (_number(case, "pause_ms") / 1e3 + READ_S)
+    cycling_s = _number(case, "cycles") * (_number(case, "outage_ms") / 1e3 + 0.1)
+    return planned_s + reading_s + cycling_s + AROUND_CASE_S
 
 
 def deadline_s(case: Case) -> float:

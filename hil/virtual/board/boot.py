@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from hil.firmware.otadata import select as select_slot
 from hil.virtual import app_image, partition_table
 from hil.virtual.app_image import AppDescription, ChecksumError, Image, ImageError
 from hil.virtual.board import otadata
@@ -172,7 +173,7 @@ class _SecondStage:
                 "Defaulting to factory image" if has_factory else "No factory image, trying OTA 0",
             )
             return (None, False) if has_factory else (0, True)
-        selected = otadata.select(entries, slot_count=slot_count)
+        selected = select_slot(entries, slot_count=slot_count)
         if selected is None:
             fallback = "falling back to factory" if has_factory else "and no factory, will try all partitions"
             comma = "," if has_factory else ""

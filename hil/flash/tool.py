@@ -1,4 +1,4 @@
-"""Flashing: esptool as a process of its own, with a deadline, a log, and errors that have an owner."""
+"""esptool as a process of its own, with a deadline, a log, and errors that have an owner."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hil.errors import ConfigError, HilError, RigError
-from hil.firmware.build_folder import flash_files, flasher_args
+from hil.firmware.otadata import SECTOR_BYTES
+from hil.flash.wear import WearCounter
 from hil.rack import Board
 
 FLASH_BAUD = 460800
@@ -77,51 +78,72 @@ _SYMPTOMS = (
 )
 
 
-def flash(
+@dataclass(frozen=True)
+class Write:
+    """What esptool is to write: pairs of flash offset and file; names are relative to ``folder``.
+
+    ``doing`` is what it is called in sentences: "flashing", or "switching the slot of".
+    """
+
+    folder: Path
+    parts: Sequence[tuple[int, str]]
+    options: Sequence[str] = ()
+    before: str = "default-reset"
+    after: str = "hard-reset"
+    doing: str = "flashing"
+
+    @property
+    def sectors(self) -> tuple[int, ...]:
+        """The offset of each sector that is erased for it."""
+        ends = ((offset, offset + (self.folder / name).stat().st_size) for offset, name in self.parts)
+        found = (range(start - start % SECTOR_BYTES, end, SECTOR_BYTES) for start, end in ends)
+        return tuple(sector for sectors in found for sector in sectors)
+
+
+def write(
     board: Board,
-    build_dir: Path,
+    what: Write,
     *,
     log: Path,
     timeout_s: float = FLASH_TIMEOUT_S,
     stop: threading.Event | None = None,
+    wear: WearCounter | None = None,
 ) -> FlashResult:
-    """Write a build to a board; a failed attempt that can be chance is repeated once, with a note.
+    """Write to a board; a failed attempt that can be chance is repeated once, with a note.
 
-    ``stop`` ends it early: the process is killed and the fault says so.
+    ``stop`` ends it early: the process is killed and the fault says so. ``wear`` counts what is erased.
 
     Raises:
-        ConfigError: no build there, or the board carries another chip.
+        ConfigError: the board carries another chip.
         RigError: port taken, no answer, no end within ``timeout_s``, damaged content.
     """
-    argv = flash_command(board, build_dir)
+    argv = command(board, what)
     log.parent.mkdir(parents=True, exist_ok=True)
     note = ""
     for attempt in range(1, ATTEMPTS + 1):
-        fault = _attempt(board, argv, build_dir, log, timeout_s, stop or threading.Event())
+        if wear:
+            wear.count(board, what.sectors)  # before, so that no crash hides an erase
+        fault = _attempt(board, argv, what, log, timeout_s, stop or threading.Event())
         if fault is None:
             return FlashResult(board.id, attempt, note)
         if isinstance(fault, ConfigError) or attempt == ATTEMPTS or (stop and stop.is_set()):
             raise fault
-        note = f"flashed at attempt {attempt + 1}; before: {fault.sentence}"
+        note = f"written at attempt {attempt + 1}; before: {fault.sentence}"
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
-def flash_command(board: Board, build_dir: Path) -> list[str]:
-    """Return the esptool command that writes ``build_dir``; its file names are relative to that folder."""
-    description = flasher_args(build_dir)
-    extra = description.get("extra_esptool_args", {})
-    options = [str(option) for option in description.get("write_flash_args", [])]
+def command(board: Board, what: Write) -> list[str]:
+    """Return the esptool command that writes ``what``."""
     argv = [
         *DIE_WITH_PARENT,
         *_esptool(board),
         *("--chip", board.chip, "--port", board.serial, "--baud", str(FLASH_BAUD)),
         *("--connect-attempts", str(CONNECT_ATTEMPTS)),
-        *("--before", _dashed(extra.get("before", "default-reset"))),
-        *("--after", _dashed(extra.get("after", "hard-reset"))),
+        *("--before", what.before, "--after", what.after),
+        *("write-flash", *what.options),
     ]
-    argv += ["write-flash", *(_dashed(option) if option.startswith("--") else option for option in options)]
-    for offset, name in flash_files(build_dir):
-        argv += [offset, name]
+    for offset, name in what.parts:
+        argv += [f"{offset:#x}", name]
     return argv
 
 
@@ -130,29 +152,25 @@ def _esptool(board: Board) -> list[str]:
     return [sys.executable, "-m", module]
 
 
-def _dashed(word: object) -> str:
-    """Spell an option as esptool 5 does; ESP-IDF's builds still write underscores."""
-    return str(word).replace("_", "-")
-
-
 def _attempt(
-    board: Board, argv: Sequence[str], cwd: Path, log: Path, timeout_s: float, stop: threading.Event
+    board: Board, argv: Sequence[str], what: Write, log: Path, timeout_s: float, stop: threading.Event
 ) -> HilError | None:
     offset = log.stat().st_size if log.exists() else 0
     with log.open("ab") as out:
         process = subprocess.Popen(
-            argv, cwd=cwd, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, env=_environment(),
-            start_new_session=True,
+            argv, cwd=what.folder, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+            env=_environment(), start_new_session=True,
         )  # fmt: skip
         status = _wait(process, timeout_s, stop)
     if status == 0:
         return None
     said = log.read_bytes()[offset:].decode(errors="replace")
-    return _fault(board, status, said, log, timeout_s, stopped=stop.is_set())
+    attempt = f"{what.doing} board {board.id} on {board.serial} failed"
+    return _fault(attempt, status, said, log, timeout_s, stopped=stop.is_set())
 
 
 def _environment() -> dict[str, str]:
-    root = str(Path(__file__).resolve().parent.parent)
+    root = str(Path(__file__).resolve().parents[2])
     paths = [root, os.environ.get("PYTHONPATH", "")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONUNBUFFERED": "1"}
 
@@ -173,9 +191,8 @@ def _wait(process: subprocess.Popen[bytes], timeout_s: float, stop: threading.Ev
 
 
 def _fault(
-    board: Board, status: int | None, said: str, log: Path, timeout_s: float, *, stopped: bool
+    attempt: str, status: int | None, said: str, log: Path, timeout_s: float, *, stopped: bool
 ) -> HilError:
-    attempt = f"flashing board {board.id} on {board.serial} failed"
     if stopped:
         return RigError(f"{attempt}: the run was stopped.", log=str(log))
     if status is None:

@@ -1,0 +1,105 @@
+"""How many boots a comparison may take, and when it is looked at: known before anything is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from hil.firmware.variant import Image
+from hil.gate.comparing import may_block
+from hil.gate.looks import schedule
+from hil.model import Case, Comparison, Role, format_series_id
+from hil.plan.deadline import expected_s
+from hil.plan.pace import affordable
+from hil.plan.planning import Plan
+from hil.thresholds.metric import Metric
+from hil.thresholds.types import Thresholds
+
+Looks = tuple[tuple[int, int], ...]
+
+
+def compared(
+    plan: Plan, image: Image, *, run_id: str, rack: str, role: Role, candidate_sha256: str, other_sha256: str
+) -> Comparison:
+    """Return what a run compares on the boards of an image; its looks are chosen by looks_of()."""
+    boards = [board for board in plan.boards if any(stage.image == image for stage in board.stages)]
+    cases = {case.case_id for case in cases_of(plan, image)}
+    return Comparison(
+        run_id=run_id,
+        rack=rack,
+        image=str(image),
+        target=image.target,
+        boards=tuple(board.board.id for board in boards),
+        role=role,
+        candidate_sha256=candidate_sha256,
+        other_sha256=other_sha256,
+        looks=((1, 1),),
+        cases=tuple(sorted(cases)),
+    )
+
+
+def identical(comparison: Comparison) -> Comparison:
+    """Return the comparison of an image with itself: nothing is measured."""
+    return replace(comparison, looks=(), identical=True)
+
+
+def cases_of(plan: Plan, image: Image) -> tuple[Case, ...]:
+    """Return each case that some board measures on an image, once."""
+    found = [case for board in plan.boards for case in cases_on(plan, board.board.id, image)]
+    return tuple({case.case_id: case for case in found}.values())
+
+
+def cases_on(plan: Plan, board: str, image: Image) -> tuple[Case, ...]:
+    """Return the cases that a board measures on an image."""
+    return tuple(
+        case for stage in plan.for_board(board).stages if stage.image == image for case in stage.boots[0]
+    )
+
+
+def looks_of(
+    comparison: Comparison,
+    plan: Plan,
+    cases: Sequence[Case],
+    thresholds: Mapping[str, Thresholds],
+    budget_s: float,
+) -> Looks:
+    """Return after how many boots a board the comparison is judged.
+
+    The smallest ``max_boots`` of the benches involved bounds it, and what the budget pays, all boards of the
+    plan considered; where nothing may block, there is one look.
+    """
+    benches = {case.bench for case, _metric in _blocking(comparison, cases, thresholds)}
+    most = min((thresholds[bench].policy.max_boots for bench in benches), default=0)
+    measuring_s = [sum(map(expected_s, board.cases)) for board in plan.boards]
+    return affordable(schedule(most, len(comparison.boards)), measuring_s, budget_s)
+
+
+def may_anything_block(
+    comparison: Comparison, cases: Sequence[Case], thresholds: Mapping[str, Thresholds]
+) -> bool:
+    """Say whether a rule under ``compare:`` is for some case of the comparison."""
+    return any(True for _ in _blocking(comparison, cases, thresholds))
+
+
+def series_of(
+    comparison: Comparison, cases: Iterable[Case], thresholds: Mapping[str, Thresholds]
+) -> Iterator[str]:
+    """Yield the ids of all series that a comparison measures, of which the history may say something."""
+    for case in cases:
+        for metric in thresholds[case.bench].metrics_of(case.parameters):
+            for board in comparison.boards:
+                yield _series_id(comparison, board, case, metric)
+
+
+def _blocking(
+    comparison: Comparison, cases: Sequence[Case], thresholds: Mapping[str, Thresholds]
+) -> Iterator[tuple[Case, Metric]]:
+    for case in cases:
+        own = thresholds[case.bench]
+        for metric in own.metrics_of(case.parameters):
+            if may_block(comparison, case, metric, own):
+                yield case, metric
+
+
+def _series_id(comparison: Comparison, board: str, case: Case, metric: Metric) -> str:
+    return format_series_id(comparison.rack, board, case.case_id, metric.name)

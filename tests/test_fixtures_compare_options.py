@@ -1,0 +1,66 @@
+"""The options of a run that compares, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from fixtures.compare_options import Against, check_firmware, read_against
+from hil.errors import ConfigError
+from hil.history import DEFAULT_HISTORY
+
+
+def options(**given: Any) -> SimpleNamespace:
+    return SimpleNamespace(
+        **{"base": None, "reference": None, "boots": None, "budget": None, "history": None, **given}
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"base": Path("a"), "reference": Path("b")}, ["--base and --reference", "leave one of them out"]),
+        ({"base": Path("a"), "boots": 3}, ["--boots 3 with --base", "--budget", "--reference"]),
+        ({"budget": 5.0}, ["--budget 5", "add --base"]),
+        ({"reference": Path("b"), "budget": 5.0}, ["--budget 5", "add --base"]),
+        ({"base": Path("a"), "budget": 0.0}, ["--budget 0", "above 0"]),
+        ({"base": Path("a"), "budget": math.nan}, ["--budget nan", "above 0"]),
+        ({"history": Path("h")}, ["--history h", "add --base"]),
+        (
+            {"base": Path("a"), "history": Path(__file__)},
+            [f"--history {__file__} is a file", "folder a rack"],
+        ),
+    ],
+)
+def test_what_contradicts_itself_is_refused(given: dict[str, Any], words: list[str]) -> None:
+    """A configuration error that names the options and the way out."""
+    with pytest.raises(ConfigError) as caught:
+        read_against(options(**given))
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_a_folder_without_firmware_is_refused(tmp_path: Path) -> None:
+    """A wrong path is said with its option and the command that makes a bundle; a build is one."""
+    for path, why in ((tmp_path / "none", "no such folder"), (tmp_path, "no bundle and no build is in it")):
+        with pytest.raises(ConfigError, match=rf"--base {path}: {why}.*hil build") as caught:
+            check_firmware(Against("base", path, DEFAULT_HISTORY))
+        assert caught.value.exit_code == 2
+    (tmp_path / "flasher_args.json").touch()
+    check_firmware(Against("base", tmp_path, DEFAULT_HISTORY))
+
+
+def test_what_is_compared() -> None:
+    """Without options nothing is; a base has a budget, a reference a number of boots."""
+    assert read_against(options(boots=3)) is None
+    base = read_against(options(base=Path("a")))
+    assert base is not None
+    assert (base.role, base.budget_s, base.history) == ("base", 900.0, DEFAULT_HISTORY)
+    reference = read_against(options(reference=Path("a"), boots=4, history=Path("h")))
+    assert reference is not None
+    assert (reference.role, reference.boots, reference.history) == ("reference", 4, Path("h"))
+    assert math.isinf(reference.budget_s)
