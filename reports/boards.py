@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hil.model import NotRun, Verdict
+from reports.rows import VIRTUAL_REMARK
 
 
 @dataclass(frozen=True)
@@ -62,11 +63,32 @@ def has_virtual(info: Mapping[str, Any], verdict: Verdict) -> bool:
     return any(board.kind == "virtual" for board in boards_of(info, verdict))
 
 
+def noise_remark(info: Mapping[str, Any]) -> str:
+    """Return "Simulated noise: profile typical (…)." where run.json says that there was some, else ""."""
+    noise = info.get("noise") or {}
+    words = noise.get("description") or noise.get("profile")
+    return f"Simulated noise: {words}." if words else ""
+
+
+def remarks(info: Mapping[str, Any], verdict: Verdict) -> list[str]:
+    """Return what stands wherever figures of the run do: that they are virtual, that noise is simulated."""
+    found = [VIRTUAL_REMARK if has_virtual(info, verdict) else "", noise_remark(info)]
+    return [remark for remark in found if remark]
+
+
 def split_not_run(verdict: Verdict) -> tuple[list[NotRun], list[NotRun]]:
-    """Return what should have been measured and was not, and what a board's limits, chip or labels forbid."""
+    """Return what should have been measured and was not, and what a board's limits, chip or labels forbid.
+
+    A case that was measured and not compared any further is neither: its comparisons say why.
+    """
+    measured = {(item.board, item.case_id) for item in verdict.series}
     return (
         [item for item in verdict.not_run if item.expected],
-        [item for item in verdict.not_run if not item.expected],
+        [
+            item
+            for item in verdict.not_run
+            if not item.expected and (item.board, item.case_id) not in measured
+        ],
     )
 
 

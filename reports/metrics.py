@@ -19,9 +19,10 @@ from typing import Any
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from hil.model import SeriesVerdict, Verdict
+from hil.model import ComparedSeries, SeriesVerdict, Verdict
 from hil.thresholds.metric import STATISTICS, name_of
 from hil.units import convert, find_unit
+from reports.names import Named
 
 # dimension → our base unit, how many of it are one of Prometheus', the ending of Prometheus' name
 _BASE_UNITS = {
@@ -75,7 +76,7 @@ def in_base_unit(value: float, unit: str) -> float:
     return float(f"{convert(value, source, find_unit(base)) / many:.9g}")  # verdicts have six digits
 
 
-def case_labels(item: SeriesVerdict) -> dict[str, str]:
+def case_labels(item: Named) -> dict[str, str]:
     """Return the labels of a case: short ones for people, and a hash of its full name.
 
     The short label names what differs from the defaults, so it would stay the same for another case when a
@@ -168,6 +169,9 @@ def _families(info: Mapping[str, Any], verdict: Verdict, board: str, kind: str, 
     _add_cases(families, series)
     for item in series:
         families.add_series(item)
+    for compared in verdict.compared:
+        if board in compared.boards:
+            _add_comparison(families, compared)
     return families
 
 
@@ -196,6 +200,22 @@ def _add_run(families: Families, info: Mapping[str, Any], verdict: Verdict, targ
     if started is not None and ended is not None:
         text = "From the start of the run until its boards were free again."
         families.add("hil_run_duration_seconds", text, max(0.0, ended - started))
+
+
+def _add_comparison(families: Families, item: ComparedSeries) -> None:
+    """Add what a comparison says of all its boards; each of them pushes it."""
+    labels = {**case_labels(item), "metric": item.metric, "role": item.role}
+    if item.relative and item.change is not None:
+        text = (
+            "Change against the base (or the reference) over the boards of the target, 0.1 is ten per cent."
+        )
+        families.add("hil_comparison_change_ratio", text, item.change, **labels)
+    text = "Boots that a comparison took, over the boards of the target."
+    families.add("hil_comparison_boots", text, item.candidate_boots, **labels, of="candidate")
+    families.add("hil_comparison_boots", text, item.other_boots, **labels, of="other")
+    text = "What the gate says of a comparison, in label outcome; 1 always."
+    blocking = "true" if item.blocking else "false"
+    families.add("hil_comparison_outcome", text, 1, **labels, outcome=item.outcome, blocking=blocking)
 
 
 def _timestamp(text: object) -> float | None:

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from hil.model import SeriesVerdict
 
 
-def short_metric(item: SeriesVerdict) -> str:
+class Named(Protocol):
+    """A verdict's series, or a comparison of series."""
+
+    @property
+    def metric(self) -> str: ...
+
+    @property
+    def unit(self) -> str: ...
+
+    @property
+    def case_id(self) -> str: ...
+
+    @property
+    def case_label(self) -> str: ...
+
+
+def short_metric(item: Named) -> str:
     """Return the metric's name without its unit, which stands beside every figure."""
     return item.metric.removesuffix(f"_{item.unit}")
 
 
-def named_metric(item: SeriesVerdict) -> str:
+def named_metric(item: Named) -> str:
     """Return "hartstone sustained_p50"; no bench that the metric names itself."""
     metric, bench = short_metric(item), _bench(item)
     return metric if metric.startswith(f"{bench}_") else f"{bench} {metric}"
@@ -21,11 +39,11 @@ def place(item: SeriesVerdict) -> str:
     return f"{item.board} ({item.kind}) {case_name(item)}"
 
 
-def case_name(item: SeriesVerdict) -> str:
+def case_name(item: Named) -> str:
     """Return "publish transport=tls"; the bench alone where all parameters are the defaults."""
     case = "" if item.case_label in ("", "defaults") else f" {item.case_label}"
     return f"{_bench(item)}{case}"
 
 
-def _bench(item: SeriesVerdict) -> str:
+def _bench(item: Named) -> str:
     return item.case_id.partition("/")[0]

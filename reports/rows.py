@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from hil.errors import ExitCode
 from hil.model import SeriesVerdict, Verdict
 from hil.units import find_unit, format_difference, format_relative, format_value, format_values
+from reports import compared
 from reports.names import named_metric, place, short_metric
 
 VIRTUAL_REMARK = "Virtual figures test logic and pipeline; they say nothing of an ESP32's speed."
@@ -64,13 +65,19 @@ class LimitRow:
 
 def title(verdict: Verdict) -> str:
     """Return the loud word of a verdict."""
-    if verdict.exit_code == ExitCode.FIRMWARE and not any(is_blocked(item) for item in verdict.series):
+    blocked = [*filter(is_blocked, verdict.series), *filter(compared.is_blocked, verdict.compared)]
+    if verdict.exit_code == ExitCode.FIRMWARE and not blocked:
         return "FIRMWARE AT FAULT"
     if verdict.exit_code == ExitCode.PASS and verdict.outcome != "pass":
-        return {"no-baseline": "PASS, BUT WITHOUT LIMITS", "inconclusive": "PASS, BUT INCOMPLETE"}[
-            verdict.outcome
-        ]
+        without = "WITHOUT A BASE" if _is_there("no-baseline", verdict) else "WITHOUT LIMITS"
+        undecided = "UNDECIDED, NOT BLOCKED" if _is_there("inconclusive", verdict) else "PASS, BUT INCOMPLETE"
+        return {"no-baseline": f"PASS, BUT {without}", "inconclusive": undecided}[verdict.outcome]
     return _TITLES[ExitCode(verdict.exit_code)]
+
+
+def _is_there(outcome: str, verdict: Verdict) -> bool:
+    """Say whether a blocking comparison came to this."""
+    return any(item.blocking and item.outcome == outcome for item in verdict.compared)
 
 
 def is_blocked(item: SeriesVerdict) -> bool:

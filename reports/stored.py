@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from hil.errors import ConfigError, ExitCode
-from hil.model import Fault, NotRun, SeriesVerdict, Verdict
+from hil.model import BoardEffect, ComparedSeries, Fault, NotRun, SeriesVerdict, Verdict
 from hil.store import RunDirectory
 from hil.units import UNITS
 
@@ -21,7 +21,7 @@ _UNITS = {unit.name for unit in UNITS}
 _EXIT_CODES = set(ExitCode)
 _HINTS = {
     kind.__name__: {field.name: get_type_hints(kind)[field.name] for field in dataclasses.fields(kind)}
-    for kind in (SeriesVerdict, Fault, NotRun, Verdict)
+    for kind in (SeriesVerdict, ComparedSeries, BoardEffect, Fault, NotRun, Verdict)
 }
 _OUTCOMES = {ExitCode.PASS: ("pass", "no-baseline", "inconclusive"), ExitCode.FIRMWARE: ("regressed",)}
 
@@ -56,8 +56,10 @@ def _verdict(stored: object) -> Verdict:
         key: tuple(_item(kind, one, f"{key}[{n}].") for n, one in enumerate(_list(stored, key)))
         for key, kind in kinds.items()
     }
-    verdict = _item(Verdict, {**stored, **parts, "warnings": tuple(_list(stored, "warnings"))}, "")
-    for item in verdict.series:
+    parts_of_all = {**parts, "compared": _compared(stored), "warnings": tuple(_list(stored, "warnings"))}
+    verdict = _item(Verdict, {**stored, **parts_of_all}, "")
+    judged: tuple[SeriesVerdict | ComparedSeries, ...] = (*verdict.series, *verdict.compared)
+    for item in judged:
         if item.unit not in _UNITS:
             raise ValueError(f"the unit {item.unit!r} of {item.series_id} is unknown")
     if verdict.exit_code not in _EXIT_CODES:
@@ -66,6 +68,22 @@ def _verdict(stored: object) -> Verdict:
     if verdict.outcome not in possible:
         raise ValueError(f"exit_code {verdict.exit_code} contradicts the outcome {verdict.outcome!r}")
     return verdict
+
+
+def _compared(stored: Mapping[str, Any]) -> tuple[ComparedSeries, ...]:
+    """Return the comparisons; none of a verdict from before there were any."""
+    found = _list(stored, "compared") if "compared" in stored else []
+    return tuple(_compared_series(one, f"compared[{n}].") for n, one in enumerate(found))
+
+
+def _compared_series(stored: object, where: str) -> ComparedSeries:
+    if not isinstance(stored, dict):
+        raise ValueError(f"{where.rstrip('.')} is not a JSON object")  # noqa: TRY004
+    texts = {key: tuple(_list(stored, key)) for key in ("boards", "checks", "odd_boards")}
+    effects = tuple(
+        _item(BoardEffect, one, f"{where}effects[{n}].") for n, one in enumerate(_list(stored, "effects"))
+    )
+    return _item(ComparedSeries, {**stored, **texts, "effects": effects}, where)
 
 
 def _list(stored: Mapping[str, Any], key: str) -> list[Any]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hil.model import NotRun, RunRecord, SeriesVerdict, Verdict
-from reports import rows
-from reports.boards import has_virtual, not_run_groups, split_not_run
+from hil.model import ComparedSeries, NotRun, RunRecord, SeriesVerdict, Verdict
+from reports import compared, rows
+from reports.boards import not_run_groups, remarks, split_not_run
 from reports.names import case_name, short_metric
 from reports.terminal import render_verdict, render_whereabouts
 from reports.traces.notes import trace_notes
@@ -23,9 +23,10 @@ def render_markdown(
     parts = [
         f"# {rows.title(verdict)}: {verdict.run_id or 'no run'}",
         verdict.sentence,
-        *_virtual_remark(run_info, verdict),
+        *(f"> {remark}" for remark in remarks(run_info, verdict)),
+        *_compared(verdict),
         *_limits(verdict),
-        *_list("What broke", [item.sentence for item in rows.by_severity(verdict.series)]),
+        *_list("What broke", _broken(verdict)),
         *_list("Faults", [_fault_line(fault.owner, fault.board, fault.sentence) for fault in verdict.faults]),
         *_list("Traces", [note.line for note in trace_notes(records, verdict)]),
         *_list("Worth knowing", [*verdict.warnings, *run_info.get("reporting", {}).get("warnings", [])]),
@@ -37,8 +38,35 @@ def render_markdown(
     return "\n\n".join(parts) + "\n"
 
 
-def _virtual_remark(run_info: Mapping[str, Any], verdict: Verdict) -> list[str]:
-    return [f"> {rows.VIRTUAL_REMARK}"] if has_virtual(run_info, verdict) else []
+def _broken(verdict: Verdict) -> list[str]:
+    found = [item.sentence for item in compared.ranked(verdict) if compared.is_blocked(item)]
+    return [*found, *(item.sentence for item in rows.by_severity(verdict.series))]
+
+
+def _compared(verdict: Verdict) -> list[str]:
+    """Return those that block as a table, what is behind those that did not simply pass, advice folded."""
+    found = compared.ranked(verdict)
+    if not found:
+        return []
+    blocking = [item for item in found if item.blocking]
+    advice = [item for item in found if not item.blocking]
+    parts = [f"## {compared.heading(found)}"]
+    parts += [_compared_table(blocking)] if blocking else []
+    parts += [_folded(f"{compared.line(item)}", compared.details(item)) for item in compared.notable(verdict)]
+    if advice:
+        title = f"Advice: {len(advice)} more comparison{'' if len(advice) == 1 else 's'}"
+        parts.append(f"<details><summary>{title}</summary>\n\n{_compared_table(advice)}\n\n</details>")
+    return [*parts, compared.LEGEND]
+
+
+def _compared_table(items: Sequence[ComparedSeries]) -> str:
+    lines = [_table_row(compared.HEAD), _table_row(["---"] * 4 + ["---:"] * (len(compared.HEAD) - 4))]
+    return "\n".join([*lines, *(_table_row(compared.cells(item)) for item in items)])
+
+
+def _folded(title: str, lines: Sequence[str]) -> str:
+    body = "\n".join(f"- {line}" for line in lines)
+    return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>"
 
 
 def _limits(verdict: Verdict) -> list[str]:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
 from hil.errors import ExitCode
-from hil.model import RunRecord, Verdict
-from reports import rows
-from reports.boards import has_virtual, not_run_groups
+from hil.model import ComparedSeries, RunRecord, Verdict
+from reports import compared, rows
+from reports.boards import not_run_groups, remarks
 from reports.traces.notes import TraceNote, trace_notes
 
 _MOST_BOARDS = 4
 _FEWEST_LINES = 24
+_FEWEST_NOTES = 2
+_FEWEST_COMPARED = 3
+_SLACK = 4  # by which a heading may be wider than what stands below it
 _LIMIT_WIDTH = 22  # limit and number of cases
 _CELL_WIDTH = 11
 _COLOURS = {ExitCode.PASS: "green", ExitCode.FIRMWARE: "red"}
@@ -34,11 +38,14 @@ def render_verdict(
 ) -> None:
     """Print verdict, limits, and as many notes as leave room for the whereabouts of ``run_path``."""
     head = [_headline(verdict), Text(f"{verdict.sentence} {_measured(run_info, records)}")]
-    if any(item.limit is not None for item in verdict.series):
-        head.append(_limit_table(verdict, console.width))
-    if has_virtual(run_info, verdict):
-        head.append(Text(rows.VIRTUAL_REMARK, style="dim"))
+    told = [Text(remark, style="dim") for remark in remarks(run_info, verdict)]
     tail = _whereabouts(run_path, f"{run_path}/report/index.html")  # where the report is not known yet
+    if any(item.blocking for item in verdict.compared):
+        around = sum(_height(console, part) for part in (*head, *told, tail))
+        head.append(_comparison_table(verdict, console, _lines_of(console) - around - _FEWEST_NOTES))
+    elif any(item.limit is not None for item in verdict.series):
+        head.append(_limit_table(verdict, console.width))
+    head += told
     used = sum(_height(console, part) for part in (*head, tail))
     for part in (*head, *_fitting(console, _notes(verdict, records), _lines_of(console) - used - 1)):
         console.print(part)
@@ -101,6 +108,7 @@ def _broken(verdict: Verdict, notes: Sequence[TraceNote]) -> list[Text]:
         lines.append(Text.assemble(("✗ ", "bold red"), line))
         lines += [Text.assemble(("→ ", "cyan"), note.finding) for note in own]
         told += own
+    lines = [*(Text.assemble(("✗ ", "bold red"), line) for line in compared.blocked_lines(verdict)), *lines]
     return [*lines, *(Text.assemble(("→ ", "cyan"), note.line) for note in notes if note not in told)]
 
 
@@ -152,6 +160,47 @@ def _limit_table(verdict: Verdict, width: int) -> RenderableType:
             cells = [Text.assemble(cells[worst], f" on {boards[worst]}")]
         table.add_row(row.name if named else row.metric, row.limit, str(row.cases), *cells)
     return Padding(table, (1, 0, 1, 0))
+
+
+def _comparison_table(verdict: Verdict, console: Console, lines: int) -> RenderableType:
+    """Return the comparisons that block, the worst first: as many as fit ``lines``, and what the rest are."""
+    found = [item for item in compared.ranked(verdict) if item.blocking]
+    for shown in range(len(found), 0, -1):
+        table = _compared_rows(found[:shown], found[shown:], console.width)
+        if shown <= _FEWEST_COMPARED or _height(console, table) <= lines:
+            break
+    return table
+
+
+def _compared_rows(
+    shown: Sequence[ComparedSeries], rest: Sequence[ComparedSeries], width: int
+) -> RenderableType:
+    """Return comparisons target by target, a line each: of a case stands what there is room for."""
+    cells = {item.series_id: _comparison_cells(item) for item in shown}
+    others = [max(len(row[n]) for row in cells.values()) + 1 for n in (0, 1, 3, 4, 5)]
+    room = max(width - sum(others) - _SLACK, _CELL_WIDTH)
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim", expand=False)
+    table.add_column("", no_wrap=True)
+    table.add_column("metric", no_wrap=True)
+    table.add_column("case", overflow="ellipsis", no_wrap=True, max_width=room)
+    for name in ("change", "interval", "boots"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for target in dict.fromkeys(item.target for item in shown):
+        table.add_row("", Text(target, style="dim"))
+        for item in shown:
+            if item.target == target:
+                table.add_row(*cells[item.series_id])
+    counts = Counter(item.outcome for item in rest)
+    words = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
+    more = [Text(f"  … and {len(rest)} more in the summary: {words}", style="dim")] if rest else []
+    return Padding(Group(table, *more), (1, 0, 1, 0))
+
+
+def _comparison_cells(item: ComparedSeries) -> list[Text]:
+    style = {"regressed": "bold red", "improved": "green", "pass": ""}.get(item.outcome, "yellow")
+    sign, metric, case, _, change, interval, _, _, boots, _ = compared.cells(item)
+    short = change.removesuffix(compared.EARLY_MARK)  # a case has more need of the room
+    return [Text(text, style=style) for text in (sign, metric, case, short, interval, boots)]
 
 
 def _cell(cell: rows.Cell) -> Text:

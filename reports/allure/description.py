@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Mapping
 from html import escape
 
 from hil.model import SeriesVerdict
-from reports import rows
+from reports import compared, rows
 from reports.allure.outcome import findings
 from reports.allure.story import Story
 from reports.names import short_metric
 from reports.traces.notes import finding_of
 
 _ORDER = ("regressed", "inconclusive", "no-baseline", "improved", "pass")
+_LEFT_OUT = (2, 3, 7)  # case and target stand above, z and its boundary in the sentence
 _CELL = "padding:3px 10px;text-align:{}"
 # Allure's cells do not break, and its page cuts off what is wider: samples and clocks may, a clock anywhere.
 _BREAK = {4: ";white-space:normal", 6: ";white-space:normal;overflow-wrap:anywhere;min-width:7em"}
@@ -25,6 +27,7 @@ def describe(story: Story, message: str) -> str:
     others += [item.sentence for item in story.series if _worth_saying(item)]
     parts += [f"<p>{escape(sentence)}</p>" for sentence in dict.fromkeys(others) if sentence not in message]
     parts += [f"<p>{escape(sentence)}</p>" for sentence in _traced(story)]
+    parts += _compared(story)
     parts += _table(story)
     if story.kind == "virtual":
         parts.append(f"<p><em>{escape(rows.VIRTUAL_REMARK)}</em></p>")
@@ -52,6 +55,26 @@ def _traced(story: Story) -> list[str]:
 def _worth_saying(item: SeriesVerdict) -> bool:
     """Say whether a series needs a sentence although it does not decide: marginal, or bad but advice."""
     return rows.is_marginal(item) or item.outcome in ("regressed", "improved")
+
+
+def _compared(story: Story) -> list[str]:
+    """Return the comparisons of the case, each with what stands behind it."""
+    if not story.compared:
+        return []
+    head = [word for n, word in enumerate(compared.HEAD) if n not in _LEFT_OUT]
+    found = [
+        [cell for n, cell in enumerate(compared.cells(one)) if n not in _LEFT_OUT] for one in story.compared
+    ]
+    lines = [("th", head), *(("td", cells) for cells in found)]
+    table = "".join(_row(tag, cells, breaks={}) for tag, cells in lines)
+    behind = [
+        f"<details><summary>{escape(short_metric(item))}: boards, noise, history</summary><ul>"
+        f"{''.join(f'<li>{escape(line)}</li>' for line in compared.details(item))}</ul></details>"
+        for item in story.compared
+        if item.blocking or item.outcome != "pass"
+    ]
+    title = f"<p><strong>{escape(compared.heading(story.compared))}, {escape(story.kind)}</strong></p>"
+    return [title, f"<table>{table}</table>", *behind, f"<p><small>{escape(compared.LEGEND)}</small></p>"]
 
 
 def _table(story: Story) -> list[str]:
@@ -82,10 +105,9 @@ def _cells(item: SeriesVerdict) -> tuple[str, ...]:
     )
 
 
-def _row(tag: str, cells: Iterable[str]) -> str:
-    texts = [f'<{tag} style="{_style(n)}">{escape(cell)}</{tag}>' for n, cell in enumerate(cells)]
+def _row(tag: str, cells: Iterable[str], breaks: Mapping[int, str] = _BREAK) -> str:
+    styles = (_CELL.format("left" if n < 2 else "right") + breaks.get(n, "") for n in itertools.count())
+    texts = [
+        f'<{tag} style="{style}">{escape(cell)}</{tag}>' for style, cell in zip(styles, cells, strict=False)
+    ]
     return f"<tr>{''.join(texts)}</tr>"
-
-
-def _style(column: int) -> str:
-    return _CELL.format("left" if column < 2 else "right") + _BREAK.get(column, "")

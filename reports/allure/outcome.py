@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hil.errors import ExitCode
-from hil.model import Fault
-from reports import rows
+from hil.model import ComparedSeries, Fault, SeriesVerdict
+from reports import compared, rows
 from reports.allure import categories
 from reports.allure.story import Story
 from reports.names import short_metric
@@ -53,13 +53,18 @@ def findings(story: Story) -> Iterator[tuple[str, str]]:
     """Yield (first word, sentence) of everything that keeps the case from passing."""
     for fault in story.faults:
         yield word_of(fault), fault.sentence
+    for item in story.compared:
+        if compared.is_blocked(item):
+            yield categories.REGRESSION, item.sentence
     broken = rows.by_severity(story.series)
     if broken:
         also = ", ".join(short_metric(item) for item in broken[1:])
         more = f" Also broken: {also}." if also else ""
         yield categories.REGRESSION, f"{broken[0].sentence}{more}"
-    for item in story.not_run:
-        yield categories.NOT_RUN, item.reason
-    for series in story.series:
+    for missing in story.not_run:
+        if missing.expected or not story.series:  # else it was measured, and only not compared any further
+            yield categories.NOT_RUN, missing.reason
+    judged: tuple[SeriesVerdict | ComparedSeries, ...] = (*story.compared, *story.series)
+    for series in judged:
         if series.blocking and series.outcome == "inconclusive":
             yield categories.INCONCLUSIVE, series.sentence

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from hil.errors import ConfigError
-from hil.model import Entry, Fault, NotRun, RunRecord, SeriesVerdict, Verdict
+from hil.model import ComparedSeries, Entry, Fault, NotRun, RunRecord, SeriesVerdict, Verdict
 from hil.store import RunDirectory
 from hil.thresholds import Thresholds, load_all
+from reports.compared import of_case
 from reports.stored import read_verdict
 
 THRESHOLDS = "thresholds"
@@ -33,6 +34,7 @@ class Story:
     faults: tuple[Fault, ...]
     not_run: tuple[NotRun, ...]
     thresholds: Thresholds | None
+    compared: tuple[ComparedSeries, ...] = ()
 
     @property
     def bench(self) -> str:
@@ -135,6 +137,7 @@ def _story(
         faults=(*(fault for fault in verdict.faults if (fault.board, fault.case_id) == key), *extra),
         not_run=tuple(item for item in verdict.not_run if (item.board, item.case_id) == key),
         thresholds=thresholds.get(case_id.partition("/")[0]),
+        compared=of_case(verdict, board, case_id),
     )
 
 

@@ -8,12 +8,13 @@ from html import escape
 
 from hil.errors import ConfigError, ExitCode
 from hil.model import Fault, NotRun, SeriesVerdict
-from reports import rows
+from reports import compared, rows
 from reports.allure.address import ids_of
-from reports.boards import BoardCases, boards_of, has_virtual, not_run_groups, split_not_run
+from reports.boards import BoardCases, boards_of, not_run_groups, remarks, split_not_run
 from reports.page import frame
 from reports.reproduction import StoredStudy, page_of, stored_studies
 from reports.site import markup
+from reports.site.comparisons import comparisons
 from reports.site.runs import StoredRun, decisive, title_of
 
 _TONES = {(ExitCode.PASS, "pass"): "good", (ExitCode.FIRMWARE, "regressed"): "bad"}  # else "unsure"
@@ -25,16 +26,17 @@ def render_landing(runs: Sequence[StoredRun], *, past: int, raw: Sequence[str]) 
     """
     runs = sorted(runs, key=lambda run: str(run.line["started_utc"]), reverse=True)
     title = title_of(runs)
-    virtual = any(has_virtual(run.info, run.verdict) for run in runs)
+    told = [remark for run in runs for remark in remarks(run.info, run.verdict)]
     links = [_links(run) for run in runs]
     body = [
         f"<h1>{escape(title)}</h1>",
         *(_verdict(run) for run in sorted(runs, key=lambda run: run is not decisive(runs))),
-        f'<p class="remark">{escape(rows.VIRTUAL_REMARK)}</p>' if virtual else "",
+        *(f'<p class="remark">{escape(remark)}</p>' for remark in dict.fromkeys(told)),
         _ways(runs, past),
         _broken(runs, links),
         _traces(runs, links),
         _faults(runs, links),
+        *map(comparisons, runs),
         _boards(runs),
         *map(_limits, runs),
         f'<p class="soft">{escape(rows.LEGEND)}</p>' if any(run.verdict.series for run in runs) else "",
@@ -170,7 +172,8 @@ def _limit_cells(row: rows.LimitRow) -> Iterable[str]:
 
 
 def _broken(runs: Sequence[StoredRun], links: Sequence[_Links]) -> str:
-    lines = [
+    lines = [line for run in runs for line in compared.blocked_lines(run.verdict)]
+    lines += [
         _linked(ways, item, line)
         for run, ways in zip(runs, links, strict=True)
         for item, line in rows.broken_cases(run.verdict)

@@ -53,8 +53,15 @@ def table(heading: str, head: str, lines: Sequence[str]) -> str:
     return f'<h2>{escape(heading)}</h2><div class="scroll">{body}</div>'
 
 
-def row(tag: str, cells: Iterable[str]) -> str:
-    """Return a table row; names stand left, counts right."""
-    first, second, *counts = map(safe, cells)
-    right = "".join(f'<{tag} class="n">{cell}</{tag}>' for cell in counts)
-    return f"<tr><{tag}>{first}</{tag}><{tag}>{second}</{tag}>{right}</tr>"
+def folded(title: str, head: str, lines: Sequence[str]) -> str:
+    """Return a table that opens under a line."""
+    body = f"<table><thead>{head}</thead><tbody>{''.join(lines)}</tbody></table>"
+    return f'<details><summary>{escape(title)}</summary><div class="scroll">{body}</div></details>'
+
+
+def row(tag: str, cells: Iterable[str], *, names: int = 2) -> str:
+    """Return a table row; the first ``names`` cells stand left and may wrap, counts right."""
+    texts = [safe(cell) for cell in cells]
+    left = "".join(f"<{tag}>{cell}</{tag}>" for cell in texts[:names])
+    right = "".join(f'<{tag} class="n">{cell}</{tag}>' for cell in texts[names:])
+    return f"<tr>{left}{right}</tr>"

@@ -15,7 +15,7 @@ from reports.traces.files import published_files
 
 RAW_FILES = ("summary.md", "verdicts.json", "records.jsonl", "run.json", *REPRODUCTION_FILES)
 _CHECKOUT = Path(__file__).resolve().parents[2]
-_PUBLIC = ("schema", "run_id", "rack", "suite", "trigger", "started_utc", "git", "versions")
+_PUBLIC = ("schema", "run_id", "rack", "suite", "trigger", "started_utc", "git", "versions", "noise")
 _PUBLIC_OF_BOARD = ("id", "kind", "target")
 _TEXTS = {".json", ".jsonl", ".md", ".txt", ".log", ".csv", ".svg", ".html", ".properties"}
 _STARTED_BY = re.compile(rb"(?m)^- by: .*\n")  # the line of summary.md that names user and host

@@ -1,0 +1,190 @@
+"""Comparisons with the base, or with the reference, as a person reads them: lines and cells of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from hil.model import BoardEffect, ComparedSeries, Verdict
+from hil.units import find_unit, format_value, format_values
+from reports.names import case_name, short_metric
+
+HEAD = (
+    "",
+    "metric",
+    "case",
+    "target",
+    "change",
+    "interval",
+    "tolerance",
+    "z / boundary",
+    "boots",
+    "would see",
+)
+LEGEND = (
+    "✓ within the tolerance · ✗ grew worse, provably, by more than its rule calls small · ↑ improved · "
+    "? undecided · – nothing to compare with · "
+    "change of the candidate against the other, with its repeated confidence interval; of a pass with the "
+    "largest change for the worse that its test leaves · "
+    "boots: the candidate's + the other's, all boards · "
+    "would see: the smallest change that so many boots show four times in five · advice never fails a run"
+)
+EARLY_MARK = " (early)"
+EARLY = "decided early: what looks extreme is decided sooner, so the change is biased away from zero"
+
+TOO_WIDE = "too wide"
+_WIDEST = 2.0  # of a relative interval: 200 %
+_SIGNS = {"regressed": "✗", "improved": "↑", "pass": "✓", "inconclusive": "?", "no-baseline": "–"}
+_ORDER = ("regressed", "inconclusive", "no-baseline", "improved", "pass")
+_ROLES = {"base": "the base", "reference": "the reference", "candidate": "the candidate"}
+
+
+def ranked(verdict: Verdict) -> list[ComparedSeries]:
+    """Return the comparisons: those that block first, and of them the worst."""
+    return sorted(
+        verdict.compared, key=lambda item: (not item.blocking, _ORDER.index(item.outcome), item.series_id)
+    )
+
+
+def of_case(verdict: Verdict, board: str, case_id: str) -> tuple[ComparedSeries, ...]:
+    """Return the comparisons in which a case on a board takes part, the worst first."""
+    return tuple(item for item in ranked(verdict) if item.case_id == case_id and board in (*item.boards, ""))
+
+
+def is_blocked(item: ComparedSeries) -> bool:
+    return item.blocking and item.outcome == "regressed"
+
+
+def sign(item: ComparedSeries) -> str:
+    return _SIGNS[item.outcome]
+
+
+def heading(items: Iterable[ComparedSeries]) -> str:
+    """Return "Compared with the base"."""
+    roles = dict.fromkeys(_ROLES[item.role] for item in items)
+    return f"Compared with {' and '.join(roles)}"
+
+
+def change(item: ComparedSeries | BoardEffect, unit: str, *, relative: bool) -> str:
+    """Return "+12.3 %", or "+0.4 ms" where the scale is not relative; "–" where there is none."""
+    return "–" if item.change is None else _signed(item.change, unit, relative=relative)
+
+
+def interval(item: ComparedSeries | BoardEffect, unit: str, *, relative: bool, whole: bool = False) -> str:
+    """Return "+8.1 … +16.7 %", unless ``whole`` "too wide" where it says nothing; "–" where there is none."""
+    if item.low is None or item.high is None:
+        return "–"
+    if item.low == item.high:
+        return "exact"
+    if relative:
+        wide = not whole and item.high - item.low > _WIDEST  # what so few boots leave is no figure to read
+        return TOO_WIDE if wide else f"{item.low * 100:+.1f} … {item.high * 100:+.1f} %"
+    low, high = format_values([item.low, item.high], find_unit(unit))
+    number, _, symbol = low.partition(" ")
+    return f"{_plus(item.low)}{number} … {_plus(item.high)}{high} {symbol}".strip()
+
+
+def _plus(value: float) -> str:
+    return "+" if value > 0 else ""
+
+
+def bound(item: ComparedSeries) -> str:
+    """Return "≤ +8.2 %" of a pass ("≥ −8.2 %" where more is better), else the interval."""
+    if item.pass_bound is None:
+        return interval(item, item.unit, relative=item.relative)
+    side = "≤" if item.direction == "lower" else "≥"
+    return f"{side} {_signed(item.pass_bound, item.unit, relative=item.relative)}"
+
+
+def size(item: ComparedSeries, value: float | None) -> str:
+    """Return a tolerance or an effect without a sign: "10 %", "64 B"; "–" where there is none."""
+    if value is None:
+        return "–"
+    return f"{value * 100:.3g} %" if item.relative else format_value(value, find_unit(item.unit))
+
+
+def boots(item: ComparedSeries) -> str:
+    """Return "8 + 4"; "identical" where both are the same bytes."""
+    if not item.candidate_boots and not item.other_boots:
+        return "identical" if item.outcome == "pass" else "–"
+    return f"{item.candidate_boots} + {item.other_boots}"
+
+
+def cells(item: ComparedSeries) -> list[str]:
+    """Return one cell for each word of HEAD."""
+    evidence = "–" if item.z is None or item.boundary is None else f"{item.z:.2f} / {item.boundary:.2f}"
+    return [
+        sign(item) + ("" if item.blocking else " advice"),
+        short_metric(item),
+        case_name(item),
+        item.target,
+        change(item, item.unit, relative=item.relative)
+        + (EARLY_MARK if item.early and is_blocked(item) else ""),
+        bound(item),
+        size(item, item.tolerance),
+        evidence,
+        boots(item),
+        size(item, item.smallest_effect),
+    ]
+
+
+def line(item: ComparedSeries) -> str:
+    """Return one line: "publish qos=2 on esp32: publish_latency_p50 +12.3 % [+8.1 … +16.7 %] against …"."""
+    shown = change(item, item.unit, relative=item.relative)
+    bounds = bound(item)
+    place = f"{case_name(item)} on {item.target}"
+    if shown == "–":
+        return f"{place}: {short_metric(item)}: {item.reason or item.outcome}"
+    why = f"; {item.reason}" if item.reason else ""
+    bounds = f"(interval {bounds})" if bounds == TOO_WIDE else f"[{bounds}]"
+    return f"{place}: {short_metric(item)} {shown} {bounds} against {_ROLES[item.role]}{why}"
+
+
+def blocked_lines(verdict: Verdict) -> list[str]:
+    return [line(item) for item in ranked(verdict) if is_blocked(item)]
+
+
+def details(item: ComparedSeries) -> list[str]:
+    """Return what stands behind a comparison, a line each: noise, history, environment, boards."""
+    lines = [f"boots differ by {size(item, item.boot_deviation)}" if item.boot_deviation is not None else ""]
+    lines += [f"sessions by {size(item, item.session_deviation)}" if item.session_deviation else ""]
+    noise = ", ".join(filter(None, lines))
+    history = f"history: {item.history_sessions} sessions, weight {item.history_weight:.0%}"
+    history += f" ({item.history_note})" if item.history_note else ""
+    bounds = interval(item, item.unit, relative=item.relative, whole=True)
+    return [
+        *([f"passed with {bound(item)}; interval {bounds}"] if item.pass_bound is not None else []),
+        *([f"{noise} (standard deviation)"] if noise else []),
+        history,
+        *([f"same in all boots: {', '.join(item.checks)}"] if item.checks else []),
+        *(_effect(item, effect) for effect in item.effects),
+        *([EARLY] if item.early and item.change is not None else []),
+    ]
+
+
+def notable(verdict: Verdict) -> list[ComparedSeries]:
+    """Return the comparisons whose details a person looks for: all that did not simply pass."""
+    return [item for item in ranked(verdict) if item.outcome != "pass" or _is_odd(item)]
+
+
+def _is_odd(item: ComparedSeries) -> bool:
+    return bool(item.odd_boards) or any(effect.drift for effect in item.effects)
+
+
+def remarks(items: Sequence[ComparedSeries]) -> list[str]:
+    return [LEGEND] if items else []
+
+
+def _effect(item: ComparedSeries, effect: BoardEffect) -> str:
+    shown = change(effect, item.unit, relative=item.relative)
+    bounds = interval(effect, item.unit, relative=item.relative)
+    counted = f"{effect.candidate_boots} + {effect.other_boots} boots"
+    odd = "odd: left out" if effect.board in item.odd_boards else ""
+    said = filter(None, (counted, odd, effect.note, effect.drift))
+    return f"{effect.board}: {shown} [{bounds}], {', '.join(said)}"
+
+
+def _signed(value: float, unit: str, *, relative: bool) -> str:
+    if relative:
+        return f"{value * 100:+.1f} %"
+    text = format_value(value, find_unit(unit))
+    return text if value < 0 else f"+{text}"
