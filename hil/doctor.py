@@ -63,7 +63,7 @@ def _check_python() -> Finding:
 
 def _check_packages() -> Iterator[Finding]:
     """What a run needs must match; what only proves the harness is advice."""
-    run = _read(PROJECT_ROOT / "requirements.in")
+    run = "".join(_read(PROJECT_ROOT / f"{name}.in") for name in ("requirements", "requirements-nodeps"))
     prove = _read(PROJECT_ROOT / "tests" / "requirements.in")
     mend = f"rm -f {PROJECT_ROOT}/.venv/.installed*; .ci/bootstrap test"
     for subject, text, needed in (("packages", run, True), ("test packages", prove, False)):

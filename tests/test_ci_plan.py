@@ -12,10 +12,11 @@ import pytest
 from hil.ci.changes import changed_files, kind_of, merge_base
 from hil.ci.event import read_event
 from hil.ci.narrow import narrow, read_comparisons
-from hil.ci.plan import plan_event, read_plan, write_plan
+from hil.ci.nights import add_runs
+from hil.ci.plan import CiPlan, plan_event, read_plan, write_plan
 from hil.ci.targets import TARGETS_FILE, read_targets
 from hil.errors import ConfigError
-from tests.ci_rig import BASE, HEAD, Repository, a_plan, targets_file
+from tests.ci_rig import BASE, HEAD, Repository, a_plan, leave_run, targets_file
 from tests.lab import ROOT, run
 
 JITTER = """\
@@ -198,6 +199,88 @@ def test_no_rack_is_a_recorded_reason() -> None:
     plan = a_plan()
     assert [(leg.name, bool(leg.skip)) for leg in plan.legs] == [("virtual", False), ("rack", True)]
     assert TARGETS_FILE in plan.leg("rack").skip
+
+
+def test_the_merge_base_is_compared_with_on_a_virtual_rack(repository: Repository) -> None:
+    """A leg of its own, in the suite pr whatever else is asked for; its boards are those of the rack file."""
+    rack = (ROOT / "hil/racks/virtual.yaml").read_text()
+    repository.commit({"firmware/a.c": "2", "hil/racks/virtual.yaml": rack})
+    plan = plan_event(repository.path, read_event({}, repository.path), suite="nightly")
+    outputs = plan.outputs()
+    assert (plan.leg("compare").suite, plan.leg("compare").skip) == ("pr", "")
+    assert (outputs["compare"], outputs["compare-suite"]) == ("true", "pr")
+    assert outputs["virtual-targets"] == "virtual-esp32 virtual-esp32s3 virtual-esp32c3"
+
+
+def test_without_a_merge_base_the_comparison_is_skipped(repository: Repository) -> None:
+    """main itself has none: the reason is recorded, and the leg is not asked for a verdict."""
+    plan = plan_event(repository.path, read_event({}, repository.path))
+    assert plan.base == ""
+    assert plan.leg("compare").skip == "there is no merge base to compare with"
+    assert plan.outputs()["compare"] == "false"
+
+
+def at_night(repository: Repository) -> CiPlan:
+    head = repository.git("rev-parse", "HEAD")
+    return plan_event(
+        repository.path, read_event({"GITHUB_EVENT_NAME": "schedule", "GITHUB_SHA": head}, repository.path)
+    )
+
+
+def test_a_night_measures_beside_the_references_in_force(repository: Repository) -> None:
+    """Two while one takes the other's place: a leg for each, on the virtual rack and on each target's."""
+    first, second = "a" * 40, "b" * 40
+    text = f"""\
+schema: 1
+references:
+  - {{commit: {first}, since: 2020-01-01, until: 2999-01-01, why: first}}
+  - {{commit: {second}, since: 2020-02-01, why: second}}
+"""
+    repository.commit({"thresholds/baselines/reference.yaml": text})
+    plan = at_night(repository)
+    assert plan.references == (first, second)
+    assert [leg.name for leg in plan.legs if leg.job.startswith("night")] == [
+        "night-virtual",
+        "night-esp32",
+        "night-virtual-renewal",
+        "night-esp32-renewal",
+    ]
+    assert {leg.suite for leg in plan.legs if leg.job.startswith("night")} == {"pr"}
+    outputs = plan.outputs()
+    assert outputs["references"] == f"{first} {second}"
+    assert json.loads(outputs["nights"])[1] == {
+        "leg": "night-virtual-renewal",
+        "target": "",
+        "reference": second,
+    }
+    assert [entry["target"] for entry in json.loads(outputs["rack-nights"])] == ["esp32", "esp32"]
+    assert outputs["compare"] == "false"
+
+
+def test_a_night_without_a_reference_leaves_raw_values(repository: Repository) -> None:
+    """Nobody has chosen one: the legs are there all the same, with none to build."""
+    plan = at_night(repository)
+    assert plan.references == ()
+    assert [entry["reference"] for entry in plan.jobs_of("night")] == [""]
+
+
+def test_a_wrong_reference_file_ends_the_night(repository: Repository) -> None:
+    """Exit 2 with file and line, before anything is built."""
+    repository.commit({"thresholds/baselines/reference.yaml": "schema: 1\nreferences: [{commit: x}]\n"})
+    with pytest.raises(ConfigError, match=r"reference\.yaml:2"):
+        at_night(repository)
+
+
+def test_only_what_nights_measured_enters_the_history(tmp_path: Path) -> None:
+    """Each leg is told: without a run, or with one that may not enter; other legs are not looked at."""
+    (tmp_path / "legs" / "night-esp32").mkdir(parents=True)
+    leave_run(tmp_path / "legs" / "night-virtual")
+    leave_run(tmp_path / "legs" / "virtual")
+    said = list(add_runs(tmp_path / "legs", tmp_path / "history"))
+    assert said[0] == "night-esp32: no run"
+    assert said[1].startswith("night-virtual: left out: ")
+    assert len(said) == 2
+    assert not (tmp_path / "history").exists()
 
 
 def test_a_plan_survives_the_disk(tmp_path: Path) -> None:

@@ -41,6 +41,18 @@ def test_all_legs_pass(tmp_path: Path) -> None:
     assert not verdict.findings
 
 
+def test_a_comparison_that_left_nothing(tmp_path: Path) -> None:
+    """The leg that compares must leave a verdict as any other."""
+    plan = a_plan(compare=True)
+    leave_run(tmp_path / "virtual")
+    jobs = {"virtual": "success", "compare": "skipped"}
+    verdict = conclude(plan, tmp_path, jobs)
+    assert verdict.exit_code == ExitCode.RIG
+    assert "NO VERDICT: compare" in verdict.headline
+    leave_run(tmp_path / "compare")
+    assert conclude(plan, tmp_path, {**jobs, "compare": "success"}).exit_code == ExitCode.PASS
+
+
 def test_a_leg_that_left_nothing(tmp_path: Path) -> None:
     """A skipped job counts as a success on GitHub, but not here; the sentence names leg, job and result."""
     leave_run(tmp_path / "virtual")

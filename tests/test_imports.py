@@ -13,8 +13,8 @@ LAYERS = (
     {"chips", "model", "errors", "units", "finding", "gateway_url"},
     {"wire", "stats", "batches", "flock", "git", "thresholds", "yamlfile", "yamlvalue", "serial_url"},
     {"session", "gate", "store", "rack", "lease", "network", "virtual", "plan", "flash", "power", "build"}
-    | {"environment", "firmware", "reference", "trace"},
-    {"peers", "ci", "doctor"},
+    | {"environment", "firmware", "reference", "trace", "history"},
+    {"peers", "ci", "doctor", "nightly", "baseline"},
     {"cli"},
     {"__main__"},
 )

@@ -90,15 +90,32 @@ def test_permissions_are_granted_job_by_job() -> None:
             granted = {key for key, value in job["permissions"].items() if value == "write"}
             if granted:
                 writes[f"{path.stem}/{name}"] = granted
-    assert writes == {"nightly/history": {"contents"}, "nightly/deploy": {"pages", "id-token"}}
+    assert writes == {
+        "baseline/push": {"contents"},
+        "nightly/history": {"contents"},
+        "nightly/deploy": {"pages", "id-token"},
+    }
 
 
 def test_what_may_write_runs_nothing_of_others() -> None:
-    """The job that pushes the history installs no npm package, builds nothing, and runs one command."""
-    job = load(ROOT / ".github/workflows/nightly.yml")["jobs"]["history"]
-    assert {"purpose": "python"} in [step.get("with") for step in job["steps"]]
-    (command,) = [step["run"] for step in job["steps"] if "run" in step]
-    assert command.startswith(".venv/bin/hil ci history push ")
+    """A job that pushes a history installs no npm package, builds nothing, and does nothing else."""
+    for name, job_name in (("nightly.yml", "history"), ("baseline.yml", "push")):
+        job = load(ROOT / ".github/workflows" / name)["jobs"][job_name]
+        assert {"purpose": "python"} in [step.get("with") for step in job["steps"]]
+        commands = [step["run"] for step in job["steps"] if "run" in step]
+        assert commands
+        assert all(command.startswith(".venv/bin/hil ci history push ") for command in commands)
+
+
+def test_a_baseline_is_of_the_default_branch_only() -> None:
+    """The first job asks for it, and the others need that one; nothing accepts what was collected."""
+    path = ROOT / ".github/workflows/baseline.yml"
+    jobs = load(path)["jobs"]
+    assert jobs["build"]["if"] == "github.ref_name == github.event.repository.default_branch"
+    assert (jobs["collect"]["needs"], jobs["push"]["needs"]) == ("build", "collect")
+    assert "baseline accept" not in "".join(
+        step.get("run", "") for job in jobs.values() for step in job["steps"]
+    )
 
 
 def test_every_job_and_step_has_its_own_name() -> None:
@@ -125,7 +142,7 @@ def test_a_newer_push_cancels_what_comes_before_the_racks() -> None:
     """Plan, builds and virtual rack have a group each pull request; a late plan cannot cancel newer jobs."""
     jobs = load(ROOT / ".github/workflows/pr.yml")["jobs"]
     groups = {name: job["concurrency"] for name, job in jobs.items() if "concurrency" in job}
-    assert set(groups) == {"plan", "virtual", "build"}
+    assert set(groups) == {"plan", "virtual", "compare", "build"}
     for name, concurrency in groups.items():
         assert concurrency["group"].startswith(f"pr-{name}-")
         assert concurrency["group"].endswith("${{ github.event.pull_request.number || github.run_id }}")
@@ -158,12 +175,17 @@ def test_a_measurement_ends_before_its_job() -> None:
     for path in WORKFLOWS:
         for name, job in load(path)["jobs"].items():
             for step in job["steps"]:
-                found = re.match(r"exec timeout --signal=TERM --kill-after=30s (\d+)m ", step.get("run", ""))
+                found = re.match(
+                    r"exec timeout --signal=TERM --kill-after=\d+\w (\d+)m ", step.get("run", "")
+                )
                 if found:
                     limits[f"{path.stem}/{name}"] = (int(found[1]), job["timeout-minutes"])
                 else:
-                    assert "hil run" not in step.get("run", ""), f"{path.name} {name} has no time limit"
-    assert set(limits) == {"pr/virtual", "pr/rack", "nightly/virtual", "nightly/rack"}
+                    measures = re.search("hil run|baseline collect", step.get("run", ""))
+                    assert not measures, f"{path.name} {name} has no time limit"
+    in_pr, at_night = ("virtual", "compare", "rack"), ("virtual", "rack", "night", "night-rack")
+    expected = {f"pr/{job}" for job in in_pr} | {f"nightly/{job}" for job in at_night}
+    assert set(limits) == expected | {"baseline/collect"}
     assert all(inner + 15 <= outer for inner, outer in limits.values()), limits
 
 
@@ -214,14 +236,15 @@ def slowed(project: Project) -> str:
 
 
 def test_a_pull_request_passes(project: Project) -> None:
-    """The virtual rack measures the head, and hil-verdict says so; the leg is kept."""
+    """The virtual rack measures the head, another compares it with the base; hil-verdict says so."""
     head = project.branch("note", {"firmware/NOTE.md": "A remark.\n"})
     done = project.pull_request(head, fork=True)
     assert done.status == 0, done.log
     assert done.ended_well("Virtual rack")
     assert done.ended_well("hil-verdict")
     assert not done.ran("Build")
-    assert "# PASS: virtual" in done.log
+    assert done.ended_well("Compare with the merge base")
+    assert "# PASS: virtual, compare" in done.log
     assert "no rack is registered" in done.log
     assert "hil-rack-forks" in done.log
     (run,) = (done.artefacts / "leg-virtual" / "virtual").iterdir()
@@ -229,6 +252,8 @@ def test_a_pull_request_passes(project: Project) -> None:
     assert (info["trigger"], info["git"]["commit"], info["ci"]["head_sha"]) == ("pr", head, head)
     assert info["ci"]["base_sha"] == project.base
     assert (done.artefacts / "report-virtual" / "index.html").is_file()
+    (run,) = (done.artefacts / "leg-compare" / "compare").iterdir()
+    assert json.loads((run / "run.json").read_text())["compared"]["role"] == "base"
 
 
 def test_a_slower_firmware_fails_with_the_reason(project: Project) -> None:
@@ -279,6 +304,8 @@ def test_the_steps_of_build_and_rack_by_hand(tmp_path: Path) -> None:
         "SUITE": "quick",
         "HIL_RACK_FILE": "hil/racks/virtual.yaml",
         "HIL_TRIGGER": "pr",
+        "GITHUB_OUTPUT": str(tmp_path / "output"),
+        "BASE_FIRMWARE": "out/bundle/base",  # what the rack's job finds and hands on, see below
     }
     jobs = load(ROOT / ".github/workflows/pr.yml")["jobs"]
     for job in ("build", "rack"):
@@ -292,25 +319,34 @@ def test_the_steps_of_build_and_rack_by_hand(tmp_path: Path) -> None:
     shutil.copy(project.path / "out/bundle/comparison-virtual-esp32.json", comparisons)
     expected = {"virtual-esp32": "identical", "virtual-esp32+tick100": "only-in-head"}
     assert read_comparisons(comparisons) == expected
+    assert (tmp_path / "output").read_text().endswith("firmware=out/bundle/base\n")
     info = json.loads((project.path / "out/latest/run.json").read_text())
+    assert info["compared"]["role"] == "base"
     assert [board["target"] for board in info["boards"]] == ["virtual-esp32"]
     project.shell(".venv/bin/hil ci collect rack-esp32", environment)
     assert (project.path / "out/ci/legs/rack-esp32" / info["run_id"] / "verdicts.json").is_file()
 
 
 def test_a_night_is_measured_reported_and_remembered(project: Project) -> None:
-    """nightly.yml: the suite that was asked for, a line of history on its branch, the report on Pages."""
+    """nightly.yml: the suite that was asked for, a line of history on its branch, the report on Pages.
+
+    Boot values of the suite pr are on theirs; without a reference they are raw, and the change points say so.
+    """
     done = project.night("main")
     assert done.status == 0, done.log
     jobs = ("Nightly virtual rack", "History and report", "Push the history", "Deploy the report")
-    for job in (*jobs, "nightly-verdict"):
+    for job in (*jobs, "Night night-virtual", "nightly-verdict"):
         assert done.ended_well(job), job
     assert "report: https://pages.example/hil/" in done.log
-    (line,) = project.git("show", "hil-history:metrics.jsonl").splitlines()
+    lines = project.git("show", "hil-history:metrics.jsonl").splitlines()
     (run,) = (done.artefacts / "leg-virtual" / "virtual").iterdir()
-    assert run.name in line
+    assert len(lines) == 2  # and that of the suite pr
+    assert sum(run.name in line for line in lines) == 1
     assert json.loads((run / "run.json").read_text())["trigger"] == "nightly"
     assert (done.artefacts / "github-pages-1" / "index.html").is_file()
+    (night,) = (done.artefacts / "leg-night-virtual" / "night-virtual").iterdir()
+    assert project.git("ls-tree", "-r", "--name-only", "hil-data") == f"lab/{night.name}.json"
+    assert "nights measured no reference: raw values only" in done.log
 
 
 JobRun = dict[str, bool]
@@ -339,7 +375,15 @@ def run_empty(project: Project, name: str, event: str, payload: dict, outputs: d
     return {job: done.ended_well(job) for job in workflow["jobs"]}
 
 
-PLAN = {"build": '["esp32", "esp32c3"]', "racks": '["esp32", "esp32c3"]', "virtual": "true", "base": "c0ffee"}
+PLAN = {
+    "build": '["esp32", "esp32c3"]',
+    "racks": '["esp32", "esp32c3"]',
+    "virtual": "true",
+    "compare": "true",
+    "nights": '[{"leg": "night-virtual"}]',
+    "rack-nights": '[{"leg": "night-esp32"}]',
+    "base": "c0ffee",
+}
 PULL_REQUEST = {"pull_request": {"number": 7, "head": {"sha": "c0ffee"}}}
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hil.build import VIRTUAL_TARGETS
 from hil.ci.changes import changed_files, kinds_of, merge_base
 from hil.ci.event import Event
-from hil.ci.targets import TARGETS_FILE, Targets, read_targets
+from hil.ci.nights import LEG, references_tonight
+from hil.ci.targets import TARGETS_FILE, Targets, read_targets, virtual_targets
 from hil.errors import ConfigError
 from hil.firmware.variant import DEFAULT_TICK_HZ, TICKS_HZ, Image
 from hil.plan import ticks_hz_of
@@ -23,17 +25,23 @@ ENVIRONMENT = "hil-rack"
 FORK_ENVIRONMENT = "hil-rack-forks"  # with required reviewers
 SUITES = {"nightly": ("nightly", "nightly")}  # trigger → suite of the virtual rack, of physical racks
 OTHER_SUITES = ("quick", "pr")
+COMPARED_SUITE = "pr"  # of the legs that compare: with the merge base, at night with the reference
+NO_BASE = "there is no merge base to compare with"
 
 
 @dataclass(frozen=True)
 class Leg:
-    """One measurement that the verdict waits for; ``skip`` is the reason why there is none."""
+    """One measurement that the verdict waits for; ``skip`` is the reason why there is none.
+
+    ``reference`` is the commit that a night measures beside the head.
+    """
 
     name: str
     job: str
     suite: str
     target: str = ""
     skip: str = ""
+    reference: str = ""
 
 
 @dataclass(frozen=True)
@@ -41,6 +49,7 @@ class CiPlan:
     """What one workflow run does. ``base`` is empty where there is nothing to compare with.
 
     ``ticks_hz`` are the ticks of the images that the racks' suite needs; each target is built with each.
+    ``compare_ticks_hz`` are those of the suite that is compared, ``virtual_targets`` the virtual rack's.
     """
 
     event: str
@@ -55,6 +64,8 @@ class CiPlan:
     build: tuple[str, ...]
     legs: tuple[Leg, ...]
     ticks_hz: tuple[int, ...] = (DEFAULT_TICK_HZ,)
+    compare_ticks_hz: tuple[int, ...] = (DEFAULT_TICK_HZ,)
+    virtual_targets: tuple[str, ...] = VIRTUAL_TARGETS
 
     @property
     def racks(self) -> tuple[str, ...]:
@@ -74,6 +85,16 @@ class CiPlan:
         """Return the names of what is built for a target, as bundles and comparisons have them."""
         return tuple(str(Image(target, tick_hz)) for tick_hz in self.ticks_hz)
 
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The commits that this night measures beside the head."""
+        return tuple(dict.fromkeys(leg.reference for leg in self.legs if leg.reference))
+
+    def jobs_of(self, job: str) -> list[dict[str, str]]:
+        """Return the matrix of a job that measures one leg each."""
+        legs = (leg for leg in self.legs if leg.job == job and not leg.skip)
+        return [{"leg": leg.name, "target": leg.target, "reference": leg.reference} for leg in legs]
+
     def leg(self, name: str) -> Leg:
         return next(leg for leg in self.legs if leg.name == name)
 
@@ -89,6 +110,13 @@ class CiPlan:
             "virtual": json.dumps(not virtual.skip),
             "virtual-suite": virtual.suite,
             "rack-suite": next((leg.suite for leg in self.legs if leg.job == "rack"), ""),
+            "compare": json.dumps(any(leg.job == "compare" and not leg.skip for leg in self.legs)),
+            "compare-suite": COMPARED_SUITE,
+            "compare-ticks-hz": " ".join(map(str, self.compare_ticks_hz)),
+            "virtual-targets": " ".join(self.virtual_targets),
+            "references": " ".join(self.references),
+            "nights": json.dumps(self.jobs_of("night")),
+            "rack-nights": json.dumps(self.jobs_of("night-rack")),
             "environment": self.environment,
         }
 
@@ -103,13 +131,32 @@ def plan_event(repository: Path, event: Event, *, suite: str = "") -> CiPlan:
     # a change cannot take itself off the racks: which there are is read where it starts from
     racks = read_targets(repository, base or event.head).racks
     build = read_targets(repository, event.head).build
-    plan = make_plan(event, base, files, Targets(build, racks), suite=suite)
-    ticks_hz = _ticks_hz(repository / FOLDER, plan.outputs()["rack-suite"]) if plan.build else plan.ticks_hz
-    return dataclasses.replace(plan, ticks_hz=ticks_hz)
+    thresholds = repository / FOLDER
+    references = references_tonight(thresholds) if event.trigger == "nightly" else ()
+    plan = make_plan(event, base, files, Targets(build, racks), suite=suite, references=references)
+    ticks_hz = _ticks_hz(thresholds, plan.outputs()["rack-suite"]) if plan.build else plan.ticks_hz
+    return dataclasses.replace(
+        plan,
+        ticks_hz=ticks_hz,
+        compare_ticks_hz=_ticks_hz(thresholds, COMPARED_SUITE),
+        virtual_targets=virtual_targets(repository),
+    )
 
 
-def make_plan(event: Event, base: str, files: Sequence[str], targets: Targets, *, suite: str = "") -> CiPlan:
-    """Decide which legs there are. Where ``files`` says nothing, all of them are measured."""
+def make_plan(
+    event: Event,
+    base: str,
+    files: Sequence[str],
+    targets: Targets,
+    *,
+    suite: str = "",
+    references: Sequence[str] = (),
+) -> CiPlan:
+    """Decide which legs there are. Where ``files`` says nothing, all of them are measured.
+
+    ``suite`` stands in for those of the legs that do not compare. ``references`` are the commits that a night
+    measures beside the head: none, one, or two while one takes the other's place.
+    """
     kinds = kinds_of(files)
     reason = _only_documentation(files) if kinds == ("documentation",) else ""
     virtual_suite, rack_suite = SUITES.get(event.trigger, OTHER_SUITES)
@@ -127,6 +174,11 @@ def make_plan(event: Event, base: str, files: Sequence[str], targets: Targets, *
         legs=(
             Leg("virtual", "virtual", suite or virtual_suite, skip=reason),
             *_rack_legs(targets.racks, suite or rack_suite, reason),
+            *(
+                _night_legs(targets.racks, references)
+                if event.trigger == "nightly"
+                else (Leg("compare", "compare", COMPARED_SUITE, skip=reason or NO_BASE * (not base)),)
+            ),
         ),
     )
 
@@ -143,6 +195,15 @@ def _rack_legs(racks: Sequence[str], suite: str, reason: str) -> tuple[Leg, ...]
     if not racks:
         return (Leg("rack", "rack", suite, skip=f"no rack is registered for any target in {TARGETS_FILE}"),)
     return tuple(Leg(f"rack-{target}", "rack", suite, target, reason) for target in racks)
+
+
+def _night_legs(racks: Sequence[str], references: Sequence[str]) -> Iterator[Leg]:
+    """Yield a leg for the virtual rack and each target, and for each reference; without one, raw values."""
+    for number, reference in enumerate(references or ("",)):
+        suffix = "-renewal" * number
+        yield Leg(f"{LEG}virtual{suffix}", "night", COMPARED_SUITE, reference=reference)
+        for target in racks:
+            yield Leg(f"{LEG}{target}{suffix}", "night-rack", COMPARED_SUITE, target, reference=reference)
 
 
 def _only_documentation(files: Sequence[str]) -> str:
@@ -172,9 +233,12 @@ def read_plan(path: Path) -> CiPlan:
 _NO_PLAN = "look at the log of the job that plans, or make one: hil ci plan."
 
 
+_LISTS = ("changes", "build", "ticks_hz", "compare_ticks_hz", "virtual_targets")
+
+
 def _from_json(stored: Mapping[str, Any]) -> CiPlan:
     values = dict(stored)
     if values.pop("schema") != SCHEMA:
         raise TypeError("another format")
-    lists = {key: tuple(values[key]) for key in ("changes", "build", "ticks_hz")}
+    lists = {key: tuple(values[key]) for key in _LISTS}
     return CiPlan(**{**values, **lists, "legs": tuple(Leg(**leg) for leg in values["legs"])})

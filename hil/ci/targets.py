@@ -10,12 +10,14 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from hil.build import HOST_TARGET, IMAGE_TARGETS
+from hil.build import HOST_TARGET, IMAGE_TARGETS, VIRTUAL_TARGETS
 from hil.errors import ConfigError
 from hil.git import git, try_git
+from hil.rack import load_rack
 from hil.yamlvalue import did_you_mean
 
 TARGETS_FILE = ".github/hil-targets.json"
+VIRTUAL_RACK = "hil/racks/virtual.yaml"
 _CHIPS = f"use some of: {', '.join(IMAGE_TARGETS)}."
 
 
@@ -41,6 +43,14 @@ def read_targets(repository: Path, revision: str) -> Targets:
     if not isinstance(content, dict) or set(content) != {"build", "racks"}:
         raise ConfigError(f"{where} holds other keys than 'build' and 'racks'.")
     return Targets(_chips(content["build"], where), _chips(content["racks"], where))
+
+
+def virtual_targets(repository: Path) -> tuple[str, ...]:
+    """Return the targets of the virtual rack's boards; all where the run will tell that its file is wrong."""
+    try:
+        return tuple(dict.fromkeys(board.target for board in load_rack(repository / VIRTUAL_RACK).boards))
+    except ConfigError:
+        return VIRTUAL_TARGETS
 
 
 def _chips(value: object, where: str) -> tuple[str, ...]:

@@ -16,17 +16,22 @@ from hil.errors import ExitCode, HilError
 
 # command → (module below hil.cli, what --help says): a command's module is imported when it is used
 COMMANDS = {
-    "run": "measure and judge: build, flash, run the suite, apply the limits",
-    "build": "build the firmware",
-    "firmware": "bundles of builds: verify, compare",
-    "reproduce": "repeat a published study: measure, then published values beside ours",
+    "run": "measure and judge: build, flash, run the suite, compare, limits",
     "gate": "judge a run again, from what is on disk",
     "report": "build the report site from stored runs, or show it",
     "plan": "list what a run would measure",
+    "build": "build the firmware",
+    "firmware": "bundles of builds: verify, compare",
+    "reproduce": "repeat a published study, and set its values beside ours",
+    "history": "boot values of earlier runs: add, show, export, merge",
+    "baseline": "what is normal on a rack: collect sessions, show, accept",
+    "nightly": "what a night measures beside the head: reference",
+    "changes": "change points over the nights: since when, and whose doing",
+    "bisect": "find the first bad commit of a step: plan it, or measure it",
     "rack": "look at a rack: check, status, release",
     "board": "one board: list, flash, power, console",
     "virtual": "keep a virtual rack up, for esptool and serial monitors",
-    "ci": "steps of the GitHub workflows: plan, narrow, collect, verdict, history",
+    "ci": "workflow steps: plan, narrow, collect, verdict, nights, history",
     "doctor": "what is missing on this machine, and the command that mends it",
 }
 

@@ -14,6 +14,7 @@ from hil.ci import history as history_branch
 from hil.ci import legs, summary
 from hil.ci.event import read_event
 from hil.ci.narrow import narrow, read_comparisons
+from hil.ci.nights import add_runs
 from hil.ci.plan import CiPlan, plan_event, read_plan, write_plan
 from hil.ci.verdict import conclude
 from hil.cli.options import DEFAULT_OUT, out_option
@@ -22,6 +23,11 @@ from hil.errors import ConfigError, ExitCode
 DEFAULT_PLAN = DEFAULT_OUT / "ci" / "plan.json"
 DEFAULT_LEGS = DEFAULT_OUT / "ci" / "legs"
 FOLDER = click.Path(path_type=Path, file_okay=False)
+MOST_NAMES = 5
+HISTORY_FOLDERS = {
+    history_branch.BRANCH: DEFAULT_OUT / "history",
+    history_branch.DATA_BRANCH: DEFAULT_OUT / "hil-data",
+}
 
 plan_option = click.option(
     "--plan",
@@ -41,8 +47,14 @@ history_option = click.option(
     "--history",
     "folder",
     type=FOLDER,
-    default=DEFAULT_OUT / "history",
-    help="Folder of *.jsonl. [default: out/history]",
+    help="Folder of its files. [default: out/history, out/hil-data]",
+)
+branch_option = click.option(
+    "--branch",
+    type=click.Choice(list(HISTORY_FOLDERS)),
+    default=history_branch.BRANCH,
+    show_default=True,
+    help="hil-history: what reports need of nights; hil-data: boot values, a file a run.",
 )
 remote_option = click.option("--remote", default="origin", show_default=True, help="Of this repository.")
 
@@ -128,29 +140,47 @@ def judge_legs(plan_path: Path, legs_path: Path, jobs: str) -> int:
     return int(verdict.exit_code)
 
 
+@command.command("nights")
+@legs_option
+@click.option(
+    "--history",
+    "folder",
+    type=FOLDER,
+    default=HISTORY_FOLDERS[history_branch.DATA_BRANCH],
+    help="Folder of the history. [default: out/hil-data]",
+)
+def add_nights(legs_path: Path, folder: Path) -> None:
+    """Append to the history what the legs night-… measured; name those that left nothing to append."""
+    _say("".join(f"{line}\n" for line in add_runs(legs_path, folder)))
+
+
 @command.group("history")
 def history() -> None:
-    """The branch that keeps the figures of nightly runs."""
+    """The branches that keep the figures of nightly runs."""
 
 
 @history.command("fetch")
+@branch_option
 @history_option
 @remote_option
-def fetch_history(folder: Path, remote: str) -> None:
+def fetch_history(branch: str, folder: Path | None, remote: str) -> None:
     """Write the branch's files into the folder; it need not exist yet."""
-    names = history_branch.fetch(Path.cwd(), folder, remote=remote)
-    found = f"{', '.join(names)} in {folder}" if names else "it does not exist yet"
-    click.echo(f"{history_branch.BRANCH}: {found}")
+    folder = folder or HISTORY_FOLDERS[branch]
+    names = history_branch.fetch(Path.cwd(), folder, remote=remote, branch=branch)
+    which = ", ".join(names) if len(names) <= MOST_NAMES else f"{len(names)} files"
+    click.echo(f"{branch}: {f'{which} in {folder}' if names else 'it does not exist yet'}")
 
 
 @history.command("push")
+@branch_option
 @history_option
 @remote_option
 @click.option("--message", default="Append a run", show_default=True)
-def push_history(folder: Path, remote: str, message: str) -> None:
-    """Commit the folder's *.jsonl to the branch."""
-    commit = history_branch.push(Path.cwd(), folder, message, remote=remote)
-    click.echo(f"{history_branch.BRANCH}: {f'now at {commit[:12]}' if commit else 'nothing new'}")
+def push_history(branch: str, folder: Path | None, remote: str, message: str) -> None:
+    """Commit the folder's files to the branch, beside what others have pushed meanwhile."""
+    folder = folder or HISTORY_FOLDERS[branch]
+    commit = history_branch.push(Path.cwd(), folder, message, remote=remote, branch=branch)
+    click.echo(f"{branch}: {f'now at {commit[:12]}' if commit else 'nothing new'}")
 
 
 def _plan_lines(plan: CiPlan) -> list[str]:

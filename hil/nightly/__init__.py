@@ -1,0 +1,1 @@
+"""What happens at night: change points of the history, and the search for the commit that made one."""

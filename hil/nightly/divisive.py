@@ -1,0 +1,159 @@
+"""Steps in a series of nights: E-divisive as Apache Otava has it, with what stood in its way replaced.
+
+Otava splits a series where the energy distance between its parts is largest, asks a t-test whether they
+differ, and goes on with the parts (Matteson and James 2014; Fleming et al. 2023). Of it, this uses the
+distances and the splitting. Its own t-test divides by n (ddof=0), by which two nights look far too certain;
+a single night may become a part, so that one spike is two change points (apache/otava#150); and an array is
+split at other places than a list of the same numbers, as only a list is cut to the window. Here there are no
+windows, a part has at least NIGHTS_MIN nights, the test has ddof=1, and a step must not hang on one night.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from otava.analysis import TTestStats
+from otava.change_point_divisive.base import CandidateChangePoint, ChangePoint, SignificanceTester
+from otava.change_point_divisive.calculator import PairDistanceCalculator
+from otava.change_point_divisive.detector import ChangePointDetector
+from scipy.stats import t as student
+
+P_VALUE = 1e-4
+FIRST_PASS = 10 * P_VALUE  # steps that further splits may make certain
+WITHOUT_ONE_NIGHT = 1e-3  # what is left of a step without its most telling night
+MAGNITUDE = math.log1p(0.03)
+NIGHTS_MIN = 2
+NEAR = 3
+LIKELIHOOD = 3.0  # in units of the logarithm: half of the 0.95 quantile of chi-squared for two parameters
+
+
+def find_steps(logs: Sequence[float], *, magnitude: float = MAGNITUDE) -> list[int]:
+    """Return the indices at which another level begins, of finite values on a log scale, in order of time.
+
+    ``magnitude`` is the least difference of levels that counts, on the same scale.
+    """
+    if len(logs) < 2 * NIGHTS_MIN:
+        return []
+    values = np.asarray(logs, dtype=float)
+    detector = ChangePointDetector(significance_tester=_Tester(FIRST_PASS), calculator=_Distances)
+    steps = [int(found.index) for found in detector.get_change_points(values)]
+    while steps:  # the weakest goes first, as its neighbours' parts grow by it
+        doubts = [_doubt(*_parts(values, steps, n), magnitude) for n in range(len(steps))]
+        weakest = int(np.argmax(doubts))
+        if doubts[weakest] <= 0:
+            break
+        del steps[weakest]
+    return steps
+
+
+def p_value(before: np.ndarray, after: np.ndarray) -> float:
+    """Return the two-sided p of Student's t-test; 0 or 1 where nothing varies, 1 where it cannot be asked."""
+    freedom = len(before) + len(after) - 2
+    if not len(before) or not len(after) or freedom < 1:
+        return 1.0
+    squares = _squares(before) + _squares(after)
+    difference = abs(float(after.mean() - before.mean()))
+    error = math.sqrt(squares / freedom * (1 / len(before) + 1 / len(after)))
+    if error <= 1e-12 * max(1.0, difference):  # rounding apart, all are equal on both sides
+        return 0.0 if difference > 1e-9 else 1.0
+    return float(2 * student.sf(difference / error, freedom))
+
+
+def interval(before: np.ndarray, after: np.ndarray, alpha: float = 0.05) -> tuple[float, float, float]:
+    """Return the difference of the levels and its confidence interval (both parts have one variance)."""
+    difference = float(after.mean() - before.mean())
+    freedom = len(before) + len(after) - 2
+    squares = _squares(before) + _squares(after)
+    error = math.sqrt(squares / max(freedom, 1) * (1 / len(before) + 1 / len(after)))
+    half = float(student.isf(alpha / 2, max(freedom, 1))) * error
+    return difference, difference - half, difference + half
+
+
+def plausible(logs: Sequence[float], start: int, step: int, end: int) -> tuple[int, int]:
+    """Return between which indices the level of a part ``start:end`` changed, where a step is at ``step``.
+
+    Those around it of which the likelihood is not much smaller than that of the best, at most NEAR away.
+    """
+    part = np.asarray(logs[start:end], dtype=float)
+    around = range(max(start + 1, step - NEAR), min(end - 1, step + NEAR) + 1)
+    spread = {n: _squares(part[: n - start]) + _squares(part[n - start :]) for n in around}
+    bound = min(spread.values()) * math.exp(2 * LIKELIHOOD / len(part)) + 1e-18
+    likely = [n for n in around if spread[n] <= bound]
+    return min(step, *likely), max(step, *likely)
+
+
+def _squares(part: np.ndarray) -> float:
+    return float(((part - part.mean()) ** 2).sum())
+
+
+def _parts(values: np.ndarray, steps: Sequence[int], n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the values between the step before and the n-th, and between that and the next."""
+    edges = [0, *steps, len(values)]
+    return values[edges[n] : edges[n + 1]], values[edges[n + 1] : edges[n + 2]]
+
+
+def _doubt(before: np.ndarray, after: np.ndarray, magnitude: float) -> float:
+    """Return 0 where a step counts; the larger the weaker it is where it does not."""
+    p = p_value(before, after)
+    if p > P_VALUE:
+        return 2.0 + p
+    sign = 1.0 if after.mean() > before.mean() else -1.0
+    for left, right in ((before, _without_extreme(after, sign)), (_without_extreme(before, -sign), after)):
+        missing = magnitude - sign * float(right.mean() - left.mean())
+        if missing > 0:
+            return 1.0 + missing
+        if p_value(left, right) > WITHOUT_ONE_NIGHT:
+            return 1.0
+    return 0.0
+
+
+def _without_extreme(part: np.ndarray, sign: float) -> np.ndarray:
+    """Leave out the night that lies furthest in a direction."""
+    return np.delete(part, int(np.argmax(sign * part)))
+
+
+class _Tester(SignificanceTester):  # type: ignore[misc]
+    """Student's t-test of the parts that a candidate would make."""
+
+    def change_point(
+        self, candidate: CandidateChangePoint, series: np.ndarray, intervals: Sequence[slice]
+    ) -> ChangePoint:
+        stop = len(series)
+        part = next(part for part in intervals if (part.start or 0) < candidate.index < _end(part.stop, stop))
+        before, after = series[part.start : candidate.index], series[candidate.index : part.stop]
+        stats = TTestStats(
+            pvalue=p_value(before, after),
+            mean_1=float(before.mean()),
+            mean_2=float(after.mean()),
+            std_1=float(before.std(ddof=1)),
+            std_2=float(after.std(ddof=1)),
+        )
+        return ChangePoint.from_candidate(candidate, stats)
+
+
+class _Distances(PairDistanceCalculator):  # type: ignore[misc]
+    """Candidates of which each side has NIGHTS_MIN nights, in what it is set against too."""
+
+    def get_next_candidate(self, intervals: Sequence[slice]) -> CandidateChangePoint | None:
+        candidates = [
+            self.get_candidate_change_point(part)
+            for part in intervals
+            if len(self.series[part]) >= 2 * NIGHTS_MIN
+        ]
+        return max(candidates, key=lambda candidate: candidate.qhat, default=None)
+
+    def get_candidate_change_point(self, interval: slice) -> CandidateChangePoint:
+        start, end = interval.start or 0, _end(interval.stop, len(self.series))
+        q = self._get_Q_vals(start, end)  # rows: where the second part begins, columns: where it ends
+        first = np.arange(1, end - start)[:, None]
+        last = np.arange(2, end - start + 1)[None, :]
+        fits = (first >= NIGHTS_MIN) & (end - start - first >= NIGHTS_MIN) & (last - first >= NIGHTS_MIN)
+        q = np.where(fits, q, -np.inf)
+        row = int(np.unravel_index(int(np.argmax(q)), q.shape)[0])
+        return CandidateChangePoint(index=row + 1 + start, qhat=float(q.max()))
+
+
+def _end(stop: int | None, length: int) -> int:
+    return length if stop is None else stop

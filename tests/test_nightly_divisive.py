@@ -1,0 +1,91 @@
+"""Steps in a series of nights, and what of Apache Otava had to be worked round for them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from otava.analysis import TTestSignificanceTester, compute_change_points
+from scipy.stats import ttest_ind
+
+from hil.nightly.divisive import find_steps, p_value
+
+NOISE = np.random.default_rng(7).normal(0, 0.02, 60)
+
+
+def otava(logs: np.ndarray) -> list[int]:
+    points, _weak = compute_change_points(np.exp(logs).tolist(), max_pvalue=1e-4, min_magnitude=0.03)
+    return [point.index for point in points]
+
+
+def test_a_step_is_found_where_it_is() -> None:
+    """`──────┐      ` Two levels, 8 % apart: one step, at the first night of the second level.
+    `      └──────`
+    """
+    values = NOISE + 0.08 * (np.arange(60) >= 40)
+    assert find_steps(values.tolist()) == [40]
+
+
+def test_two_steps_are_found() -> None:
+    """Up by 10 %, later down by 6 %: each is found, and what lies between is one level."""
+    values = NOISE + 0.10 * (np.arange(60) >= 20) - 0.06 * (np.arange(60) >= 45)
+    assert find_steps(values.tolist()) == [20, 45]
+
+
+def test_noise_and_equal_values_have_no_step() -> None:
+    """Nothing is found where nothing happened, where nothing varies, and where there is next to nothing."""
+    assert find_steps(NOISE.tolist()) == []
+    assert find_steps([9.2] * 50) == []
+    assert find_steps([]) == find_steps([1.0]) == find_steps([1.0, 2.0, 1.0]) == []
+
+
+def test_a_step_of_figures_that_do_not_vary() -> None:
+    """A size has no noise: the second night at another level is enough, and less than 3 % never is."""
+    assert find_steps([0.0] * 10 + [0.05]) == []
+    assert find_steps([0.0] * 10 + [0.05] * 2) == [10]
+    assert find_steps([0.0] * 10 + [0.02] * 20) == []
+
+
+@pytest.mark.parametrize("night", [3, 30, 56])
+def test_a_single_spike_is_no_change(night: int) -> None:
+    """`───┴───` One night of 60 %: Otava makes a level of it (apache/otava#150), here it never is."""
+    quiet = NOISE / 4
+    quiet[night] += math.log(1.6)
+    assert find_steps(quiet.tolist()) == []
+    assert all(find_steps(quiet[:count].tolist()) == [] for count in range(night + 1, 60))
+
+
+def test_otava_makes_a_level_of_a_spike() -> None:
+    """Control: what the rule above works round is still so in the version that is pinned."""
+    flat = np.zeros(40)
+    flat[20] += math.log(1.6)
+    assert any(otava(flat[:count]) for count in range(21, 41))
+
+
+def test_two_spikes_beside_a_normal_night_are_no_change() -> None:
+    """A step must be seen without its most telling night, before and after."""
+    values = NOISE / 4
+    values[-2] += 0.6
+    assert find_steps(values.tolist()) == []
+
+
+def test_the_t_test_is_students() -> None:
+    """ddof=1, as in textbooks; Otava's own, with ddof=0, takes three nights for far surer than they are."""
+    before, after = np.array([10.0, 12.0, 11.0]), np.array([14.0, 15.0])
+    expected = ttest_ind(before, after).pvalue
+    assert p_value(before, after) == pytest.approx(expected)
+    assert TTestSignificanceTester(0.05).compare(before, after).pvalue < 0.6 * expected
+
+
+def test_one_night_against_one_says_nothing() -> None:
+    """No freedom, no certainty; without noise two levels are certain."""
+    assert p_value(np.array([1.0]), np.array([2.0])) == 1.0
+    assert p_value(np.array([1.0, 1.0]), np.array([2.0, 2.0])) == 0.0
+    assert p_value(np.array([1.0, 1.0]), np.array([1.0, 1.0])) == 1.0
+
+
+def test_a_list_and_an_array_give_the_same() -> None:
+    """Otava cuts only a list to its window, so that an array of more nights gives others; here both agree."""
+    long = np.random.default_rng(3).normal(0, 0.02, 140) + 0.2 * (np.arange(140) >= 70)
+    assert find_steps(long.tolist()) == find_steps(tuple(long)) == [70]

@@ -1,0 +1,122 @@
+"""The reference firmware of nights: which commit, in which nights, and renewals that overlap."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import pytest
+
+from hil.cli.app import run_command
+from hil.errors import ConfigError
+from hil.nightly.reference import load_references, tonight
+from hil.thresholds.baselines import load_baselines
+from tests.lab import ROOT
+
+A, B, C = "a" * 40, "b" * 40, "c" * 40
+BOTH = f"""\
+schema: 1
+references:
+  - {{commit: {A}, since: 2026-01-01, until: 2026-03-14, why: first}}
+  - {{commit: {B}, since: 2026-03-01, why: release 0.2}}
+"""
+
+
+def folder(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "baselines"
+    path.mkdir(exist_ok=True)
+    (path / "reference.yaml").write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("night", "commits"),
+    [
+        ("2025-12-31", []),
+        ("2026-01-01", [A]),
+        ("2026-03-01", [A, B]),
+        ("2026-03-14", [A, B]),
+        ("2026-03-15", [B]),
+    ],
+)
+def test_which_references_a_night_measures(tmp_path: Path, night: str, commits: list[str]) -> None:
+    """One, two while a renewal overlaps, none before the first; both ends are included."""
+    found = load_references(folder(tmp_path, BOTH))
+    assert [one.commit for one in found.of(datetime.date.fromisoformat(night))] == commits
+    assert found.warnings == ()
+
+
+def test_no_file_is_no_reference(tmp_path: Path) -> None:
+    """A project without nights needs none."""
+    assert load_references(tmp_path).references == ()
+
+
+def test_a_short_overlap_is_warned_of(tmp_path: Path) -> None:
+    """13 nights instead of 14: the file is read, with a warning that names the line."""
+    found = load_references(folder(tmp_path, BOTH.replace("03-14", "03-13")))
+    (warning,) = found.warnings
+    assert "reference.yaml:4: it is measured beside the reference before it for 13 nights" in warning
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "words"),
+    [
+        (f"commit: {A}", "commit: v0.2", 3, "git rev-parse v0.2"),
+        ("since: 2026-01-01", "since: 2026-04-01", 3, "lies before since"),
+        ("since: 2026-03-01", "since: 2025-03-01", 4, "does not lie after"),
+        (", until: 2026-03-14", "", 3, "has no end"),
+        ("why: first", "reason: first", 3, "why"),
+        ("schema: 1", "schema: 2", 1, "schema"),
+        (", why: release", ", colour: red, why: release", 4, "unknown key 'colour'"),
+        ("since: 2026-03-01", "since: today", 4, "a day such as"),
+    ],
+)
+def test_a_wrong_file(tmp_path: Path, old: str, new: str, line: int, words: str) -> None:
+    """Exit 2 with file, line and the way out."""
+    assert old in BOTH
+    with pytest.raises(ConfigError, match=words) as caught:
+        load_references(folder(tmp_path, BOTH.replace(old, new)))
+    assert "reference.yaml:" in str(caught.value)
+    assert str(line) in str(caught.value) or "has no end" in words
+
+
+def test_three_at_once_are_refused(tmp_path: Path) -> None:
+    """A night has time for two."""
+    third = f"  - {{commit: {C}, since: 2026-03-10, why: again}}\n"
+    text = BOTH.replace("since: 2026-03-01", "since: 2026-03-01, until: 2026-03-30") + third
+    with pytest.raises(ConfigError, match="3 references would be measured"):
+        load_references(folder(tmp_path, text))
+
+
+def test_it_is_no_racks_baseline(tmp_path: Path) -> None:
+    """The epochs' loader leaves it alone."""
+    assert load_baselines(folder(tmp_path, BOTH)).epoch("reference") is None
+
+
+def test_a_night_has_the_date_of_its_evening() -> None:
+    """From noon to noon UTC, so that what starts after midnight is still the evening's night."""
+    at = datetime.datetime.fromisoformat
+    assert tonight(at("2026-03-02T01:23:00+00:00")).isoformat() == "2026-03-01"
+    assert tonight(at("2026-03-02T12:00:00+00:00")).isoformat() == "2026-03-02"
+    assert tonight(at("2026-03-02T13:30:00+02:00")).isoformat() == "2026-03-01"
+
+
+def test_the_command_for_the_workflow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A commit a line, or a JSON list, which may be empty; without one exit 2 and the file to edit."""
+    folder(tmp_path, BOTH)
+
+    def reference(*options: str) -> tuple[int, str]:
+        status = run_command(["nightly", "reference", "--thresholds", str(tmp_path), "--night", *options])
+        said = capsys.readouterr()
+        return int(status), said.out + said.err
+
+    assert reference("2026-03-05") == (0, f"{A}\n{B}\n")
+    assert reference("2025-03-05", "--json") == (0, "[]\n")
+    status, said = reference("2025-03-05")
+    assert status == 2
+    assert "has no reference for the night of 2025-03-05" in said
+
+
+def test_the_checkouts_own_file_can_be_read() -> None:
+    """Whatever is committed is well-formed."""
+    load_references(ROOT / "thresholds" / "baselines")
