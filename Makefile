@@ -4,10 +4,10 @@ HIL := .venv/bin/hil
 C_FILES = $(shell find firmware hil tests -type d \( -name build -o -name managed_components \) -prune \
 	-o -name '*.[ch]' -print)
 
-.PHONY: help hil report test conformance idf-check lint format bench screenshots lock clean uninstall
+.PHONY: help hil report test conformance idf-check lint format bench bench-gate bench-gate-rack screenshots lock clean uninstall
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
 
 hil: ## try it without hardware: build, flash, measure and judge on a virtual rack
 	@.ci/bootstrap run
@@ -46,15 +46,26 @@ bench: ## print the figures that README and docs quote
 	@.ci/bootstrap test
 	@$(PYTHON) -m tests.bench
 
+bench-gate: ## simulate the gate beside other tools' rules: false blocks, power, time (minutes)
+	@.ci/bootstrap test
+	@$(PYTHON) -m tests.gate_simulation
+
+bench-gate-rack: ## try the gate by real runs on the virtual rack, noise simulated (hours; goes on where it stopped)
+	@.ci/bootstrap test
+	@$(PYTHON) -m tests.bench.gate_rack --judgements 300
+
 screenshots: ## make the pictures in docs/img anew, from the report in out/report
 	@.ci/bootstrap test
 	@$(PYTHON) -m tests.screenshots
 
-lock: ## pin requirements.in and tests/requirements.in anew (needs the network and pip-tools)
-	@for folder in . tests; do (cd $$folder && \
+lock: ## pin the requirements*.in anew (needs the network and pip-tools)
+	@for lock in requirements.lock requirements-nodeps.lock tests/requirements.lock; do \
+		(cd "$$(dirname "$$lock")" && name=$$(basename "$$lock" .lock) && \
 		pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --no-emit-index-url \
-			--no-emit-trusted-host --no-emit-find-links --output-file requirements.lock requirements.in && \
-		sed -i '1i # Made by `make lock` from requirements.in; do not edit.' requirements.lock) || exit 1; done
+			--no-emit-trusted-host --no-emit-find-links --output-file "$$name.lock" "$$name.in" && \
+		sed -i "1i # Made by \`make lock\` from $$name.in; do not edit." "$$name.lock") || exit 1; done
+	@name=requirements-nodeps && awk 'NR == FNR { if (/==/) wanted[$$1]; next } /^[^ ]/ { keep = /^# Made/ || $$1 in wanted } keep' \
+		$$name.in $$name.lock >$$name.kept && mv $$name.kept $$name.lock # pip-compile pins what they ask for too
 
 clean: ## remove builds and results
 	@rm -rf out

@@ -17,6 +17,7 @@ from types import SimpleNamespace
 import pytest
 from make_records import publish_record
 
+from fixtures.boot_parts import Boot
 from hil.errors import FirmwareError
 from hil.model import Case, Entry, RunRecord, Series
 from hil.peers.companion import Outcome
@@ -56,10 +57,8 @@ class MemoryRig:
     def boot(self, board: Board, *_image: object, **_options: object) -> Iterator[MemoryDevice]:
         yield MemoryDevice(board)
 
-    def record(
-        self, board: Board, boot_index: int, case: Case, outcome: Outcome, started_utc: str
-    ) -> RunRecord:
-        record = publish_record(board=board.id, overrides=case.parameters, boot_index=boot_index)
+    def record(self, board: Board, boot: Boot, case: Case, outcome: Outcome, started_utc: str) -> RunRecord:
+        record = publish_record(board=board.id, overrides=case.parameters, boot_index=boot.index)
         names = {"run_id": self._run_id, "rack": self._rack.name, "parameters": case.parameters}
         return replace(record, **names, columns=outcome.series.columns, started_utc=started_utc)
 

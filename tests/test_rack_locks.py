@@ -142,7 +142,7 @@ def test_every_command_shows_an_unknown_holder(lab: Lab) -> None:
         status = lab.hil("rack", "status", *options(lab)).stdout.splitlines()
         assert status[0].startswith("b1 (virtual-esp32): held by unknown")
         assert status[1] == "b2 (virtual-esp32): free"
-        assert "held by unknown\n" in lab.hil("board", "list", *options(lab)).stdout
+        assert "held by unknown  flash: " in lab.hil("board", "list", *options(lab)).stdout
         assert "b1: in use by unknown" in lab.hil("rack", "check", *options(lab)).stdout
         forced = lab.hil("rack", "release", "--force", *options(lab))
         assert forced.returncode == 3

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from hil.errors import ConfigError
 from hil.model import Kind
+from hil.rack.noise import NoiseSettings
 from hil.yamlvalue import did_you_mean
 
 DEFAULT_BAUD = 921600
@@ -30,7 +31,8 @@ class Host:
 
 @dataclass(frozen=True)
 class AccessPoint:
-    """``virtual``: an air profile and its seed. ``external``: an SSID and where its password comes from."""
+    """``virtual``: an air profile, its seed, and the simulated noise if any. ``external``: an SSID and where
+    its password comes from."""
 
     type: str
     profile: str = ""
@@ -38,6 +40,7 @@ class AccessPoint:
     ssid: str = ""
     psk_env: str = ""
     psk_file: str = ""
+    noise: NoiseSettings | None = None
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from hil.chips import CHIPS
 from hil.gateway_url import problem_of
 from hil.model import KINDS
 from hil.rack.description import DEFAULT_BAUD, AccessPoint, Board, BrokerSettings, Host, Power, Rack
+from hil.rack.noise import read_noise
 from hil.yamlfile import Node, load
 
 SCHEMA_VERSION = 1
@@ -25,13 +26,14 @@ def load_rack(path: Path) -> Rack:
     """Read a rack file. Raises ConfigError naming file, line, value and the way out."""
     root = load(path)
     _check_schema(root)
+    boards = _read_boards(root)
     rack = Rack(
         name=_name(root, "name"),
         path=path,
         host=_read_host(root.section("host")),
-        access_point=_read_access_point(root.section("access_point")),
+        access_point=_read_access_point(root.section("access_point"), [board.id for board in boards]),
         broker=_read_broker(root.section("broker", default=None)),
-        boards=_read_boards(root),
+        boards=boards,
         pushgateway=_read_pushgateway(root.section("metrics", default=None)),
     )
     root.finish()
@@ -56,10 +58,17 @@ def _read_host(node: Node) -> Host:
     return Host(interface=node.text("interface"), address=node.text("address"))
 
 
-def _read_access_point(node: Node) -> AccessPoint:
+def _read_access_point(node: Node, boards: Collection[str]) -> AccessPoint:
     if node.choice("type", ACCESS_POINT_TYPES) == "virtual":
         seed = node.integer("seed", default=1, minimum=0)
-        return AccessPoint(type="virtual", profile=node.text("profile"), seed=seed)
+        noise = read_noise(node.section("noise", default=None), boards)
+        return AccessPoint(type="virtual", profile=node.text("profile"), seed=seed, noise=noise)
+    if "noise" in node:
+        raise node.error(
+            "noise",
+            "noise is simulated on a virtual rack's air; an external access point has its own.",
+            next_step="delete the section.",
+        )
     access_point = AccessPoint(
         type="external",
         ssid=node.text("ssid"),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from hil.errors import RigError
 from hil.rack import Board, Rack
 from hil.virtual.air.build import build_air
 from hil.virtual.air.profile import AirProfile
 from hil.virtual.virtual_rack import VirtualBoardSpec, VirtualRack
+
+NO_PROFILES: Mapping[str, AirProfile] = MappingProxyType({})
 
 
 def up_dir(rack: Rack, out: Path) -> Path:
@@ -61,15 +64,22 @@ def attach_virtual_rack(rack: Rack, boards: Sequence[Board], out: Path) -> Virtu
     return running
 
 
-def profile_in_force(running: VirtualRack, profile: AirProfile) -> bool:
-    """Return whether every link of a rack is up and behaves as ``profile`` says. Raises RigError."""
+def profile_in_force(
+    running: VirtualRack,
+    profile: AirProfile,
+    *,
+    of: Mapping[str, AirProfile] = NO_PROFILES,
+    board: str = "all",
+) -> bool:
+    """Return whether the links of a rack are up and behave as they should: as ``of`` says of a board that it
+    names, else as ``profile``. ``board`` asks for one link only. Raises RigError."""
+    return all(_behaves(facts, of.get(link, profile)) for link, facts in running.air.show(board).items())
+
+
+def _behaves(link: Mapping[str, Mapping[str, object]], profile: AirProfile) -> bool:
     gap = {f"gap_{key}": value for key, value in profile.gap.parameters().items()}
     wanted = {
         direction: {"up": 1, **impairment.parameters(), **gap}
         for direction, impairment in (("uplink", profile.uplink), ("downlink", profile.downlink))
     }
-    return all(
-        wanted[direction].items() <= facts.items()
-        for link in running.air.show().values()
-        for direction, facts in link.items()
-    )
+    return all(wanted[direction].items() <= facts.items() for direction, facts in link.items())

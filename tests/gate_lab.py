@@ -1,0 +1,185 @@
+"""A small virtual rack whose runs are compared: noise at will, two builds, verdicts as they were judged."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hil.baseline.candidates import OBSTACLES
+from hil.errors import HilError
+from hil.history import load
+from hil.virtual.air.control import AirControl
+from hil.virtual.rack_state import RackPaths
+from tests.lab import ROOT, Lab, make_lab
+
+RACK = "lab"
+METRIC = "publish_latency_p50_us"
+LAB_DELAY_US = 3000  # of the air `lab`, one way
+_ACCESS_POINT = re.compile(r"^access_point:.*$", re.MULTILINE)
+_PORT = re.compile(r"127\.0\.0\.1:(\d+)")
+
+
+def suites(payloads: Sequence[int], count: int, interval_us: int) -> dict[str, str]:
+    """Return the one suite `pr`: a case a payload."""
+    listed = ", ".join(map(str, payloads))
+    case = f"{{payload_bytes: [{listed}], count: {count}, warmup: 5, interval_us: {interval_us}}}"
+    return {"publish": f"suites:\n  pr:\n    - {case}\n\n"}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One run as it was judged. ``compared`` are its comparisons as verdicts.json has them."""
+
+    path: Path
+    exit_code: int
+    seconds: float
+    said: str
+    verdict: Mapping[str, Any]
+
+    @property
+    def compared(self) -> list[dict[str, Any]]:
+        return list(self.verdict.get("compared", ()))
+
+    @property
+    def blocking(self) -> list[dict[str, Any]]:
+        return [one for one in self.compared if one["blocking"]]
+
+    def outcomes(self) -> list[str]:
+        return [one["outcome"] for one in self.blocking]
+
+    @property
+    def boots(self) -> int:
+        """Boots a board, of both sides."""
+        return max((one["candidate_boots"] + one["other_boots"] for one in self.boards()), default=0)
+
+    def boards(self) -> list[dict[str, Any]]:
+        return [effect for one in self.compared for effect in one["effects"]]
+
+
+@dataclass
+class GateLab:
+    """``lab`` with rules that compare METRIC and no absolute limits; ``history`` is its history's folder."""
+
+    lab: Lab
+
+    @property
+    def history(self) -> Path:
+        return self.lab.folder / "history"
+
+    @property
+    def thresholds(self) -> Path:
+        return self.lab.folder / "thresholds"
+
+    def set_noise(self, section: str) -> None:
+        """Write the rack file's noise, "" for none."""
+        noise = f", noise: {section}" if section else ""
+        point = f"access_point: {{type: virtual, profile: lab, seed: 1{noise}}}"
+        self.lab.rack.write_text(_ACCESS_POINT.sub(lambda _match: point, self.lab.rack.read_text()))
+
+    def compare(self, candidate: Path, base: Path, *more: str, timeout_s: float = 1500.0) -> Judged:
+        """Measure ``candidate`` beside ``base`` and judge it."""
+        return self._measure(["--base", str(base), *self._firmware(candidate), *more], timeout_s)
+
+    def collect(self, firmware: Path, boots: int, *more: str, timeout_s: float = 1500.0) -> Judged:
+        """Measure one firmware in ``boots`` boots, for the history."""
+        return self._measure([*self._firmware(firmware), "--boots", str(boots), *more], timeout_s)
+
+    def remember(self, judged: Judged) -> str:
+        """Add a run to the history; return what was said."""
+        added = self.lab.hil("history", "add", str(judged.path), "--history", str(self.history), "--force")
+        assert added.returncode == 0, added.stdout
+        return added.stdout
+
+    def accept(self) -> None:
+        """Make an epoch of all sessions of the history, where none is accepted yet."""
+        if (self.thresholds / "baselines" / f"{RACK}.yaml").exists():
+            return
+        runs = [f"--sessions={session.run_id}" for session in load(self.history).sessions]
+        allowed = [f"--allow={word}" for word in OBSTACLES]
+        words = ["--rack", str(self.lab.rack), "--history", str(self.history)]
+        words += ["--thresholds", str(self.thresholds), "--by", "bench", "--reason", "a bench's own rack"]
+        done = self.lab.hil("baseline", "accept", *runs, *allowed, *words)
+        assert done.returncode == 0, done.stdout
+
+    def replay(self, run: Path) -> subprocess.CompletedProcess[str]:
+        """Judge a run's folder again, by nothing but what it holds."""
+        return self.lab.hil("gate", str(run))
+
+    def _measure(self, arguments: list[str], timeout_s: float) -> Judged:
+        command = self.lab.command("--suite", "pr", *arguments)
+        began = time.monotonic()
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT,
+            env=self.lab.env, timeout=timeout_s, check=False,
+        )  # fmt: skip
+        seconds = time.monotonic() - began
+        path = (self.lab.out / "latest").resolve()
+        stored = path / "verdicts.json"
+        verdict = json.loads(stored.read_text(encoding="utf-8")) if stored.is_file() else {}
+        return Judged(path, done.returncode, seconds, done.stdout, verdict)
+
+    def _firmware(self, folder: Path) -> list[str]:
+        return ["--firmware", str(folder)]
+
+    @contextmanager
+    def air_changed_by_hand(self, delay_us: int, *, after_records: int) -> Iterator[None]:
+        """Have somebody set all boards' delays anew, again and again, when there are so many records.
+
+        A run sets what it finds changed right before it measures, so a single change would be undone.
+        """
+        over = threading.Event()
+        hand = threading.Thread(target=self._keep_changing, args=(delay_us, after_records, over), daemon=True)
+        hand.start()
+        try:
+            yield
+        finally:
+            over.set()
+            hand.join(timeout=10)
+
+    def _keep_changing(self, delay_us: int, after_records: int, over: threading.Event) -> None:
+        before = set(self.lab.out.glob("*/records.jsonl"))
+        first = min(re.findall(r"\{id: (\w+)", self.lab.rack.read_text()))
+        air = AirControl(RackPaths(self.lab.out / "virtual" / RACK / first).air_socket)
+        while not over.wait(0.1):
+            fresh = set(self.lab.out.glob("*/records.jsonl")) - before
+            if any(path.read_text().count('"type":"record"') >= after_records for path in fresh):
+                try:
+                    air.set("all", delay_us=delay_us)
+                except (HilError, OSError):  # the run has ended
+                    return
+
+
+def open_gate_lab(
+    folder: Path, boards: int, wanted: Mapping[str, str], *, tolerance: float = 0.10, min_effect: float = 0.03
+) -> GateLab:
+    """Make a lab in ``folder``, or return the one that is there. Noise is off."""
+    if (folder / "rack.yaml").is_file():
+        ports = [int(port) for port in _PORT.findall((folder / "rack.yaml").read_text())]
+        lab = Lab(folder, ports)
+        lab.env["TMPDIR"] = str(lab.temporary)
+        return GateLab(lab)
+    folder.mkdir(parents=True, exist_ok=True)
+    lab = make_lab(folder, boards, suites=wanted)
+    rules = [
+        f"  - {{where: {{metric: {METRIC}}}, tolerance_ratio: {tolerance}, min_effect_ratio: {min_effect},",
+        "     why: what a message usually takes}",
+    ]
+    for path in (folder / "thresholds").glob("*.yaml"):
+        text = _without(_without(path.read_text(), "compare"), "limits")
+        if path.stem == "publish":
+            text += "\ncompare:\n" + "\n".join(rules) + "\n"
+        path.write_text(text)
+    return GateLab(lab)
+
+
+def _without(text: str, key: str) -> str:
+    """Return a YAML text without one of its top-level keys."""
+    return re.sub(rf"^{key}:.*\n(?:(?:[ #].*)?\n)*", "", text, flags=re.MULTILINE)
