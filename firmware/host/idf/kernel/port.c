@@ -85,7 +85,8 @@ const char *__asan_default_options(void) {
     return "malloc_context_size=2:quarantine_size_mb=16";
 }
 
-/* A thread asks its attributes before its stack is known: if the program ended there, they would be a leak. */
+/* A thread asks its attributes before its stack is known: if the program ended there, they would be a leak.
+ */
 static uint32_t s_starting;
 
 static void await_starts(void) {
