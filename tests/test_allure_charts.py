@@ -226,6 +226,15 @@ def test_one_value_again_and_again_is_drawn(tmp_path: Path) -> None:
     assert len(Chart(draw_timeline(found)).dots("measured")) == 100
 
 
+def test_a_value_of_zero_needs_no_logarithm(tmp_path: Path) -> None:
+    """Rows of other metrics of the same columns are drawn too; one of them may be zero."""
+    found = samples(tmp_path, publish_record())
+    ((boot, rows),) = found.boots
+    zero = replace(found, log=True, boots=((boot, (*rows[:-1], replace(rows[-1], value=0.0))),))
+    assert min(zero.values) == 0.0
+    assert draw_distribution(zero).startswith(b"<")
+
+
 def test_where_everything_failed_there_is_no_chart(tmp_path: Path) -> None:
     """There is no value to draw; the samples are attached all the same."""
     run = judged(tmp_path, [publish_record(failed=100)])

@@ -25,7 +25,8 @@ def draw_distribution(samples: Samples) -> bytes:
     values = sorted(samples.values)
     statistics = samples.statistics
     reach = [*values, *(mark.value for mark in (*near, *statistics))]
-    across = _axis(padded(reach, log=samples.log), [*statistics, *near], log=samples.log)
+    log = samples.log and min(reach) > 0  # a row of another metric of the same columns may be zero
+    across = _axis(padded(reach, log=log), [*statistics, *near], log=log)
     marks = [(mark, STATISTIC) for mark in statistics] + [(mark, LIMIT) for mark in near]
     rows = labels.rows_of_labels([_span(across, mark) for mark, _ in marks])
     heading = Heading(samples.title, labels.subtitle(samples), WIDTH)
