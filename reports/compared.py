@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from hil.model import BoardEffect, ComparedSeries, Verdict
 from hil.units import find_unit, format_value, format_values
@@ -168,10 +168,6 @@ def notable(verdict: Verdict) -> list[ComparedSeries]:
 
 def _is_odd(item: ComparedSeries) -> bool:
     return bool(item.odd_boards) or any(effect.drift for effect in item.effects)
-
-
-def remarks(items: Sequence[ComparedSeries]) -> list[str]:
-    return [LEGEND] if items else []
 
 
 def _effect(item: ComparedSeries, effect: BoardEffect) -> str:

@@ -20,11 +20,11 @@ from hil.nightly.bisect_task import Task, case_of, check_metric, commits_between
 from hil.nightly.bisection import Progress, Trial, runs_at_most
 from hil.nightly.survey import Finding, survey
 from hil.plan import deadline_s
+from hil.plan.pace import BOOT_S
 from hil.rack import load_rack
 from hil.thresholds import Thresholds, load_all
 
 DEFAULT_CHANGE = 0.10
-BOOT_S = 12.0  # a reset, the boot, and what comes before the first case
 
 
 @click.command("bisect")

@@ -19,6 +19,7 @@ from hil.ci.plan import CiPlan, plan_event, read_plan, write_plan
 from hil.ci.verdict import conclude
 from hil.cli.options import DEFAULT_OUT, out_option
 from hil.errors import ConfigError, ExitCode
+from hil.history import DEFAULT_HISTORY
 
 DEFAULT_PLAN = DEFAULT_OUT / "ci" / "plan.json"
 DEFAULT_LEGS = DEFAULT_OUT / "ci" / "legs"
@@ -26,7 +27,7 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
 MOST_NAMES = 5
 HISTORY_FOLDERS = {
     history_branch.BRANCH: DEFAULT_OUT / "history",
-    history_branch.DATA_BRANCH: DEFAULT_OUT / "hil-data",
+    history_branch.DATA_BRANCH: DEFAULT_HISTORY,
 }
 
 plan_option = click.option(

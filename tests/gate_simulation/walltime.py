@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from hil.plan.pace import BOOT_S
 from tests.gate_simulation.model import SAMPLES
 from tests.gate_simulation.suite import GROUPS, METRICS
 
-BOOT_S = 12.0
 SAMPLES_A_SECOND = 20.0
 BUDGET_S = 15 * 60.0
 
