@@ -20,6 +20,7 @@ import trustme
 CONNECT, CONNACK, PUBLISH, PUBACK, PUBREC, PUBREL, PUBCOMP = 1, 2, 3, 4, 5, 6, 7
 SUBSCRIBE, SUBACK, PINGREQ, DISCONNECT = 8, 9, 12, 14
 CONNECT_HEADER_BYTES = 10  # protocol name, level, flags and keep alive (MQTT 3.1.1, 3.1.2)
+CONNECT_FLAGS_AT = 7
 DEADLINE_S = 10.0
 APPLICATION_DATA = 23  # TLS record type, RFC 5246 6.2.1
 
@@ -109,6 +110,7 @@ class Connection:
     sock: socket.socket
     buffer: bytearray = field(default_factory=bytearray)
     client_id: str = ""  # of the CONNECT that greet() took
+    clean_session: bool = True
 
     @property
     def peer_port(self) -> int:
@@ -153,6 +155,7 @@ class Connection:
         at = CONNECT_HEADER_BYTES
         length = int.from_bytes(packet.body[at : at + 2], "big")
         self.client_id = packet.body[at + 2 : at + 2 + length].decode()
+        self.clean_session = bool(packet.body[CONNECT_FLAGS_AT] & 2)
         self.send(bytes([CONNACK << 4, 2, 0, return_code]))
 
     def readable_bytes(self) -> int:

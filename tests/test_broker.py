@@ -18,7 +18,7 @@ import pytest
 from hil.errors import ConfigError, RigError
 from hil.network.access_point import VirtualAccessPoint, external_access_point
 from hil.network.broker import Broker, BrokerPorts
-from hil.network.broker_config import make_login
+from hil.network.broker_config import BrokerOptions, make_login
 from hil.network.certificates import Certificates, make_certificates
 from hil.network.name_server import NameServer
 from hil.network.process import LocalSpawner, end_process
@@ -235,7 +235,9 @@ def test_equal_settings_have_equal_digests(tmp_path: Path, certificates: Certifi
     help_text = subprocess.run([str(program), "-h"], capture_output=True, timeout=10, check=False).stdout
     digests = []
     for number, (tls, nodelay) in enumerate([(certificates, True), (other, True), (certificates, False)]):
-        broker = Broker.start(spawner, LOOPBACK, tmp_path / str(number), tls, tcp_nodelay=nodelay)
+        broker = Broker.start(
+            spawner, LOOPBACK, tmp_path / str(number), tls, BrokerOptions(tcp_nodelay=nodelay)
+        )
         broker.stop()
         digests.append(broker.environment()["config_sha256"])
         assert broker.environment()["version"] == broker.version

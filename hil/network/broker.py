@@ -1,61 +1,85 @@
-"""The MQTT broker of a run: a mosquitto that listens plain, with TLS, with mutual TLS, with a password."""
+"""The MQTT broker of a run, or of one case: a mosquitto that listens plain, with TLS, with mutual TLS, with a
+password, and that can be stalled, killed and cut off."""
 
 from __future__ import annotations
 
-import re
+import contextlib
 import shutil
-import socket
+import signal
 import threading
-import time
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal
 
-from hil.errors import RigError
+from hil.errors import HilError, RigError
+from hil.network.broker_client import ask_dropped
 from hil.network.broker_config import (
     BrokerLogin,
+    BrokerOptions,
     BrokerPorts,
+    SlowDisk,
     broker_config,
     config_digest,
     make_login,
     write_password_file,
 )
+from hil.network.broker_program import (
+    PortTakenError,
+    Preload,
+    await_running,
+    await_stopped,
+    free_ports,
+    mosquitto_argv,
+    prepare_preload,
+    usual_ports,
+)
 from hil.network.certificates import Certificates
+from hil.network.cutting import find_client, reset_connections, take_over
 from hil.network.process import Process, Spawner, end_process, how_ended
 
-START_TIMEOUT_S = 10.0
 STOP_TIMEOUT_S = 3.0
-POLL_S = 0.01
 FREE_PORT_ATTEMPTS = 3
 ISOLATED_PORT_ATTEMPTS = 16  # brokers at once in one rack's network
-INSTALL = "sudo apt-get install mosquitto"
 
-_RUNNING = re.compile(r"mosquitto version (\S+) running")
-_OPENING = re.compile(r"Opening ipv[46] listen socket on port (\d+)")
+__all__ = ["Broker", "BrokerOptions", "BrokerPorts", "SlowDisk"]
 
-__all__ = ["Broker", "BrokerPorts"]
+
+@dataclass(frozen=True)
+class _Setup:
+    """What a broker is started with, again and again."""
+
+    address: str
+    run_dir: Path
+    tls: Certificates
+    options: BrokerOptions
+    slow_disk: SlowDisk | None
+    preload: Preload
+
+    @property
+    def saved_dir(self) -> Path:
+        return _saved_dir(self.run_dir)
 
 
 class Broker:
     """A running mosquitto. ``address`` and ``ports`` are where the boards reach it, ``login`` opens the
-    password listener. Its methods may be called from any thread."""
+    password listener. ``key_log`` is the file of its TLS keys, None where there is none. Its methods may be
+    called from any thread."""
 
     def __init__(
-        self,
-        spawner: Spawner,
-        address: str,
-        ports: BrokerPorts,
-        login: BrokerLogin,
-        config: str,
-        run_dir: Path,
+        self, spawner: Spawner, setup: _Setup, ports: BrokerPorts, login: BrokerLogin, config: str
     ) -> None:
-        self.address = address
+        self.address = setup.address
+        self.options = setup.options
+        self.key_log = setup.preload.key_log
         self.ports = ports
         self.login = login
         self.version = ""
-        self.log_path = run_dir / "mosquitto.log"
+        self.log_path = setup.run_dir / "mosquitto.log"
+        self._setup = setup
         self._config = config
-        self._config_path = run_dir / "mosquitto.conf"
+        self._config_path = setup.run_dir / "mosquitto.conf"
+        self._aside_log_path = setup.run_dir / "broker-client.log"
         self._spawner = spawner
         self._lock = threading.Lock()
         self._process: Process | None = None
@@ -67,41 +91,47 @@ class Broker:
         address: str,
         run_dir: Path,
         tls: Certificates,
-        tcp_nodelay: bool = True,
+        options: BrokerOptions = BrokerOptions(),  # noqa: B008 - frozen
         ports: BrokerPorts | None = None,
+        *,
+        key_log: Path | None = None,
+        slow_disk: SlowDisk | None = None,
     ) -> Broker:
         """Start a broker on ``address``; returns when it accepts connections.
 
         Without ``ports`` a rack's own network gets 1883, 1884, 8883 and 8884, or the next such ports where
         another run's broker has these; a shared network gets free ports. The files of ``tls``, and the hash
-        of the password beside them, must stay as long as the broker is to be restarted.
-        Raises RigError: mosquitto missing (how to install it), a port taken (which), or its last words.
+        of the password beside them, must stay as long as the broker is to be restarted. ``key_log`` is the
+        file for the keys of its TLS connections, in the secrets folder and nowhere else; a host without
+        compiler or OpenSSL's headers gets none. ``slow_disk`` needs a ``persistence``.
+        Raises RigError: mosquitto or the compiler missing (how to install it), a port taken (which), or
+        mosquitto's last words.
         """
+        if key_log and run_dir.resolve() in key_log.resolve().parents:
+            raise ValueError(f"keys are secrets, and {run_dir} is kept: {key_log}")
+        preload = prepare_preload(key_log, slow_disk, _saved_dir(run_dir))
+        setup = _Setup(address, run_dir, tls, options, slow_disk, preload)
         attempts = 1 if ports else ISOLATED_PORT_ATTEMPTS if spawner.isolated else FREE_PORT_ATTEMPTS
         for attempt in range(1, attempts + 1):
-            chosen = ports or (_usual_ports(attempt) if spawner.isolated else _free_ports(address))
+            chosen = ports or (usual_ports(attempt) if spawner.isolated else free_ports(address))
             try:
-                return cls._start(spawner, address, run_dir, tls, tcp_nodelay, chosen)
-            except _PortTakenError:
+                return cls._start(spawner, setup, chosen)
+            except PortTakenError:
                 if attempt == attempts:
                     raise
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     @classmethod
-    def _start(
-        cls,
-        spawner: Spawner,
-        address: str,
-        run_dir: Path,
-        tls: Certificates,
-        tcp_nodelay: bool,
-        ports: BrokerPorts,
-    ) -> Broker:
-        run_dir.mkdir(parents=True, exist_ok=True)
+    def _start(cls, spawner: Spawner, setup: _Setup, ports: BrokerPorts) -> Broker:
+        shutil.rmtree(setup.saved_dir, ignore_errors=True)
+        folder = setup.run_dir if setup.options.persistence == "off" else setup.saved_dir
+        folder.mkdir(parents=True, exist_ok=True)
         login = make_login()
-        password_file = write_password_file(login, tls.server_key_file.parent)
-        config = broker_config(address, ports, tls, password_file, tcp_nodelay=tcp_nodelay)
-        broker = cls(spawner, address, ports, login, config, run_dir)
+        password_file = write_password_file(login, setup.tls.server_key_file.parent)
+        config = broker_config(setup.address, ports, setup.tls, password_file, setup.options, setup.saved_dir)
+        if setup.slow_disk:
+            config += f"# simulated: {setup.slow_disk}\n"
+        broker = cls(spawner, setup, ports, login, config)
         broker._config_path.write_text(config)
         broker.log_path.unlink(missing_ok=True)
         broker._launch()
@@ -109,17 +139,18 @@ class Broker:
 
     def _launch(self) -> None:
         log_bytes = self.log_path.stat().st_size if self.log_path.exists() else 0
-        argv = [_program(), "-c", str(self._config_path.resolve())]
+        argv = mosquitto_argv(self._config_path, self._setup.preload.variables)
         process = self._spawner.spawn(argv, log_path=self.log_path)
         self._process = process  # also where it does not come up, so that check() says so
         try:
-            self.version = _await_running(process, self.log_path, log_bytes, self._spawner)
+            self.version = await_running(process, self.log_path, log_bytes, self._spawner)
         except BaseException:
             process.kill()
             raise
 
     def interrupt(self) -> None:
-        """End the broker for a while, as if it crashed: connections break, check() is quiet until resume().
+        """End the broker for a while by kill -9, as if it crashed: connections break, what was not saved is
+        lost, check() is quiet until resume().
 
         Raises RigError where it had ended by itself.
         """
@@ -132,13 +163,74 @@ class Broker:
 
     def resume(self) -> None:
         """Start it again on the same ports; returns when it accepts connections. Without effect where it was
-        not interrupted. Sessions and retained messages of before are gone.
+        not interrupted. Sessions and retained messages of before are gone, but for what it had saved
+        (``persistence``).
 
         Raises RigError: its ports were taken meanwhile, or its last words.
         """
         with self._lock:
             if self._process is None:
                 self._launch()
+
+    def stall(self) -> None:
+        """Stop the broker (SIGSTOP); returns when it stands. Connections stay, and the kernel goes on taking
+        what fits its buffers; alive() stays true and check() quiet.
+
+        Raises RigError: it has ended, or was interrupted.
+        """
+        with self._lock:
+            self._signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Let a stalled broker run again (SIGCONT); without effect on one that runs.
+
+        Raises RigError: it has ended, or was interrupted.
+        """
+        with self._lock:
+            self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        self.check()
+        if self._process is None:
+            raise RigError(
+                f"Sending {number.name} to the MQTT broker ({self.address}): it was interrupted before.",
+                next_step="resume() it first.",
+            )
+        self._process.send_signal(number)
+        await_stopped(self._process, stopped=number == signal.SIGSTOP)
+        self.check()
+
+    def cut(self, client: str) -> Literal["reset", "closed"]:
+        """Break the connections of ``client``, an IPv4 address or address:port; say what the client meets.
+
+        reset: a RST, sent by the broker's host (ss -K). closed: where that is not permitted, the broker's own
+        end of the connection (a FIN), because another client came with the same id.
+        Raises RigError where the client is not connected.
+        """
+        aside = self._aside_log_path
+        if reset_connections(self._spawner, client, list(asdict(self.ports).values()), aside):
+            return "reset"
+        found = find_client(self.log_path.read_text(errors="replace"), client)
+        if found and take_over(self._spawner, found, self.address, self.ports.tcp, aside):
+            return "closed"
+        raise RigError(
+            f"Cutting the connection of {client} to the MQTT broker {self.address}: it has none, or neither "
+            "ss -K nor a second client could end it.",
+            log=str(aside if found else self.log_path),
+            next_step="see in the log whether it was connected; ss -K needs root and iproute2.",
+        )
+
+    def dropped_messages(self) -> int | None:
+        """Return how many messages mosquitto itself says that it dropped since it last started; None where it
+        does not run, does not answer or was not told to count (``options.statistics``).
+
+        One for each message and each subscriber whose queue had no place for it, as reported by
+        $SYS/broker/publish/messages/dropped. What was on its way when a client or the broker was lost is not
+        among them. Waits for the next report, some two seconds.
+        """
+        if not (self.options.statistics and self.alive()):
+            return None
+        return ask_dropped(self._spawner, self.address, self.ports.tcp, self._aside_log_path)
 
     def alive(self) -> bool:
         process = self._process  # once: interrupt() may take it away meanwhile
@@ -155,6 +247,15 @@ class Broker:
                 next_step="start the run again.",
             )
 
+    def provision(self) -> Mapping[str, str | int]:
+        """Return what a board is told to find it and to be let in (fields of ``provision``). Never log it."""
+        return {
+            "broker_host": self.address,
+            **{f"broker_{name}_port": port for name, port in asdict(self.ports).items()},
+            "mqtt_username": self.login.username,
+            "mqtt_password": self.login.password,
+        }
+
     def environment(self) -> Mapping[str, int | str]:
         """Return what a record says of the broker: version, digest of its configuration, ports.
 
@@ -164,71 +265,14 @@ class Broker:
         return {"version": self.version, "config_sha256": config_digest(self._config), **ports}
 
     def stop(self) -> None:
-        """End the broker; does nothing when it has ended. Never raises."""
+        """End the broker and remove what it saved; does nothing when it has ended. Never raises."""
         with self._lock:
             if self._process:
+                with contextlib.suppress(HilError, OSError):
+                    self._process.send_signal(signal.SIGCONT)  # a stalled one would not hear the next signal
                 end_process(self._process, STOP_TIMEOUT_S)
+            shutil.rmtree(self._setup.saved_dir, ignore_errors=True)
 
 
-class _PortTakenError(RigError):
-    """Someone else listens there; with a free port chosen by us, another one is worth a try."""
-
-
-def _program() -> str:
-    found = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")
-    if found is None:
-        raise RigError("Starting the MQTT broker: mosquitto is not installed.", next_step=INSTALL)
-    return found
-
-
-def _free_ports(address: str) -> BrokerPorts:
-    sockets = [socket.socket() for _ in range(4)]
-    try:
-        for one in sockets:
-            one.bind((address, 0))
-        tcp, tls, mtls, password = (int(one.getsockname()[1]) for one in sockets)
-    except OSError as error:
-        raise RigError(
-            f"Starting the MQTT broker on {address}: {error.strerror}.",
-            next_step="check host.address in the rack file: ip -br address.",
-        ) from error
-    finally:
-        for one in sockets:
-            one.close()
-    return BrokerPorts(tcp=tcp, tls=tls, mtls=mtls, password=password)
-
-
-def _usual_ports(attempt: int) -> BrokerPorts:
-    """Return the ports of attempt 1, 2, …; a rack's own network is not visible from here to look for more."""
-    step = 10 * (attempt - 1)
-    return BrokerPorts(**{name: port + step for name, port in asdict(BrokerPorts()).items()})
-
-
-def _await_running(process: Process, log_path: Path, from_byte: int, spawner: Spawner) -> str:
-    """Wait for mosquitto's own word, in the log from a byte on, that it runs; return its version.
-
-    Raises RigError.
-    """
-    deadline = time.monotonic() + START_TIMEOUT_S
-    while time.monotonic() < deadline:
-        ended = process.returncode is not None
-        log = log_path.read_bytes()[from_byte:].decode(errors="replace")
-        running = _RUNNING.search(log)
-        if running and not ended:
-            return running.group(1)
-        if ended:
-            raise _start_error(log, log_path, spawner)
-        time.sleep(POLL_S)
-    raise RigError(f"The MQTT broker was not up within {START_TIMEOUT_S:.0f} s.", log=str(log_path))
-
-
-def _start_error(log: str, log_path: Path, spawner: Spawner) -> RigError:
-    if "Address already in use" in log:
-        port = (_OPENING.findall(log) or ["?"])[-1]
-        return _PortTakenError(
-            f"Starting the MQTT broker: port {port} is taken.",
-            log=str(log_path),
-            next_step=f"find who listens there: {spawner.enter_command}ss -ltnp sport = :{port}",
-        )
-    words = [line for line in log.splitlines() if "rror" in line] or log.splitlines()[-1:]
-    return RigError(f"The MQTT broker did not start: {' | '.join(words[-3:])}.", log=str(log_path))
+def _saved_dir(run_dir: Path) -> Path:
+    return run_dir.resolve() / "persistence"

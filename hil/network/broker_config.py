@@ -9,6 +9,7 @@ import secrets
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from hil.network.certificates import Certificates
 
@@ -25,6 +26,40 @@ class BrokerPorts:
     tls: int = 8883
     mtls: int = 8884
     password: int = 1884  # plain TCP, which asks for BrokerLogin
+
+
+@dataclass(frozen=True)
+class BrokerOptions:
+    """mosquitto's settings that a case may choose; 0 is mosquitto's "no limit".
+
+    ``max_inflight_messages``: QoS 1 and 2 messages that one client has not acknowledged yet.
+    ``max_queued_messages``, ``max_queued_bytes``: what waits besides for one client, connected or away.
+    ``memory_limit_bytes``: of the whole broker; at the limit mosquitto refuses memory to itself and closes
+    connections. ``queue_qos0``: QoS 0 messages wait too for a client that is away.
+    ``persistence``: off; on, saved when it is told to end and every half an hour; each, saved in the turn of
+    its loop in which anything changed (autosave_on_changes, where autosave_interval 1 counts changes). It
+    answers before it saves.
+    ``statistics``: mosquitto counts under $SYS every two seconds (sys_interval 1) instead of every eleven.
+    Each report costs the broker CPU time in which it forwards nothing: docs/broker.md has the figure.
+    """
+
+    tcp_nodelay: bool = True
+    max_inflight_messages: int = 0
+    max_queued_messages: int = 0
+    max_queued_bytes: int = 0
+    memory_limit_bytes: int = 0
+    queue_qos0: bool = False
+    persistence: Literal["off", "on", "each"] = "off"
+    statistics: bool = False
+
+
+@dataclass(frozen=True)
+class SlowDisk:
+    """A SIMULATED slow disk under what the broker saves: each block of 4096 bytes, and each fsync, takes
+    ``latency_us``, and each byte 1 / ``rate_bytes_per_s``. mosquitto does nothing else meanwhile."""
+
+    rate_bytes_per_s: int
+    latency_us: int
 
 
 @dataclass(frozen=True)
@@ -51,22 +86,30 @@ def write_password_file(login: BrokerLogin, folder: Path) -> Path:
 
 
 def broker_config(
-    address: str, ports: BrokerPorts, tls: Certificates, password_file: Path, *, tcp_nodelay: bool
+    address: str,
+    ports: BrokerPorts,
+    tls: Certificates,
+    password_file: Path,
+    options: BrokerOptions,
+    folder: Path,
 ) -> str:
-    """Return mosquitto.conf. No secret is in it, only names of files."""
+    """Return mosquitto.conf; what is saved goes to ``folder``. It holds names of files, no secret."""
     server = [f"cafile {tls.ca_file}", f"certfile {tls.server_cert_file}", f"keyfile {tls.server_key_file}"]
     anyone = "allow_anonymous true"
     lines = [
         "user root",  # a user namespace holds no other user to change to
         "per_listener_settings true",
-        "persistence false",
+        *_persistence(options, folder),
         "log_dest stderr",  # stdout would be block-buffered into a file
         "log_type all",
         "connection_messages true",
-        f"set_tcp_nodelay {'true' if tcp_nodelay else 'false'}",
-        "max_inflight_messages 0",
-        "max_queued_messages 0",
-        "max_queued_bytes 0",
+        f"set_tcp_nodelay {'true' if options.tcp_nodelay else 'false'}",
+        f"max_inflight_messages {options.max_inflight_messages}",
+        f"max_queued_messages {options.max_queued_messages}",
+        f"max_queued_bytes {options.max_queued_bytes}",
+        *([f"memory_limit {options.memory_limit_bytes}"] if options.memory_limit_bytes else []),
+        *(["queue_qos0_messages true"] if options.queue_qos0 else []),
+        *(["sys_interval 1"] if options.statistics else []),
         f"listener {ports.tcp} {address}",
         anyone,
         f"listener {ports.tls} {address}",
@@ -83,8 +126,15 @@ def broker_config(
     return "\n".join(lines) + "\n"
 
 
+def _persistence(options: BrokerOptions, folder: Path) -> list[str]:
+    if options.persistence == "off":
+        return ["persistence false"]
+    saving = ["autosave_on_changes true", "autosave_interval 1"] if options.persistence == "each" else []
+    return ["persistence true", f"persistence_location {folder}/", *saving]
+
+
 def config_digest(config: str) -> str:
     """Return the SHA-256 of the settings without paths and ports: equal settings have equal digests."""
-    own = ("listener", "cafile", "certfile", "keyfile", "password_file")
+    own = ("listener", "cafile", "certfile", "keyfile", "password_file", "persistence_location")
     settings = [line.split()[0] if line.startswith(own) else line for line in config.splitlines()]
     return hashlib.sha256("\n".join(settings).encode()).hexdigest()

@@ -26,6 +26,8 @@ class Process(Protocol):
 
     def wait(self, timeout: float | None = None) -> int: ...
 
+    def send_signal(self, number: int) -> None: ...
+
     def terminate(self) -> None: ...
 
     def kill(self) -> None: ...
@@ -61,6 +63,21 @@ def end_process(process: Process, timeout_s: float) -> None:
             return
 
 
+def run_to_end(spawner: Spawner, argv: Sequence[str], timeout_s: float, *, log_path: Path) -> tuple[int, str]:
+    """Run a program; return its status, that of SIGKILL where it takes longer, and what it said.
+
+    Raises RigError where it cannot be started.
+    """
+    before = log_path.stat().st_size if log_path.exists() else 0
+    process = spawner.spawn(argv, log_path=log_path)
+    try:
+        status = process.wait(timeout_s)
+    except TimeoutError:
+        process.kill()
+        status = -signal.SIGKILL
+    return status, log_path.read_bytes()[before:].decode(errors="replace")
+
+
 class LocalProcess:
     """A program started by LocalSpawner."""
 
@@ -82,16 +99,17 @@ class LocalProcess:
         except subprocess.TimeoutExpired as error:
             raise TimeoutError(f"pid {self.pid} still runs after {timeout} s") from error
 
-    def terminate(self) -> None:
-        self._signal(signal.SIGTERM)
-
-    def kill(self) -> None:
-        self._signal(signal.SIGKILL)
-
-    def _signal(self, number: signal.Signals) -> None:
+    def send_signal(self, number: int) -> None:
+        """Signal the process group; nothing happens when it has ended."""
         if self._popen.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
 
 
 # PR_SET_PDEATHSIG fires when the parent *thread* ends (prctl(2)), so one thread that lasts as long as this
