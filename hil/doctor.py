@@ -26,7 +26,9 @@ PROGRAMS = {
     "cc": "gcc",
     "strip": "binutils",
     "mosquitto": "mosquitto",
-    "tcpdump": "tcpdump",
+    "dumpcap": "wireshark-common",
+    "tshark": "tshark",
+    "nft": "nftables",
     "dnsmasq": "dnsmasq-base",
 }
 HEADERS = {"openssl/ssl.h": "libssl-dev", "http_parser.h": "libhttp-parser-dev"}

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from hil.network.process import LocalProcess, LocalSpawner
 from hil.virtual.air import AirProfile, build_air
 from hil.virtual.rack_plan import BoardLaunch
 from hil.virtual.virtual_rack import VirtualBoardSpec, VirtualRack
@@ -72,6 +73,17 @@ def running_rack(state_dir: Path, *, boards: Sequence[str] = ("b1",)) -> Iterato
         yield started
     finally:
         started.stop()
+
+
+class UnprivilegedSpawner:
+    """Starts programs as a user who may neither capture nor change the network."""
+
+    isolated = False
+    enter_command = ""
+
+    def spawn(self, argv: Sequence[str], *, log_path: Path) -> LocalProcess:
+        as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--", *argv]
+        return LocalSpawner().spawn(as_nobody, log_path=log_path)
 
 
 def unshare_pid(rack: VirtualRack) -> int:

@@ -117,7 +117,7 @@ def captured_flow(
 ) -> tuple[FlowResult, TcpFacts]:
     """Run ``flow`` and return what a complete capture at the board's end says of its data direction."""
     address = end.rack.board_address(end.board)
-    capture = Capture.start(end, "wlan0", address, folder / f"{port}.pcap")
+    capture = Capture.start(end, ["wlan0"], folder / f"{port}.pcapng", capture_filter=f"host {address}")
     try:
         result = run_flow(end, program, flow, folder, port)
         counts = capture.stop()

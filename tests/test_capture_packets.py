@@ -34,7 +34,7 @@ def captured(lab: IperfLab, path: Path, *options: str, udp: bool = False) -> Cap
     """Let the board send with iperf, and the host receive; return the capture's counts."""
     kind = ["-u"] if udp else []
     server = lab.rack.spawn(["iperf", "-s", "-P", "1", *kind, "-p", "5001"], log_path=path.with_suffix(".s"))
-    capture = Capture.start(lab.rack, "hil0", lab.board_address, path)
+    capture = Capture.start(lab.rack, ["hil0"], path, capture_filter=f"host {lab.board_address}")
     try:
         lab.board_client(5001, *kind, *options)
         server.wait(20)
@@ -54,7 +54,7 @@ def tshark(path: Path, display_filter: str, *fields: str) -> list[list[str]]:
 @pytest.mark.parametrize("loss_ppm", [0, 10_000])
 def test_tcp_facts_are_those_of_tshark(lab: IperfLab, tmp_path: Path, loss_ppm: int) -> None:
     """Segments, bytes, MSS, windows, flight and repeated segments agree with another reader, loss or not."""
-    path = tmp_path / "tcp.pcap"
+    path = tmp_path / "tcp.pcapng"
     lab.rack.air.set("all", "both", loss_ppm=loss_ppm)
     assert captured(lab, path, "-t", "1", "-M", "560").complete
     lab.rack.air.set("all", "both", loss_ppm=0)
@@ -97,7 +97,7 @@ def test_tcp_facts_are_those_of_tshark(lab: IperfLab, tmp_path: Path, loss_ppm: 
 
 def test_round_trips_are_the_airs(lab: IperfLab, tmp_path: Path) -> None:
     """The handshake shows the air's own delay of both directions: 3 ms ± 1 ms each way."""
-    path = tmp_path / "rtt.pcap"
+    path = tmp_path / "rtt.pcapng"
     captured(lab, path, "-n", "1000", "-l", "1000")
     facts = read_facts(path, port=5001, sender=lab.board_address, host=lab.rack.host_address)
     assert facts is not None
@@ -107,7 +107,7 @@ def test_round_trips_are_the_airs(lab: IperfLab, tmp_path: Path) -> None:
 
 def test_datagrams_that_the_air_dropped_are_the_lost_ones(lab: IperfLab, tmp_path: Path) -> None:
     """Loss and order by the ids in the capture: the air's own count of drops, to the datagram."""
-    path = tmp_path / "udp.pcap"
+    path = tmp_path / "udp.pcapng"
     lab.rack.air.reset_statistics("all")
     lab.rack.air.set("all", "uplink", loss_ppm=50_000)
     captured(lab, path, "-t", "1", "-b", "8m", udp=True)
@@ -131,7 +131,7 @@ def test_datagrams_that_the_air_dropped_are_the_lost_ones(lab: IperfLab, tmp_pat
 
 def test_a_capture_with_drops_gives_no_exact_counts(lab: IperfLab, tmp_path: Path) -> None:
     """Where the kernel dropped frames, the record says so and has no counts of segments or bytes."""
-    path = tmp_path / "drops.pcap"
+    path = tmp_path / "drops.pcapng"
     counts = captured(lab, path, "-n", "5000", "-l", "5000")
     ends = {"port": 5001, "board": lab.board_address, "host": lab.rack.host_address}
     settings = Settings(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -34,8 +35,32 @@ def test_a_missing_program_is_named_with_its_package(tmp_path: Path, monkeypatch
     assert "apt-get install cmake" in checks["cmake"].mend
     assert "apt-get install mosquitto" in checks["mosquitto"].mend
     assert "apt-get install dnsmasq-base" in checks["dnsmasq"].mend
+    assert "apt-get install wireshark-common" in checks["dumpcap"].mend
+    assert "apt-get install tshark" in checks["tshark"].mend
+    assert "apt-get install nftables" in checks["nft"].mend
     assert "apt-get install iperf" in checks["iperf"].mend
     assert not checks["mosquitto"].ok
+
+
+@pytest.mark.parametrize("purpose", ["rack", "run"])
+def test_what_is_looked_for_is_what_bootstrap_installs(purpose: str) -> None:
+    """The packages that a run's peers need are installed for a rack and for a run."""
+    script = (ROOT / ".ci" / "bootstrap").read_text(encoding="utf-8")
+    listed = script.partition('case "$purpose" in')[2].partition("esac")[0]
+    branch = next(
+        part for part in listed.split(";;") if re.search(rf"^\s*{purpose}\b.*\)", part, re.MULTILINE)
+    )
+    build = {"cmake", "ninja-build", "binutils"}  # a rack builds no firmware; binutils come with gcc
+    wanted = {*doctor.PROGRAMS.values(), "iperf"} - build
+    words = {word for line in branch.splitlines() for word in re.findall(r"[\w.+-]+", line.partition("#")[0])}
+    assert wanted <= words
+
+
+def test_bootstrap_asks_nothing() -> None:
+    """Packages that would ask (who may capture?) are installed without a question, through sudo too."""
+    script = (ROOT / ".ci" / "bootstrap").read_text(encoding="utf-8")
+    assert "$as_root env DEBIAN_FRONTEND=noninteractive \\\n        apt-get install -y" in script
+    assert "DEBIAN_FRONTEND=noninteractive $as_root" not in script
 
 
 def test_another_iperf_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -165,7 +165,7 @@ def test_an_mss_that_did_not_take_is_an_error_with_both_numbers(
     monkeypatch.setitem(IperfProcess.start_server.__globals__, "server_command", deaf)
     with pytest.raises(RigError, match=r"MSS is not what was asked for: peer_mss_bytes 560.*shows 1460"):
         lab.measure_client(place, "-t", "0.5")
-    assert (place.folder / "capture.pcap").exists()
+    assert (place.folder / "capture.pcapng").exists()
 
 
 def test_a_window_that_did_not_take_is_an_error(lab: IperfLab, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,7 +260,7 @@ def test_an_iperf_that_is_killed_is_named_while_the_case_runs(lab: IperfLab) -> 
             companion.check()
         companion._capture.kill()
         companion._capture._process.wait(20)
-        with pytest.raises(RigError, match=r"capture \(tcpdump, pid \d+\) was killed by signal 9") as caught:
+        with pytest.raises(RigError, match=r"capture \(dumpcap, pid \d+\) was killed by signal 9") as caught:
             companion.check()
         assert caught.value.next_step
     finally:

@@ -64,6 +64,20 @@ def test_the_example_pushes_metrics_where_that_is_wanted(tmp_path: Path) -> None
     assert load_rack(write(tmp_path, wanted)).pushgateway == "http://192.168.77.1:9091"
 
 
+def test_the_example_captures_at_the_access_point_where_that_is_wanted(tmp_path: Path) -> None:
+    """None unless an interface is named; the commented lines of the example are what to write."""
+    text = (RACKS / "lab-example.yaml").read_text(encoding="utf-8")
+    assert load_rack(write(tmp_path, text)).capture.access_point == ""
+    wanted = text.replace("# capture:", "capture:").replace("#   access_point:", "  access_point:")
+    assert load_rack(write(tmp_path, wanted)).capture.access_point == "wlan0"
+    for wrong, nearest in (
+        ("acces_point", "'access_point'"),
+        ("access_point: []\n  x", "expected a single value"),
+    ):
+        with pytest.raises(ConfigError, match=nearest):
+            load_rack(write(tmp_path, wanted.replace("  access_point: wlan0", f"  {wrong}: wlan0")))
+
+
 def test_values_arrive(tmp_path: Path) -> None:
     """Every entry of a board arrives in its dataclass."""
     board = load_rack(write(tmp_path, RACK)).board("a")
@@ -109,6 +123,7 @@ def test_values_arrive(tmp_path: Path) -> None:
             10,
             ["unit"],
         ),
+        ("boards:", "capture: {access_point: air0}\nboards:", 5, ["virtual rack", "by itself"]),
         ("boards:", "metrics: {pushgatewy: 'http://x:1'}\nboards:", 5, ["'pushgatewy'", "'pushgateway'"]),
         (
             "boards:",

@@ -41,6 +41,24 @@ def test_boards_reach_the_host_through_the_air(rack: VirtualRack, tmp_path: Path
     assert silent.wait(10) == 1
 
 
+def test_each_board_has_a_port_at_the_access_point(rack: VirtualRack, tmp_path: Path) -> None:
+    """The port that the rack names for a board is the bridge's, and it receives what that board sends."""
+    ports = [rack.access_point_interface(board) for board in ("b1", "b2")]
+    assert len(set(ports)) == 2
+    for port in ports:
+        assert "master hil0" in output(rack, tmp_path, "ip", "link", "show", "dev", port)
+
+    def frames_count(port: str) -> int:
+        fields = output(rack, tmp_path, "grep", f"{port}:", "/proc/net/dev").partition(":")[2].split()
+        return int(fields[1])  # received
+
+    before = frames_count(ports[1])
+    output(rack, tmp_path, "ping", "-c", "1", rack.host_address, netns="b2")
+    assert frames_count(ports[1]) > before
+    with pytest.raises(RigError, match="no board 'b9'; boards: b1, b2"):
+        rack.access_point_interface("b9")
+
+
 def test_kernel_settings_are_those_of_the_lab(rack: VirtualRack, tmp_path: Path) -> None:
     """A board's TCP sends no timestamps, no SACK, no window scale, no IPv6, and never BBR."""
     settings = output(

@@ -19,7 +19,7 @@ from tests.lab import ROOT
 
 BIN = ROOT / ".venv" / "bin"
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-PUBLISH = "firmware/components/benches/publish.c"
+PUBLISHER = "firmware/components/mqtt_link/publisher_tasks.c"
 
 
 def load(path: Path) -> dict:  # type: ignore[type-arg]
@@ -228,8 +228,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 def slowed(project: Project) -> str:
-    """Return the bench with 20 ms more before every publish."""
-    source = (ROOT / PUBLISH).read_text()
+    """Return the publisher with 20 ms more before every publish."""
+    source = (ROOT / PUBLISHER).read_text()
     call = "    return esp_mqtt_client_publish("
     assert source.count(call) == 1
     return source.replace(call, f"    vTaskDelay(pdMS_TO_TICKS(20));\n{call}")
@@ -258,7 +258,7 @@ def test_a_pull_request_passes(project: Project) -> None:
 
 def test_a_slower_firmware_fails_with_the_reason(project: Project) -> None:
     """20 ms more in the publish path: hil-verdict fails, and its summary names metric, board and limit."""
-    done = project.pull_request(project.branch("slow", {PUBLISH: slowed(project)}))
+    done = project.pull_request(project.branch("slow", {PUBLISHER: slowed(project)}))
     assert done.status == 1, done.log
     summary = done.log.rpartition("Summary - ")[2]
     assert "# REGRESSED: virtual" in summary

@@ -48,16 +48,15 @@ def _check_network(rack: Rack) -> Iterator[Finding]:
         yield Finding("network", ok=True, sentence="the virtual air is started by each run")
         return
     yield _check_interface(rack)
+    if rack.capture.access_point:
+        yield _check_capture(rack)
     yield _check_password(rack)
 
 
 def _check_interface(rack: Rack) -> Finding:
     subject = f"interface {rack.host.interface}"
-    if not Path("/sys/class/net", rack.host.interface).exists():
-        present = ", ".join(name for _, name in socket.if_nameindex())
-        return Finding(
-            subject, ok=False, sentence=f"there is none; present: {present}.", mend=f"mend {rack.path}."
-        )
+    if not _is_there(rack.host.interface):
+        return _no_interface(subject, rack)
     with socket.socket() as probe:
         try:
             probe.bind((rack.host.address, 0))
@@ -69,6 +68,24 @@ def _check_interface(rack: Rack) -> Finding:
                 mend=f"mend 'host' in {rack.path}.",
             )
     return Finding(subject, ok=True, sentence=f"has {rack.host.address}")
+
+
+def _check_capture(rack: Rack) -> Finding:
+    subject = f"capture at {rack.capture.access_point}"
+    if not _is_there(rack.capture.access_point):
+        return _no_interface(subject, rack)
+    return Finding(subject, ok=True, sentence="the interface at the access point is there")
+
+
+def _is_there(interface: str) -> bool:
+    return Path("/sys/class/net", interface).exists()
+
+
+def _no_interface(subject: str, rack: Rack) -> Finding:
+    present = ", ".join(name for _, name in socket.if_nameindex())
+    return Finding(
+        subject, ok=False, sentence=f"there is none; present: {present}.", mend=f"mend {rack.path}."
+    )
 
 
 def _check_password(rack: Rack) -> Finding:

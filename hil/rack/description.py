@@ -51,6 +51,13 @@ class BrokerSettings:
 
 
 @dataclass(frozen=True)
+class CaptureSettings:
+    """Where captures see what came through the air: an interface of the host, "" where it has none."""
+
+    access_point: str = ""
+
+
+@dataclass(frozen=True)
 class Power:
     """How a board's supply is switched. ``command`` holds ``{action}``: on, off or cycle."""
 
@@ -97,6 +104,7 @@ class Rack:
     broker: BrokerSettings
     boards: tuple[Board, ...]
     pushgateway: str = ""
+    capture: CaptureSettings = CaptureSettings()
 
     @property
     def is_virtual(self) -> bool:

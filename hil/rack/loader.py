@@ -10,7 +10,16 @@ from pathlib import Path
 from hil.chips import CHIPS
 from hil.gateway_url import problem_of
 from hil.model import KINDS
-from hil.rack.description import DEFAULT_BAUD, AccessPoint, Board, BrokerSettings, Host, Power, Rack
+from hil.rack.description import (
+    DEFAULT_BAUD,
+    AccessPoint,
+    Board,
+    BrokerSettings,
+    CaptureSettings,
+    Host,
+    Power,
+    Rack,
+)
 from hil.rack.noise import read_noise
 from hil.yamlfile import Node, load
 
@@ -35,6 +44,7 @@ def load_rack(path: Path) -> Rack:
         broker=_read_broker(root.section("broker", default=None)),
         boards=boards,
         pushgateway=_read_pushgateway(root.section("metrics", default=None)),
+        capture=_read_capture(root.section("capture", default=None)),
     )
     root.finish()
     _check_kinds(root, rack)
@@ -88,6 +98,10 @@ def _read_broker(node: Node | None) -> BrokerSettings:
     if node is None:
         return BrokerSettings()
     return BrokerSettings(tcp_nodelay=node.boolean("tcp_nodelay", default=True))
+
+
+def _read_capture(node: Node | None) -> CaptureSettings:
+    return CaptureSettings() if node is None else CaptureSettings(access_point=node.text("access_point"))
 
 
 def _read_pushgateway(node: Node | None) -> str:
@@ -195,6 +209,12 @@ def _check_unique(
 
 def _check_kinds(root: Node, rack: Rack) -> None:
     """A virtual board lives in the virtual air and nowhere else."""
+    if rack.is_virtual and "capture" in root:
+        raise root.error(
+            "capture",
+            "a virtual rack finds the access point's side of each board's air by itself.",
+            next_step="delete the section.",
+        )
     for board in rack.boards:
         if (board.kind == "virtual") != rack.is_virtual:
             raise root.error(

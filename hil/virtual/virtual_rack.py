@@ -143,6 +143,11 @@ class VirtualRack:
         self._require_board(board_id)
         return rack_namespace.board_address(list(self.boards).index(board_id))
 
+    def access_point_interface(self, board_id: str) -> str:
+        """Return the bridge's port towards the board: the access point's side of its air."""
+        self._require_board(board_id)
+        return rack_namespace.access_point_device(list(self.boards).index(board_id))
+
     def check(self) -> None:
         """Raise RigError when a part of the rack has died, naming it and its log."""
         cause = self._cause()

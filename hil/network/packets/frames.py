@@ -1,4 +1,4 @@
-"""The TCP segments and UDP datagrams of a .pcap file."""
+"""The TCP segments and UDP datagrams of a capture file."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import dpkt
 
 from hil.errors import RigError
+from hil.network.packets.pcapng import read_frames
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +43,16 @@ def read_udp(path: Path) -> Iterator[Packet]:
 def _read(path: Path, wanted: type[dpkt.tcp.TCP] | type[dpkt.udp.UDP]) -> Iterator[Packet]:
     names: dict[bytes, str] = {}
     try:
-        with path.open("rb") as file:
-            for time_s, frame in dpkt.pcap.Reader(file):
-                packet = _packet(time_s, frame, wanted, names)
-                if packet is not None:
-                    yield packet
-    except (OSError, ValueError, dpkt.Error) as error:
+        for frame in read_frames(path):
+            packet = _packet(frame.time_ns, frame.data, wanted, names)
+            if packet is not None:
+                yield packet
+    except dpkt.Error as error:
         raise RigError(f"Reading the capture {path}: {error}.", log=str(path)) from error
 
 
 def _packet(
-    time_s: float, frame: bytes, wanted: type[dpkt.tcp.TCP] | type[dpkt.udp.UDP], names: dict[bytes, str]
+    time_ns: int, frame: bytes, wanted: type[dpkt.tcp.TCP] | type[dpkt.udp.UDP], names: dict[bytes, str]
 ) -> Packet | None:
     ip = dpkt.ethernet.Ethernet(frame).data
     if not isinstance(ip, dpkt.ip.IP) or not isinstance(ip.data, wanted) or ip.offset:
@@ -62,7 +62,7 @@ def _packet(
     header_bytes = ip.hl * 4 + own_bytes
     payload_bytes = ip.len - header_bytes if wanted is dpkt.tcp.TCP else transport.ulen - own_bytes
     return Packet(
-        round(time_s * 1e6),
+        time_ns // 1000,
         _name(ip.src, names),
         transport.sport,
         _name(ip.dst, names),

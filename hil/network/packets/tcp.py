@@ -10,8 +10,8 @@ from pathlib import Path
 import dpkt
 
 from hil.network.packets.frames import Packet, read_tcp
+from hil.network.packets.sequence import SEQUENCE_SPAN, after
 
-SEQUENCE_SPAN = 1 << 32
 UNSCALED = 0
 _SYN, _ACK, _FIN, _RST = dpkt.tcp.TH_SYN, dpkt.tcp.TH_ACK, dpkt.tcp.TH_FIN, dpkt.tcp.TH_RST
 
@@ -129,7 +129,7 @@ class _Connection:
                     end.scale = value[0]
         elif not tcp.flags & (_RST | _FIN):
             end.windows.add(tcp.win)
-        if tcp.flags & _ACK and (end.acknowledged is None or _after(tcp.ack, end.acknowledged)):
+        if tcp.flags & _ACK and (end.acknowledged is None or after(tcp.ack, end.acknowledged)):
             end.acknowledged = tcp.ack
 
     def _add_data(self, packet: Packet, start: int) -> None:
@@ -138,12 +138,12 @@ class _Connection:
         self._header_bytes += packet.header_bytes
         self._largest_bytes = max(self._largest_bytes, packet.payload_bytes)
         end = (start + packet.payload_bytes) % SEQUENCE_SPAN
-        if self._next is None or not _after(self._next, start):
+        if self._next is None or not after(self._next, start):
             self._add_new(start, end, packet.time_us)
         else:
             self._add_old(start, end, packet.time_us)
         acknowledged = self._ends[False].acknowledged
-        if self._next is not None and acknowledged is not None and _after(self._next, acknowledged):
+        if self._next is not None and acknowledged is not None and after(self._next, acknowledged):
             in_flight = (self._next - acknowledged) % SEQUENCE_SPAN
             self._in_flight_max_bytes = max(self._in_flight_max_bytes, in_flight)
 
@@ -155,7 +155,7 @@ class _Connection:
     def _add_old(self, start: int, end: int, time_us: int) -> None:
         """A segment that begins before what was captured last: sent again, or late on its way to the host."""
         for index, (gap_start, gap_end, since_us) in enumerate(self._gaps):
-            if _after(end, gap_start) and _after(gap_end, start):
+            if after(end, gap_start) and after(gap_end, start):
                 late_us = time_us - since_us
                 self._gaps[index : index + 1] = _remaining(gap_start, gap_end, start, end, since_us)
                 # what was lost on its way comes again after a round trip at the earliest
@@ -164,7 +164,7 @@ class _Connection:
                     return
                 break
         self._retransmissions += 1
-        if self._next is not None and _after(end, self._next):
+        if self._next is not None and after(end, self._next):
             self._next = end
 
 
@@ -183,7 +183,7 @@ class _RoundTrips:
             self._add_sent(packet, packet.transport)
         elif self._timed is not None and packet.transport.flags & _ACK:
             expected, sent_us = self._timed
-            if not _after(expected, packet.transport.ack):
+            if not after(expected, packet.transport.ack):
                 self._values.append(packet.time_us - sent_us)
                 self.handshake_us = self.handshake_us or self._values[0]
                 self._timed = None
@@ -196,7 +196,7 @@ class _RoundTrips:
         if not length:
             return
         end = (tcp.seq + length) % SEQUENCE_SPAN
-        if self._sent is not None and not _after(end, self._sent):
+        if self._sent is not None and not after(end, self._sent):
             self._timed = None  # sent again: its acknowledgement is ambiguous
             return
         self._sent = end
@@ -204,16 +204,11 @@ class _RoundTrips:
             self._timed = (end, packet.time_us)
 
 
-def _after(first: int, second: int) -> bool:
-    """True where sequence number ``first`` lies beyond ``second`` (RFC 1982)."""
-    return 0 < (first - second) % SEQUENCE_SPAN < SEQUENCE_SPAN // 2
-
-
 def _remaining(
     gap_start: int, gap_end: int, start: int, end: int, since_us: int
 ) -> Iterable[tuple[int, int, int]]:
     """Return what is left of a gap after a segment has filled a part of it."""
-    if _after(start, gap_start):
+    if after(start, gap_start):
         yield gap_start, start, since_us
-    if _after(gap_end, end):
+    if after(gap_end, end):
         yield end, gap_end, since_us

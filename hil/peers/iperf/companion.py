@@ -20,7 +20,7 @@ from hil.wire import Note
 
 READY = "ready"
 PORT_FIELD = "port"
-CAPTURE_FILE = "capture.pcap"
+CAPTURE_FILE = "capture.pcapng"
 REPORT_FILE = "iperf.txt"
 MSS_MIN_BYTES = 88  # Linux: TCP_MIN_MSS (include/net/tcp.h)
 
@@ -39,14 +39,17 @@ class IperfCompanion:
     def start(self) -> Mapping[str, str | int]:
         """Start the capture, and iperf's server where the board is the client.
 
-        Raises RigError: iperf or tcpdump is missing or of no use, every port is taken. ConfigError: a segment
+        Raises RigError: iperf or dumpcap is missing or of no use, every port is taken. ConfigError: a segment
         size that no Linux takes.
         """
         place = self._place
         self._check_mss()
         self._version = require_version()
         self._capture = Capture.start(
-            place.spawner, place.interface, place.board_address, self._file(CAPTURE_FILE)
+            place.spawner,
+            [place.interface],
+            self._file(CAPTURE_FILE),
+            capture_filter=f"host {place.board_address}",
         )
         if not self._settings.board_is_client:
             return {}
