@@ -77,7 +77,7 @@ def remarks(info: Mapping[str, Any], verdict: Verdict) -> list[str]:
 
 
 def split_not_run(verdict: Verdict) -> tuple[list[NotRun], list[NotRun]]:
-    """Return what should have been measured and was not, and what a board's limits, chip or labels forbid.
+    """Return what should have been measured and was not, and what limits, chip, labels or rack forbid.
 
     A case that was measured and not compared any further is neither: its comparisons say why.
     """

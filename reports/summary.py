@@ -8,6 +8,7 @@ from typing import Any
 from hil.model import ComparedSeries, NotRun, RunRecord, SeriesVerdict, Verdict
 from reports import compared, rows
 from reports.boards import not_run_groups, remarks, split_not_run
+from reports.ledger import loss_lines, loss_table
 from reports.names import case_name, short_metric
 from reports.terminal import render_verdict, render_whereabouts
 from reports.traces.notes import trace_notes
@@ -28,6 +29,7 @@ def render_markdown(
         *_limits(verdict),
         *_list("What broke", _broken(verdict)),
         *_list("Faults", [_fault_line(fault.owner, fault.board, fault.sentence) for fault in verdict.faults]),
+        *_lost(records, verdict),
         *_list("Traces", [note.line for note in trace_notes(records, verdict)]),
         *_list("Worth knowing", [*verdict.warnings, *run_info.get("reporting", {}).get("warnings", [])]),
         *_list("Not run", _not_run_lines(missing)),
@@ -87,6 +89,18 @@ def _limit_cell(cell: rows.Cell) -> str:
     if cell.broken:
         return f"**{cell.text} ✗**"
     return f"{cell.text} ?" if cell.marginal else cell.text
+
+
+def _lost(records: Sequence[RunRecord], verdict: Verdict) -> list[str]:
+    """Return the cases that lost messages: a line each with the file, and who owns the losses as a table."""
+    table = loss_table(records, verdict)
+    if not table:
+        return []
+    rule = ["---", *["---:"] * (len(table[0]) - 1)]
+    return [
+        *_list("Lost messages", loss_lines(records, verdict)),
+        "\n".join(map(_table_row, [table[0], rule, *table[1:]])),
+    ]
 
 
 def _not_run_lines(not_run: Sequence[NotRun]) -> list[str]:

@@ -16,6 +16,7 @@ from hil.errors import ExitCode
 from hil.model import ComparedSeries, RunRecord, Verdict
 from reports import compared, rows
 from reports.boards import not_run_groups, remarks
+from reports.ledger import loss_total
 from reports.traces.notes import TraceNote, trace_notes
 
 _MOST_BOARDS = 4
@@ -47,7 +48,10 @@ def render_verdict(
         head.append(_limit_table(verdict, console.width))
     head += told
     used = sum(_height(console, part) for part in (*head, tail))
-    for part in (*head, *_fitting(console, _notes(verdict, records), _lines_of(console) - used - 1)):
+    for part in (
+        *head,
+        *_fitting(console, _notes(verdict, records, run_path), _lines_of(console) - used - 1),
+    ):
         console.print(part)
 
 
@@ -79,9 +83,12 @@ def _fitting(console: Console, notes: Sequence[Text], lines: int) -> list[Text]:
     return [*shown, Text(f"  … and {left} more in the summary", style="dim")] if left else shown
 
 
-def _notes(verdict: Verdict, records: Sequence[RunRecord]) -> list[Text]:
-    """Return what broke, what traces say, what failed, was not run and is worth knowing, in this order."""
+def _notes(verdict: Verdict, records: Sequence[RunRecord], run_path: str) -> list[Text]:
+    """Return what broke, what traces and loss ledgers say, what failed, was not run and is worth knowing, in
+    this order."""
     broken = _broken(verdict, trace_notes(records, verdict))
+    if lost := loss_total(records):
+        broken.append(Text.assemble(("→ ", "cyan"), f"{lost}. Each of them: hil ledger {run_path}"))
     faults = [
         Text.assemble((f"! {fault.owner}", "bold yellow"), f"{_on(fault.board)}: {fault.sentence}")
         for fault in verdict.faults

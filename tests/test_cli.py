@@ -218,8 +218,12 @@ def test_columns_are_as_wide_as_what_they_hold(files: Lab) -> None:
 def test_rack_check_of_a_lab_that_is_not_here(files: Lab) -> None:
     """Exit 3; each missing thing on a line of its own, the first in the sentence."""
     files.env.pop("HIL_WIFI_PSK", None)
-    done = files.hil("rack", "check", "--rack", "hil/racks/lab-example.yaml", "--out", str(files.out))
+    example = (ROOT / "hil" / "racks" / "lab-example.yaml").read_text(encoding="utf-8")
+    path = files.folder / "lab-example.yaml"
+    path.write_text(f"{example}\ncapture: {{access_point: nosuch0}}\n", encoding="utf-8")
+    done = files.hil("rack", "check", "--rack", str(path), "--out", str(files.out))
     assert done.returncode == 3
+    assert "FAIL capture at nosuch0: there is none; present: " in done.stdout
     assert "FAIL esp32-1: port /dev/serial/by-id/" in done.stdout
     assert "HIL_WIFI_PSK" in done.stdout
     assert "rack lab-example is not ready" in done.stdout

@@ -67,7 +67,8 @@ def test_what_a_boards_own_limits_rule_out_is_no_case_that_is_missing(tmp_path: 
     said = page(tmp_path, [publish_record(board="v1"), ruled_out], boards=BOARDS[:1])
     assert "v1 (virtual) virtual-esp32 1 1 0 0 3 0 0 0" in words(said)
     assert "1 case and 1 ruled out: figures" in words(said)
-    assert "Ruled out by a board&#x27;s limits, chip or labels 1 case on v1: too large for it" in words(said)
+    heading = "Ruled out by limits, chip or labels of a board, or by the rack"
+    assert f"{heading} 1 case on v1: too large for it" in words(said)
     assert "<h2>Not run</h2>" not in said
     assert 'class="unsure"' not in said
 

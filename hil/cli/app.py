@@ -19,6 +19,7 @@ COMMANDS = {
     "run": "measure and judge: build, flash, run the suite, compare, limits",
     "gate": "judge a run again, from what is on disk",
     "report": "build the report site from stored runs, or show it",
+    "ledger": "where a run's messages were lost, point by point",
     "plan": "list what a run would measure",
     "build": "build the firmware",
     "firmware": "bundles of builds: verify, compare",

@@ -1,4 +1,4 @@
-"""What is attached to a result, in order: charts, samples, console, environment."""
+"""What is attached to a result, in order: charts, traces, samples, ledgers, console, environment."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from reports.allure.distribution import draw_distribution
 from reports.allure.samples import samples_of
 from reports.allure.story import RunStory, Story, parse_case_id
 from reports.allure.timeline import draw_timeline
+from reports.ledger import ledger_file
 from reports.traces.files import events_file
 
 _OWN_COLUMNS = ("boot_index", "row", "warmup")
@@ -43,6 +44,7 @@ def attachments_of(run: RunStory, story: Story) -> Iterator[Attachment]:
         yield Attachment(
             "samples", f"samples, raw{virtual} (CSV)", "text/csv", "csv", samples_csv(story.records)
         )
+    yield from _ledgers(run, story)
     if story.records or story.faults:
         bench, parameters = parse_case_id(story.case_id)
         log = console_of(run.path, story.board, bench, parameters)
@@ -71,6 +73,15 @@ def _traces(run: RunStory, story: Story) -> Iterator[Attachment]:
                 key = f"trace {record.boot_index} {suffix}"
                 data = path.with_suffix(suffix).read_bytes()
                 yield Attachment(key, f"{name}, {boot}", mime_type, suffix.removeprefix("."), data)
+
+
+def _ledgers(run: RunStory, story: Story) -> Iterator[Attachment]:
+    """Yield the ledger of each boot that kept one: a line a message."""
+    virtual = ", virtual" if story.kind == "virtual" else ""
+    for record in story.records:
+        if path := ledger_file(run.path, record):
+            name = f"loss ledger, boot {record.boot_index}{virtual} (CSV)"
+            yield Attachment(f"ledger {record.boot_index}", name, "text/csv", "csv", path.read_bytes())
 
 
 def samples_csv(records: Sequence[RunRecord]) -> bytes:

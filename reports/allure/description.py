@@ -10,6 +10,7 @@ from hil.model import SeriesVerdict
 from reports import compared, rows
 from reports.allure.outcome import findings
 from reports.allure.story import Story
+from reports.ledger import ledger_sentence
 from reports.names import short_metric
 from reports.traces.notes import finding_of
 
@@ -27,6 +28,7 @@ def describe(story: Story, message: str) -> str:
     others += [item.sentence for item in story.series if _worth_saying(item)]
     parts += [f"<p>{escape(sentence)}</p>" for sentence in dict.fromkeys(others) if sentence not in message]
     parts += [f"<p>{escape(sentence)}</p>" for sentence in _traced(story)]
+    parts += [f"<p>{escape(sentence)}</p>" for sentence in _ledger(story)]
     parts += _compared(story)
     parts += _table(story)
     if story.kind == "virtual":
@@ -50,6 +52,12 @@ def _traced(story: Story) -> list[str]:
     """Return what the scheduler's traces say, once where boots agree."""
     found = [finding for record in story.records if (finding := finding_of(record))]
     return [f"Scheduler trace of {story.place}: {finding}." for finding in dict.fromkeys(found)]
+
+
+def _ledger(story: Story) -> list[str]:
+    """Return what the loss ledger says of the case, over all its boots."""
+    found = ledger_sentence(story.records)
+    return [f"Loss ledger of {story.place}: {found}."] if found else []
 
 
 def _worth_saying(item: SeriesVerdict) -> bool:

@@ -35,6 +35,7 @@ def render_landing(runs: Sequence[StoredRun], *, past: int, raw: Sequence[str]) 
         _ways(runs, past),
         _broken(runs, links),
         _traces(runs, links),
+        _losses(runs, links),
         _faults(runs, links),
         *map(comparisons, runs),
         _boards(runs),
@@ -197,6 +198,16 @@ def _traces(runs: Sequence[StoredRun], links: Sequence[_Links]) -> str:
     return markup.items("Scheduler traces", lines)
 
 
+def _losses(runs: Sequence[StoredRun], links: Sequence[_Links]) -> str:
+    """Return who owns the messages that were lost; each line leads to its case, where the ledger is."""
+    lines = [
+        markup.link(ways.get((note.board, note.case_id), ""), note.text)
+        for run, ways in zip(runs, links, strict=True)
+        for note in run.losses
+    ]
+    return markup.items("Lost messages", lines)
+
+
 def _faults(runs: Sequence[StoredRun], links: Sequence[_Links]) -> str:
     lines = [
         _linked(ways, fault, f"{fault.owner}{f' on {fault.board}' if fault.board else ''}: {fault.sentence}")
@@ -211,7 +222,7 @@ def _not_run(runs: Sequence[StoredRun]) -> str:
     missing = [line for found, _ in split for line in _reasons(found)]
     ruled_out = [line for _, found in split for line in _reasons(found)]
     return markup.items("Not run", missing) + markup.items(
-        "Ruled out by a board's limits, chip or labels", ruled_out
+        "Ruled out by limits, chip or labels of a board, or by the rack", ruled_out
     )
 
 

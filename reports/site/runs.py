@@ -13,6 +13,7 @@ from hil.store import RunDirectory
 from hil.trace.files import FOLDER as TRACES
 from reports.boards import has_virtual
 from reports.history import line_of
+from reports.ledger import PEER_FOLDER, LossNote, loss_notes
 from reports.stored import read_verdict
 from reports.traces.notes import TraceNote, trace_notes
 
@@ -21,13 +22,15 @@ RESULTS = "allure-results"
 
 @dataclass(frozen=True)
 class StoredRun:
-    """One run: ``info`` is run.json, ``line`` what the history keeps, ``traces`` what its traces say."""
+    """One run: ``info`` is run.json, ``line`` what the history keeps, ``traces`` what its traces say,
+    ``losses`` what its loss ledgers say."""
 
     path: Path
     info: Mapping[str, Any]
     verdict: Verdict
     line: Mapping[str, Any]
     traces: tuple[TraceNote, ...] = ()
+    losses: tuple[LossNote, ...] = ()
 
     @property
     def run_id(self) -> str:
@@ -42,10 +45,11 @@ def read_run(path: Path) -> StoredRun:
     """Return the run in ``path``. Raises ConfigError where it is none, or was never judged."""
     directory = RunDirectory.open(path)
     verdict = read_verdict(directory.verdicts_path)
-    traced = (directory.path / TRACES).is_dir()  # else the journal need not be read
-    traces = trace_notes(directory.read().records, verdict) if traced else []
+    telling = any((directory.path / folder).is_dir() for folder in (TRACES, PEER_FOLDER))
+    records = directory.read().records if telling else []  # else the journal need not be read
+    traces, losses = trace_notes(records, verdict), loss_notes(records, verdict)
     line = line_of(directory.path)
-    return StoredRun(directory.path, directory.read_info(), verdict, line, tuple(traces))
+    return StoredRun(directory.path, directory.read_info(), verdict, line, tuple(traces), tuple(losses))
 
 
 def decisive(runs: Sequence[StoredRun]) -> StoredRun:
