@@ -22,11 +22,11 @@ from hil.model import Case, Scalar, Series
 from hil.session import AgentSession
 from tests.mqtt_peer import Packet, Peer, nothing
 from tests.mqtt_rig import Mosquitto, build_host_tests
+from tests.publisher_rig import DEADLINE_S, provision, provision_peer
 
 OK, TIMEOUT, REFUSED, OUTBOX_FULL, OVERRUN = range(5)
 RING_SAMPLES = 32
 BURST_ROWS = 48 * 1024 // (7 * 4)
-DEADLINE_S = 60.0
 
 DEFAULTS: Mapping[str, Scalar] = {
     "transport": "tcp",
@@ -89,13 +89,6 @@ def session(firmware_process: subprocess.Popen[bytes]) -> AgentSession:
     agent = AgentSession(PipeConsole(firmware_process), "board-1")
     agent.wait_ready(10.0)
     return agent
-
-
-def provision(session: AgentSession, broker: Mosquitto, *, without: str = "") -> None:
-    files = {"ca_pem": "ca.pem", "client_cert_pem": "client.pem", "client_key_pem": "client.key"}
-    pem = {field: (broker.directory / name).read_text() for field, name in files.items() if field != without}
-    ports = {f"broker_{name}_port": port for name, port in broker.ports.items()}
-    session.provision({**pem, "broker_host": "127.0.0.1", **ports})
 
 
 def run(session: AgentSession, **parameters: Scalar) -> Series:
@@ -188,7 +181,7 @@ def test_producer_that_outruns_the_publisher_loses_nothing_silently(
 
 
 def scripted(session: AgentSession, peer: Peer) -> None:
-    session.provision({"broker_host": "127.0.0.1", "broker_tcp_port": peer.port})
+    provision_peer(session, peer)
 
 
 def test_missing_acknowledgement_is_a_timeout(session: AgentSession) -> None:
@@ -201,13 +194,13 @@ def test_missing_acknowledgement_is_a_timeout(session: AgentSession) -> None:
     def acknowledge_even_rows(packet: Packet) -> bool:
         if not packet.dup:  # what is not acknowledged comes again
             messages.append(packet.payload)
-        return int(json.loads(packet.payload)["row"]) % 2 == 0
+        return int(json.loads(packet.payload)["n"]) % 2 == 0
 
     with Peer.listen() as peer, peer.serve(acknowledge_even_rows):
         scripted(session, peer)
         series = run(session, timeout_ms=2500, count=20, warmup=0, payload_bytes=100)
     assert series.columns["outcome"] == (OK, TIMEOUT) * 10
-    assert [json.loads(message)["row"] for message in messages] == list(range(20))
+    assert [json.loads(message)["n"] for message in messages] == list(range(20))
     assert {len(message) for message in messages} == {100}
     assert all(
         (done == 0) == (outcome == TIMEOUT)
@@ -332,7 +325,7 @@ def test_timer_lateness_is_of_one_run(
     stopped_s = 0.5
 
     def stop_once(packet: Packet) -> bool:
-        if json.loads(packet.payload)["row"] == 5 and not stopped:
+        if json.loads(packet.payload)["n"] == 5 and not stopped:
             stopped.append(packet)
             os.kill(board, signal.SIGSTOP)
             time.sleep(stopped_s)

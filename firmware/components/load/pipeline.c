@@ -1,14 +1,22 @@
 #include "load/pipeline.h"
 
+#include "freertos/FreeRTOS.h"
+#include "freertos/task.h"
+
 #define LEAD_US 50000 /* from a burst's start to its first plan, so that the tasks are waiting by then */
 
-void load_pipeline_read(load_pipeline_t *pipeline, const bench_run_t *run, const char *consumer_core_key) {
-    pipeline->producer_core = load_core_of(bench_param_int(run, "producer_core"));
-    pipeline->consumer_core = load_core_of(bench_param_int(run, consumer_core_key));
-    pipeline->hold_us = (uint32_t)bench_param_int(run, "hold_us");
+void load_pipeline_read_plan(load_pipeline_t *pipeline, const bench_run_t *run) {
+    pipeline->producer_core = pipeline->consumer_core = tskNO_AFFINITY;
     pipeline->plan.schedule = (load_schedule_t)bench_param_int(run, "schedule");
     pipeline->plan.interval_us = (uint32_t)bench_param_int(run, "interval_us");
     pipeline->plan.random = (uint32_t)bench_param_int(run, "seed");
+}
+
+void load_pipeline_read(load_pipeline_t *pipeline, const bench_run_t *run, const char *consumer_core_key) {
+    load_pipeline_read_plan(pipeline, run);
+    pipeline->producer_core = load_core_of(bench_param_int(run, "producer_core"));
+    pipeline->consumer_core = load_core_of(bench_param_int(run, consumer_core_key));
+    pipeline->hold_us = (uint32_t)bench_param_int(run, "hold_us");
 }
 
 const char *load_pipeline_conflict(const load_pipeline_t *pipeline, int64_t rows) {

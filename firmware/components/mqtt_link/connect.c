@@ -7,9 +7,9 @@
 
 enum {
     CHECK_MS = 100, /* how often a wait looks for an abort */
-    RECONNECT_MS = 1000,
-    OUTBOX_LIMIT_BYTES = 32768,
 };
+
+const mqtt_link_settings_t mqtt_link_defaults = {.outbox_limit_bytes = 32768, .reconnect_ms = 1000};
 
 const char *const mqtt_link_transports[] = {"tcp", "tls", "mtls", "password", NULL};
 
@@ -65,6 +65,7 @@ static esp_err_t create_client(mqtt_link_t *link) {
     const agent_provision_t *provision = bench_provision(link->run);
     bool tls = mqtt_link_has_tls(link), mutual = link->transport == MQTT_LINK_MTLS;
     bool password = link->transport == MQTT_LINK_PASSWORD;
+    const mqtt_link_settings_t *settings = link->settings != NULL ? link->settings : &mqtt_link_defaults;
     const esp_mqtt_client_config_t config = {
         .broker.address.hostname = provision->broker_host,
         .broker.address.port = mqtt_link_port(link),
@@ -75,8 +76,12 @@ static esp_err_t create_client(mqtt_link_t *link) {
         .credentials.authentication.password = password ? provision->mqtt_password : NULL,
         .credentials.authentication.certificate = mutual ? provision->client_cert_pem : NULL,
         .credentials.authentication.key = mutual ? provision->client_key_pem : NULL,
-        .network.reconnect_timeout_ms = RECONNECT_MS,
-        .outbox.limit = OUTBOX_LIMIT_BYTES,
+        .session.disable_clean_session = settings->keep_session,
+        .session.keepalive = settings->keepalive_s,
+        .network.reconnect_timeout_ms = settings->reconnect_ms,
+        .network.timeout_ms = settings->network_timeout_ms,
+        .buffer.size = settings->buffer_bytes,
+        .outbox.limit = settings->outbox_limit_bytes,
     };
     link->client = esp_mqtt_client_init(&config);
     if (link->client == NULL) {

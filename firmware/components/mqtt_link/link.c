@@ -2,12 +2,16 @@
 #include "lwip/sockets.h"
 #include "private.h"
 
-/* There is no option for it in esp-mqtt: the socket is reached through the transport. */
-static void apply_nodelay(mqtt_link_t *link) {
+int mqtt_link_socket(const mqtt_link_t *link) {
     char tcp[] = MQTT_OVER_TCP_SCHEME, tls[] = MQTT_OVER_SSL_SCHEME;
     esp_transport_handle_t transport =
         esp_mqtt_client_get_transport(link->client, mqtt_link_has_tls(link) ? tls : tcp);
-    int socket_fd = transport == NULL ? -1 : esp_transport_get_socket(transport);
+    return transport == NULL ? -1 : esp_transport_get_socket(transport);
+}
+
+/* There is no option for it in esp-mqtt: the socket is reached through the transport. */
+static void apply_nodelay(mqtt_link_t *link) {
+    int socket_fd = mqtt_link_socket(link);
     int value = link->nodelay;
     socklen_t size = sizeof(value);
     setsockopt(socket_fd, IPPROTO_TCP, TCP_NODELAY, &value, sizeof(value));

@@ -1,4 +1,4 @@
-/* A row as a message: JSON that names burst, row and plan, padded to a length. */
+/* A row as a message, which names it by its number in the run. */
 #pragma once
 
 #include <stddef.h>
@@ -11,15 +11,26 @@ extern "C" {
 enum {
     LOAD_MESSAGE_MIN_BYTES = 80, /* the JSON without padding, with the longest numbers */
     LOAD_MESSAGE_MAX_BYTES = 8192,
+    LOAD_DIGITS = 6,
 };
 
-#define LOAD_NO_ROW UINT32_MAX
+#define LOAD_NO_NUMBER UINT32_MAX
 
-/* Write exactly `length` bytes, no NUL. */
-void load_message_write(char *text, size_t length, uint32_t burst, size_t row, uint32_t planned_us);
+/* Writes exactly `length` bytes, no NUL. `number` counts from 0 over all bursts, `run` tells this run's
+ * messages from another's. */
+typedef void (*load_message_writer_t)(char *text, size_t length, uint32_t number, uint32_t run,
+                                      uint32_t planned_us);
+/* Number of a message that starts so; LOAD_NO_NUMBER for one of another run, or not of this kind. */
+typedef uint32_t (*load_message_reader_t)(const char *text, size_t length, uint32_t run);
 
-/* Row of a message that starts so; LOAD_NO_ROW for one of another burst, or not of this kind. */
-uint32_t load_message_row(const char *text, size_t length, uint32_t burst);
+/* JSON with number, run and plan, padded to the length. */
+void load_message_write(char *text, size_t length, uint32_t number, uint32_t run, uint32_t planned_us);
+uint32_t load_message_number(const char *text, size_t length, uint32_t run);
+
+/* LOAD_DIGITS decimal digits of the number, the rest is left as it is: for messages of any length. They name
+ * no run. */
+void load_digits_write(char *text, size_t length, uint32_t number, uint32_t run, uint32_t planned_us);
+uint32_t load_digits_number(const char *text, size_t length, uint32_t run);
 
 #ifdef __cplusplus
 }

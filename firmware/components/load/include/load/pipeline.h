@@ -33,7 +33,10 @@ typedef struct {
     uint32_t consumer_stack_free_min_bytes;
 } load_pipeline_t;
 
-/* Read the parameters schedule, interval_us, seed, hold_us, producer_core and `consumer_core_key`. */
+/* Read the parameters schedule, interval_us and seed; the tasks go where there is room, and hold nothing. */
+void load_pipeline_read_plan(load_pipeline_t *pipeline, const bench_run_t *run);
+
+/* Those, and hold_us, producer_core and `consumer_core_key`. */
 void load_pipeline_read(load_pipeline_t *pipeline, const bench_run_t *run, const char *consumer_core_key);
 
 /* Why this many rows cannot be run, as a sentence; NULL where they can. */

@@ -25,14 +25,28 @@ extern const char *const mqtt_link_transports[];
 
 enum { MQTT_LINK_TOPIC_SIZE = 48 };
 
+/* How esp-mqtt is set up. */
+typedef struct {
+    uint32_t outbox_limit_bytes; /* 0: none */
+    int buffer_bytes;            /* the in and the out buffer each; 0: esp-mqtt's default */
+    int network_timeout_ms;      /* 0: esp-mqtt's default, 10 s */
+    int reconnect_ms;            /* from the end of a connection, or of an attempt, to the next attempt */
+    int keepalive_s;             /* 0: esp-mqtt's default, 120 s */
+    bool keep_session;           /* CONNECT without clean session */
+} mqtt_link_settings_t;
+
+/* What a link without settings of its own has. */
+extern const mqtt_link_settings_t mqtt_link_defaults;
+
 typedef struct {
     /* Set these before mqtt_link_open(). */
     const bench_run_t *run;
     bench_samples_t *samples;
     mqtt_link_transport_t transport;
-    bool nodelay;               /* TCP_NODELAY */
-    const char *subscribe;      /* topic to subscribe to after each connect, or NULL */
-    const char *subscribe_also; /* and another one, or NULL */
+    const mqtt_link_settings_t *settings; /* lasts as long as the link; NULL: mqtt_link_defaults */
+    bool nodelay;                         /* TCP_NODELAY */
+    const char *subscribe;                /* topic to subscribe to after each connect, or NULL */
+    const char *subscribe_also;           /* and another one, or NULL */
     int subscribe_qos;
     /* Every event, in the mqtt task, under esp-mqtt's lock; or NULL. */
     void (*on_event)(void *context, const esp_mqtt_event_t *event);
@@ -61,6 +75,9 @@ void mqtt_link_close(mqtt_link_t *link);
 /* Add to the end line what the connection was like: nodelay, connects, the mqtt task's core and stack, TLS.
  */
 void mqtt_link_environment(const mqtt_link_t *link);
+
+/* The socket of the connection, or -1. In an event's handler, which is before the client closes it. */
+int mqtt_link_socket(const mqtt_link_t *link);
 
 /* hil/<MAC address>/<leaf> */
 void mqtt_link_topic(char topic[MQTT_LINK_TOPIC_SIZE], const char *leaf);
