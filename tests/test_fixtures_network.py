@@ -9,6 +9,7 @@ import pytest
 
 from fixtures.network import HostSide, RunNetwork
 from hil.errors import RigError
+from hil.model import Case
 from hil.network.access_point import VirtualAccessPoint
 from hil.rack import load_rack
 from hil.virtual.air.profile import AirProfile, load_profile
@@ -70,6 +71,33 @@ def test_the_evidence_is_that_of_the_rack_measured_on(tmp_path: Path, owned: boo
     network.stop()
     assert (log_dir / f"{BOARD.id}.log").exists() == owned
     assert not (tmp_path / "secrets").exists()
+
+
+@pytest.mark.parametrize("named", ["", "ap0"])
+def test_a_case_is_told_where_captures_are_taken(tmp_path: Path, named: str) -> None:
+    """On a physical rack the access point's interface is the rack file's; keys go to the run's secrets."""
+    nothing: Any = None
+    host = HostSide(nothing, "192.168.77.1", "eth0", tmp_path, named)
+    point = VirtualAccessPoint("lab", 1)
+    network = RunNetwork(point, host, nothing, nothing, None, tmp_path, tmp_path)
+    case = Case("publish", {})
+    place = network.place(case, BOARD, "192.168.77.9", folder=tmp_path / "peer", keep_captures=False)
+    assert (place.access_point_interface, place.secrets_dir) == (named, tmp_path)
+
+
+def test_a_case_on_a_virtual_rack_captures_at_its_boards_own_port(tmp_path: Path) -> None:
+    """A virtual rack finds the access point's side of each board's air itself."""
+    boards = RACK.boards[:2]
+    running = start_rack(tmp_path / "rack", boards=[board.id for board in boards])
+    try:
+        network = network_on(running, tmp_path / "state", tmp_path / "logs")
+        for board in boards:
+            place = network.place(
+                Case("publish", {}), board, "", folder=tmp_path / "peer", keep_captures=False
+            )
+            assert place.access_point_interface == running.access_point_interface(board.id)
+    finally:
+        running.stop()
 
 
 def reaches_the_host(rack: VirtualRack, board: str, folder: Path) -> bool:

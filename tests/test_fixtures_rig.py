@@ -19,6 +19,7 @@ from hil.errors import FirmwareError, RigError
 from hil.firmware.selection import Firmware
 from hil.firmware.variant import Image
 from hil.model import Case, Series
+from hil.peers.companion import Outcome
 from hil.rack import load_rack
 from hil.store import RunDirectory
 
@@ -100,6 +101,46 @@ def test_a_broken_network_explains_a_failed_case() -> None:
         device(BUILT, fails=timeout, network=RigError("the broker died")).measure(CASE, timeout_s=1)
     with pytest.raises(FirmwareError, match="no answer"):
         device(BUILT, fails=timeout).measure(CASE, timeout_s=1)
+
+
+class Telling:
+    """A companion that has the board told these fields."""
+
+    def __init__(self, told: Mapping[str, str | int]) -> None:
+        self._told = told
+
+    def start(self) -> Mapping[str, str | int]:
+        return self._told
+
+    def note(self, note: object) -> None:
+        """The board says nothing."""
+
+    def finish(self, series: Series) -> Outcome:
+        return Outcome(series, {})
+
+    def stop(self) -> None:
+        """Nothing was started."""
+
+
+def test_what_one_case_was_told_is_taken_back_for_the_next(tmp_path: Path) -> None:
+    """A broker of a case's own is gone afterwards: the next case is told the run's again, and only once."""
+    run = {"broker_host": "10.77.0.1", "broker_tcp_port": 1883, "utc_us": 5}
+    case = {"broker_host": "10.77.0.1", "broker_tcp_port": 1893, "peer_port": 7}
+    heard: list[Mapping[str, object]] = []
+    agent: Any = Agent(BUILT)
+    agent.provision = heard.append
+    network: Any = Network()
+    network.provision, network.place = (lambda: run), (lambda *_, **__: None)
+    companions: list[Mapping[str, str | int]] = [case, case, {}, {}]
+
+    def factory(_peer: str) -> Any:
+        return lambda _place: Telling(companions.pop(0))
+
+    peers = Companions({"publish": "any"}, network, tmp_path, factory=factory)
+    board = AgentDevice(BOARD, agent, network, BUILT, peers, "10.77.0.11")
+    for _ in range(4):
+        board.measure(CASE, timeout_s=1)
+    assert heard == [case, case, {"broker_host": "10.77.0.1", "broker_tcp_port": 1883}, {}]
 
 
 @dataclass

@@ -13,7 +13,7 @@ LAYERS = (
     {"chips", "model", "errors", "units", "finding", "gateway_url"},
     {"wire", "stats", "batches", "flock", "git", "thresholds", "yamlfile", "yamlvalue", "serial_url"},
     {"session", "gate", "store", "rack", "lease", "network", "virtual", "plan", "flash", "power", "build"}
-    | {"environment", "firmware", "reference", "trace", "history"},
+    | {"environment", "firmware", "reference", "trace", "history", "dissect", "ledger"},
     {"peers", "ci", "doctor", "nightly", "baseline"},
     {"cli"},
     {"__main__"},
@@ -57,8 +57,10 @@ def test_reports_read_model_gate_and_store_only() -> None:
     allowed.add("batches")  # a share has the gate's interval wherever it is shown
     allowed.add("gateway_url")  # what an address must look like: rack file and push agree on it
     allowed.add("flock")  # several runs of one host write one history
+    allowed.add("ledger")  # a ledger has one wording, in the terminal and in reports
     allowed.add("trace")  # the picture of a trace is drawn from its events
     allowed.add("reference")  # the published tables that a run is set beside
+    allowed.add("dissect")  # a symptom has one display filter and one meaning
     wrong = [
         f"{path.relative_to(ROOT)}:{line} imports {name}"
         for path in sources("reports")

@@ -15,7 +15,7 @@ from hil.peers.gateway.plan import RequesterPlan
 from hil.plan import deadline_s, make_plan
 from hil.plan.deadline import GATEWAY_READY_S
 from hil.plan.selection import select_cases
-from hil.rack import load_rack
+from hil.rack import Rack, load_rack
 
 RACK = load_rack(Path(__file__).resolve().parent.parent / "hil" / "racks" / "virtual.yaml")
 
@@ -95,6 +95,64 @@ def test_a_limit_leaves_cases_out_with_the_reason() -> None:
     assert [omitted.reason for omitted in limited.omitted] == [
         "payload_bytes=2048 is beyond max_payload_bytes=512 of board v1"
     ]
+
+
+def test_packets_that_tls_hides_are_not_dropped() -> None:
+    """A case that drops packets of connecting runs over plain TCP only, and the plan says so."""
+    cases = tuple(
+        Case("reconnect", {"cause": cause, "transport": transport})
+        for cause, transport in (
+            ("connack", "tcp"),
+            ("connack", "tls"),
+            ("syn", "password"),
+            ("broker", "tls"),
+        )
+    )
+    plan = make_plan(RACK, {"reconnect": Source({"nightly": cases})}, selection="nightly")
+    one = plan.for_board("v1")
+    assert one.cases == (cases[0], cases[2], cases[3])
+    assert [omitted.reason for omitted in one.omitted] == [
+        "cause=connack drops packets of plain TCP, and transport=tls is TLS"
+    ]
+
+
+def lab_rack(*, capture: str = "") -> Rack:
+    """Return a rack whose access point is a radio's, with one board."""
+    lab = load_rack(RACK.path.parent / "lab-example.yaml")
+    return replace(lab, boards=lab.boards[:1], capture=replace(lab.capture, access_point=capture))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "word"),
+    [
+        ({"air": "hotspot"}, "air=hotspot needs an air"),
+        ({"loss_up_ppm": 10_000, "rate_up_kbit": 800}, "rate_up_kbit=800, loss_up_ppm=10000 needs an air"),
+        ({"fault": "blackout"}, "fault=blackout needs an air"),
+        ({"cause": "access_point"}, "cause=access_point needs an air"),
+        ({"fault": "wire"}, "fault=wire needs an interface at the access point (capture: in"),
+        ({"cause": "connack"}, "cause=connack needs an interface at the access point (capture: in"),
+        ({"air": "rack", "delay_us": -1, "loss_up_ppm": 0, "fault": "kill", "cause": "broker"}, ""),
+    ],
+)
+def test_what_a_real_access_point_cannot_do_is_left_out(parameters: dict[str, Scalar], word: str) -> None:
+    """On a rack with a radio, cases that want another air are left out with the reason, never a fault."""
+    case = Case("delivery", parameters)
+    source = {"delivery": Source({"nightly": (case,)})}
+    plan = make_plan(lab_rack(), source, selection="nightly").boards[0]
+    assert plan.cases == (() if word else (case,))
+    assert all(omitted.reason.startswith(word) for omitted in plan.omitted)
+    assert make_plan(RACK, source, selection="nightly").boards[0].cases == (case,)
+
+
+@pytest.mark.parametrize("parameters", [{"fault": "wire"}, {"cause": "connack"}])
+def test_a_rack_that_captures_at_its_access_point_can_drop_packets_there(
+    parameters: dict[str, Scalar],
+) -> None:
+    """The frames of a board are dropped behind the interface that the rack file names."""
+    case = Case("delivery", parameters)
+    source = {"delivery": Source({"nightly": (case,)})}
+    lab = lab_rack(capture="wlan0")
+    assert make_plan(lab, source, selection="nightly").boards[0].cases == (case,)
 
 
 def test_a_core_that_the_chip_has_not_is_left_out() -> None:
@@ -179,6 +237,13 @@ def test_the_deadline_covers_the_schedule() -> None:
     assert deadline_s(case) > 210 * 0.1 + 5.0
 
 
+def test_the_deadline_covers_messages_that_loss_holds_up() -> None:
+    """A call may block until the client gives up: each message its network timeout and a new connection."""
+    lost = {"count": 10, "network_timeout_ms": 10_000, "reconnect_ms": 1000}
+    whole, lossy = (deadline_s(Case("bench", {**lost, "loss_up_ppm": ppm})) for ppm in (0, 250_000))
+    assert lossy - whole == pytest.approx(110)
+
+
 @pytest.mark.parametrize(
     ("parameters", "least_s"),
     [
@@ -200,12 +265,22 @@ def test_the_deadline_covers_the_schedule() -> None:
             1.5 * 2 * 7 * 0.5 * 6,
         ),
         ({"cycles": 6, "outage_ms": 20_000, "timeout_ms": 30_000}, 6 * 50.0),
+        (
+            {"count": 1000, "interval_us": 20_000, "fault": "kill", "fault_every_ms": 5000, "fault_ms": 500}
+            | {"fault_after_ms": 1000, "network_timeout_ms": 10_000, "reconnect_ms": 1000},
+            1.5 * 20.0 + 1.0 + 5 * 11.5,
+        ),
+        (
+            {"count": 60, "interval_us": 1_000_000, "cut_every_ms": 20_000, "reconnect_ms": 1000},
+            1.5 * 60.0 + 4 * 1.0,
+        ),
+        ({"count": 100, "interval_us": 20_000, "fault": "none", "fault_ms": 60_000}, 1.5 * 2.0),
     ],
 )
 def test_the_deadline_covers_what_is_done_one_after_another(
     parameters: dict[str, Scalar], least_s: float
 ) -> None:
-    """A stream's duration or amount, each phase, each read with its pause and each outage have their time."""
+    """A stream's duration, each phase, each read with its pause, each outage and fault have their time."""
     assert least_s < deadline_s(Case("bench", parameters)) < least_s + 80.0
 
 

@@ -272,6 +272,19 @@ def test_the_limits_of_this_checkout_say_where_they_come_from() -> None:
             assert limit.expires > limit.since.date, (stem, limit.source)
 
 
+def test_a_ratio_may_be_of_a_column_of_its_own(tmp_path: Path) -> None:
+    """With ``ok`` a ratio is the share of rows whose column holds another value; only a ratio has the key."""
+    own = EXAMPLE.replace("of: outcome, statistic: ratio", "of: owner, ok: 3, statistic: ratio")
+    (rule,) = {
+        (metric.outcome.column, metric.outcome.ok)
+        for metric in load(tmp_path, own).metrics.values()
+        if metric.statistic == "ratio" and metric.outcome
+    }
+    assert rule == ("owner", 3)
+    with pytest.raises(ConfigError, match="only a ratio has rows that are ok"):
+        load(tmp_path, EXAMPLE.replace("statistic: p95", "ok: 3, statistic: p95", 1))
+
+
 SHARE = (
     "  lost_ratio: {of: lost_count, per: sent_count, statistic: share, direction: lower, blocking: true}\n"
 )

@@ -26,8 +26,11 @@ class Place:
     stays. It exists, and is removed where nothing is left in it. Copy no secret into it.
 
     ``board_address`` is the board's IPv4 address. ``interface`` is the host's interface that boards come in
-    by. ``air`` is None on a rack whose access point is real. ``certificates`` are files as long as the run
-    lasts; ``peer_name`` is a name of the host that its server certificate holds.
+    by; ``access_point_interface`` is the one at the access point's side of this board's air, where what came
+    through the air is seen before it goes on to the broker, "" where the rack has none. ``air`` is None on a
+    rack whose access point is real. ``certificates`` are files as long as the run lasts, and so is
+    ``secrets_dir``, a folder for whatever else is secret (TLS keys); ``peer_name`` is a name of the host that
+    its server certificate holds.
     """
 
     case: Case
@@ -35,9 +38,11 @@ class Place:
     board_address: str
     host_address: str
     interface: str
+    access_point_interface: str
     spawner: Spawner
     broker: Broker
     certificates: Certificates
+    secrets_dir: Path
     peer_name: str
     air: AirControl | None
     folder: Path

@@ -15,6 +15,8 @@ _FACTORIES: Mapping[str, str] = {
     "iperf": "hil.peers.iperf.companion:IperfCompanion",
     "http": "hil.peers.gateway.companion:GatewayCompanion",
     "interruption": "hil.peers.interruption:Interruption",
+    "delivery": "hil.peers.mqtt.delivery:DeliveryCompanion",
+    "echo": "hil.peers.mqtt.echoing:EchoCompanion",
 }
 assert set(_FACTORIES) == set(PEERS), "hil.thresholds.types names the peers"
 

@@ -10,6 +10,8 @@ AMOUNT_MAX_S = 3600.0
 ROW_US = 10_000.0  # what a row may take that nothing paces
 AROUND_CASE_S = 0.5  # command, warm-up of the network, transfer of the samples
 READ_S = 0.03  # a read that finds its peer at work, beside its pause
+MQTT_PEER_S = 4.0  # broker, captures and subscriber to start, and what they left to read
+MESSAGE_S = 0.0003  # to read one message from two captures
 STEP_ATTEMPTS = 6  # of a step that is void (firmware/components/rtos/climb.c)
 
 
@@ -23,7 +25,7 @@ def expected_s(case: Case) -> float:
     reads = _number(case, "reads") + _number(case, "reads_after_reconnect")
     reading_s = reads * (_number(case, "pause_ms") / 1e3 + READ_S)
     cycling_s = _number(case, "cycles") * (_number(case, "outage_ms") / 1e3 + 0.1)
-    return planned_s + reading_s + cycling_s + AROUND_CASE_S
+    return planned_s + reading_s + cycling_s + _mqtt_peer_s(case) + AROUND_CASE_S
 
 
 def deadline_s(case: Case) -> float:
@@ -31,7 +33,8 @@ def deadline_s(case: Case) -> float:
 
     A schedule of random intervals may come out half as long again as its mean. What is done one after
     another (reads, cycles) may each take its timeout, so that whoever waits for it there says what it waited
-    for. The rest is for the last timeout and the transfer of the samples.
+    for. After each fault that the host makes a board may have to notice, wait and connect again; where the
+    case loses frames, so may each message. The rest is for the last timeout and the transfer of the samples.
     """
     planned_s = max(
         _rows_s(case), _number(case, "duration_s"), _amount_s(case), _windows_s(case), _ramps_s(case)
@@ -44,7 +47,8 @@ def deadline_s(case: Case) -> float:
     reading_ms = reads * (_number(case, "pause_ms") + timeout_ms)
     cycling_ms = _number(case, "cycles") * (_number(case, "outage_ms") + timeout_ms)
     ready_s = GATEWAY_READY_S * len(phases)
-    return 1.5 * planned_s + ready_s + (reading_ms + cycling_ms + timeout_ms) / 1e3 + 45.0
+    waiting_ms = reading_ms + cycling_ms + timeout_ms
+    return 1.5 * planned_s + ready_s + waiting_ms / 1e3 + _faults_s(case) + _losses_s(case) + 45.0
 
 
 def _rows_s(case: Case) -> float:
@@ -52,6 +56,31 @@ def _rows_s(case: Case) -> float:
     rows = _number(case, "count") + _number(case, "warmup") + _number(case, "loops")
     interval_us = _number(case, "interval_us") + _number(case, "distance_us")
     return rows * (max(interval_us, _number(case, "period_us")) or ROW_US) / 1e6
+
+
+def _faults_s(case: Case) -> float:
+    """Return how long a board may be kept from sending, by all faults that a case's host makes."""
+    every_ms = _number(case, "fault_every_ms") or _number(case, "cut_every_ms")
+    if not every_ms and case.parameters.get("fault", "none") == "none":
+        return 0.0
+    count = 1 + (1e3 * _rows_s(case) // every_ms if every_ms else 0)
+    lost_ms = sum(_number(case, key) for key in ("fault_ms", "network_timeout_ms", "reconnect_ms"))
+    return (_number(case, "fault_after_ms") + count * lost_ms) / 1e3
+
+
+def _losses_s(case: Case) -> float:
+    """Return how long messages may be held up where the case has frames lost on purpose."""
+    if not _number(case, "loss_up_ppm") and not _number(case, "loss_down_ppm"):
+        return 0.0
+    rows = _number(case, "count") + _number(case, "warmup")
+    return rows * (_number(case, "network_timeout_ms") + _number(case, "reconnect_ms")) / 1e3
+
+
+def _mqtt_peer_s(case: Case) -> float:
+    """Return what the host's side of a case with a broker of its own takes before and afterwards."""
+    if "broker_nodelay" not in case.parameters:
+        return 0.0
+    return MQTT_PEER_S + MESSAGE_S * (_number(case, "count") + _number(case, "warmup"))
 
 
 def _windows_s(case: Case) -> float:

@@ -86,7 +86,7 @@ def make_plan(
     if not 1 <= boots <= BOOTS_MAX:
         raise ConfigError(f"{boots} boots a board; 1 to {BOOTS_MAX} are possible.")
     cases = select_cases(benches, selection)
-    boards = tuple(_plan_board(board, cases, boots) for board in rack.select(board_ids))
+    boards = tuple(_plan_board(rack, board, cases, boots) for board in rack.select(board_ids))
     return Plan(selection, boards)
 
 
@@ -112,9 +112,9 @@ def ticks_hz_of(benches: Mapping[str, CaseSource], selection: str) -> tuple[int,
     return tuple(tick_hz for tick_hz in TICKS_HZ if tick_hz in needed)
 
 
-def _plan_board(board: Board, cases: Sequence[Case], boots: int) -> BoardPlan:
+def _plan_board(rack: Rack, board: Board, cases: Sequence[Case], boots: int) -> BoardPlan:
     check_limits(board, cases)
-    reasons = {case.case_id: why_omitted(board, case) for case in cases}
+    reasons = {case.case_id: why_omitted(rack, board, case) for case in cases}
     measured = [case for case in cases if not reasons[case.case_id]]
     omitted = tuple(Omitted(case, reason) for case in cases if (reason := reasons[case.case_id]))
     return BoardPlan(board, tuple(_boots(measured, boots)), omitted)

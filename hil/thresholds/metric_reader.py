@@ -46,10 +46,11 @@ def read_metric(name: str, node: Node, outcome: OutcomeRule | None, case: Mappin
     statistic = node.choice("statistic", STATISTICS)
     unit = read_unit(node, "", name)
     of = node.text("of")
+    outcome = _read_own_outcome(node, statistic, of, outcome)
     terms = _read_terms(node, name, of, statistic, unit)
     if statistic == "ratio" and (outcome is None or of != outcome.column):
         raise node.error(
-            "of", "the statistic 'ratio' is the share of rows that are not ok, so it is of 'outcome'."
+            "of", "the statistic 'ratio' is the share of rows that are not ok: of 'outcome', or with 'ok'."
         )
     direction = node.choice("direction", DIRECTIONS)
     if statistic == "tail5" and direction == "higher":
@@ -76,6 +77,16 @@ def read_metric(name: str, node: Node, outcome: OutcomeRule | None, case: Mappin
         weight=_read_weight(node, statistic),
         compared=bool(blocking),
     )
+
+
+def _read_own_outcome(node: Node, statistic: str, of: str, outcome: OutcomeRule | None) -> OutcomeRule | None:
+    """Read the value (key ``ok``) of the column that a ratio is of, where that is not the file's outcome."""
+    ok = node.integer("ok", default=None)
+    if ok is None or outcome is None:
+        return outcome
+    if statistic != "ratio":
+        raise node.error("ok", "only a ratio has rows that are ok by a column of its own.")
+    return OutcomeRule(of, ok, outcome.timeout_parameter, outcome.void if of == outcome.column else None)
 
 
 def _read_blocking(node: Node) -> bool | str:

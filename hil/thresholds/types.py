@@ -17,7 +17,7 @@ from hil.thresholds.metrics import Metric
 from hil.yamlvalue import did_you_mean
 
 # What a bench may need on the host beside the broker; hil.peers.registry knows what does it.
-PEERS = ("iperf", "http", "interruption")
+PEERS = ("iperf", "http", "interruption", "delivery", "echo")
 
 
 @dataclass(frozen=True)
