@@ -28,9 +28,13 @@ def lab(tmp_path_factory: pytest.TempPathFactory, virtual_firmware: Path) -> Lab
     outages = (
         f"cause: [access_point, broker], cycles: {CYCLES}, outage_ms: {OUTAGE_US // 1000}, interval_ms: 10"
     )
+    lost_packets = (
+        f"cause: [syn, connect, connack], cycles: {CYCLES}, outage_ms: 800, interval_ms: 10, "
+        "network_timeout_ms: 500, reconnect_ms: 100"
+    )
     cases = {
         "startup": f"{{transport: [tcp, password], cycles: {CYCLES}}}",
-        "reconnect": f"{{{outages}}}",
+        "reconnect": f"{{{outages}}}\n    - {{{lost_packets}}}",
         "footprint": "{}",
     }
     suites = {bench: f"suites:\n  quick:\n    - {case}\n\n" for bench, case in cases.items()}
@@ -74,6 +78,16 @@ def test_only_a_broker_that_ends_breaks_the_connection(lab: Lab) -> None:
     assert all(by_cause["broker"]["connected_us"])
 
 
+def test_packets_of_connecting_that_get_lost_cost_attempts(lab: Lab) -> None:
+    """Without SYN, CONNECT or CONNACK an attempt ends after the network time-out, and another is made."""
+    by_cause = {record["parameters"]["cause"]: record["columns"] for record in records(lab, "reconnect")}
+    for cause in ("syn", "connect", "connack"):
+        columns = by_cause[cause]
+        assert all(count >= 1 for count in columns["connects_failed"]), cause
+        assert all(longest_us >= 450_000 for longest_us in columns["connect_failed_max_us"]), cause
+    assert by_cause["access_point"]["connects_failed"] == [0] * CYCLES
+
+
 def test_the_image_is_as_large_as_what_was_flashed(lab: Lab, virtual_firmware: Path) -> None:
     """The board reads its own image's length from its flash."""
     (record,) = records(lab, "footprint")
@@ -112,7 +126,8 @@ class Broker:
 def place(broker: Broker, cause: str = "broker", outage_ms: int = 200) -> Place:
     case = Case("reconnect", {"cause": cause, "outage_ms": outage_ms, "interval_ms": 10})
     board = SimpleNamespace(id="b1")
-    return SimpleNamespace(case=case, board=board, broker=broker, air=None)  # type: ignore[return-value]
+    parts = {"case": case, "board": board, "broker": broker, "air": None, "access_point_interface": ""}
+    return SimpleNamespace(**parts)  # type: ignore[return-value]
 
 
 def note(cycle: int) -> Note:
@@ -207,3 +222,10 @@ def test_an_access_point_of_others_is_not_switched() -> None:
     """Without an access point of the rack's own the case says how to leave it out."""
     with pytest.raises(ConfigError, match="not cause=access_point"):
         Interruption(place(Broker(), "access_point")).start()
+
+
+@pytest.mark.parametrize("cause", ["syn", "connect", "connack"])
+def test_packets_that_nothing_here_sees_are_not_dropped(cause: str) -> None:
+    """Without an interface behind the access point the case says how to leave it out."""
+    with pytest.raises(ConfigError, match=f"not cause={cause}"):
+        Interruption(place(Broker(), cause)).start()

@@ -1,19 +1,23 @@
-"""Takes the access point or the broker away from a board for a while, when the board asks for it."""
+"""Makes an outage when the board asks for one: takes the access point or the broker away for a while, or ends
+the board's connection and drops what a new one begins with."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, replace
 from functools import partial
 
 from hil.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.model import Series
+from hil.network.packet_filter import Dropped, PacketFilter
 from hil.peers.companion import Outcome, Place
 from hil.wire import Note
 
 ACCESS_POINT, BROKER = "access_point", "broker"
+PACKETS: Mapping[str, Dropped] = {"syn": "syn", "connect": "connect", "connack": "connack"}  # by cause
 END_TIMEOUT_S = 10.0
 STOP_TIMEOUT_S = 3.0
 SEEN_BACK_US = 30_000
@@ -39,12 +43,22 @@ class Interruption:
         self._worker = threading.Thread(target=self._work, name="interruption", daemon=True)
 
     def start(self) -> Mapping[str, str | int]:
-        """Return nothing to tell the board. Raises ConfigError: nothing here switches the access point."""
+        """Return nothing to tell the board.
+
+        Raises ConfigError: nothing here switches the access point, or could drop the board's packets.
+        """
         if self._cause == ACCESS_POINT and self._place.air is None:
             raise ConfigError(
                 f"{self._place.case.case_id} on board {self._place.board.id}: the rack's access point is not "
                 "the rack's to switch.",
                 next_step="leave the case out: --suite 'quick and not cause=access_point'.",
+            )
+        if self._cause in PACKETS and not self._place.access_point_interface:
+            raise ConfigError(
+                f"{self._place.case.case_id} on board {self._place.board.id}: the rack has no interface "
+                "between access point and broker, so no packets can be dropped.",
+                next_step="name it in the rack file (capture: access_point), or leave the case out: "
+                f"--suite 'quick and not cause={self._cause}'.",
             )
         self._worker.start()
         return {}
@@ -136,23 +150,35 @@ class Interruption:
 
         A broker is there some ms before its log says so; SEEN_BACK_US bounds it.
         """
-        take_away, give_back = self._switch()
-        take_away()
-        began_ns = time.monotonic_ns()
-        try:
+        with self._away():
+            began_ns = time.monotonic_ns()
             self._stopping.wait(self._outage_s)
-        finally:
-            ended_ns = give_back()
-        return (ended_ns - began_ns) // 1000
+        return (time.monotonic_ns() - began_ns) // 1000
 
-    def _switch(self) -> tuple[Callable[[], object], Callable[[], int]]:
+    @contextmanager
+    def _away(self) -> Iterator[None]:
+        """Make the outage; what began it is undone however it ends."""
         place, air = self._place, self._place.air
+        if self._cause in PACKETS:
+            with self._filter().drop(PACKETS[self._cause]):
+                place.broker.cut(place.board_address)  # so that the board has to make a new connection
+                yield
+            return
         if self._cause == BROKER:
-            return place.broker.interrupt, lambda: _now_ns(place.broker.resume)
-        assert air is not None  # start() saw to it
-        return partial(air.down, place.board.id), lambda: _now_ns(partial(air.up, place.board.id))
+            take_away, give_back = place.broker.interrupt, place.broker.resume
+        else:
+            assert air is not None  # start() saw to it
+            take_away, give_back = partial(air.down, place.board.id), partial(air.up, place.board.id)
+        take_away()
+        try:
+            yield
+        finally:
+            give_back()
 
-
-def _now_ns(after: Callable[[], object]) -> int:
-    after()
-    return time.monotonic_ns()
+    def _filter(self) -> PacketFilter:
+        place = self._place
+        port = asdict(place.broker.ports)[str(place.case.parameters["transport"])]
+        log_path = place.folder / "packet-filter.log"
+        return PacketFilter(
+            place.spawner, place.access_point_interface, place.board_address, port, log_path=log_path
+        )

@@ -1,18 +1,20 @@
-/* reconnect: how long a board is silent when the access point or the broker is away for a while.
+/* reconnect: how long a board is silent when the access point or the broker is away for a while, or when its
+ * connection is ended and packets that a new one needs get lost for a while.
  *
- * The board publishes steadily at QoS 1 and asks the host to take one of them away (note `outage`). What the
+ * The board publishes steadily at QoS 1 and asks the host to make the outage (note `outage`). What the
  * board sees of it, on its own clock, is one row:
  *
  *   gap_us         from the last message acknowledged before to the first one acknowledged after
  *   detected_us    from the last acknowledgement until the MQTT client noticed; 0 if it never did
  *   connected_us   from the last acknowledgement until it was connected again; 0 if it never was gone
  *   disconnects    in this row
+ *   connects_failed, connect_failed_max_us
+ *                  attempts to connect that the client gave up, and how long the longest of them took
  *   outcome        0 ok, 1 timeout
  *
  * How long the outage really was is the host's to say (outage_us). Two durations on two clocks differ by
  * parts per million, so gap - outage is how long recovery took, give or take one interval.
  */
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "agent/bench.h"
@@ -20,8 +22,17 @@
 #include "freertos/FreeRTOS.h"
 #include "freertos/task.h"
 #include "mqtt_link/link.h"
+#include "mqtt_link/outage.h"
 
-enum { COLUMN_GAP, COLUMN_DETECTED, COLUMN_CONNECTED, COLUMN_DISCONNECTS, COLUMN_OUTCOME };
+enum {
+    COLUMN_GAP,
+    COLUMN_DETECTED,
+    COLUMN_CONNECTED,
+    COLUMN_DISCONNECTS,
+    COLUMN_CONNECTS_FAILED,
+    COLUMN_CONNECT_FAILED_MAX,
+    COLUMN_OUTCOME
+};
 enum { OUTCOME_OK, OUTCOME_TIMEOUT };
 enum {
     SETTLED_ACKS = 10,          /* acknowledged in a row before an outage is asked for */
@@ -30,78 +41,22 @@ enum {
     INTERVALS_PER_OUTAGE = 10,  /* an outage is at least this long, so that its gap cannot be missed */
 };
 
-/* What the mqtt task saw; the run's task reads it while it is not armed or once it is over. */
-typedef struct {
-    atomic_bool armed; /* the next gap is the outage */
-    atomic_bool over;
-    atomic_uint last_ack_us;
-    atomic_uint acks;
-    uint32_t start_us, end_us;
-    uint32_t detected_us, connected_us, disconnects;
-} outage_t;
-
 typedef struct {
     const bench_run_t *run;
     bench_samples_t *samples;
     mqtt_link_t link;
     uint32_t outage_us, interval_us, timeout_us;
     TickType_t interval, wake;
-    int64_t t0_us;
-    outage_t outage;
-    atomic_bool connected;
+    mqtt_link_settings_t settings;
+    mqtt_outage_t outage;
     char topic[MQTT_LINK_TOPIC_SIZE];
 } reconnect_t;
 
 static const char MESSAGE[] = "{\"steady\":1}";
 
 static uint32_t now_us(const reconnect_t *r) {
-    return (uint32_t)(esp_timer_get_time() - r->t0_us);
+    return mqtt_outage_now_us(&r->outage);
 }
-
-/* ---- in the mqtt task ---- */
-
-static void on_acknowledged(reconnect_t *r) {
-    outage_t *outage = &r->outage;
-    uint32_t now = now_us(r), last = atomic_load(&outage->last_ack_us);
-    if (atomic_load(&outage->armed) && now - last >= r->outage_us - r->interval_us) {
-        outage->start_us = last;
-        outage->end_us = now;
-        atomic_store(&outage->armed, false);
-        atomic_store(&outage->over, true);
-    }
-    atomic_store(&outage->last_ack_us, now);
-    atomic_fetch_add(&outage->acks, 1);
-}
-
-static void on_disconnected(reconnect_t *r) {
-    outage_t *outage = &r->outage;
-    atomic_store(&r->connected, false);
-    if (atomic_load(&outage->armed)) {
-        uint32_t since_us = now_us(r) - atomic_load(&outage->last_ack_us);
-        outage->detected_us = outage->disconnects == 0 ? since_us : outage->detected_us;
-        outage->disconnects++;
-    }
-}
-
-static void on_connected(reconnect_t *r) {
-    outage_t *outage = &r->outage;
-    if (atomic_load(&outage->armed)) {
-        outage->connected_us = now_us(r) - atomic_load(&outage->last_ack_us);
-    }
-    atomic_store(&r->connected, true);
-}
-
-static void on_event(void *context, const esp_mqtt_event_t *event) {
-    if (event->event_id == MQTT_EVENT_PUBLISHED) {
-        on_acknowledged(context);
-    } else if (event->event_id == MQTT_EVENT_DISCONNECTED) {
-        on_disconnected(context);
-    } else if (event->event_id == MQTT_EVENT_CONNECTED) {
-        on_connected(context);
-    }
-}
-
-/* ---- in the run's task ---- */
 
 /* One step of the steady stream. Without a connection the client is not asked for anything: its lock is held
  * as long as an attempt at one takes. What was missed is not made up for. */
@@ -110,7 +65,8 @@ static void publish_one(reconnect_t *r) {
         r->wake = xTaskGetTickCount();
     }
     vTaskDelayUntil(&r->wake, r->interval);
-    if (atomic_load(&r->connected) && esp_mqtt_client_get_outbox_size(r->link.client) <= OUTBOX_MAX_BYTES) {
+    if (atomic_load(&r->outage.connected) &&
+        esp_mqtt_client_get_outbox_size(r->link.client) <= OUTBOX_MAX_BYTES) {
         esp_mqtt_client_publish(r->link.client, r->topic, MESSAGE, sizeof(MESSAGE) - 1, 1, 0);
     }
 }
@@ -133,9 +89,7 @@ static bool gap_has_begun(const reconnect_t *r) {
 /* Ask for the outage and go on publishing until it is over. */
 static bool sit_out(reconnect_t *r, size_t row) {
     uint32_t begun_us = now_us(r), noted_us = begun_us - NOTE_INTERVAL_US;
-    r->outage.detected_us = r->outage.connected_us = r->outage.disconnects = 0;
-    atomic_store(&r->outage.over, false);
-    atomic_store(&r->outage.armed, true);
+    mqtt_outage_arm(&r->outage);
     while (!atomic_load(&r->outage.over)) {
         uint32_t now = now_us(r);
         if (bench_aborted(r->run) || now - begun_us > r->timeout_us + r->outage_us) {
@@ -152,12 +106,14 @@ static bool sit_out(reconnect_t *r, size_t row) {
 }
 
 static void set_row(const reconnect_t *r, size_t row, bool recovered) {
-    const outage_t *outage = &r->outage;
+    const mqtt_outage_t *outage = &r->outage;
     bench_samples_set(r->samples, row, COLUMN_OUTCOME, recovered ? OUTCOME_OK : OUTCOME_TIMEOUT);
     bench_samples_set(r->samples, row, COLUMN_GAP, recovered ? outage->end_us - outage->start_us : 0);
     bench_samples_set(r->samples, row, COLUMN_DETECTED, outage->detected_us);
     bench_samples_set(r->samples, row, COLUMN_CONNECTED, outage->connected_us);
     bench_samples_set(r->samples, row, COLUMN_DISCONNECTS, outage->disconnects);
+    bench_samples_set(r->samples, row, COLUMN_CONNECTS_FAILED, outage->connects_failed);
+    bench_samples_set(r->samples, row, COLUMN_CONNECT_FAILED_MAX, outage->connect_failed_max_us);
 }
 
 static esp_err_t measure(reconnect_t *r, size_t cycles) {
@@ -196,7 +152,8 @@ static esp_err_t run_case(reconnect_t *r) {
     r->interval_us = (uint32_t)interval_ms * 1000;
     r->outage_us = (uint32_t)outage_ms * 1000;
     r->timeout_us = (uint32_t)bench_param_int(r->run, "timeout_ms") * 1000;
-    r->t0_us = esp_timer_get_time();
+    r->outage.t0_us = esp_timer_get_time();
+    r->outage.least_us = r->outage_us - r->interval_us;
     esp_err_t err = mqtt_link_open(&r->link);
     err = err == ESP_OK ? measure(r, (size_t)bench_param_int(r->run, "cycles")) : err;
     if (err == ESP_OK) {
@@ -213,13 +170,17 @@ static esp_err_t run(const bench_run_t *bench_run, bench_samples_t *samples) {
     }
     r->run = bench_run;
     r->samples = samples;
+    r->settings = mqtt_link_defaults;
+    r->settings.network_timeout_ms = (int)bench_param_int(bench_run, "network_timeout_ms");
+    r->settings.reconnect_ms = (int)bench_param_int(bench_run, "reconnect_ms");
     r->link = (mqtt_link_t){
         .run = bench_run,
         .samples = samples,
         .transport = (mqtt_link_transport_t)bench_param_int(bench_run, "transport"),
+        .settings = &r->settings,
         .nodelay = true,
-        .on_event = on_event,
-        .context = r,
+        .on_event = mqtt_outage_on_event,
+        .context = &r->outage,
     };
     mqtt_link_topic(r->topic, "reconnect");
     esp_err_t err = run_case(r);
@@ -227,7 +188,8 @@ static esp_err_t run(const bench_run_t *bench_run, bench_samples_t *samples) {
     return err;
 }
 
-static const char *const CAUSES[] = {"access_point", "broker", NULL}; /* the host reads it, not the board */
+/* The host reads it, not the board. */
+static const char *const CAUSES[] = {"access_point", "broker", "syn", "connect", "connack", NULL};
 
 static const bench_parameter_t PARAMETERS[] = {
     {.key = "cause", .type = BENCH_CHOICE, .choices = CAUSES},
@@ -236,9 +198,13 @@ static const bench_parameter_t PARAMETERS[] = {
     {.key = "outage_ms", .type = BENCH_INT, .def = 1000, .min = 200, .max = 60000},
     {.key = "interval_ms", .type = BENCH_INT, .def = 50, .min = 5, .max = 1000},
     {.key = "timeout_ms", .type = BENCH_INT, .def = 30000, .min = 1000, .max = 120000},
+    {.key = "network_timeout_ms", .type = BENCH_INT, .def = 10000, .min = 500, .max = 60000},
+    {.key = "reconnect_ms", .type = BENCH_INT, .def = 1000, .min = 100, .max = 60000},
 };
 
-static const char *const COLUMNS[] = {"gap_us", "detected_us", "connected_us", "disconnects", "outcome"};
+static const char *const COLUMNS[] = {"gap_us",      "detected_us",     "connected_us",
+                                      "disconnects", "connects_failed", "connect_failed_max_us",
+                                      "outcome"};
 
 const bench_t bench_reconnect = {
     .name = "reconnect",
