@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hil.model import Kind, RunRecord, Scalar
+from tests.bench_record import bench_record
 from tests.case_defaults import case_defaults
 
 RUN_ID = "20261121T101500Z-esp32-tcpip-quick-0001"
@@ -50,12 +51,13 @@ def throughput_record(
     }
     total = sum(received)
     whole = {"received_bytes": total, "sent_bytes": total, "whole_us": rows * INTERVAL_US + 50_000}
-    return _record(
+    return bench_record(
         "throughput",
         {**THROUGHPUT, **overrides},
         columns,
+        {"peer": {**whole, **(peer or {})}, "device": dict(device or {})},
+        run_id=RUN_ID,
         warmup_rows=len(start_mbps),
-        environment={"peer": {**whole, **(peer or {})}, "device": dict(device or {})},
         board=board,
         boot_index=boot_index,
         kind=kind,
@@ -96,12 +98,12 @@ def gateway_record(
                 rows.append(base)
                 clock += took
     columns = {name: tuple(row[name] for row in rows) for name in rows[0]}
-    return _record(
+    return bench_record(
         "http_gateway",
         {**GATEWAY, **overrides},
         columns,
-        warmup_rows=0,
-        environment={"peer": {}, "device": {}},
+        {"peer": {}, "device": {}},
+        run_id=RUN_ID,
         board=board,
         boot_index=boot_index,
         kind=kind,
@@ -132,7 +134,7 @@ def switch_record(
     ways = [(start, end)] * len(took_us)
     columns = _clock_columns(took_us, ways, behind_us, outcomes or {})
     raw, corrected, common, *rest = columns.values()
-    return _record(
+    return bench_record(
         "task_switch",
         {**SWITCH, "placement": placement, "interval_us": 20_000},
         {
@@ -142,12 +144,10 @@ def switch_record(
             "give_ns": (round(give_us * 1000),) * len(took_us),
             **dict(zip(("start_core", "end_core", "host_late_us", "outcome"), rest, strict=True)),
         },
-        warmup_rows=0,
-        environment={"device": _calibrated(behind_us)},
-        board="v1",
+        {"device": _calibrated(behind_us)},
+        run_id=RUN_ID,
         boot_index=boot_index,
         kind=kind,
-        started_utc="2026-11-21T10:15:00Z",
     )
 
 
@@ -165,7 +165,7 @@ def period_record(
     ways = [(n % 2, 1 - n % 2) if load == "migrate" else (0, 0) for n in range(count)]
     raw, corrected, common, *rest = _clock_columns(took_us, ways, behind_us, outcomes or {}).values()
     planned = tuple(10_000 * n for n in range(count))
-    return _record(
+    return bench_record(
         "jitter",
         {**JITTER, "load": load, "tick_hz": "100", "task_core": "none"},
         {
@@ -177,12 +177,10 @@ def period_record(
             "deviation_us": tuple(abs(us - 10_000) for us in common),
             **dict(zip(("start_core", "end_core", "host_late_us", "outcome"), rest, strict=True)),
         },
-        warmup_rows=0,
-        environment={"device": _calibrated(behind_us)},
-        board="v1",
+        {"device": _calibrated(behind_us)},
+        run_id=RUN_ID,
         boot_index=boot_index,
         kind=kind,
-        started_utc="2026-11-21T10:15:00Z",
     )
 
 
@@ -226,36 +224,3 @@ _PARTS = (
     "server_us",
 )
 _ZEROES = (*_PARTS, *_TIMES, *(f"board_{name}" for name in _TIMES))
-
-
-def _record(
-    bench: str,
-    parameters: Mapping[str, Scalar],
-    columns: Mapping[str, tuple[int, ...]],
-    *,
-    warmup_rows: int,
-    environment: Mapping[str, Mapping[str, Scalar]],
-    board: str,
-    boot_index: int,
-    kind: Kind,
-    started_utc: str,
-) -> RunRecord:
-    return RunRecord(
-        run_id=RUN_ID,
-        rack="virtual",
-        board=board,
-        target="esp32" if kind == "physical" else f"{kind}-esp32",
-        kind=kind,
-        role="candidate",
-        boot_index=boot_index,
-        bench=bench,
-        parameters=parameters,
-        firmware_sha256="ab" * 32,
-        ruler_hash="cd" * 32,
-        protocol_version=1,
-        clock="esp_timer",
-        started_utc=started_utc,
-        warmup_rows=warmup_rows,
-        columns=columns,
-        environment=environment,
-    )

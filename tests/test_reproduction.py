@@ -253,24 +253,24 @@ def test_sizes_that_cannot_be_told_apart_are_named() -> None:
     assert "every other one is provably slower." in answers(document([*close[:2], *again]))
 
 
-def test_a_claim_holds_fails_or_cannot_be_told() -> None:
+def test_a_claim_is_supported_contradicted_or_undecided() -> None:
     """TX > RX in each pair that differs in the direction alone; the largest size against the smallest."""
     both = [steady(30.0, role="client"), steady(20.0, role="server")]
-    assert claim(document(both), "tx-exceeds-rx")[0] == "holds"
+    assert claim(document(both), "tx-exceeds-rx")[0] == "supported"
     against = [*both, steady(5.0, peer_mss_bytes=160), steady(6.0, role="server", peer_mss_bytes=160)]
     verdict, reason = claim(document(against), "tx-exceeds-rx")
-    assert verdict == "does not hold"
+    assert verdict == "contradicted"
     assert "packages of 160 B" in reason
     equal = [steady(20.0, role="client"), steady(20.0, role="server")]
-    assert claim(document(equal), "tx-exceeds-rx")[0] == "cannot be told here"
-    assert claim(document(both[:1]), "tx-exceeds-rx")[0] == "cannot be told here"
+    assert claim(document(equal), "tx-exceeds-rx")[0] == "undecided"
+    assert claim(document(both[:1]), "tx-exceeds-rx")[0] == "undecided"
     sizes = [
         steady(size / 100, role=role, peer_mss_bytes=size)
         for size in (160, 1360)
         for role in ("client", "server")
     ]
-    assert claim(document(sizes), "receive-large-segments")[0] == "holds"
-    assert claim(document(sizes), "send-small-segments")[0] == "does not hold"
+    assert claim(document(sizes), "receive-large-segments")[0] == "supported"
+    assert claim(document(sizes), "send-small-segments")[0] == "contradicted"
     verdict, reason = claim(document(both), "wireless-g")
     assert verdict == "known without measuring"
     assert reason.startswith("Wrong.")
@@ -287,12 +287,12 @@ def test_a_size_between_that_contradicts_leaves_a_claim_open() -> None:
         )
 
     verdict, reason = told(5.29)
-    assert verdict == "cannot be told here"
-    assert reason.startswith("holds for the ends, 6.03 Mbit/s at 160 B and 6.80 Mbit/s at 1,440 B; but ")
+    assert verdict == "undecided"
+    assert reason.startswith("the ends support it, 6.03 Mbit/s at 160 B and 6.80 Mbit/s at 1,440 B; but ")
     assert reason.endswith("1,160 B is slower than 160 B (5.29 Mbit/s)")
     assert told(9.0)[1].endswith("1,160 B is faster than 1,440 B (9.00 Mbit/s)")
-    assert told(6.5)[0] == "holds"
-    assert told(6.85)[0] == "holds"  # provable, and next to nothing
+    assert told(6.5)[0] == "supported"
+    assert told(6.85)[0] == "supported"  # provable, and next to nothing
 
 
 def test_pairs_share_their_chance_of_an_error() -> None:
@@ -303,14 +303,14 @@ def test_pairs_share_their_chance_of_an_error() -> None:
     ours = throughput_of([sent]).mean
     apart = 1.4 * (ours.high - ours.low)  # intervals at 5 % do not overlap, those at a twentieth do
     against = [sent, throughput_record([20.0 + apart + mbps for mbps in noise], role="server")]
-    assert claim(document(against), "tx-exceeds-rx")[0] == "does not hold"
+    assert claim(document(against), "tx-exceeds-rx")[0] == "contradicted"
     others = [
         throughput_record([20.0 + mbps for mbps in noise], role=role, peer_mss_bytes=1000 + n)
         for role in ("client", "server")
         for n in range(19)
     ]
     verdict, reason = claim(document([*against, *others]), "tx-exceeds-rx")
-    assert verdict == "cannot be told here", reason
+    assert verdict == "undecided", reason
 
 
 def test_a_rate_whose_end_is_not_known_is_shown_at_both() -> None:
@@ -327,7 +327,7 @@ def test_equal_offers_over_udp_are_no_comparison_of_directions() -> None:
     steps = [(5000, 5.0, "client"), (5000, 5.2, "server"), (40000, 30.0, "client"), (40000, 20.0, "server")]
     records = [steady(mbps, protocol="udp", role=role, rate_kbps=kbps) for kbps, mbps, role in steps]
     assert claim(document(records), "tx-exceeds-rx") == (
-        "holds",
+        "supported",
         "TX is provably faster in 1 of 1 pairs, provably slower in 0",
     )
 
@@ -502,8 +502,8 @@ def test_the_first_request_is_compared_with_the_later_ones_of_its_phase() -> Non
     found = data(shown, "excess", case="new, phase 1")
     assert found["rtt_us"]["value"] == pytest.approx(20.0 - 10.3)
     assert (found["tls_us"]["value"], found["tcp_us"]["value"], found["first_is_slowest"]) == (8.0, 0.0, 8)
-    assert claim(shown, "cold-path")[0] == "holds"
-    assert claim(cold(2000), "cold-path")[0] == "does not hold"
+    assert claim(shown, "cold-path")[0] == "supported"
+    assert claim(cold(2000), "cold-path")[0] == "contradicted"
     assert data(shown, "first", request="first")["tls_us"] == 9.0
     assert data(shown, "connect", case="tcp, phase 1")["connack_us"]["value"] == 1.5
 
@@ -515,23 +515,23 @@ def test_a_share_of_the_phases_that_spans_half_tells_nothing() -> None:
         for boot in range(8)
     ]
     verdict, reason = claim(document(records, "mqtt-http-rtt"), "cold-path")
-    assert verdict == "cannot be told here"
+    assert verdict == "undecided"
     assert "most of it DNS, TCP and TLS in 62.5 % [" in reason
 
 
 def test_first_is_slowest_is_measured_against_chance() -> None:
     """Of five requests one is the slowest anyway: 16 of 16 phases prove it, none of twenty disproves it."""
     verdict, reason = claim(cold(8000), "first-request-slowest")
-    assert verdict == "holds"
+    assert verdict == "supported"
     assert reason.startswith("slowest in 16 of 16 phases of 5 requests, 100 % [")
     assert reason.endswith("by chance in 20.0 %")
     level = [[10.0, 11.0, 12.0, 13.0, 14.0]] * 2
     flat = [gateway_record(level, boot_index=boot) for boot in range(10)]
-    assert claim(document(flat, "mqtt-http-rtt"), "first-request-slowest")[0] == "does not hold"
+    assert claim(document(flat, "mqtt-http-rtt"), "first-request-slowest")[0] == "contradicted"
     one_of_four = [gateway_record([RTT[0], level[0]]), flat[0]]
     verdict, reason = claim(document(one_of_four, "mqtt-http-rtt"), "first-request-slowest")
     assert (verdict, reason.partition(",")[0]) == (
-        "cannot be told here",
+        "undecided",
         "slowest in 1 of 4 phases of 5 requests",
     )
 
@@ -546,22 +546,19 @@ def test_a_pause_is_bounded_from_above() -> None:
         return document(records, "mqtt-http-rtt")
 
     verdict, reason = claim(paused(0.0), "pause-adds-nothing")
-    assert verdict == "holds"
+    assert verdict == "supported"
     assert re.match(r"a pause of 32 s adds 0\.\d+ ms at most to a median of 10\.\d+ ms", reason)
     assert "longer" not in reason
     verdict, reason = claim(paused(0.0, spread_ms=10.0), "pause-adds-nothing")
-    assert verdict == "cannot be told here"
+    assert verdict == "undecided"
     assert reason.endswith("no delay would be less than a quarter of the median")
     assert "after a pause of 32 s (baseline, single)" in claim(paused(5.0), "pause-adds-nothing")[1]
     assert claim(paused(0.0, 2000), "pause-adds-nothing")[1].endswith(
         "longer ones were not measured (--size full)"
     )
-    assert claim(paused(5.0), "pause-adds-nothing")[0] == "does not hold"
+    assert claim(paused(5.0), "pause-adds-nothing")[0] == "contradicted"
     assert table(paused(5.0), "pauses").rows[1][-1] == "slower by 5.00 ms"
-    assert (
-        claim(document([gateway_record(RTT)], "mqtt-http-rtt"), "pause-adds-nothing")[0]
-        == "cannot be told here"
-    )
+    assert claim(document([gateway_record(RTT)], "mqtt-http-rtt"), "pause-adds-nothing")[0] == "undecided"
 
 
 def test_profiles_that_overlap_cannot_be_told_apart() -> None:
@@ -572,10 +569,10 @@ def test_profiles_that_overlap_cannot_be_told_apart() -> None:
         for number, name in enumerate(("baseline", "agentoptions", "tight"))
     ]
     shown = document(own, "mqtt-http-rtt")
-    assert claim(shown, "profiles-differ")[0] == "cannot be told here"
+    assert claim(shown, "profiles-differ")[0] == "undecided"
     assert [cells[-1] for cells in table(shown, "profiles").rows] == ["–", *["cannot be told apart"] * 2]
     slow = gateway_record([[ms + 10 for ms in reads]] * 2, profile="tight", profiles=(2,))
-    assert claim(document([*own[:2], slow], "mqtt-http-rtt"), "profiles-differ")[0] == "holds"
+    assert claim(document([*own[:2], slow], "mqtt-http-rtt"), "profiles-differ")[0] == "supported"
 
 
 # Boards and labels

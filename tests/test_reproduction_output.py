@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+import qos_records
 from browser import chromium, visit
 from rich.console import Console
+from study_delivery import delivery_record
 from study_records import RUN_ID, gateway_record, period_record, switch_record, throughput_record
 
 from fixtures.measure import keep_limits
@@ -21,7 +23,7 @@ from hil.cli.app import run_command
 from hil.errors import ConfigError
 from hil.gate import judge
 from hil.model import RunRecord, Scalar
-from hil.reference import REFERENCE_FOLDER, ROOT
+from hil.reference import REFERENCE_FOLDER, ROOT, study_names
 from hil.store import RunDirectory
 from hil.thresholds import load_all
 from reports.finish import Reporting, Wishes, finish
@@ -89,10 +91,41 @@ def multicore_records() -> list[RunRecord]:
     return found
 
 
+def rtos_records() -> list[RunRecord]:
+    """Return a run with something in each table, two boots of it."""
+    calls = [50 + n % 7 for n in range(70)]
+    cores = [("none", "none"), ("0", "1"), ("1", "0")]
+    found = []
+    for boot in range(2):
+        found += [
+            delivery_record(calls, boot_index=boot, transport=how, producer_core=one, publisher_core=other)
+            for how in ("tcp", "tls", "mtls", "password")
+            for one, other in cores
+        ]
+        found += [
+            delivery_record(calls, boot_index=boot, interval_us=250_000, hold_us=hold)
+            for hold in (0, 50_000, 200_000)
+        ]
+        found += [
+            delivery_record(calls, boot_index=boot, interval_us=1000, nodelay=nodelay, broker_nodelay=broker)
+            for nodelay in (0, 1)
+            for broker in (0, 1)
+        ]
+        found += [
+            delivery_record(calls, boot_index=boot, interval_us=100_000, air="hotspot", owners={3: 3}),
+            delivery_record(
+                calls, boot_index=boot, fault="cut", owners={4: 2}, peer={"recovery_us": 1_000_000}
+            ),
+        ]
+    return found
+
+
 STUDIES = {
     "esp32-tcpip": tcpip_records,
     "freertos-multicore": multicore_records,
     "mqtt-http-rtt": rtt_records,
+    "mqtt-qos": qos_records.everything,
+    "rtos-mqtt": rtos_records,
 }
 
 
@@ -193,7 +226,7 @@ def test_the_terminal_shows_at_most_100_columns(written: tuple[Path, list[Docume
     print_documents(documents, Console(file=wide, force_terminal=True, width=160, color_system=None))
     assert max(map(len, wide.getvalue().splitlines())) <= WIDTH
     for figure in re.findall(
-        r"\d\.\d\d \[\d+\.\d\d, \d+\.\d\d\]", (run / files_of(documents[0].study)[0]).read_text()
+        r"\| (\d+\.\d\d \[\d+\.\d\d, \d+\.\d\d\])(?= \|)", (run / files_of(documents[0].study)[0]).read_text()
     ):
         assert figure in shown
 
@@ -253,7 +286,7 @@ def test_the_study_is_what_it_was_when_the_run_was_started(tmp_path: Path) -> No
     done = finish(directory, Wishes(tmp_path, site=False), say=lambda _sentence: None)
     assert not done.warnings
     assert "41.25" in printed(done.documents)
-    assert sorted(path.name for path in copy.parent.iterdir()) == [f"{study}.yaml" for study in STUDIES]
+    assert sorted(path.name for path in copy.parent.iterdir()) == [f"{name}.yaml" for name in study_names()]
     for other in (directory.path / REFERENCE_FOLDER).iterdir():
         other.unlink()
     assert not finish(directory, Wishes(tmp_path, site=False), say=lambda _sentence: None).documents
@@ -436,7 +469,9 @@ def test_a_chart_has_the_unit_once(written: tuple[Path, list[Document]]) -> None
     run, documents = written
     page = (run / page_of(documents[0].study)).read_text()
     captions = re.findall(r"<figcaption>(.*?)</figcaption>", page)
-    unit = {"esp32-tcpip": "Mbit/s", "freertos-multicore": "µs"}.get(documents[0].study, "")
+    unit = {"esp32-tcpip": "Mbit/s", "freertos-multicore": "µs", "mqtt-qos": "ms", "rtos-mqtt": "ms"}.get(
+        documents[0].study, ""
+    )
     assert all(caption.count(unit) == 1 for caption in captions)
     assert bool(captions) == bool(unit)
 

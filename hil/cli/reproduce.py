@@ -35,7 +35,7 @@ from hil.thresholds import load_all
     "--boots",
     type=click.IntRange(1, BOOTS_MAX),
     metavar="N",
-    help="Boot each board so often. [default: what the study's file says, 1 for quick and 10 for full]",
+    help="Boot each board so often. [default: what the study's file says]",
 )
 @click.option(
     "--run",
@@ -70,8 +70,10 @@ def command(
     report: bool,
     **options: object,
 ) -> None:
-    """Repeat STUDY (esp32-tcpip, freertos-multicore, mqtt-http-rtt): published values beside ours.
+    """Repeat STUDY: published values beside ours.
 
+    \b
+    esp32-tcpip, freertos-multicore, mqtt-http-rtt, mqtt-qos, rtos-mqtt;
     docs/studies.md explains them.
 
     The exit code is that of `hil run`: limits are judged as always, published values judge nothing.

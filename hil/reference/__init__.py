@@ -4,10 +4,9 @@
 """
 
 from hil.reference.loader import REFERENCE_FOLDER, ROOT, load_study, study_names, study_of_suite
-from hil.reference.needs import STUDIES
+from hil.reference.needs import CHECKS, STUDIES
 from hil.reference.parts import SIZES
 from hil.reference.types import (
-    CHECKS,
     Application,
     Background,
     BackgroundRow,

@@ -141,6 +141,7 @@ class _Reader:
             ours=self._comparison(node.section("ours", default=None), table) or table,
             both_ends=node.boolean("both_ends", default=False),
             statistic=row_statistic(node, estimator),
+            n=node.integer("n", default=None, minimum=1),
         )
         if (row.published is None) != (status == "lost"):
             key = "published" if row.published is not None else ""

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from hil.reference.types import BY_FACT, ESTIMATORS, SAMPLE_COLUMNS, Study, Table
+from hil.reference.types import ESTIMATORS, SAMPLE_COLUMNS, UNMEASURED, Study, Table
 from hil.yamlfile import Node
 from hil.yamlvalue import did_you_mean
 
 
 @dataclass(frozen=True)
 class Needs:
-    """``tables`` maps each table's id to its estimator; ``questions`` is how many, None where it is free."""
+    """``tables`` maps each table's id to its estimator; ``questions`` is how many, None where it is free.
+
+    ``background`` are tables of others of which the code knows each line by its label.
+    """
 
     tables: Mapping[str, str]
     checks: Sequence[str]
     questions: int | None = None
+    background: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 STUDIES: Mapping[str, Needs] = {
@@ -64,7 +68,76 @@ STUDIES: Mapping[str, Needs] = {
             "same-core-values-are-equal",
         ),
     ),
+    "mqtt-qos": Needs(
+        tables={
+            "payload-pi": "echo-mean-r-difftime",
+            "payload-desktop": "echo-mean-r-difftime",
+            "bandwidth": "echo-mean-r-difftime",
+            "observations": "echoes-counted",
+            "loss": "echo-mean-r-difftime",
+            "overhead-message": "frame-bytes-a-message",
+            "overhead-connection": "frame-bytes-a-connection",
+        },
+        checks=(
+            "round-trip-rises-with-qos",
+            "faster-from-1-kb",
+            "qos-0-constant-to-100-b",
+            "equal-from-1-mb",
+            "limit-raises-round-trip",
+            "milliseconds-from-1-mb-per-s",
+            "shark-fin",
+            "qos-2-fastest-under-limit",
+            "loss-raises-round-trip",
+            "loss-breaks-off-from-25-percent",
+            "overhead-independent-of-payload",
+            "qos-0-bundles",
+            "qos-2-does-not-bundle",
+            "first-segments-not-full",
+            "broker-dies-persisting",
+            "lost-connect-freezes-client",
+            "order-cannot-be-told",
+        ),
+        questions=5,
+    ),
+    "rtos-mqtt": Needs(
+        tables={
+            "publish": "publish-call-mean-ms",
+            "publishes": "successful-publishes",
+            "security": "publish-call-mean-ms",
+            "security-publishes": "successful-publishes",
+            "older": "publish-call-mean-ms",
+            "older-publishes": "successful-publishes",
+        },
+        checks=(
+            "publishing-apart-from-wifi-is-slower",
+            "publishing-on-core-0-is-faster",
+            "mutex-wait-is-most-of-it",
+            "tls-costs-about-1-ms",
+            "losses-are-the-networks",
+            "delay-until-keeps-time",
+            "tls-is-steadier",
+            "core-0-beats-unpinned",
+            "dedicated-access-point-has-fewer-gaps",
+            "whole-ms-are-too-coarse",
+            "nodelay-splits-bursts",
+            "device-log-tells-losses",
+        ),
+        questions=5,
+        background={
+            "symptoms": (
+                "Duplicate ACKs",
+                "Retransmissions",
+                "Spurious retransmissions",
+                "Out-of-order delivery",
+                "Previous segment not captured",
+                "Empty MQTT publish payload",
+                "PDU reassembly of multiple publishes",
+            )
+        },
+    ),
 }
+# what the reports can check of a claim
+CHECKS = (*(check for needs in STUDIES.values() for check in needs.checks), *UNMEASURED)
 
 
 def require_needs(study: Study, node: Node, tables: Sequence[Node], claims: Sequence[Node]) -> None:
@@ -87,11 +160,16 @@ def require_needs(study: Study, node: Node, tables: Sequence[Node], claims: Sequ
         sentence = f"the study {study.id!r} lacks the table {', '.join(map(repr, missing))}."
         raise node.error("tables", sentence)
     for claim, part in zip(study.claims, claims, strict=True):
-        known = (*needs.checks, BY_FACT)
+        known = (*needs.checks, *UNMEASURED)
         _require_known(part, "check", claim.check, known, f"the study {study.id!r} has no check")
     if needs.questions is not None and len(study.questions) != needs.questions:
         sentence = f"{len(study.questions)} questions, but {needs.questions} answers are worked out."
         raise node.error("questions", sentence)
+    for name, labels in needs.background.items():
+        found = [row.label for table in study.background if table.id == name for row in table.rows]
+        if sorted(found) != sorted(labels):
+            sentence = f"the background {name!r} has the lines {', '.join(map(repr, found)) or 'none'}."
+            raise node.error("background", f"{sentence} Known: {', '.join(map(repr, labels))}.")
 
 
 def _require_known(part: Node, key: str, word: str, known: Sequence[str], head: str) -> None:

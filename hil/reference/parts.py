@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, cast
 
+from hil.reference.needs import CHECKS
 from hil.reference.types import (
     APPLICATION_KINDS,
     BY_FACT,
-    CHECKS,
+    CLAIM_KINDS,
     DIRECTIONS,
+    NOT_MEASURABLE,
     Application,
     Background,
     BackgroundRow,
@@ -61,9 +63,16 @@ def read_claim(node: Node) -> Claim:
     """Read a claim. Raises ConfigError."""
     check = node.choice("check", CHECKS)
     remark = node.text("remark", default="")
-    if check == BY_FACT and not remark:
-        raise node.error("check", "a claim that facts decide needs a 'remark' with the fact.")
-    return Claim(node.text("id"), node.text("says"), check, remark)
+    if check in _NEEDS_REMARK and not remark:
+        raise node.error("check", _NEEDS_REMARK[check])
+    kind = cast(Literal["claim", "recommendation"], node.choice("kind", CLAIM_KINDS, default="claim"))
+    return Claim(node.text("id"), node.text("says"), check, remark, kind)
+
+
+_NEEDS_REMARK = {
+    BY_FACT: "a claim that facts decide needs a 'remark' with the fact.",
+    NOT_MEASURABLE: "a claim that nothing here can decide needs a 'remark' that says why.",
+}
 
 
 def read_application(node: Node) -> Application:

@@ -41,33 +41,30 @@ ESTIMATORS: Mapping[str, Estimator] = {
     "counter-granularity": Estimator("cycles", "task_switch"),
     # how long the call that gives a semaphore takes
     "give-call-us": Estimator("us", "task_switch"),
+    # mean round trip by R's difftime() without units: from 60 s on a number of minutes among those of seconds
+    "echo-mean-r-difftime": Estimator("s", "echo"),
+    # how many messages had an echo, the first message of the run not counted
+    "echoes-counted": Estimator("count", "echo"),
+    # frames on the wire besides the PUBLISH itself, and of one connection
+    "frame-bytes-a-message": Estimator("bytes", "echo"),
+    "frame-bytes-a-connection": Estimator("bytes", "echo"),
+    # mean of one run: whole ms before and after, with the wait for the mutex and serialising between them
+    "publish-call-mean-ms": Estimator("ms", "delivery"),
+    # how many publish calls of one run said that they succeeded
+    "successful-publishes": Estimator("count", "delivery"),
 }
 # the columns by which a row may take samples; an interval of a stream is not told apart
 SAMPLE_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "http_gateway": ("phase", "read", "profile", "outcome", "reused", "resumed"),
     "task_switch": ("start_core", "end_core"),
     "jitter": ("start_core", "end_core"),
+    "delivery": ("outcome", "connection", "tcp", "owner"),
 }
 STATUSES = ("published", "lost")
 BY_FACT = "by-fact"  # a claim's check that needs no measurement
-# what the reports can check of a claim
-CHECKS = (
-    "tx-exceeds-rx",
-    "receive-wants-large-segments",
-    "send-wants-small-segments",
-    "receive-wants-large-windows",
-    "send-wants-small-windows",
-    "first-request-slowest",
-    "pause-adds-nothing",
-    "cold-path-explains-first",
-    "profiles-differ",
-    "cross-core-switch-takes-190-ms",
-    "cross-core-costs-more",
-    "period-is-off-by-200-ms-when-moved",
-    "load-explains-the-period",
-    "same-core-values-are-equal",
-    BY_FACT,
-)
+NOT_MEASURABLE = "not-measurable"  # one that nothing of ours can decide
+UNMEASURED = (BY_FACT, NOT_MEASURABLE)  # the remark has the reason
+CLAIM_KINDS = ("claim", "recommendation")
 APPLICATION_KINDS = ("stream", "transfer", "messages")
 DIRECTIONS = ("receive", "send")
 
@@ -93,7 +90,8 @@ class Row:
     ``corrected`` is the value that should have been published, or ``formula`` how to get it; ``why`` tells
     the reason. ``defect`` is what is wrong with the value. ``ours`` is None where nothing of ours compares.
     ``both_ends`` says that it is not known whether the sender or the receiver was read. ``statistic`` is one
-    of the table's estimator's, "" where that has none.
+    of the table's estimator's, "" where that has none. ``n`` is how many samples the value stands for where
+    rows differ in that, None where the table says it.
     """
 
     label: str
@@ -106,6 +104,7 @@ class Row:
     ours: Comparison | None
     both_ends: bool = False
     statistic: str = ""
+    n: int | None = None
 
 
 @dataclass(frozen=True)
@@ -158,12 +157,16 @@ class Background:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a study says. ``check`` is one of CHECKS; ``remark`` what is known of it besides our figures."""
+    """What a study says. ``check`` is one of CHECKS; ``remark`` what is known of it besides our figures.
+
+    A recommendation is a claim too: that what it recommends helps.
+    """
 
     id: str
     says: str
     check: str
     remark: str
+    kind: Literal["claim", "recommendation"] = "claim"
 
 
 @dataclass(frozen=True)
@@ -196,6 +199,10 @@ class Study:
     background: tuple[Background, ...]
     claims: tuple[Claim, ...]
     applications: tuple[Application, ...]
+
+    def claims_of(self, kind: str) -> tuple[Claim, ...]:
+        """Return the claims of a kind, one of CLAIM_KINDS."""
+        return tuple(claim for claim in self.claims if claim.kind == kind)
 
     def table(self, table_id: str) -> Table:
         """Return the table of this id. Raises KeyError."""

@@ -16,5 +16,5 @@ def plain_table(table: Background) -> Table:
         {"label": row.label, **dict(zip(table.columns, row.values, strict=True))} for row in table.rows
     )
     notes = (f"Source: {table.source}.", table.remark)
-    title = f"{table.title}, {find_unit(table.unit).symbol}, published"
+    title = ", ".join(filter(None, (table.title, find_unit(table.unit).symbol, "published")))
     return Table(table.id, title, ("", *table.columns), rows, notes, data, measured=False)

@@ -13,7 +13,7 @@ from hil.model import Entry, Kind
 from hil.reference import REFERENCE_FOLDER, ROOT, STUDIES, Study, load_study, study_of_suite
 from hil.store import RunDirectory
 from hil.store.files import disk_error, replace_file
-from reports.reproduction import http_rtt, multicore, tcpip
+from reports.reproduction import http_rtt, multicore, qos, rtos, tcpip
 from reports.reproduction.document import Document, Section, plain
 from reports.reproduction.markdown import render_markdown
 from reports.reproduction.origin import measured_on
@@ -38,6 +38,8 @@ _SECTIONS: Mapping[str, Callable[[Study, BoardRun], Sequence[Section]]] = {
     "esp32-tcpip": tcpip.sections_of,
     "mqtt-http-rtt": http_rtt.sections_of,
     "freertos-multicore": multicore.sections_of,
+    "mqtt-qos": qos.sections_of,
+    "rtos-mqtt": rtos.sections_of,
 }
 
 

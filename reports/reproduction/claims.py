@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hil.reference import Claim
+from hil.reference.types import NOT_MEASURABLE, UNMEASURED
 from reports.reproduction.document import Table
 from reports.reproduction.records import BoardRun, boots
 
-HOLDS, FAILS, CANNOT = "holds", "does not hold", "cannot be told here"
+SUPPORTED, CONTRADICTED, UNDECIDED = "supported", "contradicted", "undecided"
 BY_FACT = "known without measuring"
 
 
@@ -21,9 +22,16 @@ class Finding:
     reason: str
 
 
-def from_test(holds: bool | None, reason: str) -> Finding:
+def from_test(supports: bool | None, reason: str) -> Finding:
     """Return the finding of a comparison; None where the intervals overlap."""
-    return Finding(CANNOT if holds is None else HOLDS if holds else FAILS, reason)
+    return Finding(UNDECIDED if supports is None else SUPPORTED if supports else CONTRADICTED, reason)
+
+
+def _unmeasured(claim: Claim) -> Finding | None:
+    """Return the finding of a claim that no record decides, None of any other."""
+    if claim.check not in UNMEASURED:
+        return None
+    return Finding(UNDECIDED if claim.check == NOT_MEASURABLE else BY_FACT, claim.remark)
 
 
 def claim_table(
@@ -32,18 +40,21 @@ def claim_table(
     check: Callable[[Claim, BoardRun], Finding],
     *,
     where: str = "on our link",
+    name: str = "claims",
 ) -> Table:
-    """Return each claim with what our records say of it; ``where`` heads the verdicts."""
+    """Return the table ``name``: each claim with what our records say of it; ``where`` heads the verdicts."""
     rows, data, notes = [], [], []
     for claim in claims:
-        finding = Finding(BY_FACT, claim.remark) if claim.check == "by-fact" else check(claim, run)
+        finding = _unmeasured(claim) or check(claim, run)
         rows.append((claim.says, finding.verdict, finding.reason))
         data.append(
             {"claim": claim.id, "says": claim.says, "verdict": finding.verdict, "reason": finding.reason}
         )
-        if claim.remark and claim.check != "by-fact":
+        if claim.remark and claim.check not in UNMEASURED:
             notes.append(f"“{claim.says}” {claim.remark}")
     if boots(run.records) < 2:
-        notes.append("Measured in one boot: what holds or fails does so in this boot; another may differ.")
+        notes.append(
+            "Measured in one boot: a claim is supported or contradicted by this boot; another may differ."
+        )
     columns = ("the study says", where, "because")
-    return Table("claims", "Claims", columns, tuple(rows), tuple(notes), tuple(data))
+    return Table(name, name.capitalize(), columns, tuple(rows), tuple(notes), tuple(data))

@@ -1,4 +1,4 @@
-"""The claims of the study mqtt-http-rtt against our records: holds, does not hold, cannot be told here."""
+"""The claims of the study mqtt-http-rtt against our records: supported, contradicted, undecided."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hil.batches import overdispersion
 from hil.reference import Claim
 from hil.stats import Interval, ratio_interval
 from reports.reproduction import first, parts
-from reports.reproduction.claims import CANNOT, FAILS, HOLDS, Finding, from_test
+from reports.reproduction.claims import CONTRADICTED, SUPPORTED, UNDECIDED, Finding, from_test
 from reports.reproduction.document import number, percent
 from reports.reproduction.estimate import ALPHA, Estimate, above, share_text
 from reports.reproduction.first import Phase
@@ -39,7 +39,7 @@ def _first_slowest(run: BoardRun) -> Finding:
     """Count the phases in which the first request is the slowest, against what chance would give."""
     found = first.shortest(first.phases_of(_usual(run)))
     if not found:
-        return Finding(CANNOT, "no phase of two requests or more was measured without a disturbance")
+        return Finding(UNDECIDED, "no phase of two requests or more was measured without a disturbance")
     hits = [phase.first_is_slowest for phase in found]
     length = len(found[0].requests)
     chance = 1 / length
@@ -90,18 +90,18 @@ def _pause_adds_nothing(run: BoardRun) -> Finding:
     """Bound what the longest pause adds to the median; nothing is less than a quarter of the median."""
     compared = _pauses(run, ALPHA)
     if not compared:
-        return Finding(CANNOT, "no case was measured with and without a pause, often enough")
+        return Finding(UNDECIDED, "no case was measured with and without a pause, often enough")
     compared = _pauses(run, ALPHA / len(compared))
     slower = [pause for pause in compared if above(pause.after, pause.none)]
     if slower:
         told = (f"after {pause.seconds} ({pause.name})" for pause in slower)
-        return Finding(FAILS, f"provably slower {'; '.join(told)}")
+        return Finding(CONTRADICTED, f"provably slower {'; '.join(told)}")
     told_of = "; ".join(pause.text for pause in compared)
     if not all(pause.bound_ms < pause.margin_ms for pause in compared):
-        return Finding(CANNOT, f"{told_of}; no delay would be less than a quarter of the median")
+        return Finding(UNDECIDED, f"{told_of}; no delay would be less than a quarter of the median")
     longest = max(pause.longest_ms for pause in compared)
     longer = "" if longest >= _LONGEST_PAUSE_MS else "; longer ones were not measured (--size full)"
-    return Finding(HOLDS, f"{told_of}: less than a quarter of it{longer}")
+    return Finding(SUPPORTED, f"{told_of}: less than a quarter of it{longer}")
 
 
 def _pauses(run: BoardRun, alpha: float) -> list[_Pause]:
@@ -138,9 +138,9 @@ def _cold_path(run: BoardRun) -> Finding:
     if unproven:
         told.append(f"not proven to take more: {'; '.join(unproven)}")
     if not verdicts:
-        return Finding(CANNOT, "; ".join(told) or "no first request was measured without a disturbance")
-    holds = False if False in verdicts else True if all(verdicts) else None
-    return from_test(holds, "; ".join(told))
+        return Finding(UNDECIDED, "; ".join(told) or "no first request was measured without a disturbance")
+    supports = False if False in verdicts else True if all(verdicts) else None
+    return from_test(supports, "; ".join(told))
 
 
 def _cold_ms(phase: Phase) -> float:
@@ -151,11 +151,11 @@ def _profiles_differ(run: BoardRun) -> Finding:
     """Compare the profiles where they did not disturb each other; the pairs share ALPHA."""
     told = _profile_pairs(run, ALPHA)
     if not told:
-        return Finding(CANNOT, "no two profiles were measured in turns, often enough")
+        return Finding(UNDECIDED, "no two profiles were measured in turns, often enough")
     apart = [name for name, found in _profile_pairs(run, ALPHA / len(told)) if found is not None]
     if apart:
-        return Finding(HOLDS, f"provably apart from the baseline: {'; '.join(apart)}")
-    return Finding(CANNOT, "the profiles cannot be told apart where they take turns")
+        return Finding(SUPPORTED, f"provably apart from the baseline: {'; '.join(apart)}")
+    return Finding(UNDECIDED, "the profiles cannot be told apart where they take turns")
 
 
 def _profile_pairs(run: BoardRun, alpha: float) -> list[tuple[str, bool | None]]:

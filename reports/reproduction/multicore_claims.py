@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from hil.reference import Claim, Study
 from hil.stats import quantile, ratio_interval
 from reports.reproduction.artefact import loaded
-from reports.reproduction.claims import CANNOT, FAILS, HOLDS, Finding, from_test
+from reports.reproduction.claims import CONTRADICTED, SUPPORTED, UNDECIDED, Finding, from_test
 from reports.reproduction.cycles import BY_CONSTRUCTION, Measured, is_planted, measured
 from reports.reproduction.document import number
 from reports.reproduction.estimate import ALPHA, Estimate, above, median, share_text
@@ -21,7 +21,7 @@ _NEARLY_ALL = 0.99
 def _nothing(*groups: Measured) -> Finding:
     """Return the finding where samples are missing: they were not measured, or are void."""
     why = [ours.why for ours in groups if ours.why]
-    return Finding(CANNOT, why[0] if why else "nothing of it was measured")
+    return Finding(UNDECIDED, why[0] if why else "nothing of it was measured")
 
 
 def check(study: Study, claim: Claim, run: BoardRun) -> Finding:
@@ -51,7 +51,7 @@ def _cross_takes_190_ms(study: Study, run: BoardRun) -> Finding:
         return _nothing(ours)
     least_us = 1000 * next(row.published or 0.0 for row in published.rows if row.statistic == "min")
     found = on_clock(ours, "esp_timer")
-    verdict = HOLDS if found.low >= least_us else FAILS if found.high < least_us else CANNOT
+    verdict = SUPPORTED if found.low >= least_us else CONTRADICTED if found.high < least_us else UNDECIDED
     return Finding(verdict, f"by esp_timer p50 is {found.text} µs; {raw_words(ours, run)}")
 
 
@@ -75,9 +75,11 @@ def _off_by_esp_timer(study: Study, ours: Measured, period_us: float) -> tuple[E
 def _period_is_off(study: Study, run: BoardRun) -> Finding:
     ours, period_us = loaded(study, run)
     if not ours.moved:
-        return Finding(CANNOT, "the task was never moved to the other core") if ours.done else _nothing(ours)
+        return (
+            Finding(UNDECIDED, "the task was never moved to the other core") if ours.done else _nothing(ours)
+        )
     off, least_us = _off_by_esp_timer(study, ours, period_us)
-    verdict = HOLDS if off.low >= least_us else FAILS if off.high < least_us else CANNOT
+    verdict = SUPPORTED if off.low >= least_us else CONTRADICTED if off.high < least_us else UNDECIDED
     worst = number(max(abs(one.common_us - period_us) for one in ours.moved))
     return Finding(
         verdict,
@@ -87,14 +89,16 @@ def _period_is_off(study: Study, run: BoardRun) -> Finding:
 
 
 def _load_explains(study: Study, run: BoardRun) -> Finding:
-    """Fails where esp_timer shows no overhead and the offset accounts for most of the moved intervals."""
+    """Contradicted where esp_timer shows no overhead and the offset explains most moved intervals."""
     ours, period_us = loaded(study, run)
     if not ours.moved:
-        return Finding(CANNOT, "the task was never moved to the other core") if ours.done else _nothing(ours)
+        return (
+            Finding(UNDECIDED, "the task was never moved to the other core") if ours.done else _nothing(ours)
+        )
     of = len(ours.moved)
     bounds = ratio_interval(ours.agreeing, of, ALPHA)
     off, least_us = _off_by_esp_timer(study, ours, period_us)
-    verdict = HOLDS if off.low >= least_us else FAILS if bounds.low > 0.5 else CANNOT
+    verdict = SUPPORTED if off.low >= least_us else CONTRADICTED if bounds.low > 0.5 else UNDECIDED
     mark = f" ({BY_CONSTRUCTION})" if is_planted(run, ours.done) else ""
     return Finding(
         verdict,
@@ -112,7 +116,9 @@ def _same_are_equal(study: Study, run: BoardRun) -> Finding:
     middle = quantile(values, 0.5)
     near, of = sum(abs(value - middle) <= _WITHIN_US for value in values), len(values)
     bounds = ratio_interval(near, of, ALPHA)
-    verdict = HOLDS if bounds.low >= _NEARLY_ALL else FAILS if bounds.high < _NEARLY_ALL else CANNOT
+    verdict = (
+        SUPPORTED if bounds.low >= _NEARLY_ALL else CONTRADICTED if bounds.high < _NEARLY_ALL else UNDECIDED
+    )
     return Finding(
         verdict,
         f"{share_text(near / of, bounds)} of {of:,} samples lie within 0.5 µs of the p50, {number(middle)} "

@@ -15,6 +15,7 @@ _OWN_STYLE = """
 h3 { font-size: 14px; margin: 18px 0 6px; }
 td, th { vertical-align: top; } td.w { min-width: 16ch; }
 ul.notes { margin: 6px 0 0; padding-left: 18px; font-size: 12.5px; color: var(--soft); }
+ul.notes { overflow-wrap: anywhere; }
 .answer { border-left: 3px solid var(--link); padding: 2px 10px; margin: 8px 0; }
 figure { margin: 12px 0; }
 """

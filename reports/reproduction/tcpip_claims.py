@@ -1,4 +1,4 @@
-"""The claims of the study esp32-tcpip against our records: holds, does not hold, cannot be told here."""
+"""The claims of the study esp32-tcpip against our records: supported, contradicted, undecided."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from hil.model import RunRecord
 from hil.reference import Claim
-from reports.reproduction.claims import CANNOT, FAILS, HOLDS, Finding, from_test
+from reports.reproduction.claims import CONTRADICTED, SUPPORTED, UNDECIDED, Finding, from_test
 from reports.reproduction.estimate import ALPHA, above
 from reports.reproduction.ramp import best_of
 from reports.reproduction.records import BoardRun, whole, word
@@ -34,7 +34,7 @@ def _tx_exceeds_rx(run: BoardRun) -> Finding:
     pairs = _tcp_pairs(run)
     udp = all(best_of(run, way) for way in ("TX", "RX"))
     if not pairs and not udp:
-        return Finding(CANNOT, "no case was measured in both directions")
+        return Finding(UNDECIDED, "no case was measured in both directions")
     each = ALPHA / (len(pairs) + udp)
     compared = [(name, above(sent.mean_at(each), received.mean_at(each))) for name, sent, received in pairs]
     best = {way: best_of(run, way, each) for way in ("TX", "RX")}
@@ -44,8 +44,10 @@ def _tx_exceeds_rx(run: BoardRun) -> Finding:
     faster = sum(found is True for _, found in compared)
     counted = f"TX is provably faster in {faster} of {len(compared)} pairs, provably slower in {len(against)}"
     if against:
-        return Finding(FAILS, f"{counted} ({'; '.join(against[:3])}{'; …' if len(against) > 3 else ''})")
-    return Finding(HOLDS if faster == len(compared) else CANNOT, counted)
+        return Finding(
+            CONTRADICTED, f"{counted} ({'; '.join(against[:3])}{'; …' if len(against) > 3 else ''})"
+        )
+    return Finding(SUPPORTED if faster == len(compared) else UNDECIDED, counted)
 
 
 def _tcp_pairs(run: BoardRun) -> list[tuple[str, Throughput, Throughput]]:
@@ -81,7 +83,7 @@ def _large(
 ) -> Callable[[BoardRun], Finding]:
     """Return the check that the largest size of a sweep is faster than the smallest, or slower.
 
-    It does not hold for the ends alone: a size between that contradicts is named, and leaves it open.
+    The ends alone do not support it: a size between that contradicts is named, and leaves it undecided.
     """
 
     def check_it(run: BoardRun) -> Finding:
@@ -91,8 +93,8 @@ def _large(
         outliers = sweep.outliers()
         if not outliers:
             return finding
-        if finding.verdict == HOLDS:
-            return Finding(CANNOT, f"holds for the ends, {sweep.ends()}; but {'; '.join(outliers)}")
+        if finding.verdict == SUPPORTED:
+            return Finding(UNDECIDED, f"the ends support it, {sweep.ends()}; but {'; '.join(outliers)}")
         return Finding(finding.verdict, f"{finding.reason}; and {'; '.join(outliers)}")
 
     return check_it

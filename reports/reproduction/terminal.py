@@ -58,7 +58,7 @@ def _table(document: Document, table: Table) -> Iterable[RenderableType]:
             most = _FIRST_WIDTH if len(table.columns) > _WIDE_COLUMNS else 48
             shown.add_column(name, overflow="fold", max_width=most)
         elif wordy:
-            shown.add_column(name)
+            shown.add_column(name, overflow="fold")
         else:  # a figure stays whole; what is too wide is the words' to give way
             side: JustifyMethod = "left" if are_words(table, number) else "right"
             shown.add_column(_two_lines(name), justify=side, no_wrap=True)
