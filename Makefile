@@ -4,7 +4,7 @@ HIL := .venv/bin/hil
 C_FILES = $(shell find firmware hil tests -type d \( -name build -o -name managed_components \) -prune \
 	-o -name '*.[ch]' -print)
 
-.PHONY: help hil report test conformance idf-check lint format bench bench-gate bench-gate-rack screenshots lock clean uninstall
+.PHONY: help hil report test conformance idf-check lint format bench bench-gate bench-gate-rack bench-ledger screenshots lock clean uninstall
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -53,6 +53,10 @@ bench-gate: ## simulate the gate beside other tools' rules: false blocks, power,
 bench-gate-rack: ## try the gate by real runs on the virtual rack, noise simulated (hours; goes on where it stopped)
 	@.ci/bootstrap test
 	@$(PYTHON) -m tests.bench.gate_rack --judgements 300
+
+bench-ledger: ## lose messages at each of six points, and see whether the ledger names the owner (minutes)
+	@.ci/bootstrap test
+	@$(PYTHON) -m tests.bench.loss_ledger
 
 screenshots: ## make the pictures in docs/img anew, from the report in out/report
 	@.ci/bootstrap test

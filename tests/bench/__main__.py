@@ -6,12 +6,14 @@ import sys
 
 from rich.console import Console
 
+from tests.bench.broker_faults import broker_faults
 from tests.bench.figure import show
 from tests.bench.first_request import first_request
 from tests.bench.flashing import flash_and_boot
 from tests.bench.history_store import history_store
 from tests.bench.latency import air_accuracy, awake_gain, harness_cost
 from tests.bench.lease_share import lease_share
+from tests.bench.overhead_bytes import overhead_bytes
 from tests.bench.periodic_jitter import periodic_jitter
 from tests.bench.throughput import air_rate, overhead, udp_loss
 from tests.bench.window import window_accuracy
@@ -29,7 +31,7 @@ def main() -> int:
             figure = measure(bench)
             show(console, figure)
             missed += figure.missed
-    for measure_alone in (lease_share, history_store):
+    for measure_alone in (overhead_bytes, broker_faults, lease_share, history_store):
         figure = measure_alone()
         show(console, figure)
         missed += figure.missed

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table
 
+SHORT = 12  # characters; such a cell is a figure, which is never cut in two
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -21,9 +23,10 @@ class Figure:
 
 
 def show(console: Console, figure: Figure) -> None:
-    table = Table(title=figure.title, title_justify="left", title_style="bold")
+    table = Table(title=figure.title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for index, column in enumerate(figure.columns):
-        table.add_column(column, justify="left" if index == 0 else "right")
+        short = all(len(cell) <= SHORT for cell in (column, *(row[index] for row in figure.rows)))
+        table.add_column(column, justify="left" if index == 0 else "right", no_wrap=short)
     for row in figure.rows:
         table.add_row(*row)
     console.print(table)

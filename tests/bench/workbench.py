@@ -78,16 +78,16 @@ class Workbench:
 
 
 @contextmanager
-def workbench() -> Iterator[Workbench]:
+def workbench(rack_path: Path = RACK_FILE, out: Path = OUT) -> Iterator[Workbench]:
     """Lease the virtual rack's first board, flash it and bring its agent up; the air is perfect."""
-    rack_file = load_rack(RACK_FILE)
+    rack_file = load_rack(rack_path)
     board = rack_file.boards[0]
     build_dir = build(board.target, say=lambda _line: None)
-    folder = OUT / "bench"
+    folder = out / "bench"
     with ExitStack() as stack:
-        stack.enter_context(lease_boards(lock_dir(rack_file, OUT), [board.id], run_id="bench"))
-        state_dir = run_dir(rack_file, [board], OUT)
-        rack = start_virtual_rack(rack_file, [board], load_profile("perfect"), OUT, state_dir)
+        stack.enter_context(lease_boards(lock_dir(rack_file, out), [board.id], run_id="bench"))
+        state_dir = run_dir(rack_file, [board], out)
+        rack = start_virtual_rack(rack_file, [board], load_profile("perfect"), out, state_dir)
         stack.callback(rack.stop)
         certificates = make_certificates(folder / "certificates", rack.host_address, PEER_NAME)
         broker = Broker.start(rack, rack.host_address, folder / "broker", certificates)

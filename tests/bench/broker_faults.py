@@ -1,0 +1,110 @@
+"""What faults of the broker take: a simulated slow disk, a stall, a kill, a flood; and what it dropped."""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from rich.console import Console
+
+from hil.network.broker import Broker, BrokerOptions, SlowDisk
+from hil.network.certificates import Certificates, make_certificates
+from hil.network.flood import Flood
+from hil.network.process import LocalSpawner
+from tests.bench.figure import Figure, show
+from tests.broker_rig import DB_BYTES, LOOPBACK, running_broker, seconds_of_saves
+
+DISKS = (
+    SlowDisk(rate_bytes_per_s=4_000_000, latency_us=500),
+    SlowDisk(rate_bytes_per_s=1_000_000, latency_us=2000),
+)
+BLOCK_BYTES = 4096
+SAVE_AIM = 0.25  # of what the setting says, besides what a save takes anyway
+STALLS, KILLS, QUESTIONS = 20, 5, 3
+FLOOD_S = 1.0
+
+
+def broker_faults() -> Figure:
+    """Measure on brokers of this machine."""
+    with tempfile.TemporaryDirectory(prefix="hil-broker-") as name:
+        folder = Path(name)
+        certificates = make_certificates(folder / "certificates", LOOPBACK)
+        saves, missed = _saves(folder, certificates)
+        rows = [*saves, *_faults(folder, certificates)]
+    return Figure(
+        title="Faults of the broker",
+        columns=["what", "by the setting", "measured"],
+        rows=rows,
+        note=f"Saves are of a database of {DB_BYTES // 1000} kB. Aim: a disk adds at most {SAVE_AIM:.0%} "
+        "more than its setting, and never less.",
+        missed=missed,
+    )
+
+
+def _saves(folder: Path, certificates: Certificates) -> tuple[list[list[str]], list[str]]:
+    none_s = seconds_of_saves(folder / "none", certificates, None)
+    rows, missed = [["save, no disk", "–", _ms(none_s)]], []
+    for number, disk in enumerate(DISKS):
+        set_s = DB_BYTES / disk.rate_bytes_per_s + (DB_BYTES // BLOCK_BYTES + 1) * disk.latency_us / 1e6
+        took_s = seconds_of_saves(folder / f"disk{number}", certificates, disk)
+        name = f"save, {disk.rate_bytes_per_s / 1e6:g} MB/s, {disk.latency_us / 1e3:g} ms"
+        rows.append([name, _ms(set_s), _ms(took_s)])
+        if not set_s <= took_s <= (1 + SAVE_AIM) * set_s + none_s:
+            missed.append(f"{name}: {_ms(took_s)} instead of {_ms(set_s)}")
+    return rows, missed
+
+
+def _faults(folder: Path, certificates: Certificates) -> Iterator[list[str]]:
+    options = BrokerOptions(statistics=True)
+    with running_broker(folder / "faults", certificates, options) as broker:
+        stalls = [_timed(broker.stall, broker.go_on) for _ in range(STALLS)]
+        yield [
+            f"stall() returns ({STALLS})",
+            "–",
+            f"{_ms(statistics.median(stalls))}, max {_ms(max(stalls))}",
+        ]
+        asked = [_timed(broker.dropped_messages) for _ in range(QUESTIONS)]
+        yield [f"dropped_messages() ({QUESTIONS})", "–", f"{min(asked):.1f} to {max(asked):.1f} s"]
+        flood = Flood.start(
+            LocalSpawner(), LOOPBACK, broker.ports.tcp, seconds=FLOOD_S, log_path=folder / "flood.log"
+        )
+        sent = flood.stop_when_done().sent_count
+        yield [f"messages of a flood of {FLOOD_S:g} s", "–", f"{sent:,}"]
+        kills = [_timed(lambda: _restart(broker)) for _ in range(KILLS)]
+        yield [
+            f"kill and start again ({KILLS})",
+            "–",
+            f"{_ms(statistics.median(kills))}, max {_ms(max(kills))}",
+        ]
+
+
+def _restart(broker: Broker) -> None:
+    broker.interrupt()
+    broker.resume()
+
+
+def _timed(action: Callable[[], object], undo: Callable[[], object] | None = None) -> float:
+    began = time.monotonic()
+    action()
+    took_s = time.monotonic() - began
+    if undo:
+        undo()
+    return took_s
+
+
+def _ms(seconds: float) -> str:
+    return f"{1e3 * seconds:.1f} ms"
+
+
+def main() -> int:
+    figure = broker_faults()
+    show(Console(), figure)
+    return 1 if figure.missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
