@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from hil.firmware.revision import VERSION_FILE, Revision, check_sources, sources
 from hil.firmware.step import STEP_TIMEOUT_S, run_step
 from hil.firmware.variant import DEFAULT_TICK_HZ, Image, check_tick_hz
 from hil.flock import wait_for_lock
+from hil.store.files import short_path
 
 PROJECT_ROOT = Path(hil.__file__).resolve().parent.parent
 FIRMWARE_DIR = PROJECT_ROOT / "firmware"
@@ -129,7 +129,7 @@ def _build_virtual(job: _Job) -> Path:
             raise ConfigError(
                 f"building {job.image} needs {tool}, which is not installed.", next_step="hil doctor."
             )
-    job.say(f"Building {job.image} in {_short(job.build_dir)}")
+    job.say(f"Building {job.image} in {short_path(job.build_dir)}")
     options = ("-G", "Ninja", f"-DIDF_TARGET={job.chip}", "-DHIL_HOST_TESTS=OFF", *job.cmake_options)
     if job.image.variant:  # sources from before there were ticks to choose know no such option
         options += (f"-DHIL_TICK_HZ={job.image.tick_hz}",)
@@ -171,7 +171,7 @@ def _build_idf(job: _Job) -> Path:
             next_step=". $IDF_PATH/export.sh, or run in the container espressif/idf:v5.5.4; "
             "virtual boards need neither: hil build --target virtual-esp32.",
         )
-    job.say(f"Building {job.image} in {_short(job.build_dir)} with idf.py")
+    job.say(f"Building {job.image} in {short_path(job.build_dir)} with idf.py")
     variables = [f"-DIDF_TARGET={job.image.target}", f"-DSDKCONFIG={_sdkconfig(job)}"]
     if job.image.overlay:
         variables.append(f"-DSDKCONFIG_DEFAULTS=sdkconfig.defaults;{job.image.overlay}")
@@ -205,8 +205,3 @@ def _locked(path: Path, image: Image, say: Say) -> Iterator[None]:
         if not wait_for_lock(lock.fileno(), timeout_s=2 * STEP_TIMEOUT_S, waiting=waiting):
             raise ConfigError(f"another build of {image} does not end.", next_step=f"fuser -v {path}")
         yield
-
-
-def _short(path: Path) -> str:
-    here = Path.cwd()
-    return os.path.relpath(path, here) if path.is_relative_to(here) else str(path)

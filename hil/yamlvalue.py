@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 import difflib
 import math
+import threading
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from hil.model import Scalar
 from hil.units import QuantityError, parse_quantity
 
 SECTION = "a section of 'key: value' lines"
+_READERS = threading.local()
 LOOKS_OTHERWISE = "put it in quotes if it looks like a number or a date"
 
 
@@ -76,11 +78,23 @@ class Value:
         if not isinstance(self.node, ScalarNode):
             raise self.wrong("a single value")
         try:
-            return YAML(typ="safe", pure=True).constructor.construct_object(self.node)
+            return _constructed(self.node)
         except (YAMLError, ValueError) as error:
             tag = str(self.node.tag).removeprefix("tag:yaml.org,2002:")
             sentence = f"{self.where}: {self.name} is {self.node.value!r}, which does not read as {tag!r}."
             raise ConfigError(sentence, next_step="correct it, or put it in quotes.") from error
+
+
+def _constructed(node: ScalarNode) -> Any:
+    """Return the content of a node. A YAML() takes as long to make as ten lines to read: a thread has one."""
+    if not hasattr(_READERS, "constructor"):
+        _READERS.constructor = YAML(typ="safe", pure=True).constructor
+    constructor = _READERS.constructor
+    try:
+        return constructor.construct_object(node)
+    finally:  # it remembers every node, and those that it failed on
+        constructor.constructed_objects.clear()
+        constructor.recursive_objects.clear()
 
 
 def _kind_of(content: object) -> str:

@@ -11,18 +11,18 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from hil.errors import ConfigError, RigError
+from hil.errors import RigError
 from hil.flock import wait_for_lock
 from hil.model import SeriesVerdict, Verdict
-from hil.store import RunDirectory
+from hil.store import RunDirectory, time_in
 from hil.store.files import disk_error, replace_file
-from reports.jsonl import parse_line
+from hil.store.jsonl import parse_line, read_jsonl
+from hil.store.run_info import measured_commit
 from reports.stored import read_verdict
 
 HISTORY_SCHEMA = 1
@@ -30,7 +30,6 @@ LOCK_TIMEOUT_S = 60.0  # ten times what a large report takes
 _HOLDER_CHARACTERS = 120
 
 _Line = Mapping[str, Any]
-_RUN_TIME = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z")
 _WANTED: Mapping[str, type] = {"run_id": str, "started_utc": str, "trigger": str, "rack": str, "cases": list}
 
 
@@ -42,14 +41,8 @@ def append_run(history: Path, run_path: Path) -> None:
         RigError: the disk does not take it; the file is as it was.
     """
     line = line_of(run_path)
-    try:
-        history.parent.mkdir(parents=True, exist_ok=True)
-        with locked(history.parent):
-            write_history(history, with_runs(read_history(history), [line]))
-    except OSError as error:
-        raise disk_error(
-            f"could not add {line['run_id']} to {history}", error, "the runs before it"
-        ) from error
+    with appending(history, line["run_id"]):
+        write_history(history, with_runs(read_history(history), [line]))
 
 
 def read_history(history: Path) -> list[_Line]:
@@ -62,16 +55,7 @@ def read_history(history: Path) -> list[_Line]:
         ConfigError: another line is damaged; names file and line.
         RigError: the disk does not give it.
     """
-    try:
-        *whole, last = history.read_bytes().split(b"\n")
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise disk_error(f"could not read {history}", error, "what is on disk") from error
-    lines = [_parse(history, number, raw) for number, raw in enumerate(whole, start=1)]
-    with suppress(ConfigError):
-        lines += [_parse(history, len(whole) + 1, last)] if last else []
-    return lines
+    return read_jsonl(history, _parse)
 
 
 def write_history(history: Path, lines: Iterable[_Line]) -> None:
@@ -79,24 +63,26 @@ def write_history(history: Path, lines: Iterable[_Line]) -> None:
     replace_file(history, "".join(map(_dump, lines)).encode())
 
 
-def line_of(run_path: Path) -> _Line:
-    """Return what the history keeps of a run. Raises ConfigError where it has no verdict."""
+def line_of(run_path: Path, verdict: Verdict | None = None) -> _Line:
+    """Return what the history keeps of a run, of which the verdict may be at hand already.
+
+    Raises ConfigError where it has none.
+    """
     directory = RunDirectory.open(run_path)
-    info, verdict = directory.read_info(), read_verdict(directory.verdicts_path)
-    git, ci = info.get("git", {}), info.get("ci", {})
+    info, verdict = directory.read_info(), verdict or read_verdict(directory.verdicts_path)
     return {
         "schema": HISTORY_SCHEMA,
         "run_id": directory.run_id,
         "started_utc": info.get("started_utc") or time_in(directory.run_id),
-        "commit": ci.get("head_sha") or git.get("commit", ""),
-        "dirty": bool(git.get("dirty")),
+        "commit": measured_commit(info),
+        "dirty": bool(info.get("git", {}).get("dirty")),
         "trigger": info.get("trigger", "local"),
-        "rack": info.get("rack") or _rack_of(verdict),
+        "rack": info.get("rack") or rack_of(verdict),
         "profile": info.get("profile") or "",
         "suite": info.get("suite", ""),
         "outcome": verdict.outcome,
         "exit_code": verdict.exit_code,
-        "url": ci.get("url", ""),
+        "url": info.get("ci", {}).get("url", ""),
         "cases": _cases(verdict.series),
     }
 
@@ -116,6 +102,21 @@ def comparable(lines: Iterable[_Line], runs: Sequence[_Line]) -> list[_Line]:
     purposes = {"nightly" if line["trigger"] == "pr" else line["trigger"] for line in runs}
     newest = max((line["started_utc"] for line in runs), default="")
     return [line for line in lines if line["trigger"] in purposes and line["started_utc"] <= newest]
+
+
+@contextmanager
+def appending(path: Path, run_id: str) -> Iterator[None]:
+    """Hold the folder of ``path``, which is made, while the run ``run_id`` is written into the file.
+
+    Raises:
+        RigError: the disk does not take it, or another process holds the folder.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with locked(path.parent):
+            yield
+    except OSError as error:
+        raise disk_error(f"could not add {run_id} to {path}", error, "the runs before it") from error
 
 
 @contextmanager
@@ -180,25 +181,23 @@ def _metric(item: SeriesVerdict) -> dict[str, Any]:
 
 def _parse(path: Path, number: int, raw: bytes) -> _Line:
     loss = "hil report build RUN puts a stored run back"
-    return parse_line(path, number, raw, what_is_wrong=_what_is_wrong, loss=loss)
+    return parse_line(path, number, raw, read=_checked, loss=loss)
 
 
-def _what_is_wrong(line: _Line) -> str:
+def _checked(line: dict[str, Any]) -> _Line:
+    """Return the line. Raises ValueError, which says what is wrong with it."""
     if line.get("schema") != HISTORY_SCHEMA:
-        return f"its schema is {line.get('schema')!r}, this program reads {HISTORY_SCHEMA}"
+        raise ValueError(f"its schema is {line.get('schema')!r}, this program reads {HISTORY_SCHEMA}")
     wrong = [key for key, kind in _WANTED.items() if not isinstance(line.get(key), kind)]
-    return f"{', '.join(wrong)} missing or of the wrong type" if wrong else ""
+    if wrong:
+        raise ValueError(f"{', '.join(wrong)} missing or of the wrong type")
+    return line
 
 
 def _dump(line: _Line) -> str:
     return json.dumps(line, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n"
 
 
-def time_in(run_id: str) -> str:
-    """Return the time that a run id starts with, for a run whose run.json is lost."""
-    found = _RUN_TIME.match(run_id)
-    return "{}-{}-{}T{}:{}:{}Z".format(*found.groups()) if found else ""
-
-
-def _rack_of(verdict: Verdict) -> str:
+def rack_of(verdict: Verdict) -> str:
+    """Return the rack that a verdict's series name; "" where there is none."""
     return verdict.series[0].series_id.partition("/")[0] if verdict.series else ""

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
-import os
-import types
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 from hil.errors import ConfigError, ExitCode
 from hil.model import BoardEffect, ComparedSeries, Fault, NotRun, SeriesVerdict, Verdict
 from hil.store import RunDirectory
+from hil.store.typed import check_of
 from hil.units import UNITS
 
 _Item = TypeVar("_Item")
@@ -26,9 +24,11 @@ _HINTS = {
 _OUTCOMES = {ExitCode.PASS: ("pass", "no-baseline", "inconclusive"), ExitCode.FIRMWARE: ("regressed",)}
 
 
-def short_path(path: Path) -> str:
-    """Return a path as a person in this folder would type it."""
-    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
+def by_name(sentence: str, folder: Path) -> str:
+    """Write a folder by its name alone: where it lies on that machine is nobody's concern."""
+    for path in (folder, folder.resolve()):
+        sentence = sentence.replace(f"{path}/", f"{folder.name}/")
+    return sentence
 
 
 def read_verdict(path: Path) -> Verdict:
@@ -100,24 +100,12 @@ def _item(kind: type[_Item], stored: object, where: str) -> _Item:
     for key, value in stored.items():
         if key not in hints:
             raise ValueError(f"{where}{key} is an unknown key")
-        if not _fits(value, hints[key]):
+        if not check_of(hints[key])(value):
             raise ValueError(f"{where}{key} is {str(value)[:40]!r}, which it cannot be")
     try:
         return kind(**stored)
     except TypeError as error:  # a key that has no default is missing
         raise ValueError(f"{where}{str(error).partition('missing ')[2] or error} missing") from error
-
-
-def _fits(value: object, hint: Any) -> bool:
-    if isinstance(hint, types.UnionType):
-        return any(_fits(value, each) for each in get_args(hint))
-    if get_origin(hint) is Literal:
-        return value in get_args(hint)
-    if get_origin(hint) is tuple:  # tuple[item, ...]
-        return isinstance(value, tuple) and all(isinstance(each, get_args(hint)[0]) for each in value)
-    if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return isinstance(value, hint) and (hint is bool or not isinstance(value, bool))
 
 
 def judged_runs(legs: Path) -> tuple[list[Path], list[str]]:

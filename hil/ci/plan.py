@@ -224,7 +224,7 @@ def read_plan(path: Path) -> CiPlan:
         raise ConfigError(f"the plan {path} could not be read: {error}.", next_step=_NO_PLAN) from error
     try:
         return _from_json(stored)
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise ConfigError(
             f"{path} is not a plan of format {SCHEMA}: {error!r}.", next_step=_NO_PLAN
         ) from error

@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -32,6 +33,13 @@ RUN_INFO = "run.json"
 VERDICTS = "verdicts.json"
 SUMMARY = "summary.md"
 LATEST = "latest"
+_RUN_TIME = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z")
+
+
+def time_in(run_id: str) -> str:
+    """Return when a run began: its id starts with that time, written ``2026-11-20T22:12:57Z``; else ""."""
+    found = _RUN_TIME.match(run_id)
+    return "{}-{}-{}T{}:{}:{}Z".format(*found.groups()) if found else ""
 
 
 @dataclass(frozen=True)

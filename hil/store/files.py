@@ -1,4 +1,4 @@
-"""Writing files so that a reader, or the next start after a power cut, never finds half of one."""
+"""Names of files, and writing them so that no reader, nor a start after a power cut, finds half of one."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ import threading
 from pathlib import Path
 
 from hil.errors import RigError
+
+
+def short_path(path: Path) -> str:
+    """Return a path as a person in this folder would type it."""
+    return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 def replace_file(path: Path, data: bytes) -> None:

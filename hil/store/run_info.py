@@ -45,6 +45,8 @@ _KINDS: Mapping[str, type] = {
     "firmware.*": dict,
     "boards": list,
     "boards.*": dict,
+    "quarantined": list,
+    "quarantined.*": dict,
     "reporting": dict,
     "reporting.warnings": list,
 }
@@ -104,6 +106,11 @@ def describe_run(
 def utc_now() -> str:
     """Return the time as ``2026-11-20T22:12:57Z``."""
     return datetime.datetime.now(tz=datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def measured_commit(info: Mapping[str, Any]) -> str:
+    """Return the full commit that a run measured, of a pull request its head; "" where nothing tells."""
+    return str(info.get("ci", {}).get("head_sha") or info.get("git", {}).get("commit") or "")
 
 
 def ci_facts(environment: Mapping[str, str]) -> dict[str, object]:

@@ -14,8 +14,8 @@ from typing import Any
 
 from hil.errors import RigError
 from hil.store.files import disk_error, replace_file
+from hil.store.jsonl import parse_line
 from reports.history import comparable, locked
-from reports.jsonl import parse_line
 
 MOST_POINTS = 60  # each test's past in the report; the trend page's own history is not cut
 
@@ -121,12 +121,15 @@ def _read(history: Path) -> list[_Point]:
 
 def _parse(path: Path, number: int, raw: bytes) -> _Point:
     loss = "only the past that tests show is lost"
-    return parse_line(path, number, raw, what_is_wrong=_what_is_wrong, loss=loss)
+    return parse_line(path, number, raw, read=_checked, loss=loss)
 
 
-def _what_is_wrong(point: _Point) -> str:
+def _checked(point: dict[str, Any]) -> _Point:
+    """Return the point. Raises ValueError, which says what is wrong with it."""
     wrong = [key for key, kind in _KINDS.items() if not isinstance(point.get(key, kind()), kind)]
-    return f"{', '.join(wrong)} of the wrong type" if wrong else ""
+    if wrong:
+        raise ValueError(f"{', '.join(wrong)} of the wrong type")
+    return point
 
 
 def _is_ours(point: _Point) -> bool:

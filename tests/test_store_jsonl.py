@@ -1,0 +1,85 @@
+"""Files of one JSON object a line, and whether a value read back is of its field's type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from hil.errors import ConfigError
+from hil.store import time_in
+from hil.store.jsonl import parse_line, read_jsonl
+from hil.store.typed import check_of
+
+
+def number_in(value: Mapping[str, Any]) -> int:
+    if not isinstance(value.get("n"), int):
+        raise ValueError("n is no number")  # noqa: TRY004 - as readers do
+    return int(value["n"])
+
+
+def parse(path: Path, number: int, raw: bytes) -> int:
+    return parse_line(path, number, raw, read=number_in, loss="nothing is lost")
+
+
+def test_a_file_is_read_line_by_line(tmp_path: Path) -> None:
+    """Each line is an item; a file that is not there yet has none; a last line without its end counts."""
+    path = tmp_path / "a.jsonl"
+    assert read_jsonl(path, parse) == []
+    path.write_bytes(b'{"n":1}\n{"n":2}\n{"n":3}')
+    assert read_jsonl(path, parse) == [1, 2, 3]
+
+
+def test_a_line_that_was_cut_off_in_writing_is_left_out(tmp_path: Path) -> None:
+    """Only the last line may be cut off; with its end it is damaged."""
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b'{"n":1}\n{"n":')
+    assert read_jsonl(path, parse) == [1]
+    path.write_bytes(b'{"n":1}\n{"n":\n')
+    with pytest.raises(ConfigError, match=r"a\.jsonl:2: not JSON"):
+        read_jsonl(path, parse)
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (b"[1]", "not a JSON object"),
+        (b'{"n":"x"}', "n is no number"),
+        (b"\xff\xfe", "not JSON"),
+        (b"[" * 100_000, "not JSON"),
+    ],
+)
+def test_a_damaged_line_is_named_with_the_way_out(tmp_path: Path, raw: bytes, said: str) -> None:
+    """The error names file, line, what is wrong, how the line starts, and how to take it out."""
+    path = tmp_path / "a.jsonl"
+    with pytest.raises(ConfigError, match=said) as caught:
+        parse(path, 7, raw)
+    assert caught.value.sentence.startswith(f"{path}:7: ")
+    assert f"sed -i 7d {path}" in str(caught.value)
+    assert len(caught.value.sentence) < len(str(path)) + 400
+
+
+@pytest.mark.parametrize(
+    ("hint", "good", "bad"),
+    [
+        (float, [0, 1.5], [True, float("nan"), float("inf"), "1"]),
+        (int, [0, -1], [True, 1.0, None]),
+        (bool, [True], [1, None]),
+        (float | None, [None, 2], [False, ""]),
+        (Literal["a", "b"], ["a"], ["c", None]),
+        (tuple[str, ...], [(), ("x",)], [["x"], (1,), "x"]),
+        (Mapping[str, int], [{}, {"a": 1}], [{"a": True}, {"a": "1"}, []]),
+    ],
+)
+def test_a_value_is_of_its_fields_type_or_not(hint: Any, good: list[object], bad: list[object]) -> None:
+    """Numbers, unions, words, tuples and objects: what a field cannot hold is told from what it can."""
+    assert all(map(check_of(hint), good))
+    assert not any(map(check_of(hint), bad))
+
+
+def test_a_run_id_starts_with_its_time() -> None:
+    """The time of a run whose run.json is lost comes from its id; what has none says so."""
+    assert time_in("20261120T221257Z-quick-3fa9") == "2026-11-20T22:12:57Z"
+    assert time_in("my-run") == ""
