@@ -16,12 +16,14 @@ from typing import Literal
 import numpy as np
 
 from hil.nightly.chaining import OVERLAP_NIGHTS, Chain, chain
-from hil.nightly.divisive import find_steps, interval, plausible
+from hil.nightly.divisive import NIGHTS_MIN, find_steps, interval, p_value, plausible
 from hil.nightly.nights import Night
 
 Cause = Literal["firmware", "environment", "unclear"]
 
 NEAR_NIGHTS = 3  # steps of ratio and raw values this near to each other are one
+FOLLOWED_NIGHTS = 10  # the same where the ratio follows the raw values, which noise alone sets apart
+RATIO_UNSURE = "the ratio moved too, but not for certain"
 FOLLOWS = 0.5  # the ratio moved with the raw values where it moved by this share of it
 
 
@@ -31,7 +33,7 @@ class ChangePoint:
     where ``of_ratio``, else of the raw value. ``night`` is the first of the new level, which ``nights``
     nights show. ``good`` and ``bad`` are the commits of the last night that lies before a firmware's step for
     sure, and of the first that shows it for sure. ``conditions`` are what else changed around that night;
-    ``note`` is why nobody is blamed.
+    ``note`` is why nobody is blamed. ``p_value`` is of Student's t-test of the levels before and after.
     """
 
     series_id: str
@@ -46,6 +48,7 @@ class ChangePoint:
     bad: str = ""
     conditions: tuple[str, ...] = ()
     note: str = ""
+    p_value: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ def analyse(series_id: str, nights: Sequence[Night]) -> SeriesChanges:
     chains = chain(nights)
     firmware = [point for part in chains for point in _of_chain(series_id, part)]
     raw = [
-        point for point in _of_raw(series_id, nights, chains) if not _told(point, firmware, nights)
+        point for point in _of_raw(series_id, nights, chains, firmware) if not _told(point, firmware, nights)
     ]  # a step that the ratio shows is the ratio's to tell
     points = tuple(sorted((*firmware, *raw), key=lambda point: point.night))
     measured = sum(len(part.nights) for part in chains)
@@ -90,20 +93,23 @@ def _blamed(point: ChangePoint, nights: Sequence[Night], first: int, last: int) 
     return _with(point, cause="firmware", good=nights[changed[0] - 1].commit, bad=nights[changed[-1]].commit)
 
 
-def _of_raw(series_id: str, nights: Sequence[Night], chains: Sequence[Chain]) -> list[ChangePoint]:
+def _of_raw(
+    series_id: str, nights: Sequence[Night], chains: Sequence[Chain], firmware: Sequence[ChangePoint]
+) -> list[ChangePoint]:
     levels = [night.level for night in nights]
     steps = find_steps(levels)
+    order = {night.date: n for n, night in enumerate(nights)}
+    told = [order[point.night] for point in firmware]
     found = []
     for n in range(len(steps)):
-        edges = _edges(steps, n, len(levels))
+        edges = _between(_edges(steps, n, len(levels)), told)
         point = _point(series_id, nights, levels, edges, of_ratio=False)
         moved = _ratio_across(nights, edges, chains)
         if moved is None:
             note = "without a reference in the nights before and after, nothing tells whose it is"
             found.append(_with(point, cause="unclear", note=note))
         elif moved / math.log1p(point.change) >= FOLLOWS:
-            note = "the ratio moved too, but not for certain"
-            found.append(_with(point, cause="unclear", note=note))
+            found.append(_with(point, cause="unclear", note=RATIO_UNSURE))
         else:
             found.append(_with(point, cause="environment"))
     return found
@@ -125,13 +131,29 @@ def _ratio_across(
 
 def _told(point: ChangePoint, firmware: Sequence[ChangePoint], nights: Sequence[Night]) -> bool:
     order = {night.date: n for n, night in enumerate(nights)}
-    return any(abs(order[point.night] - order[other.night]) <= NEAR_NIGHTS for other in firmware)
+    return any(
+        abs(order[point.night] - order[other.night])
+        <= (FOLLOWED_NIGHTS if _follows(point, other) else NEAR_NIGHTS)
+        for other in firmware
+    )
+
+
+def _follows(point: ChangePoint, other: ChangePoint) -> bool:
+    return point.note == RATIO_UNSURE and (point.change > 0) == (other.change > 0)
 
 
 def _edges(steps: Sequence[int], n: int, length: int) -> tuple[int, int, int]:
     """Return where the level before a step begins, the step itself, and where the level after it ends."""
     edges = [0, *steps, length]
     return edges[n], edges[n + 1], edges[n + 2]
+
+
+def _between(edges: tuple[int, int, int], told: Sequence[int]) -> tuple[int, int, int]:
+    """Return the edges without what lies beyond the firmware's steps, which are not the environment's."""
+    start, step, end = edges
+    before = [other for other in told if start < other <= step - NIGHTS_MIN]
+    after = [other for other in told if step + NIGHTS_MIN <= other < end]
+    return max(before, default=start), step, min(after, default=end)
 
 
 def _point(
@@ -155,6 +177,7 @@ def _point(
         low,
         high,
         conditions=_conditions_around(nights, step),
+        p_value=p_value(before, after),
     )
 
 

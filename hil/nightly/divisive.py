@@ -6,12 +6,15 @@ distances and the splitting. Its own t-test divides by n (ddof=0), by which two 
 a single night may become a part, so that one spike is two change points (apache/otava#150); and an array is
 split at other places than a list of the same numbers, as only a list is cut to the window. Here there are no
 windows, a part has at least NIGHTS_MIN nights, the test has ddof=1, and a step must not hang on one night.
+Otava tests a split against all that follows, so that a level which comes and goes hides itself; here it is
+also tested against the stretch that the distances found it by.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from otava.analysis import TTestStats
@@ -22,6 +25,7 @@ from scipy.stats import t as student
 
 P_VALUE = 1e-4
 FIRST_PASS = 10 * P_VALUE  # steps that further splits may make certain
+FOR_A_WHILE = P_VALUE / 100  # of a level that ends again: there are about so many ends to choose from
 WITHOUT_ONE_NIGHT = 1e-3  # what is left of a step without its most telling night
 MAGNITUDE = math.log1p(0.03)
 NIGHTS_MIN = 2
@@ -84,6 +88,13 @@ def plausible(logs: Sequence[float], start: int, step: int, end: int) -> tuple[i
     return min(step, *likely), max(step, *likely)
 
 
+def loss_at(part: np.ndarray, best: int, other: int) -> float:
+    """Return by how much a step at ``other`` is less likely than at ``best``, as a logarithm (at least 0)."""
+    at_best = _squares(part[:best]) + _squares(part[best:])
+    at_other = _squares(part[:other]) + _squares(part[other:])
+    return max(0.0, len(part) / 2 * math.log((at_other + 1e-18) / (at_best + 1e-18)))
+
+
 def _squares(part: np.ndarray) -> float:
     return float(((part - part.mean()) ** 2).sum())
 
@@ -114,17 +125,25 @@ def _without_extreme(part: np.ndarray, sign: float) -> np.ndarray:
     return np.delete(part, int(np.argmax(sign * part)))
 
 
+@dataclass
+class _Candidate(CandidateChangePoint):  # type: ignore[misc]
+    """Where a level begins, and the index at which it ends by the distances."""
+
+    end: int
+
+
 class _Tester(SignificanceTester):  # type: ignore[misc]
-    """Student's t-test of the parts that a candidate would make."""
+    """Student's t-test of the parts that a candidate would make, and of the level that it was found by."""
 
     def change_point(
-        self, candidate: CandidateChangePoint, series: np.ndarray, intervals: Sequence[slice]
+        self, candidate: _Candidate, series: np.ndarray, intervals: Sequence[slice]
     ) -> ChangePoint:
         stop = len(series)
         part = next(part for part in intervals if (part.start or 0) < candidate.index < _end(part.stop, stop))
         before, after = series[part.start : candidate.index], series[candidate.index : part.stop]
+        level = p_value(before, series[candidate.index : candidate.end])
         stats = TTestStats(
-            pvalue=p_value(before, after),
+            pvalue=min(p_value(before, after), level * FIRST_PASS / FOR_A_WHILE),
             mean_1=float(before.mean()),
             mean_2=float(after.mean()),
             std_1=float(before.std(ddof=1)),
@@ -136,7 +155,11 @@ class _Tester(SignificanceTester):  # type: ignore[misc]
 class _Distances(PairDistanceCalculator):  # type: ignore[misc]
     """Candidates of which each side has NIGHTS_MIN nights, in what it is set against too."""
 
-    def get_next_candidate(self, intervals: Sequence[slice]) -> CandidateChangePoint | None:
+    def __init__(self, series: np.ndarray) -> None:
+        super().__init__(series)
+        self._known: dict[tuple[int, int], _Candidate] = {}  # a split leaves the other parts alone
+
+    def get_next_candidate(self, intervals: Sequence[slice]) -> _Candidate | None:
         candidates = [
             self.get_candidate_change_point(part)
             for part in intervals
@@ -144,15 +167,20 @@ class _Distances(PairDistanceCalculator):  # type: ignore[misc]
         ]
         return max(candidates, key=lambda candidate: candidate.qhat, default=None)
 
-    def get_candidate_change_point(self, interval: slice) -> CandidateChangePoint:
-        start, end = interval.start or 0, _end(interval.stop, len(self.series))
+    def get_candidate_change_point(self, interval: slice) -> _Candidate:
+        part = interval.start or 0, _end(interval.stop, len(self.series))
+        if part not in self._known:
+            self._known[part] = self._candidate(*part)
+        return self._known[part]
+
+    def _candidate(self, start: int, end: int) -> _Candidate:
         q = self._get_Q_vals(start, end)  # rows: where the second part begins, columns: where it ends
         first = np.arange(1, end - start)[:, None]
         last = np.arange(2, end - start + 1)[None, :]
         fits = (first >= NIGHTS_MIN) & (end - start - first >= NIGHTS_MIN) & (last - first >= NIGHTS_MIN)
         q = np.where(fits, q, -np.inf)
-        row = int(np.unravel_index(int(np.argmax(q)), q.shape)[0])
-        return CandidateChangePoint(index=row + 1 + start, qhat=float(q.max()))
+        row, column = (int(place) for place in np.unravel_index(int(np.argmax(q)), q.shape))
+        return _Candidate(index=row + 1 + start, qhat=float(q.max()), end=column + 2 + start)
 
 
 def _end(stop: int | None, length: int) -> int:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -34,72 +35,132 @@ class Night:
     conditions: Mapping[str, Scalar] = field(default_factory=dict)
 
 
-def nights_of(history: History, series_id: str) -> list[Night]:
-    """Return the nights of a series in order of time.
+def nights_of(history: History, series_id: str, last: int | None = None) -> list[Night]:
+    """Return the nights of a series in order of time, the ``last`` ones or all.
 
     Only what the trigger ``nightly`` measured of a commit without other changes counts. A night of which a
     median is not a positive number has no logarithm, and is left out.
     """
-    candidate = history.series(series_id)
-    if candidate is None:
-        return []
-    reference = history.series(series_id, "reference")
-    board = series_id.split("/")[1]
-    nights: list[Night] = []
-    for sessions in _groups(history.sessions, candidate):
-        level = _level(candidate, _of(candidate, sessions))
-        if level is not None:
-            last = history.sessions[sessions[-1]]
-            firmware = str(candidate.firmware[_of(candidate, sessions)][-1])
-            ratios, reruled = _ratios(candidate, reference, sessions)
-            night = Night(
-                _date(last), last.commit, firmware, level, ratios, reruled, _conditions(last, board)
-            )
-            nights.append(night)
-    return nights
+    return NightReader(history).nights(series_id, last)
 
 
-def _groups(sessions: Sequence[Session], series: SeriesHistory) -> Iterator[list[int]]:
-    """Yield the sessions of each night and commit."""
-    groups: dict[tuple[datetime.date, str], list[int]] = {}
-    for index in dict.fromkeys(int(index) for index in series.session):
-        session = sessions[index]
-        if session.trigger == TRIGGER and not session.dirty:
-            groups.setdefault((_date(session), session.commit), []).append(index)
-    yield from groups.values()
+class NightReader:
+    """The nights of any series of one history; what its sessions say is read once for all of them."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._keys = [
+            (_date(session), session.commit) if session.trigger == TRIGGER and not session.dirty else None
+            for session in history.sessions
+        ]
+        self._conditions: dict[tuple[int, str], Mapping[str, Scalar]] = {}
+
+    def nights(self, series_id: str, last: int | None = None) -> list[Night]:
+        """Return the nights of a series as nights_of() does."""
+        found = self._history.series(series_id)
+        if found is None:
+            return []
+        candidate, reference = _Rows(found), _rows(self._history.series(series_id, "reference"))
+        board = series_id.split("/")[1]
+        nights: list[Night] = []
+        for (date, commit), sessions in reversed(self._groups(candidate).items()):
+            if last is not None and len(nights) >= last:
+                break
+            level = _level(candidate.values(sessions))
+            if level is not None:
+                image = str(candidate.firmware(sessions)[-1])
+                ratios, reruled = _ratios(candidate, reference, sessions)
+                around = self._conditions_of(sessions[-1], board)
+                nights.append(Night(date, commit, image, level, ratios, reruled, around))
+        return nights[::-1]
+
+    def _groups(self, series: _Rows) -> dict[tuple[datetime.date, str], list[int]]:
+        """Return the sessions of each night and commit."""
+        groups: dict[tuple[datetime.date, str], list[int]] = {}
+        for session in series.sessions:
+            key = self._keys[session]
+            if key is not None:
+                groups.setdefault(key, []).append(session)
+        return groups
+
+    def _conditions_of(self, session: int, board: str) -> Mapping[str, Scalar]:
+        if (session, board) not in self._conditions:
+            self._conditions[session, board] = _conditions(self._history.sessions[session], board)
+        return self._conditions[session, board]
+
+
+class _Rows:
+    """The rows of a series by session: they lie beside each other, as a series is in order of sessions."""
+
+    def __init__(self, series: SeriesHistory) -> None:
+        self._series = series
+        starts = np.flatnonzero(np.diff(series.session, prepend=-1)).tolist()
+        ends = [*starts[1:], len(series)]
+        found = series.session[starts].tolist()
+        self._spans = dict(zip(found, zip(starts, ends, strict=True), strict=True))
+
+    @property
+    def sessions(self) -> Iterable[int]:
+        return self._spans
+
+    def values(self, sessions: Iterable[int]) -> list[float]:
+        return self._cut(self._series.value, sessions)
+
+    def firmware(self, sessions: Iterable[int]) -> list[str]:
+        return self._cut(self._series.firmware, sessions)
+
+    def rulers(self, sessions: Iterable[int]) -> list[str]:
+        return self._cut(self._series.ruler, sessions)
+
+    def images(self, sessions: Iterable[int]) -> dict[str, list[tuple[int, float, str]]]:
+        """Return session, value and ruler of the boots of each image."""
+        found: dict[str, list[tuple[int, float, str]]] = {}
+        for session in sessions:
+            one = (session,)
+            for image, value, ruler in zip(
+                self.firmware(one), self.values(one), self.rulers(one), strict=True
+            ):
+                found.setdefault(image, []).append((session, value, ruler))
+        return found
+
+    def _cut(self, column: np.ndarray, sessions: Iterable[int]) -> list[Any]:
+        spans = [self._spans[session] for session in sessions if session in self._spans]
+        return [value for start, end in spans for value in column[start:end].tolist()]
+
+
+def _rows(series: SeriesHistory | None) -> _Rows | None:
+    return None if series is None else _Rows(series)
 
 
 def _date(session: Session) -> datetime.date:
     return (datetime.datetime.fromisoformat(session.started_utc) - NOON).date()
 
 
-def _of(series: SeriesHistory, sessions: Sequence[int]) -> np.ndarray:
-    return np.isin(series.session, sessions)
-
-
-def _level(series: SeriesHistory, boots: np.ndarray) -> float | None:
-    values = series.value[boots]
-    middle = float(np.median(values)) if len(values) else math.nan
+def _level(values: Sequence[float]) -> float | None:
+    """Return the logarithm of the median, None where it has none."""
+    if not values or any(map(math.isnan, values)):
+        return None
+    ordered, half = sorted(values), len(values) // 2
+    middle = ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2
     return math.log(middle) if math.isfinite(middle) and middle > 0 else None
 
 
 def _ratios(
-    candidate: SeriesHistory, reference: SeriesHistory | None, sessions: Sequence[int]
+    candidate: _Rows, reference: _Rows | None, sessions: Sequence[int]
 ) -> tuple[dict[str, float], bool]:
     """Return the level beside each reference, each from the sessions that measured both."""
     ratios: dict[str, float] = {}
     reruled = False
     if reference is None:
         return ratios, reruled
-    for image in dict.fromkeys(str(image) for image in reference.firmware[_of(reference, sessions)]):
-        beside = _of(reference, sessions) & (reference.firmware == image)
-        own = _of(candidate, [int(session) for session in set(reference.session[beside].tolist())])
-        if set(candidate.ruler[own]) != set(reference.ruler[beside]):
+    for image, boots in reference.images(sessions).items():
+        own = dict.fromkeys(session for session, _value, _ruler in boots)
+        if set(candidate.rulers(own)) != {ruler for _session, _value, ruler in boots}:
             reruled = True
             continue
-        level, other = _level(candidate, own), _level(reference, beside)
+        level, other = _level(candidate.values(own)), _level([value for _session, value, _ruler in boots])
         if level is not None and other is not None:
-            ratios[image] = level - other
+            ratios[str(image)] = level - other
     return ratios, reruled
 
 

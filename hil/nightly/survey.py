@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from hil.history import History
 from hil.nightly.change_points import ChangePoint, SeriesChanges, analyse
-from hil.nightly.nights import Night, nights_of
+from hil.nightly.nights import Night, NightReader
 from hil.thresholds import Thresholds
 
 TOGETHER_NIGHTS = 1
@@ -71,20 +71,15 @@ class Finding:
 
 @dataclass(frozen=True)
 class Survey:
-    """``notes`` maps what stood in the way of judging to the series that it concerns."""
+    """``notes`` maps what stood in the way of judging to the series that it concerns, ``judged`` each series
+    that was looked at to its nights in order of time.
+    """
 
     findings: tuple[Finding, ...]
     series: int
     nights: int
     notes: Mapping[str, tuple[str, ...]]
-
-    def new(self, nights: int) -> tuple[Finding, ...]:
-        """Return the steps of the firmware for the worse that began within the last ``nights`` nights."""
-        return tuple(
-            finding
-            for finding in self.findings
-            if finding.point.cause == "firmware" and finding.effect != "better" and finding.age <= nights
-        )
+    judged: Mapping[str, tuple[Night, ...]] = field(default_factory=dict)
 
 
 def split_series_id(series_id: str) -> SeriesName:
@@ -100,24 +95,26 @@ def survey(
     """Judge the last nights of every series, of some racks or all."""
     kinds = _kinds(history)
     wanted = sorted({series_id for series_id, role in history.entries if role == "candidate"})
-    results: list[SeriesChanges] = []
-    longest = 0
+    reader = NightReader(history)
+    judged: dict[str, tuple[Night, ...]] = {}
     for series_id in wanted:
         if racks and split_series_id(series_id).rack not in racks:
             continue
-        nights: list[Night] = nights_of(history, series_id)[-last:]
+        nights = reader.nights(series_id, last)
         if nights:
-            longest = max(longest, len(nights))
-            results.append(analyse(series_id, nights))
+            judged[series_id] = tuple(nights)
+    results = [analyse(series_id, nights) for series_id, nights in judged.items()]
+    longest = max(map(len, judged.values()), default=0)
     points = [point for result in results for point in result.points]
-    findings = [_finding(point, points, thresholds, kinds) for point in points]
+    moved = _moved(points)
+    findings = [_finding(point, moved, thresholds, kinds) for point in points]
     findings.sort(key=lambda finding: (finding.point.night, finding.point.series_id))
-    return Survey(tuple(findings), len(results), longest, _notes(results))
+    return Survey(tuple(findings), len(results), longest, _notes(results), judged)
 
 
 def _finding(
     point: ChangePoint,
-    points: Sequence[ChangePoint],
+    moved: Mapping[str, Sequence[ChangePoint]],
     thresholds: Mapping[str, Thresholds],
     kinds: Mapping[tuple[str, str], str],
 ) -> Finding:
@@ -128,21 +125,26 @@ def _finding(
         grew_is_bad = metrics[name.metric].direction == "lower"
         effect = "worse" if (point.change > 0) == grew_is_bad else "better"
     kind = kinds.get((name.rack, name.board), "")
-    return Finding(point, name, kind, effect, _together(point, points))
+    return Finding(point, name, kind, effect, _together(point, moved.get(name.rack, ())))
 
 
-def _together(point: ChangePoint, points: Sequence[ChangePoint]) -> tuple[str, ...]:
+def _moved(points: Sequence[ChangePoint]) -> dict[str, list[ChangePoint]]:
+    """Return the steps of each rack's environment."""
+    found: dict[str, list[ChangePoint]] = {}
+    for point in points:
+        if point.cause == "environment":
+            found.setdefault(split_series_id(point.series_id).rack, []).append(point)
+    return found
+
+
+def _together(point: ChangePoint, moved: Sequence[ChangePoint]) -> tuple[str, ...]:
     """Return the other series of the rack in which the environment made a step in these nights."""
     if point.cause != "environment":
         return ()
-    rack = split_series_id(point.series_id).rack
     return tuple(
         other.series_id
-        for other in points
-        if other.cause == "environment"
-        and other.series_id != point.series_id
-        and split_series_id(other.series_id).rack == rack
-        and abs((other.night - point.night).days) <= TOGETHER_NIGHTS
+        for other in moved
+        if other.series_id != point.series_id and abs((other.night - point.night).days) <= TOGETHER_NIGHTS
     )
 
 

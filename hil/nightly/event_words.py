@@ -1,0 +1,179 @@
+"""The words of an event: its headline, its sentence, its note."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from hil.nightly.change_points import RATIO_UNSURE
+from hil.nightly.event_conditions import short, told_by
+from hil.nightly.event_parts import Group
+from hil.nightly.metric_words import SHOWN_STATS, change_word, metric_words, percent
+from hil.nightly.survey import Finding
+from hil.thresholds import Thresholds
+from hil.thresholds.metrics import Metric
+
+HEADLINE_MAX = 110
+DOMINATES = 0.8  # the share of an event's series by which a metric, a quantity or a bench names it
+_NAME_MAX = 24
+_SUBJECT_MAX = 32
+
+Benches = Mapping[str, Thresholds]
+Effect = Literal["worse", "better", "mixed", ""]
+
+
+def metric_of(finding: Finding, benches: Benches) -> Metric | None:
+    """Return what the thresholds say of a finding's metric, None where they do not know it."""
+    bench = benches.get(finding.name.bench)
+    return bench.metrics.get(finding.name.metric) if bench else None
+
+
+def headline(group: Group, telling: Finding, effect: Effect, benches: Benches) -> str:
+    """Say what happened in at most HEADLINE_MAX characters; ``telling`` is the series to quote."""
+    many = _count(group.findings)
+    subjects = [*_subjects(group.findings), many]
+    size = _size(group, telling, effect, benches)
+    where, bad = _where(group.findings), f" since {group.bad[:7]}" if group.bad else ""
+    least = f"{group.cause.capitalize()}: {many} {size} on {_crowd(group.findings)}"
+    if group.cause == "firmware":
+        shapes = [f"Firmware: {named} {size} on {where}" for named in subjects]
+        return _fitting([*(f"{shape}{bad}" for shape in shapes), *shapes, least])
+    if group.cause == "board":
+        shapes = [f"Board {_board(telling)}: {named} {size}" for named in subjects]
+        tail = ", its neighbours are as before"
+        return _fitting([*(f"{shape}{tail}" for shape in shapes), *shapes, least])
+    if group.cause == "unclear":
+        return _fitting([*(f"Unclear: {named} {size} on {where}" for named in subjects), least])
+    told = told_by(group.findings)
+    heads = [f"Environment of {short(telling.name.rack, _NAME_MAX)}: "]
+    if told is not None:
+        heads = [f"{told.what}: {told.text}, ", f"{told.what}: {told.key} changed, "]
+    return _fitting([f"{head}{named} on {where} {size}" for head in heads for named in subjects] + [least])
+
+
+def sentence(group: Group, telling: Finding, benches: Benches) -> str:
+    """Say how much, of what, where and since when, and why this cause."""
+    point, name = telling.point, telling.name
+    beside = " beside the reference" if point.of_ratio else ""
+    nights = min(finding.point.nights for finding in group.findings)
+    size = f"{point.change:+.1%} [{point.low:+.1%}, {point.high:+.1%}]"
+    kind = f" ({telling.kind})" if telling.kind not in ("", "physical") else ""
+    return (
+        f"{metric_words(name.metric)} of {_case(telling, benches)} on {name.rack}/{name.board}{kind}: "
+        f"{size}{beside}"
+        f"{_others(group.findings)}, since the night of {group.night}, seen in {nights} "
+        f"{'night' if nights == 1 else 'nights'}. {_why(group)}"
+    )
+
+
+def note(group: Group, effect: Effect) -> str:
+    """Return what restricts an event: why nobody is blamed, what moved the other way, what is not certain."""
+    own = [finding.point.note for finding in group.findings if finding.point.note]
+    unsure = sum(found == RATIO_UNSURE for found in own)
+    notes = [] if group.cause == "firmware" else list(dict.fromkeys(own))
+    if group.cause == "firmware" and unsure:
+        notes.append(f"of {unsure} of {_count(group.findings)}, {RATIO_UNSURE}")
+    contrary = sum(finding.effect not in (effect, "") for finding in group.findings)
+    if effect in ("worse", "better") and contrary:
+        notes.append(f"{contrary} of {_count(group.findings)} moved the other way")
+    return "; ".join(notes)
+
+
+def _case(finding: Finding, benches: Benches) -> str:
+    """Return "publish transport=tls": the parameters that differ from their defaults, where known."""
+    name = finding.name
+    known = benches.get(name.bench)
+    if known is None:
+        return name.case_id
+    pairs = (pair.partition("=") for pair in name.case_id.partition("/")[2].split(","))
+    label = known.case_label({key: value for key, _, value in pairs})
+    return name.bench if label == "defaults" else f"{name.bench} {label}"
+
+
+def _why(group: Group) -> str:
+    told = told_by(group.findings)
+    changed = f" Changed in these nights: {told.what}, {told.text}." if told else ""
+    if group.cause == "firmware":
+        return f"The first commit that shows it lies in {group.good[:12]}..{group.bad[:12]}."
+    if group.cause == "board":
+        return (
+            "The reference moved alike, and the other boards that measured the same did not: look at this "
+            f"board, its supply, cable and place.{changed}"
+        )
+    if group.cause == "environment":
+        nothing = " Nothing that the runs record changed in these nights."
+        return f"The reference moved alike, so it is not the firmware.{changed or nothing}"
+    return f"Nobody is blamed.{changed}"
+
+
+def _others(findings: Sequence[Finding]) -> str:
+    if len(findings) == 1:
+        return ""
+    sizes = [finding.point.change for finding in findings]
+    return f" ({_count(findings)}, from {min(sizes):+.1%} to {max(sizes):+.1%})"
+
+
+def _size(group: Group, telling: Finding, effect: Effect, benches: Benches) -> str:
+    """Return "12 % slower": the word of all series where they share one, else that of the effect."""
+    if effect == "mixed":
+        largest = max(abs(finding.point.change) for finding in group.findings)
+        return f"moved both ways, by up to {percent(largest)}"
+    agreed = [finding for finding in group.findings if finding.effect == effect]
+    words = Counter(_word(finding, benches) for finding in agreed)
+    word = next(iter(words)) if len(words) == 1 else effect or "moved"
+    amount = percent(telling.point.change)
+    return f"moved by {amount}" if word == "moved" else f"{amount} {word}"
+
+
+def _word(finding: Finding, benches: Benches) -> str:
+    metric = metric_of(finding, benches)
+    return change_word(finding.name.metric, metric.direction if metric else "", finding.point.change)
+
+
+def _subjects(findings: Sequence[Finding]) -> list[str]:
+    """Return what dominates, the most telling first: a metric, or a quantity with the statistics that
+    moved and without them; else "N series of BENCH" or "N series".
+    """
+    words = [metric_words(finding.name.metric) for finding in findings]
+    name, count = Counter(map(str, words)).most_common(1)[0]
+    if count >= DOMINATES * len(findings):
+        return [short(name, _SUBJECT_MAX)]
+    name, count = Counter(word.quantity for word in words).most_common(1)[0]
+    if count >= DOMINATES * len(findings):
+        moved = {word.stat for word in words if word.quantity == name}
+        stats = ", ".join(stat for stat in SHOWN_STATS if stat in moved)
+        return [*([f"{name} {stats}"] if stats and "" not in moved else []), short(name, _SUBJECT_MAX)]
+    bench, count = Counter(finding.name.bench for finding in findings).most_common(1)[0]
+    named = f" of {short(bench, _NAME_MAX)}" if count >= DOMINATES * len(findings) else ""
+    return [f"{_count(findings)}{named}"]
+
+
+def _count(findings: Sequence[Finding]) -> str:
+    return "1 series" if len(findings) == 1 else f"{len(findings)} series"
+
+
+def _where(findings: Sequence[Finding]) -> str:
+    """Return "8 boards" or the one board's name; no virtual figure without that word."""
+    kinds = {(finding.name.rack, finding.name.board): finding.kind for finding in findings}
+    return _board(findings[0]) if len(kinds) == 1 else _crowd(findings)
+
+
+def _crowd(findings: Sequence[Finding]) -> str:
+    kinds = {(finding.name.rack, finding.name.board): finding.kind for finding in findings}
+    boards = "1 board" if len(kinds) == 1 else f"{len(kinds)} boards"
+    virtual = sum(kind.startswith("virtual") for kind in kinds.values())
+    noise = any("simulated noise" in kind for kind in kinds.values())
+    if virtual == len(kinds):
+        return f"{boards.replace(' ', ' virtual ')}{' (simulated noise)' if noise else ''}"
+    words = [f"{virtual} virtual"] * bool(virtual) + ["simulated noise"] * noise
+    return f"{boards} ({', '.join(words)})" if words else boards
+
+
+def _board(finding: Finding) -> str:
+    kind = f" ({finding.kind})" if finding.kind not in ("", "physical") else ""
+    return f"{short(finding.name.rack, _NAME_MAX)}/{short(finding.name.board, _NAME_MAX)}{kind}"
+
+
+def _fitting(shapes: Sequence[str]) -> str:
+    return next((shape for shape in shapes if len(shape) <= HEADLINE_MAX), short(shapes[-1], HEADLINE_MAX))

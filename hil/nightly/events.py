@@ -1,0 +1,205 @@
+"""Events: change points told as what happened. One commit, one access point or one board is one event."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hil.nightly import event_words
+from hil.nightly.event_conditions import all_conditions
+from hil.nightly.event_groups import groups_of
+from hil.nightly.event_parts import MINORITY, EventCause, Group
+from hil.nightly.event_words import Benches, Effect, metric_of
+from hil.nightly.evidence import is_certain
+from hil.nightly.survey import Finding, Survey
+
+_LEAST_HALF = 1e-9  # of an interval: figures that do not vary are the most certain
+_RANKS = ("firmware", "board", "environment", "unclear")
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing that happened: the findings that belong together, the most telling first.
+
+    ``change``, ``low`` and ``high`` (95 %) are the most telling series', relative (0.1 is ten per cent more).
+    ``night`` is the first of the new level, ``nights`` how many nights every series of it shows. ``good`` and
+    ``bad`` are commits of a firmware's step, else "". ``blocking`` says that a metric of it can fail a run.
+    """
+
+    cause: EventCause
+    effect: Effect
+    night: datetime.date
+    nights: int
+    good: str
+    bad: str
+    headline: str
+    sentence: str
+    bisect: str
+    note: str
+    blocking: bool
+    findings: tuple[Finding, ...]
+
+    @property
+    def telling(self) -> Finding:
+        return self.findings[0]
+
+    @property
+    def change(self) -> float:
+        return self.telling.point.change
+
+    @property
+    def low(self) -> float:
+        return self.telling.point.low
+
+    @property
+    def high(self) -> float:
+        return self.telling.point.high
+
+    @property
+    def of_ratio(self) -> bool:
+        return self.telling.point.of_ratio
+
+    @property
+    def racks(self) -> tuple[str, ...]:
+        return tuple(sorted({finding.name.rack for finding in self.findings}))
+
+    @property
+    def boards(self) -> tuple[str, ...]:
+        """The boards, each with its rack: "lab/e1"."""
+        return tuple(sorted({f"{finding.name.rack}/{finding.name.board}" for finding in self.findings}))
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        return all_conditions(self.findings)
+
+    @property
+    def series_ids(self) -> tuple[str, ...]:
+        return tuple(finding.point.series_id for finding in self.findings)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "cause": self.cause,
+            "effect": self.effect,
+            "racks": list(self.racks),
+            "boards": list(self.boards),
+            "night": self.night.isoformat(),
+            "nights": self.nights,
+            "change": self.change,
+            "low": self.low,
+            "high": self.high,
+            "of_ratio": self.of_ratio,
+            "good": self.good,
+            "bad": self.bad,
+            "conditions": list(self.conditions),
+            "headline": self.headline,
+            "sentence": self.sentence,
+            "bisect": self.bisect,
+            "note": self.note,
+            "series_ids": list(self.series_ids),
+        }
+
+
+def events_of(survey: Survey, *, thresholds: Benches) -> tuple[Event, ...]:
+    """Return what happened, what matters most first; a finding is in one event, or by_chance().
+
+    Steps of the firmware for the worse come first, those of blocking metrics before advice, the larger before
+    the smaller; then boards, the environment, what is unclear, and in the end what became better.
+    """
+    found = [_event(group, thresholds) for group in groups_of(survey) if is_certain(group, survey)]
+    return tuple(sorted(found, key=_rank))
+
+
+def by_chance(survey: Survey, events: Sequence[Event]) -> tuple[Finding, ...]:
+    """Return the findings of no event: among so many series over so many nights, chance explains them."""
+    told = {id(finding) for event in events for finding in event.findings}
+    return tuple(finding for finding in survey.findings if id(finding) not in told)
+
+
+def new_steps(events: Sequence[Event], nights: int) -> tuple[Event, ...]:
+    """Return the firmware's events, but for those for the better, of which a series shows the step for at
+    most ``nights`` nights.
+    """
+    return tuple(
+        event
+        for event in events
+        if event.cause == "firmware" and event.effect != "better" and event.nights <= nights
+    )
+
+
+def bisect_command(finding: Finding, good: str = "", bad: str = "") -> str:
+    """Return the command that narrows a firmware's step down, between its own commits or other ones."""
+    name, point = finding.name, finding.point
+    words = ["hil", "bisect", "--good", (good or point.good)[:12], "--bad", (bad or point.bad)[:12]]
+    words += ["--case", name.case_id, "--metric", name.metric, "--board", name.board]
+    return shlex.join([*words, "--better"] if finding.effect == "better" else words)
+
+
+def _event(group: Group, benches: Benches) -> Event:
+    effect = _effect(group.findings)
+    order = sorted(group.findings, key=lambda finding: _telling(finding, group, effect, benches))
+    findings, telling = tuple(order), order[0]
+    firmware = group.cause == "firmware"
+    return Event(
+        cause=group.cause,
+        effect=effect,
+        night=group.night,
+        nights=min(finding.point.nights for finding in findings),
+        good=group.good,
+        bad=group.bad,
+        headline=event_words.headline(group, telling, effect, benches),
+        sentence=event_words.sentence(group, telling, benches),
+        bisect=bisect_command(telling, group.good, group.bad) if firmware else "",
+        note=event_words.note(group, effect),
+        blocking=any(_blocks(finding, benches) for finding in findings),
+        findings=findings,
+    )
+
+
+def _effect(findings: Sequence[Finding]) -> Effect:
+    """Return which way a step goes; a small minority of its series does not make it one of both signs."""
+    worse = sum(finding.effect == "worse" for finding in findings)
+    better = sum(finding.effect == "better" for finding in findings)
+    if worse and better and min(worse, better) >= MINORITY * (worse + better):
+        return "mixed"
+    if not worse and not better:
+        return ""
+    return "worse" if worse > better else "better"
+
+
+def _telling(finding: Finding, group: Group, effect: Effect, benches: Benches) -> tuple[object, ...]:
+    """Rank a finding: of the event's cause and effect, not virtual, blocking, then by how sure its size is.
+
+    By certainty and not by size, for the largest of many estimates is mostly too large.
+    """
+    point = finding.point
+    low, change, high = (math.log1p(max(x, -1 + 1e-12)) for x in (point.low, point.change, point.high))
+    certainty = abs(change) / max((high - low) / 2, _LEAST_HALF)
+    return (
+        group.cause == "firmware" and point.cause != "firmware",
+        effect in ("worse", "better") and finding.effect != effect,
+        effect == "mixed" and finding.effect != "worse",
+        finding.kind.startswith("virtual"),
+        not _blocks(finding, benches),
+        -certainty,
+        point.series_id,
+    )
+
+
+def _blocks(finding: Finding, benches: Benches) -> bool:
+    metric = metric_of(finding, benches)
+    return metric is not None and (metric.blocking or metric.compared)
+
+
+def _rank(event: Event) -> tuple[object, ...]:
+    newest_first = -event.night.toordinal()
+    if event.effect == "better":
+        return len(_RANKS), _RANKS.index(event.cause), newest_first, -abs(event.change), event.series_ids
+    rank = _RANKS.index(event.cause)
+    if event.cause == "firmware":
+        size = round(abs(event.change), 2)  # what differs by less than a per cent is equal
+        return rank, (not event.effect, not event.blocking), -size, newest_first, event.series_ids
+    return rank, 0, newest_first, -abs(event.change), event.series_ids
