@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hil.health.quarantine import describe
+from hil.health.types import Quarantine
 from hil.model import NotRun, Verdict
 from reports.rows import VIRTUAL_REMARK
 
@@ -71,9 +73,17 @@ def noise_remark(info: Mapping[str, Any]) -> str:
 
 
 def remarks(info: Mapping[str, Any], verdict: Verdict) -> list[str]:
-    """Return what stands wherever figures of the run do: that they are virtual, that noise is simulated."""
+    """Return what stands wherever figures of the run do: that they are virtual, that noise is simulated, and
+    which boards are in quarantine."""
     found = [VIRTUAL_REMARK if has_virtual(info, verdict) else "", noise_remark(info)]
-    return [remark for remark in found if remark]
+    return [*(remark for remark in found if remark), *_quarantine_remarks(info)]
+
+
+def _quarantine_remarks(info: Mapping[str, Any]) -> list[str]:
+    """Return "Board v3 took no part: quarantined since … by anna: …." of each one."""
+    keys = ("board", "since_utc", "who", "why")
+    found = [Quarantine(*(str(one.get(key, "")) for key in keys)) for one in info.get("quarantined", [])]
+    return [f"Board {one.board} took no part: {describe(one)}." for one in found]
 
 
 def split_not_run(verdict: Verdict) -> tuple[list[NotRun], list[NotRun]]:

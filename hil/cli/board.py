@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import secrets
 import subprocess
@@ -15,13 +16,16 @@ import click
 from hil.build import BUILD_ROOT
 from hil.cli.options import out_option, rack_option
 from hil.cli.table import aligned
-from hil.errors import RigError
+from hil.errors import ConfigError, RigError
 from hil.firmware.selection import find_firmware
 from hil.firmware.variant import Image
 from hil.flash import WearCounter, flash, read_wear
+from hil.health.quarantine import describe, folder_of, put, read_quarantine, release, way_out
+from hil.health.types import Quarantine
 from hil.lease import kept_dir, lease_boards, lease_rack, lock_dir, read_holder
 from hil.power import VirtualSwitch, switch_power
 from hil.rack import Board, Rack, load_rack
+from hil.store.run_info import utc_now
 from hil.virtual.start import up_dir
 from hil.virtual.virtual_rack import VirtualRack
 
@@ -38,12 +42,13 @@ def list_boards(rack: Path, out: Path) -> None:
     """List the rack's boards."""
     loaded = load_rack(rack)
     rows, warnings = [], []
-    locks = lock_dir(loaded, out)
+    locks, quarantined = lock_dir(loaded, out), read_quarantine(folder_of(loaded, out))
     for board in loaded.boards:
         holder = read_holder(locks, board.id)
         wear = read_wear(kept_dir(loaded, locks), board)
         run = f", run {holder.run_id}" if holder and holder.run_id else ""
         state = f"held by {holder.who}{run}" if holder else "free"
+        state += f", {describe(quarantined[board.id])}" if board.id in quarantined else ""
         labels = f" [{', '.join(board.labels)}]" if board.labels else ""
         flash = f"flash: {wear.describe()}" if wear else "flash: not counted yet"
         rows.append(
@@ -98,6 +103,45 @@ def console_board(board_id: str, rack: Path, out: Path) -> None:
                 f"the console of board {board.id} on {url} ended with status {status}.",
                 next_step="a virtual board needs its rack up: hil virtual up.",
             )
+
+
+@command.command("quarantine")
+@click.argument("board_id", metavar="BOARD")
+@click.option("--why", required=True, metavar="TEXT", help="Why, for those who find it missing.")
+@rack_option
+@out_option
+def quarantine_board(board_id: str, why: str, rack: Path, out: Path) -> None:
+    """Keep a board out of all runs, until it is released.
+
+    A run that has begun goes on with it.
+    """
+    if not (reason := " ".join(why.split())):
+        raise ConfigError("--why is empty.", next_step="say why, for those who find the board missing.")
+    loaded = load_rack(rack)
+    board = loaded.board(board_id)
+    put(folder_of(loaded, out), Quarantine(board.id, utc_now(), _user(), reason))
+    click.echo(f"{board.id}: takes part in no run from now on; {way_out(board.id, rack)}")
+
+
+@command.command("release")
+@click.argument("board_id", metavar="BOARD")
+@rack_option
+@out_option
+def release_board(board_id: str, rack: Path, out: Path) -> None:
+    """Take a board out of quarantine."""
+    loaded = load_rack(rack)
+    folder = folder_of(loaded, out)
+    if board_id not in read_quarantine(folder):  # one that is there may have left the rack file
+        loaded.board(board_id)
+    found = release(folder, board_id)
+    click.echo(f"{board_id}: {'released; it was ' + describe(found) if found else 'was in no quarantine'}")
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid {os.getuid()}"
 
 
 def _wear_counter(rack: Rack, out: Path) -> WearCounter:

@@ -1,4 +1,4 @@
-"""``hil rack``: is everything there, who holds what, and take back what a dead run left."""
+"""``hil rack``: is everything there, who holds what, how it fared, and take back what a dead run left."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from hil.cli.options import out_option, rack_option
+from hil.cli.rack_health import health
 from hil.errors import RigError
 from hil.finding import Finding
 from hil.lease import Holder, clear_stale, lock_dir, read_holder
@@ -25,6 +26,9 @@ RELEASE_DEADLINE_S = 10.0
 @click.group("rack")
 def command() -> None:
     """Look at a rack."""
+
+
+command.add_command(health)
 
 
 @command.command()

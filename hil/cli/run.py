@@ -11,7 +11,6 @@ import click
 
 from hil.build import PROJECT_ROOT
 from hil.cli.options import F, boards_option, out_option, rack_option, suite_option, thresholds_option
-from hil.errors import ConfigError
 from hil.plan import BOOTS_MAX
 from hil.rack import load_rack
 from hil.store import TRIGGERS
@@ -122,7 +121,10 @@ def command(
     argv += ["-c", str(PROJECT_ROOT / "pytest.ini"), "-p", "no:cacheprovider", "--hil-ui"]
     given = {name: value for name, value in options.items() if value is not None}
     argv += [f"--{name.replace('_', '-')}={value}" for name, value in {"rack": rack, **given}.items()]
-    argv += [f"--board={board}" for board in (_boards_of(rack, target, boards) if target else boards)]
+    argv += [f"--board={board}" for board in boards]
+    if target:
+        load_rack(rack).select(boards, target)  # what nobody has is said at once
+        argv += [f"--board-target={target}"]
     argv += [f"--out={out.absolute()}"]
     argv += [f"--firmware={firmware}"] if firmware else []
     argv += [] if report else ["--no-report"]
@@ -131,16 +133,6 @@ def command(
     _keep_stdout_open()
     # the same process goes on as pytest, so that signals and a kill reach what does the work
     os.execv(argv[0], argv)  # noqa: S606 - an argument list, no shell
-
-
-def _boards_of(rack: Path, target: str, wanted: tuple[str, ...]) -> list[str]:
-    """Return the boards of a target, of the wanted ones where some are. Raises ConfigError where none is."""
-    boards = load_rack(rack).select(wanted)
-    found = [board.id for board in boards if board.target == target]
-    if not found:
-        targets = ", ".join(sorted({board.target for board in boards}))
-        raise ConfigError(f"{rack}: no board has the target {target!r}; there is {targets}.")
-    return found
 
 
 def _keep_stdout_open() -> None:

@@ -1,4 +1,6 @@
-"""Why a board does not measure a case: its limits, its chip, its labels, or what its rack has not."""
+"""Why a board does not measure a case: its limits, its chip, its labels, or what its rack has not.
+
+A board in quarantine measures none; hil.health.quarantine words the reason."""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ PSRAM = "psram"  # the value of a parameter, and the label of a board that has i
 
 @dataclass(frozen=True)
 class Omitted:
-    """A case that a board's limits, its chip, its labels or its rack rule out."""
+    """A case that a board's limits, its chip, its labels, its rack or its quarantine rule out."""
 
     case: Case
     reason: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from hil.errors import ConfigError
 from hil.firmware.variant import DEFAULT_TICK_HZ, TICKS_HZ, Image
@@ -28,12 +29,14 @@ class Stage:
 class BoardPlan:
     """What one board does: its boots, each with the cases measured in it.
 
-    The cases of a boot need the same image; boots of one image follow each other.
+    The cases of a boot need the same image; boots of one image follow each other. ``quarantine`` says why the
+    board takes part in no run, "" where it does: then all of its cases are omitted.
     """
 
     board: Board
     boots: tuple[tuple[Case, ...], ...]
     omitted: tuple[Omitted, ...]
+    quarantine: str = ""
 
     @property
     def cases(self) -> tuple[Case, ...]:
@@ -62,6 +65,11 @@ class Plan:
         return next(plan for plan in self.boards if plan.board.id == board_id)
 
     @property
+    def present(self) -> tuple[BoardPlan, ...]:
+        """The boards that are not in quarantine: those that a run may take and touch."""
+        return tuple(plan for plan in self.boards if not plan.quarantine)
+
+    @property
     def images(self) -> tuple[Image, ...]:
         """Each image that some board needs, by its name."""
         found = {stage.image for plan in self.boards for stage in plan.stages}
@@ -75,8 +83,11 @@ def make_plan(
     selection: str,
     board_ids: Sequence[str] = (),
     boots: int = 1,
+    quarantine: Mapping[str, str] = MappingProxyType({}),
 ) -> Plan:
     """Plan a run of the selected cases on the boards named (all where none is).
+
+    ``quarantine`` says of each board in quarantine why it measures nothing.
 
     Raises:
         ConfigError: a word that is no suite, bench or parameter; nothing selected; an unknown board; a
@@ -86,8 +97,9 @@ def make_plan(
     if not 1 <= boots <= BOOTS_MAX:
         raise ConfigError(f"{boots} boots a board; 1 to {BOOTS_MAX} are possible.")
     cases = select_cases(benches, selection)
-    boards = tuple(_plan_board(rack, board, cases, boots) for board in rack.select(board_ids))
-    return Plan(selection, boards)
+    boards = rack.select(board_ids)
+    plans = (_plan_board(rack, board, cases, boots, quarantine.get(board.id, "")) for board in boards)
+    return Plan(selection, tuple(plans))
 
 
 def tick_hz_of(case: Case) -> int:
@@ -112,8 +124,10 @@ def ticks_hz_of(benches: Mapping[str, CaseSource], selection: str) -> tuple[int,
     return tuple(tick_hz for tick_hz in TICKS_HZ if tick_hz in needed)
 
 
-def _plan_board(rack: Rack, board: Board, cases: Sequence[Case], boots: int) -> BoardPlan:
+def _plan_board(rack: Rack, board: Board, cases: Sequence[Case], boots: int, quarantine: str) -> BoardPlan:
     check_limits(board, cases)
+    if quarantine:
+        return BoardPlan(board, (), tuple(Omitted(case, quarantine) for case in cases), quarantine)
     reasons = {case.case_id: why_omitted(rack, board, case) for case in cases}
     measured = [case for case in cases if not reasons[case.case_id]]
     omitted = tuple(Omitted(case, reason) for case in cases if (reason := reasons[case.case_id]))

@@ -95,7 +95,11 @@ class Board:
 
 @dataclass(frozen=True)
 class Rack:
-    """One rack file. ``path`` is where it was read from, ``pushgateway`` an address or ""."""
+    """One rack file. ``path`` is where it was read from, ``pushgateway`` an address or "".
+
+    ``quarantine_after`` is how many runs in a row the rig may fail on a board before it is put into
+    quarantine, 0 where only people do that.
+    """
 
     name: str
     path: Path
@@ -105,6 +109,7 @@ class Rack:
     boards: tuple[Board, ...]
     pushgateway: str = ""
     capture: CaptureSettings = CaptureSettings()
+    quarantine_after: int = 0
 
     @property
     def is_virtual(self) -> bool:
@@ -122,7 +127,16 @@ class Rack:
             next_step=f"name one of these, or add it to {self.path}.",
         )
 
-    def select(self, board_ids: Sequence[str]) -> tuple[Board, ...]:
-        """Return the boards named, in the file's order; all of them where none is named."""
+    def select(self, board_ids: Sequence[str], target: str = "") -> tuple[Board, ...]:
+        """Return the boards named, in the file's order, all of them where none is; of a target, where one is.
+
+        Raises:
+            ConfigError: an unknown board, or none of these has the target.
+        """
         wanted = {self.board(board_id).id for board_id in board_ids}
-        return tuple(board for board in self.boards if not wanted or board.id in wanted)
+        boards = tuple(board for board in self.boards if not wanted or board.id in wanted)
+        found = tuple(board for board in boards if target in ("", board.target))
+        if not found:
+            targets = ", ".join(sorted({board.target for board in boards}))
+            raise ConfigError(f"{self.path}: no board has the target {target!r}; there is {targets}.")
+        return found

@@ -45,6 +45,7 @@ def load_rack(path: Path) -> Rack:
         boards=boards,
         pushgateway=_read_pushgateway(root.section("metrics", default=None)),
         capture=_read_capture(root.section("capture", default=None)),
+        quarantine_after=root.integer("quarantine_after", default=0, minimum=1, maximum=100),
     )
     root.finish()
     _check_kinds(root, rack)

@@ -1,0 +1,21 @@
+"""A rack's health over the runs: what a run says of it joins ``out/history/health.jsonl``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hil.health import RunHealth, health_of, read_lines, with_runs, write_lines
+from reports.history import appending
+
+
+def append_run(path: Path, run_path: Path) -> RunHealth:
+    """Put the run in ``run_path`` into the file ``path``, in place of its earlier line; return what it says.
+
+    Raises:
+        ConfigError: the run, or a line of the file, is damaged.
+        RigError: the disk does not take it; the file is as it was.
+    """
+    run = health_of(run_path)
+    with appending(path, run.run_id):
+        write_lines(path, with_runs(read_lines(path), [run]))
+    return run
