@@ -36,6 +36,11 @@ class Server:
         self.process.kill()
         self.process.wait(timeout=DEADLINE_S)
 
+    def stop(self) -> None:
+        """End it in order, as a service manager does."""
+        self.process.terminate()
+        self.process.wait(timeout=DEADLINE_S)
+
 
 class Pushgateway(Server):
     def delete(self, path: str) -> None:
@@ -65,6 +70,22 @@ class Prometheus(Server):
         found: list[Labels] = self._ask("series", **{"match[]": selector, "start": str(time.time() - 3600)})
         return found
 
+    def await_samples(self, expression: str) -> list[tuple[Labels, float]]:
+        """Wait until an expression has an answer, and return it."""
+        found: list[tuple[Labels, float]] = []
+
+        def answered() -> bool:
+            found[:] = self.query(expression)
+            return bool(found)
+
+        wait_for(answered, lambda: f"{expression}: no sample", DEADLINE_S)
+        return found
+
+    def label_values(self, label: str, selector: str) -> list[str]:
+        """Return what Grafana's label_values(selector, label) does."""
+        found: list[str] = self._ask(f"label/{label}/values", **{"match[]": selector})
+        return found
+
     def await_run(self, run_id: str, boards: int) -> None:
         """Wait until the figures of a run were scraped for so many boards."""
         expression = f'hil_run_info{{run_id="{run_id}"}}'
@@ -86,9 +107,12 @@ def fetch(request: str | Request) -> bytes:
 
 
 @contextmanager
-def run_pushgateway(folder: Path, *, web_config: str = "") -> Iterator[Pushgateway]:
-    """Start a gateway; ``web_config`` (TLS, passwords) is the content of its --web.config.file."""
-    options = ["--persistence.file="]
+def run_pushgateway(folder: Path, *, web_config: str = "", kept: Path | None = None) -> Iterator[Pushgateway]:
+    """Start a gateway; ``web_config`` (TLS, passwords) is the content of its --web.config.file.
+
+    ``kept`` is its --persistence.file; without it a restart forgets everything.
+    """
+    options = [f"--persistence.file={kept or ''}"]
     if web_config:
         (folder / "web.yaml").write_text(web_config)
         options.append(f"--web.config.file={folder / 'web.yaml'}")
@@ -101,15 +125,24 @@ def run_pushgateway(folder: Path, *, web_config: str = "") -> Iterator[Pushgatew
 
 
 @contextmanager
-def run_prometheus(folder: Path, gateway: Pushgateway) -> Iterator[Prometheus]:
+def run_prometheus(folder: Path, gateway: Pushgateway, *, rules: Path | None = None) -> Iterator[Prometheus]:
     """Start a Prometheus that scrapes ``gateway`` as docs/metrics/prometheus.yaml does, only more often.
 
-    It looks at its list of targets 5 s after it started, so start it early and ask it late.
+    It looks at its list of targets 5 s after it started, so start it early and ask it late. ``rules`` is a
+    file of recording rules.
     """
     target = gateway.url.removeprefix("http://")
     job = f"{{job_name: pushgateway, honor_labels: true, static_configs: [{{targets: ['{target}']}}]}}"
+    often = "global: {scrape_interval: 200ms, evaluation_interval: 200ms}"
     config = folder / "prometheus.yaml"
-    config.write_text(f"global: {{scrape_interval: 200ms}}\nscrape_configs:\n  - {job}\n")
+    config.write_text(f"{often}\nrule_files: [{rules or ''}]\nscrape_configs:\n  - {job}\n")
+    with run_configured_prometheus(folder, config) as prometheus:
+        yield prometheus
+
+
+@contextmanager
+def run_configured_prometheus(folder: Path, config: Path) -> Iterator[Prometheus]:
+    """Start a Prometheus with a configuration file of one's own; ``folder`` holds its data."""
     options = [f"--config.file={config}", f"--storage.tsdb.path={folder / 'data'}"]
     with _running("prometheus", options, folder) as (address, process):
         prometheus = Prometheus(f"http://{address}", process)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 import socket
 import struct
@@ -14,57 +13,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import trustme
-from make_records import RUN_ID, publish_thresholds, quick_run
+from make_records import RUN_ID
 
-from hil.gate import judge
 from hil.gateway_url import PASSWORD_VARIABLE, USER_VARIABLE
-from hil.model import Fault, NotRun, Verdict
 from hil.store import RunDirectory
 from reports.pushgateway import push_run
+from tests.metrics_rig import BOARDS, TIMEOUT_S, broken, healthy, store
 from tests.prometheus_rig import Prometheus, Pushgateway, run_prometheus, run_pushgateway
 
 DOCS = Path(__file__).resolve().parent.parent / "docs" / "metrics.md"
-BOARDS = ("virtual-1", "virtual-2")
-TIMEOUT_S = 10.0
-
-# bcrypt of "sesame" at its lowest cost; the gateway reads no other kind
-WEB_CONFIG = """\
-tls_server_config: {{cert_file: {folder}/server.pem, key_file: {folder}/server.key}}
-basic_auth_users: {{lab: $2b$04$1cdg3dWavTyHFnJJAMSG6OkQhuo94mrZEfa76X1r.zFrh7oFXjl4S}}
-"""
-
-
-@functools.cache
-def healthy() -> Verdict:
-    """A quick run on two boards, judged by the real gate."""
-    return judge(quick_run(BOARDS), {"publish": publish_thresholds()})
-
-
-def broken() -> Verdict:
-    """The same, but the second board was gone before it gave anything."""
-    case_id = "publish/x=1"
-    gone = Fault(RUN_ID, "rig", 3, "the port is gone", BOARDS[1])
-    left_out = NotRun(RUN_ID, BOARDS[1], case_id, "the port is gone")
-    return judge([*quick_run(BOARDS[:1]), gone, left_out], {"publish": publish_thresholds()})
-
-
-def store(
-    folder: Path, verdict: Verdict, *, rack: str, run_id: str = RUN_ID, commit: str = "0a9e", **info: object
-) -> Path:
-    """Write a judged run and return its folder."""
-    run = RunDirectory.create(folder, run_id)
-    facts = {
-        "rack": rack,
-        "suite": "quick",
-        "started_utc": "2026-11-20T22:12:57Z",
-        "lease_released_utc": "2026-11-20T22:14:27Z",
-        "git": {"commit": commit, "dirty": False},
-        "boards": [{"id": board, "kind": "virtual", "target": "virtual-esp32"} for board in BOARDS],
-    }
-    run.write_info({**facts, **info})
-    run.write_verdict(replace(verdict, run_id=run_id))
-    return run.path
 
 
 @pytest.fixture(autouse=True)
@@ -122,18 +79,6 @@ def test_a_board_that_gave_nothing_shows_no_older_figures(tmp_path: Path, gatewa
     assert second["hil_run_info"][0][0]["run_id"] == "run-bad"
 
 
-def test_a_retired_board_is_deleted_as_documented(tmp_path: Path, gateway: Pushgateway) -> None:
-    """The path of the documented curl command names the group that a run pushes."""
-    boards = [{"id": "esp32-1", "kind": "physical", "target": "esp32"}]
-    run = store(tmp_path, replace(healthy(), series=()), rack="lab", boards=boards, trigger="nightly")
-    assert push_run(gateway.url, run, timeout_s=TIMEOUT_S) is None
-    assert gateway.samples(board="esp32-1")["push_time_seconds"]
-    match = re.search(r'curl .* "https://lab\.example:9091(/\S+)"', DOCS.read_text())
-    assert match
-    gateway.delete(match[1].replace("$job", "hil_nightly"))
-    assert not gateway.samples(board="esp32-1")
-
-
 def test_a_gateway_that_died_is_a_warning(tmp_path: Path) -> None:
     """The sentence tells that nothing arrived, how it failed, and what to look at."""
     run = store(tmp_path / "out", healthy(), rack="virtual")
@@ -143,32 +88,9 @@ def test_a_gateway_that_died_is_a_warning(tmp_path: Path) -> None:
         warning = push_run(server.url, run, timeout_s=TIMEOUT_S)
     assert warning == (
         f"Metrics of 2 of 2 boards were not pushed to the Pushgateway at {server.url}: Connection refused. "
-        "Next: check scheme, host and port, and that the Pushgateway is up."
+        "Next: check scheme, host and port, and that the Pushgateway is up. "
+        f"Then push again: hil metrics push {run}"
     )
-
-
-def test_passwords_and_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """User name and password come from the environment and show up in no sentence; nor is TLS optional."""
-    authority = trustme.CA()
-    certificate = authority.issue_cert("127.0.0.1")
-    certificate.private_key_pem.write_to_path(str(tmp_path / "server.key"))
-    certificate.cert_chain_pems[0].write_to_path(str(tmp_path / "server.pem"))
-    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
-    run = store(tmp_path / "out", healthy(), rack="virtual")
-    with run_pushgateway(tmp_path, web_config=WEB_CONFIG.format(folder=tmp_path)) as server:
-        push = functools.partial(push_run, server.url, run, timeout_s=TIMEOUT_S)
-        assert_says(push(), "its certificate is not trusted", "SSL_CERT_FILE")
-        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
-        assert_says(push(), "401 Unauthorized", f"set {USER_VARIABLE} and {PASSWORD_VARIABLE}")
-        monkeypatch.setenv(USER_VARIABLE, "lab")
-        monkeypatch.setenv(PASSWORD_VARIABLE, "open barley")
-        warning = push()
-        assert_says(warning, "401 Unauthorized", f"correct {USER_VARIABLE} and {PASSWORD_VARIABLE}")
-        assert "barley" not in str(warning)
-        monkeypatch.setenv(PASSWORD_VARIABLE, "sesame")
-        assert push() is None
-        plain = push_run(server.url.replace("https", "http"), run, timeout_s=TIMEOUT_S)
-        assert_says(plain, "2 of 2 boards")  # the answer or a reset, whichever comes first
 
 
 def assert_says(warning: str | None, *words: str) -> None:

@@ -15,7 +15,8 @@ from hil.gate import judge
 from hil.model import Fault, NotRun, SeriesVerdict, Verdict
 from hil.thresholds import load_all
 from hil.units import UNITS
-from reports.metrics import Families, board_groups, case_labels, in_base_unit, parse_name
+from reports.metrics import board_groups
+from reports.metrics_families import Families, case_labels, in_base_unit, parse_name
 
 DOCS = Path(__file__).resolve().parent.parent / "docs" / "metrics.md"
 INFO = {

@@ -1,0 +1,120 @@
+"""The work of ``hil metrics``: a stored run pushed again, and a retired board's groups taken away.
+
+python -m reports.metrics_command push RUN --pushgateway URL [--force]
+python -m reports.metrics_command retire BOARD… --rack NAME --pushgateway URL [--dry-run]
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from hil.errors import ConfigError, ExitCode, HilError, RigError
+from reports.metrics import Group
+from reports.metrics_groups import Held, delete_groups, held_groups
+from reports.pushgateway import groups_of, push
+
+TIMEOUT_S = 15.0
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run a command; return the exit code, after saying what went wrong on stderr."""
+    parser = argparse.ArgumentParser(prog="hil metrics")
+    commands = parser.add_subparsers(dest="command", required=True)
+    pushing = commands.add_parser("push")
+    pushing.add_argument("run", type=Path)
+    pushing.add_argument("--force", action="store_true")
+    retiring = commands.add_parser("retire")
+    retiring.add_argument("boards", nargs="+")
+    retiring.add_argument("--rack", required=True)
+    retiring.add_argument("--dry-run", action="store_true")
+    for each in (pushing, retiring):
+        each.add_argument("--pushgateway", required=True)
+    wanted = parser.parse_args(argv)
+    try:
+        if wanted.command == "push":
+            push_again(wanted.pushgateway, wanted.run, force=wanted.force)
+        else:
+            retire(wanted.pushgateway, wanted.rack, wanted.boards, dry_run=wanted.dry_run)
+    except HilError as error:
+        print(f"hil: {error}", file=sys.stderr)
+        return int(error.exit_code)
+    except KeyboardInterrupt:
+        return int(ExitCode.INTERRUPTED)
+    return int(ExitCode.PASS)
+
+
+def push_again(url: str, run_path: Path, *, force: bool = False) -> None:
+    """Push a stored run, and say what was pushed.
+
+    Raises:
+        ConfigError: ``run_path`` holds no judged run, or the gateway holds a newer one of the same boards.
+        RigError: the gateway did not take it.
+    """
+    try:
+        groups = groups_of(run_path)
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"{run_path} cannot be read: {error}.", next_step=f"judge it again: hil gate {run_path}"
+        ) from error
+    if not groups:
+        raise ConfigError(f"{run_path} names no board, neither in run.json nor in its verdict.")
+    held = held_groups(url, timeout_s=TIMEOUT_S)
+    if not force:
+        _refuse_older(run_path, groups, held)
+    pushed = push(url, run_path, groups, timeout_s=TIMEOUT_S)
+    for group in pushed.groups:
+        place = f"{group.rack}/{group.board}" if group.board else f"rack {group.rack}"
+        print(f"pushed {group.job} of {place}")
+    for warning in pushed.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    if pushed.failure:
+        raise RigError(pushed.failure)
+
+
+def _refuse_older(run_path: Path, groups: Sequence[Group], held: Sequence[Held]) -> None:
+    there = {(one.job, one.rack, one.board): one for one in held}
+    for group in groups:
+        one = there.get((group.job, group.rack, group.board))
+        started = group.families.value_of("hil_run_timestamp_seconds")
+        if one and one.run_started_s is not None and (started is None or started < one.run_started_s):
+            raise ConfigError(
+                f"the Pushgateway holds a newer run of {group.rack}/{group.board} ({group.job}): "
+                f"{one.run_id or 'unnamed'}; {run_path.name} would replace it.",
+                next_step="leave it, or push all the same: --force.",
+            )
+
+
+def retire(url: str, rack: str, boards: Sequence[str], *, dry_run: bool = False) -> None:
+    """Take every group of ``boards`` away, of all jobs, and say which there were.
+
+    Raises:
+        ConfigError: the gateway holds nothing of one of them; nothing was taken away.
+        RigError: the gateway does not answer, or refuses.
+    """
+    held = held_groups(url, timeout_s=TIMEOUT_S)
+    unknown = [board for board in boards if (rack, board) not in {(one.rack, one.board) for one in held}]
+    if unknown:
+        known = ", ".join(sorted({f"{one.rack}/{one.board}" for one in held}))
+        raise ConfigError(
+            f"the Pushgateway at {url} holds nothing of {', '.join(f'{rack}/{board}' for board in unknown)}.",
+            next_step=f"it knows: {known}." if known else "it holds no board at all.",
+        )
+    chosen = [one for one in held if one.rack == rack and one.board in boards]
+    if not dry_run:
+        delete_groups(url, chosen, timeout_s=TIMEOUT_S)
+    for one in chosen:
+        what = "would delete" if dry_run else "deleted"
+        run = f", run {one.run_id}" if one.run_id else ""
+        print(f"{what} {one.job} of {one.rack}/{one.board}: pushed {_utc(one.pushed_s)}{run}")
+
+
+def _utc(seconds: float) -> str:
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

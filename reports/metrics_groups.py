@@ -1,0 +1,115 @@
+"""What a Pushgateway holds: its groups by their labels, how old they are, and taking some away."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from http.client import HTTPException
+from typing import Any, TypeVar
+
+from prometheus_client.exposition import delete_from_gateway
+
+from hil.errors import ConfigError, RigError
+from hil.gateway_url import problem_of
+from reports.metrics_http import explain, get, sender
+
+_POLL_S = 0.05
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True)
+class Held:
+    """A group that the gateway holds; times are Unix times, ``run_started_s`` None where it is not known."""
+
+    job: str
+    rack: str
+    board: str
+    pushed_s: float
+    run_started_s: float | None = None
+    run_id: str = ""
+
+
+def held_groups(url: str, *, timeout_s: float) -> tuple[Held, ...]:
+    """Return the groups that runs pushed for boards: those of a job, a rack and a board, of a job ``hil_…``.
+
+    Raises:
+        ConfigError: ``url`` is no address of a gateway.
+        RigError: the gateway does not answer as one does.
+    """
+    return tuple(
+        sorted(
+            (held for group in _read(url, timeout_s) if (held := _held(group))),
+            key=lambda held: (held.rack, held.board, held.job),
+        )
+    )
+
+
+def delete_groups(url: str, groups: Collection[Held], *, timeout_s: float) -> None:
+    """Take groups away, and wait until they are gone: the gateway answers before it has done it.
+
+    Raises:
+        RigError: it refuses, or still holds one of them after ``timeout_s``.
+    """
+    deadline = time.monotonic() + timeout_s
+    for held in groups:
+        key = {"rack": held.rack, "board": held.board}
+
+        def delete(job: str = held.job, key: dict[str, str] = key) -> None:
+            delete_from_gateway(url, job, grouping_key=key, timeout=timeout_s, handler=sender)
+
+        _asked(url, timeout_s, delete)
+    names = {(held.job, held.rack, held.board) for held in groups}
+    while left := [h for h in held_groups(url, timeout_s=timeout_s) if (h.job, h.rack, h.board) in names]:
+        if time.monotonic() > deadline:
+            raise RigError(
+                f"the Pushgateway at {url} took the request but still holds {left[0].job} of "
+                f"{left[0].rack}/{left[0].board}.",
+                next_step="a run may have pushed it again just now; look at the gateway's log.",
+            )
+        time.sleep(_POLL_S)
+
+
+def _read(url: str, timeout_s: float) -> Sequence[Mapping[str, Any]]:
+    if problem := problem_of(url):
+        raise ConfigError(problem)
+
+    def ask() -> Sequence[Mapping[str, Any]]:
+        answer = json.loads(get(f"{url.rstrip('/')}/api/v1/metrics", timeout_s=timeout_s))
+        if not isinstance(answer, dict) or not isinstance(answer.get("data"), list):
+            raise ValueError("what answers there is no Pushgateway")  # noqa: TRY004 - of the answer
+        return [group for group in answer["data"] if isinstance(group, dict)]
+
+    return _asked(url, timeout_s, ask)
+
+
+def _asked(url: str, timeout_s: float, request: Callable[[], _Result]) -> _Result:
+    try:
+        return request()
+    except json.JSONDecodeError as error:
+        raise RigError(
+            f"what answers at {url} is no Pushgateway.", next_step="check host and port."
+        ) from error
+    except (OSError, HTTPException, ValueError) as error:
+        what, way_out = explain(error, timeout_s)
+        raise RigError(f"the Pushgateway at {url} cannot be asked: {what}.", next_step=way_out) from error
+
+
+def _held(group: Mapping[str, Any]) -> Held | None:
+    labels = group.get("labels", {})
+    if set(labels) != {"job", "rack", "board"} or not labels["job"].startswith("hil_"):
+        return None
+    started = _first(group, "hil_run_timestamp_seconds")
+    return Held(
+        **labels,
+        pushed_s=float(_first(group, "push_time_seconds").get("value", 0.0)),
+        run_started_s=float(started["value"]) if "value" in started else None,
+        run_id=_first(group, "hil_run_info").get("labels", {}).get("run_id", ""),
+    )
+
+
+def _first(group: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return the first sample of a metric of the group, nothing where it has none."""
+    samples = group.get(name, {}).get("metrics", [])
+    return samples[0] if samples else {}

@@ -1,0 +1,182 @@
+"""What the dashboards are built of: queries, panels, variables, and a grid that packs rows of panels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from grafana_foundation_sdk.builders import common as common_builders
+from grafana_foundation_sdk.builders import dashboard as builders
+from grafana_foundation_sdk.builders import prometheus, stat, statetimeline, table, text, timeseries
+from grafana_foundation_sdk.models import common, dashboard
+from grafana_foundation_sdk.models.prometheus import PromQueryFormat
+from grafana_foundation_sdk.models.text import TextMode
+
+GRID_WIDTH = 24
+SOURCE = dashboard.DataSourceRef(type_val="prometheus", uid="${datasource}")
+REMARK = (
+    "Virtual figures test logic and pipeline; they say nothing about hardware. The variable *kind* shows "
+    "physical boards unless you choose others, and every legend names the kind."
+)
+
+
+@dataclass(frozen=True)
+class Query:
+    """An expression and how its series are called; ``once`` asks for now instead of the range shown."""
+
+    expression: str
+    legend: str
+    once: bool = False
+    as_table: bool = False
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A panel's builder with its width and height in cells of the grid."""
+
+    builder: Any
+    width: int
+    height: int = 8
+
+
+def stat_panel(
+    title: str, unit: str, *queries: Query, width: int, bad_from: float | None = None, help_text: str
+) -> Panel:
+    """Return large numbers, one a series; red from ``bad_from`` on."""
+    reduce = common_builders.ReduceDataOptions().calcs(["lastNotNull"]).fields("").values(False)
+    panel = _common(stat.Panel(), title, unit, queries, help_text)
+    panel.reduce_options(reduce).text_mode(common.BigValueTextMode.VALUE_AND_NAME)
+    panel.graph_mode(common.BigValueGraphMode.NONE).thresholds(_steps(bad_from))
+    panel.color_mode(common.BigValueColorMode.NONE if bad_from is None else common.BigValueColorMode.VALUE)
+    return Panel(panel, width, 5)
+
+
+def time_panel(
+    title: str, unit: str, *queries: Query, width: int = 12, height: int = 8, help_text: str
+) -> Panel:
+    """Return lines over time; a series whose legend begins with "limit" is dashed.
+
+    Lines are steps, for a figure stands until the next run.
+    """
+    panel = _common(timeseries.Panel(), title, unit, queries, help_text)
+    panel.line_interpolation(common.LineInterpolation.STEP_AFTER).line_width(2).fill_opacity(0)
+    panel.show_points(common.VisibilityMode.NEVER)
+    legend = common_builders.VizLegendOptions().display_mode(common.LegendDisplayMode.TABLE)
+    panel.legend(legend.placement(common.LegendPlacement.BOTTOM).show_legend(True).calcs(["lastNotNull"]))
+    dashed = {"fill": "dash", "dash": [10, 10]}
+    panel.override_by_regexp("/^limit/", [dashboard.DynamicConfigValue("custom.lineStyle", dashed)])
+    return Panel(panel, width, height)
+
+
+def state_panel(title: str, query: Query, states: dict[str, tuple[str, str]], *, help_text: str) -> Panel:
+    """Return a band a series whose values have names and colours: value → (name, colour)."""
+    panel = _common(statetimeline.Panel(), title, "none", [query], help_text)
+    results = {
+        value: dashboard.ValueMappingResult(text=name, color=colour, index=number)
+        for number, (value, (name, colour)) in enumerate(states.items())
+    }
+    panel.mappings([dashboard.ValueMap(options=results)]).merge_values(True)
+    return Panel(panel, 12)
+
+
+def table_panel(
+    title: str, unit: str, query: Query, *, hidden: Sequence[str] = (), width: int = 12, help_text: str
+) -> Panel:
+    """Return a table of the series there are now, a column a label; ``hidden`` labels are left out."""
+    panel = _common(table.Panel(), title, unit, [query], help_text)
+    leave_out = dict.fromkeys(("Time", "__name__", "instance", *hidden), True)
+    panel.with_transformation(
+        dashboard.DataTransformerConfig(id_val="organize", options={"excludeByName": leave_out})
+    )
+    return Panel(panel.no_value("none"), width)
+
+
+def text_panel(content: str) -> Panel:
+    """Return words over the whole width."""
+    panel = text.Panel().title("").transparent(True).mode(TextMode.MARKDOWN).content(content)
+    return Panel(panel, GRID_WIDTH, 3)
+
+
+def build(
+    uid: str,
+    title: str,
+    description: str,
+    variables: Sequence[Any],
+    rows: Sequence[Sequence[Panel]],
+) -> dashboard.Dashboard:
+    """Return a dashboard; each row of panels begins below the highest of the row before it."""
+    builder = builders.Dashboard(title).uid(uid).description(description).tags(["hil"]).editable()
+    builder.time("now-30d", "now").refresh("5m").timezone("browser")
+    builder.tooltip(dashboard.DashboardCursorSync.CROSSHAIR)
+    builder.link(
+        builders.DashboardLink("HIL")
+        .type(dashboard.DashboardLinkType.DASHBOARDS)
+        .tags(["hil"])
+        .keep_time(True)
+    )
+    for variable in variables:
+        builder.with_variable(variable)
+    made: dashboard.Dashboard = builder.build()
+    made.panels = _placed(rows)
+    return made
+
+
+def datasource_variable() -> Any:
+    return builders.DatasourceVariable("datasource").label("Prometheus").type("prometheus")
+
+
+def kind_variable() -> Any:
+    """Return the choice of kinds: fixed, so that physical is chosen also where all there is is virtual."""
+    physical = dashboard.VariableOption(selected=True, text=["physical"], value=["physical"])
+    variable = builders.CustomVariable("kind").label("Kind").values("physical,emulated,virtual")
+    return variable.multi(True).current(physical)
+
+
+def label_variable(name: str, selector: str, *, regex: str = "", one: bool = False) -> Any:
+    """Return a choice among a label's values; all of them at first, or the first where only ``one`` goes."""
+    label = "__name__" if regex else name
+    variable = builders.QueryVariable(name).label(name.capitalize()).datasource(SOURCE)
+    variable.query({"query": f"label_values({selector}, {label})", "refId": f"variable-{name}"})
+    variable.refresh(dashboard.VariableRefresh.ON_TIME_RANGE_CHANGED)
+    variable.sort(dashboard.VariableSort.ALPHABETICAL_ASC)
+    if regex:
+        variable.regex(regex)
+    if one:
+        return variable.multi(False)
+    everything = dashboard.VariableOption(selected=True, text=["All"], value=["$__all"])
+    return variable.multi(True).include_all(True).all_value(".+").current(everything)
+
+
+def _common(panel: Any, title: str, unit: str, queries: Sequence[Query], help_text: str) -> Any:
+    panel.title(title).description(help_text).datasource(SOURCE).unit(unit)
+    return panel.targets([_target(query, chr(ord("A") + number)) for number, query in enumerate(queries)])
+
+
+def _target(query: Query, ref_id: str) -> Any:
+    target = prometheus.Dataquery().expr(query.expression).legend_format(query.legend).ref_id(ref_id)
+    target.datasource(SOURCE)
+    if query.as_table:
+        target.format(PromQueryFormat.TABLE)
+    return target.instant() if query.once else target.range()
+
+
+def _steps(bad_from: float | None) -> Any:
+    steps = [dashboard.Threshold(None, "green")]
+    steps += [] if bad_from is None else [dashboard.Threshold(bad_from, "red")]
+    return builders.ThresholdsConfig().mode(dashboard.ThresholdsMode.ABSOLUTE).steps(steps)
+
+
+def _placed(rows: Sequence[Sequence[Panel]]) -> list[Any]:
+    placed: list[Any] = []
+    top = 0
+    for row in rows:
+        left = 0
+        for panel in row:
+            made = panel.builder.build()
+            made.grid_pos = dashboard.GridPos(h=panel.height, w=panel.width, x=left, y=top)
+            made.id_val = len(placed) + 1
+            placed.append(made)
+            left += panel.width
+        top += max(panel.height for panel in row)
+    return placed
