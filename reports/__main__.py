@@ -1,6 +1,6 @@
 """Reports from what is on disk, as processes of their own.
 
-python -m reports RUN                  write RUN's summary.md and allure-results again
+python -m reports RUN                  write RUN's summary.md, allure-results and plain files again
 python -m reports build --out OUT RUN… write OUT/report (hil report build)
 python -m reports serve --out OUT      show OUT/report in a browser (hil report serve)
 python -m reports reproduction RUN STUDY  set RUN beside a published study (hil reproduce STUDY --run RUN)
@@ -18,14 +18,16 @@ from typing import NoReturn
 
 from rich.console import Console
 
-from hil.errors import ExitCode, HilError
+from hil.errors import ConfigError, ExitCode, HilError
+from hil.health import HEALTH_FILE
 from hil.reference import ROOT as REFERENCE
 from hil.store import RunDirectory
-from reports import allure, history
+from hil.store.files import short_path
+from reports import allure, health, history, plain
 from reports.finish import sentence_of, summarise
 from reports.reproduction import files_of, print_documents, reproduce
 from reports.site import build_site, serve_site
-from reports.stored import judged_runs, short_path
+from reports.stored import judged_runs
 
 
 class Terminated(KeyboardInterrupt):
@@ -62,6 +64,7 @@ def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
 def _summarise(argv: Sequence[str]) -> None:
     directory = RunDirectory.open(Path(argv[0]))
     allure.complete_results(directory.path)
+    plain.write_plain(directory.path)
     summarise(directory)
 
 
@@ -71,6 +74,7 @@ def _build(argv: Sequence[str]) -> None:
     parser.add_argument("--legs", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--history", type=Path)
+    parser.add_argument("--data", type=Path)
     parser.add_argument("--files", action="store_true")
     parser.add_argument("--no-append", action="store_true")
     wanted = parser.parse_args(argv)
@@ -83,12 +87,27 @@ def _build(argv: Sequence[str]) -> None:
     folder = wanted.history or wanted.out / "history"
     for run in runs:
         allure.complete_results(run)
+        plain.write_plain(run)
         if not wanted.no_append:
-            history.append_run(folder / "metrics.jsonl", run)
+            _add("history", history.append_run, folder / "metrics.jsonl", run)
+            _add("rack health", health.append_run, folder / HEALTH_FILE, run)
     index = build_site(
-        wanted.out, runs, history=folder, single_file=not wanted.files, append=not wanted.no_append
+        wanted.out,
+        runs,
+        history=folder,
+        data=wanted.data,
+        single_file=not wanted.files,
+        append=not wanted.no_append,
     )
     print(short_path(index))
+
+
+def _add(what: str, append: Callable[[Path, Path], object], path: Path, run: Path) -> None:
+    """Add a run to what is known of earlier ones; a damaged file costs that, and not the report."""
+    try:
+        append(path, run)
+    except ConfigError as error:
+        print(f"warning: {what}: {error}", file=sys.stderr)
 
 
 def _serve(argv: Sequence[str]) -> None:

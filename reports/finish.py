@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import TypeVar
 
 from hil.errors import HilError
+from hil.health import HEALTH_FILE
+from hil.health.quarantine import Watch
 from hil.model import RunRecord, Verdict
 from hil.store import RunDirectory
-from reports import allure, history, pushgateway, reproduction, site
+from hil.store.files import short_path
+from reports import allure, health, history, plain, pushgateway, reproduction, site
 from reports.reproduction.document import Document
-from reports.stored import read_verdict, short_path
+from reports.stored import read_verdict
 from reports.summary import render_markdown
 
 PUSH_TIMEOUT_S = 5.0
@@ -24,16 +27,20 @@ _Judged = tuple[Verdict, Sequence[RunRecord]]
 
 @dataclass(frozen=True)
 class Wishes:
-    """Which reports are wanted; ``pushgateway`` is a URL or empty, ``site`` whether to build OUT/report."""
+    """Which reports are wanted; ``pushgateway`` is a URL or empty, ``site`` whether to build OUT/report.
+
+    ``watch`` puts boards into quarantine that the rig fails on again and again; None where only people do.
+    """
 
     out: Path
     pushgateway: str = ""
     site: bool = True
+    watch: Watch | None = None
 
 
 @dataclass
 class Reporting:
-    """What has become of the reports: where the site is, if it was built, and what could not be done.
+    """What has become of the reports: where the site is, if it was built, and what is worth knowing of it.
 
     ``documents`` set the run beside the published study whose suite it measured, a board each.
     """
@@ -67,10 +74,12 @@ def finish(directory: RunDirectory, wishes: Wishes, *, say: Callable[[str], None
     judged = functools.cache(lambda: _judged(directory))  # a night's journal is long, and written by now
     _note(directory, done, judged)
     done.attempt("Allure results", lambda: allure.complete_results(run_path))
+    done.attempt("plain files", lambda: plain.write_plain(run_path))
     documents = done.attempt("reproduction", lambda: reproduction.reproduce_suite(directory))
     done.documents = documents or ()
     metrics = wishes.out / "history" / "metrics.jsonl"
     done.attempt("history", lambda: history.append_run(metrics, run_path))
+    done.attempt("rack health", lambda: _keep_health(run_path, wishes, done))
     if wishes.pushgateway:
         done.attempt("Pushgateway", lambda: _push(wishes.pushgateway, run_path, done))
     if done.warnings:
@@ -81,6 +90,12 @@ def finish(directory: RunDirectory, wishes: Wishes, *, say: Callable[[str], None
         done.report = short_path(index) if index else None
         _note(directory, done, judged)
     return done
+
+
+def _keep_health(run_path: Path, wishes: Wishes, done: Reporting) -> None:
+    """Add the run to the rack's health; a board that goes into quarantine is worth knowing."""
+    line = health.append_run(wishes.out / "history" / HEALTH_FILE, run_path)
+    done.warnings += wishes.watch.look(line) if wishes.watch else []
 
 
 def _push(url: str, run_path: Path, done: Reporting) -> None:
