@@ -33,13 +33,26 @@ def command() -> None:
     help="Folder with the history of earlier runs. [default: OUT/history]",
 )
 @click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder with the boot values of earlier runs. [default: OUT/hil-data]",
+    metavar="DIR",
+)
+@click.option(
     "--files/--single-file",
     default=False,
     help="Many files for a web server, or pages that open from disk. [default: single-file]",
 )
 @click.option("--append/--no-append", default=True, help="Add the runs to the history. [default: append]")
 def build(
-    runs: tuple[Path, ...], legs: Path | None, out: Path, history: Path | None, *, files: bool, append: bool
+    runs: tuple[Path, ...],
+    legs: Path | None,
+    out: Path,
+    history: Path | None,
+    data: Path | None,
+    *,
+    files: bool,
+    append: bool,
 ) -> None:
     """Write OUT/report for RUN (a folder below out, by default the latest).
 
@@ -47,6 +60,7 @@ def build(
     """
     options = [*(["--history", str(history)] if history else []), *(["--files"] if files else [])]
     options += [] if append else ["--no-append"]
+    options += ["--data", str(data)] if data else []
     options += ["--legs", str(legs)] if legs else []
     _reports("build", "--out", str(out), *options, "--", *map(str, runs))
 

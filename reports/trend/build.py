@@ -1,0 +1,190 @@
+"""trend.json: from runs, the lines of metrics.jsonl and the boot values of the history to one object."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hil.errors import ConfigError
+from hil.history import History
+from hil.nightly.events import events_of
+from hil.nightly.survey import Survey, survey
+from hil.store.files import replace_file
+from hil.thresholds import Thresholds
+from reports.allure.address import ids_of
+from reports.boards import noise_remark
+from reports.history import comparable, with_runs
+from reports.trend.choosing import Choice, choose, choose_series
+from reports.trend.columns import series_json
+from reports.trend.details import CaseKey, Detail, Wanted, details_of
+from reports.trend.epochs import epochs_json
+from reports.trend.happenings import add_levels_and_changes, events_json
+from reports.trend.nights import LAST_NIGHTS
+from reports.trend.points import Series, series_of
+from reports.trend.purposes import comparable_history
+from reports.trend.runs import Reported, Run, runs_of
+from reports.trend.sources import Sources
+
+SCHEMA = 1
+LINKS = {"home": "../index.html", "tests": "../tests/index.html", "racks": "../rack/index.html"}
+
+Tests = Mapping[str, Mapping[CaseKey, str]]  # by run id: Allure's id of each case's result
+
+
+@dataclass(frozen=True)
+class Trend:
+    """``data`` is what trend.json holds, ``nights`` how many nights were judged at most."""
+
+    data: Mapping[str, Any]
+    nights: int
+
+    @property
+    def measured_runs(self) -> int:
+        """How many of the runs have a point."""
+        return len({run for series in self.data["series"] for run in series["points"]["run"]})
+
+
+def build_trend(
+    runs: Sequence[Reported],
+    lines: Sequence[Mapping[str, Any]],
+    history: History,
+    thresholds: Mapping[str, Thresholds],
+    *,
+    title: str,
+    remark: str,
+    most: int,
+) -> Mapping[str, Any]:
+    """Return what trend.json holds; trend_of() without baselines and notes."""
+    return trend_of(runs, lines, Sources(history, thresholds), title=title, remark=remark, most=most).data
+
+
+def trend_of(
+    runs: Sequence[Reported],
+    lines: Sequence[Mapping[str, Any]],
+    sources: Sources,
+    *,
+    title: str,
+    remark: str,
+    most: int,
+) -> Trend:
+    """Compute the trend of the reported ``runs``; the same input gives the same bytes.
+
+    ``lines`` are those of metrics.jsonl; of them and of the history count the runs that the reported ones are
+    compared with. At most ``most`` runs of a rack are drawn, and all are judged. ``remark`` is said where a
+    figure is virtual.
+    """
+    own = [run.line for run in runs]
+    history = comparable_history(sources.history, own)
+    shown, dropped = runs_of(
+        with_runs(comparable(lines, own), own), history, [run.run_id for run in runs], most=most
+    )
+    noisy = frozenset(run.run_id for run in runs if noise_remark(run.info))
+    found = survey(history, sources.thresholds, last=LAST_NIGHTS)
+    events = events_of(found, thresholds=sources.thresholds)
+    changed = {finding.point.series_id for event in events for finding in event.findings}
+    series, left_out = choose_series(series_of(shown, history, noisy), changed)
+    tests: Tests = {run.run_id: _tests_of(run) for run in runs}
+    columns = [_column(one, shown, sources.thresholds, tests) for one in series]
+    add_levels_and_changes(series, columns, shown, events)
+    details, notes = _details(runs, shown, choose(series, columns, shown), tests)
+    data = {
+        "schema": SCHEMA,
+        "title": title,
+        "remark": remark if any(one.key.kind == "virtual" for one in series) else "",
+        "links": LINKS,
+        "runs": _runs_json(shown),
+        "series": columns,
+        "events": events_json(events, columns, shown),
+        "epochs": epochs_json(sources.baselines, shown),
+        "notes": [*sources.notes, *_notes_of(found), *filter(None, [left_out]), *notes],
+        "dropped_runs": dropped,
+        "details": details,
+    }
+    return Trend(data, found.nights)
+
+
+def write_trend(path: Path, data: Mapping[str, Any]) -> None:
+    """Write trend.json at once and whole, for the trend page waits for it.
+
+    Raises OSError, and ValueError where a number is none.
+    """
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, f"{text}\n".encode())
+
+
+def _runs_json(runs: Sequence[Run]) -> dict[str, list[Any]]:
+    return {
+        "id": [run.run_id for run in runs],
+        "started_utc": [run.started_utc for run in runs],
+        "commit": [run.commit for run in runs],
+        "dirty": [int(run.dirty) for run in runs],
+        "rack": [run.rack for run in runs],
+        "trigger": [run.trigger for run in runs],
+        "suite": [run.suite for run in runs],
+        "profile": [run.profile for run in runs],
+        "url": [run.url for run in runs],
+        "reported": [int(run.reported) for run in runs],
+    }
+
+
+def _column(
+    series: Series, runs: Sequence[Run], thresholds: Mapping[str, Thresholds], tests: Tests
+) -> dict[str, Any]:
+    column = series_json(series, runs, thresholds)
+    if column["now"] is not None:
+        run = runs[series.points[column["now"]].run]
+        column["test"] = tests[run.run_id].get((series.key.board, series.key.case_id), "")
+    return column
+
+
+def _tests_of(run: Reported) -> Mapping[CaseKey, str]:
+    if not run.verdict.series:  # no figure that could lead there
+        return {}
+    with suppress(ConfigError):  # its thresholds cannot be read: no name of a case, no address
+        return ids_of(run.path, run.info, run.verdict)
+    return {}
+
+
+def _notes_of(found: Survey) -> list[str]:
+    return [f"{len(series)} of {found.series} series: {note}." for note, series in found.notes.items()]
+
+
+def _details(
+    runs: Sequence[Reported], shown: Sequence[Run], choice: Choice, tests: Tests
+) -> tuple[dict[str, Detail], list[str]]:
+    """Return the details by chart, and what stood in the way of them."""
+    by_id = {run.run_id: run for run in runs}
+    found: dict[str, Detail] = {}
+    notes = [_left_out(choice)] if choice.left_out else []
+    for number, charts in sorted(choice.charts.items()):
+        run = by_id[shown[number].run_id]
+        quantities: dict[CaseKey, set[str]] = {}
+        for board, case_id, quantity in charts:
+            quantities.setdefault((board, case_id), set()).add(quantity)
+        wanted = Wanted(run, number, quantities, tests[run.run_id], choice.samples)
+        try:
+            own = details_of(wanted)
+        except ConfigError as error:
+            notes.append(f"What is behind the figures of {run.run_id} is left out: {_sentence(error, run)}")
+            continue
+        rack = shown[number].rack
+        found |= {f"{rack}/{board}/{case}/{name}": value for ((board, case), name), value in own.items()}
+    return dict(sorted(found.items())), notes
+
+
+def _left_out(choice: Choice) -> str:
+    kept = sum(map(len, choice.charts.values()))
+    return (
+        f"Distribution, boots and samples of {kept} of {kept + choice.left_out} charts are here, what broke "
+        "or changed first; those of the others are in the test report."
+    )
+
+
+def _sentence(error: ConfigError, run: Reported) -> str:
+    """Write a run's folder by its name alone."""
+    return str(error).replace(str(run.path), run.run_id)

@@ -1,0 +1,77 @@
+"""How the trend calls a series and its quantity: the words of a metric's name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from hil.errors import ConfigError
+from hil.model import format_series_id
+from hil.thresholds import Thresholds
+from hil.thresholds.metric import Metric
+from hil.units import QuantityError, unit_of
+from reports.allure.story import case_label
+
+STATISTICS = ("p50", "p90", "p95", "p99", "p99.9", "tail5", "mean", "max")
+
+
+class SeriesKey(NamedTuple):
+    """What makes two points one line: kinds never share one, nor do profiles of the virtual air.
+
+    A tuple, because a year of nights looks it up some hundred thousand times.
+    """
+
+    rack: str
+    board: str
+    kind: str
+    profile: str
+    case_id: str
+    metric: str
+
+    @property
+    def series_id(self) -> str:
+        return format_series_id(self.rack, self.board, self.case_id, self.metric)
+
+    @property
+    def bench(self) -> str:
+        return self.case_id.partition("/")[0]
+
+    @property
+    def chart(self) -> str:
+        """Return the key of the chart and of its detail: ``rack/board/case_id/quantity``."""
+        return f"{self.rack}/{self.board}/{self.case_id}/{split_metric(self.metric).quantity}"
+
+
+@dataclass(frozen=True)
+class MetricWords:
+    """``publish_latency_p95_us`` is the p95 of "publish latency" in us; ``stat`` is "" without one."""
+
+    quantity: str
+    stat: str
+    unit: str
+
+
+def split_metric(name: str) -> MetricWords:
+    """Take a metric's name apart; ``unit`` is "" where it ends with none."""
+    try:
+        unit = unit_of(name).name
+    except QuantityError:
+        unit = ""
+    words = name.removesuffix(f"_{unit}").replace("_p99_9", "_p99.9").split("_")
+    stat = words.pop() if len(words) > 1 and words[-1] in STATISTICS else ""
+    return MetricWords(" ".join(words), stat, unit)
+
+
+def label_of(case_id: str, thresholds: Mapping[str, Thresholds]) -> str:
+    """Return the parameters that differ from their defaults, or "defaults"; all of an unknown bench."""
+    with suppress(ConfigError):
+        return case_label(case_id, thresholds) or "defaults"
+    return case_id.partition("/")[2] or "defaults"
+
+
+def metric_of(key: SeriesKey, thresholds: Mapping[str, Thresholds]) -> Metric | None:
+    """Return what the thresholds say of a series; None where they do not know it (any more)."""
+    own = thresholds.get(key.bench)
+    return own.metrics.get(key.metric) if own else None
