@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
@@ -59,6 +63,7 @@ def visit(browser: Browser, address: str, *, width: int = 1280, height: int = 80
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme="light")
     try:
         seen = Visit(context.new_page())
+        context.set_default_timeout(DEADLINE_MS)
         context.on("request", lambda request: seen.requests.append(request.url))
         context.on("console", lambda message: _note(seen, message))
         seen.page.on("pageerror", lambda error: seen.complaints.append(str(error)))
@@ -66,6 +71,26 @@ def visit(browser: Browser, address: str, *, width: int = 1280, height: int = 80
         yield seen
     finally:
         context.close()
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Serve a folder on the loopback; yields host:port."""
+    handler = functools.partial(_Quiet, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - http.server's name
+        pass
+
+
+def channels(colour: str) -> tuple[float, ...]:
+    """Return red, green and blue of "rgb(220, 38, 38)"."""
+    return tuple(float(part) for part in colour.partition("(")[2].rstrip(")").split(",")[:3])
 
 
 def _note(seen: Visit, message: ConsoleMessage) -> None:

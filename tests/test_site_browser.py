@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import re
 import shutil
-import threading
 from collections.abc import Callable, Iterator
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Literal
 
 import pytest
 from allure_runs import judged
-from browser import Visit, chromium, visit
+from browser import Visit, channels, chromium, served, visit
 from make_records import publish_record
 from playwright.sync_api import Browser
 from site_runs import healthy, store_run
@@ -58,16 +55,8 @@ def web(out: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     copy = tmp_path_factory.mktemp("web")
     shutil.copytree(out / "history", copy / "history")
     build_site(copy, [out / NAMES[2]], single_file=False, append=False)
-    handler = functools.partial(_Quiet, directory=str(copy / "report"))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - http.server's name
-        pass
+    with served(copy / "report") as host:
+        yield host
 
 
 def address(out: Path, page: str) -> str:
@@ -124,62 +113,38 @@ def test_every_section_of_the_test_report_stays_at_home(browser: Browser, web: s
         seen.page.goto(f"http://{web}/tests/index.html#metrics")
         seen.show("Performance metrics")
         change = seen.page.get_by_text("+27.175 ms").first
-        red, green, _ = _channels(change.evaluate("element => getComputedStyle(element).color"))
+        red, green, _ = channels(change.evaluate("element => getComputedStyle(element).color"))
         assert abs(red - green) < 40
         assert_at_home(seen, web)
-
-
-def _channels(colour: str) -> tuple[float, ...]:
-    """Return red, green and blue of "rgb(220, 38, 38)"."""
-    return tuple(float(part) for part in colour.partition("(")[2].rstrip(")").split(",")[:3])
 
 
 def test_the_trend_shows_three_runs_and_the_third_over_its_limit(browser: Browser, out: Path) -> None:
     """One mark, above the dashed line, with the figure to read; its run and commit are linked."""
     with visit(browser, address(out, "trend/index.html")) as seen:
-        seen.show("3 runs")
-        chart = seen.page.locator(".case", has_text="transport=tls").first.locator("figure").first
-        assert "(virtual)" in (chart.locator("figcaption").text_content() or "")
-        assert chart.locator("svg tspan").count() == 3
-        marks = chart.locator("circle.broken")
-        assert marks.count() == 1
-        limit = chart.locator(".limit.stat-p95").bounding_box()
-        mark = marks.first.bounding_box()
-        assert limit
+        seen.show("3 runs, ")
+        seen.show("1 limit broken now")
+        tile = seen.page.locator("figure.tile").first
+        assert tile.locator("figcaption").inner_text().split("\n") == ["publish latency", "v2 (virtual)"]
+        broken = tile.locator("svg.trend-chart .excess .broken")
+        assert (broken.get_attribute("d") or "").count("M") == 1
+        mark, limit = broken.bounding_box(), tile.locator("path.limit").first.bounding_box()
         assert mark
+        assert limit
         assert mark["y"] + mark["height"] < limit["y"]
-        told = chart.locator(".tips title").all_text_contents()
-        assert [text.partition(" ")[0] for text in told] == ["aaaaaaa", "bbbbbbb", "ccccccc"]
-        assert "p95 35.8 ms, beyond its limit of 25 ms" in told[2]
-        assert chart.locator(f'a[href="{CI["url"]}"]').count() == 3
-        assert chart.locator(f'a[href="https://github.example/acme/fw/commit/{"c" * 40}"]').count() == 1
+        tile.locator("button").click()
+        row = seen.page.locator("table.runs tbody tr").first.inner_text()
+        assert "ccccccc" in row
+        assert "35.8 ms" in row
+        links = seen.page.locator(".drill-panel a")
+        hrefs = {link.get_attribute("href") for link in links.all()}
+        assert {CI["url"], f"https://github.example/acme/fw/commit/{'c' * 40}"} <= hrefs
         assert_at_home(seen)
-
-
-def test_the_trend_page_is_filtered(browser: Browser, out: Path) -> None:
-    """By words, by board, and by what is broken now; the table's rows lead to their charts."""
-    with visit(browser, address(out, "trend/index.html")) as seen:
-        cases = seen.page.locator(".case:visible")
-        seen.page.fill("#text", "latency transport=quic")
-        assert cases.count() == 0
-        seen.page.fill("#text", "transport=tls")
-        assert [item.split("\n")[0] for item in cases.all_inner_texts()] == ["transport=tls"] * 2
-        seen.page.select_option("#board", "v1")
-        assert cases.count() == 1
-        seen.page.select_option("#board", "")
-        seen.page.check("#broken")
-        assert cases.count() == 1
-        seen.page.fill("#text", "")
-        seen.page.uncheck("#broken")
-        seen.page.get_by_role("link", name="publish latency p95").nth(2).click()
-        chosen = seen.page.locator(f"[id='{seen.page.url.partition('#')[2]}']")
-        assert chosen.is_visible()
 
 
 def test_the_first_page_leads_everywhere(browser: Browser, out: Path) -> None:
     """Verdict to test report, to trend, and back; the raw files are there."""
     with visit(browser, address(out, "index.html")) as seen:
-        for link, text in (("Trend", "Nearest to their limits"), ("Test report", SLOW)):
+        for link, text in (("Trend →", "Nearest to their limits"), ("Test report →", SLOW)):
             seen.page.get_by_text(link).first.click()
             seen.show(text)
             seen.page.get_by_text("← Verdict").click()
@@ -226,8 +191,8 @@ def test_the_way_back_covers_nothing_and_follows_the_theme(
         assert box["y"] + box["height"] <= app["y"]
         assert app["y"] + app["height"] <= 800
         seen.page.wait_for_function("scheme => document.documentElement.dataset.theme === scheme", arg=scheme)
-        ink = _channels(back.evaluate("element => getComputedStyle(element).color"))
-        ground = _channels(back.evaluate("element => getComputedStyle(element).backgroundColor"))
+        ink = channels(back.evaluate("element => getComputedStyle(element).color"))
+        ground = channels(back.evaluate("element => getComputedStyle(element).backgroundColor"))
         assert (sum(ink) > sum(ground)) == (scheme == "dark")
         assert abs(sum(ink) - sum(ground)) > 300
 
@@ -267,19 +232,22 @@ MEASURE = """() => {
 
 
 def test_the_trend_tells_only_what_this_run_measured(browser: Browser, tmp_path: Path) -> None:
-    """A board that broke a limit and then vanished: its figure is in grey, dated, and in no table."""
+    """A board that broke a limit and then vanished: its figure is closed, dated, and in no table."""
     for name, records in zip(NAMES, (healthy(31.0), healthy()[:2]), strict=False):
         run = store_run(tmp_path, name, records, profile="lab")
         append_run(tmp_path / "history" / "metrics.jsonl", run)
     build_site(tmp_path, [run])
     with visit(browser, address(tmp_path, "trend/index.html")) as seen:
-        seen.show("Air profile lab. 2 runs: ")
-        assert "v2" not in seen.page.locator("table").inner_text()
+        seen.show("2 runs, ")
+        seen.page.get_by_text("Nearest to their limits", exact=True).click()
+        assert "v2" not in seen.page.locator(".nearest").inner_text()
         assert seen.page.locator(".bad").count() == 0
-        past = seen.page.locator("details.past")
-        assert past.locator("summary").first.inner_text().endswith("2 cases, last measured 2026-11-21 10:15")
-        seen.page.fill("#text", "transport=tls")
-        assert past.locator(".case:visible").count() == 1
+        past = seen.page.locator(".group.past")
+        assert past.get_by_role("button").inner_text().endswith("last measured 2026-11-21 10:15")
+        assert past.locator("figure").count() == 0
+        seen.page.fill("#filter-text", "transport=tls")
+        past.locator("figure").first.wait_for()
+        assert past.locator(".case").count() == 1
         assert_at_home(seen)
 
 

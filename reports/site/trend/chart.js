@@ -1,156 +1,113 @@
-/** A chart as SVG: runs in time order on x, the quantity from zero on y, limits dashed. */
-import { commitLink, escape, linked, runName } from "./html.js";
-import { excess } from "./model.js";
-import { digits, quantity, shownUnit } from "./units.js";
-
-const WIDTH = 380;
-const HEIGHT = 190;
-const BOX = { left: 50, right: 362, top: 10, bottom: 150 };
-const MOST_DOTS = 40; // more runs than this: a line without dots
-const MOST_LABELS = 5;
-
 /**
- * @param {import("./model.js").Chart} chart
- * @param {string} title  for readers that cannot see it
- */
-export function renderChart(chart, title) {
-  const runs = chart.lines[0].points.map(({ run }) => run);
-  const scale = makeScale(chart, runs.length);
-  const parts = [grid(scale), labels(runs, scale)];
-  parts.push(...chart.lines.map((line) => limitLine(line, scale)));
-  parts.push(...chart.lines.map((line) => valueLine(line, scale)));
-  parts.push(...chart.lines.map((line) => beyondDots(line, scale))); // on top of the others
-  parts.push(tooltips(chart, runs, scale));
-  return `<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${escape(title)}">${parts.join("")}</svg>`;
-}
-
-/**
- * What a chart's lines and limits are, in words, with the values of the reported run; those of a past case
- * are what was measured last, in grey.
+ * A chart as one SVG: runs in time order on x, the quantity from zero on y.
  *
- * @param {import("./model.js").Chart} chart
- * @param {boolean} past
+ * All but the cursor is drawn once; a pointer or the arrow keys move it, and what it stands on is said.
  */
-export function renderLegend(chart, past = false) {
-  return chart.lines.map((line) => {
-    const metric = (past ? line.points.at(-1).metric : line.now) ?? { value: null };
-    const { value, limit } = metric;
-    const newest = value === null ? "–" : amount(metric, chart);
-    const against = limit === undefined ? "" : `<span class="of">limit ${quantity(limit, chart.unit)}</span>`;
-    return `<li class="${statClass(line.stat)}"><i></i>${escape(line.stat)} ${past ? `<span class="of">${newest}</span>` : `<b>${newest}</b>`} ${against}</li>`;
-  }).join("");
+import { html } from "htm/preact";
+import { useMemo, useState } from "preact/hooks";
+
+import { Axes, Background, Beyond, Changes, Epochs, LimitNames, Limits, Names, ValueLine, Watermark } from "./marks.js";
+import { isQuiet, linesOf } from "./points.js";
+import { at, layoutOf, nearestRun } from "./scale.js";
+import { describe, runWords, titleWords } from "./words.js";
+
+export { Legend } from "./legend.js";
+export { niceTop } from "./scale.js";
+
+const LETTER_PX = 5.7; // of the text beside the cursor, about
+const ROW_PX = 14;
+
+/**
+ * @param {{trend: import("./types.js").Trend, chart: import("./types.js").Chart, stats?: string[],
+ *          width?: number, height?: number, log?: boolean, onRun?: (run: number) => void,
+ *          onEvent?: (event: number) => void}} props
+ *   stats: the statistics to draw, else all; width and height in pixels; onRun is given the index of the run
+ *   that was chosen with a click or Enter, onEvent that of the event whose sign was clicked
+ */
+export function TrendChart({ trend, chart, stats = [], width = 380, height, log = false, onRun, onEvent }) {
+  const wanted = stats.join(" ");
+  const lines = useMemo(() => linesOf(chart, stats), [chart, wanted]);
+  const layout = useMemo(() => layoutOf({ trend, lines, width, height, log }), [trend, lines, width, height, log]);
+  const [cursor, setCursor] = useState(-1);
+  const still = useMemo(() => html`<${Still} ...${{ trend, chart, layout, onEvent }} />`, [layout, onEvent]);
+  const { box, runs } = layout;
+  const run = runs[cursor];
+  const follow = (/** @type {PointerEvent} */ event) => setCursor(nearestRun(layout, pixelOf(event, box)));
+  return html`<div class="trend-plot">
+    <svg class=${`trend-chart${isQuiet(lines) ? " quiet" : ""}`} viewBox=${`0 0 ${box.width} ${box.height}`} role="img"
+        tabindex="0" onKeyDown=${(/** @type {KeyboardEvent} */ event) => onKey(event, { runs, cursor, setCursor, onRun })}
+        onPointerMove=${follow} onPointerLeave=${() => setCursor(-1)} onBlur=${() => setCursor(-1)}
+        onClick=${(/** @type {PointerEvent} */ event) => {
+          const chosen = runs[nearestRun(layout, pixelOf(event, box))];
+          if (chosen !== undefined) onRun?.(chosen);
+        }}>
+      <title>${titleWords(chart, lines)}</title>
+      <desc>${describe(trend, lines, runs)}</desc>
+      ${still}
+      ${run !== undefined && html`<${Cursor} trend=${trend} layout=${layout} run=${run} />`}
+    </svg>
+    <p class="unseen" aria-live="polite">${run === undefined ? "" : spoken(runWords(trend, layout.lines, run))}</p>
+  </div>`;
 }
 
-function makeScale(chart, count) {
-  const unit = unitOf(chart);
-  const top = niceTop(largest(chart) * unit.factor || 0.9);
-  const step = (BOX.right - BOX.left - 12) / Math.max(1, count - 1);
-  const x = (index) => (count === 1 ? (BOX.left + BOX.right) / 2 : BOX.left + 6 + index * step);
-  const y = (value) => BOX.bottom - ((BOX.bottom - BOX.top) * value * unit.factor) / top;
-  return { unit, top, x, y, step, count };
+const spoken = ({ head, lines }) => [head, ...lines].join(", ");
+
+/** Everything but the cursor; without a value there are axes and a word. */
+function Still({ trend, chart, layout, onEvent }) {
+  const { box, lines, main } = layout;
+  const measured = lines.some(({ points }) => points.some(({ value }) => value !== null));
+  return html`<g>
+    <rect class="ground" x="0" y="0" width=${box.width} height=${box.height}><title></title></rect>
+    <${Watermark} chart=${chart} box=${box} />
+    <${Axes} layout=${layout} />
+    ${!measured && html`<text class="m u" x=${at((box.left + box.right) / 2)} y=${at(box.top + 26)}>not measured in these runs</text>`}
+    <${Background} layout=${layout} />
+    <${Limits} layout=${layout} />
+    ${lines.filter((drawn) => drawn !== main).map((drawn) => html`<${ValueLine} layout=${layout} drawn=${drawn} />`)}
+    <${ValueLine} layout=${layout} drawn=${main} main />
+    <${Beyond} layout=${layout} />
+    <${LimitNames} layout=${layout} />
+    <${Names} layout=${layout} />
+    <${Epochs} trend=${trend} chart=${chart} layout=${layout} />
+    <${Changes} trend=${trend} layout=${layout} onEvent=${onEvent} />
+  </g>`;
 }
 
-function unitOf(chart) {
-  return shownUnit(chart.unit, largest(chart));
+/** A vertical line at a run, a dot on each line, and what was measured there. */
+function Cursor({ trend, layout, run }) {
+  const { box, lines, x, y } = layout;
+  const { head, lines: said } = runWords(trend, lines, run);
+  const rows = [head, ...said];
+  const width = Math.min(box.width, Math.max(...rows.map((text) => text.length)) * LETTER_PX + 14);
+  const left = at(Math.max(0, Math.min(box.width - width, x(run) > box.width / 2 ? x(run) - width - 8 : x(run) + 8)));
+  const values = lines.flatMap(({ points }) => points.filter((point) => point.run === run && point.value !== null));
+  return html`<g class="cursor">
+    <path class="cursor-line" d=${`M${x(run)} ${box.top}V${box.bottom}`} />
+    <path class="cursor-dots" d=${values.map(({ value }) => `M${x(run)} ${y(value)}h0`).join("")} />
+    <rect class="tip" x=${left} y=${box.top} rx="4" width=${at(width)} height=${rows.length * ROW_PX + 8} />
+    ${rows.map((text, index) => html`<text class=${index ? "tip-text" : "tip-text u"} x=${at(left + 7)}
+      y=${box.top + (index + 1) * ROW_PX}>${text}</text>`)}
+  </g>`;
 }
 
-function largest(chart) {
-  const metrics = chart.lines.flatMap(({ points }) => points.map(({ metric }) => metric));
-  return metrics.reduce((most, { value, limit }) => Math.max(most, value ?? 0, limit ?? 0), 0);
+/** Where on the drawing a pointer stands, whatever its size on the screen. */
+function pixelOf(event, { width }) {
+  const { left, width: shown } = event.currentTarget.getBoundingClientRect();
+  return shown ? ((event.clientX - left) * width) / shown : 0;
 }
 
-/** The next of 1, 1.5, 2, 3, 4, 5, 6, 8 × 10ⁿ above `amount`, with some room. */
-export function niceTop(amount) {
-  const power = 10 ** Math.floor(Math.log10(amount * 1.04));
-  return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((step) => step * power).find((top) => top >= amount * 1.04);
+/** Left and right move the cursor by a run, Home and End to the first and newest; Enter chooses the run. */
+function onKey(event, { runs, cursor, setCursor, onRun }) {
+  const newest = runs.length - 1;
+  const from = cursor < 0 ? newest + 1 : cursor;
+  const places = { ArrowLeft: Math.max(0, from - 1), ArrowRight: Math.min(newest, from + 1), Home: 0, End: newest };
+  if (event.key in places && newest >= 0) {
+    event.preventDefault();
+    event.stopPropagation();
+    setCursor(places[event.key]);
+  } else if (event.key === "Enter" && cursor >= 0 && onRun) {
+    event.preventDefault();
+    event.stopPropagation();
+    onRun(runs[cursor]);
+  }
 }
-
-function grid({ unit, top }) {
-  return [0, 0.5, 1].map((share) => {
-    const y = at(BOX.bottom - (BOX.bottom - BOX.top) * share);
-    const label = `${digits(top * share)}${share === 1 ? ` ${unit.symbol}` : ""}`.trim();
-    return `<path class="grid" d="M${BOX.left} ${y}H${BOX.right}"/><text x="${BOX.left - 5}" y="${at(y + 3.5)}" class="e">${escape(label)}</text>`;
-  }).join("");
-}
-
-function labels(runs, { x }) {
-  const every = Math.max(1, Math.ceil((runs.length - 1) / (MOST_LABELS - 1)));
-  const shown = runs.map((run, index) => ({ run, index }))
-    .filter(({ index }) => index === runs.length - 1 || (index % every === 0 && runs.length - 1 - index >= every * 0.7));
-  const sameDay = runs[0].started_utc.slice(0, 10) === runs.at(-1).started_utc.slice(0, 10);
-  const [from, to] = sameDay ? [11, 16] : [5, 10];
-  return shown.map(({ run, index }) => {
-    const date = `<tspan x="${at(x(index))}" dy="13" class="u">${escape(run.started_utc.slice(from, to))}</tspan>`;
-    const text = `<text x="${at(x(index))}" y="${BOX.bottom + 15}" class="m">${escape(runName(run))}${date}</text>`;
-    return linked(commitLink(run), text);
-  }).join("");
-}
-
-/** A limit is a level in each run; where it was changed the line has a step. */
-function limitLine({ stat, points }, { x, y, step, count }) {
-  let path = "";
-  let before;
-  points.forEach(({ metric: { limit } }, index) => {
-    if (limit === undefined) return (before = undefined);
-    const reach = count === 1 ? (BOX.right - BOX.left) / 2 : step / 2;
-    const [from, to] = [Math.max(BOX.left, x(index) - reach), Math.min(BOX.right, x(index) + reach)];
-    path += before === undefined ? `M${at(from)} ${at(y(limit))}` : limit === before ? "" : `V${at(y(limit))}`;
-    path += limit === points[index + 1]?.metric.limit ? "" : `H${at(to)}`;
-    before = limit;
-  });
-  return path && `<path class="limit ${statClass(stat)}" d="${path}"/>`;
-}
-
-function valueLine({ stat, points }, { x, y, count }) {
-  let path = "";
-  let dots = "";
-  points.forEach(({ metric: { value } }, index) => {
-    if (value === null) return;
-    const joined = index > 0 && points[index - 1].metric.value !== null;
-    path += `${joined ? "L" : "M"}${at(x(index))} ${at(y(value))}`;
-    if (count <= MOST_DOTS || index === count - 1) dots += `<circle cx="${at(x(index))}" cy="${at(y(value))}" r="2.2"/>`;
-  });
-  return `<g class="${statClass(stat)}"><path class="line" d="${path}"/>${dots}</g>`;
-}
-
-function beyondDots({ points }, { x, y }) {
-  return points.map(({ metric }, index) => {
-    const how = excess(metric);
-    return how && `<circle class="${how}" cx="${at(x(index))}" cy="${at(y(metric.value))}" r="4"/>`;
-  }).join("");
-}
-
-/** One column a run, to point at. */
-function tooltips(chart, runs, { x, step, count }) {
-  const width = count === 1 ? 60 : step;
-  const columns = runs.map((run, index) => {
-    const title = tooltip(run, chart.lines.map(({ stat, points }) => ({ stat, metric: points[index].metric })), chart);
-    const column = `<rect x="${at(x(index) - width / 2)}" width="${at(width)}"><title>${escape(title)}</title></rect>`;
-    return linked(run.url, column);
-  });
-  return `<g class="tips">${columns.join("")}</g>`;
-}
-
-function tooltip(run, values, chart) {
-  const said = values.filter(({ metric }) => metric.value !== null).map(({ stat, metric }) => {
-    return `${stat} ${amount(metric, chart)}`.trim() + beyondWords(metric, chart);
-  });
-  const when = run.started_utc.slice(0, 16).replace("T", " ");
-  return [`${runName(run)} · ${when}`, ...(said.length ? said : ["not measured"])].join("\n");
-}
-
-function amount({ value, at_least: atLeast }, { unit }) {
-  return `${atLeast ? "≥ " : ""}${quantity(value, unit)}`;
-}
-
-function beyondWords(metric, { unit }) {
-  if (!excess(metric)) return "";
-  const advice = metric.blocking ? "" : " (advice)";
-  const how = metric.outcome === "regressed" ? advice : ", not provably";
-  return `, beyond its limit of ${quantity(metric.limit, unit)}${how}`;
-}
-
-const statClass = (stat) => (stat ? `stat-${stat.replace(".", "_")}` : "stat-one");
-
-/** A coordinate with at most one decimal. */
-const at = (value) => Math.round(value * 10) / 10;

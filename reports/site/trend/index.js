@@ -1,24 +1,61 @@
-/** Allure 3 plugin: writes the trend page beside the test report, from this project's own history. */
+/** Allure 3 plugin: writes the trend page beside the test report, from trend.json. */
 import { readFile } from "node:fs/promises";
+import { setTimeout } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 
-import { buildModel, parseLines } from "./model.js";
+import { build } from "esbuild";
+
 import { renderPage } from "./page.js";
 
-const STYLE = new URL("../style.css", import.meta.url);
+const POLL_MS = 50;
+const STYLES = ["../style.css", "trend.css", "charts.css"];
 
+/** The plugin; Allure makes one and calls done() at its end. */
 export default class TrendPlugin {
-  /** @param {{history: string, title: string, remark: string, home: string, reported: string[], most: number}} options
-   *   history: a JSONL file; reported and most: see buildModel
-   */
-  constructor(options = {}) {
+  /** @param {{data: string}} options  the path of trend.json (docs/schema/trend.schema.json) */
+  constructor(options) {
     this.options = options;
   }
 
   /** Called by Allure once all results are read. */
   async done(context) {
-    const { history, reported, most, ...words } = this.options;
-    const [lines, style] = await Promise.all([readFile(history, "utf-8"), readFile(STYLE, "utf-8")]);
-    const page = renderPage(buildModel(parseLines(lines), { reported, most }), { ...words, style });
-    await context.reportFiles.addFile("index.html", Buffer.from(page));
+    const [text, parts] = await Promise.all([readWhenThere(this.options.data), readParts()]);
+    const page = renderPage(JSON.parse(text), parts);
+    await context.reportFiles.addFile("index.html", new TextEncoder().encode(page));
   }
+}
+
+/**
+ * A file that comes into being whole, while Allure is at work. Who makes it ends this process where it cannot.
+ *
+ * @param {string} path
+ * @returns {Promise<string>}
+ */
+async function readWhenThere(path) {
+  for (;;) {
+    try {
+      return await readFile(path, "utf-8");
+    } catch (error) {
+      if (error.code !== "ENOENT") throw error;
+    }
+    await setTimeout(POLL_MS);
+  }
+}
+
+/**
+ * The page's script and style, each as one text.
+ *
+ * @returns {Promise<{script: string, style: string}>}
+ */
+export async function readParts() {
+  const [script, ...styles] = await Promise.all([bundle(), ...STYLES.map((name) => readFile(new URL(name, import.meta.url), "utf-8"))]);
+  return { script, style: styles.join("\n") };
+}
+
+async function bundle() {
+  const { outputFiles } = await build({
+    entryPoints: [fileURLToPath(new URL("app.js", import.meta.url))], bundle: true, minify: true, format: "iife", target: "es2023",
+    charset: "utf8", legalComments: "none", write: false, logLevel: "silent",
+  });
+  return outputFiles[0].text;
 }

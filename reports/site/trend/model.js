@@ -1,148 +1,152 @@
 /**
- * From the history's lines (docs/schema/history.schema.json) to what the page shows.
+ * From trend.json to charts: one a quantity of a case on a board; its statistics are lines.
  *
- * Kinds never meet: a physical and a virtual board of one name are two groups. Neither do air profiles.
- * What a group says of "now" was measured in the runs that the report is about; cases that were not measured
- * there are kept apart, as past.
+ * Kinds never meet: a physical and a virtual board of one name have charts of their own. Neither do air
+ * profiles.
  *
- * @typedef {{value: number|null, outcome: string, limit?: number, blocking?: boolean,
- *            direction?: "higher", at_least?: true}} Metric  in the unit that its name ends with
- * @typedef {{run: object, metric: Metric}} Point  of one run
- * @typedef {{stat: string, points: Point[], now?: Metric}} Line  one statistic, oldest run first; ``now`` is what
- *            the reported runs measured
- * @typedef {{name: string, unit: string, lines: Line[], rank: Rank}} Chart  one quantity of a case
- * @typedef {{broken: boolean, closeness: number}} Rank  closeness is 1 at the limit, -1 without one
+ * @typedef {import("./types.js").Trend} Trend
+ * @typedef {import("./types.js").Series} Series
+ * @typedef {import("./types.js").Chart} Chart
+ * @typedef {import("./types.js").Rank} Rank
  */
+import { excess } from "./points.js";
 
-const STATISTICS = ["p50", "p90", "p95", "p99", "p99.9", "tail5", "mean", "max"];
-const UNLIMITED = { broken: false, closeness: -1 };
+/** In the order of a legend. */
+export const STATISTICS = ["p50", "p90", "p95", "p99", "p99.9", "tail5", "mean", "max", ""];
+const UNLIMITED = -1;
+const TOLD_APART = /** @type {const} */ (["rack", "board", "kind", "profile", "case_id", "quantity", "unit"]);
 
 /**
- * Read a JSONL file's text; its lines were checked by whoever wrote it.
- *
- * @param {string} text
+ * @param {import("./types.js").TrendFile & {details?: Record<string, any>}} json
+ * @param {() => Record<string, any>} [readDetails]  called once, when a drill-down first asks; else
+ *   json.details
+ * @returns {Trend}
  */
-export function parseLines(text) {
-  return text.split("\n").filter(Boolean).map((line) => JSON.parse(line));
+export function readTrend(json, readDetails = () => json.details ?? {}) {
+  const charts = chartsOf(json.series).sort(worstFirst);
+  const keys = new Map(charts.map((chart) => [chart.key, chart]));
+  const chartOf = new Map(charts.flatMap((chart) => chart.lines.map(({ series }) => [series, chart])));
+  /** @type {Record<string, any>|undefined} */
+  let details;
+  return { ...json, charts, keys, chartOf, get details() { return (details ??= readDetails()); } };
 }
 
 /**
- * @param {object[]} runs  the lines, oldest first
- * @param {{reported?: string[], most?: number}} [options]  the ids of the runs that the report is about (else the
- *   newest), and how many runs are drawn at most, the newest
- * @returns {{runs: object[], dropped: number, reported: object[], groups: object[], past: object[]}}  groups and
- *   what is in them: the worst first; ``past`` holds groups of cases that no reported run measured
+ * @param {Trend} trend
+ * @param {string} key
+ * @returns {Chart|undefined}
  */
-export function buildModel(runs, { reported = runs.slice(-1).map(({ run_id: id }) => id), most = Infinity } = {}) {
-  const now = new Set(reported);
-  const all = runs.filter((run) => run.cases.length);
-  const measured = all.filter((run, index) => index >= all.length - most || now.has(run.run_id));
-  const groups = [...groupRuns(measured).values()].map((group) => finishGroup(group, now));
+export function byKey(trend, key) {
+  return trend.keys.get(key);
+}
+
+/** @param {Series[]} series */
+function chartsOf(series) {
+  /** @type {Map<string, Series[]>} */
+  const together = new Map();
+  for (const item of series) {
+    const place = TOLD_APART.map((name) => item[name]).join("\n");
+    const found = together.get(place);
+    if (found) found.push(item);
+    else together.set(place, [item]);
+  }
+  const taken = new Set();
+  const charts = [...together.values()].map(makeChart).sort((a, b) => Number(b.measuredNow) - Number(a.measuredNow));
+  return charts.map((chart) => ({ ...chart, key: freeKey(chart, taken) }));
+}
+
+/** @param {Series[]} group */
+function makeChart(group) {
+  const [{ rack, board, kind, simulated, profile, target, bench, case_id, label, quantity, unit }] = group;
+  const lines = group.map((series) => ({ stat: series.stat, series }))
+    .sort((a, b) => STATISTICS.indexOf(a.stat) - STATISTICS.indexOf(b.stat));
   return {
-    runs: measured,
-    dropped: all.length - measured.length,
-    reported: runs.filter((run) => now.has(run.run_id)),
-    groups: groups.map((group) => partOf(group, true)).filter(({ cases }) => cases.length).sort(worstFirst),
-    past: groups.map((group) => partOf(group, false)).filter(({ cases }) => cases.length),
+    key: `${rack}/${board}/${case_id}/${quantity}`, rack, board, kind, simulated, profile, target, bench, case_id, label,
+    quantity, unit, lines, events: eventsOf(group), rank: rankOf(group), measuredNow: group.some(({ now }) => now !== null),
+    text: [rack, board, kind, profile, target, case_id, label, quantity, ...group.map(({ metric }) => metric)].join(" ").toLowerCase(),
   };
 }
 
-function groupRuns(measured) {
-  const groups = new Map();
-  for (const run of measured) {
-    for (const item of run.cases) {
-      const bench = item.case_id.split("/", 1)[0];
-      const profile = run.profile ?? "";
-      const key = [run.rack, profile, bench, item.board, item.kind].join("/");
-      const group = entry(groups, key, () => ({
-        key, rack: run.rack, profile, bench, board: item.board, kind: item.kind, target: item.target, byCase: new Map(),
-      }));
-      const place = entry(group.byCase, item.case_id, () => ({ label: item.label, seen: [] }));
-      place.label = item.label;
-      place.seen.push({ run, metrics: item.metrics });
-    }
-  }
-  return groups;
+/** The plain key for what was measured now; what would share it is told apart by kind, profile and unit. */
+function freeKey({ key, kind, profile, unit }, taken) {
+  const names = [key, `${key} ${[kind, profile, unit].filter(Boolean).join(" ")}`];
+  const free = names.find((name) => !taken.has(name)) ?? `${names[1]} ${taken.size}`;
+  taken.add(free);
+  return free;
 }
 
-function finishGroup({ byCase, ...group }, now) {
-  const cases = [...byCase.entries()].map(([id, place]) => {
-    const charts = chartsOf(place.seen, now).sort(worstFirst);
-    const measured = place.seen.some(({ run }) => now.has(run.run_id));
-    return { id, label: place.label || "defaults", charts, rank: worst(charts), measured, last: place.seen.at(-1).run };
-  });
-  return { ...group, cases: cases.sort(worstFirst) };
-}
+const eventsOf = (group) => [...new Set(group.flatMap(({ changes }) => changes.map(({ event }) => event)))].sort((a, b) => a - b);
 
-/** The part of a group that was measured now, or the other one. */
-function partOf(group, measured) {
-  const cases = group.cases.filter((item) => item.measured === measured);
-  return { ...group, cases, rank: worst(cases) };
-}
-
-/** One chart for each quantity; its statistics are lines over the runs in which the case was measured. */
-function chartsOf(seen, now) {
-  const charts = new Map();
-  for (const name of new Set(seen.flatMap(({ metrics }) => Object.keys(metrics)))) {
-    const { quantity, stat, unit } = splitName(name);
-    const chart = entry(charts, `${quantity}_${unit}`, () => ({ name: quantity, unit, lines: [] }));
-    const points = seen.map(({ run, metrics }) => ({ run, metric: metrics[name] ?? { value: null } }));
-    chart.lines.push({ stat, points, now: nowOf(points, now) });
-  }
-  return [...charts.values()].map((chart) => ({ ...chart, rank: worst(chart.lines.map(rankOf)) }));
+/**
+ * Where series stand now: a limit that is broken counts only as long as the reported run breaks it.
+ *
+ * @param {Series[]} group
+ * @returns {Rank}
+ */
+export function rankOf(group) {
+  return {
+    broken: group.some((series) => stands(series) === "broken"),
+    changed: changedOf(group),
+    closeness: group.reduce((most, series) => Math.max(most, closeness(series)), UNLIMITED),
+  };
 }
 
 /**
- * publish_latency_p95_us → {quantity: "publish latency", stat: "p95", unit: "us"}; without a statistic the
- * stat is "".
+ * How the reported value stands against its limit: "", "broken" or "beyond" (see excess).
  *
- * @param {string} name
+ * @param {Series} series
  */
-export function splitName(name) {
-  const words = name.replace("_p99_9_", "_p99.9_").split("_");
-  const unit = words.pop();
-  const stat = STATISTICS.includes(words.at(-1)) ? words.pop() : "";
-  return { quantity: words.join(" "), stat, unit };
+export function stands(series) {
+  const { value, limit } = pointAt(series, series.now);
+  const outcome = series.points.outcome[series.now ?? -1] ?? "-";
+  return excess(/** @type {import("./points.js").Point} */ ({ value, limit, outcome }), series);
 }
 
-/** What the reported runs measured of a line, the newest; undefined where they did not. */
-function nowOf(points, now) {
-  return points.findLast(({ run, metric }) => now.has(run.run_id) && metric.value !== null)?.metric;
-}
-
-/** Where a line stands now, against its limit. */
-function rankOf({ now }) {
-  if (now?.limit === undefined) return { rank: UNLIMITED };
-  const broken = now.outcome === "regressed" && now.blocking;
-  const [part, whole] = now.direction === "higher" ? [now.limit, now.value] : [now.value, now.limit];
-  return { rank: { broken, closeness: whole ? part / whole : part > 0 ? Infinity : 0 } };
+/** "worse" where any change made it worse, else "better" where there was one. */
+function changedOf(group) {
+  const effects = group.flatMap((series) => series.changes.map(({ change }) => effectOf(change, series.direction)));
+  return effects.includes("worse") ? "worse" : effects.includes("better") ? "better" : "";
 }
 
 /**
- * Whether a value lies beyond its limit: "" where not, "broken" where the gate said so of a metric that
- * blocks, else "beyond" (advice, or not provably).
+ * What a relative change means to who uses it.
  *
- * @param {Metric} metric
+ * @param {number} change
+ * @param {string} direction  which is better: "lower" or "higher"
  */
-export function excess({ value, limit, direction, outcome, blocking }) {
-  if (value === null || limit === undefined) return "";
-  if (direction === "higher" ? value >= limit : value <= limit) return "";
-  return outcome === "regressed" && blocking ? "broken" : "beyond";
+export const effectOf = (change, direction) => ((change > 0) === (direction === "higher") ? "better" : "worse");
+
+/**
+ * How near the reported value is to its limit: 1 at the limit, above 1 beyond it, -1 where there is none.
+ *
+ * @param {Series} series
+ */
+export function closeness(series) {
+  const { value, limit } = pointAt(series, series.now);
+  if (value === null || limit === null) return UNLIMITED;
+  const [part, whole] = series.direction === "higher" ? [limit, value] : [value, limit];
+  return whole ? part / whole : part > 0 ? Infinity : 0;
 }
 
-function worst(items) {
-  return items.map(({ rank }) => rank).reduce((a, b) => (compare(a, b) <= 0 ? a : b), UNLIMITED);
+/**
+ * Value and limit of one point; null where there is none.
+ *
+ * @param {Series} series
+ * @param {number|null} position
+ */
+export function pointAt({ points }, position) {
+  if (position === null) return { value: null, limit: null };
+  const step = (points.limit ?? []).findLast(([from]) => from <= position);
+  return { value: points.value[position] ?? null, limit: step?.[1] ?? null };
 }
 
-function worstFirst(a, b) {
-  return compare(a.rank, b.rank);
-}
-
-function compare(a, b) {
-  return b.broken - a.broken || (b.closeness === a.closeness ? 0 : b.closeness - a.closeness);
-}
-
-function entry(map, key, make) {
-  if (!map.has(key)) map.set(key, make());
-  return map.get(key);
+/**
+ * The order of charts: broken limits, what got worse, what got better, then what is nearest to its limit.
+ *
+ * @param {{rank: Rank}} a
+ * @param {{rank: Rank}} b
+ */
+export function worstFirst({ rank: a }, { rank: b }) {
+  const weight = ({ broken, changed }) => (broken ? 4 : 0) + (changed === "worse" ? 2 : changed ? 1 : 0);
+  return weight(b) - weight(a) || (b.closeness === a.closeness ? 0 : b.closeness - a.closeness);
 }

@@ -4,13 +4,18 @@
  * @typedef {{factor: number, symbol: string}} Shown  value × factor is the amount in symbol
  */
 
-/** Units that grow into one another, the largest first: [name, how many of the smallest, symbol]. */
+/**
+ * Units that grow into one another, the largest first: [name, how many of the smallest, symbol].
+ *
+ * @type {[string, number, string][][]}
+ */
 const LADDERS = [
   [["s", 1e9, "s"], ["ms", 1e6, "ms"], ["us", 1e3, "µs"], ["ns", 1, "ns"]],
   [["gbps", 1e9, "Gbit/s"], ["mbps", 1e6, "Mbit/s"], ["kbps", 1e3, "kbit/s"], ["bps", 1, "bit/s"]],
   [["mib", 2 ** 20, "MiB"], ["kib", 2 ** 10, "KiB"], ["bytes", 1, "B"]],
 ];
 const MOST_DECIMALS = 6;
+/** @type {Record<string, [number, string]>} */
 const FIXED = {
   ratio: [100, "%"], percent: [1, "%"], permille: [0.1, "%"], count: [1, ""], cycles: [1, "cycles"],
   dbm: [1, "dBm"], ops: [1, "ops/s"],
