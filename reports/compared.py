@@ -45,11 +45,6 @@ def ranked(verdict: Verdict) -> list[ComparedSeries]:
     )
 
 
-def of_case(verdict: Verdict, board: str, case_id: str) -> tuple[ComparedSeries, ...]:
-    """Return the comparisons in which a case on a board takes part, the worst first."""
-    return tuple(item for item in ranked(verdict) if item.case_id == case_id and board in (*item.boards, ""))
-
-
 def is_blocked(item: ComparedSeries) -> bool:
     return item.blocking and item.outcome == "regressed"
 

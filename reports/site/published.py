@@ -9,11 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from reports.plain import FILES as PLAIN_FILES
 from reports.reproduction import FILES as REPRODUCTION_FILES
 from reports.site.runs import StoredRun
 from reports.traces.files import published_files
 
-RAW_FILES = ("summary.md", "verdicts.json", "records.jsonl", "run.json", *REPRODUCTION_FILES)
+RAW_FILES = ("summary.md", "verdicts.json", "records.jsonl", "run.json", *PLAIN_FILES, *REPRODUCTION_FILES)
 _CHECKOUT = Path(__file__).resolve().parents[2]
 _PUBLIC = ("schema", "run_id", "rack", "suite", "trigger", "started_utc", "git", "versions", "noise")
 _PUBLIC_OF_BOARD = ("id", "kind", "target")
@@ -38,7 +39,9 @@ def shortener(runs: Sequence[StoredRun]) -> Shorten:
         roots.append(rb"%s/(?=%s/%s\b)" % (here, re.escape(out.name.encode()), name))
         roots.append(rb"/(?:%s/)*?(?=%s/%s\b)" % (_SEGMENT, _SEGMENT, name))
     pattern = re.compile(_BEGIN + rb"(?:%s)" % b"|".join(roots))
-    return lambda text: pattern.sub(b"", text)
+    # nearly no file holds one, and to look for plain bytes is quick
+    marks = [bytes(_CHECKOUT) + b"/", *(b"/" + run.run_id.encode() for run in runs)]
+    return lambda text: pattern.sub(b"", text) if any(mark in text for mark in marks) else text
 
 
 def public_info(info: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,6 +95,19 @@ def copy_results(folder: Path, runs: Sequence[StoredRun], shorten: Shorten) -> l
 def _copy_folder(source: Path, target: Path, shorten: Shorten) -> None:
     for path in source.iterdir():
         if path.suffix in _TEXTS:
-            (target / path.name).write_bytes(shorten(path.read_bytes()))
+            content = path.read_bytes()
+            public = shorten(content)
+            if public is content:
+                _link(path, target / path.name)
+            else:
+                (target / path.name).write_bytes(public)
         elif path.is_file():
-            shutil.copyfile(path, target / path.name)
+            _link(path, target / path.name)
+
+
+def _link(source: Path, target: Path) -> None:
+    """Give a file a second name, which only the generator reads; copy it where that cannot be."""
+    try:
+        target.hardlink_to(source)
+    except OSError:  # another file system, or one without links
+        shutil.copyfile(source, target)

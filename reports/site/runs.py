@@ -48,7 +48,7 @@ def read_run(path: Path) -> StoredRun:
     telling = any((directory.path / folder).is_dir() for folder in (TRACES, PEER_FOLDER))
     records = directory.read().records if telling else []  # else the journal need not be read
     traces, losses = trace_notes(records, verdict), loss_notes(records, verdict)
-    line = line_of(directory.path)
+    line = line_of(directory.path, verdict)
     return StoredRun(directory.path, directory.read_info(), verdict, line, tuple(traces), tuple(losses))
 
 
