@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
+from hil.ci.github_facts import ARTEFACT, JOB_NAMES, VERDICT_JOB
 from hil.ci.narrow import read_comparisons
 from tests.act import Project
 from tests.lab import ROOT
@@ -81,7 +82,7 @@ def test_each_ignored_finding_has_a_reason() -> None:
 
 
 def test_permissions_are_granted_job_by_job() -> None:
-    """Every workflow starts from none; only the history is written, only Pages is deployed to."""
+    """Every workflow starts from none; only history, Pages and a comment are written."""
     writes = {}
     for path in WORKFLOWS:
         workflow = load(path)
@@ -92,6 +93,7 @@ def test_permissions_are_granted_job_by_job() -> None:
                 writes[f"{path.stem}/{name}"] = granted
     assert writes == {
         "baseline/push": {"contents"},
+        "comment/comment": {"pull-requests"},
         "nightly/history": {"contents"},
         "nightly/deploy": {"pages", "id-token"},
     }
@@ -211,9 +213,42 @@ def test_no_input_is_pasted_into_a_shell() -> None:
 
 
 def test_no_event_gives_a_fork_our_token() -> None:
-    """pull_request_target and workflow_run would run beside what a fork sent, with write access."""
+    """pull_request_target runs nowhere; workflow_run only where nothing that a fork sent is run."""
     for path in WORKFLOWS:
-        assert not {"pull_request_target", "workflow_run"} & set(load(path)["on"])
+        events = set(load(path)["on"])
+        assert "pull_request_target" not in events
+        assert ("workflow_run" in events) == (path.name == "comment.yml"), path.name
+
+
+def test_the_comment_runs_nothing_of_the_head() -> None:
+    """Its checkout is the default branch's, its steps are known, and no artefact or cache is unpacked."""
+    (job,) = load(ROOT / ".github/workflows/comment.yml")["jobs"].values()
+    assert job["permissions"] == {"actions": "read", "contents": "read", "pull-requests": "write"}
+    assert job["if"] == "github.event.workflow_run.event == 'pull_request'"
+    used = [step["uses"].partition("@")[0] for step in job["steps"] if "uses" in step]
+    assert used == ["actions/checkout", "./.github/actions/setup"]
+    (checkout,) = [step["with"] for step in job["steps"] if "checkout" in step.get("uses", "")]
+    assert checkout == {"ref": "${{ github.event.repository.default_branch }}", "persist-credentials": False}
+    (command,) = [step["run"] for step in job["steps"] if "run" in step]
+    assert command == '.venv/bin/hil ci comment --run "$RUN_ID" --head "$HEAD_SHA"'
+    assert "head_ref" not in (ROOT / ".github/workflows/comment.yml").read_text()
+
+
+def test_the_comment_is_made_of_the_verdicts_artefact() -> None:
+    """What `hil ci verdict` keeps is uploaded by the name that the comment asks for, also after a failure."""
+    steps_of = load(ROOT / ".github/workflows/pr.yml")["jobs"]["hil-verdict"]["steps"]
+    named = {step["name"]: step for step in steps_of}
+    keep = named["Keep what the comment is made of"]
+    assert (keep["if"], keep["with"]["name"]) == ("always()", ARTEFACT)
+    assert named["Say the verdict"]["run"].endswith(f"--keep {keep['with']['path']}")
+
+
+def test_the_comment_knows_the_jobs_by_their_names() -> None:
+    """GitHub lists jobs by the names that people see; each that the verdict needs has one in the table."""
+    jobs = load(ROOT / ".github/workflows/pr.yml")["jobs"]
+    shown = {facts["name"].partition("${{")[0]: job for job, facts in jobs.items() if job != VERDICT_JOB}
+    assert dict(JOB_NAMES) == shown
+    assert jobs[VERDICT_JOB]["name"] == VERDICT_JOB
 
 
 def test_each_step_is_a_command_of_this_checkout() -> None:
@@ -261,8 +296,11 @@ def test_a_slower_firmware_fails_with_the_reason(project: Project) -> None:
     done = project.pull_request(project.branch("slow", {PUBLISHER: slowed(project)}))
     assert done.status == 1, done.log
     summary = done.log.rpartition("Summary - ")[2]
-    assert "# REGRESSED: virtual" in summary
-    assert re.search(r"publish_latency_p95_us of .* on b1 \(virtual\).* limit of 25 ms", summary)
+    assert "# REGRESSED: virtual" in done.log
+    assert "### ✗ Regressed: `" in summary
+    assert re.search(r"`publish_latency_p95` .*\| `b1` .*\(virtual\) .*\| 25\sms \|", summary)
+    kept = [path.name for path in (done.artefacts / "verdict").rglob("*.json")]
+    assert set(kept) == {"plan.json", "run.json", "verdicts.json"}
     assert (done.artefacts / "leg-virtual").is_dir()
 
 
@@ -282,7 +320,7 @@ def test_a_leg_that_left_nothing_fails(project: Project) -> None:
     assert done.status == 1, done.log
     assert not done.ended_well("Virtual rack")
     summary = done.log.rpartition("Summary - ")[2]
-    assert "# NO VERDICT: virtual" in summary
+    assert "### ? No verdict, the rig failed: `virtual`" in summary
     assert "the leg virtual left neither a verdict nor a reason" in summary
 
 

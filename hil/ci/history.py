@@ -1,9 +1,9 @@
 """What outlives artefacts and caches: two branches of their own, that share no commit with the sources.
 
-``hil-history`` holds the reports' JSON-lines files, to which each night adds lines. ``hil-data`` holds the
-boot values (hil.history): a file a run, ``<rack>/<run-id>.json``, which never changes, so that racks that
-push at once cannot come into conflict. Both are read and written without touching the working tree; no file
-is ever deleted from them.
+``hil-history`` holds the reports' JSON-lines files (metrics, tests, racks' health), to which each night adds
+lines. ``hil-data`` holds the boot values (hil.history): a file a run, ``<rack>/<run-id>.json``, which never
+changes, so that racks that push at once cannot come into conflict. Both are read and written without touching
+the working tree; no file is ever deleted from them.
 """
 
 from __future__ import annotations

@@ -1,28 +1,37 @@
-"""The Markdown that GitHub shows under a workflow run, within the size that it accepts."""
+"""The plain summary of a workflow run: for a terminal, and for GitHub where the reports cannot write theirs.
+
+As Markdown for GitHub each text of a leg is made harmless, and its own summary is shown as it was written.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from hil.ci.legs import LegResult
 from hil.ci.plan import CiPlan
 from hil.ci.verdict import CiVerdict
 from hil.errors import ExitCode
+from hil.untrusted import fenced, markdown
 
 LIMIT_BYTES = 1000 * 1024  # GitHub drops a step's summary beyond 1 MiB altogether
 _DETAILS = "<details>"
+_MOST_OF_A_LEG = 50_000  # characters
 
 
-def render(plan: CiPlan, verdict: CiVerdict, environment: Mapping[str, str]) -> str:
-    """Return the verdict as a person asks: is it well, what broke, what was not run, where is the rest."""
+def render(plan: CiPlan, verdict: CiVerdict, environment: Mapping[str, str], *, safe: bool = False) -> str:
+    """Return the verdict as a person asks: is it well, what broke, what was not run, where is the rest.
+
+    ``safe`` is for GitHub's Markdown: what the legs wrote is text there, and nothing else.
+    """
+    write = _safe_cell if safe else _cell
     parts = [
-        f"# {verdict.headline}",
-        *_list("Failed besides", verdict.findings),
-        _legs_table(verdict.legs),
-        *_list("Not run", _not_run(verdict.legs)),
+        f"# {markdown(verdict.headline) if safe else verdict.headline}",
+        *_list("Failed besides", verdict.findings, write),
+        _legs_table(verdict.legs, write),
+        *_list("Not run", _not_run(verdict.legs), write),
         f"## Run\n\n{_facts(plan, environment)}",
-        *(_leg_section(leg) for leg in verdict.legs if leg.summary),
+        *(_leg_section(leg, safe=safe) for leg in verdict.legs if leg.summary),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -46,24 +55,29 @@ def shorten(markdown: str, size: int, *, whole: str) -> str:
     return kept + closing + pointer
 
 
-def _legs_table(legs: Sequence[LegResult]) -> str:
+def _legs_table(legs: Sequence[LegResult], write: Callable[[str], str]) -> str:
     lines = ["| leg | verdict | boards | |", "| --- | --- | --- | --- |"]
     for leg in legs:
-        cells = (leg.name, _mark(leg), ", ".join(leg.boards) or "–", leg.sentence)
-        lines.append(f"| {' | '.join(_cell(cell) for cell in cells)} |")
+        cells = (leg.name, leg.outcome, ", ".join(leg.boards) or "–", leg.sentence)
+        name, outcome, *rest = map(write, cells)
+        lines.append(f"| {' | '.join([name, _mark(leg, outcome), *rest])} |")
     return "\n".join(lines)
 
 
-def _mark(leg: LegResult) -> str:
+def _mark(leg: LegResult, outcome: str) -> str:
     if leg.reason:
         return "– skipped"
     if leg.exit_code == ExitCode.PASS:
-        return f"✓ {leg.outcome}"
-    return f"**✗ {leg.outcome}** (exit {int(leg.exit_code)})"
+        return f"✓ {outcome}"
+    return f"**✗ {outcome}** (exit {int(leg.exit_code)})"
 
 
 def _cell(text: str) -> str:
     return " ".join(text.replace("|", "/").split())
+
+
+def _safe_cell(text: str) -> str:
+    return markdown(text)
 
 
 def _not_run(legs: Sequence[LegResult]) -> list[str]:
@@ -91,11 +105,15 @@ def _artefacts(environment: Mapping[str, str]) -> str:
     return f"[leg-… (records, console logs) and report-…]({server}/{repository}/actions/runs/{run}#artifacts)"
 
 
-def _leg_section(leg: LegResult) -> str:
+def _leg_section(leg: LegResult, *, safe: bool) -> str:
     """Return a leg's own summary without its long tables; the leg's job shows all of it."""
+    if safe:
+        return (
+            f"<details><summary>{leg.name}</summary>\n\n{fenced(leg.summary[:_MOST_OF_A_LEG])}\n\n</details>"
+        )
     short = leg.summary.partition(_DETAILS)[0].strip().replace("\n#", "\n##").removeprefix("# ")
     return f"<details><summary>{leg.name}</summary>\n\n### {short}\n\n</details>"
 
 
-def _list(heading: str, lines: Sequence[str]) -> list[str]:
-    return [f"## {heading}\n\n" + "\n".join(f"- {_cell(line)}" for line in lines)] if lines else []
+def _list(heading: str, lines: Sequence[str], write: Callable[[str], str]) -> list[str]:
+    return [f"## {heading}\n\n" + "\n".join(f"- {write(line)}" for line in lines)] if lines else []

@@ -13,6 +13,7 @@ import click
 
 import hil
 from hil.errors import ExitCode, HilError
+from hil.untrusted import terminal_page
 
 # command → (module below hil.cli, what --help says): a command's module is imported when it is used
 COMMANDS = {
@@ -29,8 +30,9 @@ COMMANDS = {
     "nightly": "what a night measures beside the head: reference",
     "changes": "change points over the nights: since when, and whose doing",
     "bisect": "find the first bad commit of a step: plan it, or measure it",
-    "rack": "look at a rack: check, status, release",
-    "board": "one board: list, flash, power, console",
+    "metrics": "figures at a Pushgateway: push a run again, retire a board",
+    "rack": "look at a rack: check, status, health, release",
+    "board": "one board: list, flash, power, console, quarantine, release",
     "virtual": "keep a virtual rack up, for esptool and serial monitors",
     "ci": "workflow steps: plan, narrow, collect, verdict, nights, history",
     "doctor": "what is missing on this machine, and the command that mends it",
@@ -105,7 +107,7 @@ def run_command(arguments: list[str]) -> int:
 def _report(sentence: str, code: int, arguments: list[str]) -> int:
     if "--debug" in arguments:
         traceback.print_exc()
-    click.echo(f"hil: {sentence}", err=True)
+    click.echo(terminal_page(f"hil: {sentence}"), err=True)  # it may quote what others wrote
     return code
 
 

@@ -10,25 +10,21 @@ from pathlib import Path
 
 import click
 
-from hil.ci import history as history_branch
-from hil.ci import legs, summary
+from hil.ci import artefact, comment_page, legs, summary
 from hil.ci.event import read_event
 from hil.ci.narrow import narrow, read_comparisons
 from hil.ci.nights import add_runs
 from hil.ci.plan import CiPlan, plan_event, read_plan, write_plan
-from hil.ci.verdict import conclude
+from hil.ci.verdict import CiVerdict, conclude
+from hil.cli import ci_comment, ci_history
 from hil.cli.options import DEFAULT_OUT, out_option
-from hil.errors import ConfigError, ExitCode
+from hil.errors import ConfigError, ExitCode, RigError
 from hil.history import DEFAULT_HISTORY
+from hil.untrusted import markdown, terminal_page
 
 DEFAULT_PLAN = DEFAULT_OUT / "ci" / "plan.json"
 DEFAULT_LEGS = DEFAULT_OUT / "ci" / "legs"
 FOLDER = click.Path(path_type=Path, file_okay=False)
-MOST_NAMES = 5
-HISTORY_FOLDERS = {
-    history_branch.BRANCH: DEFAULT_OUT / "history",
-    history_branch.DATA_BRANCH: DEFAULT_HISTORY,
-}
 
 plan_option = click.option(
     "--plan",
@@ -44,20 +40,6 @@ legs_option = click.option(
     default=DEFAULT_LEGS,
     help="Folder with one folder a leg. [default: out/ci/legs]",
 )
-history_option = click.option(
-    "--history",
-    "folder",
-    type=FOLDER,
-    help="Folder of its files. [default: out/history, out/hil-data]",
-)
-branch_option = click.option(
-    "--branch",
-    type=click.Choice(list(HISTORY_FOLDERS)),
-    default=history_branch.BRANCH,
-    show_default=True,
-    help="hil-history: what reports need of nights; hil-data: boot values, a file a run.",
-)
-remote_option = click.option("--remote", default="origin", show_default=True, help="Of this repository.")
 
 
 @click.group("ci")
@@ -110,7 +92,7 @@ def collect_leg(leg: str, out: Path, legs_path: Path) -> None:
     click.echo(str(folder))
     path = folder / "summary.md"
     if path.is_file():
-        _show(path.read_text(encoding="utf-8"), whole=f"summary.md of the artefact leg-{leg}", quiet=True)
+        _summarise(path.read_text(encoding="utf-8"), whole=f"summary.md of the artefact leg-{leg}")
 
 
 @command.command("verdict")
@@ -124,7 +106,8 @@ def collect_leg(leg: str, out: Path, legs_path: Path) -> None:
     metavar="JSON",
     help="GitHub's `needs` context: how the jobs before have ended. There it must be given.",
 )
-def judge_legs(plan_path: Path, legs_path: Path, jobs: str) -> int:
+@click.option("--keep", type=FOLDER, metavar="DIR", help="Copy there what `hil ci comment` is made of.")
+def judge_legs(plan_path: Path, legs_path: Path, jobs: str, keep: Path | None) -> int:
     """Say one verdict on all legs; its exit code is the worst of theirs.
 
     A leg without a verdict and without a recorded reason to skip it fails.
@@ -133,12 +116,31 @@ def judge_legs(plan_path: Path, legs_path: Path, jobs: str) -> int:
     try:
         plan = read_plan(plan_path)
     except ConfigError as error:
-        _show(f"# NO VERDICT: there is no plan\n\n{error}\n", whole="the log")
+        _summarise(f"# NO VERDICT: there is no plan\n\n{markdown(error)}\n", whole="the log")
+        _say(f"# NO VERDICT: there is no plan\n\n{error}\n")
         return int(ExitCode.RIG)
+    if keep:
+        _say("".join(f"warning: {line}\n" for line in artefact.keep(plan_path, legs_path, keep)))
     _check_jobs(plan, job_results)
     verdict = conclude(plan, legs_path, job_results)
-    _show(summary.render(plan, verdict, os.environ), whole="the artefacts leg-…")
+    _say(summary.render(plan, verdict, os.environ))
+    if os.environ.get("GITHUB_STEP_SUMMARY"):
+        _summarise(_page(plan, verdict, legs_path), whole="the artefacts leg-…")
     return int(verdict.exit_code)
+
+
+def _page(plan: CiPlan, verdict: CiVerdict, legs_path: Path) -> str:
+    """Return what the comment shows, at greater length; the plain summary where that cannot be written."""
+    source = comment_page.source_of(os.environ)
+    try:
+        return comment_page.render(comment_page.facts_of(plan, verdict, legs_path, source), "summary")
+    except (RigError, OSError) as error:
+        _say(f"warning: the job summary is a plain one: {error}\n")
+        return summary.render(plan, verdict, os.environ, safe=True)
+
+
+command.add_command(ci_comment.command)
+command.add_command(ci_history.command)
 
 
 @command.command("nights")
@@ -147,41 +149,12 @@ def judge_legs(plan_path: Path, legs_path: Path, jobs: str) -> int:
     "--history",
     "folder",
     type=FOLDER,
-    default=HISTORY_FOLDERS[history_branch.DATA_BRANCH],
+    default=DEFAULT_HISTORY,
     help="Folder of the history. [default: out/hil-data]",
 )
 def add_nights(legs_path: Path, folder: Path) -> None:
     """Append to the history what the legs night-… measured; name those that left nothing to append."""
     _say("".join(f"{line}\n" for line in add_runs(legs_path, folder)))
-
-
-@command.group("history")
-def history() -> None:
-    """The branches that keep the figures of nightly runs."""
-
-
-@history.command("fetch")
-@branch_option
-@history_option
-@remote_option
-def fetch_history(branch: str, folder: Path | None, remote: str) -> None:
-    """Write the branch's files into the folder; it need not exist yet."""
-    folder = folder or HISTORY_FOLDERS[branch]
-    names = history_branch.fetch(Path.cwd(), folder, remote=remote, branch=branch)
-    which = ", ".join(names) if len(names) <= MOST_NAMES else f"{len(names)} files"
-    click.echo(f"{branch}: {f'{which} in {folder}' if names else 'it does not exist yet'}")
-
-
-@history.command("push")
-@branch_option
-@history_option
-@remote_option
-@click.option("--message", default="Append a run", show_default=True)
-def push_history(branch: str, folder: Path | None, remote: str, message: str) -> None:
-    """Commit the folder's files to the branch, beside what others have pushed meanwhile."""
-    folder = folder or HISTORY_FOLDERS[branch]
-    commit = history_branch.push(Path.cwd(), folder, message, remote=remote, branch=branch)
-    click.echo(f"{branch}: {f'now at {commit[:12]}' if commit else 'nothing new'}")
 
 
 def _plan_lines(plan: CiPlan) -> list[str]:
@@ -206,22 +179,23 @@ def _write_outputs(outputs: dict[str, str]) -> None:
             stream.writelines(f"{key}={' '.join(value.splitlines())}\n" for key, value in outputs.items())
 
 
-def _show(markdown: str, *, whole: str, quiet: bool = False) -> None:
+def _summarise(page: str, *, whole: str) -> None:
     path = os.environ.get("GITHUB_STEP_SUMMARY")
     if path:
-        summary.append(Path(path), markdown, whole=whole)
-    if not quiet:
-        _say(markdown)
+        summary.append(Path(path), page, whole=whole)
 
 
 def _say(text: str) -> None:
-    """Print what others wrote: file names, what a leg left. On GitHub none of it must act as a command.
+    """Print what others wrote: file names, what a leg left. No terminal obeys it, and GitHub must not either.
 
     The runner looks for commands in each line, whatever stands before them, and a carriage return ends a
     line too; so it is told not to, until it reads a word that the text cannot know.
     """
+    text = terminal_page(text)
     if not _on_github():
         click.echo(text, nl=False)
+        return
+    if not text:
         return
     token = secrets.token_hex(16)
     click.echo(f"::stop-commands::{token}\n{text}\n::{token}::")

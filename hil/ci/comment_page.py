@@ -1,0 +1,129 @@
+"""Has a page written by the process that knows the reports, which gets neither token nor network address."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from hil.build import PROJECT_ROOT
+from hil.ci.legs import LegResult
+from hil.ci.plan import CiPlan
+from hil.ci.verdict import CiVerdict
+from hil.errors import ExitCode, RigError
+from hil.store import RunDirectory
+
+DEADLINE_S = 120.0
+_KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT")
+_MOST_BYTES = 1024 * 1024
+
+Layout = Literal["comment", "summary"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a page's run is to be seen: addresses that GitHub gave us, "" or none by hand.
+
+    ``links`` are texts and addresses; ``commits`` is the address of a commit without it.
+    """
+
+    links: Mapping[str, str]
+    commits: str = ""
+
+
+def source_of(environment: Mapping[str, str]) -> Source:
+    """Return what GitHub's variables say of this very run."""
+    server, repository = environment.get("GITHUB_SERVER_URL"), environment.get("GITHUB_REPOSITORY")
+    run = environment.get("GITHUB_RUN_ID")
+    if not (server and repository and run):
+        return Source({})
+    links = run_links(f"{server}/{repository}/actions/runs/{run}")
+    report = environment.get("HIL_REPORT_URL")
+    return Source({**links, **({"report": report} if report else {})}, f"{server}/{repository}/commit/")
+
+
+def run_links(url: str) -> dict[str, str]:
+    """Return the links that a reader of a run wants."""
+    return {"workflow run": url, "reports, records and logs (artefacts)": f"{url}#artifacts"}
+
+
+def facts_of(plan: CiPlan, verdict: CiVerdict, legs: Path, source: Source) -> dict[str, Any]:
+    """Return what a page of a verdict is made of; the runs are below ``legs``."""
+    return {
+        "exit_code": int(verdict.exit_code),
+        "problem": "",
+        "head": plan.head,
+        "base": plan.base,
+        "changes": list(plan.changes),
+        "findings": list(verdict.findings),
+        "legs": [_leg(leg, legs) for leg in verdict.legs],
+        "links": dict(source.links),
+        "commits": source.commits,
+    }
+
+
+def without_verdict(head: str, problem: str, source: Source) -> dict[str, Any]:
+    """Return what a page is made of where nothing can be said, and why."""
+    return {
+        "exit_code": int(ExitCode.RIG),
+        "problem": problem,
+        "head": head,
+        "base": "",
+        "changes": [],
+        "findings": [],
+        "legs": [],
+        "links": dict(source.links),
+        "commits": source.commits,
+    }
+
+
+def _leg(leg: LegResult, legs: Path) -> dict[str, Any]:
+    runs = RunDirectory.list(legs / leg.name) if leg.run_id else []
+    return {
+        "name": leg.name,
+        "exit_code": int(leg.exit_code),
+        "outcome": leg.outcome,
+        "sentence": leg.sentence,
+        "reason": leg.reason,
+        "boards": list(leg.boards),
+        "run": str(runs[0].path.resolve()) if runs else "",
+    }
+
+
+def render(facts: Mapping[str, Any], layout: Layout) -> str:
+    """Return the Markdown. Raises RigError where the reports' process fails, is slow or says too much."""
+    with tempfile.TemporaryDirectory(prefix="hil-comment-") as folder:
+        path = Path(folder) / "facts.json"
+        path.write_text(json.dumps(facts), encoding="utf-8")
+        try:
+            done = subprocess.run(
+                [sys.executable, "-m", "reports.comment", str(path), "--layout", layout],
+                capture_output=True,
+                timeout=DEADLINE_S,
+                check=False,
+                env=_environment(),
+            )
+        except subprocess.TimeoutExpired as error:
+            raise RigError(
+                f"writing the page took more than {DEADLINE_S:g} s.", next_step=_BY_HAND
+            ) from error
+    if done.returncode or len(done.stdout) > _MOST_BYTES:
+        said = done.stderr.decode(errors="replace").strip()[-300:]
+        raise RigError(
+            f"the page was not written: {said or f'status {done.returncode}'}.", next_step=_BY_HAND
+        )
+    return done.stdout.decode(errors="replace")
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    return {**kept, "PYTHONPATH": str(PROJECT_ROOT), "PYTHONUTF8": "1"}
+
+
+_BY_HAND = "look at the run's artefacts; by hand: hil ci comment --folder out/ci --dry-run."

@@ -1,0 +1,112 @@
+"""What a page is made of: facts that `hil ci` gathered, and the legs' verdicts, read strictly."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hil.errors import ConfigError, ExitCode
+from hil.model import Verdict
+from reports.boards import remarks
+from reports.compared import is_blocked as is_blocked_comparison
+from reports.rows import is_blocked
+from reports.stored import read_verdict
+
+
+@dataclass(frozen=True)
+class LegFacts:
+    """What became of a leg; ``reason`` is why it was skipped. ``verdict`` is None where it has none.
+
+    ``remarks`` are what stands wherever its figures do.
+    """
+
+    name: str
+    exit_code: ExitCode
+    outcome: str
+    sentence: str
+    reason: str
+    boards: tuple[str, ...]
+    verdict: Verdict | None = None
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A workflow run. ``problem`` is why its verdict cannot be told, "" where it can.
+
+    ``links`` are texts and addresses that we made ourselves; ``commits`` the address of a commit without it.
+    """
+
+    exit_code: ExitCode
+    problem: str
+    head: str
+    base: str
+    changes: tuple[str, ...]
+    findings: tuple[str, ...]
+    legs: tuple[LegFacts, ...]
+    links: Mapping[str, str]
+    commits: str
+
+
+def read_facts(path: Path) -> Facts:
+    """Read the file that `hil ci` wrote, and the runs that it names.
+
+    A verdict that cannot be read, or contradicts itself, becomes a problem of the whole.
+
+    Raises:
+        ConfigError: the file is not what `hil ci` writes.
+    """
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        facts = Facts(
+            exit_code=ExitCode(stored["exit_code"]),
+            problem=stored["problem"],
+            head=stored["head"],
+            base=stored["base"],
+            changes=tuple(stored["changes"]),
+            findings=tuple(stored["findings"]),
+            legs=(),
+            links=stored["links"],
+            commits=stored["commits"],
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ConfigError(f"{path} is not what `hil ci` hands to a comment: {error!r}.") from error
+    try:
+        return dataclasses.replace(facts, legs=tuple(_leg(leg, path.parent) for leg in stored["legs"]))
+    except ConfigError as error:
+        return dataclasses.replace(facts, problem=facts.problem or error.sentence)
+
+
+def _leg(stored: Mapping[str, Any], folder: Path) -> LegFacts:
+    leg = LegFacts(
+        name=stored["name"],
+        exit_code=ExitCode(stored["exit_code"]),
+        outcome=stored["outcome"],
+        sentence=stored["sentence"],
+        reason=stored["reason"],
+        boards=tuple(stored["boards"]),
+    )
+    return _with_verdict(leg, folder / stored["run"]) if stored["run"] else leg
+
+
+def _with_verdict(leg: LegFacts, run: Path) -> LegFacts:
+    """Add the run's verdict. Raises ConfigError, which names the leg."""
+    try:
+        verdict = read_verdict(run / "verdicts.json")
+        info = json.loads((run / "run.json").read_text(encoding="utf-8"))
+        said = tuple(remarks(info, verdict))
+    except ConfigError as error:
+        said_of = error.sentence.partition("(")[2].rstrip(".)") or error.sentence
+        raise ConfigError(f"the verdict of the leg {leg.name} cannot be read: {said_of}.") from error
+    except Exception as error:  # others wrote it: a surprise in it is no defect of ours, and never a pass
+        raise ConfigError(
+            f"the verdict of the leg {leg.name} cannot be read: {type(error).__name__}."
+        ) from error
+    broken = any(map(is_blocked, verdict.series)) or any(map(is_blocked_comparison, verdict.compared))
+    if verdict.exit_code != leg.exit_code or (broken and leg.exit_code == ExitCode.PASS):
+        raise ConfigError(f"the verdict of the leg {leg.name} contradicts its own figures.")
+    return dataclasses.replace(leg, verdict=verdict, remarks=said)

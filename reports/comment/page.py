@@ -1,0 +1,200 @@
+"""The page: the verdict in one line, then what a person asks next, and folded what only some ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from hil.errors import ExitCode
+from hil.model import ComparedSeries, SeriesVerdict, Verdict
+from hil.untrusted import code, markdown
+from reports import compared, rows
+from reports.comment import tables
+from reports.comment.facts import Facts, LegFacts
+from reports.comment.fitting import Block, fit
+from reports.names import case_name, short_metric
+
+# by layout: GitHub takes 65,536 characters of a comment, to which a marker is added, and 1 MiB of a summary,
+# whose characters have up to 4 bytes
+CHARACTERS = {"comment": 60_000, "summary": 250_000}
+_MOST_REMARKS = 8  # runs of ours come to three; nothing else cuts them
+_WORDS = {
+    ExitCode.FIRMWARE: "✗ Regressed",
+    ExitCode.CONFIG: "✗ Not measured, the configuration is wrong",
+    ExitCode.RIG: "? No verdict, the rig failed",
+    ExitCode.INCONCLUSIVE: "? Inconclusive",
+    ExitCode.INTERRUPTED: "? Interrupted",
+    ExitCode.TERMINATED: "? Terminated",
+}
+
+
+def render(facts: Facts, most: int = CHARACTERS["comment"]) -> str:
+    """Return the page in at most ``most`` characters."""
+    if facts.problem:
+        return fit([*_no_verdict(facts), _foot(facts)], most)
+    legs = facts.legs
+    told = [item for verdict in _verdicts(legs) for item in compared.ranked(verdict)]
+    broken = rows.by_severity(item for verdict in _verdicts(legs) for item in verdict.series)
+    changed = _in_order([item for item in told if item.outcome == "regressed" or tables.is_better(item)])
+    open_ = [item for item in told if item.outcome == "inconclusive" and item.blocking]
+    quiet = facts.exit_code == ExitCode.PASS and not changed and not open_
+    blocks = [*_head(facts, changed, broken, told, quiet=quiet)]
+    if changed or open_:
+        blocks.append(tables.comparisons("What changed", [*changed, *open_], rank=1))
+    if broken:
+        blocks.append(tables.broken_limits(broken, rank=0))
+    blocks += _what_went_wrong(facts)
+    blocks += filter(None, [tables.not_run(legs, rank=3, folded=quiet)])
+    blocks += _remarks(legs)
+    blocks += _folded(facts, [item for item in told if item not in changed and item not in open_])
+    return fit([*blocks, _foot(facts)], most)
+
+
+def _verdicts(legs: Sequence[LegFacts]) -> list[Verdict]:
+    return [leg.verdict for leg in legs if leg.verdict]
+
+
+def _in_order(items: Sequence[ComparedSeries]) -> list[ComparedSeries]:
+    """Return what fails the run first, then what else grew worse, then what improved; the largest first."""
+    return sorted(
+        items,
+        key=lambda item: (
+            not compared.is_blocked(item),
+            tables.is_better(item),
+            -abs(item.change or 0.0),
+        ),
+    )
+
+
+def _no_verdict(facts: Facts) -> Iterator[Block]:
+    yield Block("### ? No verdict could be read")
+    yield Block(f"{_commits(facts)}. Why: {markdown(facts.problem)}")
+    yield Block("This is neither a pass nor a failure; the check `hil-verdict` of the pull request decides.")
+
+
+def _head(
+    facts: Facts,
+    changed: Sequence[ComparedSeries],
+    broken: Sequence[SeriesVerdict],
+    told: Sequence[ComparedSeries],
+    *,
+    quiet: bool,
+) -> Iterator[Block]:
+    if quiet:
+        yield Block(f"{_quiet_words(facts, told)} {_commits(facts)}.")
+        return
+    yield Block(f"### {_verdict_words(facts, changed, broken)}")
+    legs = " · ".join(f"{code(leg.name)} {tables.mark(leg)}" for leg in facts.legs if not leg.reason)
+    yield Block(f"{_commits(facts)}{f' · {legs}' if legs else ''}")
+
+
+def _quiet_words(facts: Facts, told: Sequence[ComparedSeries]) -> str:
+    """Return one line for a pass in which nothing changed, or for which nothing was measured."""
+    verdicts = _verdicts(facts.legs)
+    if not verdicts:
+        reason = next((leg.reason for leg in facts.legs if leg.reason), "")
+        return (
+            f"– **Nothing had to be measured:** {markdown(reason)}."
+            if reason
+            else "– **Nothing was planned.**"
+        )
+    within = sum(item.outcome == "pass" for item in told)
+    kept = sum(item.limit is not None for verdict in verdicts for item in verdict.series)
+    figures: list[SeriesVerdict | ComparedSeries] = []
+    for verdict in verdicts:
+        figures += [*verdict.series, *verdict.compared]
+    kinds = sorted({item.kind for item in figures})
+    said = [f"{within:,} comparisons within their tolerance"] if within else []
+    said += [f"{kept:,} figures within their limits"] if kept else []
+    return f"✓ **No figure changed:** {', '.join(said) or 'nothing to set it beside'} ({', '.join(kinds)})."
+
+
+def _verdict_words(facts: Facts, changed: Sequence[ComparedSeries], broken: Sequence[SeriesVerdict]) -> str:
+    """Return the verdict and what tells most: "✗ Regressed: publish_latency_p50 +20.1 % in …, and 3 more"."""
+    if facts.exit_code == ExitCode.PASS:
+        better = [item for item in changed if tables.is_better(item)]
+        worse = [item for item in changed if not tables.is_better(item)]
+        first = (worse or better)[:1]
+        word = "✓ Passed" + (", improved" if better and not worse else "")
+        return (
+            f"{word}: {_change_words(first[0])}{_more(len(changed))}"
+            if first
+            else f"{word}, partly undecided"
+        )
+    word = _WORDS[facts.exit_code]
+    blocked = [item for item in changed if compared.is_blocked(item)]
+    if facts.exit_code == ExitCode.FIRMWARE and (blocked or broken):
+        told = _change_words(blocked[0]) if blocked else _limit_words(broken[0])
+        return f"{word}: {told}{_more(len(blocked) + len(broken))}"
+    names = [code(leg.name) for leg in facts.legs if leg.exit_code == facts.exit_code]
+    return f"{word}: {', '.join(names)}" if names else word
+
+
+def _change_words(item: ComparedSeries) -> str:
+    change = compared.change(item, item.unit, relative=item.relative)
+    what = f"{code(short_metric(item), 60)} {markdown(change, 40)}"
+    return f"{what} in {markdown(case_name(item), 60)} on {markdown(item.target, 40)} ({item.kind})"
+
+
+def _limit_words(item: SeriesVerdict) -> str:
+    value, limit = rows.quantity(item, item.value), rows.quantity(item, item.limit)
+    what = f"{code(short_metric(item), 60)} {markdown(value, 40)}, limit {markdown(limit, 40)}"
+    return f"{what}, in {markdown(case_name(item), 60)} on {code(item.board, 40)} ({item.kind})"
+
+
+def _more(count: int) -> str:
+    return f", and {count - 1} more" if count > 1 else ""
+
+
+def _commits(facts: Facts) -> str:
+    head = _commit(facts, facts.head)
+    return f"{head} against its merge base {_commit(facts, facts.base)}" if facts.base else head
+
+
+def _commit(facts: Facts, commit: str) -> str:
+    shown = code(commit[:12])
+    return f"[{shown}]({facts.commits}{commit})" if facts.commits else shown
+
+
+def _what_went_wrong(facts: Facts) -> Iterator[Block]:
+    unread = [leg for leg in facts.legs if leg.exit_code not in (ExitCode.PASS, ExitCode.FIRMWARE)]
+    said = [*facts.findings, *(leg.sentence for leg in unread)]
+    found = [fault for verdict in _verdicts(facts.legs) for fault in verdict.faults]
+    sentences = [one for one in said if not any(fault.sentence.rstrip(".") in one for fault in found)]
+    if found or sentences:
+        yield tables.faults(found, sentences, rank=2)
+
+
+def _remarks(legs: Sequence[LegFacts]) -> Iterator[Block]:
+    """Yield what stands wherever figures do: that they are virtual, that noise is simulated."""
+    said = list(dict.fromkeys(markdown(remark) for leg in legs for remark in leg.remarks))
+    if len(said) > _MOST_REMARKS:
+        said[_MOST_REMARKS:] = [f"… and {len(said) - _MOST_REMARKS} more remarks."]
+    if said:
+        yield Block(f"<sub>{' '.join(said)}</sub>")
+
+
+def _folded(facts: Facts, rest: Sequence[ComparedSeries]) -> Iterator[Block]:
+    within = [item for item in rest if item.outcome == "pass"]
+    others = [item for item in rest if item.outcome != "pass"]
+    if within:
+        title = f"{_count(len(within), 'comparison')} within the tolerance"
+        yield tables.comparisons("", within, rank=6, title=title)
+    if others:
+        title = f"{_count(len(others), 'comparison')} without a decision, as advice or for want of a baseline"
+        yield tables.comparisons("", others, rank=7, title=title)
+    warnings = [warning for verdict in _verdicts(facts.legs) for warning in verdict.warnings]
+    block = tables.notes("Worth knowing", warnings, rank=5)
+    if block:
+        yield block
+    if facts.legs:
+        yield tables.legs_table(facts.legs, rank=4, title="The legs of this run")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _foot(facts: Facts) -> Block:
+    links = [f"[{text}]({address})" for text, address in facts.links.items()]
+    changes = f"changes: {markdown(', '.join(facts.changes), 100)}" if facts.changes else ""
+    return Block(f"<sub>{' · '.join(filter(None, [*links, changes]))}</sub>" if links or changes else "")

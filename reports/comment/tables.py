@@ -1,0 +1,188 @@
+"""The tables of a page: comparisons, broken limits, faults, what was not run. Every cell is made harmless."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from hil.model import ComparedSeries, Fault, NotRun, SeriesVerdict
+from hil.units import find_unit, format_difference, format_values
+from hil.untrusted import code, markdown
+from reports import compared, rows
+from reports.boards import not_run_groups
+from reports.comment.facts import LegFacts
+from reports.comment.fitting import Block
+from reports.names import case_name, short_metric
+
+_FIGURE = 60  # characters
+_NAMED_BOARDS = 2
+_NO_BREAK = "\u00a0"
+_WORDS = {
+    "regressed": "✗ worse",
+    "improved": "↑ better",
+    "inconclusive": "? undecided",
+    "no-baseline": "– not compared",
+    "pass": "✓ within",
+}
+
+
+def comparisons(heading: str, items: Sequence[ComparedSeries], *, rank: int, title: str = "") -> Block:
+    """Return comparisons as a table: values of both, the change with its interval, what is allowed."""
+    other = items[0].role
+    names = ("", "figure", "boards", f"{other} → head", "change [interval]", "tolerance")
+    head = _head(heading, names, right_from=3)
+    return Block(head, tuple(_compared_row(item) for item in items), rank, "comparison", title)
+
+
+def is_better(item: ComparedSeries) -> bool:
+    """Whether a comparison shows an improvement.
+
+    A pass does where its own test leaves no change but one for the better, and that beyond the smallest that
+    counts: most improvements pass before their interval would show them.
+    """
+    if item.outcome == "improved":
+        return True
+    if item.outcome != "pass" or item.pass_bound is None:
+        return False
+    gain = -item.pass_bound if item.direction == "lower" else item.pass_bound
+    return gain > (item.min_effect or 0.0)
+
+
+def _compared_row(item: ComparedSeries) -> str:
+    better = is_better(item)
+    word = (_WORDS["improved"] if better else _WORDS[item.outcome]) + ("" if item.blocking else ", advice")
+    strong = item.blocking and (better or item.outcome == "regressed")
+    change = _figure(compared.change(item, item.unit, relative=item.relative))
+    bound = compared.bound(item)
+    return _row(
+        f"**{_fixed(word)}**" if strong else word,
+        _figure_of(item),
+        f"{_boards(item.boards)} {_nature(item.target, item.kind)}",
+        _figure(_both(item)),
+        (f"**{change}**" if strong else change) + ("" if bound == "–" else f" &#91;{_figure(bound)}&#93;"),
+        _figure(compared.size(item, item.tolerance)),
+    )
+
+
+def _figure_of(item: ComparedSeries | SeriesVerdict) -> str:
+    """Return the metric, and the case where it is not the bench's usual one."""
+    return f"{code(short_metric(item))} {markdown(case_name(item), 160)}"
+
+
+def _figure(text: str) -> str:
+    """Return a figure with its unit, which no line end parts from it."""
+    return _fixed(markdown(text, _FIGURE))
+
+
+def _fixed(text: str) -> str:
+    return text.replace(" ", _NO_BREAK)
+
+
+def _nature(target: str, kind: str) -> str:
+    """Return "esp32 (physical)", "virtual-esp32 (virtual)"."""
+    return f"{markdown(target, 40)} ({kind})"
+
+
+def _both(item: ComparedSeries) -> str:
+    """Return "7.02 → 8.41 ms", "–" where one of the two is missing."""
+    if item.candidate_value is None or item.other_value is None:
+        return "–"
+    head, other = format_values([item.candidate_value, item.other_value], find_unit(item.unit))
+    return f"{other} → {head}"
+
+
+def _boards(boards: Sequence[str]) -> str:
+    """Return their names, or of many their number."""
+    if len(boards) > _NAMED_BOARDS:
+        return f"{len(boards)} boards"
+    return ", ".join(code(board, 40) for board in boards) or "–"
+
+
+def broken_limits(items: Sequence[SeriesVerdict], *, rank: int) -> Block:
+    """Return the series that break a limit that blocks, as a table."""
+    names = ("", "figure", "board", "measured", "limit", "beyond it by")
+    body = tuple(_limit_row(item) for item in items)
+    return Block(_head("Broken limits", names, right_from=3), body, rank, "broken limit")
+
+
+def _limit_row(item: SeriesVerdict) -> str:
+    at_least = "≥ " if item.at_least else ""
+    beyond = "–"
+    if item.value is not None and item.limit is not None:
+        beyond = at_least + format_difference(abs(item.value - item.limit), find_unit(item.unit))
+    return _row(
+        f"**{_fixed('✗ broken')}**",
+        _figure_of(item),
+        f"{code(item.board, 40)} {_nature(item.target, item.kind)}",
+        f"**{_figure(at_least + rows.quantity(item, item.value))}**",
+        _figure(rows.quantity(item, item.limit)),
+        _figure(beyond),
+    )
+
+
+def faults(items: Sequence[Fault], sentences: Sequence[str], *, rank: int) -> Block:
+    """Return what went wrong besides figures, a line each."""
+    lines = [f"- {markdown(sentence)}" for sentence in sentences]
+    for item in items:
+        place = f" on {code(item.board, 40)}" if item.board else ""
+        lines.append(f"- **{markdown(item.owner, 40)}**{place}: {markdown(item.sentence)}")
+    return Block(_title("What went wrong"), tuple(dict.fromkeys(lines)), rank, "fault")
+
+
+def not_run(legs: Iterable[LegFacts], *, rank: int, folded: bool) -> Block | None:
+    """Return what was not measured and why, grouped by reason; None where all was."""
+    lines = [line for leg in legs for line in _not_run_lines(leg)]
+    if not lines:
+        return None
+    title = "What was not run, and why"
+    return Block("" if folded else _title(title), tuple(lines), rank, "reason", title if folded else "")
+
+
+def _not_run_lines(leg: LegFacts) -> Iterator[str]:
+    if leg.reason:
+        yield f"- leg {code(leg.name)}: {markdown(leg.reason)}"
+    missing: Sequence[NotRun] = [one for one in leg.verdict.not_run if one.expected] if leg.verdict else ()
+    for reason, count, boards in not_run_groups(missing):
+        cases = "1 case" if count == 1 else f"{count} cases"
+        yield f"- {cases} on {_boards(boards)} (leg {code(leg.name)}): {markdown(reason)}"
+
+
+def legs_table(legs: Sequence[LegFacts], *, rank: int, title: str = "") -> Block:
+    """Return one line a leg."""
+    lines = tuple(
+        _row(
+            code(leg.name),
+            mark(leg),
+            ", ".join(code(board, 60) for board in leg.boards[:8]) or "–",
+            markdown(leg.sentence),
+        )
+        for leg in legs
+    )
+    return Block(_head("", ("leg", "verdict", "boards", ""), right_from=4), lines, rank, "leg", title)
+
+
+def mark(leg: LegFacts) -> str:
+    """Return "✓ pass", "✗ regressed", "? inconclusive", "– skipped"."""
+    if leg.reason:
+        return "– skipped"
+    sign = {0: "✓", 1: "✗", 2: "✗"}.get(int(leg.exit_code), "?")
+    return f"{sign} {markdown(leg.outcome, 40)}"
+
+
+def notes(title: str, sentences: Iterable[str], *, rank: int) -> Block | None:
+    """Return sentences, folded; None where there is none."""
+    lines = tuple(dict.fromkeys(f"- {markdown(sentence)}" for sentence in sentences))
+    return Block("", lines, rank, "remark", title) if lines else None
+
+
+def _head(heading: str, names: Sequence[str], *, right_from: int) -> str:
+    rules = ["---"] * min(right_from, len(names)) + ["---:"] * max(0, len(names) - right_from)
+    table = f"{_row(*names)}\n{_row(*rules)}"
+    return f"{_title(heading)}\n{table}" if heading else table
+
+
+def _title(text: str) -> str:
+    return f"**{text}**\n"
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"

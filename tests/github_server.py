@@ -1,0 +1,225 @@
+"""A server that behaves like GitHub's API for what a comment needs; a second one holds the artefacts.
+
+It keeps pull requests, runs, jobs, artefacts and comments, gives lists page by page, redirects a download to
+the other server as GitHub does, and asks for a token wherever something is written.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+HOME = "example/hil"
+FORK = "somebody/hil"
+BRANCH = "faster"
+TOKEN = "ghs_0123456789abcdef"
+BOT = "github-actions[bot]"
+RUN = 4711
+Answer = tuple[int, dict[str, str], bytes]
+
+
+@dataclass
+class State:
+    """What the server knows. ``trouble`` are answers given instead, to requests that contain the key."""
+
+    head: str
+    runs: dict[int, dict[str, Any]] = field(default_factory=dict)
+    jobs: list[dict[str, Any]] = field(default_factory=list)
+    artefacts: list[dict[str, Any]] = field(default_factory=list)
+    pulls: dict[int, dict[str, Any]] = field(default_factory=dict)
+    comments: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
+    blobs: dict[int, bytes] = field(default_factory=dict)
+    trouble: dict[str, list[Answer]] = field(default_factory=dict)
+    asked: list[tuple[str, str]] = field(default_factory=list)
+    blob_headers: list[dict[str, str]] = field(default_factory=list)
+    before_write: Callable[[], None] | None = None
+    may_write: bool = True
+
+    def add_run(self, run_id: int = RUN, *, number: int = 10, attempt: int = 1, **changes: Any) -> None:
+        """Add a run of pr.yml for the head, ended, and how its jobs did."""
+        self.runs[run_id] = {
+            "id": run_id,
+            "run_number": number,
+            "run_attempt": attempt,
+            "run_started_at": f"2026-11-20T0{attempt}:00:00Z",
+            "event": "pull_request",
+            "status": "completed",
+            "conclusion": "success",
+            "path": ".github/workflows/pr.yml",
+            "head_sha": self.head,
+            "head_branch": BRANCH,
+            "head_repository": {"full_name": FORK, "owner": {"login": "somebody"}},
+            "repository": {"full_name": HOME},
+            "pull_requests": [],  # as for every fork
+            "html_url": f"https://github.com/{HOME}/actions/runs/{run_id}",
+            **changes,
+        }
+
+    def set_jobs(self, verdict: str = "success", **others: str) -> None:
+        """Say how the jobs ended; more than a page of them, the verdict's last."""
+        shown = {
+            "Plan": "success",
+            "Virtual rack": "success",
+            "Compare with the merge base": "success",
+            **others,
+        }
+        jobs = [{"name": name, "conclusion": how} for name, how in shown.items()]
+        jobs += [{"name": f"Other {n}", "conclusion": "success"} for n in range(120)]
+        self.jobs = [*jobs, *([{"name": "hil-verdict", "conclusion": verdict}] if verdict else [])]
+
+    def add_artefact(self, content: bytes, *, size: int | None = None, **changes: Any) -> None:
+        """Add the artefact "verdict" of the run, larger by ``size`` than GitHub says where it is given."""
+        number = 900 + len(self.artefacts)
+        said = len(content) if size is None else size
+        facts = {"id": number, "name": "verdict", "size_in_bytes": said, "expired": False}
+        facts |= {"created_at": "2026-11-20T01:30:00Z", **changes}
+        self.artefacts.append(facts)
+        self.blobs[number] = content
+
+    def add_pull(self, number: int = 7, *, head: str = "", origin: str = FORK, branch: str = BRANCH) -> None:
+        head_facts = {"sha": head or self.head, "ref": branch, "repo": {"full_name": origin}}
+        self.pulls[number] = {"number": number, "state": "open", "head": head_facts}
+        self.comments.setdefault(number, [])
+
+    def add_comment(self, body: str, login: str, number: int = 7) -> dict[str, Any]:
+        every = [one for listed in self.comments.values() for one in listed]
+        one = {"id": 5000 + len(every), "body": body, "user": {"login": login}}
+        self.comments[number].append(one)
+        return one
+
+
+class _Api(BaseHTTPRequestHandler):
+    state: State
+    blob_url: str
+
+    def log_message(self, *_arguments: object) -> None:
+        """Say nothing."""
+
+    def _handle(self) -> None:
+        url = urlsplit(self.path)
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.state.asked.append((self.command, self.path))
+        status, headers, content = self._trouble() or self._answer(url.path, parse_qs(url.query), body)
+        self.send_response(status)
+        for name, value in {**headers, "Content-Length": str(len(content))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_GET = do_POST = do_PATCH = _handle  # noqa: N815 (http.server's names)
+
+    def _trouble(self) -> Answer | None:
+        for part, answers in self.state.trouble.items():
+            if part in f"{self.command} {self.path}" and answers:
+                return answers.pop(0)
+        return None
+
+    def _answer(self, path: str, query: dict[str, list[str]], body: bytes) -> Answer:
+        if self.headers.get("Authorization") != f"Bearer {TOKEN}":
+            return _json({"message": "Bad credentials"}, 401)
+        if path == "/user":
+            return _json({"message": "Resource not accessible by integration"}, 403)
+        own = path.removeprefix(f"/repos/{HOME}/")
+        routes: tuple[tuple[str, Callable[..., Answer]], ...] = (
+            (r"GET actions/runs/(\d+)", self._run),
+            (
+                r"GET actions/runs/(\d+)/attempts/\d+/jobs",
+                lambda _: self._page(self.state.jobs, query, "jobs"),
+            ),
+            (r"GET actions/runs/(\d+)/artifacts", lambda _: self._artefacts(query)),
+            (r"GET actions/artifacts/(\d+)/zip", self._zip),
+            (r"GET pulls", lambda: self._pulls(query)),
+            (r"GET pulls/(\d+)", lambda n: _json(self.state.pulls[int(n)])),
+            (r"GET issues/(\d+)/comments", lambda n: self._page(self.state.comments[int(n)], query)),
+            (r"POST issues/(\d+)/comments", lambda n: self._post(int(n), body)),
+            (r"PATCH issues/comments/(\d+)", lambda n: self._patch(int(n), body)),
+        )
+        for pattern, answer in routes:
+            if found := re.fullmatch(pattern, f"{self.command} {own}"):
+                return answer(*found.groups())
+        return _json({"message": "Not Found"}, 404)
+
+    def _run(self, run_id: str) -> Answer:
+        found = self.state.runs.get(int(run_id))
+        return _json(found) if found else _json({"message": "Not Found"}, 404)
+
+    def _page(self, items: list[dict[str, Any]], query: dict[str, list[str]], key: str = "") -> Answer:
+        size, number = int(query.get("per_page", ["30"])[0]), int(query.get("page", ["1"])[0])
+        part = items[size * (number - 1) : size * number]
+        return _json({"total_count": len(items), key: part} if key else part)
+
+    def _artefacts(self, query: dict[str, list[str]]) -> Answer:
+        wanted = query.get("name", [""])[0]
+        named = [one for one in self.state.artefacts if wanted in ("", one["name"])]
+        return self._page(named, query, "artifacts")
+
+    def _zip(self, number: str) -> Answer:
+        return 302, {"Location": f"{self.blob_url}/{number}?signature=secret"}, b""
+
+    def _pulls(self, query: dict[str, list[str]]) -> Answer:
+        owner, _, branch = query["head"][0].partition(":")
+        found = [
+            pull
+            for pull in self.state.pulls.values()
+            if pull["state"] == query["state"][0]
+            and pull["head"]["ref"] == branch
+            and pull["head"]["repo"]["full_name"].partition("/")[0] == owner
+        ]
+        return self._page(found, query)
+
+    def _writes(self) -> Answer | None:
+        if self.state.before_write:
+            self.state.before_write()
+        return (
+            None
+            if self.state.may_write
+            else _json({"message": "Resource not accessible by integration"}, 403)
+        )
+
+    def _post(self, number: int, body: bytes) -> Answer:
+        return self._writes() or _json(self.state.add_comment(json.loads(body)["body"], BOT, number), 201)
+
+    def _patch(self, number: int, body: bytes) -> Answer:
+        if refused := self._writes():
+            return refused
+        for one in (one for listed in self.state.comments.values() for one in listed):
+            if one["id"] == number:
+                one["body"] = json.loads(body)["body"]
+                return _json(one)
+        return _json({"message": "Not Found"}, 404)
+
+
+class _Blobs(_Api):
+    def _answer(self, path: str, _query: dict[str, list[str]], _body: bytes) -> Answer:
+        self.state.blob_headers.append(dict(self.headers))
+        return 200, {"Content-Type": "application/zip"}, self.state.blobs[int(path.strip("/"))]
+
+    do_GET = _Api._handle  # noqa: N815
+
+
+def _json(value: object, status: int = 200) -> Answer:
+    return status, {"Content-Type": "application/json"}, json.dumps(value).encode()
+
+
+@contextmanager
+def serve(state: State) -> Iterator[str]:
+    """Run both servers on free ports of this machine; yield the API's address."""
+    blobs = ThreadingHTTPServer(("127.0.0.1", 0), type("Blobs", (_Blobs,), {"state": state}))
+    blob_url = f"http://127.0.0.1:{blobs.server_address[1]}"
+    own = type("Api", (_Api,), {"state": state, "blob_url": blob_url})
+    api = ThreadingHTTPServer(("127.0.0.1", 0), own)
+    for server in (blobs, api):
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{api.server_address[1]}"
+    finally:
+        for server in (api, blobs):
+            server.shutdown()
+            server.server_close()
