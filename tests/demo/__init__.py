@@ -1,0 +1,1 @@
+"""A simulated history with changes planted in it, and the report that is to find them: ``make demo``."""

@@ -1,0 +1,63 @@
+"""``make demo``: simulate nights with changes planted in them, and see whether the report finds them.
+
+All figures are simulated and virtual. Exit 1 where a planted change is not named, or a false one is. With
+``--seeds N`` only histories are made, and judged: how often that happens (tests/demo/accuracy.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from hil.history import load
+from hil.store.files import short_path
+from reports.site import build_site
+from tests.demo.accuracy import measure, table
+from tests.demo.making import Demo, make
+from tests.demo.plan import Plan
+from tests.demo.telling import compare, found, lines, planted
+
+OUT = Path(__file__).resolve().parents[2] / "out" / "demo"
+FEWEST_NIGHTS = 40
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.demo", description=__doc__)
+    parser.add_argument("--nights", type=_nights, default=120, help="how many (120)")
+    parser.add_argument("--seed", type=int, default=1, help="of commits and noise (1)")
+    parser.add_argument("--out", type=Path, default=OUT, help="the folder that is made anew (out/demo)")
+    parser.add_argument("--seeds", type=int, metavar="N", help="measure the accuracy over seeds 1 to N")
+    options = parser.parse_args(arguments)
+    if options.seeds:
+        accuracy = measure(options.nights, range(1, options.seeds + 1))
+        print("\n".join([*table(accuracy), *(accuracy.missed or ["all aims reached"])]))
+        return int(bool(accuracy.missed))
+    plan = Plan(nights=options.nights, seed=options.seed)
+    print(f"Simulating {plan.nights} nights of two virtual racks (simulated noise, seed {plan.seed})")
+    begun = time.monotonic()
+    demo = make(options.out, plan)
+    print(f"Written in {time.monotonic() - begun:.0f} s; building the report", flush=True)
+    index = build_site(demo.out, demo.runs)
+    comparison = compare(planted(plan), found(load(demo.history), demo.thresholds, plan.nights))
+    print("\n".join(["", *lines(comparison), *_warnings(demo), "", f"Report: {short_path(index)}"]))
+    return int(not comparison.holds)
+
+
+def _nights(text: str) -> int:
+    nights = int(text)
+    if nights < FEWEST_NIGHTS:
+        raise argparse.ArgumentTypeError(
+            f"{nights} nights are too few for four changes; {FEWEST_NIGHTS} or more"
+        )
+    return nights
+
+
+def _warnings(demo: Demo) -> list[str]:
+    return [f"warning: {sentence}" for sentence in demo.warnings]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
