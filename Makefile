@@ -4,7 +4,7 @@ HIL := .venv/bin/hil
 C_FILES = $(shell find firmware hil tests -type d \( -name build -o -name managed_components \) -prune \
 	-o -name '*.[ch]' -print)
 
-.PHONY: help hil report test conformance idf-check lint format bench bench-gate bench-gate-rack bench-ledger screenshots lock clean uninstall
+.PHONY: help hil demo report test conformance idf-check lint format bench bench-gate bench-gate-rack bench-ledger bench-report screenshots lock clean uninstall
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -12,6 +12,10 @@ help: ## list the targets
 hil: ## try it without hardware: build, flash, measure and judge on a virtual rack
 	@.ci/bootstrap run
 	@$(HIL) run --rack hil/racks/virtual.yaml --suite quick
+
+demo: ## a simulated history with changes planted in it, and the report that finds them: out/demo/report
+	@.ci/bootstrap test
+	@$(PYTHON) -m tests.demo
 
 report: ## build the report of the newest run again: out/report
 	@.ci/bootstrap run
@@ -58,9 +62,14 @@ bench-ledger: ## lose messages at each of six points, and see whether the ledger
 	@.ci/bootstrap test
 	@$(PYTHON) -m tests.bench.loss_ledger
 
-screenshots: ## make the pictures in docs/img anew, from the report in out/report
+bench-report: ## time the report: a year of nights, its page in Chromium, 10,000 results (minutes)
+	@.ci/bootstrap test
+	@$(PYTHON) -m tests.bench.report
+
+screenshots: ## make the pictures in docs/img anew, from the reports in out/report and out/demo/report
 	@.ci/bootstrap test
 	@$(PYTHON) -m tests.screenshots
+	@$(PYTHON) -m tests.comment_page --to docs/img
 
 lock: ## pin the requirements*.in anew (needs the network and pip-tools)
 	@for lock in requirements.lock requirements-nodeps.lock tests/requirements.lock; do \

@@ -18,7 +18,7 @@ from hil.gate import judge
 from hil.model import NotRun
 from hil.store import RunDirectory
 from hil.thresholds.types import Parameter
-from reports.allure import CATEGORIES, complete_results
+from reports.allure import CATEGORIES, complete_results, completion
 from reports.rows import LEGEND
 
 
@@ -272,6 +272,26 @@ def test_attachments_stand_in_the_order_in_which_one_looks(eventful: Path) -> No
     (environment,) = attached(eventful, result, "json")
     assert json.loads(environment)["boots"][0]["device"]["heap_free_bytes"] == 180000
     assert json.loads(environment)["parameters"]["payload_bytes"] == 128
+
+
+def test_of_very_many_cases_those_that_did_not_pass_are_illustrated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every case keeps its result and table of figures; charts go to what broke, and the others say where
+    theirs are."""
+    monkeypatch.setattr(completion, "MOST_WHOLE", 2)
+    monkeypatch.setattr(completion, "ILLUSTRATED_OF_MORE", 1)
+    cases = ({}, {"transport": "tls"}, {"qos": 0})
+    entries = [publish_record(overrides=case, latency_ms=60 if "qos" in case else 7) for case in cases]
+    run = judged(tmp_path, entries)
+    complete_results(run)
+    results = {label: item for (_, label), item in results_of(run).items()}
+    assert len(results) == len(cases)
+    drawn = {label: bool(item.get("attachments")) for label, item in results.items()}
+    assert [label for label in drawn if drawn[label]] == ["qos=0"]
+    bare = next(item["descriptionHtml"] for label, item in results.items() if not drawn[label])
+    assert "<table" in bare
+    assert "records.jsonl" in bare
 
 
 def test_metrics_are_the_verdicts_and_no_key_comes_twice(eventful: Path) -> None:

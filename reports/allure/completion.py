@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,14 @@ from reports.allure.trace import draw_pictures
 FOLDER = "allure-results"
 _OURS = re.compile(r".*-(result|container|perf|globals)\.json|.*-attachment(\..*)?|executor\.json")
 _HASH_DIGITS = 12
+# each chart, table of samples and console is a file that Allure copies: of a run with more cases than
+# MOST_WHOLE nobody opens them all, and ILLUSTRATED_OF_MORE get them
+MOST_WHOLE, ILLUSTRATED_OF_MORE = 2_000, 300
+_BARE = (
+    f"<p>This run has so many cases that charts, samples and console are here of {ILLUSTRATED_OF_MORE}, "
+    "those that did not pass first. Of this one they are in the run's folder: records.jsonl, series.csv, "
+    "console/.</p>"
+)
 
 
 def complete_results(run_path: Path) -> int:
@@ -41,20 +49,34 @@ def complete_results(run_path: Path) -> int:
     raw = read_raw_results(run.path)
     files = dict(files_around(run))
     metrics: list[dict[str, Any]] = []
-    for story in run.stories:
+    illustrated = _illustrated(run.stories)
+    for number, story in enumerate(run.stories):
         own = raw.get((full_name(story.bench), story.board, story.label), RawResult())
         files |= raw_files(run.path, own)
-        files |= dict(_result_files(run, story, own))
-        metrics += performance_of(run, story, *times_of(story, run_start_of(run.info)))
+        files |= dict(_result_files(run, story, own, bare=number not in illustrated))
+        if number in illustrated:
+            metrics += performance_of(run, story, *times_of(story, run_start_of(run.info)))
     if metrics:
         files[f"{stable_uuid(run.run_id, 'metrics')}-perf.json"] = as_json(metrics)
     _write(run.path / FOLDER, files)
     return len(run.stories)
 
 
-def _result_files(run: RunStory, story: Story, raw: RawResult) -> Iterator[tuple[str, bytes]]:
-    result = _result(run, story, raw)
-    for attachment in attachments_of(run, story):
+def _illustrated(stories: Sequence[Story]) -> frozenset[int]:
+    """Return the positions of those that get attachments and metrics: first what did not simply pass."""
+
+    def is_sound(number: int) -> bool:
+        story = stories[number]
+        return not story.faults and all(item.outcome in ("pass", "no-baseline") for item in story.series)
+
+    most = len(stories) if len(stories) <= MOST_WHOLE else ILLUSTRATED_OF_MORE
+    return frozenset(sorted(range(len(stories)), key=is_sound)[:most])
+
+
+def _result_files(run: RunStory, story: Story, raw: RawResult, *, bare: bool) -> Iterator[tuple[str, bytes]]:
+    """Yield a result and, unless it is to be ``bare``, its attachments."""
+    result = _result(run, story, raw, bare=bare)
+    for attachment in () if bare else attachments_of(run, story):
         prefix = stable_uuid(run.run_id, str(result.historyId), attachment.key)
         source = f"{prefix}-attachment.{attachment.extension}"
         result.attachments.append(Attachment(attachment.name, source, attachment.mime_type))
@@ -65,7 +87,7 @@ def _result_files(run: RunStory, story: Story, raw: RawResult) -> Iterator[tuple
     yield TestResult.file_pattern.format(prefix=result.uuid), as_json(content)
 
 
-def _result(run: RunStory, story: Story, raw: RawResult) -> TestResult:
+def _result(run: RunStory, story: Story, raw: RawResult, *, bare: bool) -> TestResult:
     name = full_name(story.bench)
     parameters = parameters_of(story.rack, story.board, story.label)
     identity = history_id(name, parameters)
@@ -84,7 +106,7 @@ def _result(run: RunStory, story: Story, raw: RawResult) -> TestResult:
         stage="finished",
         start=start,
         stop=stop,
-        descriptionHtml=describe(story, message),
+        descriptionHtml=describe(story, message) + _BARE * bare,
         parameters=[
             *(Parameter(key, value) for key, value in parameters.items()),
             *(Parameter(key, value, excluded=True) for key, value in _facts(run, story).items() if value),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import functools
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ from hil.errors import ConfigError
 from hil.model import ComparedSeries, Entry, Fault, NotRun, RunRecord, SeriesVerdict, Verdict
 from hil.store import RunDirectory
 from hil.thresholds import Thresholds, load_all
-from reports.compared import of_case
+from reports.compared import ranked
 from reports.stored import read_verdict
 
 THRESHOLDS = "thresholds"
@@ -75,9 +77,18 @@ def read_run(path: Path) -> RunStory:
     thresholds = read_thresholds(directory.path, info)
     general = tuple(fault for fault in verdict.faults if not (fault.board and fault.case_id))
     keys = _keys(entries)
-    shown_at = {key: _faults_shown_at(key, keys, verdict, general) for key in keys}
+    parts = _parts_of(entries, verdict)
+    first = _first_missing(keys, verdict)
     stories = tuple(
-        _story(info, verdict, entries, key, thresholds=thresholds, extra=shown_at[key]) for key in keys
+        _story(
+            info,
+            verdict,
+            key,
+            parts.get(key, _Parts()),
+            thresholds=thresholds,
+            extra=tuple(fault for fault in general if fault.board in ("", key[0])) if key in first else (),
+        )
+        for key in keys
     )
     return RunStory(directory.path, info, verdict, stories, general)
 
@@ -89,7 +100,19 @@ def read_thresholds(path: Path, info: Mapping[str, Any]) -> Mapping[str, Thresho
         today = datetime.date.fromisoformat(str(info.get("started_utc"))[:10])
     except ValueError:
         today = None
-    return load_all(own if own.is_dir() else _CHECKOUT, today=today)
+    folder = own if own.is_dir() else _CHECKOUT
+    found = sorted(
+        (path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in folder.glob("*.yaml")
+    )
+    return _load(folder, today, tuple(found))
+
+
+@functools.lru_cache(maxsize=8)
+def _load(
+    folder: Path, today: datetime.date | None, _files: tuple[tuple[str, int, int], ...]
+) -> Mapping[str, Thresholds]:
+    """Read a folder once for a report, whose parts each ask for it; again where a file has changed."""
+    return load_all(folder, today=today)
 
 
 def _keys(entries: Iterable[Entry]) -> list[tuple[str, str]]:
@@ -102,42 +125,69 @@ def _keys(entries: Iterable[Entry]) -> list[tuple[str, str]]:
     return [key for key in dict.fromkeys(found) if all(key)]
 
 
-def _faults_shown_at(
-    key: tuple[str, str], keys: Sequence[tuple[str, str]], verdict: Verdict, general: Iterable[Fault]
-) -> tuple[Fault, ...]:
-    """Return the faults of a whole board, or of the rack, where ``key`` is the first case that they cost."""
-    board = key[0]
+def _first_missing(keys: Sequence[tuple[str, str]], verdict: Verdict) -> set[tuple[str, str]]:
+    """Return the first case that each board lost: the faults of the board and of the rack are shown there."""
     missing = {(item.board, item.case_id) for item in verdict.not_run if item.expected}
-    first = next((each for each in keys if each[0] == board and each in missing), None)
-    return tuple(fault for fault in general if fault.board in ("", board)) if key == first else ()
+    first: dict[str, tuple[str, str]] = {}
+    for key in keys:
+        if key in missing:
+            first.setdefault(key[0], key)
+    return set(first.values())
+
+
+@dataclass
+class _Parts:
+    """What journal and verdict hold of one case on one board, gathered in one pass over each."""
+
+    records: list[RunRecord] = field(default_factory=list)
+    series: list[SeriesVerdict] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    not_run: list[NotRun] = field(default_factory=list)
+    compared: list[ComparedSeries] = field(default_factory=list)
+
+
+def _parts_of(entries: Iterable[Entry], verdict: Verdict) -> dict[tuple[str, str], _Parts]:
+    found: defaultdict[tuple[str, str], _Parts] = defaultdict(_Parts)
+    for entry in entries:
+        if isinstance(entry, RunRecord) and entry.role == "candidate":
+            found[entry.board, entry.case_id].records.append(entry)
+    for series in verdict.series:
+        found[series.board, series.case_id].series.append(series)
+    for fault in verdict.faults:
+        found[fault.board, fault.case_id].faults.append(fault)
+    for item in verdict.not_run:
+        found[item.board, item.case_id].not_run.append(item)
+    for compared in ranked(verdict):
+        for board in dict.fromkeys(compared.boards):
+            found[board, compared.case_id].compared.append(compared)
+    return found
 
 
 def _story(
     info: Mapping[str, Any],
     verdict: Verdict,
-    entries: Iterable[Entry],
     key: tuple[str, str],
+    parts: _Parts,
     *,
     thresholds: Mapping[str, Thresholds],
     extra: tuple[Fault, ...],
 ) -> Story:
     board, case_id = key
-    own = [entry for entry in entries if (entry.board, entry.case_id) == key]
-    records = [entry for entry in own if isinstance(entry, RunRecord) and entry.role == "candidate"]
-    kind, target = _nature(info, verdict, board)
+    records = parts.records
+    kind, target = (records[0].kind, records[0].target) if records else _nature(info, verdict, board)
     return Story(
         rack=str(info.get("rack") or (records[0].rack if records else "unknown")),
         board=board,
-        kind=records[0].kind if records else kind,
-        target=records[0].target if records else target,
+        kind=kind,
+        target=target,
         case_id=case_id,
         label=case_label(case_id, thresholds),
         records=tuple(sorted(records, key=lambda record: record.boot_index)),
-        series=tuple(item for item in verdict.series if (item.board, item.case_id) == key),
-        faults=(*(fault for fault in verdict.faults if (fault.board, fault.case_id) == key), *extra),
-        not_run=tuple(item for item in verdict.not_run if (item.board, item.case_id) == key),
+        series=tuple(parts.series),
+        faults=(*parts.faults, *extra),
+        not_run=tuple(parts.not_run),
         thresholds=thresholds.get(case_id.partition("/")[0]),
-        compared=of_case(verdict, board, case_id),
+        compared=tuple(parts.compared),
     )
 
 
