@@ -1,4 +1,8 @@
-"""``make screenshots``: the pictures in docs/img, from the newest report (``hil report build``)."""
+"""``make screenshots``: the pictures in docs/img.
+
+report.png, case.png and trace-inversion.png are of the newest report (``hil report build``); trend.png,
+drilldown.png and racks.png are of the demonstration's (``make demo``), which has nights and changes.
+"""
 
 from __future__ import annotations
 
@@ -17,23 +21,34 @@ CASE_HEIGHT = 1560  # down to its first chart
 MOST_BYTES = 200_000
 
 
-def main(out: Path, folder: Path) -> int:
-    """Write the pictures of OUT/report; return 1 where there is none, or a picture is too large."""
-    if not (out / "report" / "index.html").is_file():
-        print(f"{out / 'report'}: there is no report. Next: make hil, or hil report build", file=sys.stderr)
-        return 1
+def main(out: Path, demo: Path, folder: Path) -> int:
+    """Write the pictures of both reports; return 1 where one is missing, or a picture is too large."""
     folder.mkdir(parents=True, exist_ok=True)
+    pictures: list[Path] = []
+    missing = False
     with chromium() as browser:
-        pictures = [
-            _first_page(browser, out, folder),
-            _case(browser, out, folder),
-            _trend(browser, out, folder),
-            *_inversion(browser, out, folder),
-        ]
+        for path, take, step in (
+            (out, _of_run, "make hil, or hil report build"),
+            (demo, _of_nights, "make demo"),
+        ):
+            if (path / "report" / "index.html").is_file():
+                pictures += take(browser, path, folder)
+            else:
+                missing = True
+                print(f"{path / 'report'}: there is no report. Next: {step}", file=sys.stderr)
     large = [path.name for path in pictures if path.stat().st_size > MOST_BYTES]
     for path in pictures:
         print(f"{path}: {path.stat().st_size // 1000} kB{' (too large)' if path.name in large else ''}")
-    return 1 if large else 0
+    return 1 if large or missing else 0
+
+
+def _of_run(browser: Browser, out: Path, folder: Path) -> list[Path]:
+    pictures = [take(browser, out, folder) for take in (_first_page, _case)]
+    return [*pictures, *_inversion(browser, out, folder)]
+
+
+def _of_nights(browser: Browser, out: Path, folder: Path) -> list[Path]:
+    return [take(browser, out, folder) for take in (_trend, _drilldown, _racks)]
 
 
 def _first_page(browser: Browser, out: Path, folder: Path) -> Path:
@@ -59,6 +74,21 @@ def _case(browser: Browser, out: Path, folder: Path) -> Path:
 def _trend(browser: Browser, out: Path, folder: Path) -> Path:
     with visit(browser, _address(out, "trend/index.html"), width=WIDTH, height=HEIGHT) as seen:
         return _shoot(seen.page, folder / "trend.png")
+
+
+def _drilldown(browser: Browser, out: Path, folder: Path) -> Path:
+    """Show the distribution of the series that tells most of the worst event."""
+    with visit(browser, _address(out, "trend/index.html#event=0"), width=WIDTH, height=HEIGHT) as seen:
+        seen.page.locator(".series a").first.click()
+        seen.page.locator("#drill-tab-distribution").click()
+        seen.show("candidate")
+        seen.page.mouse.move(0, 0)
+        return _shoot(seen.page, folder / "drilldown.png", part=".drill")
+
+
+def _racks(browser: Browser, out: Path, folder: Path) -> Path:
+    with visit(browser, _address(out, "rack/index.html"), width=WIDTH, height=HEIGHT) as seen:
+        return _shoot(seen.page, folder / "racks.png")
 
 
 def _inversion(browser: Browser, out: Path, folder: Path) -> list[Path]:
@@ -88,6 +118,7 @@ def _shoot(page: Page, path: Path, part: str = "") -> Path:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", type=Path, default=ROOT / "out")
+    parser.add_argument("--demo", type=Path, default=ROOT / "out" / "demo")
     parser.add_argument("--to", type=Path, default=ROOT / "docs" / "img")
     wanted = parser.parse_args()
-    sys.exit(main(wanted.out, wanted.to))
+    sys.exit(main(wanted.out, wanted.demo, wanted.to))
