@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from make_records import RUN_ID, publish_record, publish_thresholds, quick_run
 
 from hil.gate import judge
+from hil.gateway_url import PASSWORD_VARIABLE, USER_VARIABLE
 from hil.health import HEALTH_FILE, BoardRun, Quarantine, RunHealth, write_lines
 from hil.model import Fault, NotRun, Verdict
 from hil.store import RunDirectory
@@ -19,6 +21,13 @@ from tests import compare_records
 BOARDS = ("virtual-1", "virtual-2")
 TIMEOUT_S = 10.0
 _NOW = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+
+
+def only_own_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a test have no credentials and no proxy but those that it sets."""
+    for name in (USER_VARIABLE, PASSWORD_VARIABLE, "SSL_CERT_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
 
 
 @functools.cache

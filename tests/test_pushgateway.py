@@ -18,7 +18,7 @@ from make_records import RUN_ID
 from hil.gateway_url import PASSWORD_VARIABLE, USER_VARIABLE
 from hil.store import RunDirectory
 from reports.pushgateway import push_run
-from tests.metrics_rig import BOARDS, TIMEOUT_S, broken, healthy, store
+from tests.metrics_rig import BOARDS, TIMEOUT_S, broken, healthy, only_own_credentials, store
 from tests.prometheus_rig import Prometheus, Pushgateway, run_prometheus, run_pushgateway
 
 DOCS = Path(__file__).resolve().parent.parent / "docs" / "metrics.md"
@@ -27,9 +27,7 @@ DOCS = Path(__file__).resolve().parent.parent / "docs" / "metrics.md"
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No credentials and no proxy but those of the test."""
-    for name in (USER_VARIABLE, PASSWORD_VARIABLE, "SSL_CERT_FILE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    only_own_credentials(monkeypatch)
 
 
 @pytest.fixture(scope="module")

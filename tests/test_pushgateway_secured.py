@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 
 from hil.gateway_url import PASSWORD_VARIABLE, USER_VARIABLE
 from reports.pushgateway import push_run
-from tests.metrics_rig import BOARDS, TIMEOUT_S, healthy, store
+from tests.metrics_rig import BOARDS, TIMEOUT_S, healthy, only_own_credentials, store
 from tests.prometheus_rig import run_configured_prometheus, run_pushgateway
 
 METRICS = Path(__file__).resolve().parent.parent / "docs" / "metrics"
@@ -21,9 +21,7 @@ METRICS = Path(__file__).resolve().parent.parent / "docs" / "metrics"
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No credentials and no proxy but those of the test."""
-    for name in (USER_VARIABLE, PASSWORD_VARIABLE, "SSL_CERT_FILE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    only_own_credentials(monkeypatch)
 
 
 @pytest.fixture

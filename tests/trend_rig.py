@@ -130,6 +130,7 @@ class Reported:
     line: Mapping[str, Any]
     info: Mapping[str, Any] = field(default_factory=dict)
     path: Path = Path("/nowhere")
+    test_ids: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     @property
     def run_id(self) -> str:

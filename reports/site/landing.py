@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from html import escape
 from typing import Any
 
-from hil.errors import ConfigError, ExitCode
+from hil.errors import ExitCode
 from hil.model import Fault, NotRun, SeriesVerdict
 from reports import compared, rows
-from reports.allure.address import ids_of
 from reports.boards import BoardCases, boards_of, not_run_groups, remarks, split_not_run
 from reports.page import frame
 from reports.reproduction import StoredStudy, page_of, stored_studies
@@ -65,10 +63,7 @@ _Links = Mapping[tuple[str, str], str]
 
 def _links(run: StoredRun) -> _Links:
     """Return the address of each (board, case id) in the test report; none where it cannot be known."""
-    with suppress(ConfigError):
-        ids = ids_of(run.path, run.info, run.verdict)
-        return {key: f"tests/index.html#{found}" for key, found in ids.items()}
-    return {}
+    return {key: f"tests/index.html#{found}" for key, found in run.test_ids.items()}
 
 
 def _linked(links: _Links, item: SeriesVerdict | Fault, text: str) -> str:

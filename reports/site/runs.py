@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hil.errors import ExitCode, combine_exit_codes
+from hil.errors import ConfigError, ExitCode, combine_exit_codes
 from hil.model import Verdict
 from hil.store import RunDirectory
 from hil.trace.files import FOLDER as TRACES
+from reports.allure.address import ids_of
 from reports.boards import has_virtual
 from reports.history import line_of
 from reports.ledger import PEER_FOLDER, LossNote, loss_notes
@@ -39,6 +42,13 @@ class StoredRun:
     @property
     def results(self) -> Path:
         return self.path / RESULTS
+
+    @functools.cached_property
+    def test_ids(self) -> Mapping[tuple[str, str], str]:
+        """Allure's id of each (board, case id); none where its thresholds cannot be read, and so no name."""
+        with suppress(ConfigError):
+            return ids_of(self.path, self.info, self.verdict)
+        return {}
 
 
 def read_run(path: Path) -> StoredRun:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from hil.nightly.events import events_of
 from hil.nightly.survey import Survey, survey
 from hil.store.files import replace_file
 from hil.thresholds import Thresholds
-from reports.allure.address import ids_of
 from reports.boards import noise_remark
 from reports.history import comparable, with_runs
 from reports.trend.choosing import Choice, choose, choose_series
@@ -87,7 +85,7 @@ def trend_of(
     events = events_of(found, thresholds=sources.thresholds)
     changed = {finding.point.series_id for event in events for finding in event.findings}
     series, left_out = choose_series(series_of(shown, history, noisy), changed)
-    tests: Tests = {run.run_id: _tests_of(run) for run in runs}
+    tests: Tests = {run.run_id: run.test_ids for run in runs}
     columns = [_column(one, shown, sources.thresholds, tests) for one in series]
     add_levels_and_changes(series, columns, shown, events)
     details, notes = _details(runs, shown, choose(series, columns, shown), tests)
@@ -140,14 +138,6 @@ def _column(
         run = runs[series.points[column["now"]].run]
         column["test"] = tests[run.run_id].get((series.key.board, series.key.case_id), "")
     return column
-
-
-def _tests_of(run: Reported) -> Mapping[CaseKey, str]:
-    if not run.verdict.series:  # no figure that could lead there
-        return {}
-    with suppress(ConfigError):  # its thresholds cannot be read: no name of a case, no address
-        return ids_of(run.path, run.info, run.verdict)
-    return {}
 
 
 def _notes_of(found: Survey) -> list[str]:
