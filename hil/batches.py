@@ -16,7 +16,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import scipy.stats
+import scipy.special
 
 from hil.stats import Interval
 
@@ -63,7 +63,7 @@ def _student_interval(data: np.ndarray, alpha: float) -> Interval:
     batches = np.array_split(data, batch_count(len(data)))
     means = np.array([batch.mean() for batch in batches])
     error = math.sqrt(means.var(ddof=1) / len(means) * _neighbours(data, len(data) / len(means)))
-    reach = float(scipy.stats.t.isf(alpha, len(means) - 1)) * error
+    reach = -float(scipy.special.stdtrit(len(means) - 1, alpha)) * error
     centre = math.fsum(data) / len(data)
     return Interval(centre - reach, centre + reach)
 

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.special
-import scipy.stats
 
 TAIL_SHARE = 0.05
 EPISODE_US = 500_000
@@ -151,11 +150,12 @@ def _last_proven(
 
 def quantile_ranks(samples: int, share: float, alpha: float) -> tuple[int, int]:
     """Return the ranks (from 1) of the bounds; 0 or ``samples + 1`` where there is no bound."""
-    ranks = np.arange(samples + 2)
-    below = scipy.stats.binom.cdf(ranks - 1, samples, share)
-    at_or_above = scipy.stats.binom.sf(ranks - 1, samples, share)
-    low = int(ranks[below <= alpha].max())
-    high = int(ranks[at_or_above <= alpha].min())
+    ranks = np.arange(1, samples + 1)
+    # the binomial's tails by the incomplete beta function: fewer than a rank's samples below, or that many
+    below = scipy.special.betaincc(ranks, samples - ranks + 1.0, share)
+    at_or_above = scipy.special.betainc(ranks, samples - ranks + 1.0, share)
+    low = int(ranks[below <= alpha].max(initial=0))
+    high = int(ranks[at_or_above <= alpha].min(initial=samples + 1))
     return low, high
 
 
@@ -171,8 +171,8 @@ def ratio_interval(hits: int, samples: int, alpha: float, effect: float = 1.0) -
     none is possible, none is seen.
     """
     seen, of = hits / effect, samples / effect
-    low = 0.0 if hits == 0 else float(scipy.stats.beta.ppf(alpha, seen, of - seen + 1.0))
-    high = 1.0 if hits == samples else float(scipy.stats.beta.isf(alpha, seen + 1.0, of - seen))
+    low = 0.0 if hits == 0 else float(scipy.special.betaincinv(seen, of - seen + 1.0, alpha))
+    high = 1.0 if hits == samples else float(scipy.special.betainccinv(seen + 1.0, of - seen, alpha))
     return Interval(low, high)
 
 

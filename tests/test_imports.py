@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -116,3 +118,14 @@ def test_a_bench_is_three_files_of_one_stem() -> None:
     thresholds = {path.stem for path in (ROOT / "thresholds").glob("*.yaml")}
     assert firmware
     assert firmware == tests == thresholds
+
+
+def test_a_run_starts_without_what_only_its_end_needs() -> None:
+    """Neither the reports nor scipy.stats, each half a second, are imported before the first board."""
+    late = "('reports', 'scipy.stats', 'otava', 'perfetto')"
+    code = f"""import importlib, sys, conftest
+for plugin in conftest.pytest_plugins:
+    importlib.import_module(plugin)
+print(*(name for name in {late} if name in sys.modules))"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert not done.stdout.split()

@@ -17,11 +17,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.special
 from otava.analysis import TTestStats
 from otava.change_point_divisive.base import CandidateChangePoint, ChangePoint, SignificanceTester
 from otava.change_point_divisive.calculator import PairDistanceCalculator
 from otava.change_point_divisive.detector import ChangePointDetector
-from scipy.stats import t as student
 
 P_VALUE = 1e-4
 FIRST_PASS = 10 * P_VALUE  # steps that further splits may make certain
@@ -62,7 +62,7 @@ def p_value(before: np.ndarray, after: np.ndarray) -> float:
     error = math.sqrt(squares / freedom * (1 / len(before) + 1 / len(after)))
     if error <= 1e-12 * max(1.0, difference):  # rounding apart, all are equal on both sides
         return 0.0 if difference > 1e-9 else 1.0
-    return float(2 * student.sf(difference / error, freedom))
+    return float(2 * scipy.special.stdtr(freedom, -difference / error))
 
 
 def interval(before: np.ndarray, after: np.ndarray, alpha: float = 0.05) -> tuple[float, float, float]:
@@ -71,7 +71,7 @@ def interval(before: np.ndarray, after: np.ndarray, alpha: float = 0.05) -> tupl
     freedom = len(before) + len(after) - 2
     squares = _squares(before) + _squares(after)
     error = math.sqrt(squares / max(freedom, 1) * (1 / len(before) + 1 / len(after)))
-    half = float(student.isf(alpha / 2, max(freedom, 1))) * error
+    half = -float(scipy.special.stdtrit(max(freedom, 1), alpha / 2)) * error
     return difference, difference - half, difference + half
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from scipy.stats import chi2
+import scipy.special
 
 from hil.nightly.event_parts import Group, split
 from hil.nightly.survey import Finding, Survey
@@ -30,7 +30,8 @@ def _log_p(group: Group) -> float:
     own = [min(map(_log_p_of, part)) for part in boards]
     if group.cause != "firmware":
         return min(own)
-    return float(chi2.logsf(-2.0 * sum(own), 2 * len(own)))
+    p = float(scipy.special.chdtrc(2 * len(own), -2.0 * sum(own)))
+    return math.log(p) if p else -math.inf
 
 
 def _log_p_of(finding: Finding) -> float:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 
 import numpy as np
-from scipy.stats import gamma
+import scipy.special
 
 from hil.nightly.chaining import chain
 from hil.nightly.divisive import loss_at
@@ -42,7 +42,7 @@ class Straying:
         What chance makes each of them lose is about exponential, so their sum has a gamma distribution.
         """
         losses = self.board_losses(findings, night)
-        return sum(losses) <= float(gamma.isf(math.exp(-STRAY_LOSS), len(losses)))
+        return sum(losses) <= float(scipy.special.gammainccinv(len(losses), math.exp(-STRAY_LOSS)))
 
     def allows_together(self, findings: Iterable[Finding], night: datetime.date) -> bool:
         """Say the same of boards that share what makes them stray: each by itself must allow it."""

@@ -19,7 +19,6 @@ from hil.model import Case, Scalar, Series
 from hil.store.files import disk_error, replace_file
 from hil.trace.events import Trace
 from hil.trace.finding import Finding, explain
-from hil.trace.perfetto import write_perfetto
 from hil.trace.reading import COLUMNS, read_trace
 from hil.trace.reconstruction import reconstruct
 from hil.trace.timeline import Timeline
@@ -82,6 +81,8 @@ def store_trace(run_path: Path, origin: Origin, series: Series, sent: Series) ->
 
 
 def _store(run_path: Path, origin: Origin, series: Series, sent: Series) -> Mapping[str, Scalar]:
+    from hil.trace.perfetto import write_perfetto  # protocol buffers, of which most runs write none
+
     exact = series.device.get("sched") not in HOST_SCHEDULERS
     trace = read_trace(sent.columns, sent.device, exact=exact)
     timeline = reconstruct(trace)

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.stats
+import scipy.special
 
 from hil.stats import Interval, mean, quantile, quantile_interval
 from reports.reproduction.document import number, percent
@@ -118,7 +118,7 @@ def student_interval(values: Sequence[float], alpha: float) -> Interval:
         return Interval(-math.inf, math.inf)
     freedom = len(values) - 1
     error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
-    reach = float(scipy.stats.t.isf(alpha, freedom)) * error
+    reach = -float(scipy.special.stdtrit(freedom, alpha)) * error
     return Interval(mean(values) - reach, mean(values) + reach)
 
 

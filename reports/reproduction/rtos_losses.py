@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-import scipy.stats
+import scipy.special
 
 from hil.ledger import OWNERS, Owner
 from hil.ledger.words import Counts, counts_of, total_of
@@ -122,8 +122,8 @@ def gaps_a_minute(records: Sequence[RunRecord], alpha: float = ALPHA) -> Estimat
 
 def poisson_interval(count: int, alpha: float) -> Interval:
     """Bound the mean of a number that was counted once (Garwood), each side at ``alpha``."""
-    low = float(scipy.stats.chi2.ppf(alpha, 2 * count)) / 2 if count else 0.0
-    return Interval(low, float(scipy.stats.chi2.isf(alpha, 2 * count + 2)) / 2)
+    low = float(scipy.special.gammaincinv(count, alpha)) if count else 0.0
+    return Interval(low, float(scipy.special.gammainccinv(count + 1, alpha)))
 
 
 def gapless(records: Iterable[RunRecord]) -> tuple[RunRecord, ...]:
