@@ -11,7 +11,7 @@ help: ## list the targets
 
 hil: ## try it without hardware: build, flash, measure and judge on a virtual rack
 	@.ci/bootstrap run
-	@$(HIL) run --rack hil/racks/virtual.yaml --suite quick
+	@$(HIL) run --rack hil/racks/virtual.yaml --suite first
 
 demo: ## a simulated history with changes planted in it, and the report that finds them: out/demo/report
 	@.ci/bootstrap test

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from make_records import THRESHOLDS_ROOT
 from hil import thresholds
 from hil.errors import ConfigError
 from hil.model import KINDS, Scalar
+from hil.plan.selection import select_cases
 from hil.thresholds.limits import series_facts
 from hil.thresholds.types import Thresholds
 
@@ -260,6 +262,15 @@ def test_the_files_of_this_checkout_are_correct() -> None:
                         air="lab",
                     )
                     assert not metric.blocking or read.limit_for(where), (case.case_id, metric.name)
+
+
+def test_the_first_suite_shows_latency_throughput_jitter_and_a_loss() -> None:
+    """What `make hil` measures is one or two cases of each; a message is lost on purpose."""
+    cases = select_cases(thresholds.load_all(THRESHOLDS_ROOT), "first")
+    counts = Counter(case.bench for case in cases)
+    assert set(counts) == {"publish", "throughput", "jitter", "delivery"}
+    assert max(counts.values()) <= 2
+    assert [case.parameters["fault"] for case in cases if case.bench == "delivery"] == ["cut"]
 
 
 def test_the_limits_of_this_checkout_say_where_they_come_from() -> None:

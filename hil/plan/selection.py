@@ -19,7 +19,7 @@ from hil.errors import ConfigError
 from hil.model import Case, Scalar
 from hil.yamlvalue import did_you_mean
 
-SUITES = ("quick", "pr", "nightly")
+SUITES = ("first", "quick", "pr", "nightly")
 
 _TOKEN = re.compile(r"\s*(?:(\(|\))|([A-Za-z_][\w-]*)\s*(<=|>=|!=|=|<|>)\s*([\w.-]+)|([A-Za-z_][\w-]*))")
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
