@@ -80,6 +80,17 @@ def test_the_command_builds_the_latest_run_again(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".report-*"))
 
 
+def test_folders_may_be_named_relative_to_where_one_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`hil report build --out out --history past` is what it says, as the shell completes it."""
+    monkeypatch.chdir(tmp_path)
+    run = store_run(Path("out"), NAME, healthy())
+    build_site(Path("out"), [run], history=Path("past"))
+    assert (tmp_path / "out/report/index.html").is_file()
+    assert len((tmp_path / "past/allure.jsonl").read_text().splitlines()) == 1
+
+
 def test_a_pull_request_leaves_the_history_as_it_is(tmp_path: Path, run: Path) -> None:
     """`--no-append` reads the history and writes none; the run is on its trend page all the same."""
     nightly = store_run(tmp_path, "20261120T010000Z-nightly-0000", healthy(), trigger="nightly")

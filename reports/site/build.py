@@ -68,7 +68,8 @@ def build_site(
         RigError: the generator failed, another build takes too long, or the disk does not take it; an
             earlier report stays as it was.
     """
-    folder = history or out / "history"
+    out = out.absolute()  # the generator works in a folder of its own
+    folder = (history or out / "history").absolute()
     runs = _read_runs(run_paths)
     try:
         out.mkdir(parents=True, exist_ok=True)
