@@ -1,0 +1,1 @@
+"""Golden files: what today's code makes of one stored run and one stored history. README.md has the rule."""
