@@ -223,7 +223,7 @@ def load(path: str | os.PathLike[str], *, label: str = "") -> Node:
     """
     file = Path(path)
     label = label or _relative(file)
-    return loads(_read(file, label), label=label)
+    return loads(read_text(file, label=label), label=label)
 
 
 def loads(text: str, *, label: str) -> Node:
@@ -237,7 +237,8 @@ def loads(text: str, *, label: str) -> Node:
     return Node(Value(label, documents[0], "the file"))
 
 
-def _read(file: Path, label: str) -> str:
+def read_text(file: Path, *, label: str) -> str:
+    """Return what a file holds; ``label`` names it in sentences. Raises ConfigError: no file, not UTF-8."""
     try:
         return file.read_text(encoding="utf-8")
     except FileNotFoundError as error:

@@ -7,6 +7,7 @@ anything is measured, and every sentence names file and line.
 from __future__ import annotations
 
 import datetime
+import functools
 import itertools
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,8 +18,7 @@ from hil.thresholds.metric_reader import read_metric, read_outcome
 from hil.thresholds.policy_reader import read_policy
 from hil.thresholds.rule_reader import RuleReader, check_value, read_case, require_parameter
 from hil.thresholds.types import PEERS, Parameter, Policy, Thresholds
-from hil.yamlfile import Node
-from hil.yamlfile import load as load_yaml
+from hil.yamlfile import Node, loads, read_text
 
 SCHEMA_VERSION = 1
 FOLDER = "thresholds"
@@ -37,8 +37,15 @@ def load(stem: str, root: Path, *, today: datetime.date | None = None) -> Thresh
     path = root / f"{stem}.yaml"
     # the project's file, and the copy in a run's folder, have one name: a replay gives the same bytes
     label = f"{root.name}/{path.name}" if root.name == FOLDER else str(path)
-    node = load_yaml(path, label=label)
-    return _Reader(node, today or datetime.datetime.now(tz=datetime.UTC).date()).read(stem)
+    day = today or datetime.datetime.now(tz=datetime.UTC).date()
+    return _parse(read_text(path, label=label), stem, label, day)
+
+
+# A run reads its limits twice, before it and, from the copies that it keeps, for its reports: with equal
+# bytes the second reading, of half a second, is the first one's. What it returns is frozen.
+@functools.lru_cache(maxsize=64)
+def _parse(text: str, stem: str, label: str, today: datetime.date) -> Thresholds:
+    return _Reader(loads(text, label=label), today).read(stem)
 
 
 def load_all(root: Path, *, today: datetime.date | None = None) -> dict[str, Thresholds]:
