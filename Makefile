@@ -1,10 +1,12 @@
 # Every target is a command that a person can run; `make help` lists them.
 PYTHON := .venv/bin/python
 HIL := .venv/bin/hil
+# whole files on each process (tests/turns.py); a test that hangs names itself
+ON_TWO_PROCESSES := --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 10 --timeout 600
 C_FILES = $(shell find firmware hil tests -type d \( -name build -o -name managed_components \) -prune \
 	-o -name '*.[ch]' -print)
 
-.PHONY: help hil demo report test conformance idf-check lint format bench bench-gate bench-gate-rack bench-ledger bench-report screenshots lock clean uninstall
+.PHONY: help hil demo report test test-fast test-all conformance idf-check lint format bench bench-gate bench-gate-rack bench-ledger bench-report screenshots lock clean uninstall
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -21,10 +23,19 @@ report: ## build the report of the newest run again: out/report
 	@.ci/bootstrap run
 	@$(HIL) report build
 
-test: ## everything that proves the harness
+test: ## everything that proves the harness, in ten minutes; what is heavy and rarely breaks by one smoke each
 	@.ci/bootstrap test
 	@$(MAKE) --no-print-directory lint
-	@$(PYTHON) -m pytest
+	@$(PYTHON) -m pytest $(ON_TWO_PROCESSES) -m "not heavy"
+
+test-fast: ## what needs neither rack nor firmware nor browser, in a minute
+	@.ci/bootstrap test
+	@$(PYTHON) -m pytest $(ON_TWO_PROCESSES) -m "not heavy and not rack"
+
+test-all: ## all tests, the heavy ones too: the workflows under act, every browser size, each bench target's short pass
+	@.ci/bootstrap test
+	@$(MAKE) --no-print-directory lint
+	@$(PYTHON) -m pytest $(ON_TWO_PROCESSES)
 
 conformance: ## FreeRTOS's scheduling rules on the host's kernel, and on ESP-IDF's own where IDF_PATH is set
 	@.ci/bootstrap test

@@ -4,13 +4,32 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
 
 from hil.build import build
-from tests.lab import Lab, make_lab
+from hil.git import git
+from tests.lab import ROOT, Lab, make_lab
+from tests.turns import in_order, is_alone, turn
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items[:] = in_order(items)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say what was tested, for whoever keeps the output."""
+    selected = config.option.markexpr or "all"
+    commit = git(ROOT, "describe", "--always", "--dirty", "--abbrev=12")
+    terminalreporter.write_line(f"tests: {selected}; commit: {commit}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    with turn(ROOT / "out" / "test-turns", alone=is_alone(item)):
+        return (yield)
 
 
 @pytest.fixture(scope="session")

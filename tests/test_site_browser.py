@@ -175,8 +175,15 @@ def test_what_failed_stands_first_in_the_test_report(browser: Browser, out: Path
         assert names[0] == SLOW
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [800, 1280])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (800, "light"),
+        (1280, "dark"),
+        pytest.param(800, "dark", marks=pytest.mark.heavy),
+        pytest.param(1280, "light", marks=pytest.mark.heavy),
+    ],
+)
 def test_the_way_back_covers_nothing_and_follows_the_theme(
     browser: Browser, out: Path, width: int, scheme: Literal["light", "dark"]
 ) -> None:

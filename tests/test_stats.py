@@ -140,7 +140,9 @@ def queue(
     return latencies, [round(start + late) for start, late in zip(planned, latencies, strict=True)]
 
 
-@pytest.mark.parametrize("count", [60, 100, 200])
+@pytest.mark.parametrize(
+    "count", [60, *(pytest.param(count, marks=pytest.mark.heavy) for count in (100, 200))]
+)
 @pytest.mark.parametrize("stall_us", [250_000, 350_000, 500_000])
 def test_one_stall_proves_nothing(count: int, stall_us: int) -> None:
     """One stall of up to 500 ms in 2 s of messages is one episode, at the mildest alpha of a run with limits.

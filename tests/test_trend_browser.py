@@ -23,6 +23,13 @@ TABS = {
     "samples": "400 samples shown",
     "wire": "Nothing was captured",
 }
+# each width and each theme once; the other two pairs where all tests run
+LOOKS = [
+    (1280, "light"),
+    (400, "dark"),
+    pytest.param(1280, "dark", marks=pytest.mark.heavy),
+    pytest.param(400, "light", marks=pytest.mark.heavy),
+]
 AXE = Path(__file__).resolve().parents[1] / "reports/site/node_modules/axe-core/axe.min.js"
 TOLD_APART = ("rack", "board", "kind", "profile", "case_id", "quantity", "unit")
 CUT = """() => [...document.querySelectorAll(".scroll")]
@@ -346,8 +353,7 @@ def test_no_page_is_wider_than_its_window(browser: Browser, report: Path, page: 
         assert width < 1280 or seen.page.evaluate(CUT) == 0
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
 @pytest.mark.parametrize("page", PAGES)
 def test_axe_finds_nothing(
     browser: Browser, report: Path, page: str, width: int, scheme: Literal["light", "dark"]
@@ -362,7 +368,7 @@ def test_axe_finds_nothing(
         assert violations(seen.page) == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.heavy), "dark"])
 def test_axe_finds_nothing_in_a_drill_down(
     browser: Browser, report: Path, scheme: Literal["light", "dark"]
 ) -> None:

@@ -291,6 +291,7 @@ def test_a_pull_request_passes(project: Project) -> None:
     assert json.loads((run / "run.json").read_text())["compared"]["role"] == "base"
 
 
+@pytest.mark.heavy
 def test_a_slower_firmware_fails_with_the_reason(project: Project) -> None:
     """20 ms more in the publish path: hil-verdict fails, and its summary names metric, board and limit."""
     done = project.pull_request(project.branch("slow", {PUBLISHER: slowed(project)}))
@@ -304,6 +305,7 @@ def test_a_slower_firmware_fails_with_the_reason(project: Project) -> None:
     assert (done.artefacts / "leg-virtual").is_dir()
 
 
+@pytest.mark.heavy
 def test_documentation_alone_is_not_measured(project: Project) -> None:
     """Nothing is built or measured; the required check passes with the recorded reason."""
     done = project.pull_request(project.branch("words", {"docs/gate.md": "Other words.\n"}))
@@ -313,6 +315,7 @@ def test_documentation_alone_is_not_measured(project: Project) -> None:
     assert "only documentation changed (docs/gate.md)" in done.log
 
 
+@pytest.mark.heavy
 def test_a_leg_that_left_nothing_fails(project: Project) -> None:
     """A rack file with a wrong key: no run, no verdict; hil-verdict fails and says where to look."""
     rack = (project.path / "hil/racks/virtual.yaml").read_text()
@@ -324,6 +327,7 @@ def test_a_leg_that_left_nothing_fails(project: Project) -> None:
     assert "the leg virtual left neither a verdict nor a reason" in summary
 
 
+@pytest.mark.heavy
 def test_the_steps_of_build_and_rack_by_hand(tmp_path: Path) -> None:
     """Built twice, compared, verified, measured from the bundle, collected: the commands of pr.yml.
 
@@ -365,6 +369,7 @@ def test_the_steps_of_build_and_rack_by_hand(tmp_path: Path) -> None:
     assert (project.path / "out/ci/legs/rack-esp32" / info["run_id"] / "verdicts.json").is_file()
 
 
+@pytest.mark.heavy
 def test_a_night_is_measured_reported_and_remembered(project: Project) -> None:
     """nightly.yml: the suite that was asked for, a line of history on its branch, the report on Pages.
 
@@ -425,6 +430,7 @@ PLAN = {
 PULL_REQUEST = {"pull_request": {"number": 7, "head": {"sha": "c0ffee"}}}
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("fails", "runs"), [("build", True), ("plan", False), ("narrow", False)])
 def test_a_chip_that_does_not_build_keeps_no_other_rack_back(
     project: Project, fails: str, runs: bool
@@ -436,6 +442,7 @@ def test_a_chip_that_does_not_build_keeps_no_other_rack_back(
     assert ran["narrow"] is (fails == "build")
 
 
+@pytest.mark.heavy
 def test_at_night_a_chip_that_does_not_build_keeps_no_other_rack_back(project: Project) -> None:
     """As for a pull request; history and report follow. A schedule has no payload to name a branch with."""
     project.git("checkout", "--quiet", "main")
@@ -443,6 +450,7 @@ def test_at_night_a_chip_that_does_not_build_keeps_no_other_rack_back(project: P
     assert ran == {job: job != "build" for job in ran}
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("branch", ["main", "feature"])
 def test_only_the_default_branch_writes_the_history(project: Project, branch: str) -> None:
     """A night by hand on another branch is measured and reported, but not remembered or deployed."""
