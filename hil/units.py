@@ -76,12 +76,18 @@ def unit_of(name: str) -> Unit:
 
 def convert(value: float, source: Unit, target: Unit) -> float:
     """Convert between units of one dimension. Raises QuantityError where the dimensions differ."""
+    numerator, denominator = conversion(source, target)
+    return value * numerator / denominator
+
+
+def conversion(source: Unit, target: Unit) -> tuple[int, int]:
+    """Return by what ``convert`` multiplies and divides, for many values. Raises QuantityError."""
     if source.dimension != target.dimension:
         raise QuantityError(
             f"{source.name} is a unit of {source.dimension}, {target.name} one of {target.dimension}"
         )
     ratio = source.factor / target.factor
-    return value * ratio.numerator / ratio.denominator
+    return ratio.numerator, ratio.denominator
 
 
 def parse_quantity(text: str, unit: str) -> float:

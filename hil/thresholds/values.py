@@ -10,7 +10,7 @@ from hil.errors import ConfigError
 from hil.model import RunRecord
 from hil.thresholds.columns import column_of, its_rows
 from hil.thresholds.metric import QUANTILES, Metric, source_unit
-from hil.units import convert, unit_of
+from hil.units import conversion, convert, unit_of
 
 _EXTREMES: dict[str, Callable[[Sequence[float]], float]] = {"min": min, "max": max}
 
@@ -23,12 +23,12 @@ def row_values(metric: Metric, record: RunRecord) -> list[float]:
     """
     record = its_rows(metric, record)
     columns = [(term.sign, column_of(metric, record, term.column)) for term in metric.terms]
-    unit = source_unit(metric.terms)
+    times, divisor = conversion(source_unit(metric.terms), metric.unit)
     failed = failed_rows(metric, record)
     worst = math.inf if metric.direction == "lower" else 0.0
     sums = (sum(sign * column[row] for sign, column in columns) for row in range(len(failed)))
     return [
-        worst if lost else convert(total, unit, metric.unit)
+        worst if lost else total * times / divisor
         for lost, total in zip(failed, sums, strict=True)
         if not (lost and metric.not_ok == "left-out")
     ]
