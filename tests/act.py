@@ -39,7 +39,7 @@ class WorkflowRun:
 
 
 class Project:
-    """A repository with this checkout's files, one virtual board on a port of its own, and short suites."""
+    """A repository with this checkout's files, one virtual board, and short suites."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -39,13 +39,13 @@ def virtual_firmware() -> Path:
 
 
 @pytest.fixture
-def new_lab(virtual_firmware: Path) -> Iterator[Callable[[int], Lab]]:
+def new_lab(virtual_firmware: Path) -> Iterator[Callable[..., Lab]]:
     """Makes labs of some boards. Their folders have short names: Unix sockets allow 107 characters."""
     folders: list[Path] = []
 
-    def make(boards: int) -> Lab:
+    def make(boards: int, *, ports: Sequence[int] = ()) -> Lab:
         folders.append(Path(tempfile.mkdtemp(prefix="hil-lab-")))
-        return make_lab(folders[-1], boards, firmware=virtual_firmware)
+        return make_lab(folders[-1], boards, firmware=virtual_firmware, ports=ports)
 
     yield make
     for folder in folders:

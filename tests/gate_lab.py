@@ -24,7 +24,6 @@ RACK = "lab"
 METRIC = "publish_latency_p50_us"
 LAB_DELAY_US = 3000  # of the air `lab`, one way
 _ACCESS_POINT = re.compile(r"^access_point:.*$", re.MULTILINE)
-_PORT = re.compile(r"127\.0\.0\.1:(\d+)")
 
 
 def suites(payloads: Sequence[int], count: int, interval_us: int) -> dict[str, str]:
@@ -162,8 +161,7 @@ def open_gate_lab(
 ) -> GateLab:
     """Make a lab in ``folder``, or return the one that is there. Noise is off."""
     if (folder / "rack.yaml").is_file():
-        ports = [int(port) for port in _PORT.findall((folder / "rack.yaml").read_text())]
-        lab = Lab(folder, ports)
+        lab = Lab(folder)
         lab.env["TMPDIR"] = str(lab.temporary)
         return GateLab(lab)
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""A small lab for tests: a rack of virtual boards on free ports, short suites, `hil` as a real process."""
+"""A small lab for tests: a rack of virtual boards, short suites, `hil` as a real process."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def own_environment() -> dict[str, str]:
 
 @dataclass
 class Lab:
-    """Files of one rack in ``folder``; ``ports`` are the boards'."""
+    """Files of one rack in ``folder``; ``ports`` are those that its boards ask for, if they do."""
 
     folder: Path
-    ports: Sequence[int]
     firmware: Path | None = None
+    ports: Sequence[int] = ()
     env: dict[str, str] = field(default_factory=lambda: own_environment())
 
     @property
@@ -176,21 +176,27 @@ class Running:
 
 
 def make_lab(
-    folder: Path, boards: int, *, firmware: Path | None = None, suites: Mapping[str, str] | None = None
+    folder: Path,
+    boards: int,
+    *,
+    firmware: Path | None = None,
+    suites: Mapping[str, str] | None = None,
+    ports: Sequence[int] = (),
 ) -> Lab:
     """Write rack and thresholds; the virtual air that was built before is used again.
 
-    ``suites`` holds the YAML of a bench's suites; benches that it does not name have none.
+    ``suites`` holds the YAML of a bench's suites; benches that it does not name have none. ``ports`` are what
+    the boards ask for; without them each rack that is started gives them free ones.
     """
-    ports = free_ports(boards)
-    lab = Lab(folder, ports, firmware)
+    lab = Lab(folder, firmware, ports)
     lab.temporary.mkdir()
     lab.env["TMPDIR"] = str(lab.temporary)
     text = "schema: 1\nname: lab\nhost: {interface: hil0, address: 10.77.0.1}\n"
     text += "access_point: {type: virtual, profile: lab, seed: 1}\nboards:\n"
-    for number, port in enumerate(ports, start=1):
+    for number in range(1, boards + 1):
         text += f"  - {{id: b{number}, kind: virtual, target: esp32, power: {{type: virtual}},\n"
-        text += f"     serial: 'fastrfc2217://127.0.0.1:{port}', mac: '02:00:00:77:01:{number:02x}'}}\n"
+        text += f"     serial: 'fastrfc2217://127.0.0.1:{ports[number - 1]}',\n" if ports else ""
+        text += f"     mac: '02:00:00:77:01:{number:02x}'}}\n"
     lab.rack.write_text(text)
     (folder / "thresholds").mkdir()
     wanted = {"publish": SUITES} if suites is None else suites

@@ -72,3 +72,22 @@ def test_a_runs_secrets_are_its_users_alone(tmp_path: Path, monkeypatch: pytest.
     make_secrets_folder()
     assert mine.exists()
     assert not other.exists()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="becomes another user")
+def test_another_users_secrets_are_not_in_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a temporary folder of all users each makes one of his own, and leaves alone what is not his."""
+    for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
+        folder.chmod(0o755)
+    shared = tmp_path / "tmp"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    monkeypatch.setattr(tempfile, "tempdir", str(shared))
+    mine = make_secrets_folder()
+    code = "from hil.network.certificates import make_secrets_folder; print(make_secrets_folder())"
+    argv = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--", sys.executable, "-B", "-c"]
+    said = subprocess.check_output(
+        [*argv, code], env={**os.environ, "TMPDIR": str(shared)}, text=True, timeout=60
+    )
+    assert Path(said.strip()).stat().st_uid == 65534
+    assert mine.is_dir()

@@ -23,9 +23,9 @@ from hil.cli.virtual import given
 from hil.lease import PHYSICAL_LOCK_DIR
 from hil.rack import load_rack
 from hil.store import RunDirectory
-from tests.lab import ROOT, Lab, Running, make_lab, of_type
+from tests.lab import ROOT, Lab, Running, free_ports, make_lab, of_type
 
-NewLab = Callable[[int], Lab]
+NewLab = Callable[..., Lab]
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_a_build_whose_image_is_damaged(files: Lab, virtual_firmware: Path) -> N
 
 def test_a_port_that_is_taken(new_lab: NewLab) -> None:
     """Exit 3; which port, for which board, and how to find who has it; the journal says so too."""
-    lab = new_lab(1)
+    lab = new_lab(1, ports=free_ports(1))
     with socket.create_server(("127.0.0.1", lab.ports[0])):
         assert_refused(lab, 3, f"port {lab.ports[0]}", "b1", "taken", "ss -ltnp")
     entries = lab.entries()
@@ -203,7 +203,9 @@ def test_board_list_and_rack_status(files: Lab) -> None:
         "b1 (virtual-esp32): free",
         "b2 (virtual-esp32): free",
     ]
-    assert "b2  virtual-esp32  fastrfc2217://" in files.hil("board", "list", *arguments).stdout
+    assert (
+        "b2  virtual-esp32  no port: not up  power: virtual" in files.hil("board", "list", *arguments).stdout
+    )
 
 
 def test_columns_are_as_wide_as_what_they_hold(files: Lab) -> None:
@@ -211,7 +213,7 @@ def test_columns_are_as_wide_as_what_they_hold(files: Lab) -> None:
     lines = files.hil("board", "list", "--rack", "hil/racks/virtual.yaml", "--out", str(files.out)).stdout
     rows = lines.splitlines()
     assert len({row.split()[1] for row in rows}) == 3
-    for word in ("virtual-", "fastrfc2217://", "power: ", "free"):
+    for word in ("virtual-", "no port", "power: ", "free"):
         assert len({row.index(word) for row in rows}) == 1, lines
 
 
@@ -243,8 +245,18 @@ def test_help_lists_every_command(files: Lab) -> None:
         assert f"\n  {name} " in done.stdout
 
 
-def test_rack_check_finds_a_port_that_somebody_else_serves(files: Lab) -> None:
+@pytest.mark.parametrize("command", [("flash",), ("console",)])
+def test_a_board_without_a_port_of_its_own_needs_its_rack(files: Lab, command: tuple[str, ...]) -> None:
+    """Exit 3 and the command that brings the rack up: no port is guessed."""
+    done = files.hil("board", *command, "b1", "--rack", str(files.rack), "--out", str(files.out))
+    assert done.returncode == 3
+    assert "no `hil virtual up` keeps board b1 of rack lab up, so it has no port" in done.stdout
+    assert "Next: hil virtual up, in another terminal." in done.stdout
+
+
+def test_rack_check_finds_a_port_that_somebody_else_serves(tmp_path: Path) -> None:
     """Exit 3: a listener on a virtual board's port is no board of this rack, which is not up."""
+    files = make_lab(tmp_path, 2, ports=free_ports(2))
     arguments = ("--rack", str(files.rack), "--out", str(files.out))
     with socket.create_server(("127.0.0.1", files.ports[1])):
         done = files.hil("rack", "check", *arguments)
@@ -256,7 +268,7 @@ def test_rack_check_finds_a_port_that_somebody_else_serves(files: Lab) -> None:
 
 def test_a_rack_that_is_up_passes_its_check_and_names_itself_in_its_hints(new_lab: NewLab) -> None:
     """Its ports are its own, and what it tells people to type means this rack, not the default one."""
-    lab = new_lab(1)
+    lab = new_lab(1, ports=free_ports(1))
     arguments = ("--rack", str(lab.rack), "--out", str(lab.out))
     up = Running([sys.executable, "-m", "hil", "virtual", "up", *arguments], lab.folder / "up.txt", lab.env)
     try:

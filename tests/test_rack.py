@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -40,12 +41,12 @@ def write(folder: Path, text: str) -> Path:
 
 
 def test_the_virtual_rack_has_four_boards() -> None:
-    """The rack that needs no hardware has four virtual boards of three chips, each on a port of its own."""
+    """The rack that needs no hardware has four virtual boards of three chips, and claims no port for them."""
     rack = load_rack(RACKS / "virtual.yaml")
     targets = ["virtual-esp32", "virtual-esp32", "virtual-esp32s3", "virtual-esp32c3"]
     assert [board.target for board in rack.boards] == targets
     assert set(targets) == set(VIRTUAL_TARGETS)
-    assert len({board.tcp_port for board in rack.boards}) == 4
+    assert [(board.serial, board.tcp_port) for board in rack.boards] == [("", 0)] * 4
 
 
 def test_the_lab_example_loads() -> None:
@@ -82,6 +83,18 @@ def test_values_arrive(tmp_path: Path) -> None:
     """Every entry of a board arrives in its dataclass."""
     board = load_rack(write(tmp_path, RACK)).board("a")
     assert (board.tcp_port, board.limits, board.power.type) == (47001, {"max_payload_bytes": 512}, "virtual")
+    assert board.stock_serial == "rfc2217://127.0.0.1:47001"
+
+
+def test_only_a_virtual_board_may_be_without_a_serial_port(tmp_path: Path) -> None:
+    """Its rack gives it one, which is then as if the file had named it. The port of a chip must be named."""
+    path = write(tmp_path, RACK.replace("    serial: fastrfc2217://127.0.0.1:47001\n", ""))
+    board = load_rack(path).board("a")
+    assert (board.serial, board.tcp_port) == ("", 0)
+    assert board.at(47001).serial == load_rack(write(tmp_path, RACK)).board("a").serial
+    text = (RACKS / "lab-example.yaml").read_text(encoding="utf-8")
+    with pytest.raises(ConfigError, match="'serial'"):
+        load_rack(write(tmp_path, re.sub("    serial: .*\n", "", text, count=1)))
 
 
 @pytest.mark.parametrize(
@@ -101,7 +114,7 @@ def test_values_arrive(tmp_path: Path) -> None:
             "fastrfc2217://127.0.0.1:47001",
             "/dev/ttyUSB0",
             9,
-            ["/dev/ttyUSB0", "fastrfc2217://127.0.0.1:PORT"],
+            ["/dev/ttyUSB0", "fastrfc2217://127.0.0.1:PORT", "delete the line"],
         ),
         ("02:00:00:00:00:01", "02:00:00", 11, ["six hexadecimal pairs"]),
         ("power: {type: virtual}", "power: {type: command, command: uhubctl -a on}", 10, ["{action}"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 from hil.virtual import privileges
 from hil.virtual.air import build_air
@@ -46,6 +47,14 @@ def test_a_user_who_is_not_root_has_a_whole_rack() -> None:
     """With the TUN device open to all, a rack runs in a user namespace, without real-time priority."""
     program = START_AS_USER.format(air=build_air(rack_tools.AIR_DIR))
     assert as_user(program, tun_mode="666").strip() == "ping 0 priority 0"
+
+
+def test_racks_of_two_users_do_not_meet(tmp_path: Path) -> None:
+    """While root keeps a rack up, a user has a whole one too, of the same name, boards and addresses."""
+    program = START_AS_USER.format(air=build_air(rack_tools.AIR_DIR))
+    with rack_tools.running_rack(tmp_path / "rack") as other:
+        assert as_user(program, tun_mode="666").strip() == "ping 0 priority 0"
+        other.check()
 
 
 def test_a_closed_tun_device_is_named_with_its_fix() -> None:

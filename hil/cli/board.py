@@ -26,8 +26,10 @@ from hil.lease import kept_dir, lease_boards, lease_rack, lock_dir, read_holder
 from hil.power import VirtualSwitch, switch_power
 from hil.rack import Board, Rack, load_rack
 from hil.store.run_info import utc_now
-from hil.virtual.start import up_dir
+from hil.virtual.start import boards_up, up_dir
 from hil.virtual.virtual_rack import VirtualRack
+
+NO_PORT = "no port: not up"
 
 
 @click.group("board")
@@ -43,6 +45,7 @@ def list_boards(rack: Path, out: Path) -> None:
     loaded = load_rack(rack)
     rows, warnings = [], []
     locks, quarantined = lock_dir(loaded, out), read_quarantine(folder_of(loaded, out))
+    up = boards_up(loaded, out)
     for board in loaded.boards:
         holder = read_holder(locks, board.id)
         wear = read_wear(kept_dir(loaded, locks), board)
@@ -51,9 +54,8 @@ def list_boards(rack: Path, out: Path) -> None:
         state += f", {describe(quarantined[board.id])}" if board.id in quarantined else ""
         labels = f" [{', '.join(board.labels)}]" if board.labels else ""
         flash = f"flash: {wear.describe()}" if wear else "flash: not counted yet"
-        rows.append(
-            (board.id, board.target, board.serial, f"power: {board.power.type}{labels}", state, flash)
-        )
+        serial = board.serial or (up[board.id].serial if board.id in up else NO_PORT)
+        rows.append((board.id, board.target, serial, f"power: {board.power.type}{labels}", state, flash))
         warnings += [f"Warning: board {board.id}: {wear.warning()}"] if wear and wear.warning() else []
     for line in (*aligned(rows), *warnings):
         click.echo(line)
@@ -68,7 +70,8 @@ def list_boards(rack: Path, out: Path) -> None:
 @out_option
 def flash_board(board_id: str, firmware: Path | None, rack: Path, out: Path) -> None:
     """Write a build to a board."""
-    with _leased(rack, out, board_id, disturbs=True) as board:
+    with _leased(rack, out, board_id, disturbs=True) as leased:
+        board = _with_port(leased, rack, out)
         build_dir = find_firmware(firmware or BUILD_ROOT / board.target, Image(board.target)).build_dir
         log = out / "flash" / f"{board.id}.log"
         result = flash(board, build_dir, log=log, wear=_wear_counter(load_rack(rack), out))
@@ -94,13 +97,13 @@ def power_board(board_id: str, action: str, rack: Path, out: Path) -> None:
 @out_option
 def console_board(board_id: str, rack: Path, out: Path) -> None:
     """Talk to a board (Ctrl-] ends it). Type `help` and Enter."""
-    with _leased(rack, out, board_id) as board:
-        url = board.serial.replace("fastrfc2217:", "rfc2217:")
-        argv = [sys.executable, "-m", "serial.tools.miniterm", "--raw", "--eol", "LF", url, str(board.baud)]
-        status = subprocess.run(argv, check=False).returncode
+    with _leased(rack, out, board_id) as leased:
+        board = _with_port(leased, rack, out)
+        argv = [sys.executable, "-m", "serial.tools.miniterm", "--raw", "--eol", "LF"]
+        status = subprocess.run([*argv, board.stock_serial, str(board.baud)], check=False).returncode
         if status:
             raise RigError(
-                f"the console of board {board.id} on {url} ended with status {status}.",
+                f"the console of board {board.id} on {board.stock_serial} ended with status {status}.",
                 next_step="a virtual board needs its rack up: hil virtual up.",
             )
 
@@ -161,6 +164,20 @@ def _leased(rack: Path, out: Path, board_id: str, *, disturbs: bool = False) -> 
             share = lease_rack(folder, run_id=run_id, alone=False, check_stop=lambda: None)
             held.enter_context(share)
         yield board
+
+
+def _with_port(board: Board, rack: Path, out: Path) -> Board:
+    """Return a board with a serial port: of a virtual one without, where `hil virtual up` serves it."""
+    if board.serial:
+        return board
+    loaded = load_rack(rack)
+    served = boards_up(loaded, out).get(board.id)
+    if served is None:
+        raise RigError(
+            f"no `hil virtual up` keeps board {board.id} of rack {loaded.name} up, so it has no port.",
+            next_step="hil virtual up, in another terminal.",
+        )
+    return served
 
 
 def _virtual_switch(rack: Rack, out: Path, board_id: str) -> VirtualSwitch:

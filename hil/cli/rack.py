@@ -17,8 +17,7 @@ from hil.finding import Finding
 from hil.lease import Holder, clear_stale, lock_dir, read_holder
 from hil.rack import Rack, load_rack
 from hil.rack.check import check_rack
-from hil.virtual.start import up_dir
-from hil.virtual.virtual_rack import VirtualRack
+from hil.virtual.start import boards_up
 
 RELEASE_DEADLINE_S = 10.0
 
@@ -37,7 +36,8 @@ command.add_command(health)
 def check(rack: Path, out: Path) -> None:
     """Check the rack file, ports, power switches, network and broker, without flashing anything."""
     loaded = load_rack(rack)
-    findings = check_rack(loaded, lock_dir(loaded, out), served=_served(loaded, out))
+    served = {board.id: board.tcp_port for board in boards_up(loaded, out).values()}
+    findings = check_rack(loaded, lock_dir(loaded, out), served=served)
     for finding in findings:
         click.echo(f"{'ok  ' if finding.ok else 'FAIL'} {finding.subject}: {finding.sentence}")
     _raise_first(loaded, findings)
@@ -47,11 +47,14 @@ def check(rack: Path, out: Path) -> None:
 @rack_option
 @out_option
 def status(rack: Path, out: Path) -> None:
-    """Say who holds which board."""
+    """Say who holds which board, and where those are that `hil virtual up` keeps up."""
     loaded = load_rack(rack)
+    up = boards_up(loaded, out)
     for board in loaded.boards:
         holder = read_holder(lock_dir(loaded, out), board.id)
-        click.echo(f"{board.id} ({board.target}): {'held by ' + holder.describe() if holder else 'free'}")
+        state = f"held by {holder.describe()}" if holder else "free"
+        state += f", up at {up[board.id].stock_serial}" if board.id in up else ""
+        click.echo(f"{board.id} ({board.target}): {state}")
 
 
 @command.command()
@@ -68,12 +71,6 @@ def release(rack: Path, out: Path, force: bool) -> None:
             _end(loaded, folder, board.id, holder, force=force)
         stale = clear_stale(folder, board.id)
         click.echo(f"{board.id}: {'released' if stale or holder else 'was free'}")
-
-
-def _served(rack: Rack, out: Path) -> dict[str, int]:
-    """Return the ports of the boards of this rack that `hil virtual up` keeps up, by board."""
-    running = VirtualRack.attach(name=rack.name, state_dir=up_dir(rack, out)) if rack.is_virtual else None
-    return {board.id: board.port for board in running.boards.values()} if running else {}
 
 
 def _raise_first(rack: Rack, findings: list[Finding]) -> None:

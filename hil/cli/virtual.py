@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -15,7 +16,7 @@ from hil.cli.table import aligned
 from hil.errors import ConfigError
 from hil.rack import Board, load_rack
 from hil.virtual.air.profile import load_profile
-from hil.virtual.start import start_virtual_rack, up_dir
+from hil.virtual.start import at_its_port, start_virtual_rack, up_dir
 from hil.virtual.virtual_rack import VirtualRack
 
 CHECK_S = 0.5
@@ -40,7 +41,8 @@ def up(rack: Path, boards: tuple[str, ...], profile: str, out: Path) -> None:
     air = load_profile(profile or loaded.access_point.profile)
     running = start_virtual_rack(loaded, chosen, air, out, up_dir(loaded, out))
     try:
-        for line in how_to_reach(chosen, running, options=given(rack, out)):
+        served = [at_its_port(board, running) for board in chosen]
+        for line in how_to_reach(served, running, options=given(rack, out)):
             click.echo(line)
         while True:
             time.sleep(CHECK_S)
@@ -49,12 +51,11 @@ def up(rack: Path, boards: tuple[str, ...], profile: str, out: Path) -> None:
         running.stop()
 
 
-def how_to_reach(boards: tuple[Board, ...], running: VirtualRack, *, options: str) -> list[str]:
+def how_to_reach(boards: Sequence[Board], running: VirtualRack, *, options: str) -> list[str]:
     """Return where each board is, and what to type to talk to the first; ``options`` name rack and out."""
     first = boards[0]
-    url = _url(first)
     programs = os.path.relpath(Path(sys.executable).parent)
-    rows = [(board.id, board.target, running.board_address(board.id), _url(board)) for board in boards]
+    rows = [(board.id, board.target, running.board_address(board.id), board.stock_serial) for board in boards]
     return [
         "The virtual rack is up; Ctrl-C ends it. Its boards keep their flash.",
         "",
@@ -63,8 +64,8 @@ def how_to_reach(boards: tuple[Board, ...], running: VirtualRack, *, options: st
         f"In another terminal, for {first.id}:",
         f"  {programs}/hil board flash {first.id}{options}",
         f"  {programs}/hil board console {first.id}{options}",
-        f"  {programs}/esptool --port {url} flash-id",
-        f"  {programs}/python -m serial.tools.miniterm --raw --eol LF {url} {first.baud}",
+        f"  {programs}/esptool --port {first.stock_serial} flash-id",
+        f"  {programs}/python -m serial.tools.miniterm --raw --eol LF {first.stock_serial} {first.baud}",
     ]
 
 
@@ -73,7 +74,3 @@ def given(rack: Path, out: Path) -> str:
     words = ["--rack", str(rack)] if rack.resolve() != DEFAULT_RACK.resolve() else []
     words += ["--out", str(out)] if out.resolve() != DEFAULT_OUT.resolve() else []
     return f" {shlex.join(words)}" if words else ""
-
-
-def _url(board: Board) -> str:
-    return f"rfc2217://127.0.0.1:{board.tcp_port}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hil.errors import ConfigError
@@ -18,7 +18,14 @@ from hil.yamlvalue import did_you_mean
 
 DEFAULT_BAUD = 921600
 
-_VIRTUAL_PORT = re.compile(r"fastrfc2217://127\.0\.0\.1:(\d{1,5})")
+_FAST, _STOCK = "fastrfc2217://", "rfc2217://"
+_VIRTUAL_PORT = re.compile(rf"{_FAST}127\.0\.0\.1:(\d{{1,5}})")
+
+
+def virtual_port(serial: str) -> int:
+    """Return the port of a virtual board's address; 0 where that is no such address."""
+    match = _VIRTUAL_PORT.fullmatch(serial)
+    return int(match.group(1)) if match else 0
 
 
 @dataclass(frozen=True)
@@ -68,7 +75,11 @@ class Power:
 
 @dataclass(frozen=True)
 class Board:
-    """One board of a rack. ``where`` is file and line of its entry, for error sentences."""
+    """One board of a rack. ``where`` is file and line of its entry, for error sentences.
+
+    ``serial`` is "" for a virtual board without a port of its own: each rack that is started gives it a free
+    one, and ``at`` says which.
+    """
 
     id: str
     kind: Kind
@@ -88,9 +99,17 @@ class Board:
 
     @property
     def tcp_port(self) -> int:
-        """The RFC2217 port of a virtual board."""
-        match = _VIRTUAL_PORT.fullmatch(self.serial)
-        return int(match.group(1)) if match else 0
+        """The RFC2217 port of a virtual board; 0 where it has none yet."""
+        return virtual_port(self.serial)
+
+    @property
+    def stock_serial(self) -> str:
+        """The serial port as an unmodified esptool or serial monitor takes it."""
+        return self.serial.replace(_FAST, _STOCK, 1)
+
+    def at(self, port: int) -> Board:
+        """Return this virtual board where it is served: at an RFC2217 port of this machine."""
+        return replace(self, serial=f"{_FAST}127.0.0.1:{port}")
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from hil.rack.description import (
     Host,
     Power,
     Rack,
+    virtual_port,
 )
 from hil.rack.noise import read_noise
 from hil.yamlfile import Node, load
@@ -127,11 +128,11 @@ def _read_boards(root: Node) -> tuple[Board, ...]:
 
 def _read_board(node: Node) -> Board:
     kind = next(kind for kind in KINDS if kind == node.choice("kind", KINDS))
-    board = Board(
+    return Board(
         id=_name(node, "id"),
         kind=kind,
         chip=node.choice("target", CHIPS),
-        serial=node.text("serial"),
+        serial=_read_serial(node, virtual=kind == "virtual"),
         power=_read_power(node.section("power", default=None)),
         baud=node.integer("baud", default=DEFAULT_BAUD, minimum=9600, maximum=3_000_000),
         mac=_read_mac(node, required=kind == "virtual"),
@@ -139,18 +140,20 @@ def _read_board(node: Node) -> Board:
         limits=_read_limits(node.section("limits", default=None)),
         where=node.where(),
     )
-    if kind == "virtual":
-        _check_virtual_serial(node, board)
-    return board
 
 
-def _check_virtual_serial(node: Node, board: Board) -> None:
-    if not 1024 <= board.tcp_port <= 65535:
+def _read_serial(node: Node, *, virtual: bool) -> str:
+    """A virtual board needs none: whoever starts its rack gives it a free port."""
+    if not virtual:
+        return node.text("serial")
+    serial = node.text("serial", default="")
+    if serial and not 1024 <= virtual_port(serial) <= 65535:
         raise node.error(
             "serial",
-            f"a virtual board's serial is fastrfc2217://127.0.0.1:PORT, PORT 1024..65535; {board.serial!r} "
-            "is not.",
+            f"a virtual board's serial is fastrfc2217://127.0.0.1:PORT, PORT 1024..65535; {serial!r} is not.",
+            next_step="delete the line: then the board gets a free port whenever its rack is started.",
         )
+    return serial
 
 
 def _read_power(node: Node | None) -> Power:

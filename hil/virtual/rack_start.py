@@ -103,9 +103,11 @@ def _refused(name: str, finding: Finding) -> RigError:
 
 
 def _listen(board: VirtualBoardSpec, *, wait: bool) -> socket.socket:
-    """Open the board's RFC2217 port on this side; a killed run's board may hold it for a moment more."""
+    """Open the board's RFC2217 port on this side: a free one of the kernel's choice, or the one that it asks
+    for, which a killed run's board may hold for a moment more."""
     server = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if board.port:  # else the kernel might choose one that another program has bound and does not serve yet
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 
     def bind() -> bool:
         try:
@@ -115,13 +117,22 @@ def _listen(board: VirtualBoardSpec, *, wait: bool) -> socket.socket:
             return False
         return True
 
-    if not rack_state.retry_until(PORT_TIMEOUT_S if wait else 0.0, bind):
+    if not rack_state.retry_until(PORT_TIMEOUT_S if wait and board.port else 0.0, bind):
         server.close()
-        raise RigError(
+        raise _no_port(board)
+    return server
+
+
+def _no_port(board: VirtualBoardSpec) -> RigError:
+    if board.port:
+        return RigError(
             f"Opening port {board.port} of 127.0.0.1 for virtual board {board.id}: it is taken.",
             next_step=f"find who listens there: ss -ltnp sport = :{board.port}",
         )
-    return server
+    return RigError(
+        f"Opening a port of 127.0.0.1 for virtual board {board.id}: none is free.",
+        next_step="find who has them (ss -tanp), or have more: sysctl net.ipv4.ip_local_port_range.",
+    )
 
 
 def _launch(

@@ -42,6 +42,19 @@ def start_virtual_rack(
     )
 
 
+def at_its_port(board: Board, running: VirtualRack) -> Board:
+    """Return a board of a running rack with the port where it is served."""
+    return board.at(running.boards[board.id].port)
+
+
+def boards_up(rack: Rack, out: Path) -> dict[str, Board]:
+    """Return the boards that ``hil virtual up`` keeps up, by id, each with the port where it is served."""
+    running = VirtualRack.attach(name=rack.name, state_dir=up_dir(rack, out)) if rack.is_virtual else None
+    if running is None:
+        return {}
+    return {board.id: at_its_port(board, running) for board in rack.boards if board.id in running.boards}
+
+
 def attach_virtual_rack(rack: Rack, boards: Sequence[Board], out: Path) -> VirtualRack | None:
     """Return the rack that ``hil virtual up`` keeps; None where there is none.
 

@@ -29,7 +29,7 @@ def flash_and_boot(bench: Workbench) -> Figure:
     bench.console.reset()
     bench.session.wait_ready(READY_TIMEOUT_S)
     boot_s = time.monotonic() - started
-    stock_s = _write(bench, "esptool", bench.board.serial.replace("fastrfc2217", "rfc2217"), image)
+    stock_s = _write(bench, "esptool", bench.board.stock_serial, image)
     rows = [
         ("1 MB, fastrfc2217:// (the harness)", f"{fast_s:.2f}"),
         ("reset until the agent's hello", f"{boot_s:.2f}"),

@@ -22,7 +22,7 @@ from hil.rack import Board, load_rack
 from hil.session import AgentSession
 from hil.thresholds import load
 from hil.virtual.air.profile import load_profile
-from hil.virtual.start import run_dir, start_virtual_rack
+from hil.virtual.start import at_its_port, run_dir, start_virtual_rack
 from hil.virtual.virtual_rack import VirtualRack
 
 OUT = PROJECT_ROOT / "out"
@@ -89,6 +89,7 @@ def workbench(rack_path: Path = RACK_FILE, out: Path = OUT) -> Iterator[Workbenc
         state_dir = run_dir(rack_file, [board], out)
         rack = start_virtual_rack(rack_file, [board], load_profile("perfect"), out, state_dir)
         stack.callback(rack.stop)
+        board = at_its_port(board, rack)
         certificates = make_certificates(folder / "certificates", rack.host_address, PEER_NAME)
         broker = Broker.start(rack, rack.host_address, folder / "broker", certificates)
         stack.callback(broker.stop)
