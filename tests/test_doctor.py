@@ -56,13 +56,6 @@ def test_what_is_looked_for_is_what_bootstrap_installs(purpose: str) -> None:
     assert wanted <= words
 
 
-def test_bootstrap_asks_nothing() -> None:
-    """Packages that would ask (who may capture?) are installed without a question, through sudo too."""
-    script = (ROOT / ".ci" / "bootstrap").read_text(encoding="utf-8")
-    assert "$as_root env DEBIAN_FRONTEND=noninteractive \\\n        apt-get install -y" in script
-    assert "DEBIAN_FRONTEND=noninteractive $as_root" not in script
-
-
 def test_another_iperf_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """iperf 3 under iperf's name is of no use: its version is named, with the way to the right one."""
     program = tmp_path / "iperf"
