@@ -2,7 +2,8 @@
 
 Record format history
     1  first format: one JSON object a line, ``type`` is ``record``, ``fault`` or ``not-run``;
-       ``expected`` of a ``not-run`` came later; where it is missing, ``reason`` tells (hil/store/entries.py)
+       ``expected`` of a ``not-run`` came later; where it is missing, ``reason`` tells (hil/store/entries.py);
+       ``measured_s`` of a ``record`` came later too; where it is missing, nobody knows it
 
 Records are immutable. A changed record is a new record.
 """
@@ -51,7 +52,8 @@ class Series:
     """The samples of one case from one boot, as the board sent them.
 
     ``columns`` maps a column name (unit in the name, e.g. ``planned_us``) to one integer a row; all
-    columns have the same length. The first ``warmup_rows`` rows are the cold ones.
+    columns have the same length. The first ``warmup_rows`` rows are the cold ones. ``measured_s`` is how long
+    the host waited for them, all bursts together: from asking to the first line, without transferring them.
     """
 
     case: Case
@@ -62,6 +64,7 @@ class Series:
     ruler_hash: str
     protocol_version: int
     device: Mapping[str, Scalar] = field(default_factory=dict)
+    measured_s: float = 0.0
 
     @property
     def rows(self) -> int:
@@ -70,7 +73,10 @@ class Series:
 
 @dataclass(frozen=True)
 class RunRecord:
-    """One (run, board, boot, case): samples and the environment they were taken in."""
+    """One (run, board, boot, case): samples and the environment they were taken in.
+
+    ``measured_s`` is its series'; None in a journal from before it was kept, and then not written either.
+    """
 
     run_id: str
     rack: str
@@ -89,6 +95,7 @@ class RunRecord:
     warmup_rows: int
     columns: Mapping[str, tuple[int, ...]]
     environment: Mapping[str, Mapping[str, Scalar]]
+    measured_s: float | None = None
     schema: int = SCHEMA_VERSION
 
     @property
@@ -110,6 +117,8 @@ class RunRecord:
         values["parameters"] = dict(self.parameters)
         values["columns"] = {name: list(column) for name, column in self.columns.items()}
         values["environment"] = {group: dict(facts) for group, facts in self.environment.items()}
+        if self.measured_s is None:
+            del values["measured_s"]
         return {"type": "record", "case_id": self.case_id, **values}
 
 

@@ -16,7 +16,7 @@ from hil.errors import ConfigError, ExitCode, FirmwareError, Inconclusive, RigEr
 from hil.gate import judge
 from hil.model import Case, Comparison, Entry, Fault, NotRun, format_case_id, format_series_id
 from hil.store import RunDirectory
-from hil.store.entries import entry_from_json
+from hil.store.entries import EntryError, entry_from_json
 from hil.store.run_info import describe_run
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -27,6 +27,7 @@ COMPARISON = Comparison(
     ((2, 1), (4, 2)), cases=(publish_record(rows=1).case_id,),
 )  # fmt: skip
 UNEXPECTED = dataclasses.replace(NOT_RUN, expected=False)
+TIMED = dataclasses.replace(publish_record(rows=2), measured_s=4.125)
 
 
 def validate(name: str, value: object) -> None:
@@ -42,7 +43,7 @@ def test_a_case_is_named_by_its_sorted_parameters() -> None:
     assert format_series_id("lab", "b1", "publish/a=1", "p95_us") == "lab/b1/publish/a=1/p95_us"
 
 
-@pytest.mark.parametrize("entry", [publish_record(rows=2), FAULT, NOT_RUN, UNEXPECTED, COMPARISON])
+@pytest.mark.parametrize("entry", [publish_record(rows=2), TIMED, FAULT, NOT_RUN, UNEXPECTED, COMPARISON])
 def test_an_entry_comes_back_from_its_json(entry: Entry) -> None:
     """What is written is what is read."""
     assert entry_from_json(json.loads(json.dumps(entry.to_json()))) == entry
@@ -53,6 +54,17 @@ def test_a_case_left_out_of_an_older_journal_was_expected() -> None:
     older = {key: value for key, value in NOT_RUN.to_json().items() if key != "expected"}
     validate("not-run", older)
     assert entry_from_json(older) == NOT_RUN
+
+
+def test_an_older_record_does_not_say_how_long_it_took() -> None:
+    """Where ``measured_s`` is missing it is None, for the schema as for the store, and not written again."""
+    older = publish_record(rows=1)
+    written = json.loads(json.dumps(older.to_json()))
+    assert "measured_s" not in written
+    validate("record", written)
+    assert entry_from_json(written).to_json() == older.to_json()
+    with pytest.raises(EntryError, match="'measured_s' is -1; expected seconds"):
+        entry_from_json({**written, "measured_s": -1})
 
 
 @given(st.dictionaries(st.text(min_size=1), st.none() | st.booleans() | st.integers() | st.text()))
@@ -74,6 +86,7 @@ def test_what_the_store_writes_fits_the_schemas(tmp_path: Path) -> None:
     entries = [
         *quick_run(("virtual-1",)),
         publish_record(board="virtual-2", failed=30),
+        TIMED,
         FAULT,
         NOT_RUN,
         COMPARISON,
@@ -104,6 +117,7 @@ def test_what_the_store_writes_fits_the_schemas(tmp_path: Path) -> None:
     [
         ("record", {"kind": "real"}),
         ("record", {"extra": 1}),
+        ("record", {"measured_s": "long"}),
         ("fault", {"exit_code": 7}),
         ("not-run", {"board": 1}),
         ("not-run", {"expected": "no"}),

@@ -40,6 +40,13 @@ def test_bursts_are_one_series() -> None:
     assert series.device["heap_free_bytes"] == 997  # the last burst's
 
 
+def test_how_long_the_board_measured_is_kept() -> None:
+    """The bursts' measuring adds up, as the host waited for it; what transferring them took is not in it."""
+    for bursts in (1, 3):
+        series = run(FakeAgent(bursts=[LONG] * bursts, measuring_s=2.0))
+        assert series.measured_s == pytest.approx(2.0 * bursts, abs=0.3)
+
+
 def test_nothing_is_sent_while_the_board_measures() -> None:
     """Between the reply to `run` and the acknowledgement the host is silent."""
     agent = FakeAgent(measuring_s=9.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from hil.errors import FirmwareError, RigError
 from hil.model import Case, Series
@@ -50,13 +51,13 @@ class Collector:
         """
         self._on_note = on_note
         bursts: list[Burst] = []
-        measuring_s = timeout_s
+        measured_s = 0.0
         while not bursts or not bursts[-1].end.last:
             started = self._link.clock()
-            lines = self._await_transfer(transfer + len(bursts), case, max(0.0, measuring_s))
-            measuring_s -= self._link.clock() - started
+            lines = self._await_transfer(transfer + len(bursts), case, max(0.0, timeout_s - measured_s))
+            measured_s += self._link.clock() - started
             bursts.append(self._complete(lines, case))
-        return merge(case, bursts)
+        return replace(merge(case, bursts), measured_s=measured_s)
 
     def _take(self, transfer: Transfer, deadline: float) -> bool:
         """Take the next line of a transfer; False when none came by ``deadline``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -43,7 +44,9 @@ def entry_from_json(value: object) -> Entry:
 
 def _read_record(fields: dict[str, Any]) -> RunRecord:
     case_id = fields.pop("case_id", None)
+    fields.setdefault("measured_s", None)  # older journals have none
     _check_fields(RunRecord, fields)
+    _check_span(fields, "measured_s")
     _check_choice(fields, "kind", KINDS)
     _check_choice(fields, "role", ROLES)
     fields["parameters"] = _scalars(fields, "parameters")
@@ -131,6 +134,12 @@ def _check_fields(kind: type, fields: Mapping[str, Any]) -> None:
 def _check_choice(fields: Mapping[str, Any], name: str, choices: tuple[str, ...]) -> None:
     if fields[name] not in choices:
         raise EntryError(f"{name!r} is {fields[name]!r}; expected one of {', '.join(choices)}")
+
+
+def _check_span(fields: Mapping[str, Any], name: str) -> None:
+    value = fields[name]
+    if value is not None and not (type(value) in (int, float) and 0 <= value < math.inf):
+        raise EntryError(f"{name!r} is {value!r:.40}; expected seconds")
 
 
 def _mapping(fields: Mapping[str, Any], name: str) -> dict[str, Any]:
