@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import statistics
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-
-from rich.console import Console
+from typing import NamedTuple
 
 from hil.network.broker import Broker, BrokerOptions, SlowDisk
 from hil.network.certificates import Certificates, make_certificates
 from hil.network.flood import Flood
 from hil.network.process import LocalSpawner
-from tests.bench.figure import Figure, show
+from tests.bench.figure import Figure
 from tests.broker_rig import DB_BYTES, LOOPBACK, running_broker, seconds_of_saves
 
 DISKS = (
@@ -24,17 +22,24 @@ DISKS = (
 )
 BLOCK_BYTES = 4096
 SAVE_AIM = 0.25  # of what the setting says, besides what a save takes anyway
-STALLS, KILLS, QUESTIONS = 20, 5, 3
 FLOOD_S = 1.0
 
 
-def broker_faults() -> Figure:
-    """Measure on brokers of this machine."""
+class Times(NamedTuple):
+    """How often each fault is made."""
+
+    stalls: int = 20
+    kills: int = 5
+    questions: int = 3
+
+
+def broker_faults(*, short: bool) -> Figure:
+    """Time what faults of a broker of this machine take, the simulated slow disk against its setting."""
     with tempfile.TemporaryDirectory(prefix="hil-broker-") as name:
         folder = Path(name)
         certificates = make_certificates(folder / "certificates", LOOPBACK)
-        saves, missed = _saves(folder, certificates)
-        rows = [*saves, *_faults(folder, certificates)]
+        saves, missed = _saves(folder, certificates, DISKS[:1] if short else DISKS)
+        rows = [*saves, *_faults(folder, certificates, Times(1, 1, 1) if short else Times())]
     return Figure(
         title="Faults of the broker",
         columns=["what", "by the setting", "measured"],
@@ -45,10 +50,12 @@ def broker_faults() -> Figure:
     )
 
 
-def _saves(folder: Path, certificates: Certificates) -> tuple[list[list[str]], list[str]]:
+def _saves(
+    folder: Path, certificates: Certificates, disks: Sequence[SlowDisk]
+) -> tuple[list[list[str]], list[str]]:
     none_s = seconds_of_saves(folder / "none", certificates, None)
     rows, missed = [["save, no disk", "–", _ms(none_s)]], []
-    for number, disk in enumerate(DISKS):
+    for number, disk in enumerate(disks):
         set_s = DB_BYTES / disk.rate_bytes_per_s + (DB_BYTES // BLOCK_BYTES + 1) * disk.latency_us / 1e6
         took_s = seconds_of_saves(folder / f"disk{number}", certificates, disk)
         name = f"save, {disk.rate_bytes_per_s / 1e6:g} MB/s, {disk.latency_us / 1e3:g} ms"
@@ -58,25 +65,25 @@ def _saves(folder: Path, certificates: Certificates) -> tuple[list[list[str]], l
     return rows, missed
 
 
-def _faults(folder: Path, certificates: Certificates) -> Iterator[list[str]]:
+def _faults(folder: Path, certificates: Certificates, times: Times) -> Iterator[list[str]]:
     options = BrokerOptions(statistics=True)
     with running_broker(folder / "faults", certificates, options) as broker:
-        stalls = [_timed(broker.stall, broker.go_on) for _ in range(STALLS)]
+        stalls = [_timed(broker.stall, broker.go_on) for _ in range(times.stalls)]
         yield [
-            f"stall() returns ({STALLS})",
+            f"stall() returns ({times.stalls})",
             "–",
             f"{_ms(statistics.median(stalls))}, max {_ms(max(stalls))}",
         ]
-        asked = [_timed(broker.dropped_messages) for _ in range(QUESTIONS)]
-        yield [f"dropped_messages() ({QUESTIONS})", "–", f"{min(asked):.1f} to {max(asked):.1f} s"]
+        asked = [_timed(broker.dropped_messages) for _ in range(times.questions)]
+        yield [f"dropped_messages() ({times.questions})", "–", f"{min(asked):.1f} to {max(asked):.1f} s"]
         flood = Flood.start(
             LocalSpawner(), LOOPBACK, broker.ports.tcp, seconds=FLOOD_S, log_path=folder / "flood.log"
         )
         sent = flood.stop_when_done().sent_count
         yield [f"messages of a flood of {FLOOD_S:g} s", "–", f"{sent:,}"]
-        kills = [_timed(lambda: _restart(broker)) for _ in range(KILLS)]
+        kills = [_timed(lambda: _restart(broker)) for _ in range(times.kills)]
         yield [
-            f"kill and start again ({KILLS})",
+            f"kill and start again ({times.kills})",
             "–",
             f"{_ms(statistics.median(kills))}, max {_ms(max(kills))}",
         ]
@@ -98,13 +105,3 @@ def _timed(action: Callable[[], object], undo: Callable[[], object] | None = Non
 
 def _ms(seconds: float) -> str:
     return f"{1e3 * seconds:.1f} ms"
-
-
-def main() -> int:
-    figure = broker_faults()
-    show(Console(), figure)
-    return 1 if figure.missed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

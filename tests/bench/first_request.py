@@ -30,10 +30,11 @@ BEFORE = (
 Row = dict[str, int]
 
 
-def first_request(bench: Workbench) -> Figure:
+def first_request(bench: Workbench, *, short: bool) -> Figure:
     """Compare the first request after a reconnect with the k-th, by who reconnected, in turns in one run."""
     found: dict[str, list[Row]] = {who: [] for who in WHO}
-    for _ in range(TURNS):
+    turns = 1 if short else TURNS
+    for _ in range(turns):
         for who in WHO:
             found[who] += _rows(_measure(bench, who))
     firsts = {who: [row for row in found[who] if row["read"] == 1] for who in WHO}
@@ -49,7 +50,7 @@ def first_request(bench: Workbench) -> Figure:
         *((f"before it, {name}", *(_p50(firsts[who], key) for who in WHO)) for name, key in BEFORE),
     ]
     note = (
-        f"p50 of {TURNS} firsts and {TURNS * (READS - 1)} others, the ratio with its quartiles; HTTPS with "
+        f"p50 of {turns} firsts and {turns * (READS - 1)} others, the ratio with its quartiles; HTTPS with "
         "keep-alive, a resumed session, a name to look up; MQTT without TLS; perfect air, virtual. What "
         "comes before a request is in no RTT."
     )

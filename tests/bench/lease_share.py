@@ -23,12 +23,15 @@ PHYSICAL_FLASH_BYTES_PER_S = 460_800 / 10
 PHYSICAL_CONNECT_S = 4.0  # esptool: connect, stub, verify
 PHYSICAL_BOOT_S = 1.5
 PHYSICAL_WIFI_S = 4.0  # scan, association, DHCP
+WHOLE = ("quick", ("v1", "v2", "v3", "v4"))
+SHORT = ("quick and startup", ("v1",))  # a bench without planned and done
 JUDGED = (ExitCode.PASS, ExitCode.FIRMWARE, ExitCode.INCONCLUSIVE)  # the cases were measured
 
 
-def lease_share() -> Figure:
+def lease_share(*, short: bool) -> Figure:
     """Run the quick suite and divide what its cases measured by the lease."""
-    run = _run("--suite", "quick")
+    suite, boards = SHORT if short else WHOLE
+    run = _run("--suite", suite, *(f"--board={board}" for board in boards))
     lease_s = _lease_s(run.path)
     records = [entry for entry in run.read().entries if isinstance(entry, RunRecord)]
     measured_s = measuring_s(records)
@@ -42,7 +45,7 @@ def lease_share() -> Figure:
         ("modelled share on physical boards", f"{measured_s / (lease_s + extra_s):.0%}"),
     ]
     note = "Boards take turns on the air, so what they measure adds up; they flash and boot side by side."
-    return Figure("Share of a lease spent measuring (quick suite, four boards)", ("", ""), rows, note)
+    return Figure(f"Share of a lease spent measuring ({suite}, {len(boards)} boards)", ("", ""), rows, note)
 
 
 def measuring_s(records: Iterable[RunRecord]) -> float:

@@ -23,21 +23,24 @@ TCP_HEADERS_BYTES, TCP_SEGMENT_BYTES = 40, 1440
 UDP_HEADERS_BYTES, UDP_DATAGRAM_BYTES = 28, 1470
 AMOUNT_BYTES = 5000
 PACKETS_BYTES = (200, 1400)
+DURATION_S, SHORT_DURATION_S, OMIT_S = 6, 3, 2
 # the board is the client and sends, or the server and receives
 ROLES = {"client": ("board sends", "uplink"), "server": ("board receives", "downlink")}
 
 
-def udp_loss(bench: Workbench) -> Figure:
+def udp_loss(bench: Workbench, *, short: bool) -> Figure:
     """Compare the loss of a UDP test with what the air says it dropped."""
     rows, missed = [], []
+    seconds = SHORT_DURATION_S if short else DURATION_S
     for role, (name, direction) in ROLES.items():
-        for percent in LOSSES_PERCENT:
+        for percent in LOSSES_PERCENT[-1:] if short else LOSSES_PERCENT:
             bench.rack.air.reset_statistics(bench.board.id)
             bench.rack.air.set(bench.board.id, direction, loss_ppm=percent * 10_000)
             try:
-                facts = _measure(bench, protocol="udp", role=role, rate_kbps=LOSS_RATE_KBPS).environment
+                outcome = _measure(bench, seconds, protocol="udp", role=role, rate_kbps=LOSS_RATE_KBPS)
             finally:
                 bench.rack.air.set(bench.board.id, direction, loss_ppm=0)
+            facts = outcome.environment
             air = bench.rack.air.statistics(bench.board.id)[bench.board.id][direction]
             dropped, frames = int(air["drop_loss"]), int(air["read_frames"])
             lost, count = _number(facts, "report_lost_count"), _number(facts, "report_datagrams_count")
@@ -49,8 +52,8 @@ def udp_loss(bench: Workbench) -> Figure:
                     f"{name}, {percent} %: the air dropped {dropped / frames:.3%}, not in {interval}"
                 )
     note = (
-        f"{LOSS_RATE_KBPS / 1000:g} Mbit/s for 6 s a row, virtual. Aim: the air's share lies in the 99.9 % "
-        "interval of the reported one. The air counts every frame of that direction."
+        f"{LOSS_RATE_KBPS / 1000:g} Mbit/s for {seconds} s a row, virtual. Aim: the air's share lies in the "
+        "99.9 % interval of the reported one. The air counts every frame of that direction."
     )
     columns = ("", "air set to", "air dropped", "reported lost", "reported, 99.9 % interval")
     return Figure(
@@ -58,18 +61,19 @@ def udp_loss(bench: Workbench) -> Figure:
     )
 
 
-def air_rate(bench: Workbench) -> Figure:
+def air_rate(bench: Workbench, *, short: bool) -> Figure:
     """Compare throughput with the payload rate of an air that is the bottleneck."""
     rows, missed = [], []
+    seconds = SHORT_DURATION_S if short else DURATION_S
     for protocol, payload, headers in (
         ("tcp", TCP_SEGMENT_BYTES, TCP_HEADERS_BYTES),
         ("udp", UDP_DATAGRAM_BYTES, UDP_HEADERS_BYTES),
     ):
         for role, (name, _) in ROLES.items():
-            for rate_mbps in RATES_MBPS:
+            for rate_mbps in RATES_MBPS[:1] if short else RATES_MBPS:
                 bench.rack.air.set(bench.board.id, "both", rate_kbit=rate_mbps * 1000)
                 try:
-                    measured = _throughput_mbps(bench, protocol, role, rate_mbps)
+                    measured = _throughput_mbps(bench, seconds, protocol, role, rate_mbps)
                 finally:
                     bench.rack.air.set(bench.board.id, "both", rate_kbit=0)
                 carried = rate_mbps * payload / (payload + headers + FRAME_HEADER_BYTES)
@@ -81,21 +85,23 @@ def air_rate(bench: Workbench) -> Figure:
                         f"{protocol}, {name} at {rate_mbps} Mbit/s: {error:+.1%}, aim {RATE_AIM_RATIO:.0%}"
                     )
     note = (
-        f"4 s a row after 2 s, windows of {WINDOW_BYTES} bytes, UDP offered at twice the rate, virtual. "
+        f"{seconds - OMIT_S} s a row after {OMIT_S} s, windows of {WINDOW_BYTES} bytes, UDP offered at twice "
+        "the rate, virtual. "
         f"Aim: within {RATE_AIM_RATIO:.0%} of the payload that fits the air's rate."
     )
     columns = ("", "air", "payload rate", "measured", "error")
     return Figure("Throughput where the air is the limit (Mbit/s)", columns, rows, note, missed)
 
 
-def overhead(bench: Workbench) -> Figure:
+def overhead(bench: Workbench, *, short: bool) -> Figure:
     """Compare the bytes of headers in a capture with the formula."""
     rows, missed = [], []
-    for packet_bytes in PACKETS_BYTES:
+    for packet_bytes in PACKETS_BYTES[:1] if short else PACKETS_BYTES:
         mss = packet_bytes - TCP_HEADERS_BYTES
         # the server sends in reverse: iperf's client begins with 60 bytes of its own
         facts = _measure(
             bench,
+            DURATION_S,
             role="server",
             reverse=1,
             peer_mss_bytes=mss,
@@ -111,13 +117,13 @@ def overhead(bench: Workbench) -> Figure:
             missed.append(f"MSS {mss}: {captured} bytes of headers captured, {expected} expected")
     note = f"{AMOUNT_BYTES} bytes over TCP from the board, virtual. Aim: the same to the byte."
     columns = ("", "segments", "40 · ceil(N / MSS)", "captured")
-    return Figure("Bytes of IP and TCP headers", columns, rows, note, missed)
+    return Figure("Bytes of IP and TCP headers", columns, rows, note, missed, exact=True)
 
 
-def _throughput_mbps(bench: Workbench, protocol: str, role: str, rate_mbps: int) -> float:
+def _throughput_mbps(bench: Workbench, seconds: int, protocol: str, role: str, rate_mbps: int) -> float:
     options: dict[str, int | str] = {"protocol": protocol, "role": role}
     options |= {"rate_kbps": rate_mbps * 2000} if protocol == "udp" else {"window_bytes": WINDOW_BYTES}
-    series = _measure(bench, **options).series
+    series = _measure(bench, seconds, **options).series
     values = series.columns["received_bps"][series.warmup_rows :]
     return sum(values) / len(values) / 1e6
 
@@ -126,5 +132,5 @@ def _number(facts: Mapping[str, Scalar], name: str) -> int:
     return int(facts[name] or 0)
 
 
-def _measure(bench: Workbench, **overrides: int | str) -> Outcome:
-    return measure_with_peer(bench, "throughput", **{"duration_s": 6, **overrides})
+def _measure(bench: Workbench, seconds: int, **overrides: int | str) -> Outcome:
+    return measure_with_peer(bench, "throughput", **{"duration_s": seconds, "omit_s": OMIT_S, **overrides})
