@@ -23,6 +23,7 @@ from tests.bench.latency import air_accuracy, awake_gain, harness_cost
 from tests.bench.lease_share import lease_share
 from tests.bench.overhead_bytes import overhead_bytes
 from tests.bench.periodic_jitter import periodic_jitter
+from tests.bench.start_up import start_up
 from tests.bench.throughput import air_rate, overhead, udp_loss
 from tests.bench.window import window_accuracy
 from tests.bench.workbench import Workbench, workbench
@@ -44,6 +45,7 @@ ON_BOARD: dict[str, Callable[..., Figure]] = {
 ALONE: dict[str, Callable[..., Figure]] = {
     "overhead-bytes": overhead_bytes,
     "broker-faults": broker_faults,
+    "start-up": start_up,
     "lease-share": lease_share,
     "history-store": history_store,
 }
