@@ -6,7 +6,7 @@ ON_TWO_PROCESSES := --numprocesses 2 --dist loadfile --no-loadscope-reorder --du
 C_FILES = $(shell find firmware hil tests -type d \( -name build -o -name managed_components \) -prune \
 	-o -name '*.[ch]' -print)
 
-.PHONY: help hil demo report test test-fast test-all conformance idf-check lint format bench bench-gate bench-gate-rack bench-ledger bench-report screenshots lock clean uninstall
+.PHONY: help hil demo report test test-fast test-all conformance idf-check lint format bench bench-gate bench-gate-rack bench-ledger bench-nights bench-report screenshots lock clean uninstall
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -72,6 +72,11 @@ bench-gate-rack: ## try the gate by real runs on the virtual rack, noise simulat
 bench-ledger: ## lose messages at each of six points, and see whether the ledger names the owner (minutes)
 	@.ci/bootstrap test
 	@$(PYTHON) -m tests.bench.loss_ledger
+
+bench-nights: ## simulate nights: false alarms, what is found, after how many nights (minutes)
+	@.ci/bootstrap test
+	@$(PYTHON) -m tests.night_simulation
+	@$(PYTHON) -m tests.demo --seeds 20
 
 bench-report: ## time the report: a year of nights, its page in Chromium, 10,000 results (minutes)
 	@.ci/bootstrap test

@@ -70,16 +70,19 @@ class Compared:
         return [*wrong, *nothing, *(f"{where}: {words}" for words in self.contradictions)]
 
 
-def figure_of(compared: Sequence[Compared]) -> Figure:
-    """Return the table, and what is not as it must be."""
+def figure_of(compared: Sequence[Compared], *, whole: bool = True) -> Figure:
+    """Return the table, and what is not as it must be.
+
+    That enough was lost, and at each point, is asked where ``whole`` says that all scenarios are there.
+    """
     missed = [words for one in compared for words in one.missed()]
     lost: Counter[Owner] = Counter()
     for one in compared:
         lost += one.lost
-    missed += [f"no message was lost at {point.word}" for point in POINTS if not lost[Owner(point)]]
+    nowhere = [f"no message was lost at {point.word}" for point in POINTS if not lost[Owner(point)]]
     sent = sum(len(one.pairs) for one in compared)
-    if sent < MESSAGES_MIN:
-        missed.append(f"{sent} messages are fewer than {MESSAGES_MIN}")
+    few = [f"{sent} messages are fewer than {MESSAGES_MIN}"] if sent < MESSAGES_MIN else []
+    missed += [*nowhere, *few] if whole else []
     sums = [sum(values) for values in zip(*(one.counts for one in compared), strict=True)]
     columns = ("", "", "sent", "lost", "right", "undet.", "WRONG", *(str(n) for n in range(1, 7)))
     rows = [*(one.cells() for one in compared), ("all", "", *map(str, sums))]
@@ -89,4 +92,6 @@ def figure_of(compared: Sequence[Compared]) -> Figure:
         "subscriber says it threw away, what mosquitto says it dropped, what the board's client refused. "
         "Aim: no wrong owner."
     )
-    return Figure("Lost messages and the owners that the ledger names", columns, rows, note, missed)
+    return Figure(
+        "Lost messages and the owners that the ledger names", columns, rows, note, missed, exact=True
+    )

@@ -10,20 +10,19 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from rich.console import Console
-
 from reports.allure import complete_results
 from reports.site import build_site
-from tests.bench.figure import Figure, show
+from tests.bench.figure import SHORT_PASS, Figure, fails, show, wide_console
 from tests.bench.large_reports import BOARDS, CASES, METRICS, RACKS, write_results, write_year
 from tests.browser import chromium, visit
 
 NIGHTS, RESULT_BOARDS, RESULT_CASES = 365, 20, 500
+SHORT_NIGHTS, SHORT_CASES = 20, 5
 YEAR_AIM_S, OPEN_AIM_S, RESULTS_AIM_S = 30.0, 2.0, 15.0
 OPENINGS = 5
 # from the request to the frame in which the first screen is painted
@@ -103,17 +102,22 @@ def _timed(action: Callable[[], _Result]) -> tuple[float, _Result]:
     return time.perf_counter() - began, result
 
 
-def main(nights: int, results: int) -> int:
-    console = Console()
-    figures = [year(nights), many_results(RESULT_BOARDS, results // RESULT_BOARDS)]
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.report", description=__doc__)
+    parser.add_argument("--nights", type=int, help=f"how many ({NIGHTS})")
+    parser.add_argument("--results", type=int, help=f"how many ({RESULT_BOARDS * RESULT_CASES})")
+    parser.add_argument("--short", action="store_true", help="small reports: whether it works, not for docs")
+    options = parser.parse_args(arguments)
+    nights, cases = (SHORT_NIGHTS, SHORT_CASES) if options.short else (NIGHTS, RESULT_CASES)
+    console = wide_console()
+    if options.short:
+        console.print(f"{SHORT_PASS}\n")
+    results = options.results or RESULT_BOARDS * cases
+    figures = [year(options.nights or nights), many_results(RESULT_BOARDS, results // RESULT_BOARDS)]
     for figure in figures:
         show(console, figure)
-    return 1 if any(figure.missed for figure in figures) else 0
+    return 1 if any(fails(figure, short=options.short) for figure in figures) else 0
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--nights", type=int, default=NIGHTS)
-    parser.add_argument("--results", type=int, default=RESULT_BOARDS * RESULT_CASES)
-    wanted = parser.parse_args()
-    sys.exit(main(wanted.nights, wanted.results))
+    sys.exit(main())
