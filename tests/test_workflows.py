@@ -191,6 +191,19 @@ def test_a_measurement_ends_before_its_job() -> None:
     assert all(inner + 15 <= outer for inner, outer in limits.values()), limits
 
 
+def test_what_prints_figures_runs_whole_at_night() -> None:
+    """Each bench target of the Makefile has a leg, but for one that takes hours; output is always kept."""
+    targets = re.findall(r"^(bench[\w-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    (job,) = load(ROOT / ".github/workflows/figures.yml")["jobs"].values()
+    assert sorted([*job["strategy"]["matrix"]["target"], "bench-gate-rack"]) == sorted(targets)
+    assert job["strategy"]["fail-fast"] is False
+    named = {step["name"]: step for step in job["steps"]}
+    limit = re.search(r"timeout --signal=INT --kill-after=1m (\d+)m make", named["Measure and print"]["run"])
+    assert limit
+    assert int(limit[1]) + 15 <= job["timeout-minutes"]
+    assert named["Keep what was printed"]["if"] == "always()"
+
+
 def test_racks_neither_compile_nor_lose_their_place() -> None:
     """A rack job installs no compiler, has no `concurrency` that would evict it, and gets no secret."""
     for path in WORKFLOWS:
