@@ -57,7 +57,7 @@ format: ## put the sources into the one format
 	@$(PYTHON) -m ruff check --fix --quiet .
 	@.venv/bin/clang-format --style=file:firmware/.clang-format -i $(C_FILES)
 
-bench: ## print the figures that README and docs quote (some 25 minutes; tests.bench --list names them)
+bench: ## print the figures that README and docs quote (some 17 minutes; tests.bench --list names them)
 	@.ci/bootstrap test
 	@$(PYTHON) -m tests.bench
 
