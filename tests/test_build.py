@@ -11,7 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from hil.build import build
+from hil.build import FIRMWARE_DIR, VIRTUAL_TARGETS, build, build_all
+from hil.chips import CHIPS
+from hil.firmware.host_tree import HostTree
+from hil.firmware.variant import Image
+from tests.host_builds import PLAIN, build_programs
 from tests.lab import ROOT, all_processes, wait_for
 
 BUILD_NINJA = """\
@@ -60,7 +64,7 @@ def left(folder: Path, own: int) -> list[str]:
 
 
 def test_a_second_build_waits_for_the_first(virtual_firmware: Path) -> None:
-    """While another process builds a target nothing is touched; then the build goes on."""
+    """While another process builds any chip in the tree nothing is touched; then the build goes on."""
     said: list[str] = []
     waiting = threading.Event()
 
@@ -68,8 +72,7 @@ def test_a_second_build_waits_for_the_first(virtual_firmware: Path) -> None:
         said.append(sentence)
         waiting.set()
 
-    lock = virtual_firmware.parent / "virtual-esp32.lock"
-    with lock.open("a") as other:
+    with (virtual_firmware.parent / "host.lock").open("a") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         second = threading.Thread(target=build, args=("virtual-esp32",), kwargs={"say": say})
         second.start()
@@ -90,3 +93,46 @@ def test_building_the_same_again_touches_no_image(virtual_firmware: Path) -> Non
     assert before
     build("virtual-esp32", say=lambda _sentence: None)
     assert identities() == before
+
+
+def test_images_of_one_tree_are_built_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The images that a run needs are built by one call, which has all cores busy."""
+    asked = watch_trees(monkeypatch)
+    said: list[str] = []
+    folders = build_all(map(Image, VIRTUAL_TARGETS), say=said.append)
+    assert asked == [tuple(f"hil-firmware-{chip}.elf" for chip in CHIPS)]
+    assert {str(image): folder.name for image, folder in folders.items()} == {
+        target: target for target in VIRTUAL_TARGETS
+    }
+    assert [line.split()[0] for line in said] == ["Building"] * 3 + ["Built"] * 3
+
+
+def test_one_target_is_one_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who asks for one chip does not wait for the others."""
+    asked = watch_trees(monkeypatch)
+    build("virtual-esp32c3", say=lambda _sentence: None)
+    assert asked == [("hil-firmware-esp32c3.elf",)]
+
+
+def watch_trees(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
+    """Return the list to which the programs of each call that builds in a tree are added."""
+    asked: list[tuple[str, ...]] = []
+    build_in_tree = HostTree.build
+
+    def watched(tree: HostTree, *programs: str) -> None:
+        asked.append(programs)
+        build_in_tree(tree, *programs)
+
+    monkeypatch.setattr(HostTree, "build", watched)
+    return asked
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("chip", CHIPS)
+def test_nothing_that_differs_is_shared(tmp_path: Path, chip: str) -> None:
+    """A chip built alone, where nothing is shared, has the same program, byte for byte."""
+    name = f"hil-firmware-{chip}.elf"
+    alone = HostTree(FIRMWARE_DIR, tmp_path / "alone", (f"-DIDF_TARGET={chip}",))
+    alone.build("hil-firmware.elf")
+    shared = build_programs(PLAIN, name) / name
+    assert shared.read_bytes() == (alone.folder / "hil-firmware.elf").read_bytes()

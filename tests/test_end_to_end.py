@@ -12,33 +12,24 @@ from typing import Any
 
 import pytest
 
-from hil.build import build
 from hil.store import RunDirectory
 from hil.virtual.board.client import BoardControl
 from reports.history import locked
+from tests.host_builds import PLAIN, build_programs, build_variant
 from tests.lab import ROOT, Lab, Process, Running, descendants, of_type, run
 
 NewLab = Callable[[int], Lab]
 MEASURING = r"b1 \[0/1\] measuring"
 
 
-def build_variant(folder: Path, source: str) -> Path:
-    """Build the firmware with esp_mqtt_client_publish wrapped by tests/firmware/``source``."""
-    options = [
-        f"-DHIL_EXTRA_SOURCES={ROOT / 'tests' / 'firmware' / source}",
-        "-DHIL_LINK_OPTIONS=-Wl,--wrap=esp_mqtt_client_publish",
-    ]
-    return build("virtual-esp32", say=lambda _sentence: None, build_root=folder, cmake_options=options)
-
-
 @pytest.fixture(scope="module")
 def slow_firmware() -> Path:
-    return build_variant(ROOT / "out" / "test-variants" / "slow", "slow_publish.c")
+    return build_variant("slow_publish")
 
 
 @pytest.fixture(scope="module")
 def panicking_firmware() -> Path:
-    return build_variant(ROOT / "out" / "test-variants" / "panicking", "panicking_publish.c")
+    return build_variant("panicking_publish")
 
 
 @pytest.fixture
@@ -391,11 +382,11 @@ def test_a_reader_that_leaves_does_not_change_the_verdict(new_lab: NewLab) -> No
     assert "PASS" in (lab.out / "latest" / "summary.md").read_text().upper()
 
 
-def test_the_thresholds_domains_are_the_firmwares(virtual_firmware: Path) -> None:
+def test_the_thresholds_domains_are_the_firmwares() -> None:
     """Every parameter's domain in thresholds/ is what the firmware itself says it accepts."""
     from hil.thresholds import load_all
 
-    elf = virtual_firmware.parent / "virtual-esp32-host" / "hil-firmware.elf"
+    elf = build_programs(PLAIN, "hil-firmware.elf") / "hil-firmware.elf"
     for bench, thresholds in load_all(ROOT / "thresholds").items():
         for name, parameter in thresholds.parameters.items():
             said = ask(elf, f"run {bench} {name}={'no-such' if parameter.choices else 2**62}")

@@ -13,6 +13,7 @@ from hil.firmware.variant import DEFAULT_TICK_HZ, TICKS_HZ, Image
 
 FIRMWARE = Path(__file__).resolve().parent.parent / "firmware"
 IDF = FIRMWARE / "host" / "idf"
+EVERY_CHIP = FIRMWARE / "host" / "every_chip"
 TARGETS = sorted(path.name for path in (IDF / "target").iterdir())
 
 # Not in sdkconfig.h, and why.
@@ -75,6 +76,42 @@ def test_every_chip_of_the_project_has_its_values() -> None:
     assert defaults == set(TARGETS)
     for target in TARGETS:
         assert mirrored(target)["CONFIG_IDF_TARGET"] == f'"{target}"'
+
+
+def chip_names(target: str) -> set[str]:
+    text = (IDF / "target" / target / "sdkconfig_target.h").read_text("utf-8")
+    return set(re.findall(r"^#define (CONFIG_\w+)", text, re.MULTILINE))
+
+
+def test_what_is_compiled_once_for_all_chips_has_nothing_of_a_chip() -> None:
+    """every_chip/ has each name that a chip defines: one of all chips cannot be used, others not be named."""
+    text = (EVERY_CHIP / "sdkconfig_target.h").read_text("utf-8")
+    by_chip = [chip_names(target) for target in TARGETS]
+    defined = set(re.findall(r"^#define (CONFIG_\w+) differs_from_chip_to_chip", text, re.MULTILINE))
+    forbidden = re.findall(r"^#pragma GCC poison (.+)$", text, re.MULTILINE)
+    assert defined == set.intersection(*by_chip)
+    assert set(" ".join(forbidden).split()) == set.union(*by_chip) - defined
+
+
+@pytest.mark.parametrize(
+    ("use", "said"),
+    [
+        ("int clock(void) { return CONFIG_ESP_DEFAULT_CPU_FREQ_MHZ; }", "differs_from_chip_to_chip"),
+        ("int cores(void) { return portNUM_PROCESSORS; }", "differs_from_chip_to_chip"),
+        ("#if CONFIG_SOC_CPU_CORES_NUM > 1\n#endif", "expansion of macro .CONFIG_SOC_CPU_CORES_NUM"),
+        ("#if CONFIG_IDF_TARGET_ESP32C3\n#endif", "poisoned"),
+        ("#ifdef CONFIG_FREERTOS_UNICORE\n#endif", "poisoned"),
+        ("#if defined(CONFIG_IDF_TARGET_ARCH_RISCV)\n#endif", "poisoned"),
+    ],
+)
+def test_a_use_of_the_chip_does_not_compile_once_for_all(use: str, said: str) -> None:
+    """A source that is not in chip_sources and uses what differs from chip to chip stops the build."""
+    folders = [f"-I{folder}" for folder in (IDF / "include", EVERY_CHIP)]
+    argv = ["cc", "-fsyntax-only", "-Wall", "-Werror", *folders, "-xc", "-"]
+    source = f'#include "freertos/FreeRTOS.h"\n{use}\n'
+    done = subprocess.run(argv, input=source, capture_output=True, text=True, check=False, timeout=30)
+    assert done.returncode != 0
+    assert re.search(said, done.stderr)
 
 
 def test_each_other_tick_has_its_overlay() -> None:

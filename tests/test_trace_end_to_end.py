@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from hil.build import build
 from hil.trace import read_stored
 from hil.trace.finding import INVERSION
-from tests.lab import ROOT, Lab, make_lab, of_type
+from tests.host_builds import build_variant
+from tests.lab import Lab, make_lab, of_type
 
 BREAK_US = 2000  # a lock of the real firmware is held for 200 µs, its middle task runs for 5 ms
 # Three cases: the host under the board may be later than that, and then a trace is of that.
@@ -28,15 +28,6 @@ suites:
        period_us: 5000, count: 100, warmup: 5}}
 
 """
-
-
-def build_inverted(folder: Path) -> Path:
-    """Build the firmware with a lock that lends nobody a priority."""
-    options = [
-        f"-DHIL_EXTRA_SOURCES={ROOT / 'tests' / 'firmware' / 'inverted_jitter.c'}",
-        "-DHIL_LINK_OPTIONS=-Wl,--wrap=rtos_resource_create",
-    ]
-    return build("virtual-esp32", say=lambda _sentence: None, build_root=folder, cmake_options=options)
 
 
 @dataclass
@@ -53,7 +44,7 @@ def told(lab: Lab) -> Told:
 @pytest.fixture(scope="module")
 def labs(virtual_firmware: Path) -> Iterator[dict[str, Told]]:
     """A run of the firmware as it is, and one of the variant, with reports. Folders have short names."""
-    planted = build_inverted(ROOT / "out" / "test-variants" / "inverted")
+    planted = build_variant("inverted_jitter")  # a lock that lends nobody a priority
     found: dict[str, Told] = {}
     for name, firmware in (("sound", virtual_firmware), ("planted", planted)):
         folder = Path(tempfile.mkdtemp(prefix="hil-lab-"))

@@ -3,6 +3,6 @@ set(agent ${components}/agent)
 add_executable(fuzz_command test/fuzz_command.c ${agent}/wire.c ${agent}/wire_command.c ${agent}/wire_line.c
     ${agent}/provision.c ${agent}/run.c)
 target_include_directories(fuzz_command PRIVATE test ${agent} ${agent}/include idf/include
-    ${target_include_dir})
+    ${targets_dir}/${first_chip})
 target_compile_options(fuzz_command PRIVATE -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all)
 target_link_options(fuzz_command PRIVATE -fsanitize=fuzzer,address,undefined)

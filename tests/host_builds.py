@@ -1,0 +1,34 @@
+"""The host build's programs for tests, in the tree of the virtual images; by one process at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hil.build import BUILD_ROOT, FIRMWARE_DIR, HOST_TREE, PROJECT_NAME, PROJECT_ROOT
+from hil.firmware.build_lock import locked
+from hil.firmware.host_tree import HostTree
+from hil.firmware.revision import VERSION_FILE
+from hil.virtual.image import build_image_dir
+
+BUILDS = PROJECT_ROOT / "out" / "tests"
+VARIANTS = BUILDS / "variants"
+
+# The tree of the virtual images themselves. `hil build` leaves the option as it is, and builds no tests.
+PLAIN = HostTree(FIRMWARE_DIR, BUILD_ROOT / HOST_TREE, ("-DHIL_HOST_TESTS=ON",))
+
+
+def build_programs(tree: HostTree, *programs: str) -> Path:
+    """Build programs; return the tree's folder: firmware lies in it, tests and variants in test/."""
+    with locked(tree.lock, tree.folder.name, print):
+        tree.build(*programs)
+    return tree.folder
+
+
+def build_variant(name: str) -> Path:
+    """Build the image of a variant (firmware/host/test/CMakeLists.txt) for an ESP32; return its folder."""
+    folder = VARIANTS / name
+    version = (FIRMWARE_DIR / VERSION_FILE).read_text(encoding="utf-8").strip()
+    with locked(PLAIN.lock, name, print):
+        PLAIN.build(name)
+        build_image_dir(PLAIN.folder / "test" / name, folder, project=PROJECT_NAME, version=version)
+    return folder
