@@ -15,6 +15,7 @@ from pathlib import Path
 from hil.build import PROJECT_ROOT
 from hil.errors import ConfigError
 from hil.firmware.step import run_step
+from tests.host_builds import PLAIN, build_programs
 
 SOURCES = PROJECT_ROOT / "firmware" / "host" / "conformance"
 BUILDS = PROJECT_ROOT / "out" / "conformance"
@@ -33,14 +34,7 @@ class Rule:
 
 def build_on_host() -> Path:
     """Build the rules with the host's kernel; return the program. Raises ConfigError."""
-    folder = BUILDS / "host"
-    log = folder.with_suffix(".log")
-    sources = str(SOURCES.parent)
-    run_step(
-        ("cmake", "-S", sources, "-B", str(folder), "-G", "Ninja", "-DHIL_HOST_TESTS=ON"), log=log, fresh=True
-    )
-    run_step(("cmake", "--build", str(folder), "-j", "2", "--target", "conformance"), log=log)
-    return folder / "test" / "conformance"
+    return build_programs(PLAIN, "conformance") / "test" / "conformance"
 
 
 def build_on_linux() -> Path:

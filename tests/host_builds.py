@@ -1,4 +1,7 @@
-"""The host build's programs for tests, in the tree of the virtual images; by one process at a time."""
+"""The host build's programs for tests: one build tree for each setting of the compiler.
+
+What is asked for is built where anything changed, by one process at a time.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,8 @@ VARIANTS = BUILDS / "variants"
 
 # The tree of the virtual images themselves. `hil build` leaves the option as it is, and builds no tests.
 PLAIN = HostTree(FIRMWARE_DIR, BUILD_ROOT / HOST_TREE, ("-DHIL_HOST_TESTS=ON",))
+SANITIZED = HostTree(FIRMWARE_DIR, BUILDS / "host-sanitized", ("-DHIL_HOST_TESTS=ON", "-DHIL_SANITIZE=ON"))
+FUZZED = HostTree(FIRMWARE_DIR, BUILDS / "host-fuzzed", ("-DHIL_FUZZ=ON", "-DCMAKE_C_COMPILER=clang-14"))
 
 
 def build_programs(tree: HostTree, *programs: str) -> Path:
@@ -22,6 +27,11 @@ def build_programs(tree: HostTree, *programs: str) -> Path:
     with locked(tree.lock, tree.folder.name, print):
         tree.build(*programs)
     return tree.folder
+
+
+def build_sanitized(*programs: str) -> Path:
+    """Build programs with AddressSanitizer and UndefinedBehaviorSanitizer, as build_programs() does."""
+    return build_programs(SANITIZED, *programs)
 
 
 def build_variant(name: str) -> Path:

@@ -13,7 +13,7 @@ from hil.model import Case, Scalar, Series
 from hil.session import AgentSession
 from hil.wire import Note
 from tests.case_defaults import case_defaults
-from tests.mqtt_rig import build_host_tests
+from tests.host_builds import build_sanitized
 from tests.test_bench_publish import PipeConsole
 
 LOOPBACK = "127.0.0.1"
@@ -92,7 +92,7 @@ class Network:
     @classmethod
     @contextmanager
     def open(cls) -> Iterator[Network]:
-        elf = build_host_tests("hil-firmware.elf", *PROGRAMS) / "hil-firmware.elf"
+        elf = build_sanitized("hil-firmware.elf", *PROGRAMS) / "hil-firmware.elf"
         script = "ip link set lo up; echo up; exec sleep 600"
         holder = subprocess.Popen(
             ["unshare", "--map-root-user", "--net", "sh", "-c", script], stdout=subprocess.PIPE, text=True

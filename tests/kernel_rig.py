@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -15,10 +14,9 @@ from pathlib import Path
 from hil.model import Case, Scalar, Series
 from hil.session import AgentSession
 from tests.agent_process import AgentProcess
-from tests.mqtt_rig import build_host_tests
+from tests.host_builds import PLAIN, build_programs, build_sanitized
 
-ROOT = Path(__file__).resolve().parents[1]
-ONE_CORE_BUILD = ROOT / "out" / "test-build" / "host-esp32c3"
+ONE_CORE = "hil-firmware-esp32c3.elf"
 STATE_TIMEOUT_S = 20.0
 RUN_TIMEOUT_S = 60.0
 
@@ -123,18 +121,12 @@ def board(elf: Path, **variables: str) -> Iterator[Board]:
 
 def build(*tests: str) -> Path:
     """Build the firmware and tests of its parts with sanitizers; return the build folder."""
-    return build_host_tests("hil-firmware.elf", *tests)
+    return build_sanitized("hil-firmware.elf", *tests)
 
 
 def build_for_one_core() -> Path:
-    """Build the firmware for a chip of one core, in the folder that other tests use; return the program."""
-    configure = ["cmake", "-S", str(ROOT / "firmware" / "host"), "-B", str(ONE_CORE_BUILD), "-G", "Ninja"]
-    configure += ["-DIDF_TARGET=esp32c3", "-DHIL_HOST_TESTS=ON"]
-    compile_it = ["cmake", "--build", str(ONE_CORE_BUILD), "-j", "2", "--target", "hil-firmware.elf"]
-    for command in (configure, compile_it):
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-    return ONE_CORE_BUILD / "hil-firmware.elf"
+    """Build the firmware for a chip of one core, without sanitizers; return the program."""
+    return build_programs(PLAIN, ONE_CORE) / ONE_CORE
 
 
 def measured(series: Series, rows: Mapping[str, int] | None = None) -> list[dict[str, int]]:

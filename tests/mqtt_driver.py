@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.host_builds import build_sanitized
 from tests.mqtt_peer import Connection, Peer
-from tests.mqtt_rig import build_host_tests
 
 DEADLINE_S = 10.0
 PINGRESP = b"\xd0\x00"
@@ -27,7 +27,7 @@ PINGRESP = b"\xd0\x00"
 @functools.cache
 def host_programs() -> Path:
     """The folder of the client and of the codec's test, built where anything changed."""
-    return build_host_tests("test_mqtt_driver", "test_mqtt_packet") / "test"
+    return build_sanitized("test_mqtt_driver", "test_mqtt_packet") / "test"
 
 
 @dataclass

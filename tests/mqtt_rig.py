@@ -1,8 +1,7 @@
-"""What the MQTT tests stand on: the host build's test programs and a real mosquitto with three listeners."""
+"""What the MQTT tests stand on: a real mosquitto with three listeners."""
 
 from __future__ import annotations
 
-import fcntl
 import os
 import socket
 import subprocess
@@ -15,23 +14,7 @@ from pathlib import Path
 
 import trustme
 
-ROOT = Path(__file__).resolve().parent.parent
-BUILD = ROOT / "out" / "tests" / "host-mqtt"
 DEADLINE_S = 10.0
-
-
-def build_host_tests(*targets: str) -> Path:
-    """Build targets of the host build with sanitizers; the build directory."""
-    configure = ["cmake", "-S", str(ROOT / "firmware" / "host"), "-B", str(BUILD), "-G", "Ninja"]
-    configure += ["-DHIL_HOST_TESTS=ON", "-DHIL_SANITIZE=ON"]
-    build = ["cmake", "--build", str(BUILD), "--parallel", "2", "--target", *targets]
-    BUILD.mkdir(parents=True, exist_ok=True)
-    with (BUILD / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # two test runs at once build once
-        for command in (configure, build):
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            assert done.returncode == 0, done.stdout + done.stderr
-    return BUILD
 
 
 def free_ports(count: int) -> list[int]:

@@ -20,10 +20,10 @@ from hil.session import AgentSession
 from hil.wire import format_command
 from tests.agent_process import AgentProcess
 from tests.fake_agent import Noise
+from tests.host_builds import FUZZED, build_programs, build_sanitized
 
 ROOT = Path(__file__).resolve().parents[1]
 HOST = ROOT / "firmware" / "host"
-BUILDS = ROOT / "out" / "test-build"
 C_TESTS = sorted(path.stem for path in (HOST / "test").glob("test_wire*.c"))
 FUZZ_RUNS = 200_000
 VERBS = "help hello info list provision provision-end net run ack resend abort restart"
@@ -31,20 +31,9 @@ STATE_TIMEOUT_S = 20.0
 PUBLISH = Case(bench="publish", parameters={"count": 5, "qos": 1})
 
 
-def build(name: str, targets: list[str], *options: str) -> Path:
-    """Bring a build up to date and return its folder."""
-    build_dir = BUILDS / name
-    configure = ["cmake", "-S", str(HOST), "-B", str(build_dir), "-G", "Ninja", *options]
-    for command in (configure, ["cmake", "--build", str(build_dir), "-j", "2", "--target", *targets]):
-        result = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-        assert result.returncode == 0, f"{' '.join(command)}\n{result.stdout}{result.stderr}"
-    return build_dir
-
-
 @pytest.fixture(scope="session")
 def sanitized_build() -> Path:
-    targets = ["hil-firmware.elf", *C_TESTS]
-    return build("host-idf-sanitize", targets, "-DHIL_HOST_TESTS=ON", "-DHIL_SANITIZE=ON")
+    return build_sanitized("hil-firmware.elf", *C_TESTS)
 
 
 @dataclass
@@ -91,7 +80,7 @@ def test_c_side_keeps_the_protocol(sanitized_build: Path, program: str) -> None:
 
 def test_fuzzing_the_command_side_finds_nothing(tmp_path: Path) -> None:
     """Parser, checksum, base64 and provisioning survive hostile lines, guided by coverage."""
-    fuzzers = build("host-fuzz", ["fuzz_command"], "-DHIL_FUZZ=ON", "-DCMAKE_C_COMPILER=clang-14")
+    fuzzers = build_programs(FUZZED, "fuzz_command")
     command = [fuzzers / "fuzz_command", f"-runs={FUZZ_RUNS}", "-seed=1", "-max_len=1100", "-timeout=10"]
     command += [f"-dict={HOST / 'test' / 'fuzz_command.dict'}", tmp_path]
     result = subprocess.run(

@@ -13,8 +13,9 @@ import trustme
 from hil.model import Series
 from hil.session import AgentSession
 from hil.thresholds.loader import load
+from tests.host_builds import build_sanitized
 from tests.mqtt_peer import PUBACK, PUBLISH, Connection, Peer, acknowledgement, nothing
-from tests.mqtt_rig import Mosquitto, build_host_tests
+from tests.mqtt_rig import Mosquitto
 from tests.publisher_rig import (
     Script,
     agent_session,
@@ -42,7 +43,7 @@ def mosquitto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mosquitto]:
 
 @pytest.fixture(scope="module")
 def firmware() -> Path:
-    return build_host_tests("hil-firmware.elf", "test_load_message") / "hil-firmware.elf"
+    return build_sanitized("hil-firmware.elf", "test_load_message") / "hil-firmware.elf"
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import trustme
 from hil.errors import ConfigError
 from hil.model import Series
 from hil.session import AgentSession
+from tests.host_builds import build_sanitized
 from tests.mqtt_peer import (
     PUBACK,
     PUBLISH,
@@ -23,7 +24,7 @@ from tests.mqtt_peer import (
     acknowledgement,
     publish_packet,
 )
-from tests.mqtt_rig import Mosquitto, build_host_tests
+from tests.mqtt_rig import Mosquitto
 from tests.publisher_rig import Script, agent_session, provision, provision_peer, run, scripted
 
 OK, TIMEOUT = range(2)
@@ -38,7 +39,7 @@ def mosquitto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mosquitto]:
 
 @pytest.fixture(scope="module")
 def firmware() -> Path:
-    return build_host_tests("hil-firmware.elf") / "hil-firmware.elf"
+    return build_sanitized("hil-firmware.elf") / "hil-firmware.elf"
 
 
 @pytest.fixture
@@ -133,6 +134,6 @@ def test_a_run_longer_than_its_clock_is_refused(session: AgentSession, mosquitto
 
 def test_board_without_memory_for_a_message_says_so() -> None:
     """A message that does not fit is the firmware's fault: what is free, and the limit that leaves it out."""
-    program = build_host_tests("test_mqtt_publisher") / "test" / "test_mqtt_publisher"
+    program = build_sanitized("test_mqtt_publisher") / "test" / "test_mqtt_publisher"
     done = subprocess.run([program], capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 0, done.stderr

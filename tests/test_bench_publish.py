@@ -20,8 +20,9 @@ import trustme
 from hil.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.model import Case, Scalar, Series
 from hil.session import AgentSession
+from tests.host_builds import build_sanitized
 from tests.mqtt_peer import Packet, Peer, nothing
-from tests.mqtt_rig import Mosquitto, build_host_tests
+from tests.mqtt_rig import Mosquitto
 from tests.publisher_rig import DEADLINE_S, provision, provision_peer
 
 OK, TIMEOUT, REFUSED, OUTBOX_FULL, OVERRUN = range(5)
@@ -73,7 +74,7 @@ def mosquitto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mosquitto]:
 @pytest.fixture(scope="module")
 def firmware() -> Path:
     targets = ("hil-firmware.elf", "test_mqtt_link_fault", "test_load_plan")
-    return build_host_tests(*targets) / "hil-firmware.elf"
+    return build_sanitized(*targets) / "hil-firmware.elf"
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from hil.session import AgentSession
 from hil.thresholds.types import PEERS
 from tests.agent_process import AgentProcess
 from tests.echo_companion import EchoCompanion
-from tests.mqtt_rig import build_host_tests
+from tests.host_builds import build_sanitized
 
 BOARD = load_rack(Path(__file__).resolve().parent.parent / "hil" / "racks" / "virtual.yaml").boards[0]
 CASE = Case("example", {"count": 5})
@@ -95,7 +95,7 @@ class Bench:
 
 @pytest.fixture(scope="module")
 def elf() -> Path:
-    return build_host_tests("test_wire_peer") / "test" / "test_wire_peer"
+    return build_sanitized("test_wire_peer") / "test" / "test_wire_peer"
 
 
 @pytest.fixture

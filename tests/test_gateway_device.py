@@ -19,7 +19,7 @@ from hil.network.certificates import make_certificates
 from hil.network.name_server import PEER_NAME
 from hil.network.process import LocalSpawner
 from tests.gateway_device_rig import HOST, PARAMETERS, RUN_S, TOPICS, Asker, Lab, NameServer, Server
-from tests.mqtt_rig import build_host_tests
+from tests.host_builds import build_sanitized
 
 OK, TIMEOUT, UNREACHABLE, TLS_FAILED, NOT_HTTP, TRUNCATED, STATUS, ENDLESS = range(8)
 PARTS = ("dns_us", "tcp_us", "tls_us", "http_us")
@@ -29,7 +29,7 @@ TESTS = ("test_http_link", "test_http_message", "test_http_pool", "test_http_ses
 
 @pytest.fixture(scope="module")
 def build() -> Path:
-    return build_host_tests("hil-firmware.elf", *TESTS)
+    return build_sanitized("hil-firmware.elf", *TESTS)
 
 
 @pytest.fixture(scope="module")

@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.host_builds import PLAIN, build_programs, build_sanitized
+
 ROOT = Path(__file__).resolve().parent.parent
 HOST = ROOT / "firmware" / "host"
-BUILDS = ROOT / "out" / "test-build"
 PROGRAMS = sorted(
     path.stem
     for pattern in ("test_freertos*.c", "test_esp*.c", "test_trace*.c")
@@ -25,34 +26,14 @@ PROGRAMS = sorted(
 RUN_TIMEOUT_S = 30.0
 
 
-def build(name: str, *options: str) -> Path:
-    """Configures and builds the test programs; what an earlier run built is brought up to date."""
-    build_dir = BUILDS / name
-    configure = [
-        "cmake",
-        "-S",
-        str(HOST),
-        "-B",
-        str(build_dir),
-        "-G",
-        "Ninja",
-        "-DHIL_HOST_TESTS=ON",
-        *options,
-    ]
-    for command in (configure, ["cmake", "--build", str(build_dir), "-j", "2", "--target", *PROGRAMS]):
-        result = subprocess.run(command, capture_output=True, text=True, timeout=600.0)
-        assert result.returncode == 0, f"{' '.join(command)}\n{result.stdout}{result.stderr}"
-    return build_dir / "test"
-
-
 @pytest.fixture(scope="session")
 def programs() -> Path:
-    return build("host-idf")
+    return build_programs(PLAIN, *PROGRAMS) / "test"
 
 
 @pytest.fixture(scope="session")
 def sanitized_programs() -> Path:
-    return build("host-idf-sanitize", "-DHIL_SANITIZE=ON")
+    return build_sanitized(*PROGRAMS) / "test"
 
 
 def run(program: Path, *prefix: str, **variables: str) -> subprocess.CompletedProcess[str]:

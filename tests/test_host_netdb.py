@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mqtt_rig import build_host_tests
+from tests.host_builds import build_sanitized
 
 DEADLINE_S = 30.0
 SERVER = "127.0.0.1"
@@ -51,7 +51,7 @@ while True:
 
 @functools.cache
 def programs() -> Path:
-    return build_host_tests("test_netdb", "test_netdb_driver") / "test"
+    return build_sanitized("test_netdb", "test_netdb_driver") / "test"
 
 
 class Namespace:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mqtt_rig import build_host_tests
+from tests.host_builds import build_sanitized
 from tests.rack_tools import running_rack
 from tests.socket_flow import BoardEnd, Flow, Role, captured_flow
 
@@ -26,7 +26,7 @@ RUN_MS = 300  # thirty round trips: slow start is over after a few
 
 @pytest.fixture(scope="module")
 def programs() -> Path:
-    return build_host_tests(*RULES, "test_lwip_flow") / "test"
+    return build_sanitized(*RULES, "test_lwip_flow") / "test"
 
 
 @pytest.fixture(scope="module")

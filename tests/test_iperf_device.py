@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from hil.model import Scalar, Series
+from tests.host_builds import build_sanitized
 from tests.iperf_device_rig import PROGRAMS, Board, Network
-from tests.mqtt_rig import build_host_tests
 
 LENGTH_BYTES = {"tcp": 16384, "udp": 1470}
 UDP_KBPS = 4000
@@ -237,7 +237,7 @@ def test_old_peers_without_header_are_measured(board: Board, network: Network) -
 def test_on_the_host(program: str) -> None:
     """The host build's own tests of messages and counting pass under the sanitizers."""
     done = subprocess.run(
-        [build_host_tests(program) / "test" / program],
+        [build_sanitized(program) / "test" / program],
         capture_output=True,
         text=True,
         timeout=60,

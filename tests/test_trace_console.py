@@ -13,7 +13,7 @@ from hil.session import AgentSession
 from hil.trace.events import Event, EventKind, Mark, Trace
 from hil.trace.reading import COLUMNS, read_trace
 from tests.agent_process import AgentProcess
-from tests.test_agent_process import build
+from tests.host_builds import build_sanitized
 
 PROGRAM = "traced_footprint"
 TRACE = Case(bench="trace", parameters={})
@@ -24,8 +24,7 @@ TIMEOUT_S = 20.0
 @pytest.fixture(scope="module")
 def firmware() -> Path:
     """Return the firmware of which `footprint` traces two tasks that meet at a mutex, with sanitizers."""
-    options = ("-DHIL_HOST_TESTS=ON", "-DHIL_SANITIZE=ON")
-    return build("host-idf-sanitize", [PROGRAM], *options) / "test" / PROGRAM
+    return build_sanitized(PROGRAM) / "test" / PROGRAM
 
 
 @pytest.fixture

@@ -10,21 +10,16 @@ from pathlib import Path
 import pytest
 
 from hil.virtual.board import resets
+from tests.host_builds import PLAIN, build_programs
 
 ROOT = Path(__file__).resolve().parent.parent
-PROGRAMS = ("hil-firmware.elf", "test_esp_system", "test_esp_crash")
+FIRMWARE, SYSTEM, CRASH = "hil-firmware-esp32c3.elf", "test_esp_system-esp32c3", "test_esp_crash-esp32c3"
 
 
 @pytest.fixture(scope="module")
 def build_dir() -> Path:
-    """The programs built for the ESP32-C3; what an earlier run built is brought up to date."""
-    folder = ROOT / "out" / "test-build" / "host-esp32c3"
-    configure = ["cmake", "-S", str(ROOT / "firmware" / "host"), "-B", str(folder), "-G", "Ninja"]
-    configure += ["-DIDF_TARGET=esp32c3", "-DHIL_HOST_TESTS=ON"]
-    for command in (configure, ["cmake", "--build", str(folder), "-j", "2", "--target", *PROGRAMS]):
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-    return folder
+    """The programs built for the ESP32-C3."""
+    return build_programs(PLAIN, FIRMWARE, SYSTEM, CRASH)
 
 
 def run(program: Path, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -42,7 +37,7 @@ def run(program: Path, **variables: str) -> subprocess.CompletedProcess[str]:
 
 def test_system_is_that_of_the_chip(build_dir: Path) -> None:
     """Model, number of cores and the cycle counter's clock are the ESP32-C3's."""
-    done = run(build_dir / "test" / "test_esp_system", VBOARD_CHIP="esp32c3")
+    done = run(build_dir / "test" / SYSTEM, VBOARD_CHIP="esp32c3")
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -55,7 +50,7 @@ def test_every_reset_reason_of_the_board_is_in_the_hello(build_dir: Path) -> Non
 
 def hello(build_dir: Path, reason: str) -> str:
     """Return the reset reason that the firmware names when it is told ``reason``."""
-    command = ["timeout", "-k", "1", "10", str(build_dir / "hil-firmware.elf")]
+    command = ["timeout", "-k", "1", "10", str(build_dir / FIRMWARE)]
     with subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
@@ -74,7 +69,7 @@ def hello(build_dir: Path, reason: str) -> str:
 
 def test_an_unknown_reset_reason_ends_the_program(build_dir: Path) -> None:
     """A reason that no board gives is refused with those that one gives."""
-    done = run(build_dir / "hil-firmware.elf", VBOARD_RESET_REASON="EXT")
+    done = run(build_dir / FIRMWARE, VBOARD_RESET_REASON="EXT")
     assert done.returncode == 2
     said = "VBOARD_RESET_REASON=EXT is not POWERON, SW, PANIC, INT_WDT, TASK_WDT, WDT or BROWNOUT\n"
     assert done.stderr == said
@@ -82,7 +77,7 @@ def test_an_unknown_reset_reason_ends_the_program(build_dir: Path) -> None:
 
 def test_task_on_a_core_that_is_not_there_is_refused(build_dir: Path) -> None:
     """A bench that pins a task to core 1 ends as a wrong parameter, before it measures."""
-    command = ["timeout", "-k", "1", "10", str(build_dir / "hil-firmware.elf")]
+    command = ["timeout", "-k", "1", "10", str(build_dir / FIRMWARE)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -96,7 +91,7 @@ def test_task_on_a_core_that_is_not_there_is_refused(build_dir: Path) -> None:
 
 def test_crash_reads_as_riscv(build_dir: Path) -> None:
     """An exception has RISC-V's name and registers, and no backtrace."""
-    said = run(build_dir / "test" / "test_esp_crash", CRASH="load").stdout
+    said = run(build_dir / "test" / CRASH, CRASH="load").stdout
     assert "Guru Meditation Error: Core  0 panic'ed (Load access fault). Exception was unhandled." in said
     assert "MEPC    : 0x" in said
     assert "MTVAL   : 0x00000010" in said
@@ -105,7 +100,7 @@ def test_crash_reads_as_riscv(build_dir: Path) -> None:
 
 def test_program_of_another_chip_does_not_start(build_dir: Path) -> None:
     """The board says which chip it is; a program that is not built for it ends with a sentence."""
-    done = run(build_dir / "hil-firmware.elf", VBOARD_CHIP="esp32s3")
+    done = run(build_dir / FIRMWARE, VBOARD_CHIP="esp32s3")
     assert done.returncode == 2
     assert done.stderr == "VBOARD_CHIP=esp32s3 is not esp32c3, which this program is built for\n"
 

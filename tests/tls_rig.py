@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.mqtt_rig import build_host_tests, free_ports
+from tests.host_builds import build_sanitized
+from tests.mqtt_rig import free_ports
 
 DEADLINE_S = 30.0
 
@@ -21,7 +22,7 @@ Said = Mapping[str, str]
 
 @functools.cache
 def _program() -> Path:
-    return build_host_tests("test_tls_driver") / "test" / "test_tls_driver"
+    return build_sanitized("test_tls_driver") / "test" / "test_tls_driver"
 
 
 def drive(*commands: str) -> list[Said]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
-from hil.build import FIRMWARE_DIR
 from tests.bench.figure import Figure
 from tests.bench.workbench import Workbench
+from tests.host_builds import PLAIN, build_programs
 from tests.socket_flow import BoardEnd, Flow, FlowResult, run_flow
 
 WINDOWS_BYTES = (2920, 5760, 11520, 23040, 46080, 65535)
@@ -17,11 +16,12 @@ OMIT_MS, RUN_MS = 1000, 3000
 SHORT_WINDOWS_BYTES, SHORT_OMIT_MS, SHORT_RUN_MS = (5760,), 300, 700
 PREFIX = ("chrt", "--fifo", "6")  # as a bench's task; and a peer that answers late would count as round trip
 FIRST_PORT = 5301
+FLOW = "test_lwip_flow"
 
 
 def window_accuracy(bench: Workbench, *, short: bool) -> Figure:
     """Compare throughput with window / RTT, both directions, the RTT being what the air did to the frames."""
-    program = _build_flow(bench.folder)
+    program = build_programs(PLAIN, FLOW) / "test" / FLOW
     rows, missed = [], []
     omit_ms, run_ms = (SHORT_OMIT_MS, SHORT_RUN_MS) if short else (OMIT_MS, RUN_MS)
     for index, window in enumerate(SHORT_WINDOWS_BYTES if short else WINDOWS_BYTES):
@@ -55,15 +55,3 @@ def _measure(bench: Workbench, program: Path, flow: Flow, port: int) -> tuple[Fl
         result = run_flow(BoardEnd(bench.rack, board), program, flow, folder, port, PREFIX)
     links = bench.rack.air.statistics(board)[board]
     return result, sum(float(links[direction]["delay_p50_us"]) for direction in ("uplink", "downlink"))
-
-
-def _build_flow(folder: Path) -> Path:
-    """Build the program that a flow's board end is, as the firmware is built."""
-    build = folder / "host"
-    source = str(FIRMWARE_DIR / "host")
-    for argv in (
-        ["cmake", "-S", source, "-B", str(build), "-G", "Ninja", "-DHIL_HOST_TESTS=ON"],
-        ["cmake", "--build", str(build), "--parallel", "2", "--target", "test_lwip_flow"],
-    ):
-        subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
-    return build / "test" / "test_lwip_flow"
