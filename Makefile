@@ -30,7 +30,7 @@ test: ## everything that proves the harness, in ten minutes; what is heavy and r
 
 test-fast: ## what needs neither rack nor firmware nor browser, in a minute
 	@.ci/bootstrap test
-	@$(PYTHON) -m pytest $(ON_TWO_PROCESSES) -m "not heavy and not rack"
+	@$(PYTHON) -m pytest $(ON_TWO_PROCESSES) -m "not heavy and not slow"
 
 test-all: ## all tests, the heavy ones too: the workflows under act, every browser size, each bench target's short pass
 	@.ci/bootstrap test

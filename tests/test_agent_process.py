@@ -22,6 +22,8 @@ from tests.agent_process import AgentProcess
 from tests.fake_agent import Noise
 from tests.host_builds import FUZZED, build_programs, build_sanitized
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 HOST = ROOT / "firmware" / "host"
 C_TESTS = sorted(path.stem for path in (HOST / "test").glob("test_wire*.c"))

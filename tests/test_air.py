@@ -16,6 +16,8 @@ from hil.virtual.virtual_rack import VirtualRack
 from tests import rack_tools
 from tests.rack_tools import start_rack, wait_until
 
+pytestmark = pytest.mark.slow
+
 PERFECT = AirProfile("perfect")
 HEADER_BYTES = 42  # Ethernet 14, IPv4 20, UDP 8
 

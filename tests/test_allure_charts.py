@@ -34,6 +34,8 @@ from reports.allure.samples import Samples, samples_of
 from reports.allure.story import read_run
 from reports.allure.timeline import draw_timeline
 
+pytestmark = pytest.mark.slow
+
 SVG = "{http://www.w3.org/2000/svg}"
 
 

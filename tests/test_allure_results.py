@@ -21,6 +21,8 @@ from hil.thresholds.types import Parameter
 from reports.allure import CATEGORIES, complete_results, completion
 from reports.rows import LEGEND
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def eventful(tmp_path_factory: pytest.TempPathFactory) -> Path:

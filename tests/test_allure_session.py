@@ -17,6 +17,8 @@ from hil.store import RunDirectory
 from reports.allure import complete_results
 from tests.lab import ROOT
 
+pytestmark = pytest.mark.slow
+
 RACK = """\
 schema: 1
 name: lab

@@ -18,6 +18,8 @@ from hil.cli.app import run_command
 from hil.errors import ConfigError, ExitCode, RigError
 from hil.history import load
 
+pytestmark = pytest.mark.slow
+
 RACK = "virtual"
 
 # What `hil run` leaves, without measuring: a judged run of one record. The first word of the file "fate" is

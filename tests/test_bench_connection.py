@@ -18,6 +18,8 @@ from hil.peers.interruption import Interruption
 from hil.wire import Note
 from tests.lab import Lab, make_lab, of_type
 
+pytestmark = pytest.mark.slow
+
 CYCLES, OUTAGE_US = 2, 400_000
 PARTITION_BYTES = 0x1F0000  # firmware/partitions.csv
 

@@ -21,6 +21,8 @@ from tests.kernel_rig import NOT_DONE, OK, VOID, Board
 from tests.make_records import publish_record
 from tests.rack_tools import CHECKOUT
 
+pytestmark = pytest.mark.slow
+
 LOOPS = 300
 NEVER_US = 1_000_000
 TIMEOUT_S = 30.0

@@ -28,6 +28,8 @@ from tests.publisher_rig import (
 )
 from tests.rack_tools import CHECKOUT
 
+pytestmark = pytest.mark.slow
+
 OK, TIMEOUT, REFUSED, OUTBOX_FULL, OVERRUN = range(5)
 NOTHING, NEVER_TRANSMITTED, TRANSMITTED, ACKNOWLEDGED, UNKNOWN = range(5)
 BURST_ROWS = 48 * 1024 // (9 * 4)

@@ -27,6 +27,8 @@ from tests.mqtt_peer import (
 from tests.mqtt_rig import Mosquitto
 from tests.publisher_rig import Script, agent_session, provision, provision_peer, run, scripted
 
+pytestmark = pytest.mark.slow
+
 OK, TIMEOUT = range(2)
 BACK = "/back"
 

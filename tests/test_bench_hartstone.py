@@ -13,6 +13,8 @@ from hil.model import Scalar
 from tests import kernel_rig
 from tests.kernel_rig import Board
 
+pytestmark = pytest.mark.slow
+
 MISSED, VOID = 1, 2
 SHORT: dict[str, Scalar] = {"base_ms": 32, "step_ms": 64, "raise_permille": 200, "cap_permille": 700}
 PERIODS_US = {

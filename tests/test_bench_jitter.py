@@ -20,6 +20,8 @@ from tests import kernel_rig
 from tests.kernel_rig import NOT_DONE, OK, VOID, Board, measured
 from tests.mqtt_rig import Mosquitto
 
+pytestmark = pytest.mark.slow
+
 CPU_MHZ = 240
 BEHIND_US = 190_322  # core 1's counter, by construction
 BURST_ROWS = 48 * 1024 // (12 * 4)

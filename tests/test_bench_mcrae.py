@@ -11,6 +11,8 @@ from hil.model import Scalar
 from tests import kernel_rig
 from tests.kernel_rig import NOT_DONE, Board, measured
 
+pytestmark = pytest.mark.slow
+
 SCENARIOS = 6
 MEMORY = 3
 

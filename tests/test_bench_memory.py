@@ -11,6 +11,8 @@ from hil.errors import ConfigError
 from tests import kernel_rig
 from tests.kernel_rig import NOT_DONE, Board, measured
 
+pytestmark = pytest.mark.slow
+
 HEAP_BYTES = (16, 64, 256, 1024, 4096, 16384)
 WORK_BYTES = (1024, 4096, 16384, 32768)
 HEAP_OPERATIONS, WORK_OPERATIONS = range(5), range(5, 9)

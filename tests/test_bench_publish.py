@@ -25,6 +25,8 @@ from tests.mqtt_peer import Packet, Peer, nothing
 from tests.mqtt_rig import Mosquitto
 from tests.publisher_rig import DEADLINE_S, provision, provision_peer
 
+pytestmark = pytest.mark.slow
+
 OK, TIMEOUT, REFUSED, OUTBOX_FULL, OVERRUN = range(5)
 RING_SAMPLES = 32
 BURST_ROWS = 48 * 1024 // (7 * 4)

@@ -9,6 +9,8 @@ import pytest
 from tests import kernel_rig
 from tests.kernel_rig import NOT_DONE, OK, VOID, Board, measured
 
+pytestmark = pytest.mark.slow
+
 OPERATIONS = 6
 MEAN = OPERATIONS
 OF_ROUND = OPERATIONS + 1

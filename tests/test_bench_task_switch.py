@@ -16,6 +16,8 @@ from hil.model import Scalar
 from tests import kernel_rig
 from tests.kernel_rig import NOT_DONE, OK, STATE_TIMEOUT_S, VOID, Board, measured
 
+pytestmark = pytest.mark.slow
+
 CPU_MHZ = 240
 BEHIND_US = 190_322  # of core 1's counter, where nobody says else
 CLOCKS_APART_US = 100  # medians of two clocks that are read one after the other, on a busy machine

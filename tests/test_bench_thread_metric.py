@@ -12,6 +12,8 @@ from hil.errors import ConfigError
 from tests import kernel_rig
 from tests.kernel_rig import Board
 
+pytestmark = pytest.mark.slow
+
 WINDOW_MS = 100
 TESTS = (
     "basic",

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = Path(__file__).resolve().parent.parent / ".ci" / "bootstrap"
 LOCK_FILES = ("requirements.lock", "requirements-nodeps.lock", "pyproject.toml")
 LISTS = "Could not get lock /var/lib/apt/lists/lock. It is held by process 812 (unattended-upgr)"

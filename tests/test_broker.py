@@ -24,6 +24,8 @@ from hil.network.name_server import NameServer
 from hil.network.process import LocalSpawner, end_process
 from tests.rack_tools import CHECKOUT, start_rack, wait_until
 
+pytestmark = pytest.mark.slow
+
 LOOPBACK = "127.0.0.1"
 TIMEOUT_S = 20
 LISTENERS = ("tcp", "tls", "mtls", "password")

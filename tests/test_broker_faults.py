@@ -21,6 +21,8 @@ from hil.network.process import LocalProcess, LocalSpawner
 from tests.broker_rig import LOOPBACK, TIMEOUT_S, Client, running_broker
 from tests.rack_tools import running_rack, wait_until
 
+pytestmark = pytest.mark.slow
+
 TOPIC = "test/topic"
 
 

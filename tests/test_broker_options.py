@@ -12,6 +12,8 @@ from hil.network.broker_config import BrokerOptions
 from hil.network.certificates import Certificates, make_certificates
 from tests.broker_rig import LOOPBACK, Client, running_broker
 
+pytestmark = pytest.mark.slow
+
 TOPIC = "test/topic"
 SENT = 20
 

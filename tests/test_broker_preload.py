@@ -21,6 +21,8 @@ from hil.network.preload.build import build_library
 from tests.broker_rig import DB_BYTES, LOOPBACK, TIMEOUT_S, Client, running_broker, seconds_of_saves
 from tests.rack_tools import running_rack
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:

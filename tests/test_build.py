@@ -18,6 +18,8 @@ from hil.firmware.variant import Image
 from tests.host_builds import PLAIN, build_programs
 from tests.lab import ROOT, all_processes, wait_for
 
+pytestmark = pytest.mark.slow
+
 BUILD_NINJA = """\
 rule slow
   command = sh -c 'touch started; sleep 600; : {folder}'

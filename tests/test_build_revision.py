@@ -22,6 +22,8 @@ from hil.firmware.variant import Image
 from hil.virtual.app_image import read_image, unpack_app_description
 from tests.lab import ROOT, run
 
+pytestmark = pytest.mark.slow
+
 TARGET = "virtual-esp32"
 MAIN = "firmware/main/app_main.c"
 GIT = ("git", "-c", "user.name=test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false")

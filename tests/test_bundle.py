@@ -27,6 +27,8 @@ from hil.firmware.selection import find_firmware, verify_bundle
 from hil.firmware.variant import Image
 from tests.lab import ROOT
 
+pytestmark = pytest.mark.slow
+
 TARGET = "virtual-esp32"
 IMAGE = "hil-firmware.bin"
 STATE = SourceState("5" * 40, dirty=True)

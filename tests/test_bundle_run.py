@@ -19,6 +19,8 @@ from hil.firmware.variant import Image
 from hil.virtual.air import build_air
 from tests.lab import Lab, make_lab, of_type
 
+pytestmark = pytest.mark.slow
+
 NewLab = Callable[[int], Lab]
 TARGET = "virtual-esp32"
 COMPILERS = ("cmake", "cc", "gcc", "c++", "g++", "ld", "strip", "idf.py")

@@ -24,6 +24,8 @@ from tests.iperf_rig import BOARD, IperfLab, iperf_lab
 from tests.rack_tools import AIR_DIR, CHECKOUT, UnprivilegedSpawner
 from tests.test_virtual_rack_privileges import as_user
 
+pytestmark = pytest.mark.slow
+
 PORT = 9901
 BURST = 3000
 FRAME_BYTES = 14 + 28 + 12 + 88

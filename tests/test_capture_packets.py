@@ -21,6 +21,8 @@ from hil.peers.iperf.settings import Settings
 from hil.reference.overhead import overhead_bytes, published_overhead_bytes
 from tests.iperf_rig import DEFAULTS, IperfLab, iperf_lab
 
+pytestmark = pytest.mark.slow
+
 TSHARK_TIMEOUT_S = 30
 
 

@@ -17,6 +17,8 @@ from tests.comment_rig import HEAD, kept, leave_all
 from tests.github_server import BOT, FORK, HOME, RUN, TOKEN, Answer, State, serve
 from tests.lab import ROOT, run
 
+pytestmark = pytest.mark.slow
+
 OTHER = "d" * 40
 
 

@@ -32,6 +32,8 @@ from tests.ci_rig import HEAD, a_plan
 from tests.comment_page import to_html
 from tests.comment_rig import kept, leave_all, leave_comparison, leave_virtual, pull_request_plan
 
+pytestmark = pytest.mark.slow
+
 TRICKS = (
     "@user", "#123", "GH-1", "`", "``", "|", "\\|", "\\", "[a](http://x.y)", "![i](http://x.y)",
     "www.x.com", "http://x.y", "a@b.com", "<b>", "</details>", "</td>", "<!--", "-->", "&lt;", "&#64;",

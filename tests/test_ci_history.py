@@ -10,6 +10,8 @@ from hil.ci import history
 from hil.errors import ConfigError, RigError
 from tests.ci_rig import Repository
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def origin(tmp_path: Path) -> Repository:

@@ -19,6 +19,8 @@ from hil.errors import ConfigError
 from tests.ci_rig import BASE, HEAD, Repository, a_plan, leave_run, targets_file
 from tests.lab import ROOT, run
 
+pytestmark = pytest.mark.slow
+
 JITTER = """\
 schema: 1
 bench: jitter

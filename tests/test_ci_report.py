@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from site_runs import healthy, store_run
 
 from tests.lab import ROOT
+
+pytestmark = pytest.mark.slow
 
 NAMES = ("20261120T010000Z-nightly-0001", "20261120T020000Z-nightly-0002")
 

@@ -20,6 +20,8 @@ from tests.ci_rig import BASE, BUNDLE, a_plan, leave_rack_run, leave_run
 from tests.lab import ROOT, run
 from tests.make_records import RUN_ID, publish_record
 
+pytestmark = pytest.mark.slow
+
 WELL = {"plan": "success", "virtual": "success", "build": "success", "narrow": "success", "rack": "success"}
 
 

@@ -25,6 +25,8 @@ from hil.rack import load_rack
 from hil.store import RunDirectory
 from tests.lab import ROOT, Lab, Running, free_ports, make_lab, of_type
 
+pytestmark = pytest.mark.slow
+
 NewLab = Callable[..., Lab]
 
 

@@ -25,6 +25,8 @@ from tests.agent_process import AgentProcess
 from tests.echo_companion import EchoCompanion
 from tests.host_builds import build_sanitized
 
+pytestmark = pytest.mark.slow
+
 BOARD = load_rack(Path(__file__).resolve().parent.parent / "hil" / "racks" / "virtual.yaml").boards[0]
 CASE = Case("example", {"count": 5})
 LOOPBACK = "127.0.0.1"

@@ -11,6 +11,8 @@ from hil.errors import ConfigError
 from tests import conformance
 from tests.conformance import BROKEN, HOLDS, build_on_host, run_rules, table, without_realtime
 
+pytestmark = pytest.mark.slow
+
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "host-idf.md"
 NOT_GIVEN_BY_LINUX = {"equals-take-turns-by-tick", "critical-not-preempted", "inheritance-ends-with-wait"}
 

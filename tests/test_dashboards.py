@@ -18,6 +18,8 @@ from tests.dashboards.parts import GRID_WIDTH
 from tests.metrics_rig import BOARDS, TIMEOUT_S, compared, healthy, slow, store, store_health
 from tests.prometheus_rig import Prometheus, run_prometheus, run_pushgateway
 
+pytestmark = pytest.mark.slow
+
 RULES = FOLDER.parent / "rules.yaml"
 NAMES = ("latency.json", "overview.json", "racks.json")
 CHOICES = {"kind": "virtual", "figure": "hil_publish_latency", "days": "30"}

@@ -26,6 +26,8 @@ from tests.demo.plan import DESK, FLAKY, LAB, RACKS, Plan
 from tests.demo.samples import cases_of
 from tests.demo.telling import Comparison, compare, found, lines, planted
 
+pytestmark = pytest.mark.slow
+
 
 class Sound(Plan):
     """Nights without the regression."""

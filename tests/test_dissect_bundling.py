@@ -11,6 +11,8 @@ from hil.dissect import Bundling, Burst, MqttPorts, bundling_of, publishes_in_ga
 from tests.dissect_rig import DissectLab, broker_with_nagle, dissect_lab, wide_start
 from tests.segment_files import CLIENT, CONNACK, SERVER, SegmentFile, answer, connect, publish
 
+pytestmark = pytest.mark.slow
+
 PLAIN = MqttPorts(plain=(1883,))
 COUNT = 100
 GAP_S = 0.0005

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from hil.dissect import Attempt, MqttPorts, attempts_of, read_segments
 from tests.segment_files import (
     ACK,
@@ -18,6 +20,8 @@ from tests.segment_files import (
     connect,
     publish,
 )
+
+pytestmark = pytest.mark.slow
 
 PORTS = MqttPorts(plain=(1883,))
 

@@ -26,6 +26,8 @@ from tests.segment_files import (
     subscribe,
 )
 
+pytestmark = pytest.mark.slow
+
 HEADERS = 14 + 20 + 32
 
 

@@ -28,6 +28,8 @@ from tests.segment_files import (
     text,
 )
 
+pytestmark = pytest.mark.slow
+
 PLAIN = MqttPorts(plain=(1883,))
 
 

@@ -14,6 +14,8 @@ from tests.dissect_rig import DissectLab, dissect_lab
 from tests.lab import ROOT
 from tests.segment_files import ACK, CONNACK, FIN, SegmentFile, connect, publish
 
+pytestmark = pytest.mark.slow
+
 PLAIN = MqttPorts(plain=(1883,))
 
 

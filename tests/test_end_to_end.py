@@ -18,6 +18,8 @@ from reports.history import locked
 from tests.host_builds import PLAIN, build_programs, build_variant
 from tests.lab import ROOT, Lab, Process, Running, descendants, of_type, run
 
+pytestmark = pytest.mark.slow
+
 NewLab = Callable[[int], Lab]
 MEASURING = r"b1 \[0/1\] measuring"
 

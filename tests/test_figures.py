@@ -20,6 +20,8 @@ from tests.gate_simulation.situations import PLANS
 from tests.lab import ROOT, own_environment
 from tests.night_simulation import SCENARIOS as NIGHTS
 
+pytestmark = pytest.mark.slow
+
 TIMEOUT_S = 900.0  # for one that is stuck, on a busy machine
 
 # module → how lines begin that it must print, each with a number further on

@@ -13,6 +13,8 @@ from hil.store import RunDirectory
 from reports.finish import Wishes, finish, sentence_of
 from tests.prometheus_rig import run_pushgateway
 
+pytestmark = pytest.mark.slow
+
 CLOSED = "http://127.0.0.1:9"  # the discard port: nothing listens there
 
 

@@ -23,6 +23,8 @@ from hil.plan import BoardPlan, Omitted, Plan
 from hil.rack import Board
 from tests.boot_loop_rig import CASES, RACK, V1, V2, WAIT_S, FakeRig, ignore, plan_of, run
 
+pytestmark = pytest.mark.slow
+
 
 def test_every_case_of_every_boot_is_recorded() -> None:
     """Two boards, two boots, three cases: twelve records, each (board, boot, case) once."""

@@ -17,6 +17,8 @@ from hil.power import switch_power
 from hil.rack import Board, Power
 from tests.virtual_board_rig import BoardProcess, make_build, wait_until
 
+pytestmark = pytest.mark.slow
+
 PARTS = ("bootloader/bootloader.bin", "partition_table/partition-table.bin", "testapp.bin")
 
 

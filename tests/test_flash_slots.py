@@ -25,6 +25,8 @@ from tests.virtual_board_rig import (
     make_build,
 )
 
+pytestmark = pytest.mark.slow
+
 SECTOR = 0x1000
 
 

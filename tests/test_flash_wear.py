@@ -16,6 +16,8 @@ from hil.lease import kept_dir, lock_file
 from hil.rack import Board, Power, load_rack
 from tests.virtual_board_rig import REPOSITORY, python
 
+pytestmark = pytest.mark.slow
+
 BOARD = Board("b1", "virtual", "esp32", "/dev/null", Power("none"), mac="02:00:00:77:01:01")
 RACK = """\
 schema: 1

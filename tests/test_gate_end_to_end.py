@@ -18,6 +18,8 @@ from tests.gate_lab import METRIC, GateLab, Judged, open_gate_lab, suites
 from tests.lab import of_type
 from tests.variants import TWENTY_PER_CENT_US, late_publish, renamed
 
+pytestmark = pytest.mark.slow
+
 COUNT, INTERVAL_US = 60, 10_000
 TOLERANCE = 0.15  # a busy machine's boots differ by some per cent
 

@@ -18,6 +18,8 @@ from hil.gate.run_past import HISTORY_FOLDER, read_past
 from hil.history import save
 from hil.store import RunDirectory
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 BASELINE = """\
 schema: 1

@@ -21,6 +21,8 @@ from hil.network.process import LocalSpawner
 from tests.gateway_device_rig import HOST, PARAMETERS, RUN_S, TOPICS, Asker, Lab, NameServer, Server
 from tests.host_builds import build_sanitized
 
+pytestmark = pytest.mark.slow
+
 OK, TIMEOUT, UNREACHABLE, TLS_FAILED, NOT_HTTP, TRUNCATED, STATUS, ENDLESS = range(8)
 PARTS = ("dns_us", "tcp_us", "tls_us", "http_us")
 ABORT_S = 10.0

@@ -27,6 +27,8 @@ from tests.mqtt_peer import PUBACK, SUBACK, Peer, publish_packet
 from tests.rack_tools import running_rack
 from tests.rtt_files import read_one_clock_csv, read_rtt_csv
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:

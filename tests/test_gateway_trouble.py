@@ -40,6 +40,8 @@ from tests.gateway_rig import (
 from tests.rack_tools import CHECKOUT
 from tests.rtt_files import read_rtt_csv
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:

@@ -27,6 +27,8 @@ from reports.summary import render_markdown
 from tests.lab import make_lab
 from tests.test_plan import BENCHES
 
+pytestmark = pytest.mark.slow
+
 RACK_FILE = Path(__file__).resolve().parent.parent / "hil" / "racks" / "virtual.yaml"
 RACK = load_rack(RACK_FILE)
 V1_OUT = replace(KEPT_OUT, board="v1")

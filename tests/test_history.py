@@ -20,6 +20,8 @@ from hil.store import RunDirectory
 from reports.history import append_run, comparable, line_of, locked, read_history, with_runs
 from reports.stored import read_verdict
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = Path(__file__).parent.parent / "docs" / "schema" / "history.schema.json"
 NAMES = ("20261121T101500Z-quick-0001", "20261122T101500Z-quick-0002", "20261123T101500Z-quick-0003")
 

@@ -24,6 +24,8 @@ from hil.history.loading import segment_paths
 from hil.history.saving import path_of
 from tests.ci_rig import Repository
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 
 

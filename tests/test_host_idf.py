@@ -16,6 +16,8 @@ import pytest
 
 from tests.host_builds import PLAIN, build_programs, build_sanitized
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 HOST = ROOT / "firmware" / "host"
 PROGRAMS = sorted(

@@ -13,6 +13,8 @@ import trustme
 from tests.mqtt_driver import Driver, host_programs
 from tests.mqtt_rig import Mosquitto
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def driver() -> Iterator[Driver]:

@@ -19,6 +19,8 @@ from tests.mqtt_peer import (
     publish_packet,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def driver() -> Iterator[Driver]:

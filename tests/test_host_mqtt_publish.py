@@ -22,6 +22,8 @@ from tests.mqtt_peer import (
     unsent_bytes,
 )
 
+pytestmark = pytest.mark.slow
+
 OUT_BUFFER_BYTES = 256
 SEND_BUFFER_BYTES = 5760  # CONFIG_LWIP_TCP_SND_BUF_DEFAULT
 

@@ -17,6 +17,8 @@ import pytest
 
 from tests.host_builds import build_sanitized
 
+pytestmark = pytest.mark.slow
+
 DEADLINE_S = 30.0
 SERVER = "127.0.0.1"
 NOBODY = "127.0.0.9"  # refuses

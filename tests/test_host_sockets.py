@@ -17,6 +17,8 @@ from tests.host_builds import build_sanitized
 from tests.rack_tools import running_rack
 from tests.socket_flow import BoardEnd, Flow, Role, captured_flow
 
+pytestmark = pytest.mark.slow
+
 AIR_DELAY_US = 5000
 MSS = 1440
 PORTS = itertools.count(5201)

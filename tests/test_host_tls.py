@@ -17,6 +17,8 @@ import trustme
 from tests.mqtt_rig import free_ports
 from tests.tls_rig import DEADLINE_S, drive, echo, peer, s_server, says, until_closed
 
+pytestmark = pytest.mark.slow
+
 # ESP_TLS_INIT, CONNECTING, HANDSHAKE, FAIL, DONE
 INIT, HANDSHAKE, FAIL, DONE = "0", "2", "3", "4"
 CANNOT_RESOLVE, FAILED_CONNECT, TIMEOUT, SETUP_FAILED = "8001", "8004", "8006", "8017"

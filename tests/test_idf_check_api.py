@@ -11,6 +11,8 @@ from tests.idf_check import api
 from tests.idf_check.declarations import declared
 from tests.idf_check.view import View
 
+pytestmark = pytest.mark.slow
+
 OURS = """\
 #pragma once
 #include <stdint.h>

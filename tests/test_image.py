@@ -18,6 +18,8 @@ from hil.virtual.image import build_image_dir
 from hil.virtual.partition_table import Partition, TableError
 from tests.virtual_board_rig import PARTITIONS, compile_app, python
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def elf(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -13,6 +13,8 @@ from hil.model import Scalar, Series
 from tests.host_builds import build_sanitized
 from tests.iperf_device_rig import PROGRAMS, Board, Network
 
+pytestmark = pytest.mark.slow
+
 LENGTH_BYTES = {"tcp": 16384, "udp": 1470}
 UDP_KBPS = 4000
 OPTIONS = {"tcp": [], "udp": ["-u", "-b", f"{UDP_KBPS}k"]}

@@ -10,6 +10,8 @@ import pytest
 from hil.errors import ConfigError, FirmwareError, HilError, RigError
 from tests.iperf_device_rig import Board, Network
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Network]:

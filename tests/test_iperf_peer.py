@@ -27,6 +27,8 @@ from hil.wire import Note
 from tests.iperf_peers import DATAGRAM_BYTES, LOOPBACK, datagram
 from tests.iperf_rig import BOARD_PORT, DEFAULTS, IperfLab, iperf_lab, ready, series_of
 
+pytestmark = pytest.mark.slow
+
 RATE_KBPS = 8000
 INTERVAL_S = 0.1
 

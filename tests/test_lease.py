@@ -18,6 +18,8 @@ from hil.errors import ConfigError, RigError
 from hil.lease import clear_stale, lease_air, lease_boards, lease_rack, read_holder, turns
 from tests.lab import wait_for
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 
 HOLD = """

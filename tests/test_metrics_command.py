@@ -23,6 +23,8 @@ from tests.lab import ROOT, own_environment
 from tests.metrics_rig import BOARDS, TIMEOUT_S, healthy, slow, store, store_health
 from tests.prometheus_rig import Pushgateway, run_pushgateway
 
+pytestmark = pytest.mark.slow
+
 Captured = pytest.CaptureFixture[str]
 
 

@@ -25,6 +25,8 @@ from tests.lab import wait_for
 from tests.mqtt_board import OK
 from tests.mqtt_peers_rig import BOARD, PeersLab, await_end, peers_lab, series_of
 
+pytestmark = pytest.mark.slow
+
 LAB = load_profile("lab")
 SILENT = ("blackout", "wire", "stall", "kill", "subscriber_away")
 SOON_S = 15.0

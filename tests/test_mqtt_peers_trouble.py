@@ -27,6 +27,8 @@ from hil.virtual.start import profile_in_force
 from tests.lab import Process, all_processes, wait_for
 from tests.mqtt_peers_rig import PeersLab, await_end, peers_lab, series_of
 
+pytestmark = pytest.mark.slow
+
 PERFECT = load_profile("perfect")
 AIR = {"air": "crowded"}
 

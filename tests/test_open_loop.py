@@ -17,6 +17,8 @@ from hil.network.certificates import make_certificates
 from tests.broker_rig import LOOPBACK, Client, running_broker
 from tests.kernel_rig import Board, board, build
 
+pytestmark = pytest.mark.slow
+
 OK = 0
 STALL_S = 0.5
 STALL_AFTER = 60

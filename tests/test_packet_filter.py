@@ -25,6 +25,8 @@ from hil.virtual.virtual_rack import VirtualRack
 from tests.rack_tools import AIR_DIR, UnprivilegedSpawner, running_rack, wait_until
 from tests.test_virtual_rack_privileges import as_user
 
+pytestmark = pytest.mark.slow
+
 PORT = 1883
 BOARD = "b1"
 OTHER = "b2"

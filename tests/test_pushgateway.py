@@ -21,6 +21,8 @@ from reports.pushgateway import push_run
 from tests.metrics_rig import BOARDS, TIMEOUT_S, broken, healthy, only_own_credentials, store
 from tests.prometheus_rig import Prometheus, Pushgateway, run_prometheus, run_pushgateway
 
+pytestmark = pytest.mark.slow
+
 DOCS = Path(__file__).resolve().parent.parent / "docs" / "metrics.md"
 
 

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+pytestmark = pytest.mark.slow
+
 METRICS = Path(__file__).resolve().parent.parent / "docs" / "metrics"
 
 Json = dict[str, Any]

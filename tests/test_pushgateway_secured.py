@@ -15,6 +15,8 @@ from reports.pushgateway import push_run
 from tests.metrics_rig import BOARDS, TIMEOUT_S, healthy, only_own_credentials, store
 from tests.prometheus_rig import run_configured_prometheus, run_pushgateway
 
+pytestmark = pytest.mark.slow
+
 METRICS = Path(__file__).resolve().parent.parent / "docs" / "metrics"
 
 

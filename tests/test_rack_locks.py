@@ -18,6 +18,8 @@ from hil.errors import RigError
 from hil.lease import UNKNOWN_HOLDER, clear_stale, lease_boards, lock_file, read_holder
 from tests.lab import Lab, make_lab
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 SOMEBODY, SOMEBODY_ELSE = 65533, 65534
 

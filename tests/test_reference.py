@@ -14,6 +14,8 @@ from hil.reference.overhead import overhead_bytes, published_overhead_bytes
 from hil.reference.types import SAMPLE_COLUMNS
 from hil.thresholds import Thresholds, load_all
 
+pytestmark = pytest.mark.slow
+
 SMALL = """\
 schema: 1
 study: small

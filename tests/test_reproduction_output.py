@@ -34,6 +34,8 @@ from reports.site.landing import render_landing
 from reports.site.runs import read_run
 from tests.lab import Lab, make_lab
 
+pytestmark = pytest.mark.slow
+
 BOARDS = [{"id": "v1", "kind": "virtual", "target": "virtual-esp32"}]
 VIRTUAL = re.compile("virtual", re.IGNORECASE)
 

@@ -22,6 +22,8 @@ from reports.allure.timeline import draw_timeline
 from reports.history import append_run
 from reports.site import build_site
 
+pytestmark = pytest.mark.slow
+
 PAGES = {
     "index.html": "1 of 12 limits broken.",
     "tests/index.html": "publish transport=tls on v2 (virtual)",

@@ -27,6 +27,8 @@ from reports.site import build_site, generator, outside, published
 from reports.site.runs import read_run
 from tests.lab import descendants, wait_for
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 SITE = ROOT / "reports" / "site"
 NAME = "20261121T101500Z-quick-0001"

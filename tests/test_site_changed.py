@@ -17,6 +17,8 @@ from reports.site.changed import MOST_SHOWN, changed
 from reports.site.landing import render_landing
 from reports.site.runs import read_run
 
+pytestmark = pytest.mark.slow
+
 NAME = "20261121T101500Z-quick-0001"
 GOOD, BAD = "4f1c0d7a9be25360c1f4b8e0d2a7639581ce4af0", "9b07e6d5c4b3a29180f7e6d5c4b3a29180f7e6d5"
 

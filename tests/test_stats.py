@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from hil import stats
 
+pytestmark = pytest.mark.slow
+
 VALUES = st.lists(st.integers(0, 10**9).map(float), min_size=1, max_size=200)
 
 

@@ -21,6 +21,8 @@ from hil.thresholds import Thresholds
 from reports.rows import LEGEND
 from reports.summary import render_markdown, render_verdict, render_whereabouts
 
+pytestmark = pytest.mark.slow
+
 RUN_PATH = f"out/{RUN_ID}"
 INFO = {
     "suite": "quick",

@@ -15,6 +15,8 @@ from hil.trace.reading import COLUMNS, read_trace
 from tests.agent_process import AgentProcess
 from tests.host_builds import build_sanitized
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = "traced_footprint"
 TRACE = Case(bench="trace", parameters={})
 FOOTPRINT = Case(bench="footprint", parameters={})

@@ -18,6 +18,8 @@ from hil.trace.finding import INVERSION
 from tests.host_builds import build_variant
 from tests.lab import Lab, make_lab, of_type
 
+pytestmark = pytest.mark.slow
+
 BREAK_US = 2000  # a lock of the real firmware is held for 200 µs, its middle task runs for 5 ms
 # Three cases: the host under the board may be later than that, and then a trace is of that.
 METRIC = "resource_wait_p95_us"

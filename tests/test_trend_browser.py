@@ -15,6 +15,8 @@ from reports.site import build_site
 from tests.demo.making import make
 from tests.demo.plan import Plan
 
+pytestmark = pytest.mark.slow
+
 PAGES = {"index.html": "What changed", "trend/index.html": "Every series", "rack/index.html": "Rack lab"}
 TABS = {
     "runs": "dotted: reference firmware",

@@ -12,6 +12,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from reports.site.generator import NODE, SITE
 
+pytestmark = pytest.mark.slow
+
 # runs the plugin as Allure does, over the sample data that the unit tests use
 _BUILD = """
 import { writeFile } from "node:fs/promises";

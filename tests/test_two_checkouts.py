@@ -16,6 +16,8 @@ from tests import rack_tools
 from tests.lab import Lab, Running, free_ports, make_lab
 from tests.rack_tools import CHECKOUT, start_rack
 
+pytestmark = pytest.mark.slow
+
 NewLab = Callable[..., Lab]
 MEASURING = r"b1 \[0/1\] measuring"
 

@@ -25,6 +25,8 @@ from tests.virtual_board_rig import (
     write_flash_file,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Path:

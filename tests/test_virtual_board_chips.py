@@ -23,6 +23,8 @@ from tests.virtual_board_rig import (
     write_flash_file,
 )
 
+pytestmark = pytest.mark.slow
+
 NEWER = ("esp32s3", "esp32c3")
 
 

@@ -21,6 +21,8 @@ from tests.virtual_board_rig import (
     write_flash_file,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def builds(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:

@@ -12,6 +12,8 @@ import pytest
 from hil.virtual.board import resets
 from tests.host_builds import PLAIN, build_programs
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 FIRMWARE, SYSTEM, CRASH = "hil-firmware-esp32c3.elf", "test_esp_system-esp32c3", "test_esp_crash-esp32c3"
 

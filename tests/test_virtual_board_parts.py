@@ -29,6 +29,8 @@ from hil.virtual.board.loader import SerialLoader
 from hil.virtual.board.loader_link import LoaderActions
 from hil.virtual.board.reset import STRAP_DELAY_S, ResetActions, ResetCircuit
 
+pytestmark = pytest.mark.slow
+
 CHECKOUT = Path(__file__).resolve().parents[1]
 MAC = bytes.fromhex("240ac4000001")
 

@@ -8,6 +8,8 @@ import pytest
 
 from tests.virtual_board_rig import BoardProcess, make_build, python
 
+pytestmark = pytest.mark.slow
+
 TEST_MODULE = """\
 def test_app(dut):
     dut.write("hello")

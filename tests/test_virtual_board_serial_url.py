@@ -15,6 +15,8 @@ from hil import serial_url
 from hil.serial_url.receive import ReceiveBuffer, TelnetParser
 from tests.virtual_board_rig import BoardProcess
 
+pytestmark = pytest.mark.slow
+
 IAC, SB, SE = rfc2217.IAC, rfc2217.SB, rfc2217.SE
 
 

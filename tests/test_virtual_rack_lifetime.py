@@ -20,6 +20,8 @@ from hil.virtual.virtual_rack import VirtualBoardSpec, VirtualRack
 from tests import rack_tools
 from tests.rack_tools import CHECKOUT, inner_namespace, port_refuses, start_rack, unshare_pid, wait_until
 
+pytestmark = pytest.mark.slow
+
 # Starts a rack, says where its namespaces are, and waits to be killed.
 KEEPER = """
 import sys, signal

@@ -18,6 +18,8 @@ from hil.virtual.virtual_rack import VirtualRack
 from tests import rack_tools
 from tests.rack_tools import inner_namespace, port_refuses, running_rack, unshare_pid, wait_until
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def rack(tmp_path: Path) -> Iterator[VirtualRack]:

@@ -27,6 +27,8 @@ from hil.wire import (
     parse_line,
 )
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 DOC = ROOT / "docs" / "console-protocol.md"
 FUZZ_RUNS = 30_000

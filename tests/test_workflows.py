@@ -18,6 +18,8 @@ from hil.ci.narrow import read_comparisons
 from tests.act import Project
 from tests.lab import ROOT
 
+pytestmark = pytest.mark.slow
+
 BIN = ROOT / ".venv" / "bin"
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 PUBLISHER = "firmware/components/mqtt_link/publisher_tasks.c"
