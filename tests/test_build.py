@@ -31,6 +31,7 @@ from pathlib import Path
 from hil.firmware.step import run_step
 def terminated(*_arguments):
     raise SystemExit(143)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for what it starts with &
 if sys.argv[2] == "handled":
     signal.signal(signal.SIGTERM, terminated)
 folder = Path(sys.argv[1])
