@@ -85,7 +85,7 @@ class Played:
         measure = sys.modules["fixtures.measure"]
         played: Mapping[str, object] = {
             "read_access_point": lambda *_arguments: None,
-            "build": lambda _target, **_options: Path("build"),
+            "build_all": lambda images, **_options: dict.fromkeys(images, Path("build")),
             "image_sha256": lambda _folder: "ab" * 32,
             "start_network": lambda *_arguments: SimpleNamespace(stop=lambda: None),
             "LabRig": MemoryRig,
