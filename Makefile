@@ -1,8 +1,8 @@
 # Every target is a command that a person can run; `make help` lists them.
 PYTHON := .venv/bin/python
 HIL := .venv/bin/hil
-# whole files on each process (tests/turns.py); a test that hangs names itself
-ON_TWO_PROCESSES := --numprocesses 2 --dist loadfile --no-loadscope-reorder --durations 10 --timeout 600
+# whole files on each of four processes, which wait half of their time (tests/turns.py); a test that hangs names itself
+SIDE_BY_SIDE := --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 10 --timeout 600
 C_FILES = $(shell find firmware hil tests -type d \( -name build -o -name managed_components \) -prune \
 	-o -name '*.[ch]' -print)
 
@@ -26,16 +26,16 @@ report: ## build the report of the newest run again: out/report
 test: ## everything that proves the harness, in ten minutes; what is heavy and rarely breaks by one smoke each
 	@.ci/bootstrap test
 	@$(MAKE) --no-print-directory lint
-	@$(PYTHON) -m pytest $(ON_TWO_PROCESSES) -m "not heavy"
+	@$(PYTHON) -m pytest $(SIDE_BY_SIDE) -m "not heavy"
 
 test-fast: ## what needs neither rack nor firmware nor browser, in a minute
 	@.ci/bootstrap test
-	@$(PYTHON) -m pytest $(ON_TWO_PROCESSES) -m "not heavy and not slow"
+	@$(PYTHON) -m pytest $(SIDE_BY_SIDE) -m "not heavy and not slow"
 
 test-all: ## all tests, the heavy ones too: the workflows under act, every browser size, each bench target's short pass
 	@.ci/bootstrap test
 	@$(MAKE) --no-print-directory lint
-	@$(PYTHON) -m pytest $(ON_TWO_PROCESSES)
+	@$(PYTHON) -m pytest $(SIDE_BY_SIDE)
 
 conformance: ## FreeRTOS's scheduling rules on the host's kernel, and on ESP-IDF's own where IDF_PATH is set
 	@.ci/bootstrap test

@@ -8,11 +8,16 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from hil.build import build
 from hil.git import git
 from tests.lab import ROOT, Lab, make_lab
 from tests.turns import in_order, is_alone, turn
+
+# a busy machine is slow to make examples too, which says nothing of what is tested
+settings.register_profile("shared machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("shared machine")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

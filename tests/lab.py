@@ -17,6 +17,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 DEADLINE_S = 90.0
+PYTEST = [sys.executable, "-m", "pytest", "hil/benches", "-p", "no:cacheprovider"]
 
 _SUITES = re.compile(r"^suites:.*\n(?:(?:[ #].*)?\n)*", re.MULTILINE)  # up to the next key
 SUITES = """\

@@ -18,7 +18,7 @@ from hil.trace.finding import INVERSION
 from tests.host_builds import build_variant
 from tests.lab import Lab, make_lab, of_type
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 BREAK_US = 2000  # a lock of the real firmware is held for 200 µs, its middle task runs for 5 ms
 # Three cases: the host under the board may be later than that, and then a trace is of that.

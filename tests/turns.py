@@ -15,7 +15,16 @@ from pathlib import Path
 import pytest
 
 # What takes longest begins first, or one process would end it while the others have nothing left to do.
-LONG_FIRST = ("test_end_to_end", "test_workflows", "test_gate_end_to_end", "test_reproduction")
+LONG_FIRST = (
+    "test_workflows",
+    "test_end_to_end_interrupted",
+    "test_end_to_end",
+    "test_end_to_end_shared",
+    "test_two_checkouts",
+    "test_virtual_board_pytest_embedded",
+    "test_gate_end_to_end",
+    "test_figures",
+)
 
 
 def in_order(items: Sequence[pytest.Item]) -> list[pytest.Item]:

@@ -76,6 +76,7 @@ def app(ctx: click.Context, *, debug: bool) -> None:
 
 def main() -> NoReturn:
     """Run the command line and exit with its code."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for what it starts with &
     signal.signal(signal.SIGTERM, _terminate)
     signal.signal(signal.SIGHUP, _terminate)
     sys.exit(int(run_command(sys.argv[1:])))

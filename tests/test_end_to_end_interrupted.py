@@ -1,0 +1,156 @@
+"""A run that is interrupted or killed in the middle, and what is left of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from hil.store import RunDirectory
+from reports.history import locked
+from tests.lab import PYTEST, Lab, Process, Running, descendants, of_type, run
+
+pytestmark = pytest.mark.slow
+
+NewLab = Callable[[int], Lab]
+
+
+MEASURING = r"b1 \[0/1\] measuring"
+
+
+@pytest.fixture
+def measuring(new_lab: NewLab) -> Iterator[tuple[Lab, Running]]:
+    """A run of a long case on one board, in the middle of measuring."""
+    lab = new_lab(1)
+    running = lab.start("--suite", "pr")
+    try:
+        running.await_line(MEASURING)
+        yield lab, running
+    finally:
+        running.close()
+        lab.await_nothing_left()
+
+
+def find(processes: list[Process], word: str) -> Process:
+    found = [process for process in processes if word in process.name]
+    assert found, f"no {word!r} among {[process.name for process in processes]}"
+    return found[-1]
+
+
+def test_a_second_run_is_told_who_holds_the_board(measuring: tuple[Lab, Running]) -> None:
+    """Exit 3 at once, naming process and run; the first run is not disturbed."""
+    lab, running = measuring
+    done = lab.run()
+    assert done.returncode == 3
+    assert "board b1 of rack lab is held by" in done.stdout
+    assert f"pid {running.process.pid}" in done.stdout
+    assert running.process.poll() is None
+    status = lab.hil("rack", "status", "--rack", str(lab.rack), "--out", str(lab.out)).stdout
+    assert f"pid {running.process.pid}" in status
+
+
+def test_waiting_for_a_board_and_releasing_it(measuring: tuple[Lab, Running]) -> None:
+    """`hil rack release` refuses while a run is alive, --force ends it; a run that waits gets the boards."""
+    lab, running = measuring
+    files = ("--rack", str(lab.rack), "--out", str(lab.out))
+    refused = lab.hil("rack", "release", *files)
+    assert refused.returncode == 3
+    assert "which is alive" in refused.stdout
+    waiting = Running(lab.command("--wait", "60"), lab.folder / "waiting.txt", lab.env)
+    try:
+        waiting.await_line("board b1 of rack lab is held by")
+        lab.hil("rack", "release", "--force", *files)
+        assert running.wait() == 143
+        assert waiting.wait() == 0, waiting.said()
+    finally:
+        waiting.close()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_run_in_order(
+    measuring: tuple[Lab, Running], number: signal.Signals, code: int
+) -> None:
+    """Ctrl-C and SIGTERM: exit 130 and 143, nothing left, no secrets, the journal says what is missing."""
+    lab, running = measuring
+    family = descendants(running.process.pid)
+    running.send(number)
+    assert running.wait() == code
+    lab.await_nothing_left(*family)
+    assert not list(lab.temporary.glob("hil-secrets-*"))
+    journal = RunDirectory.latest(lab.out).read()
+    assert not journal.torn
+    assert [entry["type"] for entry in lab.entries()] == ["not-run"]
+    assert "Interrupted" in running.said()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_while_the_report_is_built_keeps_the_verdict(
+    new_lab: NewLab, number: signal.Signals, code: int
+) -> None:
+    """What was judged is said and on disk before the report begins; no traceback, the documented code."""
+    lab = new_lab(1)
+    with locked(lab.out):  # as another build would; the run waits for it
+        running = lab.start("--report")
+        try:
+            running.await_line("Building the report")
+            running.send(number)
+            assert running.wait() == code, running.said()
+        finally:
+            running.close()
+    said = running.said()
+    assert "Traceback" not in said
+    assert said.index(" PASS ") < said.index("Interrupted. The verdict is in ")
+    assert "hil report build" in said
+    assert json.loads((lab.out / "latest" / "verdicts.json").read_text())["outcome"] == "pass"
+    assert (lab.out / "latest" / "summary.md").read_text().startswith("# PASS")
+    assert not list(lab.out.glob(".report-*"))
+    lab.await_nothing_left()
+
+
+def test_a_signal_after_the_end_is_no_traceback(new_lab: NewLab) -> None:
+    """SIGTERM between the last word and the end of the process: 143, as documented."""
+    lab = new_lab(1)
+    plugin = "import os, signal\ndef pytest_unconfigure(): os.kill(os.getpid(), signal.SIGTERM)\n"
+    (lab.folder / "late_signal.py").write_text(plugin)
+    env = {**lab.env, "PYTHONPATH": str(lab.folder)}
+    done = run([*PYTEST, *lab.arguments(), "-p", "late_signal", "-k", "no such case"], env=env)
+    assert done.returncode == 143, done.stdout
+    assert "Traceback" not in done.stdout
+
+
+def test_kill_9_of_the_run_leaves_nothing(measuring: tuple[Lab, Running]) -> None:
+    """After kill -9 of the run the kernel takes the rest; the next run finds boards, ports and lock free."""
+    lab, running = measuring
+    family = descendants(running.process.pid)
+    assert len(family) >= 4  # supervisor, air, board, broker
+    running.send(signal.SIGKILL)
+    running.wait()
+    lab.await_nothing_left(*family)
+    assert RunDirectory.latest(lab.out).read().entries == ()
+    assert lab.run().returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("victim", "words"),
+    [
+        ("hil.virtual.board", ["board b1", "killed by signal 9"]),
+        ("hil-air", ["air", "killed by signal 9"]),
+        ("mosquitto", ["broker", "killed by signal 9"]),
+        ("hil.virtual.supervisor", ["supervisor"]),
+    ],
+)
+def test_kill_9_of_a_part_is_the_rigs(measuring: tuple[Lab, Running], victim: str, words: list[str]) -> None:
+    """A part that dies in the middle: exit 3, the sentence names it; the next run works."""
+    lab, running = measuring
+    family = descendants(running.process.pid)
+    os.kill(find(family, victim).pid, signal.SIGKILL)
+    assert running.wait() == 3, running.said()
+    (fault,) = of_type(lab.entries(), "fault")
+    assert fault["owner"] == "rig"
+    for word in words:
+        assert word in fault["sentence"]
+    lab.await_nothing_left(*family)
+    assert lab.run().returncode == 0
