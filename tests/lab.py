@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -211,6 +212,15 @@ def make_lab(
     (lab.out / "virtual").mkdir(parents=True)
     (lab.out / "virtual" / "air").symlink_to(shared)
     return lab
+
+
+def open_to_other_users(folder: Path) -> None:
+    """Let every user into a test's folder, which pytest keeps to its own."""
+    above = Path(tempfile.gettempdir())
+    for each in (folder, *folder.parents):
+        if each == above:
+            return
+        each.chmod(0o755)
 
 
 def run(argv: Sequence[str], *, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:

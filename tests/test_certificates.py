@@ -14,6 +14,7 @@ import pytest
 
 from hil.network.certificates import make_certificates, make_secrets_folder
 from hil.network.name_server import PEER_NAME
+from tests.lab import open_to_other_users
 
 UNSHARE = ["unshare", "--map-root-user", "--pid", "--fork", "--mount-proc"]
 
@@ -77,10 +78,7 @@ def test_a_runs_secrets_are_its_users_alone(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.skipif(os.getuid() != 0, reason="becomes another user")
 def test_another_users_secrets_are_not_in_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a temporary folder of all users each makes one of his own, and leaves alone what is not his."""
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder == Path("/tmp"):
-            break
-        folder.chmod(0o755)
+    open_to_other_users(tmp_path)
     shared = tmp_path / "tmp"
     shared.mkdir()
     shared.chmod(0o1777)

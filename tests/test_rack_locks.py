@@ -7,7 +7,6 @@ import os
 import stat
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +16,7 @@ import pytest
 from hil.cli.app import run_command
 from hil.errors import RigError
 from hil.lease import UNKNOWN_HOLDER, clear_stale, lease_boards, lock_file, read_holder
-from tests.lab import Lab, make_lab
+from tests.lab import Lab, make_lab, open_to_other_users
 
 pytestmark = pytest.mark.slow
 
@@ -53,10 +52,7 @@ def held_by(root: Path, uid: int, run_id: str) -> Iterator[subprocess.Popen[str]
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of all physical racks' locks, in a place that every user may write, as /run/lock is."""
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder == Path(tempfile.gettempdir()):
-            break
-        folder.chmod(0o755)
+    open_to_other_users(tmp_path)
     shared = tmp_path / "run-lock"
     shared.mkdir()
     shared.chmod(0o1777)
