@@ -100,9 +100,10 @@ def test_a_case_on_a_virtual_rack_captures_at_its_boards_own_port(tmp_path: Path
         running.stop()
 
 
-def reaches_the_host(rack: VirtualRack, board: str, folder: Path) -> bool:
-    argv = ["ping", "-c", "1", "-W", "1", rack.host_address]
-    return rack.spawn(argv, netns=board, log_path=folder / "ping.log").wait(10) == 0
+def reaches_the_host(rack: VirtualRack, board: str, folder: Path, within_s: int = 8) -> bool:
+    """Whether one answer comes; the air of a lab loses some."""
+    argv = ["ping", "-c", "1", "-w", str(within_s), rack.host_address]
+    return rack.spawn(argv, netns=board, log_path=folder / "ping.log").wait(20) == 0
 
 
 def test_a_link_that_a_killed_run_left_down_is_raised(tmp_path: Path) -> None:
@@ -116,7 +117,8 @@ def test_a_link_that_a_killed_run_left_down_is_raised(tmp_path: Path) -> None:
         attached = attach_virtual_rack(RACK, [own], tmp_path)
         assert attached
         assert reaches_the_host(attached, own.id, tmp_path)
-        assert not reaches_the_host(attached, other.id, tmp_path)  # another run's: it may be measuring
+        # another run's: it may be measuring
+        assert not reaches_the_host(attached, other.id, tmp_path, within_s=1)
         network = network_on(attached, tmp_path / "state", tmp_path / "logs", LAB)
         network.apply_profile()
         assert reaches_the_host(attached, other.id, tmp_path)
