@@ -41,7 +41,10 @@ def loss_notes(records: Iterable[RunRecord], verdict: Verdict) -> list[LossNote]
     """Return a note for each candidate's case that lost messages."""
     return [
         LossNote(
-            own[0].board, own[0].case_id, f"{_where(own[0], verdict)}: {ledger_sentence(own)}", _files(own)
+            own[0].board,
+            own[0].case_id,
+            f"{_where(own[0], verdict)}: {ledger_sentence(own)}{'; the case plants a fault' * _plants(own)}",
+            _files(own),
         )
         for own in _losing(records)
     ]
@@ -57,7 +60,11 @@ def loss_total(records: Iterable[RunRecord]) -> str:
     losing = _losing(records)
     counts = _total(record for own in losing for record in own)
     number = f"{len(losing)} case{'' if len(losing) == 1 else 's'}"
-    return f"{number} lost messages: {sentence_of(counts)}" if counts else ""
+    planting = sum(map(_plants, losing))
+    purpose = (
+        " on purpose" if planting == len(losing) else f" ({planting} of them on purpose)" * bool(planting)
+    )
+    return f"{number} lost messages{purpose}: {sentence_of(counts)}" if counts else ""
 
 
 def loss_table(records: Iterable[RunRecord], verdict: Verdict) -> list[list[str]]:
@@ -87,6 +94,11 @@ def _losing(records: Iterable[RunRecord]) -> list[list[RunRecord]]:
         if record.role == "candidate" and _ledgers([record]):
             cases.setdefault((record.board, record.case_id), []).append(record)
     return [own for own in cases.values() if any(counts.lost_count for counts in _ledgers(own))]
+
+
+def _plants(records: list[RunRecord]) -> bool:
+    """Whether the case makes messages get lost, as its parameter ``fault`` says."""
+    return records[0].parameters.get("fault", "none") != "none"
 
 
 def _ledgers(records: Iterable[RunRecord]) -> list[Counts]:

@@ -20,7 +20,7 @@ from hil.ledger import Evidence, Handed, Sighting, attribute
 from hil.ledger.words import counts_of, lines_of, sentence_of, table_of, total_of
 from hil.model import RunRecord, Scalar
 from reports.allure.completion import complete_results
-from reports.ledger import loss_total
+from reports.ledger import loss_notes, loss_total
 from reports.site.landing import render_landing
 from reports.site.runs import read_run
 from reports.stored import read_verdict
@@ -208,6 +208,19 @@ def test_the_terminal_says_what_was_lost_and_how_to_read_on(tmp_path: Path) -> N
         "12 undetermined. Each of them: hil ledger out/RUN\n"
     ) in console.export_text()
     assert loss_total([record(at_tcp=0, unknown=0), replace(record(), role="base"), publish_record()]) == ""
+
+
+def test_a_loss_that_the_case_makes_is_said_to_be_on_purpose(tmp_path: Path) -> None:
+    """A newcomer's first run loses messages by a fault that it plants; nobody is to look for the reason."""
+    own = record()
+    cut = replace(own, parameters={**own.parameters, "fault": "cut"})
+    none = replace(own, parameters={**own.parameters, "fault": "none"}, board="b2")
+    assert loss_total([cut]).startswith("1 case lost messages on purpose: 412 of 2000 ")
+    assert loss_total([cut, none]).startswith("2 cases lost messages (1 of them on purpose): 824 of 4000 ")
+    verdict = read_verdict(run_of(tmp_path, [own]) / "verdicts.json")
+    planted, real = (note.text for note in loss_notes([cut, none], verdict))
+    assert planted.endswith("12 undetermined; the case plants a fault")
+    assert real.endswith("12 undetermined")
 
 
 def test_the_first_page_lists_the_cases_that_lost_messages(tmp_path: Path) -> None:
