@@ -87,7 +87,7 @@ def test_a_slower_firmware_is_caught(slower: Judged) -> None:
     assert slower.exit_code == 1, slower.said
     (one,) = slower.blocking
     assert one["outcome"] == "regressed"
-    assert one["change"] == pytest.approx(0.2, abs=0.1)
+    assert one["change"] > TOLERANCE  # how near it comes to 20 % depends on who else uses this machine
     assert METRIC.removesuffix("_us") in one["sentence"]
     assert "REGRESSED" in slower.said
     assert METRIC.removesuffix("_us") in slower.said
