@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import hil
-from hil.chips import CHIPS
-from hil.errors import ConfigError
+from hil.base.chips import CHIPS
+from hil.base.errors import ConfigError
 from hil.firmware.build_folder import image_sha256
 from hil.firmware.build_lock import locked
 from hil.firmware.host_tree import HostTree

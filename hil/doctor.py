@@ -10,9 +10,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from hil.base.errors import RigError
+from hil.base.finding import Finding
 from hil.build import PROJECT_ROOT
-from hil.errors import RigError
-from hil.finding import Finding
 from hil.peers.iperf.program import PROGRAM, require_version
 from hil.virtual import privileges
 

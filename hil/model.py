@@ -124,7 +124,7 @@ class RunRecord:
 
 @dataclass(frozen=True)
 class Fault:
-    """Something went wrong; ``owner`` says whose it is (see hil.errors)."""
+    """Something went wrong; ``owner`` says whose it is (see hil.base.errors)."""
 
     run_id: str
     owner: str

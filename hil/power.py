@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable
 from typing import Literal, Protocol
 
-from hil.errors import ConfigError, RigError
+from hil.base.errors import ConfigError, RigError
 from hil.rack import Board
 
 Action = Literal["on", "off", "cycle"]

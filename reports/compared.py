@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from hil.base.units import find_unit, format_value, format_values
 from hil.model import BoardEffect, ComparedSeries, Verdict
-from hil.units import find_unit, format_value, format_values
 from reports.names import case_name, short_metric
 
 HEAD = (

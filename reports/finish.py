@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from hil.errors import HilError
+from hil.base.errors import HilError
 from hil.health import HEALTH_FILE
 from hil.health.quarantine import Watch
 from hil.model import RunRecord, Verdict

@@ -16,8 +16,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from hil.errors import RigError
-from hil.flock import wait_for_lock
+from hil.base.errors import RigError
+from hil.base.flock import wait_for_lock
 from hil.model import SeriesVerdict, Verdict
 from hil.store import RunDirectory, time_in
 from hil.store.files import disk_error, replace_file

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from hil.errors import ConfigError, ExitCode, HilError, RigError
+from hil.base.errors import ConfigError, ExitCode, HilError, RigError
 from reports.metrics import Group
 from reports.metrics_groups import Held, delete_groups, held_groups
 from reports.pushgateway import groups_of, push

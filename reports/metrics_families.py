@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from hil.base.units import convert, find_unit
 from hil.model import SeriesVerdict
 from hil.thresholds.metric import STATISTICS, name_of
-from hil.units import convert, find_unit
 from reports.names import Named
 
 # dimension → our base unit, how many of it are one of Prometheus', the ending of Prometheus' name

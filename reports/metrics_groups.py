@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from prometheus_client.exposition import delete_from_gateway
 
-from hil.errors import ConfigError, RigError
-from hil.gateway_url import problem_of
+from hil.base.errors import ConfigError, RigError
+from hil.base.gateway_url import problem_of
 from reports.metrics_http import explain, get, sender
 
 _POLL_S = 0.05

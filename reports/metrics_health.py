@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from hil.errors import HilError
+from hil.base.errors import HilError
 from hil.health import HEALTH_FILE, read_lines, summarise
 from hil.store.run_info import utc_now
 from reports.metrics import Group

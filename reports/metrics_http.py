@@ -11,7 +11,7 @@ from http.client import HTTPException
 from urllib.error import HTTPError, URLError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from hil.gateway_url import PASSWORD_VARIABLE, USER_VARIABLE, masked
+from hil.base.gateway_url import PASSWORD_VARIABLE, USER_VARIABLE, masked
 
 _MAX_ANSWER = 200
 

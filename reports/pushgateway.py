@@ -12,8 +12,8 @@ from urllib.error import HTTPError
 
 from prometheus_client.exposition import push_to_gateway
 
-from hil.errors import HilError
-from hil.gateway_url import problem_of
+from hil.base.errors import HilError
+from hil.base.gateway_url import problem_of
 from hil.store import RunDirectory
 from hil.store.files import short_path
 from reports.metrics import Group, board_groups

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from hil.errors import ExitCode
+from hil.base.errors import ExitCode
+from hil.base.units import find_unit, format_difference, format_relative, format_value, format_values
 from hil.model import SeriesVerdict, Verdict
-from hil.units import find_unit, format_difference, format_relative, format_value, format_values
 from reports import compared
 from reports.names import named_metric, place, short_metric
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-from hil.errors import ConfigError, ExitCode
+from hil.base.errors import ConfigError, ExitCode
+from hil.base.units import UNITS
 from hil.model import BoardEffect, ComparedSeries, Fault, NotRun, SeriesVerdict, Verdict
 from hil.store import RunDirectory
 from hil.store.typed import check_of
-from hil.units import UNITS
 
 _Item = TypeVar("_Item")
 _UNITS = {unit.name for unit in UNITS}

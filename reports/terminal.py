@@ -12,7 +12,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from hil.errors import ExitCode
+from hil.base.errors import ExitCode
 from hil.model import ComparedSeries, RunRecord, Verdict
 from reports import compared, rows
 from reports.boards import not_run_groups, remarks

@@ -9,7 +9,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 
 EXIT_TIMEOUT_S = 10.0
 EXIT_POLL_S = 0.05

@@ -18,7 +18,7 @@ import pytest
 from make_records import publish_record
 
 from fixtures.boot_parts import Boot
-from hil.errors import FirmwareError
+from hil.base.errors import FirmwareError
 from hil.model import Case, Entry, RunRecord, Series
 from hil.peers.companion import Outcome
 from hil.rack import Board, Rack

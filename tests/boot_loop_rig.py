@@ -11,7 +11,7 @@ from pathlib import Path
 from fixtures.boot_loop import STOP_DEADLINE_S, BootLoop
 from fixtures.boot_parts import Boot
 from fixtures.rounds import Comparing
-from hil.errors import HilError
+from hil.base.errors import HilError
 from hil.firmware.variant import Image
 from hil.lease import lease_rack
 from hil.model import Case, Entry, Role, RunRecord, Series

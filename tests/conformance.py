@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hil.base.errors import ConfigError
 from hil.build import PROJECT_ROOT
-from hil.errors import ConfigError
 from hil.firmware.step import run_step
 from tests.host_builds import PLAIN, build_programs
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from hil.base.git import git
 from hil.build import build
-from hil.git import git
 from tests.lab import ROOT, Lab, make_lab
 from tests.turns import in_order, is_alone, turn
 

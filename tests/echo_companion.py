@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 
-from hil.errors import HilError, RigError
+from hil.base.errors import HilError, RigError
 from hil.model import Series
 from hil.network.process import Process
 from hil.peers.companion import Outcome, Place

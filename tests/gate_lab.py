@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hil.base.errors import HilError
 from hil.baseline.candidates import OBSTACLES
-from hil.errors import HilError
 from hil.history import load
 from hil.virtual.air.control import AirControl
 from hil.virtual.rack_state import RackPaths

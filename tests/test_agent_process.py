@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.errors import ConfigError, FirmwareError, RigError
+from hil.base.errors import ConfigError, FirmwareError, RigError
 from hil.model import Case
 from hil.session import AgentSession
 from hil.wire import format_command

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.errors import ConfigError, RigError
+from hil.base.errors import ConfigError, RigError
 from hil.virtual.air import AirControl, AirProfile, Gap, Impairment, build_air, load_profile, load_profiles
 from hil.virtual.air.control import Number
 from hil.virtual.virtual_rack import VirtualRack

@@ -13,7 +13,7 @@ import pytest
 from allure_runs import COMMIT, INFO, attached, case_id, eventful_entries, judged, results_of
 from make_records import RUN_ID, publish_record, publish_thresholds
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.gate import judge
 from hil.model import NotRun
 from hil.store import RunDirectory

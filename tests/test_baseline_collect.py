@@ -13,9 +13,9 @@ import pytest
 from lab import ROOT, wait_for
 from make_records import THRESHOLDS_ROOT, publish_record
 
+from hil.base.errors import ConfigError, ExitCode, RigError
 from hil.baseline.collect import MOST_FAILURES, Campaign, collect
 from hil.cli.app import run_command
-from hil.errors import ConfigError, ExitCode, RigError
 from hil.history import load
 
 pytestmark = pytest.mark.slow

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from baseline_history import P50, RACK, add_sessions, history_of
 
+from hil.base.errors import ConfigError
 from hil.baseline.epoch_file import append_epoch
-from hil.errors import ConfigError
 from hil.thresholds.baselines import Baselines, Epoch, check, load_baselines, missing_sessions
 
 EXAMPLE = """\

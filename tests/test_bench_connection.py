@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hil.errors import ConfigError, FirmwareError, RigError
+from hil.base.errors import ConfigError, FirmwareError, RigError
 from hil.model import Case, Series
 from hil.peers import interruption
 from hil.peers.companion import Place

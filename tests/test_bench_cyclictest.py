@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.model import Case, Scalar, Series
 from hil.thresholds import load as load_thresholds
 from hil.thresholds.columns import its_rows

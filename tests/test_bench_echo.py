@@ -10,7 +10,7 @@ import paho.mqtt.client as paho
 import pytest
 import trustme
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.model import Series
 from hil.session import AgentSession
 from tests.host_builds import build_sanitized

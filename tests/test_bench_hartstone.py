@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.model import Scalar
 from tests import kernel_rig
 from tests.kernel_rig import Board

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.model import Case, Scalar, Series
 from hil.trace.events import EventKind, Mark, Trace
 from hil.trace.reading import read_trace

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.model import Scalar
 from tests import kernel_rig
 from tests.kernel_rig import NOT_DONE, Board, measured

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from tests import kernel_rig
 from tests.kernel_rig import NOT_DONE, Board, measured
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from hil.errors import ConfigError, FirmwareError, HilError, RigError
+from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.model import Case, Scalar, Series
 from hil.session import AgentSession
 from tests.host_builds import build_sanitized

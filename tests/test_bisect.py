@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from hil.base.errors import ConfigError, RigError
 from hil.cli.bisect import conclusion, plan_lines
-from hil.errors import ConfigError, RigError
 from hil.model import Case
 from hil.nightly.bisect_run import (
     CannotBuildError,

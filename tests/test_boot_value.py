@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from make_records import THRESHOLDS_ROOT, publish_record, publish_thresholds, void_record, void_thresholds
 
 from hil import thresholds
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
+from hil.base.units import unit_of
 from hil.model import RunRecord
 from hil.thresholds import metrics
 from hil.thresholds.boot_value import BootValue, boot_value
 from hil.thresholds.metrics import Metric
-from hil.units import unit_of
 
 
 def metric(name: str) -> Metric:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.errors import ConfigError, RigError
+from hil.base.errors import ConfigError, RigError
 from hil.network.access_point import VirtualAccessPoint, external_access_point
 from hil.network.broker import Broker, BrokerPorts
 from hil.network.broker_config import BrokerOptions, make_login

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 from hil.network.broker import Broker, BrokerOptions
 from hil.network.certificates import Certificates, make_certificates
 from hil.network.cutting import Client as Connected

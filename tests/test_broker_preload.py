@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 from hil.network.broker import Broker, BrokerOptions, SlowDisk
 from hil.network.capture import Capture
 from hil.network.certificates import Certificates, make_certificates

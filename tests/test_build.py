@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from hil.base.chips import CHIPS
 from hil.build import FIRMWARE_DIR, VIRTUAL_TARGETS, build, build_all
-from hil.chips import CHIPS
 from hil.firmware.host_tree import HostTree
 from hil.firmware.variant import Image
 from tests.host_builds import PLAIN, build_programs

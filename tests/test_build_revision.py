@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.firmware.build_folder import flash_files
 from hil.firmware.bundle import write_bundle
 from hil.firmware.comparison import compare_bundles

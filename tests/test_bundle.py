@@ -15,9 +15,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from hil.base.errors import ConfigError
 from hil.build import build
 from hil.cli.app import run_command
-from hil.errors import ConfigError
 from hil.firmware.build_folder import flash_files
 from hil.firmware.bundle import write_bundle
 from hil.firmware.comparison import compare_bundles

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 from hil.network import capture as capture_module
 from hil.network.capture import Capture, CaptureCounts
 from hil.network.packets.datagrams import read_datagrams

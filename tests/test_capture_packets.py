@@ -12,7 +12,7 @@ import dpkt
 import pytest
 from dpkt.tcp import TH_ACK, TH_SYN
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 from hil.network.capture import Capture, CaptureCounts
 from hil.network.packets.datagrams import facts_of, read_datagrams, transits
 from hil.network.packets.tcp import TcpFacts, read_facts

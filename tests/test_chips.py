@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.chips import CHIPS, CORES
+from hil.base.chips import CHIPS, CORES
 from hil.virtual.board import chips
 from hil.virtual.image_layout import layout_of
 

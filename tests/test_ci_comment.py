@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from hil.base.errors import ConfigError, RigError
 from hil.ci.comment import comment
 from hil.ci.comment_marker import Marker, find_marker
 from hil.ci.github import GitHub, Refused
-from hil.errors import ConfigError, RigError
 from tests.comment_rig import HEAD, kept, leave_all
 from tests.github_server import BOT, FORK, HOME, RUN, TOKEN, Answer, State, serve
 from tests.lab import ROOT, run

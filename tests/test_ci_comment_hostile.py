@@ -20,12 +20,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hil import untrusted
+from hil.base import untrusted
+from hil.base.errors import ConfigError, ExitCode
 from hil.ci import artefact, comment_page, summary
 from hil.ci.artefact_plan import read_strictly
 from hil.ci.legs import LegResult
 from hil.ci.verdict import CiVerdict, conclude
-from hil.errors import ConfigError, ExitCode
 from reports.comment import read_facts, render
 from reports.comment.facts import Facts, LegFacts
 from tests.ci_rig import HEAD, a_plan

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from hil.base.errors import ConfigError, RigError
 from hil.ci import history
-from hil.errors import ConfigError, RigError
 from tests.ci_rig import Repository
 
 pytestmark = pytest.mark.slow

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from hil.base.errors import ConfigError
 from hil.ci.changes import changed_files, kind_of, merge_base
 from hil.ci.event import read_event
 from hil.ci.narrow import narrow, read_comparisons
 from hil.ci.nights import add_runs
 from hil.ci.plan import CiPlan, plan_event, read_plan, write_plan
 from hil.ci.targets import TARGETS_FILE, read_targets
-from hil.errors import ConfigError
 from tests.ci_rig import BASE, HEAD, Repository, a_plan, leave_run, targets_file
 from tests.lab import ROOT, run
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from hil.base.errors import ConfigError, ExitCode, RigError
 from hil.ci import summary
 from hil.ci.legs import LegResult, collect, read_leg, unchanged_image, write_skip
 from hil.ci.plan import CiPlan, write_plan
 from hil.ci.verdict import CiVerdict, conclude
-from hil.errors import ConfigError, ExitCode, RigError
 from hil.model import Fault, NotRun
 from tests.ci_rig import BASE, BUNDLE, a_plan, leave_rack_run, leave_run
 from tests.lab import ROOT, run

@@ -13,7 +13,7 @@ import pytest
 
 from fixtures.companions import Companions
 from fixtures.rig import AgentDevice
-from hil.errors import ConfigError, FirmwareError, HilError, RigError
+from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.model import Case
 from hil.network.process import LocalSpawner
 from hil.peers.companion import Place

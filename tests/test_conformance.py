@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from tests import conformance
 from tests.conformance import BROKEN, HOLDS, build_on_host, run_rules, table, without_realtime
 

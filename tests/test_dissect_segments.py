@@ -10,9 +10,9 @@ from pathlib import Path
 import dpkt
 import pytest
 
+from hil.base.errors import RigError
 from hil.dissect import MqttPorts, Pdu, Segment, read_segments
 from hil.dissect.pdus import MqttFields, pdus_of
-from hil.errors import RigError
 from tests.dissect_rig import DissectLab, dissect_lab
 from tests.segment_files import (
     ACK,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hil import doctor
-from hil.finding import Finding
+from hil.base.finding import Finding
 
 ROOT = Path(__file__).resolve().parent.parent
 

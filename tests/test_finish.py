@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from allure_runs import eventful_entries, judged
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.store import RunDirectory
 from reports.finish import Wishes, finish, sentence_of
 from tests.prometheus_rig import run_pushgateway

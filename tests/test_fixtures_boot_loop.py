@@ -15,7 +15,7 @@ import pytest
 from fixtures.boot_loop import BootLoop
 from fixtures.boot_parts import Event
 from fixtures.waits import Waits
-from hil.errors import FirmwareError, RigError
+from hil.base.errors import FirmwareError, RigError
 from hil.firmware.variant import Image
 from hil.lease import lease_rack
 from hil.model import Case, Fault, NotRun, RunRecord

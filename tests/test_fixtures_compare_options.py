@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fixtures.compare_options import Against, check_firmware, read_against
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.history import DEFAULT_HISTORY
 
 

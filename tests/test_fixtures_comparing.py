@@ -14,7 +14,7 @@ from fixtures.boot_loop import BootLoop
 from fixtures.boot_parts import Event
 from fixtures.progress import LineWatcher
 from fixtures.rounds import Comparing, order_of
-from hil.errors import ConfigError, FirmwareError, HilError, RigError
+from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.firmware.variant import Image
 from hil.gate.design import LOOKS as PLANNED_LOOKS
 from hil.model import Case, Comparison, Entry, Fault, NotRun, RunRecord

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fixtures.network import HostSide, RunNetwork
-from hil.errors import RigError
+from hil.base.errors import RigError
 from hil.model import Case
 from hil.network.access_point import VirtualAccessPoint
 from hil.rack import load_rack

@@ -15,7 +15,7 @@ from fixtures.board import ConsoleLog
 from fixtures.boot_parts import Boot
 from fixtures.companions import Companions
 from fixtures.rig import LabRig
-from hil.errors import FirmwareError, RigError
+from hil.base.errors import FirmwareError, RigError
 from hil.firmware.selection import Firmware
 from hil.firmware.variant import Image
 from hil.model import Case, Series

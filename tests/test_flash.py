@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hil.errors import ConfigError, RigError
+from hil.base.errors import ConfigError, RigError
 from hil.flash import flash, flash_command
 from hil.power import switch_power
 from hil.rack import Board, Power

@@ -18,7 +18,7 @@ from make_records import (
     void_thresholds,
 )
 
-from hil.errors import ConfigError, ExitCode
+from hil.base.errors import ConfigError, ExitCode
 from hil.gate import judge
 from hil.model import Entry, Fault, NotRun, RunRecord, SeriesVerdict, Verdict
 from hil.thresholds.limits import Advice, Limit, Since, Suppression, Where

@@ -13,7 +13,7 @@ import pytest
 from compare_records import BOARDS, CASE_ID, FAILED, METRIC, comparison, past, run, thresholds
 from make_records import RUN_ID, publish_record, publish_thresholds
 
-from hil.errors import ConfigError, ExitCode
+from hil.base.errors import ConfigError, ExitCode
 from hil.gate import judge
 from hil.gate.past import NO_PAST, Past
 from hil.gate.sequential import LOOKS

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from make_records import RUN_ID, publish_thresholds
 
-from hil.errors import ConfigError, ExitCode
+from hil.base.errors import ConfigError, ExitCode
 from hil.gate import judge
 from hil.gate.past import NO_PAST
 from hil.gate.rounds import open_cases

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from hil.errors import ConfigError, RigError
+from hil.base.errors import ConfigError, RigError
 from hil.model import Case, Series
 from hil.network.broker import Broker
 from hil.network.certificates import make_certificates

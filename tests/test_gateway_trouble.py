@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from hil.errors import ConfigError, FirmwareError, HilError, RigError
+from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.network.broker import Broker
 from hil.network.name_server import PEER_NAME, NameServer
 from hil.network.process import LocalSpawner

@@ -9,7 +9,7 @@ import pytest
 from allure_runs import judged
 from make_records import RUN_ID, publish_record, publish_thresholds
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.health import health_of, read_lines
 from hil.health.quarantine import Watch, read_quarantine
 from hil.health.types import BoardRun

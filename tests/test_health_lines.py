@@ -10,8 +10,8 @@ import pytest
 from health_runs import COMPARED, SERIES, run_at
 from jsonschema import Draft202012Validator
 
+from hil.base.errors import ConfigError
 from hil.ci import history
-from hil.errors import ConfigError
 from hil.health import read_lines, with_runs, write_lines
 from hil.health.lines import to_line
 from tests.ci_rig import Repository

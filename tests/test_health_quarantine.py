@@ -15,7 +15,7 @@ from make_records import RUN_ID, publish_record, publish_thresholds
 from fixtures.campaign import read_campaign
 from fixtures.quarantine import check_asked, check_present
 from fixtures.run_facts import run_info
-from hil.errors import ConfigError, RigError
+from hil.base.errors import ConfigError, RigError
 from hil.gate import judge
 from hil.health.quarantine import QUARANTINE_FILE, Watch, folder_of, put, read_quarantine, reason, release
 from hil.health.types import Quarantine

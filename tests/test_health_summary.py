@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from health_runs import COMPARED, KEPT_OUT, NOW, SERIES, at, run_at
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.health import BoardHealth, RackHealth, RunHealth, summarise
 
 HOUR_S = 3600.0

@@ -14,7 +14,7 @@ from make_records import publish_record
 from site_runs import healthy, rejudge, store_run
 from test_store import largest_file
 
-from hil.errors import ConfigError, RigError
+from hil.base.errors import ConfigError, RigError
 from hil.model import Fault
 from hil.store import RunDirectory
 from reports.history import append_run, comparable, line_of, locked, read_history, with_runs

@@ -16,7 +16,7 @@ import pytest
 from history_files import CANDIDATE, REFERENCE, night
 from test_store import largest_file
 
-from hil.errors import ConfigError, RigError
+from hil.base.errors import ConfigError, RigError
 from hil.history import NO_HISTORY, History, SeriesHistory, append, load, save
 from hil.history.building import DuplicateError, Point, build
 from hil.history.loading import read_segment

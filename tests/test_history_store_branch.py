@@ -15,10 +15,10 @@ from history_files import night
 from test_ci_history import clone
 from test_history_store import cut_off, store
 
+from hil.base.errors import ConfigError, RigError
 from hil.ci import history
 from hil.ci.history import DATA_BRANCH
 from hil.cli.app import run_command
-from hil.errors import ConfigError, RigError
 from hil.history import load
 from hil.history.loading import segment_paths
 from hil.history.saving import path_of

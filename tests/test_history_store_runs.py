@@ -16,8 +16,8 @@ from history_files import night
 from make_records import THRESHOLDS_ROOT, publish_record, publish_thresholds
 from test_history_store import store
 
+from hil.base.errors import ConfigError
 from hil.cli.app import run_command
-from hil.errors import ConfigError
 from hil.history import load
 from hil.history.conditions import CONDITIONS, conditions_of
 from hil.history.export import COLUMNS

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from hil.base.errors import ConfigError
+from hil.base.git import git
 from hil.build import FIRMWARE_DIR, PROJECT_ROOT
-from hil.errors import ConfigError
-from hil.git import git
 from tests.idf_check import api, chips, config, hooks, idf, on_linux, stand_in
 from tests.idf_check.idf import Command
 from tests.idf_check.report import Report

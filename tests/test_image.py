@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.virtual import app_image, partition_table
 from hil.virtual.app_image import ChecksumError, Image, ImageError
 from hil.virtual.image import build_image_dir

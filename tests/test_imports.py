@@ -12,8 +12,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # lower layers know nothing of higher ones: a module imports its own layer and those before it
 LAYERS = (
-    {"chips", "model", "errors", "units", "finding", "gateway_url", "untrusted"},
-    {"wire", "stats", "batches", "flock", "git", "thresholds", "yamlfile", "yamlvalue", "serial_url"},
+    {"model"},
+    {"base"},
+    {"wire", "stats", "batches", "thresholds", "serial_url"},
     {"session", "gate", "store", "rack", "lease", "network", "virtual", "plan", "flash", "power", "build"}
     | {"environment", "firmware", "reference", "trace", "history", "dissect", "ledger"},
     {"peers", "ci", "doctor", "nightly", "baseline", "health"},
@@ -55,16 +56,13 @@ def test_hil_imports_neither_pytest_nor_what_is_above_it() -> None:
 
 def test_reports_read_model_gate_and_store_only() -> None:
     """A report is computed from what is on disk; it starts, measures and builds nothing."""
-    allowed = {"model", "gate", "store", "errors", "units", "stats", "metrics", "thresholds"}
+    allowed = {"model", "base", "gate", "store", "stats", "metrics", "thresholds"}
     allowed.add("batches")  # a share has the gate's interval wherever it is shown
-    allowed.add("gateway_url")  # what an address must look like: rack file and push agree on it
-    allowed.add("flock")  # several runs of one host write one history
     allowed.add("ledger")  # a ledger has one wording, in the terminal and in reports
     allowed.add("trace")  # the picture of a trace is drawn from its events
     allowed.add("reference")  # the published tables that a run is set beside
     allowed.add("dissect")  # a symptom has one display filter and one meaning
     allowed |= {"history", "nightly", "baseline"}  # a trend: boot values over time, and change points
-    allowed.add("untrusted")  # what a fork wrote is made harmless in one way, wherever it is shown
     allowed.add("health")  # a rack's health has one reckoning, on the terminal, the page and in metrics
     wrong = [
         f"{path.relative_to(ROOT)}:{line} imports {name}"
@@ -77,7 +75,7 @@ def test_reports_read_model_gate_and_store_only() -> None:
 
 
 def test_lower_layers_do_not_import_higher_ones() -> None:
-    """model, errors ← wire, stats, thresholds ← session, gate, store, rack, … ← cli."""
+    """model ← base ← wire, stats, thresholds ← session, gate, store, rack, … ← cli."""
     wrong = []
     for path in sources("hil"):
         own = path.relative_to(ROOT / "hil").parts[0].removesuffix(".py")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hil.errors import ConfigError, FirmwareError, HilError, RigError
+from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from tests.iperf_device_rig import Board, Network
 
 pytestmark = pytest.mark.slow

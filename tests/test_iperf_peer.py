@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.errors import ConfigError, FirmwareError, RigError
+from hil.base.errors import ConfigError, FirmwareError, RigError
 from hil.model import Case, Scalar
 from hil.network.process import LocalSpawner
 from hil.peers.companion import Outcome

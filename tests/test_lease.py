@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.errors import ConfigError, RigError
+from hil.base.errors import ConfigError, RigError
 from hil.lease import clear_stale, lease_air, lease_boards, lease_rack, read_holder, turns
 from tests.lab import wait_for
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hil.errors import FirmwareError
+from hil.base.errors import FirmwareError
 from hil.ledger import Arrival, Evidence, Handed, Ledger, Owner, Point, Sighting, attribute
 from hil.ledger.evidence import Outcome, Tcp
 

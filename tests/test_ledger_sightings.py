@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from hil.base.errors import RigError
 from hil.dissect import Pdu, Segment
-from hil.errors import RigError
 from hil.ledger import Arrival, Evidence, Handed, Sighting, attribute
 from hil.ledger.files import LEDGER_COLUMNS, read_arrivals, write_ledger
 from hil.ledger.sightings import number_of, sighting_of

@@ -14,8 +14,8 @@ from make_records import publish_record
 from rich.console import Console
 from site_runs import store_run
 
+from hil.base.errors import ConfigError
 from hil.cli.app import run_command
-from hil.errors import ConfigError
 from hil.ledger import Evidence, Handed, Sighting, attribute
 from hil.ledger.words import counts_of, lines_of, sentence_of, table_of, total_of
 from hil.model import RunRecord, Scalar

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from make_records import publish_record, publish_thresholds, void_record, void_thresholds
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.model import RunRecord
 from hil.thresholds import metrics
 from hil.thresholds.columns import count_voids

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.exposition import push_to_gateway
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 from reports.metrics_command import main
 from reports.metrics_families import Families
 from reports.metrics_groups import delete_groups, held_groups

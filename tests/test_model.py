@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from make_records import RUN_ID, publish_record, publish_thresholds, quick_run
 
-from hil.errors import ConfigError, ExitCode, FirmwareError, Inconclusive, RigError, combine_exit_codes
+from hil.base.errors import ConfigError, ExitCode, FirmwareError, Inconclusive, RigError, combine_exit_codes
 from hil.gate import judge
 from hil.model import Case, Comparison, Entry, Fault, NotRun, format_case_id, format_series_id
 from hil.store import RunDirectory

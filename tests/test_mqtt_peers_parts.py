@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.errors import FirmwareError, RigError
+from hil.base.errors import FirmwareError, RigError
 from hil.ledger import Arrival, Owner, attribute
 from hil.model import Case, Scalar, Series
 from hil.network.broker_config import BrokerOptions

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.errors import ConfigError, HilError, RigError
+from hil.base.errors import ConfigError, HilError, RigError
 from hil.model import Series
 from hil.network.broker import Broker
 from hil.peers.companion import Place

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 from hil.network.name_server import PEER_NAME, NameServer
 from hil.network.process import LocalSpawner
 from hil.virtual.virtual_rack import VirtualRack

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from hil.base.errors import ConfigError
 from hil.cli.app import run_command
-from hil.errors import ConfigError
 from hil.nightly.reference import load_references, tonight
 from hil.thresholds.baselines import load_baselines
 from tests.lab import ROOT

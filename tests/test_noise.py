@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from fixtures.run_air import RunAir
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.rack import Rack, load_rack
 from hil.rack.noise import Bistable, Drift, NoiseSettings
 from hil.virtual.air.profile import load_profile

@@ -14,7 +14,7 @@ from pathlib import Path
 import dpkt
 import pytest
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 from hil.network import packet_filter
 from hil.network.capture import Capture
 from hil.network.packet_filter import Dropped, PacketFilter

@@ -16,7 +16,7 @@ from compare_records import thresholds
 from make_records import RUN_ID, publish_record
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.model import Comparison, Fault, NotRun, RunRecord
 from hil.store import RunDirectory
 from reports.__main__ import main

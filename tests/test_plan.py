@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.model import Case, Scalar
 from hil.peers.gateway.plan import RequesterPlan
 from hil.plan import deadline_s, make_plan

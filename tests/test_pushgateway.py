@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from make_records import RUN_ID
 
-from hil.gateway_url import PASSWORD_VARIABLE, USER_VARIABLE
+from hil.base.gateway_url import PASSWORD_VARIABLE, USER_VARIABLE
 from hil.store import RunDirectory
 from reports.pushgateway import push_run
 from tests.metrics_rig import BOARDS, TIMEOUT_S, broken, healthy, only_own_credentials, store

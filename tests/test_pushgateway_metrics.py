@@ -11,10 +11,10 @@ import pytest
 from make_records import THRESHOLDS_ROOT, publish_record, publish_thresholds, quick_run
 from prometheus_client import generate_latest
 
+from hil.base.units import UNITS
 from hil.gate import judge
 from hil.model import Fault, NotRun, SeriesVerdict, Verdict
 from hil.thresholds import load_all
-from hil.units import UNITS
 from reports.metrics import board_groups
 from reports.metrics_families import Families, case_labels, in_base_unit, parse_name
 

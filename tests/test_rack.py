@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from hil.base.errors import ConfigError
 from hil.build import VIRTUAL_TARGETS
-from hil.errors import ConfigError
 from hil.rack import load_rack
 
 RACKS = Path(__file__).resolve().parent.parent / "hil" / "racks"

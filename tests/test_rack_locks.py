@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from hil.base.errors import RigError
 from hil.cli.app import run_command
-from hil.errors import RigError
 from hil.lease import UNKNOWN_HOLDER, clear_stale, lease_boards, lock_file, read_holder
 from tests.lab import Lab, make_lab, open_to_other_users
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 from hil.power import VirtualSwitch, switch_power
 from hil.rack import Board, Power
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.model import Scalar
 from hil.peers.gateway.joining import COLUMNS
 from hil.reference import ROOT, Comparison, Study, load_study, study_names, study_of_suite

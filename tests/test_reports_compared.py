@@ -12,7 +12,7 @@ import pytest
 from make_records import RUN_ID, publish_record
 from rich.console import Console
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.gate import judge
 from hil.model import BoardEffect, ComparedSeries, NotRun, Verdict
 from hil.store import RunDirectory

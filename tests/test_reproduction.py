@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from study_records import RUN_ID, gateway_record, throughput_record
 
-from hil.errors import ConfigError, Inconclusive
+from hil.base.errors import ConfigError, Inconclusive
 from hil.model import Entry, Fault, NotRun, RunRecord
 from hil.reference import load_study
 from hil.stats import quantile_interval

@@ -19,8 +19,8 @@ from study_delivery import delivery_record
 from study_records import RUN_ID, gateway_record, period_record, switch_record, throughput_record
 
 from fixtures.measure import keep_limits
+from hil.base.errors import ConfigError
 from hil.cli.app import run_command
-from hil.errors import ConfigError
 from hil.gate import judge
 from hil.model import RunRecord, Scalar
 from hil.reference import REFERENCE_FOLDER, ROOT, study_names

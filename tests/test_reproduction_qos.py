@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from qos_records import RUN_ID, delivery_record, echo_record, left_out, reconnect_record
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.model import Entry
 from hil.reference import ROOT, load_study
 from hil.thresholds import load_all

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hil.errors import ConfigError, FirmwareError, RigError
+from hil.base.errors import ConfigError, FirmwareError, RigError
 from hil.model import Case
 from hil.session import AgentSession
 from hil.wire import Note

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from hil.errors import ConfigError, FirmwareError, HilError, RigError
+from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.session import AgentSession
 from tests.fake_agent import FakeAgent, FakeConsole
 from tests.session_rig import CASE, run, session_with

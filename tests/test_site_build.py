@@ -20,7 +20,7 @@ import pytest
 from make_records import publish_record
 from site_runs import CASES, healthy, store_run
 
-from hil.errors import ConfigError, HilError, RigError
+from hil.base.errors import ConfigError, HilError, RigError
 from hil.model import Fault, NotRun
 from reports.history import append_run
 from reports.site import build_site, generator, outside, published

@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 from make_records import RUN_ID, publish_record, publish_thresholds, quick_run
 
-from hil.errors import ConfigError, RigError
+from hil.base.errors import ConfigError, RigError
+from hil.base.git import git, try_git
 from hil.gate import judge
-from hil.git import git, try_git
 from hil.model import Entry, Fault, NotRun
 from hil.store import RunDirectory
 from hil.store.run_info import ci_facts, describe_run, git_state, new_run_id

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import pytest
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.store import time_in
 from hil.store.jsonl import parse_line, read_jsonl
 from hil.store.typed import check_of

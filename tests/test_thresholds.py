@@ -11,7 +11,7 @@ import pytest
 from make_records import THRESHOLDS_ROOT
 
 from hil import thresholds
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.model import KINDS, Scalar
 from hil.plan.selection import select_cases
 from hil.thresholds.limits import series_facts

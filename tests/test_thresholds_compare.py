@@ -9,7 +9,7 @@ import pytest
 from make_records import THRESHOLDS_ROOT
 
 from hil import thresholds
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.gate.comparing import may_block
 from hil.model import Comparison, Scalar
 from hil.plan.selection import select_cases

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.model import Case
 from hil.session import AgentSession
 from hil.trace.events import Event, EventKind, Mark, Trace

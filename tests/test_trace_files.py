@@ -19,7 +19,7 @@ from trace_events import JITTER, inverted, on_a_host, series_of
 
 from fixtures.companions import Companions
 from fixtures.rig import AgentDevice
-from hil.errors import ConfigError, FirmwareError, RigError
+from hil.base.errors import ConfigError, FirmwareError, RigError
 from hil.model import Case, RunRecord, Scalar, Series
 from hil.store import RunDirectory
 from hil.trace import read_stored, store_trace

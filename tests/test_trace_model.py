@@ -29,7 +29,7 @@ from trace_events import (
     trace_of,
 )
 
-from hil.errors import FirmwareError
+from hil.base.errors import FirmwareError
 from hil.trace import EventKind, Mark, State, Timeline, read_trace, reconstruct
 
 NUMBERS = [*(int(kind) for kind in EventKind), *(int(EventKind.MARK) + int(mark) for mark in Mark)]

@@ -122,7 +122,7 @@ exec "$@"
 THREE_BOARDS = """
 import sys
 from pathlib import Path
-from hil.errors import RigError
+from hil.base.errors import RigError
 from tests.rack_tools import start_rack
 try:
     start_rack(Path(sys.argv[1]), boards=("b1", "b2", "b3")).stop()

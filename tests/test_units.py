@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hil.units import (
+from hil.base.units import (
     QuantityError,
     convert,
     find_unit,

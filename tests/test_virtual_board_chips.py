@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.errors import FirmwareError
+from hil.base.errors import FirmwareError
 from hil.session import trouble
 from hil.virtual.board.chips import CHIPS
 from hil.virtual.board.detection import DETECTIONS

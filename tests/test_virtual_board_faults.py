@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.errors import ConfigError, RigError
+from hil.base.errors import ConfigError, RigError
 from hil.virtual.board.client import BoardControl
 from hil.virtual.board.faults import FAULTS
 from tests.virtual_board_rig import (

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hil.errors import ConfigError, RigError
+from hil.base.errors import ConfigError, RigError
 from hil.firmware import otadata
 from hil.virtual.app_image import xor_bytes
 from hil.virtual.board import chips, faults, panic, resets, slip

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 from hil.virtual.virtual_rack import VirtualRack
 from tests import rack_tools
 from tests.rack_tools import inner_namespace, running_rack, start_rack, unshare_pid, wait_until

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.errors import ConfigError, RigError
+from hil.base.errors import ConfigError, RigError
 from hil.virtual import rack_state
 from hil.virtual.air import AirProfile, build_air
 from hil.virtual.virtual_rack import VirtualBoardSpec, VirtualRack

@@ -21,7 +21,7 @@ exec setpriv --reuid=65534 --regid=65534 --clear-groups --pdeathsig KILL "$3" -B
 """
 START_AS_USER = """
 from pathlib import Path
-from hil.errors import RigError
+from hil.base.errors import RigError
 from tests import rack_tools
 rack_tools.build_air = lambda _: Path("{air}")
 try:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 from hil.virtual import unix_socket
 from hil.virtual.virtual_rack import VirtualRack
 from tests import rack_tools

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hil import thresholds
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.model import RunRecord
 from hil.thresholds import Thresholds, metrics
 from hil.thresholds.columns import count_voids

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hil.errors import ConfigError
-from hil.yamlfile import Node, load, loads
+from hil.base.errors import ConfigError
+from hil.base.yamlfile import Node, load, loads
 
 RACK = """\
 name: virtual

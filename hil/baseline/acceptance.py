@@ -9,15 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hil.base.errors import ConfigError
+from hil.base.git import try_git
 from hil.baseline.candidates import FEWEST_SESSIONS, Choice, check_sessions, choose
 from hil.baseline.changes import Change, changes, unnamed
 from hil.baseline.epoch_file import append_epoch
 from hil.baseline.gated import GatedUnit, gated_units, positions, sessions_of, unmeasured
 from hil.baseline.prospects import design_of
-from hil.errors import ConfigError
 from hil.gate.calibration import Series, kappa
 from hil.gate.noise import MOST_SESSIONS
-from hil.git import try_git
 from hil.history import History, Session
 from hil.thresholds.baselines import Baselines, Epoch, check
 from hil.thresholds.types import Thresholds

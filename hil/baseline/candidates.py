@@ -7,11 +7,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hil.errors import ConfigError
-from hil.git import try_git
+from hil.base.errors import ConfigError
+from hil.base.git import try_git
+from hil.base.yamlvalue import did_you_mean
 from hil.history import History, Session
 from hil.thresholds.baselines import Epoch
-from hil.yamlvalue import did_you_mean
 
 TRIGGERS = ("baseline", "nightly")
 FEWEST_SESSIONS = 5

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hil.base.units import format_difference, format_value
 from hil.baseline.gated import GatedSeries, GatedUnit, positions, sessions_of
 from hil.gate.scale import Scale
 from hil.history import History
 from hil.thresholds.baselines import Epoch
-from hil.units import format_difference, format_value
 
 
 @dataclass(frozen=True)

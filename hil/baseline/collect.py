@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hil.errors import ConfigError, ExitCode, RigError
+from hil.base.errors import ConfigError, ExitCode, RigError
 from hil.history.from_run import add_run
 from hil.history.saving import path_of
 from hil.store import RunDirectory

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
+from hil.base.yamlfile import loads
 from hil.store.files import disk_error, replace_file
 from hil.thresholds.baselines import REFERENCE, Epoch, label_of, read_epochs
-from hil.yamlfile import loads
 
 _HEAD = """\
 # What is normal on rack {rack}: the sessions of each accepted epoch, the last one in force. Written by

@@ -18,9 +18,9 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from hil.base.errors import ConfigError
 from hil.ci.artefact_plan import LEG_NAME
 from hil.ci.legs import SKIPPED
-from hil.errors import ConfigError
 from hil.store.directory import JOURNAL, RUN_INFO, VERDICTS
 
 PLAN = "plan.json"

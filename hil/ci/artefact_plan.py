@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
+from hil.base.errors import ConfigError
 from hil.ci.plan import CiPlan, Leg, read_plan
-from hil.errors import ConfigError
 
 LEG_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _COMMIT = re.compile(r"[0-9a-f]{40}")

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from hil.errors import ConfigError
-from hil.git import git, try_git
+from hil.base.errors import ConfigError
+from hil.base.git import git, try_git
 
 Kind = Literal["documentation", "tests", "firmware", "harness"]
 

@@ -10,6 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from hil.base.errors import ConfigError, ExitCode, HilError
+from hil.base.untrusted import code, markdown, terminal
 from hil.ci import artefact
 from hil.ci.artefact_plan import read_strictly
 from hil.ci.comment_marker import Marker
@@ -27,8 +29,6 @@ from hil.ci.github_facts import (
 )
 from hil.ci.github_http import TooLarge
 from hil.ci.verdict import CiVerdict, conclude
-from hil.errors import ConfigError, ExitCode, HilError
-from hil.untrusted import code, markdown, terminal
 
 EVENT = "pull_request"
 _MOST_CHARACTERS = 65_000  # GitHub refuses a comment beyond 65,536

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from hil.base.errors import ExitCode, RigError
 from hil.build import PROJECT_ROOT
 from hil.ci.legs import LegResult
 from hil.ci.plan import CiPlan
 from hil.ci.verdict import CiVerdict
-from hil.errors import ExitCode, RigError
 from hil.store import RunDirectory
 
 DEADLINE_S = 120.0

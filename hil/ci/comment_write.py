@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hil.base.errors import RigError
 from hil.ci.comment_marker import Marker, find_marker
 from hil.ci.github import GitHub, Refused
 from hil.ci.github_facts import BOT, PullRequest, still_open_at
-from hil.errors import RigError
 
 _WRITES = 3
 _GAVE_WAY = "_The newest verdict is in another comment of this pull request._"

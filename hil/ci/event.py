@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hil.errors import ConfigError
-from hil.git import git, try_git
+from hil.base.errors import ConfigError
+from hil.base.git import git, try_git
 
 DEFAULT_BRANCHES = ("origin/HEAD", "origin/main", "main")
 

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 
 import requests
 
+from hil.base.errors import ConfigError, RigError
 from hil.ci.github_http import is_rate_limit, kind, pause_s, said, send
-from hil.errors import ConfigError, RigError
 
 DEFAULT_API = "https://api.github.com"
 ATTEMPTS = 4

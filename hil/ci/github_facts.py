@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hil.base.errors import ConfigError, RigError
 from hil.ci.github import GitHub
-from hil.errors import ConfigError, RigError
 
 WORKFLOW = ".github/workflows/pr.yml"
 VERDICT_JOB = "hil-verdict"

@@ -11,7 +11,7 @@ import requests
 from requests.auth import AuthBase
 
 import hil
-from hil.errors import RigError
+from hil.base.errors import RigError
 
 API_VERSION = "2022-11-28"
 TIMEOUT_S = (10.0, 30.0)  # to connect, to read

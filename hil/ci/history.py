@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hil.errors import ConfigError, RigError
-from hil.git import git, try_git
+from hil.base.errors import ConfigError, RigError
+from hil.base.git import git, try_git
 from hil.history import load
 from hil.history.saving import write_once
 from hil.store.files import disk_error

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hil.base.errors import ConfigError, ExitCode, RigError
 from hil.ci.plan import CiPlan, Leg
-from hil.errors import ConfigError, ExitCode, RigError
 from hil.firmware.variant import target_of
 from hil.store import RunDirectory
 

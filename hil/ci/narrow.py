@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from hil.base.errors import ConfigError
 from hil.ci.legs import unchanged_image, write_skip
 from hil.ci.plan import CiPlan
-from hil.errors import ConfigError
 from hil.firmware.comparison import SCHEMA
 
 IDENTICAL = "identical"

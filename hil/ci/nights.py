@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Iterator
 from pathlib import Path
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.history.from_run import add_run
 from hil.nightly.reference import load_references, tonight
 from hil.store import RunDirectory

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from hil.base.errors import ExitCode
+from hil.base.untrusted import fenced, markdown
 from hil.ci.legs import LegResult
 from hil.ci.plan import CiPlan
 from hil.ci.verdict import CiVerdict
-from hil.errors import ExitCode
-from hil.untrusted import fenced, markdown
 
 LIMIT_BYTES = 1000 * 1024  # GitHub drops a step's summary beyond 1 MiB altogether
 _DETAILS = "<details>"

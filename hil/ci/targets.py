@@ -10,11 +10,11 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from hil.base.errors import ConfigError
+from hil.base.git import git, try_git
+from hil.base.yamlvalue import did_you_mean
 from hil.build import HOST_TARGET, IMAGE_TARGETS, VIRTUAL_TARGETS
-from hil.errors import ConfigError
-from hil.git import git, try_git
 from hil.rack import load_rack
-from hil.yamlvalue import did_you_mean
 
 TARGETS_FILE = ".github/hil-targets.json"
 VIRTUAL_RACK = "hil/racks/virtual.yaml"

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hil.base.errors import ExitCode, combine_exit_codes
 from hil.ci.legs import LegResult, failed, read_leg, skipped
 from hil.ci.plan import CiPlan, Leg
-from hil.errors import ExitCode, combine_exit_codes
 
 FAILED_RESULTS = ("failure", "cancelled")
 

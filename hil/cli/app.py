@@ -12,8 +12,8 @@ from typing import NoReturn
 import click
 
 import hil
-from hil.errors import ExitCode, HilError
-from hil.untrusted import terminal_page
+from hil.base.errors import ExitCode, HilError
+from hil.base.untrusted import terminal_page
 
 # command → (module below hil.cli, what --help says): a command's module is imported when it is used
 COMMANDS = {

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from hil.base.errors import ConfigError
 from hil.baseline.acceptance import Request, accept_epoch, propose
 from hil.baseline.candidates import OBSTACLES, Choice
 from hil.baseline.changes import rows
@@ -23,7 +24,6 @@ from hil.cli.options import (
     thresholds_option,
 )
 from hil.cli.table import aligned
-from hil.errors import ConfigError
 from hil.history import load
 from hil.plan import BOOTS_MAX
 from hil.rack import load_rack

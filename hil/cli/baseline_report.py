@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from hil.base.units import format_difference, format_value
 from hil.baseline.gated import boards_of, gated_units, unmeasured
 from hil.baseline.prospects import Prospect, prospects, rack_noise
 from hil.cli.table import aligned
@@ -13,7 +14,6 @@ from hil.gate.sequential import FEWEST_SESSIONS
 from hil.history import History
 from hil.thresholds.baselines import Epoch, missing_sessions
 from hil.thresholds.types import Thresholds
-from hil.units import format_difference, format_value
 
 _SERIES = ["series", "board", "sessions", "boots", "mean", "boot deviation", "session deviation"]
 _UNITS = ["comparison", "boards", "kappa", "tolerated", "would see", ""]

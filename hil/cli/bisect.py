@@ -10,9 +10,9 @@ from pathlib import Path
 
 import click
 
+from hil.base.errors import ConfigError, ExitCode
 from hil.build import PROJECT_ROOT
 from hil.cli.options import DEFAULT_OUT, boards_option, history_option, thresholds_option
-from hil.errors import ConfigError, ExitCode
 from hil.gate.sequential import LOOKS
 from hil.history import load
 from hil.nightly.bisect_run import ProcessRunner, Search, write_thresholds

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import click
 
+from hil.base.errors import ConfigError, RigError
 from hil.build import BUILD_ROOT
 from hil.cli.options import out_option, rack_option
 from hil.cli.table import aligned
-from hil.errors import ConfigError, RigError
 from hil.firmware.selection import find_firmware
 from hil.firmware.variant import Image
 from hil.flash import WearCounter, flash, read_wear

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import click
 
+from hil.base.errors import ConfigError, ExitCode
+from hil.base.yamlvalue import did_you_mean
 from hil.cli import changes_lines
 from hil.cli.options import history_option, thresholds_option
-from hil.errors import ConfigError, ExitCode
 from hil.history import load
 from hil.history.loading import segment_paths
 from hil.nightly.events import Event, by_chance, events_of, new_steps
 from hil.nightly.survey import Survey, survey
 from hil.thresholds import load_all
-from hil.yamlvalue import did_you_mean
 
 LAST_NIGHTS = 120
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import click
 
+from hil.base.errors import ConfigError, ExitCode, RigError
+from hil.base.untrusted import markdown, terminal_page
 from hil.ci import artefact, comment_page, legs, summary
 from hil.ci.event import read_event
 from hil.ci.narrow import narrow, read_comparisons
@@ -18,9 +20,7 @@ from hil.ci.plan import CiPlan, plan_event, read_plan, write_plan
 from hil.ci.verdict import CiVerdict, conclude
 from hil.cli import ci_comment, ci_history
 from hil.cli.options import DEFAULT_OUT, out_option
-from hil.errors import ConfigError, ExitCode, RigError
 from hil.history import DEFAULT_HISTORY
-from hil.untrusted import markdown, terminal_page
 
 DEFAULT_PLAN = DEFAULT_OUT / "ci" / "plan.json"
 DEFAULT_LEGS = DEFAULT_OUT / "ci" / "legs"

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
+from hil.base.errors import ConfigError
+from hil.base.untrusted import terminal
 from hil.ci import artefact, comment_page
 from hil.ci.comment import comment
 from hil.ci.github import DEFAULT_API, GitHub
 from hil.ci.plan import read_plan
 from hil.ci.verdict import conclude
-from hil.errors import ConfigError
-from hil.untrusted import terminal
 
 
 @click.command("comment")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from hil.base.errors import ConfigError
 from hil.doctor import examine
-from hil.errors import ConfigError
 
 
 @click.command("doctor")

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import click
 
+from hil.base.errors import ConfigError, RigError
 from hil.build import PROJECT_ROOT
 from hil.cli.options import DEFAULT_OUT
-from hil.errors import ConfigError, RigError
 from hil.gate import judge
 from hil.gate.run_past import read_past
 from hil.model import Verdict

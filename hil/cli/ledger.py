@@ -10,8 +10,8 @@ from pathlib import Path
 
 import click
 
+from hil.base.errors import ConfigError
 from hil.cli.options import DEFAULT_OUT, boards_option
-from hil.errors import ConfigError
 from hil.ledger.files import LEDGER_FILE
 from hil.ledger.points import Owner
 from hil.ledger.words import Counts, counts_of, lines_of, sentence_of, table_of

@@ -10,8 +10,8 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
+from hil.base.errors import ConfigError
 from hil.build import PROJECT_ROOT
-from hil.errors import ConfigError
 from hil.rack import Rack, load_rack
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import click
 
+from hil.base.errors import RigError
+from hil.base.finding import Finding
 from hil.cli.options import out_option, rack_option
 from hil.cli.rack_health import health
-from hil.errors import RigError
-from hil.finding import Finding
 from hil.lease import Holder, clear_stale, lock_dir, read_holder
 from hil.rack import Rack, load_rack
 from hil.rack.check import check_rack

@@ -11,9 +11,11 @@ from pathlib import Path
 
 import click
 
+from hil.base.errors import ConfigError, RigError
+from hil.base.untrusted import markdown as markdown_text
+from hil.base.untrusted import terminal
 from hil.cli.options import out_option, rack_option
 from hil.cli.table import aligned
-from hil.errors import ConfigError, RigError
 from hil.health import BoardHealth, RackHealth, RunHealth, health_of, read_lines, summarise, with_runs
 from hil.health.lines import HEALTH_FILE
 from hil.health.quarantine import describe, folder_of, read_quarantine, reason
@@ -24,8 +26,6 @@ from hil.lease import lock_dir, read_holder
 from hil.rack import Board, Rack, load_rack
 from hil.store import RunDirectory
 from hil.store.run_info import utc_now
-from hil.untrusted import markdown as markdown_text
-from hil.untrusted import terminal
 
 _LEAST = ("kind", "measured", "held", "MTTR", "used", "target")  # the first is left out first
 

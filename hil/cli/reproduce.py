@@ -10,10 +10,10 @@ from typing import NoReturn
 import click
 from click.core import ParameterSource
 
+from hil.base.errors import ConfigError
 from hil.build import PROJECT_ROOT
 from hil.cli.options import boards_option, out_option, rack_option, thresholds_option
 from hil.cli.run import command as run_command
-from hil.errors import ConfigError
 from hil.plan import BOOTS_MAX
 from hil.rack import load_rack
 from hil.reference import REFERENCE_FOLDER, SIZES, load_study

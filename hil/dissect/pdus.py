@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 
 _KINDS = {
     1: "CONNECT",

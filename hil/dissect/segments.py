@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from hil.base.errors import RigError
 from hil.dissect.pdus import MqttFields, Pdu, pdus_of
 from hil.dissect.tshark import MqttPorts, Row, read_fields, values
-from hil.errors import RigError
 
 FIN, SYN, RST, ACK = 0x01, 0x02, 0x04, 0x10
 _TCP_HEADER_BYTES = 20

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 
 INSTALL = "sudo apt-get install tshark"
 # pcapng, and pcap with µs and ns in either byte order (man 5 pcap-savefile)

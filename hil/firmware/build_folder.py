@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.firmware.variant import DEFAULT_TICK_HZ
 
 FLASHER_ARGS = "flasher_args.json"

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
+from hil.base.flock import wait_for_lock
 from hil.firmware.step import STEP_TIMEOUT_S
-from hil.flock import wait_for_lock
 
 
 @contextmanager

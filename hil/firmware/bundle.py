@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from hil.errors import ConfigError, RigError
+from hil.base.errors import ConfigError, RigError
+from hil.base.flock import wait_for_lock
 from hil.firmware.build_folder import (
     FLASHER_ARGS,
     SDKCONFIG,
@@ -19,7 +20,6 @@ from hil.firmware.build_folder import (
 from hil.firmware.digests import DAMAGED, DIGESTS, NO_IDF, Digests, file_sha256, read_digests, write_digests
 from hil.firmware.revision import SourceState
 from hil.firmware.variant import Image
-from hil.flock import wait_for_lock
 from hil.store.files import disk_error
 from hil.virtual.app_image import ImageError, read_image, unpack_app_description
 

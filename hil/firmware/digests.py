@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.firmware.build_folder import is_inside
 from hil.firmware.variant import DEFAULT_TICK_HZ, Image
 

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from hil.errors import ConfigError, RigError
+from hil.base.errors import ConfigError, RigError
+from hil.base.git import git, try_git
 from hil.firmware.variant import Image
-from hil.git import git, try_git
 
 FOLDER = "firmware"
 VERSION_FILE = "version.txt"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.firmware.build_folder import FLASHER_ARGS, build_target, build_tick_hz, image_sha256
 from hil.firmware.bundle import verify
 from hil.firmware.digests import DAMAGED, DIGESTS, Digests

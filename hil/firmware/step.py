@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 
 STEP_TIMEOUT_S = 1800.0
 END_TIMEOUT_S = 2.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 
 DEFAULT_TICK_HZ = 1000
 TICKS_HZ = (DEFAULT_TICK_HZ, 100)  # each but the default has its overlay, firmware/sdkconfig.tick<Hz>

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 from hil.firmware.build_folder import app_image
 from hil.firmware.otadata import SECTOR_BYTES, next_sequence, sector
 from hil.flash.builds import parts_of, write_of

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hil.errors import ConfigError, HilError, RigError
+from hil.base.errors import ConfigError, HilError, RigError
 from hil.firmware.otadata import SECTOR_BYTES
 from hil.flash.wear import WearCounter
 from hil.rack import Board

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from hil.flock import wait_for_lock
+from hil.base.flock import wait_for_lock
 from hil.lease.lock_file import open_lock
 from hil.rack import Board
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.model import Case, Comparison, Entry, NotRun, RunRecord, format_case_id
 from hil.thresholds.types import Thresholds
 

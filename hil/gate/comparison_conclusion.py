@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hil.errors import ExitCode
+from hil.base.errors import ExitCode
 from hil.gate.comparison_sentences import change_words, place
 from hil.model import ComparedSeries, Outcome
 

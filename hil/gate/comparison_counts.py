@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import scipy.special
 
+from hil.base.units import convert, find_unit
 from hil.gate.comparing import Unit
 from hil.gate.comparison_data import BoardBoots, Values, known, positions
 from hil.gate.counts import Counts, decide_counts, dispersion_of
@@ -21,7 +22,6 @@ from hil.gate.sequential import Decisions, Design
 from hil.gate.states import contradictory, outcome_of
 from hil.model import format_series_id
 from hil.thresholds.boot_value import BootValue
-from hil.units import convert, find_unit
 
 ADVICE_ALPHA = 0.025
 # where failures decide for a latency: shares of all messages, as p95 is a number up to 5 %

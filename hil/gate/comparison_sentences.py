@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hil.base.units import find_unit, format_difference, format_value, format_values
 from hil.gate import sentences
 from hil.model import BoardEffect, ComparedSeries
-from hil.units import find_unit, format_difference, format_value, format_values
 
 _WIDEST = 10.0  # tolerances: an interval beyond it is not worth printing
 _TENFOLD = 10.0  # and more has no use for further digits

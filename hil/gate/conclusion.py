@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hil.errors import ExitCode, combine_exit_codes
+from hil.base.errors import ExitCode, combine_exit_codes
 from hil.gate import comparison_conclusion, sentences
 from hil.gate.comparison_conclusion import NONE_COMPARED, Compared
 from hil.model import Fault, NotRun, Outcome, SeriesVerdict, Verdict

@@ -12,6 +12,7 @@ import functools
 import math
 from dataclasses import dataclass, replace
 
+from hil.base.units import convert, find_unit
 from hil.batches import FEWEST_ROWS
 from hil.gate import conditions, sentences
 from hil.gate.rounding import rounded
@@ -22,7 +23,6 @@ from hil.thresholds.columns import Voids, count_voids
 from hil.thresholds.limits import Limit
 from hil.thresholds.metrics import Estimate, Metric
 from hil.thresholds.types import Thresholds
-from hil.units import convert, find_unit
 
 _SAME_IN_ALL_BOOTS = ("firmware_sha256", "ruler_hash", "target")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from hil.base.units import find_unit, format_difference
 from hil.gate.comparison_sentences import place
 from hil.gate.drift import Drift
 from hil.gate.scale import Scale
 from hil.model import ComparedSeries
-from hil.units import find_unit, format_difference
 
 Drifts = Mapping[tuple[str, str], Drift]  # by series id and board
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hil.errors import ExitCode
+from hil.base.errors import ExitCode
 from hil.gate.comparing import Unit
 from hil.model import Comparison, Entry, Fault, NotRun
 

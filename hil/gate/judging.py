@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.gate.comparing import Unit, units_of
 from hil.gate.comparison import NOTHING_MEASURED, advise, compare
 from hil.gate.comparison_conclusion import Compared

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
+from hil.base.units import find_unit, format_difference, format_relative, format_value, format_values
 from hil.thresholds.limits import Limit
 from hil.thresholds.metrics import Estimate, Metric
-from hil.units import find_unit, format_difference, format_relative, format_value, format_values
 
 
 def subject(metric: Metric, bench: str, case_label: str, board: str, kind: str) -> str:

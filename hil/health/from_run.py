@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hil.errors import ConfigError, ExitCode, combine_exit_codes
+from hil.base.errors import ConfigError, ExitCode, combine_exit_codes
 from hil.health.measured import MeasuredTime
 from hil.health.moments import between_s
 from hil.health.types import BoardRun, BoardState, Quarantine, RunHealth

@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
+from hil.base.units import QuantityError, convert, find_unit, unit_of
 from hil.model import RunRecord
 from hil.thresholds import load
 from hil.thresholds.loader import FOLDER
-from hil.units import QuantityError, convert, find_unit, unit_of
 
 _DONE, _INTERVAL = "done_us", "interval_us"
 

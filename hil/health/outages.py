@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from hil.health.types import BoardRun, RunHealth
 
-RIG = "rig"  # whose faults are the rack's own (hil.errors)
+RIG = "rig"  # whose faults are the rack's own (hil.base.errors)
 
 Part = tuple[RunHealth, BoardRun]
 

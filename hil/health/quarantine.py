@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hil.errors import ConfigError, RigError
-from hil.flock import wait_for_lock
+from hil.base.errors import ConfigError, RigError
+from hil.base.flock import wait_for_lock
 from hil.health.outages import rig_failed, took_part
 from hil.health.types import Quarantine, RunHealth
 from hil.lease import kept_dir, lock_dir

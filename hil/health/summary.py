@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.health.again import false_regressions, flakes
 from hil.health.lines import with_runs
 from hil.health.moments import DAY_S, between_s, unix_s

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.history.segment import ROLES, Segment
 from hil.history.types import History, SeriesHistory, Session, SessionBoard
 from hil.model import format_series_id

@@ -6,8 +6,8 @@ import csv
 import math
 from typing import TextIO
 
+from hil.base.units import QuantityError, unit_of
 from hil.history.types import History, SeriesHistory
-from hil.units import QuantityError, unit_of
 
 COLUMNS = (
     "time_utc",

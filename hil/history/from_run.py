@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.history.building import DuplicateError, Point, build
 from hil.history.conditions import conditions_of
 from hil.history.saving import append, path_of

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import NoReturn
 
+from hil.base.errors import ConfigError
 from hil.build import PROJECT_ROOT
-from hil.errors import ConfigError
 from hil.history.assembling import assemble
 from hil.history.segment import SCHEMA_VERSION, Segment, digest_of
 from hil.history.segment_reader import SegmentError, from_json

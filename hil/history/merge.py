@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.history.loading import in_order_of_time, read_bytes, read_segment, segment_paths
 from hil.history.saving import write_once
 

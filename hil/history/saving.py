@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.history.building import Point, build
 from hil.history.loading import SLICE, read_bytes
 from hil.history.segment import HEAD, SCHEMA_VERSION, Image, Segment, SegmentBoard, to_bytes, to_json

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from hil.errors import ConfigError, RigError
-from hil.flock import try_lock
+from hil.base.errors import ConfigError, RigError
+from hil.base.flock import try_lock
 from hil.lease.lock_file import UNKNOWN_HOLDER, open_lock, parse_holder, write_holder, write_record
 from hil.lease.turns import AIR, RACK
 

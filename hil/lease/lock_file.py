@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 
-from hil.errors import RigError
-from hil.flock import try_lock
+from hil.base.errors import RigError
+from hil.base.flock import try_lock
 from hil.rack import Rack
 
 PHYSICAL_LOCK_DIR = Path("/run/lock/hil")

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from hil.errors import RigError
-from hil.flock import try_lock
+from hil.base.errors import RigError
+from hil.base.flock import try_lock
 from hil.lease.lock_file import open_lock, read_holder, write_holder, write_record
 
 AIR = "air"  # its lock lies beside the boards', and so does the rack's

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hil.errors import FirmwareError
+from hil.base.errors import FirmwareError
 from hil.ledger.evidence import NOT_ACCEPTED, Arrival, Evidence, Handed, Outcome, Sighting, Tcp
 from hil.ledger.points import OWNERS, Owner, Point
 

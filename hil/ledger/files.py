@@ -6,7 +6,7 @@ import csv
 import io
 from pathlib import Path
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 from hil.ledger.attribution import Ledger
 from hil.ledger.evidence import Arrival, Evidence, Outcome, Tcp
 from hil.ledger.points import Point

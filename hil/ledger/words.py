@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.ledger.points import OWNERS, POINTS, Owner, Point
 from hil.model import Scalar
 

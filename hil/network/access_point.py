@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 
 PSK_LENGTHS = range(8, 65)  # IEEE 802.11: 8 to 63 characters, or 64 hexadecimal digits
 

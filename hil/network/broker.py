@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from hil.errors import HilError, RigError
+from hil.base.errors import HilError, RigError
 from hil.network.broker_client import ask_dropped
 from hil.network.broker_config import (
     BrokerLogin,

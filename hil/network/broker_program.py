@@ -10,7 +10,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 from hil.network.broker_config import BrokerPorts, SlowDisk
 from hil.network.preload.build import build_library
 from hil.network.process import Process, Spawner

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 from hil.network.lifeline import Lifeline
 from hil.network.process import Process, Spawner, how_ended
 

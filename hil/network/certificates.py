@@ -11,7 +11,7 @@ from pathlib import Path
 
 import trustme
 
-from hil.flock import try_lock
+from hil.base.flock import try_lock
 
 _SECRETS_FOLDER = "hil-secrets-"
 _held: list[int] = []  # folders of this process, locked until it ends, however it ends

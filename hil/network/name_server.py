@@ -7,7 +7,7 @@ import shutil
 import time
 from pathlib import Path
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 from hil.network.process import Process, Spawner, end_process, how_ended
 
 PEER_NAME = "peer.hil.test"  # of the rack's host; nothing below .test is ever registered (RFC 6761)

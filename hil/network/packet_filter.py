@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-from hil.errors import HilError, RigError
+from hil.base.errors import HilError, RigError
 from hil.network.process import Spawner, how_ended, run_to_end
 
 Dropped = Literal["syn", "connect", "connack", "all"]

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol
 
-from hil.errors import HilError, RigError
+from hil.base.errors import HilError, RigError
 
 
 class Process(Protocol):

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from ruamel.yaml import YAML
 
-from hil.errors import ConfigError, ExitCode, RigError
+from hil.base.errors import ConfigError, ExitCode, RigError
 from hil.firmware.step import STEP_TIMEOUT_S
 from hil.model import Case
 from hil.nightly.bisect_task import Task, read_trials, write_trials

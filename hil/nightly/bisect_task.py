@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
+from hil.base.git import git, try_git
+from hil.base.yamlvalue import did_you_mean
 from hil.firmware.revision import FOLDER, find_revision
-from hil.git import git, try_git
 from hil.model import Case
 from hil.nightly.bisection import Trial
 from hil.thresholds import Thresholds
-from hil.yamlvalue import did_you_mean
 
 SCHEMA = 1
 STATE = "state.json"

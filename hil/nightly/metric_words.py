@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from hil.units import QuantityError, unit_of
+from hil.base.units import QuantityError, unit_of
 
 STATS = ("p50", "p90", "p95", "p99_9", "p99", "tail5", "mean", "min", "max")
 SHOWN_STATS = ("min", "mean", "p50", "p90", "p95", "p99", "p99.9", "tail5", "max")  # as they are read

@@ -22,10 +22,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
+from hil.base.yamlfile import Node, load
 from hil.nightly.chaining import OVERLAP_NIGHTS
 from hil.thresholds.baselines import REFERENCE
-from hil.yamlfile import Node, load
 
 SCHEMA = 1
 TOGETHER_MAX = 2  # more references a night would cost more than they tell

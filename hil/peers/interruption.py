@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
 
-from hil.errors import ConfigError, FirmwareError, HilError, RigError
+from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.model import Series
 from hil.network.packet_filter import Dropped, PacketFilter
 from hil.peers.companion import Outcome, Place

@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hil.chips import CORES
-from hil.errors import ConfigError
+from hil.base.chips import CORES
+from hil.base.errors import ConfigError
+from hil.base.yamlvalue import did_you_mean
 from hil.model import Case, Scalar
 from hil.rack import Board, Rack
-from hil.yamlvalue import did_you_mean
 
 # Values of parameters that need two cores. A parameter that ends in _core names a core by its number.
 TWO_CORES: Mapping[str, frozenset[str]] = {

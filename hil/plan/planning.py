@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.firmware.variant import DEFAULT_TICK_HZ, TICKS_HZ, Image
 from hil.model import Case
 from hil.plan.omission import Omitted, check_limits, why_omitted

@@ -15,9 +15,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
+from hil.base.yamlvalue import did_you_mean
 from hil.model import Case, Scalar
-from hil.yamlvalue import did_you_mean
 
 SUITES = ("first", "quick", "pr", "nightly")
 

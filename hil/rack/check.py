@@ -9,7 +9,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from hil.finding import Finding
+from hil.base.finding import Finding
 from hil.lease import read_holder
 from hil.rack.description import Board, Rack
 

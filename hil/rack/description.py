@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
+from hil.base.yamlvalue import did_you_mean
 from hil.model import Kind
 from hil.rack.noise import NoiseSettings
-from hil.yamlvalue import did_you_mean
 
 DEFAULT_BAUD = 921600
 

@@ -7,8 +7,9 @@ import shlex
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
-from hil.chips import CHIPS
-from hil.gateway_url import problem_of
+from hil.base.chips import CHIPS
+from hil.base.gateway_url import problem_of
+from hil.base.yamlfile import Node, load
 from hil.model import KINDS
 from hil.rack.description import (
     DEFAULT_BAUD,
@@ -22,7 +23,6 @@ from hil.rack.description import (
     virtual_port,
 )
 from hil.rack.noise import read_noise
-from hil.yamlfile import Node, load
 
 SCHEMA_VERSION = 1
 POWER_TYPES = ("virtual", "command", "none")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from hil.yamlfile import Node
-from hil.yamlvalue import did_you_mean
+from hil.base.yamlfile import Node
+from hil.base.yamlvalue import did_you_mean
 
 OFFSET_MAX = 1.0  # exp(1) is 2.7 times the delay; beyond that it is another air, not noise
 

@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, cast
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
+from hil.base.yamlfile import Node
+from hil.base.yamlfile import load as load_yaml
+from hil.base.yamlvalue import did_you_mean
 from hil.reference.needs import check_estimator, require_needs, row_statistic, sample_value
 from hil.reference.parts import (
     SIZES,
@@ -18,9 +21,6 @@ from hil.reference.parts import (
 )
 from hil.reference.types import ESTIMATORS, STATUSES, Comparison, Row, Study, Table
 from hil.thresholds import Thresholds
-from hil.yamlfile import Node
-from hil.yamlfile import load as load_yaml
-from hil.yamlvalue import did_you_mean
 
 REFERENCE_FOLDER = "thresholds/reference"  # of the project, and of a run, which keeps what it was set beside
 ROOT = Path(__file__).resolve().parents[2] / REFERENCE_FOLDER

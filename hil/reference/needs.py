@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from hil.base.yamlfile import Node
+from hil.base.yamlvalue import did_you_mean
 from hil.reference.types import ESTIMATORS, SAMPLE_COLUMNS, UNMEASURED, Study, Table
-from hil.yamlfile import Node
-from hil.yamlvalue import did_you_mean
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, cast
 
+from hil.base.units import QuantityError, find_unit
+from hil.base.yamlfile import Node
 from hil.reference.needs import CHECKS
 from hil.reference.types import (
     APPLICATION_KINDS,
@@ -17,8 +19,6 @@ from hil.reference.types import (
     BackgroundRow,
     Claim,
 )
-from hil.units import QuantityError, find_unit
-from hil.yamlfile import Node
 
 SIZES = ("quick", "full")
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import NoReturn
 
-from hil.errors import ConfigError, FirmwareError, HilError, RigError
+from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.model import Case, Scalar, Series
 from hil.session import handshake, provisioning
 from hil.session.board_link import RETRY_S, BoardLink, LinkStatistics

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hil.errors import FirmwareError, HilError, RigError
+from hil.base.errors import FirmwareError, HilError, RigError
 from hil.session import trouble
 from hil.session.console import Console, Lines
 from hil.wire import MARKER, DamagedLineError, Hello, Message, Reply, WireError, format_command, parse_line

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from hil.errors import FirmwareError, RigError
+from hil.base.errors import FirmwareError, RigError
 from hil.model import Case, Series
 from hil.session.board_link import BoardLink
 from hil.session.run_fault import run_fault

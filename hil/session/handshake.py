@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hil.errors import ConfigError, FirmwareError, HilError, RigError
+from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.session import trouble
 from hil.session.board_link import BoardLink
 from hil.wire import PROTOCOL_VERSIONS, Hello, Reply

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hil.errors import ConfigError, FirmwareError, HilError, RigError
+from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.model import Case
 from hil.wire.messages import End
 

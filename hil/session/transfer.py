@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hil.errors import FirmwareError
+from hil.base.errors import FirmwareError
 from hil.model import Case, Scalar, Series
 from hil.wire import Begin, Data, End
 from hil.wire.packing import unpack_columns

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hil.errors import FirmwareError, HilError, RigError
+from hil.base.errors import FirmwareError, HilError, RigError
 from hil.session.console import printable
 
 

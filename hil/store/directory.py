@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.model import Entry, RunRecord, Verdict
 from hil.store.entries import EntryError, entry_from_json
 from hil.store.files import disk_error, replace_file, sync_folder, write_all

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hil.errors import ExitCode
+from hil.base.errors import ExitCode
 from hil.model import KINDS, SCHEMA_VERSION, Comparison, Entry, Fault, NotRun, RunRecord, Scalar
 
 ROLES = ("candidate", "base", "reference")

@@ -7,7 +7,7 @@ import os
 import threading
 from pathlib import Path
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 
 
 def short_path(path: Path) -> str:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.store.files import disk_error
 
 _SHOWN_BYTES = 40

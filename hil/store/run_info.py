@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import hil
-from hil.errors import ConfigError
-from hil.git import try_git
+from hil.base.errors import ConfigError
+from hil.base.git import try_git
 from hil.model import SCHEMA_VERSION
 
 TRIGGERS = ("local", "pr", "nightly", "baseline")  # what a run is for

@@ -25,8 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from hil.errors import ConfigError
-from hil.yamlfile import Node, load
+from hil.base.errors import ConfigError
+from hil.base.yamlfile import Node, load
 
 FOLDER = "baselines"
 REFERENCE = "reference.yaml"  # the firmware of nights, which hil.nightly.reference reads

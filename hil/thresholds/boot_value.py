@@ -6,11 +6,11 @@ import math
 from dataclasses import dataclass
 
 from hil import stats
+from hil.base.units import convert, find_unit
 from hil.model import RunRecord
 from hil.thresholds.columns import its_rows
 from hil.thresholds.metric import Metric, source_unit
 from hil.thresholds.values import ceiling_of, failed_rows, hits_and_trials, row_values, statistic_of
-from hil.units import convert, find_unit
 
 # The slowest that a chip's counter of cycles counts, for boards that do not say how fast theirs does.
 _LEAST_MHZ = 80.0

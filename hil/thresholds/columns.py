@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.model import RunRecord
 from hil.thresholds.metric import Metric
 

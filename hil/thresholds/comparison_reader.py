@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from hil.base.units import QuantityError, Unit, convert, find_unit
+from hil.base.yamlfile import Node
 from hil.thresholds.comparison import CompareRule
 from hil.thresholds.limits import Where
 from hil.thresholds.metric import Metric
 from hil.thresholds.types import Policy
-from hil.units import QuantityError, Unit, convert, find_unit
-from hil.yamlfile import Node
 
 # relative changes: less cannot be told from rounding, and of a rate nothing is left at 1
 TOLERANCE_MIN = 0.001

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.model import Scalar
 
 PLACE_KEYS = ("kind", "rack", "target", "board", "air")

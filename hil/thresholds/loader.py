@@ -12,13 +12,13 @@ import itertools
 from collections.abc import Mapping
 from pathlib import Path
 
+from hil.base.yamlfile import Node, loads, read_text
 from hil.model import Case, Scalar
 from hil.thresholds.limits import check_ambiguities
 from hil.thresholds.metric_reader import read_metric, read_outcome
 from hil.thresholds.policy_reader import read_policy
 from hil.thresholds.rule_reader import RuleReader, check_value, read_case, require_parameter
 from hil.thresholds.types import PEERS, Parameter, Policy, Thresholds
-from hil.yamlfile import Node, loads, read_text
 
 SCHEMA_VERSION = 1
 FOLDER = "thresholds"

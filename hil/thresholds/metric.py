@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from hil.base.units import QuantityError, Unit, unit_of
 from hil.model import Scalar
-from hil.units import QuantityError, Unit, unit_of
 
 QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 STATISTICS = (*QUANTILES, "tail5", "mean", "batch_mean", "min", "max", "ratio", "share")

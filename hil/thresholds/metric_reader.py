@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, cast
 
+from hil.base.units import QuantityError, Unit, convert, find_unit, unit_of
+from hil.base.yamlfile import Node
+from hil.base.yamlvalue import did_you_mean
 from hil.model import Scalar
 from hil.thresholds.metric import (
     CLOCKS,
@@ -18,9 +21,6 @@ from hil.thresholds.metric import (
     parse_terms,
     source_unit,
 )
-from hil.units import QuantityError, Unit, convert, find_unit, unit_of
-from hil.yamlfile import Node
-from hil.yamlvalue import did_you_mean
 
 _SHARES = ("ratio", "share")  # of what was tried
 _EXACT = ("min", "max")

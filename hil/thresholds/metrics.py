@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hil import batches, stats
+from hil.base.units import convert, find_unit
 from hil.model import RunRecord
 from hil.thresholds.columns import column_of, its_rows
 from hil.thresholds.metric import (
@@ -33,7 +34,6 @@ from hil.thresholds.metric import (
     source_unit,
 )
 from hil.thresholds.values import ceiling_of, failed_rows, hits_and_trials, row_values, statistic_of
-from hil.units import convert, find_unit
 
 __all__ = [
     "DIRECTIONS",

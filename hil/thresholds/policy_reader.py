@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, cast
 
+from hil.base.yamlfile import Node
 from hil.thresholds.comparison_reader import TOLERANCE_MAX, TOLERANCE_MIN, check_order
 from hil.thresholds.types import Policy
-from hil.yamlfile import Node
 
 BOOTS_MIN = 4  # the first look where there is no history: two boots of each
 BOOTS_MAX = 100

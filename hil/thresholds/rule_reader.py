@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from hil.base.units import QuantityError, convert, find_unit
+from hil.base.yamlfile import Node
+from hil.base.yamlvalue import did_you_mean
 from hil.model import KINDS, Scalar
 from hil.thresholds.comparison import CompareRule
 from hil.thresholds.comparison_reader import read_compare_rule
 from hil.thresholds.limits import PLACE_KEYS, Advice, Limit, Since, Suppression, Where
 from hil.thresholds.metric import Metric
 from hil.thresholds.types import Parameter, Policy
-from hil.units import QuantityError, convert, find_unit
-from hil.yamlfile import Node
-from hil.yamlvalue import did_you_mean
 
 LIMIT_KEY = re.compile(r"abs_(max|min)_(\w+)")
 

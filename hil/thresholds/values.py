@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 
 from hil import stats
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
+from hil.base.units import conversion, convert, unit_of
 from hil.model import RunRecord
 from hil.thresholds.columns import column_of, its_rows
 from hil.thresholds.metric import QUANTILES, Metric, source_unit
-from hil.units import conversion, convert, unit_of
 
 _EXTREMES: dict[str, Callable[[Sequence[float]], float]] = {"min": min, "max": max}
 

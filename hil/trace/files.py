@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hil.errors import ConfigError, HilError
+from hil.base.errors import ConfigError, HilError
 from hil.model import Case, Scalar, Series
 from hil.store.files import disk_error, replace_file
 from hil.trace.events import Trace

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from hil.base.units import find_unit, format_value
 from hil.trace.events import LATE_MARKS, Event, EventKind, Mark, Trace
 from hil.trace.inversion import LockWait, lock_waits
 from hil.trace.timeline import Segment, State, Timeline
-from hil.units import find_unit, format_value
 
 INVERSION, HELD, PREEMPTED, HOST, TIMER, WAITED, OWN, NONE = (
     "priority inversion",

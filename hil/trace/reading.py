@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from hil.errors import FirmwareError
+from hil.base.errors import FirmwareError
 from hil.model import Scalar
 from hil.trace.events import FIRST_MARK, OBJECT_KINDS, Event, EventKind, Mark, SharedObject, Task, Trace
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from esptool.bin_image import ELFSection, ESP32FirmwareImage
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.firmware.variant import DEFAULT_TICK_HZ
 from hil.virtual import app_image, partition_table
 from hil.virtual.image_layout import FLASH_SIZE, Layout, layout_of

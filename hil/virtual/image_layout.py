@@ -7,7 +7,7 @@ from typing import Any
 
 from esptool.targets import CHIP_DEFS
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 
 FLASH_SIZE = "4MB"
 

@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist
 
-from hil import yamlfile
-from hil.errors import ConfigError
+from hil.base import yamlfile
+from hil.base.errors import ConfigError
+from hil.base.yamlvalue import did_you_mean
 from hil.model import Scalar
 from hil.rack import Rack
 from hil.rack.noise import NoiseSettings
 from hil.virtual.air.profile import MAX_DELAY_S, AirProfile, Impairment
-from hil.yamlvalue import did_you_mean
 
 PROFILES = Path(__file__).parent / "noise.yaml"
 SCHEMA_VERSION = 1

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 
 TABLE_OFFSET = 0x8000
 TABLE_MAX_BYTES = 0xC00

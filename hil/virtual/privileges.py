@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from hil.finding import Finding
+from hil.base.finding import Finding
 
 TUN_DEVICE = Path("/dev/net/tun")
 PROBE_TIMEOUT_S = 10.0

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.virtual import rack_namespace
 from hil.virtual.rack_state import RackPaths, VirtualBoardSpec
 from hil.virtual.supervisor_child import AIR_CONTROL_FD, FIRST_BOARD_FD

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import hil
-from hil.errors import RigError
-from hil.finding import Finding
+from hil.base.errors import RigError
+from hil.base.finding import Finding
 from hil.virtual import privileges, rack_plan, rack_state, unix_socket
 from hil.virtual.rack_plan import BoardCommand
 from hil.virtual.rack_state import RackPaths, VirtualBoardSpec

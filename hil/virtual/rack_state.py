@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from hil.errors import RigError
-from hil.flock import try_lock
+from hil.base.errors import RigError
+from hil.base.flock import try_lock
 
 RELEASE_TIMEOUT_S = 5.0
 POLL_S = 0.02

@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 from hil.virtual import unix_socket
 
 START_TIMEOUT_S = 10.0

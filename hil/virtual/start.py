@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 from hil.rack import Board, Rack
 from hil.virtual.air.build import build_air
 from hil.virtual.air.profile import AirProfile

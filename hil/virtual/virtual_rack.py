@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 from hil.virtual import rack_namespace, rack_start, rack_state, remote_process, unix_socket
 from hil.virtual.air.build import build_air
 from hil.virtual.air.control import AirControl

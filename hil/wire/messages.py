@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hil.errors import FirmwareError
+from hil.base.errors import FirmwareError
 from hil.model import Scalar
 
 

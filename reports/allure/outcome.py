@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hil.errors import ExitCode
+from hil.base.errors import ExitCode
 from hil.model import ComparedSeries, Fault, SeriesVerdict
 from reports import compared, rows
 from reports.allure import categories

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from hil.base.units import Unit, convert, find_unit
 from hil.model import SeriesVerdict
-from hil.units import Unit, convert, find_unit
 from reports.allure.identity import stable_uuid
 from reports.allure.story import RunStory, Story
 from reports.names import short_metric

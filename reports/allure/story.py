@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.model import ComparedSeries, Entry, Fault, NotRun, RunRecord, SeriesVerdict, Verdict
 from hil.store import RunDirectory
 from hil.thresholds import Thresholds, load_all

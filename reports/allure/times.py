@@ -6,8 +6,8 @@ import datetime
 from collections.abc import Mapping
 from typing import Any
 
+from hil.base.units import convert, find_unit, unit_of
 from hil.model import RunRecord
-from hil.units import convert, find_unit, unit_of
 from reports.allure.story import Story
 
 _DONE, _INTERVAL = "done_us", "interval_us"

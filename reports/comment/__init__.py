@@ -1,6 +1,6 @@
 """A workflow run's verdict as Markdown that GitHub shows: under a pull request, and under the run itself.
 
-What it says comes from where a fork's code ran, so each word of it passes through hil.untrusted.
+What it says comes from where a fork's code ran, so each word of it passes through hil.base.untrusted.
 """
 
 from reports.comment.facts import read_facts

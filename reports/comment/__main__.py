@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from hil.errors import exit_status
+from hil.base.errors import exit_status
 from reports.comment import CHARACTERS, read_facts, render
 
 

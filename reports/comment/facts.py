@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hil.errors import ConfigError, ExitCode
+from hil.base.errors import ConfigError, ExitCode
 from hil.model import Verdict
 from reports.boards import remarks
 from reports.compared import is_blocked as is_blocked_comparison

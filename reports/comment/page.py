@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hil.errors import ExitCode
+from hil.base.errors import ExitCode
+from hil.base.untrusted import code, markdown
 from hil.model import ComparedSeries, SeriesVerdict, Verdict
-from hil.untrusted import code, markdown
 from reports import compared, rows
 from reports.comment import tables
 from reports.comment.facts import Facts, LegFacts

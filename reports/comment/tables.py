@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from hil.base.units import find_unit, format_difference, format_values
+from hil.base.untrusted import code, markdown
 from hil.model import ComparedSeries, Fault, NotRun, SeriesVerdict
-from hil.units import find_unit, format_difference, format_values
-from hil.untrusted import code, markdown
 from reports import compared, rows
 from reports.boards import not_run_groups
 from reports.comment.facts import LegFacts

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from hil.base.units import find_unit
 from hil.reference import Background
-from hil.units import find_unit
 from reports.reproduction.document import NONE, Table
 
 

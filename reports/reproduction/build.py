@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from hil.errors import ConfigError, Inconclusive
+from hil.base.errors import ConfigError, Inconclusive
 from hil.model import Entry, Kind
 from hil.reference import REFERENCE_FOLDER, ROOT, STUDIES, Study, load_study, study_of_suite
 from hil.store import RunDirectory

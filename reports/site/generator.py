@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from hil.errors import ConfigError, RigError
+from hil.base.errors import ConfigError, RigError
 
 SITE = Path(__file__).resolve().parent
 ALLURE = SITE / "node_modules" / "allure" / "cli.js"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from html import escape
 from pathlib import Path
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.health import BoardHealth, RackHealth, RunHealth, health_of, read_lines, summarise, with_runs
 from hil.health.lines import HEALTH_FILE
 from hil.health.moments import DAY_S, unix_s, utc

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from hil.errors import ExitCode
+from hil.base.errors import ExitCode
 from hil.model import Fault, NotRun, SeriesVerdict
 from reports import compared, rows
 from reports.boards import BoardCases, boards_of, not_run_groups, remarks, split_not_run

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 
 # what Allure's pages need: scripts and styles in the page or beside it, attachments as blobs
 POLICY = (

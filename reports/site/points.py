@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 from hil.store.files import disk_error, replace_file
 from hil.store.jsonl import parse_line
 from reports.history import comparable, locked

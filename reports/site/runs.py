@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hil.errors import ConfigError, ExitCode, combine_exit_codes
+from hil.base.errors import ConfigError, ExitCode, combine_exit_codes
 from hil.model import Verdict
 from hil.store import RunDirectory
 from hil.trace.files import FOLDER as TRACES

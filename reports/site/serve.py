@@ -7,7 +7,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from hil.errors import ConfigError, RigError
+from hil.base.errors import ConfigError, RigError
 from reports.site.build import REPORT
 
 

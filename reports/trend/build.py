@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.history import History
 from hil.nightly.events import events_of
 from hil.nightly.survey import Survey, survey

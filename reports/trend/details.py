@@ -7,13 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
+from hil.base.units import Unit, convert
 from hil.model import RunRecord, SeriesVerdict
 from hil.store import RunDirectory
 from hil.thresholds import Thresholds
 from hil.thresholds.boot_value import boot_value
 from hil.thresholds.metric import Metric, name_of
-from hil.units import Unit, convert
 from reports.allure.samples import Samples, samples_of
 from reports.allure.story import Story, read_thresholds
 from reports.trend.distribution import distribution

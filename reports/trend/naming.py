@@ -7,11 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
+from hil.base.units import QuantityError, unit_of
 from hil.model import format_series_id
 from hil.thresholds import Thresholds
 from hil.thresholds.metric import Metric
-from hil.units import QuantityError, unit_of
 from reports.allure.story import case_label
 
 STATISTICS = ("p50", "p90", "p95", "p99", "p99.9", "tail5", "mean", "max")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.history import NO_HISTORY, History, load
 from hil.thresholds import Thresholds
 from hil.thresholds.baselines import FOLDER, NO_BASELINES, Baselines, load_baselines

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
+from hil.base.errors import ExitCode
 from hil.build import PROJECT_ROOT
-from hil.errors import ExitCode
 from hil.model import RunRecord
 from hil.store import RunDirectory
 from tests.bench.figure import Figure

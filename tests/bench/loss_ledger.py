@@ -16,7 +16,7 @@ from dataclasses import replace
 from itertools import cycle, product
 from pathlib import Path
 
-from hil.errors import HilError
+from hil.base.errors import HilError
 from hil.ledger.files import ARRIVALS_FILE
 from hil.ledger.points import Owner
 from hil.model import Case

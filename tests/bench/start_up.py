@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from hil.base.errors import ExitCode
 from hil.build import PROJECT_ROOT
-from hil.errors import ExitCode
 from tests.bench.figure import Figure
 from tests.bench.workbench import RACK_FILE
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from hil.base.units import convert
 from hil.stats import tail_size
 from hil.thresholds.metric import QUANTILES, Metric, source_unit
-from hil.units import convert
 from tests.demo.samples import Columns
 
 

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from hil.base.errors import HilError
 from hil.build import PROJECT_ROOT, build
-from hil.errors import HilError
 from tests import conformance
 from tests.idf_check import api, chips, config, hooks, idf, on_linux, sides, trace_on_linux
 from tests.idf_check.chips import CHIPS, Chip

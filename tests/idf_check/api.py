@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from tests.idf_check.declarations import Declarations
 from tests.idf_check.view import Question, View
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from hil.base.errors import ConfigError
+from hil.base.git import try_git
 from hil.build import FIRMWARE_DIR, PROJECT_ROOT
-from hil.errors import ConfigError
 from hil.firmware.step import run_step
-from hil.git import try_git
 
 WANTED = "v5.5"
 SOURCE = ". $IDF_PATH/export.sh, or run it in the container espressif/idf:v5.5.4."

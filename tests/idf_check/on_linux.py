@@ -6,8 +6,8 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+from hil.base.errors import ConfigError
 from hil.build import PROJECT_ROOT
-from hil.errors import ConfigError
 from hil.firmware.step import run_step
 
 HERE = Path(__file__).resolve().parent

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 
 TIMEOUT_S = 120.0
 ERROR_CHARACTERS = 600

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import trustme
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 from hil.model import Case, Scalar
 from hil.session import AgentSession
 from tests.mqtt_rig import Mosquitto

@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from hil.base.errors import ExitCode
 from hil.build import PROJECT_ROOT
-from hil.errors import ExitCode
 
 SHOWN = 20
 

@@ -8,8 +8,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from hil.base.errors import ConfigError
 from hil.build import FIRMWARE_DIR
-from hil.errors import ConfigError
 from tests.idf_check.config import HOST, two_cores
 from tests.idf_check.idf import Command, Idf
 from tests.idf_check.process import run

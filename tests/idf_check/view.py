@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from tests.idf_check.declarations import Declarations, all_macros, declared
 from tests.idf_check.process import run
 

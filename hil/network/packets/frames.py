@@ -8,7 +8,7 @@ from pathlib import Path
 
 import dpkt
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 from hil.network.packets.pcapng import read_frames
 
 

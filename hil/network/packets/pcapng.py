@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 
 LINKTYPE_ETHERNET = 1
 BLOCK_BYTES_MAX = 1 << 24

@@ -7,8 +7,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from hil.base.errors import RigError
 from hil.build import PROJECT_ROOT
-from hil.errors import RigError
 
 SOURCES = Path(__file__).parent
 OUT_DIR = PROJECT_ROOT / "out" / "preload"

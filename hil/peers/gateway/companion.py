@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hil.errors import ConfigError, FirmwareError, RigError
+from hil.base.errors import ConfigError, FirmwareError, RigError
 from hil.model import Series
 from hil.network.name_server import NameServer
 from hil.peers.companion import Outcome, Place

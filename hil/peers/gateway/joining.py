@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hil.errors import FirmwareError
+from hil.base.errors import FirmwareError
 from hil.model import Series
 from hil.peers.gateway.plan import PROFILES, Outcome
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 from hil.network.process import Process, Spawner, end_process, how_ended
 from hil.peers.gateway.lines import LineReader
 

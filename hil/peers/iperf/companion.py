@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from hil.errors import ConfigError, FirmwareError, HilError, RigError
+from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.model import Scalar, Series
 from hil.network.capture import Capture
 from hil.peers.companion import Outcome, Place

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 from hil.model import Scalar
 from hil.network.capture import CaptureCounts
 from hil.network.packets.datagrams import Datagram, facts_of, read_datagrams

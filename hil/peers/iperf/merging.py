@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from hil.errors import FirmwareError
+from hil.base.errors import FirmwareError
 from hil.model import Scalar, Series
 from hil.network.packets.datagrams import Datagram, Transit, transits
 from hil.peers.iperf.facts import Captured

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 from hil.network.process import Process, Spawner, how_ended
 from hil.peers.iperf.program import client_command, server_command
 from hil.peers.iperf.report import Report, parse_report

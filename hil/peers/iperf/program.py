@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 from hil.peers.iperf.settings import UDP_LENGTH_BYTES, Settings
 
 PROGRAM = "iperf"

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 
 _LINE = re.compile(r"\[ *\*?\d+\] +(\d+\.\d+)-(\d+\.\d+) sec +(.*)")
 _BYTES = re.compile(r"(\d+)(?:\.0+)? Bytes +(\S+) bits/sec *(.*)")

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Mapping
 from contextlib import suppress
 
-from hil.errors import ConfigError, HilError
+from hil.base.errors import ConfigError, HilError
 from hil.peers.companion import Place
 from hil.peers.mqtt.settings import RACK_AIR, AirWish
 from hil.virtual.air.control import AirControl, Number

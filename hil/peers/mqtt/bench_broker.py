@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 from hil.network.broker import Broker
 from hil.network.broker_config import BrokerOptions, SlowDisk
 from hil.peers.companion import Place

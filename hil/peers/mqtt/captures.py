@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from hil.errors import HilError
+from hil.base.errors import HilError
 from hil.network.capture import Capture, CaptureCounts
 from hil.peers.companion import Place
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hil.base.errors import FirmwareError
 from hil.dissect.segments import Segment
-from hil.errors import FirmwareError
 from hil.ledger import Arrival, Evidence, Handed, Sighting
 from hil.ledger.sightings import sighting_of
 from hil.model import Series

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from hil.errors import HilError, RigError
+from hil.base.errors import HilError, RigError
 from hil.peers.mqtt.settings import FaultPlan
 
 END_TIMEOUT_S = 30.0  # a flood that the broker has still to read, a broker that starts again

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
-from hil.errors import ConfigError, RigError
+from hil.base.errors import ConfigError, RigError
 from hil.network.broker import Broker
 from hil.network.flood import Flood
 from hil.network.packet_filter import PacketFilter

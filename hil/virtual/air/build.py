@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from hil.errors import RigError
+from hil.base.errors import RigError
 
 SOURCE = Path(__file__).parent
 TIMEOUT_S = 120.0

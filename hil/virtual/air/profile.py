@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from hil import yamlfile
-from hil.errors import ConfigError
-from hil.yamlvalue import did_you_mean
+from hil.base import yamlfile
+from hil.base.errors import ConfigError
+from hil.base.yamlvalue import did_you_mean
 
 PROFILES = Path(__file__).parent / "profiles.yaml"
 SCHEMA_VERSION = 1

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from hil.errors import ConfigError, RigError, exit_status
+from hil.base.errors import ConfigError, RigError, exit_status
 from hil.virtual.board import chips
 from hil.virtual.board.config import BoardConfig
 from hil.virtual.board.control import ControlServer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from hil.chips import CORES
+from hil.base.chips import CORES
 from hil.virtual.board.architecture import Architecture
 from hil.virtual.board.detection import Detection
 from hil.virtual.board.resets import Cause

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.virtual.board.chip import Chip
 from hil.virtual.board.esp32 import ESP32
 from hil.virtual.board.esp32c3 import ESP32C3

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hil.errors import ConfigError, RigError, exit_status
+from hil.base.errors import ConfigError, RigError, exit_status
 from hil.virtual import unix_socket
 
 DEFAULT_TIMEOUT_S = 5.0

@@ -16,7 +16,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from hil.errors import ConfigError, HilError
+from hil.base.errors import ConfigError, HilError
 from hil.virtual import unix_socket
 from hil.virtual.board import injection
 from hil.virtual.board.faults import FAULTS

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.virtual.board.detection import DETECTIONS
 
 PANIC_CAUSES = (

@@ -7,8 +7,8 @@ import os
 import time
 from pathlib import Path
 
-from hil.errors import ConfigError, RigError
-from hil.flock import try_lock
+from hil.base.errors import ConfigError, RigError
+from hil.base.flock import try_lock
 
 SECTOR_BYTES = 0x1000
 ERASED = b"\xff"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.virtual import partition_table
 from hil.virtual.board import faults, panic
 from hil.virtual.board.machine import Board

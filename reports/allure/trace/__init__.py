@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 from hil.model import RunRecord
 from hil.store.files import disk_error, replace_file
 from hil.trace.files import read_stored

@@ -1,5 +1,5 @@
 /**
- * Units as hil/units.py names them, and how a person writes a value.
+ * Units as hil/base/units.py names them, and how a person writes a value.
  *
  * @typedef {{factor: number, symbol: string}} Shown  value × factor is the amount in symbol
  */

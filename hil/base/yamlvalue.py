@@ -1,6 +1,6 @@
 """One value of a YAML file: where it stands, what it is, and its conversions with their error sentences.
 
-Used by hil.yamlfile, which is what readers of a file use.
+Used by hil.base.yamlfile, which is what readers of a file use.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 from ruamel.yaml.nodes import Node as YamlNode
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
+from hil.base.units import QuantityError, parse_quantity
 from hil.model import Scalar
-from hil.units import QuantityError, parse_quantity
 
 SECTION = "a section of 'key: value' lines"
 _READERS = threading.local()

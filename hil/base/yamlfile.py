@@ -28,10 +28,10 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import Node as YamlNode
 from ruamel.yaml.nodes import ScalarNode
 
-from hil import yamlvalue
-from hil.errors import ConfigError
+from hil.base import yamlvalue
+from hil.base.errors import ConfigError
+from hil.base.yamlvalue import Value, did_you_mean
 from hil.model import Scalar
-from hil.yamlvalue import Value, did_you_mean
 
 T = TypeVar("T")
 Default = TypeVar("Default")

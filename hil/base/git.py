@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from hil.errors import ConfigError
+from hil.base.errors import ConfigError
 
 DEADLINE_S = 120.0
 
