@@ -10,8 +10,8 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from hil.base.units import convert, find_unit
+from hil.metrics.metric import STATISTICS, name_of
 from hil.model import SeriesVerdict
-from hil.thresholds.metric import STATISTICS, name_of
 from reports.names import Named
 
 # dimension → our base unit, how many of it are one of Prometheus', the ending of Prometheus' name

@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from hil import thresholds
-from hil.history import History, load
+from hil.history import load
 from hil.history.building import Point, build
 from hil.history.saving import append
 from hil.history.segment import Image, SegmentBoard
+from hil.metrics.sessions import History
 from hil.model import Scalar
 from hil.thresholds.types import Thresholds
 

@@ -12,7 +12,7 @@ import numpy as np
 from make_records import RUN_ID, publish_record, publish_thresholds
 
 from hil.gate.past import Past
-from hil.history import History, SeriesHistory, Session, SessionBoard
+from hil.metrics.sessions import History, SeriesHistory, Session, SessionBoard
 from hil.model import Comparison, Entry, RunRecord, Scalar, format_series_id
 from hil.thresholds.baselines import Baselines, Epoch
 from hil.thresholds.comparison import CompareRule

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hil.history import History, SeriesHistory, Session, SessionBoard
+from hil.metrics.sessions import History, SeriesHistory, Session, SessionBoard
 from hil.model import Scalar
 from tests.nights_rig import FIRST, REFERENCE, Air
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hil.history import History, SeriesHistory, Session, SessionBoard
+from hil.metrics.sessions import History, SeriesHistory, Session, SessionBoard
 from hil.model import Scalar
 
 SERIES = "lab/b1/publish/qos=1/publish_latency_p50_us"

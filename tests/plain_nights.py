@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from hil.history import History, SeriesHistory
+from hil.metrics.sessions import History, SeriesHistory
 from hil.nightly.nights import NOON, TRIGGER, Night
 
 

@@ -22,9 +22,10 @@ from make_records import (
     void_thresholds,
 )
 
-from hil import stats, thresholds
+from hil import thresholds
+from hil.metrics import stats
+from hil.metrics.evaluation import parse_terms
 from hil.model import RunRecord
-from hil.thresholds.metrics import parse_terms
 from reports.allure import complete_results
 from reports.allure.axes import Axis, linear_ticks, log_ticks, pushed_apart
 from reports.allure.distribution import draw_distribution

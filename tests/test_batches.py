@@ -10,7 +10,7 @@ import math
 import numpy as np
 import pytest
 
-from hil import batches, stats
+from hil.metrics import batches, stats
 
 RUNS = 4000
 ALPHA = 0.02

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import ConfigError
+from hil.metrics.columns import its_rows
 from hil.model import Case, Scalar, Series
 from hil.thresholds import load as load_thresholds
-from hil.thresholds.columns import its_rows
 from hil.trace.events import EventKind, Mark
 from hil.trace.reading import read_trace
 from tests import kernel_rig

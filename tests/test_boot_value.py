@@ -13,10 +13,10 @@ from make_records import THRESHOLDS_ROOT, publish_record, publish_thresholds, vo
 from hil import thresholds
 from hil.base.errors import ConfigError
 from hil.base.units import unit_of
+from hil.metrics import evaluation as metrics
+from hil.metrics.boot_value import BootValue, boot_value
+from hil.metrics.evaluation import Metric
 from hil.model import RunRecord
-from hil.thresholds import metrics
-from hil.thresholds.boot_value import BootValue, boot_value
-from hil.thresholds.metrics import Metric
 
 
 def metric(name: str) -> Metric:

@@ -15,8 +15,8 @@ import pytest
 from hil.health import HEALTH_FILE, read_lines
 from hil.history import load
 from hil.history.segment import to_bytes
+from hil.metrics.boot_value import boot_value
 from hil.model import Role
-from hil.thresholds.boot_value import boot_value
 from reports.history import read_history
 from tests.demo.__main__ import main
 from tests.demo.figures import boot_values

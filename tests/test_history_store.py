@@ -17,12 +17,13 @@ from history_files import CANDIDATE, REFERENCE, night
 from test_store import largest_file
 
 from hil.base.errors import ConfigError, RigError
-from hil.history import NO_HISTORY, History, SeriesHistory, append, load, save
+from hil.history import append, load, save
 from hil.history.building import DuplicateError, Point, build
 from hil.history.loading import read_segment
 from hil.history.merge import merge
 from hil.history.saving import path_of
 from hil.history.segment import HEAD, Segment, to_bytes
+from hil.metrics.sessions import NO_HISTORY, History, SeriesHistory
 
 SCHEMA = Path(__file__).parent.parent / "docs" / "schema" / "boot-values.schema.json"
 P50 = "bench-1/e1/publish/count=200,turn=0/publish_latency_p50_us"

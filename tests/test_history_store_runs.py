@@ -19,13 +19,13 @@ from test_history_store import store
 from hil.base.errors import ConfigError
 from hil.cli.app import run_command
 from hil.history import load
-from hil.history.conditions import CONDITIONS, conditions_of
 from hil.history.export import COLUMNS
 from hil.history.from_run import add_run
 from hil.history.loading import segment_paths
+from hil.metrics.boot_value import boot_value
+from hil.metrics.conditions import CONDITIONS, conditions_of
 from hil.model import Comparison, Role, RunRecord
 from hil.store import RunDirectory
-from hil.thresholds.boot_value import boot_value
 
 ROOT = Path(__file__).parent.parent
 RUN_ID = "20261121T010203Z-nightly-0001"

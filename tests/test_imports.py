@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = (
     {"model"},
     {"base"},
-    {"wire", "stats", "batches", "thresholds", "serial_url"},
+    {"wire", "metrics", "thresholds", "serial_url"},
     {"session", "gate", "store", "rack", "lease", "network", "virtual", "plan", "flash", "power", "build"}
     | {"environment", "firmware", "reference", "trace", "history", "dissect", "ledger"},
     {"peers", "ci", "doctor", "nightly", "baseline", "health"},
@@ -56,8 +56,7 @@ def test_hil_imports_neither_pytest_nor_what_is_above_it() -> None:
 
 def test_reports_read_model_gate_and_store_only() -> None:
     """A report is computed from what is on disk; it starts, measures and builds nothing."""
-    allowed = {"model", "base", "gate", "store", "stats", "metrics", "thresholds"}
-    allowed.add("batches")  # a share has the gate's interval wherever it is shown
+    allowed = {"model", "base", "gate", "store", "metrics", "thresholds"}
     allowed.add("ledger")  # a ledger has one wording, in the terminal and in reports
     allowed.add("trace")  # the picture of a trace is drawn from its events
     allowed.add("reference")  # the published tables that a run is set beside
@@ -75,7 +74,7 @@ def test_reports_read_model_gate_and_store_only() -> None:
 
 
 def test_lower_layers_do_not_import_higher_ones() -> None:
-    """model ← base ← wire, stats, thresholds ← session, gate, store, rack, … ← cli."""
+    """model ← base ← wire, metrics, thresholds ← session, gate, store, rack, … ← cli."""
     wrong = []
     for path in sources("hil"):
         own = path.relative_to(ROOT / "hil").parts[0].removesuffix(".py")

@@ -9,10 +9,10 @@ import pytest
 from make_records import publish_record, publish_thresholds, void_record, void_thresholds
 
 from hil.base.errors import ConfigError
+from hil.metrics import evaluation as metrics
+from hil.metrics.columns import count_voids
+from hil.metrics.evaluation import Estimate, Metric, Term
 from hil.model import RunRecord
-from hil.thresholds import metrics
-from hil.thresholds.columns import count_voids
-from hil.thresholds.metrics import Estimate, Metric, Term
 
 
 def metric(name: str) -> Metric:

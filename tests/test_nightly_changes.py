@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from hil.cli.app import run_command
-from hil.history import NO_HISTORY, History, save
+from hil.history import save
+from hil.metrics.sessions import NO_HISTORY, History
 from hil.nightly.change_points import SeriesChanges, analyse
 from hil.nightly.nights import nights_of
 from hil.nightly.survey import split_series_id, survey

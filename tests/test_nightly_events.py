@@ -16,7 +16,8 @@ from otava.change_point_divisive.detector import ChangePointDetector
 
 from hil.build import PROJECT_ROOT
 from hil.cli.app import run_command
-from hil.history import History, save
+from hil.history import save
+from hil.metrics.sessions import History
 from hil.nightly.divisive import FIRST_PASS, _Distances, _end, _Tester
 from hil.nightly.event_conditions import short, told_by
 from hil.nightly.event_words import HEADLINE_MAX

@@ -13,9 +13,9 @@ import pytest
 from study_records import RUN_ID, gateway_record, throughput_record
 
 from hil.base.errors import ConfigError, Inconclusive
+from hil.metrics.stats import quantile_interval
 from hil.model import Entry, Fault, NotRun, RunRecord
 from hil.reference import load_study
-from hil.stats import quantile_interval
 from reports.reproduction.build import documents_of
 from reports.reproduction.cpu import load_of
 from reports.reproduction.document import Document, Table, number

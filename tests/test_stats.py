@@ -10,7 +10,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hil import stats
+from hil.metrics import stats
 
 pytestmark = pytest.mark.slow
 

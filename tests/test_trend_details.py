@@ -15,8 +15,8 @@ from trend_rig import validator
 
 from hil.dissect.symptoms import SYMPTOMS
 from hil.history import append
+from hil.metrics.boot_value import boot_value
 from hil.model import RunRecord
-from hil.thresholds.boot_value import boot_value
 from reports.site.runs import read_run
 from reports.trend import Sources, choosing, read_sources, trend_of, write_trend
 from reports.trend.distribution import distribution

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from trend_rig import CASE, LATEST, METRIC, Boots, figure, history_of, line, only, trend
 
-from hil import stats
+from hil.metrics import stats
 from hil.thresholds.baselines import Baselines, Epoch
 from reports.trend import choosing, naming, numbers
 from reports.trend.boots import ranks
@@ -49,7 +49,7 @@ def test_a_run_that_both_know_has_the_median_and_the_gates_outcome() -> None:
 
 @pytest.mark.parametrize("boots", range(1, 40))
 def test_the_interval_is_that_of_the_statistics_module(boots: int) -> None:
-    """The bounds are those of hil.stats.quantile_interval() for independent boots; none below six."""
+    """The bounds are those of hil.metrics.stats.quantile_interval() for independent boots; none below six."""
     values = [float(value) for value in range(1, boots + 1)]
     low, high = ranks(boots)
     bounds = stats.quantile_interval(values, 0.5, 0.025)

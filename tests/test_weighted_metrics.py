@@ -9,9 +9,10 @@ import pytest
 
 from hil import thresholds
 from hil.base.errors import ConfigError
+from hil.metrics import evaluation as metrics
+from hil.metrics.columns import count_voids
 from hil.model import RunRecord
-from hil.thresholds import Thresholds, metrics
-from hil.thresholds.columns import count_voids
+from hil.thresholds import Thresholds
 from tests.make_records import publish_record
 
 METRIC = "  wake_{name}_us: {{of: latency_us, weight: loops_count, statistic: {statistic}, {rest}}}\n"

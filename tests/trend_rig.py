@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from jsonschema import Draft202012Validator
 
-from hil.history import History, SeriesHistory, Session, SessionBoard
+from hil.metrics.sessions import History, SeriesHistory, Session, SessionBoard
 from hil.model import Scalar, Verdict, format_series_id
 from reports.trend import Sources, trend_of
 

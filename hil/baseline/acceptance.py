@@ -18,7 +18,7 @@ from hil.baseline.gated import GatedUnit, gated_units, positions, sessions_of, u
 from hil.baseline.prospects import design_of
 from hil.gate.calibration import Series, kappa
 from hil.gate.noise import MOST_SESSIONS
-from hil.history import History, Session
+from hil.metrics.sessions import History, Session
 from hil.thresholds.baselines import Baselines, Epoch, check
 from hil.thresholds.types import Thresholds
 

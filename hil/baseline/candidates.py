@@ -10,7 +10,7 @@ from pathlib import Path
 from hil.base.errors import ConfigError
 from hil.base.git import try_git
 from hil.base.yamlvalue import did_you_mean
-from hil.history import History, Session
+from hil.metrics.sessions import History, Session
 from hil.thresholds.baselines import Epoch
 
 TRIGGERS = ("baseline", "nightly")

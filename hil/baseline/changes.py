@@ -10,7 +10,7 @@ import numpy as np
 from hil.base.units import format_difference, format_value
 from hil.baseline.gated import GatedSeries, GatedUnit, positions, sessions_of
 from hil.gate.scale import Scale
-from hil.history import History
+from hil.metrics.sessions import History
 from hil.thresholds.baselines import Epoch
 
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from hil.gate.noise import SeriesNoise, noise_of
 from hil.gate.scale import Scale, scale_of
-from hil.history import History, SeriesHistory, SessionBoard
+from hil.metrics.metric import Metric
+from hil.metrics.sessions import History, SeriesHistory, SessionBoard
 from hil.model import Case, Kind, Scalar, format_series_id
 from hil.thresholds.comparison import CompareRule
 from hil.thresholds.limits import series_facts
-from hil.thresholds.metric import Metric
 from hil.thresholds.types import Thresholds
 
 SUITE = "pr"

@@ -13,7 +13,7 @@ from hil.baseline.gated import GatedUnit, noise_of_unit, sessions_of, sessions_w
 from hil.gate.looks import schedule
 from hil.gate.noise import SeriesNoise, noise_of_series
 from hil.gate.sequential import FEWEST_SESSIONS, Design, decide
-from hil.history import History
+from hil.metrics.sessions import History
 from hil.thresholds.baselines import Epoch
 
 # Deviations of boots and of sessions, as shares of the value, up to which a rack is called so: half way (on

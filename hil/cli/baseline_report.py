@@ -11,7 +11,7 @@ from hil.baseline.prospects import Prospect, prospects, rack_noise
 from hil.cli.table import aligned
 from hil.gate.noise import SeriesNoise
 from hil.gate.sequential import FEWEST_SESSIONS
-from hil.history import History
+from hil.metrics.sessions import History
 from hil.thresholds.baselines import Epoch, missing_sessions
 from hil.thresholds.types import Thresholds
 

@@ -16,10 +16,11 @@ from hil.base.errors import ConfigError
 from hil.base.units import QuantityError, Unit, find_unit, format_value, unit_of
 from hil.cli.options import history_option
 from hil.cli.table import aligned
-from hil.history import History, SeriesHistory, load
+from hil.history import load
 from hil.history.export import write_csv
 from hil.history.from_run import add_run
 from hil.history.merge import merge
+from hil.metrics.sessions import History, SeriesHistory
 from hil.store.files import disk_error
 
 FOLDER = click.Path(path_type=Path, file_okay=False)

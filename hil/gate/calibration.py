@@ -52,7 +52,7 @@ def kappa(series: Sequence[Series], design: Design) -> float:
     usable = [(sessions, noise) for sessions, noise in prepared if len(sessions) >= FEWEST_CALIBRATING]
     if not usable:
         return DEFAULT_KAPPA
-    # RandomState's streams are frozen for good: see hil.stats
+    # RandomState's streams are frozen for good: see hil.metrics.stats
     random = np.random.RandomState(_SEED)
     of = replace(design, alpha=TAIL, kappa=1.0)
     parts = [_excesses(sessions, noise, of, random, len(usable)) for sessions, noise in usable]

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 
 from hil.gate import conditions
 from hil.gate.cases import cases_of, records_of, thresholds_of
+from hil.metrics.boot_value import BootValue
+from hil.metrics.evaluation import Metric
 from hil.model import (
     KINDS,
     Case,
@@ -22,10 +24,8 @@ from hil.model import (
     Scalar,
     format_series_id,
 )
-from hil.thresholds.boot_value import BootValue
 from hil.thresholds.comparison import CompareRule
 from hil.thresholds.limits import Where, series_facts
-from hil.thresholds.metrics import Metric
 from hil.thresholds.types import Thresholds
 
 Records = Mapping[str, tuple[RunRecord, ...]]

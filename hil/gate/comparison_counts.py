@@ -20,8 +20,8 @@ from hil.gate.past import Past
 from hil.gate.scale import Scale, scale_of
 from hil.gate.sequential import Decisions, Design
 from hil.gate.states import contradictory, outcome_of
+from hil.metrics.boot_value import BootValue
 from hil.model import format_series_id
-from hil.thresholds.boot_value import BootValue
 
 ADVICE_ALPHA = 0.025
 # where failures decide for a latency: shares of all messages, as p95 is a number up to 5 %

@@ -11,9 +11,9 @@ import numpy as np
 from hil.gate.comparing import Unit
 from hil.gate.environment import Check, check_board
 from hil.gate.scale import Scale
+from hil.metrics.boot_value import BootValue, boot_value
+from hil.metrics.columns import count_voids
 from hil.model import RunRecord
-from hil.thresholds.boot_value import BootValue, boot_value
-from hil.thresholds.columns import count_voids
 
 Values = tuple[BootValue | None, ...]
 

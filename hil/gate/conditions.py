@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from hil.metrics.evaluation import Metric
 from hil.model import RunRecord, Scalar
 from hil.thresholds.limits import Limit, series_facts
-from hil.thresholds.metrics import Metric
 from hil.thresholds.types import Thresholds
 
 _NEVER_BLOCKING = ("mean", "max", "min")

@@ -13,15 +13,15 @@ import math
 from dataclasses import dataclass, replace
 
 from hil.base.units import convert, find_unit
-from hil.batches import FEWEST_ROWS
 from hil.gate import conditions, sentences
 from hil.gate.rounding import rounded
+from hil.metrics import evaluation as metrics
+from hil.metrics.batches import FEWEST_ROWS
+from hil.metrics.columns import Voids, count_voids
+from hil.metrics.evaluation import Estimate, Metric
+from hil.metrics.stats import ratio_interval
 from hil.model import Outcome, RunRecord, SeriesVerdict, format_series_id
-from hil.stats import ratio_interval
-from hil.thresholds import metrics
-from hil.thresholds.columns import Voids, count_voids
 from hil.thresholds.limits import Limit
-from hil.thresholds.metrics import Estimate, Metric
 from hil.thresholds.types import Thresholds
 
 _SAME_IN_ALL_BOOTS = ("firmware_sha256", "ruler_hash", "target")

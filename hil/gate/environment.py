@@ -11,11 +11,11 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hil.history import Session
-from hil.history.conditions import conditions_of
+from hil.metrics.columns import count_voids
+from hil.metrics.conditions import conditions_of
+from hil.metrics.evaluation import Metric
+from hil.metrics.sessions import Session
 from hil.model import RunRecord, Scalar
-from hil.thresholds.columns import count_voids
-from hil.thresholds.metrics import Metric
 
 
 @dataclass(frozen=True)

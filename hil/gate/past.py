@@ -12,7 +12,7 @@ from hil.gate.design import Noise
 from hil.gate.environment import differing_condition
 from hil.gate.noise import SeriesNoise, noise_of, noise_of_series
 from hil.gate.scale import Scale
-from hil.history import NO_HISTORY, History, Session
+from hil.metrics.sessions import NO_HISTORY, History, Session
 from hil.model import RunRecord, format_series_id
 from hil.thresholds.baselines import NO_BASELINES, Baselines, Epoch
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import fmean
 
-from hil.thresholds.metrics import Metric
+from hil.metrics.evaluation import Metric
 
 _LARGEST_LOG = 700.0  # exp() of more is no float
 

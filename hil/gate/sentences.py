@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from hil.base.units import find_unit, format_difference, format_relative, format_value, format_values
+from hil.metrics.evaluation import Estimate, Metric
 from hil.thresholds.limits import Limit
-from hil.thresholds.metrics import Estimate, Metric
 
 
 def subject(metric: Metric, bench: str, case_label: str, board: str, kind: str) -> str:

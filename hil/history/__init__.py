@@ -5,16 +5,5 @@
 
 from hil.history.loading import DEFAULT_HISTORY, load
 from hil.history.saving import append, save
-from hil.history.types import NO_HISTORY, History, SeriesHistory, Session, SessionBoard
 
-__all__ = [
-    "DEFAULT_HISTORY",
-    "NO_HISTORY",
-    "History",
-    "SeriesHistory",
-    "Session",
-    "SessionBoard",
-    "append",
-    "load",
-    "save",
-]
+__all__ = ["DEFAULT_HISTORY", "append", "load", "save"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from hil.base.errors import ConfigError
 from hil.history.segment import ROLES, Segment
-from hil.history.types import History, SeriesHistory, Session, SessionBoard
+from hil.metrics.sessions import History, SeriesHistory, Session, SessionBoard
 from hil.model import format_series_id
 
 Key = TypeVar("Key", bound=Hashable)

@@ -7,7 +7,7 @@ import math
 from typing import TextIO
 
 from hil.base.units import QuantityError, unit_of
-from hil.history.types import History, SeriesHistory
+from hil.metrics.sessions import History, SeriesHistory
 
 COLUMNS = (
     "time_utc",

@@ -10,14 +10,14 @@ from typing import Any
 
 from hil.base.errors import ConfigError
 from hil.history.building import DuplicateError, Point, build
-from hil.history.conditions import conditions_of
 from hil.history.saving import append, path_of
 from hil.history.segment import ROLES, Image, Segment, SegmentBoard
+from hil.metrics.boot_value import boot_value
+from hil.metrics.conditions import conditions_of
 from hil.model import Comparison, Entry, RunRecord
 from hil.store import RunDirectory
 from hil.store.directory import Journal
 from hil.thresholds import load_all
-from hil.thresholds.boot_value import boot_value
 from hil.thresholds.loader import FOLDER
 from hil.thresholds.types import Thresholds
 

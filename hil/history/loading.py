@@ -13,7 +13,7 @@ from hil.build import PROJECT_ROOT
 from hil.history.assembling import assemble
 from hil.history.segment import SCHEMA_VERSION, Segment, digest_of
 from hil.history.segment_reader import SegmentError, from_json
-from hil.history.types import NO_HISTORY, History
+from hil.metrics.sessions import NO_HISTORY, History
 
 DEFAULT_HISTORY = PROJECT_ROOT / "out" / "hil-data"
 SLICE = "slice.json"

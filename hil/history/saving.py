@@ -11,7 +11,7 @@ from hil.base.errors import ConfigError
 from hil.history.building import Point, build
 from hil.history.loading import SLICE, read_bytes
 from hil.history.segment import HEAD, SCHEMA_VERSION, Image, Segment, SegmentBoard, to_bytes, to_json
-from hil.history.types import History, SeriesHistory, Session
+from hil.metrics.sessions import History, SeriesHistory, Session
 from hil.store.files import disk_error, replace_file
 
 

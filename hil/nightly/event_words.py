@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from hil.metrics.evaluation import Metric
 from hil.nightly.change_points import RATIO_UNSURE
 from hil.nightly.event_conditions import short, told_by
 from hil.nightly.event_parts import Group
 from hil.nightly.metric_words import SHOWN_STATS, change_word, metric_words, percent
 from hil.nightly.survey import Finding
 from hil.thresholds import Thresholds
-from hil.thresholds.metrics import Metric
 
 HEADLINE_MAX = 110
 DOMINATES = 0.8  # the share of an event's series by which a metric, a quantity or a bench names it

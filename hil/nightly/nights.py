@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hil.history import History, SeriesHistory, Session
+from hil.metrics.sessions import History, SeriesHistory, Session
 from hil.model import Scalar
 
 TRIGGER = "nightly"

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hil.history import History
+from hil.metrics.sessions import History
 from hil.nightly.change_points import ChangePoint, SeriesChanges, analyse
 from hil.nightly.nights import Night, NightReader
 from hil.thresholds import Thresholds

@@ -8,11 +8,11 @@ from dataclasses import replace
 from hil.firmware.variant import Image
 from hil.gate.comparing import may_block
 from hil.gate.looks import schedule
+from hil.metrics.metric import Metric
 from hil.model import Case, Comparison, Role, format_series_id
 from hil.plan.deadline import expected_s
 from hil.plan.pace import affordable
 from hil.plan.planning import Plan
-from hil.thresholds.metric import Metric
 from hil.thresholds.types import Thresholds
 
 Looks = tuple[tuple[int, int], ...]

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from hil.base.units import QuantityError, Unit, convert, find_unit
 from hil.base.yamlfile import Node
+from hil.metrics.metric import Metric
 from hil.thresholds.comparison import CompareRule
 from hil.thresholds.limits import Where
-from hil.thresholds.metric import Metric
 from hil.thresholds.types import Policy
 
 # relative changes: less cannot be told from rounding, and of a rate nothing is left at 1

@@ -8,8 +8,7 @@ from typing import Literal, cast
 from hil.base.units import QuantityError, Unit, convert, find_unit, unit_of
 from hil.base.yamlfile import Node
 from hil.base.yamlvalue import did_you_mean
-from hil.model import Scalar
-from hil.thresholds.metric import (
+from hil.metrics.metric import (
     CLOCKS,
     DIRECTIONS,
     NOT_OK,
@@ -21,6 +20,7 @@ from hil.thresholds.metric import (
     parse_terms,
     source_unit,
 )
+from hil.model import Scalar
 
 _SHARES = ("ratio", "share")  # of what was tried
 _EXACT = ("min", "max")

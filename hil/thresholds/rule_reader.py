@@ -11,11 +11,11 @@ from typing import Literal
 from hil.base.units import QuantityError, convert, find_unit
 from hil.base.yamlfile import Node
 from hil.base.yamlvalue import did_you_mean
+from hil.metrics.metric import Metric
 from hil.model import KINDS, Scalar
 from hil.thresholds.comparison import CompareRule
 from hil.thresholds.comparison_reader import read_compare_rule
 from hil.thresholds.limits import PLACE_KEYS, Advice, Limit, Since, Suppression, Where
-from hil.thresholds.metric import Metric
 from hil.thresholds.types import Parameter, Policy
 
 LIMIT_KEY = re.compile(r"abs_(max|min)_(\w+)")

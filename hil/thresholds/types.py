@@ -11,10 +11,10 @@ from typing import Literal
 
 from hil.base.errors import ConfigError
 from hil.base.yamlvalue import did_you_mean
+from hil.metrics.evaluation import Metric
 from hil.model import Case, Scalar
 from hil.thresholds.comparison import CompareRule
 from hil.thresholds.limits import Advice, Limit, Suppression, most_specific
-from hil.thresholds.metrics import Metric
 
 # What a bench may need on the host beside the broker; hil.peers.registry knows what does it.
 PEERS = ("iperf", "http", "interruption", "delivery", "echo")

@@ -6,7 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from hil import stats
+from hil.metrics import stats
 from reports.allure import labels
 from reports.allure.axes import Axis, padded, tick_text
 from reports.allure.figure import BAR, GRID, INK, LIMIT, SOFT, STATISTIC, Figure, Heading, text_width

@@ -7,12 +7,12 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from hil import stats
 from hil.base.units import Unit, best_unit, convert, find_unit, format_value, unit_of
+from hil.metrics import stats
+from hil.metrics.columns import count_voids, its_rows
+from hil.metrics.evaluation import QUANTILES, Metric, Term, row_values, source_unit
+from hil.metrics.metric import name_of
 from hil.model import RunRecord
-from hil.thresholds.columns import count_voids, its_rows
-from hil.thresholds.metric import name_of
-from hil.thresholds.metrics import QUANTILES, Metric, Term, row_values, source_unit
 from reports.allure.axes import wants_log
 from reports.allure.story import Story
 

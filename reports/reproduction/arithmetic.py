@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from statistics import pstdev
 
+from hil.metrics.stats import mean, quantile
 from hil.reference import Study
-from hil.stats import mean, quantile
 from reports.reproduction.artefact import loaded
 from reports.reproduction.cycles import BY_CONSTRUCTION, TURN_CYCLES, Measured, is_planted, measured
 from reports.reproduction.document import Table

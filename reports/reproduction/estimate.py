@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.special
 
-from hil.stats import Interval, mean, quantile, quantile_interval
+from hil.metrics.stats import Interval, mean, quantile, quantile_interval
 from reports.reproduction.document import number, percent
 
 ALPHA = 0.05  # either bound is wrong with this probability at most

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hil.stats import quantile
+from hil.metrics.stats import quantile
 from reports.reproduction.document import NONE, Table, percent
 from reports.reproduction.estimate import Estimate, median
 from reports.reproduction.records import BoardRun, word

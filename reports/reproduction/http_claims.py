@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hil.batches import overdispersion
+from hil.metrics.batches import overdispersion
+from hil.metrics.stats import Interval, ratio_interval
 from hil.reference import Claim
-from hil.stats import Interval, ratio_interval
 from reports.reproduction import first, parts
 from reports.reproduction.claims import CONTRADICTED, SUPPORTED, UNDECIDED, Finding, from_test
 from reports.reproduction.document import number, percent

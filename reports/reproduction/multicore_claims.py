@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from hil.metrics.stats import quantile, ratio_interval
 from hil.reference import Claim, Study
-from hil.stats import quantile, ratio_interval
 from reports.reproduction.artefact import loaded
 from reports.reproduction.claims import CONTRADICTED, SUPPORTED, UNDECIDED, Finding, from_test
 from reports.reproduction.cycles import BY_CONSTRUCTION, Measured, is_planted, measured

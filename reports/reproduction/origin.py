@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hil.metrics.stats import quantile
 from hil.model import RunRecord
-from hil.stats import quantile
 from reports.reproduction.document import number, percent
 from reports.reproduction.records import BoardRun, fact
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from hil.metrics.stats import ratio_interval
 from hil.reference import Row
 from hil.reference import Table as Published
-from hil.stats import ratio_interval
 from reports.reproduction.comparison import published_text, table_notes
 from reports.reproduction.document import NONE, NOT_MEASURED, Table, number
 from reports.reproduction.estimate import ALPHA, Estimate, mean_whole_ms, share_text

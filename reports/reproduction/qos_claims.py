@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
+from hil.metrics.stats import ratio_interval
 from hil.reference import Claim
-from hil.stats import ratio_interval
 from reports.reproduction.claims import UNDECIDED, Finding, from_test
 from reports.reproduction.estimate import ALPHA, Estimate, above, share_text
 from reports.reproduction.qos_echoes import Echoes, by_setting, plain, rate_text, size_text

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from hil.metrics.stats import quantile_interval
 from hil.model import RunRecord, Scalar
 from hil.reference import Comparison
-from hil.stats import quantile_interval
 from reports.reproduction.estimate import ALPHA, SHARES, Estimate, estimate, median
 from reports.reproduction.qos_estimator import Noted, TheirMean, pooled
 from reports.reproduction.records import BoardRun, boots, fact, whole

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hil.stats import mean
+from hil.metrics.stats import mean
 
 DROPPED_NUMBER = 0  # the sample with the cold start
 _IDS = 1_000_000  # an id is six digits

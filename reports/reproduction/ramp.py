@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hil.batches import overdispersion
+from hil.metrics.batches import overdispersion
+from hil.metrics.stats import ratio_interval
 from hil.model import RunRecord
-from hil.stats import ratio_interval
 from reports.reproduction.document import NONE, Line, Picture, Table, number
 from reports.reproduction.estimate import ALPHA, Estimate, share_text
 from reports.reproduction.records import BoardRun, fact, word

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+from hil.metrics.stats import mean
 from hil.reference import Row
 from hil.reference import Table as Published
-from hil.stats import mean
 from reports.reproduction.comparison import corrected_text, row_notes, table_notes
 from reports.reproduction.cycles import (
     BY_CONSTRUCTION,

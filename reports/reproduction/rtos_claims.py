@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from hil.metrics.stats import Interval
 from hil.reference import Claim, Study
-from hil.stats import Interval
 from reports.reproduction.claims import CONTRADICTED, SUPPORTED, UNDECIDED, Finding, from_test
 from reports.reproduction.document import number
 from reports.reproduction.estimate import ALPHA, median

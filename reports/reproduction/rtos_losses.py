@@ -8,8 +8,8 @@ import scipy.special
 
 from hil.ledger import OWNERS, Owner
 from hil.ledger.words import Counts, counts_of, total_of
+from hil.metrics.stats import Interval
 from hil.model import RunRecord
-from hil.stats import Interval
 from reports.reproduction.document import NONE, Table, number
 from reports.reproduction.estimate import ALPHA, Estimate
 from reports.reproduction.records import BoardRun, boots, whole, word

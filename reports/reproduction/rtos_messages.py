@@ -10,10 +10,10 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from hil.batches import batch_mean_interval
+from hil.metrics.batches import batch_mean_interval
+from hil.metrics.stats import Interval, mean
 from hil.model import RunRecord, Scalar
 from hil.reference import Comparison
-from hil.stats import Interval, mean
 from reports.reproduction.estimate import ALPHA, NOTHING, Estimate, student_interval
 from reports.reproduction.records import BoardRun, fact, whole, word
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from hil.metrics.stats import mean
 from hil.model import RunRecord
 from hil.reference import Comparison, Row
 from hil.reference import Table as Published
-from hil.stats import mean
 from reports.reproduction.comparison import published_text, row_notes, table_notes
 from reports.reproduction.document import NONE, NOT_MEASURED, Table, number
 from reports.reproduction.estimate import Estimate, estimate, median

@@ -4,8 +4,8 @@ The published way: iperf's average over the whole test, slow start and last part
 mean of three runs. Ours: the rate of each full interval after the start, as the receiver saw it.
 
 Intervals of a stream depend on those before them, and a boot's on the boot. So the mean is bounded over
-boots; of one boot over its tests; of one test over batches of its intervals (hil.batches). Percentiles
-describe the intervals that were measured and have no bounds.
+boots; of one boot over its tests; of one test over batches of its intervals (hil.metrics.batches).
+Percentiles describe the intervals that were measured and have no bounds.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from hil.batches import batch_mean_interval
+from hil.metrics.batches import batch_mean_interval
+from hil.metrics.stats import mean
 from hil.model import RunRecord
-from hil.stats import mean
 from reports.reproduction.estimate import (
     ALPHA,
     NOTHING,

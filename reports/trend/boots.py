@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hil import stats
-from hil.history import SeriesHistory
+from hil.metrics import stats
+from hil.metrics.sessions import SeriesHistory
 
 SIDE_ALPHA = 0.025  # either bound of the 95 % interval is wrong with this probability
 
@@ -28,8 +28,8 @@ class BootsOf:
 def by_session(series: SeriesHistory | None) -> dict[int, BootsOf]:
     """Return the boots of each session by its position, in the metric's unit.
 
-    The interval is that of hil.stats.quantile_interval() for independent boots: order statistics, exact
-    binomial ranks. Below 6 boots there is none.
+    The interval is that of hil.metrics.stats.quantile_interval() for independent boots: order statistics,
+    exact binomial ranks. Below 6 boots there is none.
     """
     if series is None or not len(series):
         return {}

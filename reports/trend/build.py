@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hil.base.errors import ConfigError
-from hil.history import History
+from hil.metrics.sessions import History
 from hil.nightly.events import events_of
 from hil.nightly.survey import Survey, survey
 from hil.store.files import replace_file

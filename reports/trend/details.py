@@ -9,11 +9,11 @@ from typing import Any
 
 from hil.base.errors import ConfigError
 from hil.base.units import Unit, convert
+from hil.metrics.boot_value import boot_value
+from hil.metrics.metric import Metric, name_of
 from hil.model import RunRecord, SeriesVerdict
 from hil.store import RunDirectory
 from hil.thresholds import Thresholds
-from hil.thresholds.boot_value import boot_value
-from hil.thresholds.metric import Metric, name_of
 from reports.allure.samples import Samples, samples_of
 from reports.allure.story import Story, read_thresholds
 from reports.trend.distribution import distribution

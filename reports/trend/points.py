@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from hil.history import History
+from hil.metrics.sessions import History
 from hil.nightly.survey import SeriesName, split_series_id
 from reports.trend.boots import BootsOf, by_session
 from reports.trend.naming import SeriesKey

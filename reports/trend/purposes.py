@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hil.history import History, SeriesHistory
+from hil.metrics.sessions import History, SeriesHistory
 from reports.history import comparable
 
 

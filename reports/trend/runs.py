@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from hil.history import History, Session
+from hil.metrics.sessions import History, Session
 from hil.model import Verdict
 
 _BEFORE_ALL = datetime.datetime.min.replace(tzinfo=datetime.UTC)

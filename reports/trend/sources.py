@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from hil.base.errors import ConfigError
-from hil.history import NO_HISTORY, History, load
+from hil.history import load
+from hil.metrics.sessions import NO_HISTORY, History
 from hil.thresholds import Thresholds
 from hil.thresholds.baselines import FOLDER, NO_BASELINES, Baselines, load_baselines
 from reports.allure.story import THRESHOLDS, read_thresholds

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hil.metrics.stats import quantile
 from hil.model import Series
-from hil.stats import quantile
 from tests.bench.figure import Figure
 from tests.bench.peer_case import measure_with_peer
 from tests.bench.workbench import Workbench

@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 
 from hil.build import PROJECT_ROOT
+from hil.metrics.stats import quantile
 from hil.model import Series
-from hil.stats import quantile
 from tests.bench.figure import Figure
 from tests.bench.workbench import Workbench, publish_case
 

@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 
 from hil.build import PROJECT_ROOT
-from hil.stats import quantile
+from hil.metrics.stats import quantile
 from hil.thresholds import load
 from tests.bench.figure import Figure
 from tests.bench.workbench import Workbench

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from hil.metrics.stats import ratio_interval
 from hil.model import Scalar
 from hil.peers.companion import Outcome
 from hil.reference.overhead import overhead_bytes
-from hil.stats import ratio_interval
 from tests.bench.figure import Figure
 from tests.bench.peer_case import measure_with_peer
 from tests.bench.workbench import Workbench

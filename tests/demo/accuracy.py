@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-from hil.history import History, append, load
+from hil.history import append, load
+from hil.metrics.sessions import History
 from hil.thresholds import load as load_thresholds
 from tests.demo.nights import Night, measured, segment_of
 from tests.demo.plan import HAPPENINGS, NEWEST, RACKS, Plan

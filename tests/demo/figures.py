@@ -1,12 +1,12 @@
-"""A metric's value of many boots at once: what hil.thresholds.boot_value says of each, in far less time."""
+"""A metric's value of many boots at once: what hil.metrics.boot_value says of each, in far less time."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from hil.base.units import convert
-from hil.stats import tail_size
-from hil.thresholds.metric import QUANTILES, Metric, source_unit
+from hil.metrics.metric import QUANTILES, Metric, source_unit
+from hil.metrics.stats import tail_size
 from tests.demo.samples import Columns
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hil.history.building import Point, build
-from hil.history.conditions import conditions_of
 from hil.history.segment import Image, Segment, SegmentBoard
+from hil.metrics.conditions import conditions_of
 from hil.model import Case, Role, RunRecord
 from hil.rack.noise import NoiseSettings
 from hil.thresholds import Thresholds

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hil.history import History
+from hil.metrics.sessions import History
 from hil.nightly.events import events_of
 from hil.nightly.survey import survey
 from hil.thresholds import Thresholds

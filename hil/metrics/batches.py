@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.special
 
-from hil.stats import Interval
+from hil.metrics.stats import Interval
 
 FEWEST_BATCHES, MOST_BATCHES = 8, 20
 BATCH_ROWS = 10
@@ -89,7 +89,7 @@ def overdispersion(hits: Sequence[int], trials: Sequence[int]) -> float:
     Pearson's chi-square over its degrees of freedom, of rows or of batches of rows, whichever is larger: what
     comes in bursts varies from row to row, what comes for a while from batch to batch. Either is taken one
     standard error above its estimate. Rows without trials do not count. It is a design effect: that many
-    trials count as one (hil.stats.ratio_interval).
+    trials count as one (hil.metrics.stats.ratio_interval).
     """
     counted = np.array(
         [(hit, trial) for hit, trial in zip(hits, trials, strict=True) if trial], dtype=np.float64

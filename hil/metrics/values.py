@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from hil import stats
 from hil.base.errors import ConfigError
 from hil.base.units import conversion, convert, unit_of
+from hil.metrics import stats
+from hil.metrics.columns import column_of, its_rows
+from hil.metrics.metric import QUANTILES, Metric, source_unit
 from hil.model import RunRecord
-from hil.thresholds.columns import column_of, its_rows
-from hil.thresholds.metric import QUANTILES, Metric, source_unit
 
 _EXTREMES: dict[str, Callable[[Sequence[float]], float]] = {"min": min, "max": max}
 

@@ -6,7 +6,7 @@ Where a statistic falls among such rows it reads "at least the timeout". Only wh
 row was done, such as the time to serialise it, may leave such rows out. Warm-up rows are always left out.
 
 Rows that follow one another depend on one another. Where the columns say when each was done, intervals count
-episodes rather than rows (see hil.stats.design_effect).
+episodes rather than rows (see hil.metrics.stats.design_effect).
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hil import batches, stats
 from hil.base.units import convert, find_unit
-from hil.model import RunRecord
-from hil.thresholds.columns import column_of, its_rows
-from hil.thresholds.metric import (
+from hil.metrics import batches, stats
+from hil.metrics.columns import column_of, its_rows
+from hil.metrics.metric import (
     DIRECTIONS,
     NOT_OK,
     QUANTILES,
@@ -33,7 +32,8 @@ from hil.thresholds.metric import (
     parse_terms,
     source_unit,
 )
-from hil.thresholds.values import ceiling_of, failed_rows, hits_and_trials, row_values, statistic_of
+from hil.metrics.values import ceiling_of, failed_rows, hits_and_trials, row_values, statistic_of
+from hil.model import RunRecord
 
 __all__ = [
     "DIRECTIONS",

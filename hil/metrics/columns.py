@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hil.base.errors import ConfigError
+from hil.metrics.metric import Metric
 from hil.model import RunRecord
-from hil.thresholds.metric import Metric
 
 HOST_LATE_COLUMN = "host_late_us"
 

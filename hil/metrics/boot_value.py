@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from hil import stats
 from hil.base.units import convert, find_unit
+from hil.metrics import stats
+from hil.metrics.columns import its_rows
+from hil.metrics.metric import Metric, source_unit
+from hil.metrics.values import ceiling_of, failed_rows, hits_and_trials, row_values, statistic_of
 from hil.model import RunRecord
-from hil.thresholds.columns import its_rows
-from hil.thresholds.metric import Metric, source_unit
-from hil.thresholds.values import ceiling_of, failed_rows, hits_and_trials, row_values, statistic_of
 
 # The slowest that a chip's counter of cycles counts, for boards that do not say how fast theirs does.
 _LEAST_MHZ = 80.0
@@ -37,7 +37,7 @@ def boot_value(metric: Metric, record: RunRecord) -> BootValue | None:
 
     A quantile or an extreme is +inf where it touches a row that was not done, an average where it is of such
     rows alone; less of them enter an average with the timeout. The value is that of
-    hil.thresholds.metrics.estimate() of this record alone, which says "at least the timeout" of +inf.
+    hil.metrics.evaluation.estimate() of this record alone, which says "at least the timeout" of +inf.
 
     Raises ConfigError where a column that the metric needs is absent.
     """
