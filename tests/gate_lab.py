@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from hil.base.errors import HilError
-from hil.baseline.candidates import OBSTACLES
 from hil.history import load
+from hil.history.baseline.candidates import OBSTACLES
 from hil.virtual.air.control import AirControl
 from hil.virtual.rack_state import RackPaths
 from tests.lab import ROOT, Lab, make_lab

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hil.nightly.change_points import analyse
-from hil.nightly.nights import nights_of
+from hil.history.nightly.change_points import analyse
+from hil.history.nightly.nights import nights_of
 from tests.bench.figure import SHORT_PASS
 from tests.nights_rig import REFERENCE, SERIES, Effect, make_history, simulate
 

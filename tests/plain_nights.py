@@ -1,4 +1,4 @@
-"""The nights of a series, told boot by boot: hil.nightly.nights, which is faster, must agree."""
+"""The nights of a series, told boot by boot: hil.history.nightly.nights, which is faster, must agree."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import math
 
 import numpy as np
 
+from hil.history.nightly.nights import NOON, TRIGGER, Night
 from hil.metrics.sessions import History, SeriesHistory
-from hil.nightly.nights import NOON, TRIGGER, Night
 
 
 def plain_nights(history: History, series_id: str) -> list[Night]:

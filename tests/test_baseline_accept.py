@@ -11,12 +11,12 @@ import pytest
 from baseline_history import COMMIT, P50, RACK, add_sessions, echo_thresholds, history_of
 
 from hil.base.errors import ConfigError, ExitCode
-from hil.baseline.acceptance import Proposal, Request, accept_epoch, propose
-from hil.baseline.candidates import Choice
-from hil.baseline.changes import rows, unnamed
-from hil.baseline.epoch_file import append_epoch
 from hil.cli.app import run_command
 from hil.history import load
+from hil.history.baseline.acceptance import Proposal, Request, accept_epoch, propose
+from hil.history.baseline.candidates import Choice
+from hil.history.baseline.changes import rows, unnamed
+from hil.history.baseline.epoch_file import append_epoch
 from hil.thresholds.baselines import Epoch, load_baselines
 
 EPOCH_DAY = datetime.date(2026, 11, 6)

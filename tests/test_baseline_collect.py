@@ -14,9 +14,9 @@ from lab import ROOT, wait_for
 from make_records import THRESHOLDS_ROOT, publish_record
 
 from hil.base.errors import ConfigError, ExitCode, RigError
-from hil.baseline.collect import MOST_FAILURES, Campaign, collect
 from hil.cli.app import run_command
 from hil.history import load
+from hil.history.baseline.collect import MOST_FAILURES, Campaign, collect
 
 pytestmark = pytest.mark.slow
 

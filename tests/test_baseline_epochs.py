@@ -10,7 +10,7 @@ import pytest
 from baseline_history import P50, RACK, add_sessions, history_of
 
 from hil.base.errors import ConfigError
-from hil.baseline.epoch_file import append_epoch
+from hil.history.baseline.epoch_file import append_epoch
 from hil.thresholds.baselines import Baselines, Epoch, check, load_baselines, missing_sessions
 
 EXAMPLE = """\

@@ -12,7 +12,7 @@ import pytest
 from hil.base.errors import ConfigError, RigError
 from hil.cli.bisect import conclusion, plan_lines
 from hil.model import Case
-from hil.nightly.bisect_run import (
+from hil.run.bisect.bisect_run import (
     CannotBuildError,
     Outcome,
     ProcessRunner,
@@ -20,8 +20,8 @@ from hil.nightly.bisect_run import (
     read_outcome,
     write_thresholds,
 )
-from hil.nightly.bisect_task import Task, case_of, check_metric, commits_between, read_trials
-from hil.nightly.bisection import Progress, Trial, progress, runs_at_most
+from hil.run.bisect.bisect_task import Task, case_of, check_metric, commits_between, read_trials
+from hil.run.bisect.bisection import Progress, Trial, progress, runs_at_most
 from hil.thresholds import Thresholds, load, load_all
 from tests.ci_rig import Repository
 from tests.lab import ROOT

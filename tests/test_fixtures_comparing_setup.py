@@ -17,7 +17,7 @@ from hil.firmware.build_folder import image_sha256
 from hil.firmware.selection import Firmware
 from hil.firmware.variant import Image
 from hil.gate.design import LOOKS
-from hil.gate.run_past import read_past
+from hil.history.past import read_past
 from hil.model import Comparison, NotRun
 from hil.plan import make_plan
 from hil.rack import load_rack

@@ -14,8 +14,8 @@ from make_records import RUN_ID, THRESHOLDS_ROOT
 
 from hil import thresholds
 from hil.gate import judge
-from hil.gate.run_past import HISTORY_FOLDER, read_past
 from hil.history import save
+from hil.history.past import HISTORY_FOLDER, read_past
 from hil.store import RunDirectory
 
 pytestmark = pytest.mark.slow

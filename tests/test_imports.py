@@ -15,9 +15,10 @@ LAYERS = (
     {"model"},
     {"base"},
     {"wire", "metrics", "thresholds", "serial_url"},
-    {"session", "gate", "store", "rack", "lease", "network", "virtual", "plan", "flash", "power", "build"}
-    | {"environment", "firmware", "reference", "trace", "history", "dissect", "ledger"},
-    {"peers", "ci", "doctor", "nightly", "baseline", "health"},
+    {"session", "store", "gate", "rack", "lease", "network", "virtual", "plan", "flash", "power", "build"}
+    | {"environment", "firmware", "reference", "trace", "dissect", "ledger"},
+    {"history"},
+    {"peers", "ci", "doctor", "health", "run"},
     {"cli"},
     {"__main__"},
 )
@@ -61,7 +62,7 @@ def test_reports_read_model_gate_and_store_only() -> None:
     allowed.add("trace")  # the picture of a trace is drawn from its events
     allowed.add("reference")  # the published tables that a run is set beside
     allowed.add("dissect")  # a symptom has one display filter and one meaning
-    allowed |= {"history", "nightly", "baseline"}  # a trend: boot values over time, and change points
+    allowed |= {"history"}  # a trend: boot values over time, and change points
     allowed.add("health")  # a rack's health has one reckoning, on the terminal, the page and in metrics
     wrong = [
         f"{path.relative_to(ROOT)}:{line} imports {name}"
@@ -74,7 +75,7 @@ def test_reports_read_model_gate_and_store_only() -> None:
 
 
 def test_lower_layers_do_not_import_higher_ones() -> None:
-    """model ← base ← wire, metrics, thresholds ← session, gate, store, rack, … ← cli."""
+    """model ← base ← wire, metrics, thresholds ← session, gate, store, rack, … ← history ← … ← cli."""
     wrong = []
     for path in sources("hil"):
         own = path.relative_to(ROOT / "hil").parts[0].removesuffix(".py")

@@ -13,10 +13,10 @@ import pytest
 
 from hil.cli.app import run_command
 from hil.history import save
+from hil.history.nightly.change_points import SeriesChanges, analyse
+from hil.history.nightly.nights import nights_of
+from hil.history.nightly.survey import split_series_id, survey
 from hil.metrics.sessions import NO_HISTORY, History
-from hil.nightly.change_points import SeriesChanges, analyse
-from hil.nightly.nights import nights_of
-from hil.nightly.survey import split_series_id, survey
 from tests.make_records import publish_thresholds
 from tests.night_simulation import SCENARIOS, missed
 from tests.night_simulation import run as simulate_scenario

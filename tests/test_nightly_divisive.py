@@ -9,7 +9,7 @@ import pytest
 from otava.analysis import TTestSignificanceTester, compute_change_points
 from scipy.stats import ttest_ind
 
-from hil.nightly.divisive import find_steps, p_value
+from hil.history.nightly.divisive import find_steps, p_value
 
 NOISE = np.random.default_rng(7).normal(0, 0.02, 60)
 

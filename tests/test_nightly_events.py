@@ -17,14 +17,14 @@ from otava.change_point_divisive.detector import ChangePointDetector
 from hil.build import PROJECT_ROOT
 from hil.cli.app import run_command
 from hil.history import save
+from hil.history.nightly.divisive import FIRST_PASS, _Distances, _end, _Tester
+from hil.history.nightly.event_conditions import short, told_by
+from hil.history.nightly.event_words import HEADLINE_MAX
+from hil.history.nightly.events import Event, events_of
+from hil.history.nightly.metric_words import change_word, metric_words, percent
+from hil.history.nightly.nights import nights_of
+from hil.history.nightly.survey import Finding, Survey, survey
 from hil.metrics.sessions import History
-from hil.nightly.divisive import FIRST_PASS, _Distances, _end, _Tester
-from hil.nightly.event_conditions import short, told_by
-from hil.nightly.event_words import HEADLINE_MAX
-from hil.nightly.events import Event, events_of
-from hil.nightly.metric_words import change_word, metric_words, percent
-from hil.nightly.nights import nights_of
-from hil.nightly.survey import Finding, Survey, survey
 from hil.thresholds import load_all
 from tests.events_rig import METRICS, PUBLISH, Effect, Rack, commit_of, planted
 from tests.nights_rig import REFERENCE, SERIES, Air, NightOf, make_history, simulate

@@ -15,14 +15,14 @@ import pytest
 from hil.build import PROJECT_ROOT
 from hil.cli.app import run_command
 from hil.history import save
-from hil.nightly.change_points import ChangePoint, analyse
-from hil.nightly.divisive import find_steps
-from hil.nightly.event_parts import Group
-from hil.nightly.events import by_chance, events_of, new_steps
-from hil.nightly.evidence import is_certain
-from hil.nightly.nights import nights_of
-from hil.nightly.straying import Straying
-from hil.nightly.survey import Finding, SeriesName, Survey, survey
+from hil.history.nightly.change_points import ChangePoint, analyse
+from hil.history.nightly.divisive import find_steps
+from hil.history.nightly.event_parts import Group
+from hil.history.nightly.events import by_chance, events_of, new_steps
+from hil.history.nightly.evidence import is_certain
+from hil.history.nightly.nights import nights_of
+from hil.history.nightly.straying import Straying
+from hil.history.nightly.survey import Finding, SeriesName, Survey, survey
 from hil.thresholds import load_all
 from tests.demo.accuracy import Accuracy, Score, judge, table
 from tests.demo.plan import HAPPENINGS, LAB, Plan
@@ -163,7 +163,7 @@ def test_the_command_counts_what_chance_explains(
 ) -> None:
     """One line says how many; --series lists them and says so; JSON has them beside the events."""
     save(planted(Rack(firmware=lambda n, *_: 0.2 * (n >= 20)), nights=30), tmp_path)
-    monkeypatch.setattr("hil.nightly.events.is_certain", lambda _group, _survey: False)
+    monkeypatch.setattr("hil.history.nightly.events.is_certain", lambda _group, _survey: False)
 
     def said(*options: str) -> str:
         assert run_command(["changes", "--history", str(tmp_path), "--fail-on-new", "30", *options]) == 0

@@ -9,7 +9,7 @@ import pytest
 
 from hil.base.errors import ConfigError
 from hil.cli.app import run_command
-from hil.nightly.reference import load_references, tonight
+from hil.history.nightly.reference import load_references, tonight
 from hil.thresholds.baselines import load_baselines
 from tests.lab import ROOT
 

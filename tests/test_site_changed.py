@@ -12,7 +12,7 @@ from browser import chromium, visit
 from make_records import publish_record
 from site_runs import store_run
 
-from hil.nightly.event_words import HEADLINE_MAX
+from hil.history.nightly.event_words import HEADLINE_MAX
 from reports.site.changed import MOST_SHOWN, changed
 from reports.site.landing import render_landing
 from reports.site.runs import read_run

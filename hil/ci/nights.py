@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hil.base.errors import ConfigError
 from hil.history.from_run import add_run
-from hil.nightly.reference import load_references, tonight
+from hil.history.nightly.reference import load_references, tonight
 from hil.store import RunDirectory
 from hil.thresholds.baselines import FOLDER
 

@@ -9,10 +9,6 @@ from pathlib import Path
 import click
 
 from hil.base.errors import ConfigError
-from hil.baseline.acceptance import Request, accept_epoch, propose
-from hil.baseline.candidates import OBSTACLES, Choice
-from hil.baseline.changes import rows
-from hil.baseline.collect import Campaign, collect
 from hil.build import PROJECT_ROOT
 from hil.cli.baseline_report import lines_of
 from hil.cli.options import (
@@ -25,6 +21,10 @@ from hil.cli.options import (
 )
 from hil.cli.table import aligned
 from hil.history import load
+from hil.history.baseline.acceptance import Request, accept_epoch, propose
+from hil.history.baseline.candidates import OBSTACLES, Choice
+from hil.history.baseline.changes import rows
+from hil.history.baseline.collect import Campaign, collect
 from hil.plan import BOOTS_MAX
 from hil.rack import load_rack
 from hil.store.run_info import git_state

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from hil.base.units import format_difference, format_value
-from hil.baseline.gated import boards_of, gated_units, unmeasured
-from hil.baseline.prospects import Prospect, prospects, rack_noise
 from hil.cli.table import aligned
 from hil.gate.noise import SeriesNoise
 from hil.gate.sequential import FEWEST_SESSIONS
+from hil.history.baseline.gated import boards_of, gated_units, unmeasured
+from hil.history.baseline.prospects import Prospect, prospects, rack_noise
 from hil.metrics.sessions import History
 from hil.thresholds.baselines import Epoch, missing_sessions
 from hil.thresholds.types import Thresholds

@@ -14,8 +14,8 @@ from hil.cli import changes_lines
 from hil.cli.options import history_option, thresholds_option
 from hil.history import load
 from hil.history.loading import segment_paths
-from hil.nightly.events import Event, by_chance, events_of, new_steps
-from hil.nightly.survey import Survey, survey
+from hil.history.nightly.events import Event, by_chance, events_of, new_steps
+from hil.history.nightly.survey import Survey, survey
 from hil.thresholds import load_all
 
 LAST_NIGHTS = 120

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from hil.cli.table import aligned
-from hil.nightly.events import Event, bisect_command, by_chance
-from hil.nightly.survey import Finding, Survey
+from hil.history.nightly.events import Event, bisect_command, by_chance
+from hil.history.nightly.survey import Finding, Survey
 
 SERIES_SHOWN = 20  # of many; --series shows all
 _SIGNS = {"worse": "✗", "better": "↑", "mixed": "±"}

@@ -14,7 +14,7 @@ from hil.base.errors import ConfigError, RigError
 from hil.build import PROJECT_ROOT
 from hil.cli.options import DEFAULT_OUT
 from hil.gate import judge
-from hil.gate.run_past import read_past
+from hil.history.past import read_past
 from hil.model import Verdict
 from hil.store import RunDirectory
 from hil.thresholds import load_all

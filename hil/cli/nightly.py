@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from hil.cli.options import thresholds_option
-from hil.nightly.reference import load_references, require_one, tonight
+from hil.history.nightly.reference import load_references, require_one, tonight
 from hil.thresholds.baselines import FOLDER
 
 

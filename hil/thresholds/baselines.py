@@ -29,7 +29,7 @@ from hil.base.errors import ConfigError
 from hil.base.yamlfile import Node, load
 
 FOLDER = "baselines"
-REFERENCE = "reference.yaml"  # the firmware of nights, which hil.nightly.reference reads
+REFERENCE = "reference.yaml"  # the firmware of nights, which hil.history.nightly.reference reads
 SCHEMA_VERSION = 1
 KAPPA_MAX = 10.0
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from hil.base.errors import ConfigError
+from hil.history.nightly.events import events_of
+from hil.history.nightly.survey import Survey, survey
 from hil.metrics.sessions import History
-from hil.nightly.events import events_of
-from hil.nightly.survey import Survey, survey
 from hil.store.files import replace_file
 from hil.thresholds import Thresholds
 from reports.boards import noise_remark

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hil.nightly.events import Event
-from hil.nightly.survey import Finding
+from hil.history.nightly.events import Event
+from hil.history.nightly.survey import Finding
 from reports.trend.nights import Judged, Level, judged_points, level_at, levels_of, night_of, position_of
 from reports.trend.numbers import tidy
 from reports.trend.points import Series

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import scipy.special
 
-from hil.nightly.nights import TRIGGER
-from hil.nightly.reference import tonight
+from hil.history.nightly.nights import TRIGGER
+from hil.history.nightly.reference import tonight
 from reports.trend.numbers import Number, tidy
 from reports.trend.points import Point, Series
 from reports.trend.runs import Run
@@ -49,7 +49,7 @@ class Level:
 
 
 def judged_points(series: Series, runs: Sequence[Run], *, last: int = LAST_NIGHTS) -> list[Judged]:
-    """Return the points that hil.nightly.survey looks at: the last nights whose boots have a logarithm."""
+    """Return the points that hil.history.nightly.survey looks at: the last whose boots have a logarithm."""
     found = [
         (position, night_of(runs[point.run]), point) for position, point in enumerate(series.points)
         if _counts(point, runs[point.run])

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from hil.history.nightly.survey import SeriesName, split_series_id
 from hil.metrics.sessions import History
-from hil.nightly.survey import SeriesName, split_series_id
 from reports.trend.boots import BootsOf, by_session
 from reports.trend.naming import SeriesKey
 from reports.trend.runs import Run

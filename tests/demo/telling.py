@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hil.history.nightly.events import events_of
+from hil.history.nightly.survey import survey
 from hil.metrics.sessions import History
-from hil.nightly.events import events_of
-from hil.nightly.survey import survey
 from hil.thresholds import Thresholds
 from tests.demo.plan import BAD_BOARD, CHANNEL, CHANNELS, FASTER, LAB, RACKS, SLOWER, WORN, Plan
 
-Event = Mapping[str, Any]  # Event.to_json() of hil.nightly.events
+Event = Mapping[str, Any]  # Event.to_json() of hil.history.nightly.events
 NEAR_NIGHTS = 3
 
 

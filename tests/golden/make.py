@@ -17,8 +17,8 @@ from typing import Any
 
 from hil.ci.plan import CiPlan, Leg, write_plan
 from hil.gate import judge
-from hil.gate.run_past import read_past
 from hil.history import load
+from hil.history.past import read_past
 from hil.history.saving import save
 from hil.ledger import Evidence, Handed, Sighting, attribute
 from hil.ledger.evidence import Arrival

@@ -12,10 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hil.baseline.epoch_file import append_epoch
 from hil.gate import judge
 from hil.health import HEALTH_FILE
 from hil.history import load
+from hil.history.baseline.epoch_file import append_epoch
 from hil.history.from_run import add_run
 from hil.model import Case, Comparison, Entry, Fault, NotRun, Role, RunRecord
 from hil.store import RunDirectory

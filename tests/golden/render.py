@@ -26,13 +26,13 @@ from hil.ci.plan import read_plan
 from hil.ci.verdict import conclude
 from hil.cli import changes_lines
 from hil.gate import judge
-from hil.gate.run_past import read_past
 from hil.health import HEALTH_FILE, read_lines, summarise
 from hil.history import load
 from hil.history.from_run import segment_of
+from hil.history.nightly.events import events_of
+from hil.history.nightly.survey import survey
+from hil.history.past import read_past
 from hil.history.segment import to_bytes
-from hil.nightly.events import events_of
-from hil.nightly.survey import survey
 from hil.store import RunDirectory
 from hil.thresholds import Thresholds, load_all
 from reports import health, history

@@ -11,8 +11,8 @@ import math
 
 import scipy.special
 
-from hil.nightly.event_parts import Group, split
-from hil.nightly.survey import Finding, Survey
+from hil.history.nightly.event_parts import Group, split
+from hil.history.nightly.survey import Finding, Survey
 
 ALPHA = 0.05  # of how many histories in which nothing happens chance may make an event, by this reckoning
 _LEAST_P = 1e-300

@@ -7,8 +7,8 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 
-from hil.nightly.nights import Night
-from hil.nightly.survey import TOGETHER_NIGHTS, Finding, Survey, split_series_id
+from hil.history.nightly.nights import Night
+from hil.history.nightly.survey import TOGETHER_NIGHTS, Finding, Survey, split_series_id
 
 WINDOW = datetime.timedelta(days=14)  # before a step and after it
 NIGHTS_MIN = 2  # on either side; a board that left, or came, says nothing

@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hil.history.nightly.change_points import ChangePoint, SeriesChanges, analyse
+from hil.history.nightly.nights import Night, NightReader
 from hil.metrics.sessions import History
-from hil.nightly.change_points import ChangePoint, SeriesChanges, analyse
-from hil.nightly.nights import Night, NightReader
 from hil.thresholds import Thresholds
 
 TOGETHER_NIGHTS = 1

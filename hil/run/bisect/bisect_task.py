@@ -16,7 +16,7 @@ from hil.base.git import git, try_git
 from hil.base.yamlvalue import did_you_mean
 from hil.firmware.revision import FOLDER, find_revision
 from hil.model import Case
-from hil.nightly.bisection import Trial
+from hil.run.bisect.bisection import Trial
 from hil.thresholds import Thresholds
 
 SCHEMA = 1

@@ -18,8 +18,8 @@ from ruamel.yaml import YAML
 from hil.base.errors import ConfigError, ExitCode, RigError
 from hil.firmware.step import STEP_TIMEOUT_S
 from hil.model import Case
-from hil.nightly.bisect_task import Task, read_trials, write_trials
-from hil.nightly.bisection import Answer, Progress, Trial, progress
+from hil.run.bisect.bisect_task import Task, read_trials, write_trials
+from hil.run.bisect.bisection import Answer, Progress, Trial, progress
 
 SUITE = "bisect"
 ATTEMPTS = 2  # runs of one commit before it is left out as undecided

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hil.nightly.survey import Finding
+from hil.history.nightly.survey import Finding
 
 _SAID = re.compile(r"(?:.*?\.)?(?P<key>[a-z0-9_]+): (?P<old>.*?) → (?P<new>.*) on \d{4}-\d\d-\d\d", re.DOTALL)
 _WORDS = {  # the first that changed is told: whose it is, and what of it

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hil.nightly.nights import Night
+from hil.history.nightly.nights import Night
 
 OVERLAP_NIGHTS = 14
 

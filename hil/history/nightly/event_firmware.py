@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from hil.nightly.change_points import RATIO_UNSURE
-from hil.nightly.event_parts import (
+from hil.history.nightly.change_points import RATIO_UNSURE
+from hil.history.nightly.event_parts import (
     MINORITY,
     Group,
     most_common_night,
@@ -17,10 +17,10 @@ from hil.nightly.event_parts import (
     split,
     without,
 )
-from hil.nightly.metric_words import metric_words
-from hil.nightly.nights import Night
-from hil.nightly.straying import Straying
-from hil.nightly.survey import Finding
+from hil.history.nightly.metric_words import metric_words
+from hil.history.nightly.nights import Night
+from hil.history.nightly.straying import Straying
+from hil.history.nightly.survey import Finding
 
 NEAR_NIGHTS = 2  # a step of the firmware shows on all boards within so many nights
 AGREED = 0.9  # the commits that this share of an event's findings name

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from hil.nightly.survey import Finding
+from hil.history.nightly.survey import Finding
 
 EventCause = Literal["firmware", "environment", "board", "unclear"]
 MINORITY = 0.1  # what fewer series than this share of an event say does not decide about it

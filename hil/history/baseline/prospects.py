@@ -9,10 +9,10 @@ from statistics import median
 
 import numpy as np
 
-from hil.baseline.gated import GatedUnit, noise_of_unit, sessions_of, sessions_with
 from hil.gate.looks import schedule
 from hil.gate.noise import SeriesNoise, noise_of_series
 from hil.gate.sequential import FEWEST_SESSIONS, Design, decide
+from hil.history.baseline.gated import GatedUnit, noise_of_unit, sessions_of, sessions_with
 from hil.metrics.sessions import History
 from hil.thresholds.baselines import Epoch
 

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from hil.history.nightly.change_points import RATIO_UNSURE
+from hil.history.nightly.event_conditions import short, told_by
+from hil.history.nightly.event_parts import Group
+from hil.history.nightly.metric_words import SHOWN_STATS, change_word, metric_words, percent
+from hil.history.nightly.survey import Finding
 from hil.metrics.evaluation import Metric
-from hil.nightly.change_points import RATIO_UNSURE
-from hil.nightly.event_conditions import short, told_by
-from hil.nightly.event_parts import Group
-from hil.nightly.metric_words import SHOWN_STATS, change_word, metric_words, percent
-from hil.nightly.survey import Finding
 from hil.thresholds import Thresholds
 
 HEADLINE_MAX = 110

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hil.base.units import format_difference, format_value
-from hil.baseline.gated import GatedSeries, GatedUnit, positions, sessions_of
 from hil.gate.scale import Scale
+from hil.history.baseline.gated import GatedSeries, GatedUnit, positions, sessions_of
 from hil.metrics.sessions import History
 from hil.thresholds.baselines import Epoch
 

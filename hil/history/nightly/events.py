@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hil.nightly import event_words
-from hil.nightly.event_conditions import all_conditions
-from hil.nightly.event_groups import groups_of
-from hil.nightly.event_parts import MINORITY, EventCause, Group
-from hil.nightly.event_words import Benches, Effect, metric_of
-from hil.nightly.evidence import is_certain
-from hil.nightly.survey import Finding, Survey
+from hil.history.nightly import event_words
+from hil.history.nightly.event_conditions import all_conditions
+from hil.history.nightly.event_groups import groups_of
+from hil.history.nightly.event_parts import MINORITY, EventCause, Group
+from hil.history.nightly.event_words import Benches, Effect, metric_of
+from hil.history.nightly.evidence import is_certain
+from hil.history.nightly.survey import Finding, Survey
 
 _LEAST_HALF = 1e-9  # of an interval: figures that do not vary are the most certain
 _RANKS = ("firmware", "board", "environment", "unclear")

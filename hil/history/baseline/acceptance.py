@@ -11,13 +11,13 @@ from pathlib import Path
 
 from hil.base.errors import ConfigError
 from hil.base.git import try_git
-from hil.baseline.candidates import FEWEST_SESSIONS, Choice, check_sessions, choose
-from hil.baseline.changes import Change, changes, unnamed
-from hil.baseline.epoch_file import append_epoch
-from hil.baseline.gated import GatedUnit, gated_units, positions, sessions_of, unmeasured
-from hil.baseline.prospects import design_of
 from hil.gate.calibration import Series, kappa
 from hil.gate.noise import MOST_SESSIONS
+from hil.history.baseline.candidates import FEWEST_SESSIONS, Choice, check_sessions, choose
+from hil.history.baseline.changes import Change, changes, unnamed
+from hil.history.baseline.epoch_file import append_epoch
+from hil.history.baseline.gated import GatedUnit, gated_units, positions, sessions_of, unmeasured
+from hil.history.baseline.prospects import design_of
 from hil.metrics.sessions import History, Session
 from hil.thresholds.baselines import Baselines, Epoch, check
 from hil.thresholds.types import Thresholds

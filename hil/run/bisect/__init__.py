@@ -1,0 +1,1 @@
+"""Which commit changed a figure: bisection by runs of `hil run`."""
