@@ -19,7 +19,7 @@ from typing import NoReturn
 from rich.console import Console
 
 from hil.base.errors import ConfigError, ExitCode, HilError
-from hil.health import HEALTH_FILE
+from hil.boards.health import HEALTH_FILE
 from hil.reference import ROOT as REFERENCE
 from hil.store import RunDirectory
 from hil.store.files import short_path

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hil.health.quarantine import describe
-from hil.health.types import Quarantine
+from hil.boards.health.quarantine import describe
+from hil.boards.health.types import Quarantine
 from hil.model import NotRun, Verdict
 from reports.rows import VIRTUAL_REMARK
 

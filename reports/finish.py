@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from hil.base.errors import HilError
-from hil.health import HEALTH_FILE
-from hil.health.quarantine import Watch
+from hil.boards.health import HEALTH_FILE
+from hil.boards.health.quarantine import Watch
 from hil.model import RunRecord, Verdict
 from hil.store import RunDirectory
 from hil.store.files import short_path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hil.health import RunHealth, health_of, read_lines, with_runs, write_lines
+from hil.boards.health import RunHealth, health_of, read_lines, with_runs, write_lines
 from reports.history import appending
 
 

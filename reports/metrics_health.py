@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from hil.base.errors import HilError
-from hil.health import HEALTH_FILE, read_lines, summarise
+from hil.boards.health import HEALTH_FILE, read_lines, summarise
 from hil.store.run_info import utc_now
 from reports.metrics import Group
 from reports.metrics_rack import rack_group

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hil.health.moments import unix_s
-from hil.health.types import BoardHealth, RackHealth
-from hil.health.words import nearest_rank
+from hil.boards.health.moments import unix_s
+from hil.boards.health.types import BoardHealth, RackHealth
+from hil.boards.health.words import nearest_rank
 from reports.metrics import Group
 from reports.metrics_families import Families
 

@@ -19,9 +19,9 @@ from make_records import publish_record
 
 from fixtures.boot_parts import Boot
 from hil.base.errors import FirmwareError
+from hil.boards.rack import Board, Rack
 from hil.model import Case, Entry, RunRecord, Series
 from hil.peers.companion import Outcome
-from hil.rack import Board, Rack
 from hil.store import RunDirectory
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hil.base.errors import ConfigError
-from hil.build import PROJECT_ROOT
-from hil.firmware.step import run_step
+from hil.boards.firmware.build import PROJECT_ROOT
+from hil.boards.firmware.step import run_step
 from tests.host_builds import PLAIN, build_programs
 
 SOURCES = PROJECT_ROOT / "firmware" / "host" / "conformance"

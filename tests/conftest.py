@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from hil.base.git import git
-from hil.build import build
+from hil.boards.firmware.build import build
 from tests.lab import ROOT, Lab, make_lab
 from tests.turns import in_order, is_alone, turn
 

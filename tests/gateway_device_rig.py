@@ -18,6 +18,8 @@ from typing import Any
 import paho.mqtt.client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion
 
+from hil.boards.rack import Board
+from hil.boards.rack.description import Power
 from hil.model import Case, Scalar, Series
 from hil.network.broker import Broker
 from hil.network.certificates import Certificates
@@ -26,8 +28,6 @@ from hil.network.process import LocalSpawner
 from hil.peers.companion import Outcome, Place
 from hil.peers.gateway.companion import GatewayCompanion
 from hil.peers.gateway.plan import Topics, format_request_id
-from hil.rack import Board
-from hil.rack.description import Power
 from hil.session import AgentSession
 from hil.wire import Note
 from tests.agent_process import AgentProcess

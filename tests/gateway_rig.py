@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hil.boards.rack import Board
+from hil.boards.rack.description import Power
 from hil.model import Case, Scalar, Series
 from hil.network.broker import Broker
 from hil.network.certificates import Certificates, make_certificates
@@ -18,8 +20,6 @@ from hil.network.process import LocalSpawner, Spawner
 from hil.peers.companion import Outcome, Place
 from hil.peers.gateway.companion import GatewayCompanion
 from hil.peers.gateway.plan import Topics
-from hil.rack import Board
-from hil.rack.description import Power
 from tests.case_defaults import case_defaults
 from tests.gateway_board import GatewayBoard
 from tests.lab import wait_for

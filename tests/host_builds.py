@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hil.build import BUILD_ROOT, FIRMWARE_DIR, HOST_TREE, PROJECT_NAME, PROJECT_ROOT
-from hil.firmware.build_lock import locked
-from hil.firmware.host_tree import HostTree
-from hil.firmware.revision import VERSION_FILE
-from hil.virtual.image import build_image_dir
+from hil.boards.firmware.build import BUILD_ROOT, FIRMWARE_DIR, HOST_TREE, PROJECT_NAME, PROJECT_ROOT
+from hil.boards.firmware.build_lock import locked
+from hil.boards.firmware.host_tree import HostTree
+from hil.boards.firmware.image import build_image_dir
+from hil.boards.firmware.revision import VERSION_FILE
 
 BUILDS = PROJECT_ROOT / "out" / "tests"
 VARIANTS = BUILDS / "variants"

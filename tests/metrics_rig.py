@@ -12,8 +12,8 @@ import pytest
 from make_records import RUN_ID, publish_record, publish_thresholds, quick_run
 
 from hil.base.gateway_url import PASSWORD_VARIABLE, USER_VARIABLE
+from hil.boards.health import HEALTH_FILE, BoardRun, Quarantine, RunHealth, write_lines
 from hil.gate import judge
-from hil.health import HEALTH_FILE, BoardRun, Quarantine, RunHealth, write_lines
 from hil.model import Fault, NotRun, Verdict
 from hil.store import RunDirectory
 from tests import compare_records

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hil.boards.rack import Board
+from hil.boards.rack.description import Power
 from hil.model import Case, Scalar, Series
 from hil.network.certificates import Certificates, make_certificates
 from hil.network.name_server import PEER_NAME
@@ -17,8 +19,6 @@ from hil.network.process import Process
 from hil.peers.companion import Companion, Outcome, Place
 from hil.peers.mqtt.delivery import DeliveryCompanion
 from hil.peers.mqtt.echoing import EchoCompanion
-from hil.rack import Board
-from hil.rack.description import Power
 from hil.virtual.virtual_rack import VirtualRack
 from tests.case_defaults import case_defaults
 from tests.lab import wait_for

@@ -17,7 +17,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from hil.flash import DIE_WITH_PARENT
+from hil.boards.flash import DIE_WITH_PARENT
 from tests.lab import wait_for
 
 DEADLINE_S = 20.0

@@ -16,15 +16,15 @@ import jsonschema
 import pytest
 
 from hil.base.errors import ConfigError
-from hil.build import build
+from hil.boards.firmware.build import build
+from hil.boards.firmware.build_folder import flash_files
+from hil.boards.firmware.bundle import write_bundle
+from hil.boards.firmware.comparison import compare_bundles
+from hil.boards.firmware.digests import DIGESTS, file_sha256, read_digests, write_digests
+from hil.boards.firmware.revision import SourceState
+from hil.boards.firmware.selection import find_firmware, verify_bundle
+from hil.boards.firmware.variant import Image
 from hil.cli.app import run_command
-from hil.firmware.build_folder import flash_files
-from hil.firmware.bundle import write_bundle
-from hil.firmware.comparison import compare_bundles
-from hil.firmware.digests import DIGESTS, file_sha256, read_digests, write_digests
-from hil.firmware.revision import SourceState
-from hil.firmware.selection import find_firmware, verify_bundle
-from hil.firmware.variant import Image
 from tests.lab import ROOT
 
 pytestmark = pytest.mark.slow
@@ -39,7 +39,7 @@ IDF_PY = """\
 import json, os, sys
 from pathlib import Path
 sys.path.insert(0, {root!r})
-from hil.virtual.image import build_image_dir
+from hil.boards.firmware.image import build_image_dir
 arguments = sys.argv[1:]
 folder = Path(arguments[arguments.index("-B") + 1])
 (target,) = [word.partition("=")[2] for word in arguments if word.startswith("-DIDF_TARGET=")]
@@ -429,7 +429,7 @@ def test_other_defaults_get_another_sdkconfig(tmp_path: Path, monkeypatch: pytes
     """ESP-IDF leaves an sdkconfig as it is, so one of other defaults must not be used again."""
     sources = tmp_path / "firmware"
     sources.mkdir()
-    monkeypatch.setattr("hil.build.FIRMWARE_DIR", sources)
+    monkeypatch.setattr("hil.boards.firmware.build.FIRMWARE_DIR", sources)
     found = []
     for text in ("CONFIG_A=y\n", "CONFIG_A=n\n", "CONFIG_A=y\n"):
         (sources / "sdkconfig.defaults").write_text(text)

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from rack_tools import AIR_DIR
 
-from hil.build import build
-from hil.firmware.bundle import write_bundle
-from hil.firmware.digests import read_digests
-from hil.firmware.revision import SourceState
-from hil.firmware.variant import Image
+from hil.boards.firmware.build import build
+from hil.boards.firmware.bundle import write_bundle
+from hil.boards.firmware.digests import read_digests
+from hil.boards.firmware.revision import SourceState
+from hil.boards.firmware.variant import Image
 from hil.virtual.air import build_air
 from tests.lab import Lab, make_lab, of_type
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hil.base.chips import CHIPS, CORES
+from hil.boards.firmware.image_layout import layout_of
 from hil.virtual.board import chips
-from hil.virtual.image_layout import layout_of
 
 TARGETS = Path(__file__).resolve().parent.parent / "firmware" / "host" / "idf" / "target"
 

@@ -17,11 +17,11 @@ import click
 import pytest
 from make_records import RUN_ID, publish_record
 
+from hil.boards.lease import PHYSICAL_LOCK_DIR
+from hil.boards.rack import load_rack
 from hil.cli.app import app
 from hil.cli.options import DEFAULT_OUT, DEFAULT_RACK
 from hil.cli.virtual import given
-from hil.lease import PHYSICAL_LOCK_DIR
-from hil.rack import load_rack
 from hil.store import RunDirectory
 from tests.lab import ROOT, Lab, Running, free_ports, make_lab, of_type
 

@@ -14,11 +14,11 @@ import pytest
 from fixtures.companions import Companions
 from fixtures.rig import AgentDevice
 from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
+from hil.boards.rack import load_rack
 from hil.model import Case
 from hil.network.process import LocalSpawner
 from hil.peers.companion import Place
 from hil.peers.registry import companion_factory
-from hil.rack import load_rack
 from hil.session import AgentSession
 from hil.thresholds.types import PEERS
 from tests.agent_process import AgentProcess

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hil.health import HEALTH_FILE, read_lines
+from hil.boards.health import HEALTH_FILE, read_lines
 from hil.history import load
 from hil.history.segment import to_bytes
 from hil.metrics.boot_value import boot_value

@@ -16,11 +16,11 @@ from fixtures.boot_loop import BootLoop
 from fixtures.boot_parts import Event
 from fixtures.waits import Waits
 from hil.base.errors import FirmwareError, RigError
-from hil.firmware.variant import Image
-from hil.lease import lease_rack
+from hil.boards.firmware.variant import Image
+from hil.boards.lease import lease_rack
+from hil.boards.rack import Board
 from hil.model import Case, Fault, NotRun, RunRecord
 from hil.plan import BoardPlan, Omitted, Plan
-from hil.rack import Board
 from tests.boot_loop_rig import CASES, RACK, V1, V2, WAIT_S, FakeRig, ignore, plan_of, run
 
 pytestmark = pytest.mark.slow

@@ -16,11 +16,11 @@ from fixtures.boot_parts import Boot
 from fixtures.companions import Companions
 from fixtures.rig import LabRig
 from hil.base.errors import FirmwareError, RigError
-from hil.firmware.selection import Firmware
-from hil.firmware.variant import Image
+from hil.boards.firmware.selection import Firmware
+from hil.boards.firmware.variant import Image
+from hil.boards.rack import load_rack
 from hil.model import Case, Series
 from hil.peers.companion import Outcome
-from hil.rack import load_rack
 from hil.store import RunDirectory
 
 RACK = load_rack(Path(__file__).resolve().parent.parent / "hil" / "racks" / "virtual.yaml")

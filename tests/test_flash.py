@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from hil.base.errors import ConfigError, RigError
-from hil.flash import flash, flash_command
-from hil.power import switch_power
-from hil.rack import Board, Power
+from hil.boards.flash import flash, flash_command
+from hil.boards.power import switch_power
+from hil.boards.rack import Board, Power
 from tests.virtual_board_rig import BoardProcess, make_build, wait_until
 
 pytestmark = pytest.mark.slow

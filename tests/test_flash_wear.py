@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from hil.flash import Wear, WearCounter, read_wear
-from hil.flash.wear import SECTOR_CYCLES
-from hil.lease import kept_dir, lock_file
-from hil.rack import Board, Power, load_rack
+from hil.boards.flash import Wear, WearCounter, read_wear
+from hil.boards.flash.wear import SECTOR_CYCLES
+from hil.boards.lease import kept_dir, lock_file
+from hil.boards.rack import Board, Power, load_rack
 from tests.virtual_board_rig import REPOSITORY, python
 
 pytestmark = pytest.mark.slow
@@ -54,7 +54,7 @@ def test_several_writers_lose_no_count(tmp_path: Path) -> None:
     """Threads and processes that count at once add up."""
     program = (
         "import sys\nfrom pathlib import Path\nfrom tests.test_flash_wear import BOARD\n"
-        "from hil.flash import WearCounter\n"
+        "from hil.boards.flash import WearCounter\n"
         "for _ in range(20): WearCounter(Path(sys.argv[1])).count(BOARD, [0xd000])\n"
     )
     argv = [sys.executable, "-c", program, str(tmp_path)]

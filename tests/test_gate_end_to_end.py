@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from hil.rack.noise import NoiseSettings
+from hil.boards.rack.noise import NoiseSettings
 from hil.virtual.noise import Noise, load_noise_profile
 from tests.gate_lab import METRIC, GateLab, Judged, open_gate_lab, suites
 from tests.lab import of_type

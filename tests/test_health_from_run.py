@@ -10,9 +10,9 @@ from allure_runs import judged
 from make_records import RUN_ID, publish_record, publish_thresholds
 
 from hil.base.errors import ConfigError
-from hil.health import health_of, read_lines
-from hil.health.quarantine import Watch, read_quarantine
-from hil.health.types import BoardRun
+from hil.boards.health import health_of, read_lines
+from hil.boards.health.quarantine import Watch, read_quarantine
+from hil.boards.health.types import BoardRun
 from hil.model import Comparison, Fault, NotRun
 from hil.store import RunDirectory
 from reports.finish import Wishes, finish

@@ -11,9 +11,9 @@ from health_runs import COMPARED, SERIES, run_at
 from jsonschema import Draft202012Validator
 
 from hil.base.errors import ConfigError
+from hil.boards.health import read_lines, with_runs, write_lines
+from hil.boards.health.lines import to_line
 from hil.ci import history
-from hil.health import read_lines, with_runs, write_lines
-from hil.health.lines import to_line
 from tests.ci_rig import Repository
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -13,13 +13,13 @@ from health_runs import FIRST_S, HOUR_S, KEPT_OUT, at, run_at
 from make_records import publish_record
 from site_runs import store_run
 
+from hil.boards.health import BoardRun, RunHealth, summarise, write_lines
+from hil.boards.health.quarantine import put, read_quarantine
+from hil.boards.health.words import HEAD, advice, duration, nearest_rank, percent
+from hil.boards.lease import lease_boards
 from hil.cli.app import app
 from hil.cli.app import run_command as hil
 from hil.cli.rack_health import lines
-from hil.health import BoardRun, RunHealth, summarise, write_lines
-from hil.health.quarantine import put, read_quarantine
-from hil.health.words import HEAD, advice, duration, nearest_rank, percent
-from hil.lease import lease_boards
 from hil.model import Fault
 from hil.store.run_info import utc_now
 from reports.rows import VIRTUAL_REMARK

@@ -16,12 +16,20 @@ from fixtures.campaign import read_campaign
 from fixtures.quarantine import check_asked, check_present
 from fixtures.run_facts import run_info
 from hil.base.errors import ConfigError, RigError
+from hil.boards.health.quarantine import (
+    QUARANTINE_FILE,
+    Watch,
+    folder_of,
+    put,
+    read_quarantine,
+    reason,
+    release,
+)
+from hil.boards.health.types import Quarantine
+from hil.boards.rack import load_rack
 from hil.gate import judge
-from hil.health.quarantine import QUARANTINE_FILE, Watch, folder_of, put, read_quarantine, reason, release
-from hil.health.types import Quarantine
 from hil.model import Entry, NotRun
 from hil.plan import Plan, make_plan
-from hil.rack import load_rack
 from reports.boards import remarks
 from reports.summary import render_markdown
 from tests.lab import make_lab

@@ -8,7 +8,7 @@ import pytest
 from health_runs import COMPARED, KEPT_OUT, NOW, SERIES, at, run_at
 
 from hil.base.errors import ConfigError
-from hil.health import BoardHealth, RackHealth, RunHealth, summarise
+from hil.boards.health import BoardHealth, RackHealth, RunHealth, summarise
 
 HOUR_S = 3600.0
 

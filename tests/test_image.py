@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import ConfigError
-from hil.virtual import app_image, partition_table
-from hil.virtual.app_image import ChecksumError, Image, ImageError
-from hil.virtual.image import build_image_dir
-from hil.virtual.partition_table import Partition, TableError
+from hil.boards.firmware import app_image, partition_table
+from hil.boards.firmware.app_image import ChecksumError, Image, ImageError
+from hil.boards.firmware.image import build_image_dir
+from hil.boards.firmware.partition_table import Partition, TableError
 from tests.virtual_board_rig import PARTITIONS, compile_app, python
 
 pytestmark = pytest.mark.slow

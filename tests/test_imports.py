@@ -14,11 +14,11 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = (
     {"model"},
     {"base"},
-    {"wire", "metrics", "thresholds", "serial_url"},
-    {"session", "store", "gate", "rack", "lease", "network", "virtual", "plan", "flash", "power", "build"}
-    | {"environment", "firmware", "reference", "trace", "dissect", "ledger"},
+    {"wire", "metrics", "thresholds"},
+    {"session", "store", "gate", "boards", "network", "virtual", "plan"}
+    | {"reference", "trace", "dissect", "ledger"},
     {"history"},
-    {"peers", "ci", "doctor", "health", "run"},
+    {"peers", "ci", "doctor", "run"},
     {"cli"},
     {"__main__"},
 )
@@ -63,7 +63,7 @@ def test_reports_read_model_gate_and_store_only() -> None:
     allowed.add("reference")  # the published tables that a run is set beside
     allowed.add("dissect")  # a symptom has one display filter and one meaning
     allowed |= {"history"}  # a trend: boot values over time, and change points
-    allowed.add("health")  # a rack's health has one reckoning, on the terminal, the page and in metrics
+    allowed.add("boards")  # a rack's health has one reckoning, on the terminal, the page and in metrics
     wrong = [
         f"{path.relative_to(ROOT)}:{line} imports {name}"
         for path in sources("reports")
@@ -75,7 +75,7 @@ def test_reports_read_model_gate_and_store_only() -> None:
 
 
 def test_lower_layers_do_not_import_higher_ones() -> None:
-    """model ← base ← wire, metrics, thresholds ← session, gate, store, rack, … ← history ← … ← cli."""
+    """model ← base ← wire, metrics, thresholds ← session, gate, store, boards, … ← history ← … ← cli."""
     wrong = []
     for path in sources("hil"):
         own = path.relative_to(ROOT / "hil").parts[0].removesuffix(".py")

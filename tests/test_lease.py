@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import ConfigError, RigError
-from hil.lease import clear_stale, lease_air, lease_boards, lease_rack, read_holder, turns
+from hil.boards.lease import clear_stale, lease_air, lease_boards, lease_rack, read_holder, turns
 from tests.lab import wait_for
 
 pytestmark = pytest.mark.slow
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 HOLD = """
 import sys
 from pathlib import Path
-from hil.lease import lease_boards
+from hil.boards.lease import lease_boards
 with lease_boards(Path(sys.argv[1]), sys.argv[3:], run_id=sys.argv[2]):
     print("held", flush=True)
     sys.stdin.read()
@@ -125,7 +125,8 @@ def test_release_clears_the_record_of_the_dead(tmp_path: Path) -> None:
 def read_holder_from_outside(folder: Path, board: str) -> str:
     """Ask as another process would: a process never conflicts with its own lock file description."""
     code = (
-        "import sys, pathlib, hil.lease; print(hil.lease.read_holder(pathlib.Path(sys.argv[1]), sys.argv[2]))"
+        "import sys, pathlib, hil.boards.lease as lease;"
+        "print(lease.read_holder(pathlib.Path(sys.argv[1]), sys.argv[2]))"
     )
     argv = [sys.executable, "-c", code, str(folder), board]
     return subprocess.run(argv, capture_output=True, text=True, cwd=ROOT, timeout=20, check=True).stdout
@@ -134,7 +135,7 @@ def read_holder_from_outside(folder: Path, board: str) -> str:
 AIR = """
 import sys
 from pathlib import Path
-from hil.lease import lease_air
+from hil.boards.lease import lease_air
 folder, run_id, turns = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 for turn in range(turns):
     with lease_air(folder, run_id=run_id, check_stop=lambda: None):
@@ -222,7 +223,7 @@ def turnstile_is_free(folder: Path, name: str = "air") -> bool:
 RACK = """
 import sys
 from pathlib import Path
-from hil.lease import lease_rack
+from hil.boards.lease import lease_rack
 folder, run_id, turns, alone = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4] == "alone"
 for turn in range(turns):
     with lease_rack(folder, run_id=run_id, alone=alone, check_stop=lambda: None):

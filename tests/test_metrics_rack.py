@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from prometheus_client import generate_latest
 
-from hil.health import BoardHealth, Quarantine, RackHealth
-from hil.health.words import nearest_rank
+from hil.boards.health import BoardHealth, Quarantine, RackHealth
+from hil.boards.health.words import nearest_rank
 from reports.metrics_rack import kind_of, rack_group
 from reports.pushgateway import push_run
 from tests.metrics_rig import BOARDS, TIMEOUT_S, healthy, store, store_health

@@ -13,8 +13,8 @@ import pytest
 
 from fixtures.run_air import RunAir
 from hil.base.errors import ConfigError
-from hil.rack import Rack, load_rack
-from hil.rack.noise import Bistable, Drift, NoiseSettings
+from hil.boards.rack import Rack, load_rack
+from hil.boards.rack.noise import Bistable, Drift, NoiseSettings
 from hil.virtual.air.profile import load_profile
 from hil.virtual.noise import (
     Noise,

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import ConfigError
+from hil.boards.rack import Rack, load_rack
 from hil.model import Case, Scalar
 from hil.peers.gateway.plan import RequesterPlan
 from hil.plan import deadline_s, make_plan
 from hil.plan.deadline import GATEWAY_READY_S
 from hil.plan.selection import select_cases
-from hil.rack import Rack, load_rack
 
 RACK = load_rack(Path(__file__).resolve().parent.parent / "hil" / "racks" / "virtual.yaml")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import ConfigError
-from hil.build import VIRTUAL_TARGETS
-from hil.rack import load_rack
+from hil.boards.firmware.build import VIRTUAL_TARGETS
+from hil.boards.rack import load_rack
 
 RACKS = Path(__file__).resolve().parent.parent / "hil" / "racks"
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import RigError
+from hil.boards.lease import UNKNOWN_HOLDER, clear_stale, lease_boards, lock_file, read_holder
 from hil.cli.app import run_command
-from hil.lease import UNKNOWN_HOLDER, clear_stale, lease_boards, lock_file, read_holder
 from tests.lab import Lab, make_lab, open_to_other_users
 
 pytestmark = pytest.mark.slow
@@ -27,7 +27,7 @@ SOMEBODY, SOMEBODY_ELSE = 65533, 65534
 HOLD = """
 import os, sys
 from pathlib import Path
-from hil.lease import lease_boards, lock_file
+from hil.boards.lease import lease_boards, lock_file
 lock_file.PHYSICAL_LOCK_DIR = Path(sys.argv[1])
 os.umask(0o077)
 if os.getuid() == 0:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import RigError
-from hil.power import VirtualSwitch, switch_power
-from hil.rack import Board, Power
+from hil.boards.power import VirtualSwitch, switch_power
+from hil.boards.rack import Board, Power
 
 
 def board_switched_by(command: str, *, timeout_s: float = 20.0) -> Board:

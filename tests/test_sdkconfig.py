@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.firmware.variant import DEFAULT_TICK_HZ, TICKS_HZ, Image
+from hil.boards.firmware.variant import DEFAULT_TICK_HZ, TICKS_HZ, Image
 
 FIRMWARE = Path(__file__).resolve().parent.parent / "firmware"
 IDF = FIRMWARE / "host" / "idf"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.firmware import otadata
+from hil.boards.firmware import otadata
 from tests.virtual_board_rig import (
     MAC,
     OTA_0,

@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hil.base.errors import ConfigError, RigError
-from hil.firmware import otadata
-from hil.virtual.app_image import xor_bytes
+from hil.boards.firmware import otadata
+from hil.boards.firmware.app_image import xor_bytes
 from hil.virtual.board import chips, faults, panic, resets, slip
 from hil.virtual.board.chip import Chip
 from hil.virtual.board.detection import DETECTIONS, MAGIC_REGISTER

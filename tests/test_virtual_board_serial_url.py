@@ -11,8 +11,8 @@ import pytest
 import serial
 from serial import rfc2217
 
-from hil import serial_url
-from hil.serial_url.receive import ReceiveBuffer, TelnetParser
+from hil.boards import serial_url
+from hil.boards.serial_url.receive import ReceiveBuffer, TelnetParser
 from tests.virtual_board_rig import BoardProcess
 
 pytestmark = pytest.mark.slow
@@ -38,7 +38,7 @@ def test_register_may_be_called_again() -> None:
     """The handler's package is listed once, however often it is registered."""
     serial_url.register()
     serial_url.register()
-    assert serial.protocol_handler_packages.count("hil.serial_url") == 1
+    assert serial.protocol_handler_packages.count("hil.boards.serial_url") == 1
 
 
 def test_name_makes_esptool_reset_line_by_line(port: serial.SerialBase, board: BoardProcess) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from hil.build import PROJECT_NAME
-from hil.virtual.image import build_image_dir
+from hil.boards.firmware.build import PROJECT_NAME
+from hil.boards.firmware.image import build_image_dir
 from tests.host_builds import VARIANTS, build_variant
 
 # Shares of the p50 of publish_latency on the air `lab`: 7.1 ms, see tests/bench/gate_rack.py.

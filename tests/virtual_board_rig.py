@@ -15,9 +15,9 @@ from typing import Any
 
 import serial
 
-from hil import serial_url
+from hil.boards import serial_url
+from hil.boards.firmware.image import build_image_dir
 from hil.virtual.board.client import BoardControl
-from hil.virtual.image import build_image_dir
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 MAC = "24:0a:c4:00:00:01"
@@ -181,7 +181,7 @@ class BoardProcess:
         self, *arguments: str, scheme: str = "fastrfc2217", timeout_s: float = 60.0
     ) -> subprocess.CompletedProcess[str]:
         """Run the esptool command line on this board: the real one over pyserial's own rfc2217://."""
-        module = "hil.serial_url.esptool" if scheme == "fastrfc2217" else "esptool"
+        module = "hil.boards.serial_url.esptool" if scheme == "fastrfc2217" else "esptool"
         argv = [sys.executable, "-m", module, "--port", self.url(scheme), *arguments]
         return subprocess.run(
             argv, cwd=REPOSITORY, capture_output=True, text=True, timeout=timeout_s, check=False

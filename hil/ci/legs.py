@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from hil.base.errors import ConfigError, ExitCode, RigError
+from hil.boards.firmware.variant import target_of
 from hil.ci.plan import CiPlan, Leg
-from hil.firmware.variant import target_of
 from hil.store import RunDirectory
 
 SCHEMA = 1

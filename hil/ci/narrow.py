@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hil.base.errors import ConfigError
+from hil.boards.firmware.comparison import SCHEMA
 from hil.ci.legs import unchanged_image, write_skip
 from hil.ci.plan import CiPlan
-from hil.firmware.comparison import SCHEMA
 
 IDENTICAL = "identical"
 

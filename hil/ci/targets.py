@@ -13,8 +13,8 @@ from pathlib import Path
 from hil.base.errors import ConfigError
 from hil.base.git import git, try_git
 from hil.base.yamlvalue import did_you_mean
-from hil.build import HOST_TARGET, IMAGE_TARGETS, VIRTUAL_TARGETS
-from hil.rack import load_rack
+from hil.boards.firmware.build import HOST_TARGET, IMAGE_TARGETS, VIRTUAL_TARGETS
+from hil.boards.rack import load_rack
 
 TARGETS_FILE = ".github/hil-targets.json"
 VIRTUAL_RACK = "hil/racks/virtual.yaml"

@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 
 from hil.base.errors import ConfigError
-from hil.build import PROJECT_ROOT
+from hil.boards.firmware.build import PROJECT_ROOT
+from hil.boards.rack import load_rack
 from hil.cli.baseline_report import lines_of
 from hil.cli.options import (
     DEFAULT_RACK,
@@ -26,7 +27,6 @@ from hil.history.baseline.candidates import OBSTACLES, Choice
 from hil.history.baseline.changes import rows
 from hil.history.baseline.collect import Campaign, collect
 from hil.plan import BOOTS_MAX
-from hil.rack import load_rack
 from hil.store.run_info import git_state
 from hil.thresholds import load_all
 from hil.thresholds.baselines import FOLDER, check, load_baselines

@@ -11,14 +11,14 @@ from pathlib import Path
 import click
 
 from hil.base.errors import ConfigError, ExitCode
-from hil.build import PROJECT_ROOT
+from hil.boards.firmware.build import PROJECT_ROOT
+from hil.boards.rack import load_rack
 from hil.cli.options import DEFAULT_OUT, boards_option, history_option, thresholds_option
 from hil.gate.sequential import LOOKS
 from hil.history import load
 from hil.history.nightly.survey import Finding, survey
 from hil.plan import deadline_s
 from hil.plan.pace import BOOT_S
-from hil.rack import load_rack
 from hil.run.bisect.bisect_run import ProcessRunner, Search, write_thresholds
 from hil.run.bisect.bisect_task import Task, case_of, check_metric, commits_between
 from hil.run.bisect.bisection import Progress, Trial, runs_at_most

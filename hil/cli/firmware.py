@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from hil.firmware.comparison import SCHEMA, TargetComparison, compare_bundles
-from hil.firmware.digests import NO_IDF, Digests
-from hil.firmware.selection import verify_bundle
+from hil.boards.firmware.comparison import SCHEMA, TargetComparison, compare_bundles
+from hil.boards.firmware.digests import NO_IDF, Digests
+from hil.boards.firmware.selection import verify_bundle
 
 _PATH = click.Path(path_type=Path)
 

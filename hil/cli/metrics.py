@@ -11,8 +11,8 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from hil.base.errors import ConfigError
-from hil.build import PROJECT_ROOT
-from hil.rack import Rack, load_rack
+from hil.boards.firmware.build import PROJECT_ROOT
+from hil.boards.rack import Rack, load_rack
 
 F = TypeVar("F", bound=Callable[..., Any])
 

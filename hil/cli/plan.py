@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
+from hil.boards.rack import load_rack
 from hil.cli.options import boards_option, rack_option, suite_option, thresholds_option
 from hil.plan import Plan, deadline_s, make_plan
-from hil.rack import load_rack
 from hil.thresholds import Thresholds, load_all
 
 

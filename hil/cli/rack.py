@@ -12,11 +12,11 @@ import click
 
 from hil.base.errors import RigError
 from hil.base.finding import Finding
+from hil.boards.lease import Holder, clear_stale, lock_dir, read_holder
+from hil.boards.rack import Rack, load_rack
+from hil.boards.rack.check import check_rack
 from hil.cli.options import out_option, rack_option
 from hil.cli.rack_health import health
-from hil.lease import Holder, clear_stale, lock_dir, read_holder
-from hil.rack import Rack, load_rack
-from hil.rack.check import check_rack
 from hil.virtual.start import boards_up
 
 RELEASE_DEADLINE_S = 10.0

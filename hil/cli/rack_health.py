@@ -14,16 +14,16 @@ import click
 from hil.base.errors import ConfigError, RigError
 from hil.base.untrusted import markdown as markdown_text
 from hil.base.untrusted import terminal
+from hil.boards.health import BoardHealth, RackHealth, RunHealth, health_of, read_lines, summarise, with_runs
+from hil.boards.health.lines import HEALTH_FILE
+from hil.boards.health.quarantine import describe, folder_of, read_quarantine, reason
+from hil.boards.health.summary import DEFAULT_DAYS
+from hil.boards.health.types import Quarantine
+from hil.boards.health.words import HEAD, advice, cells, kinds, moment, rack_lines, runs_of
+from hil.boards.lease import lock_dir, read_holder
+from hil.boards.rack import Board, Rack, load_rack
 from hil.cli.options import out_option, rack_option
 from hil.cli.table import aligned
-from hil.health import BoardHealth, RackHealth, RunHealth, health_of, read_lines, summarise, with_runs
-from hil.health.lines import HEALTH_FILE
-from hil.health.quarantine import describe, folder_of, read_quarantine, reason
-from hil.health.summary import DEFAULT_DAYS
-from hil.health.types import Quarantine
-from hil.health.words import HEAD, advice, cells, kinds, moment, rack_lines, runs_of
-from hil.lease import lock_dir, read_holder
-from hil.rack import Board, Rack, load_rack
 from hil.store import RunDirectory
 from hil.store.run_info import utc_now
 

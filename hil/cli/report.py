@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import click
 
-from hil.build import PROJECT_ROOT
+from hil.boards.firmware.build import PROJECT_ROOT
 from hil.cli.options import out_option
 
 

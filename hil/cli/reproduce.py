@@ -11,11 +11,11 @@ import click
 from click.core import ParameterSource
 
 from hil.base.errors import ConfigError
-from hil.build import PROJECT_ROOT
+from hil.boards.firmware.build import PROJECT_ROOT
+from hil.boards.rack import load_rack
 from hil.cli.options import boards_option, out_option, rack_option, thresholds_option
 from hil.cli.run import command as run_command
 from hil.plan import BOOTS_MAX
-from hil.rack import load_rack
 from hil.reference import REFERENCE_FOLDER, SIZES, load_study
 from hil.thresholds import load_all
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from hil.build import PROJECT_ROOT
+from hil.boards.firmware.build import PROJECT_ROOT
+from hil.boards.rack import load_rack
 from hil.cli.options import F, boards_option, out_option, rack_option, suite_option, thresholds_option
 from hil.plan import BOOTS_MAX
-from hil.rack import load_rack
 from hil.store import TRIGGERS
 
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from hil.boards.rack import Board
 from hil.model import Case, Scalar, Series
 from hil.network.broker import Broker
 from hil.network.certificates import Certificates
 from hil.network.process import Spawner
-from hil.rack import Board
 from hil.virtual.air.control import AirControl
 from hil.wire import Note
 

@@ -1,6 +1,6 @@
 """Why a board does not measure a case: its limits, its chip, its labels, or what its rack has not.
 
-A board in quarantine measures none; hil.health.quarantine words the reason."""
+A board in quarantine measures none; hil.boards.health.quarantine words the reason."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from hil.base.chips import CORES
 from hil.base.errors import ConfigError
 from hil.base.yamlvalue import did_you_mean
+from hil.boards.rack import Board, Rack
 from hil.model import Case, Scalar
-from hil.rack import Board, Rack
 
 # Values of parameters that need two cores. A parameter that ends in _core names a core by its number.
 TWO_CORES: Mapping[str, frozenset[str]] = {

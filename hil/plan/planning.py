@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from hil.base.errors import ConfigError
-from hil.firmware.variant import DEFAULT_TICK_HZ, TICKS_HZ, Image
+from hil.boards.firmware.variant import DEFAULT_TICK_HZ, TICKS_HZ, Image
+from hil.boards.rack import Board, Rack
 from hil.model import Case
 from hil.plan.omission import Omitted, check_limits, why_omitted
 from hil.plan.selection import CaseSource, select_cases
-from hil.rack import Board, Rack
 
 BOOTS_MAX = 100
 

@@ -22,9 +22,9 @@ from statistics import NormalDist
 from hil.base import yamlfile
 from hil.base.errors import ConfigError
 from hil.base.yamlvalue import did_you_mean
+from hil.boards.rack import Rack
+from hil.boards.rack.noise import NoiseSettings
 from hil.model import Scalar
-from hil.rack import Rack
-from hil.rack.noise import NoiseSettings
 from hil.virtual.air.profile import MAX_DELAY_S, AirProfile, Impairment
 
 PROFILES = Path(__file__).parent / "noise.yaml"

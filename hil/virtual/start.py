@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from hil.base.errors import RigError
-from hil.rack import Board, Rack
+from hil.boards.rack import Board, Rack
 from hil.virtual.air.build import build_air
 from hil.virtual.air.profile import AirProfile
 from hil.virtual.virtual_rack import VirtualBoardSpec, VirtualRack

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from hil.build import PROJECT_ROOT
+from hil.boards.firmware.build import PROJECT_ROOT
 from tests.bench.figure import Figure
 from tests.bench.workbench import READY_TIMEOUT_S, Workbench
 
@@ -23,7 +23,7 @@ def flash_and_boot(bench: Workbench, *, short: bool) -> Figure:
     image = bench.folder / "random.bin"
     image.write_bytes(random.Random(1).randbytes(SHORT_BYTES if short else ONE_MEGABYTE))
     size = "64 kB" if short else "1 MB"
-    fast_s = _write(bench, "hil.serial_url.esptool", bench.board.serial, image)
+    fast_s = _write(bench, "hil.boards.serial_url.esptool", bench.board.serial, image)
     bench.console.close()
     started = time.monotonic()
     bench.console.open()

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from hil.build import build
+from hil.boards.firmware.build import build
 from tests.bench.figure import SHORT_PASS, fails, show, wide_console
 from tests.bench.gate_rack_figures import Done, figure, kept
 from tests.gate_lab import LAB_DELAY_US, GateLab, Judged, open_gate_lab, suites

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 
-from hil.build import PROJECT_ROOT
+from hil.boards.firmware.build import PROJECT_ROOT
 from hil.model import Case
 from hil.network.name_server import PEER_NAME
 from hil.peers.companion import Outcome, Place

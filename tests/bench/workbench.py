@@ -10,15 +10,15 @@ from pathlib import Path
 
 import serial
 
-import hil.serial_url
-from hil.build import PROJECT_ROOT, build
-from hil.flash import flash
-from hil.lease import lease_boards, lock_dir
+import hil.boards.serial_url
+from hil.boards.firmware.build import PROJECT_ROOT, build
+from hil.boards.flash import flash
+from hil.boards.lease import lease_boards, lock_dir
+from hil.boards.rack import Board, load_rack
 from hil.model import Case
 from hil.network.broker import Broker
 from hil.network.certificates import Certificates, make_certificates
 from hil.network.name_server import PEER_NAME
-from hil.rack import Board, load_rack
 from hil.session import AgentSession
 from hil.thresholds import load
 from hil.virtual.air.profile import load_profile
@@ -34,7 +34,7 @@ class PortConsole:
     """hil.session.console.Console over a serial port."""
 
     def __init__(self, board: Board) -> None:
-        hil.serial_url.register()
+        hil.boards.serial_url.register()
         self._board = board
         self.open()
 

@@ -6,8 +6,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from hil.health import HEALTH_FILE, health_of, write_lines
-from hil.health import with_runs as with_health
+from hil.boards.health import HEALTH_FILE, health_of, write_lines
+from hil.boards.health import with_runs as with_health
 from hil.history import append
 from hil.store import RunDirectory
 from hil.thresholds import Thresholds, load

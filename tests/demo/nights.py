@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hil.boards.rack.noise import NoiseSettings
 from hil.history.building import Point, build
 from hil.history.segment import Image, Segment, SegmentBoard
 from hil.metrics.conditions import conditions_of
 from hil.model import Case, Role, RunRecord
-from hil.rack.noise import NoiseSettings
 from hil.thresholds import Thresholds
 from hil.virtual.noise import Noise, NoiseProfile, load_noise_profile
 from tests.demo.figures import boot_values

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hil.health import BoardRun, RunHealth
+from hil.boards.health import BoardRun, RunHealth
 from hil.thresholds import Thresholds
 from tests.demo.figures import boot_values
 from tests.demo.nights import Measured, Night

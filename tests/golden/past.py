@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from hil.boards.health import HEALTH_FILE
 from hil.gate import judge
-from hil.health import HEALTH_FILE
 from hil.history import load
 from hil.history.baseline.epoch_file import append_epoch
 from hil.history.from_run import add_run

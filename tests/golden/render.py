@@ -21,12 +21,12 @@ from unittest import mock
 from prometheus_client.exposition import push_to_gateway
 from rich.console import Console
 
+from hil.boards.health import HEALTH_FILE, read_lines, summarise
 from hil.ci import comment_page
 from hil.ci.plan import read_plan
 from hil.ci.verdict import conclude
 from hil.cli import changes_lines
 from hil.gate import judge
-from hil.health import HEALTH_FILE, read_lines, summarise
 from hil.history import load
 from hil.history.from_run import segment_of
 from hil.history.nightly.events import events_of

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from hil.build import FIRMWARE_DIR
+from hil.boards.firmware.build import FIRMWARE_DIR
 
 HOST = FIRMWARE_DIR / "host" / "idf"
 _DEFINE = re.compile(r"^#define (CONFIG_\w+) (.+)$", re.MULTILINE)

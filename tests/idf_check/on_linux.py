@@ -7,8 +7,8 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 from hil.base.errors import ConfigError
-from hil.build import PROJECT_ROOT
-from hil.firmware.step import run_step
+from hil.boards.firmware.build import PROJECT_ROOT
+from hil.boards.firmware.step import run_step
 
 HERE = Path(__file__).resolve().parent
 TARGET = "linux"

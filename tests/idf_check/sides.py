@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hil.base.errors import ConfigError
-from hil.build import FIRMWARE_DIR
+from hil.boards.firmware.build import FIRMWARE_DIR
 from tests.idf_check.config import HOST, two_cores
 from tests.idf_check.idf import Command, Idf
 from tests.idf_check.process import run

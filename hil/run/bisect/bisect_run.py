@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from ruamel.yaml import YAML
 
 from hil.base.errors import ConfigError, ExitCode, RigError
-from hil.firmware.step import STEP_TIMEOUT_S
+from hil.boards.firmware.step import STEP_TIMEOUT_S
 from hil.model import Case
 from hil.run.bisect.bisect_task import Task, read_trials, write_trials
 from hil.run.bisect.bisection import Answer, Progress, Trial, progress

@@ -14,7 +14,7 @@ from typing import Any
 from hil.base.errors import ConfigError
 from hil.base.git import git, try_git
 from hil.base.yamlvalue import did_you_mean
-from hil.firmware.revision import FOLDER, find_revision
+from hil.boards.firmware.revision import FOLDER, find_revision
 from hil.model import Case
 from hil.run.bisect.bisection import Trial
 from hil.thresholds import Thresholds

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from hil.firmware.otadata import select as select_slot
-from hil.virtual import app_image, partition_table
-from hil.virtual.app_image import AppDescription, ChecksumError, Image, ImageError
+from hil.boards.firmware import app_image, partition_table
+from hil.boards.firmware.app_image import AppDescription, ChecksumError, Image, ImageError
+from hil.boards.firmware.otadata import select as select_slot
+from hil.boards.firmware.partition_table import APP, DATA, Partition, TableError
 from hil.virtual.board import otadata
 from hil.virtual.board.chip import Chip
 from hil.virtual.board.flash import NorFlash
 from hil.virtual.board.resets import BOOTLOADER_FAILED, POWER_ON, ROM_WATCHDOG, Reset
-from hil.virtual.partition_table import APP, DATA, Partition, TableError
 
 ROM_BAUD = 115200
 _ROM_RETRIES = 4

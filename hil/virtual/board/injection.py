@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hil.base.errors import ConfigError
-from hil.virtual import partition_table
+from hil.boards.firmware import partition_table
 from hil.virtual.board import faults, panic
 from hil.virtual.board.machine import Board
 

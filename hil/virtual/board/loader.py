@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-from hil.virtual.app_image import xor_bytes
+from hil.boards.firmware.app_image import xor_bytes
 from hil.virtual.board import slip
 from hil.virtual.board.chip import Chip
 from hil.virtual.board.detection import DETECTIONS

@@ -1,10 +1,10 @@
-"""The otadata partition in a board's flash; what its entries mean stands in hil.firmware.otadata."""
+"""The otadata partition in a board's flash; what its entries mean stands in hil.boards.firmware.otadata."""
 
 from __future__ import annotations
 
-from hil.firmware.otadata import ENTRY_BYTES, SECTOR_BYTES, SECTORS, STATE_VALID, Entry, pack, unpack
+from hil.boards.firmware.otadata import ENTRY_BYTES, SECTOR_BYTES, SECTORS, STATE_VALID, Entry, pack, unpack
+from hil.boards.firmware.partition_table import Partition
 from hil.virtual.board.flash import NorFlash
-from hil.virtual.partition_table import Partition
 
 
 def read(flash: NorFlash, partition: Partition) -> tuple[Entry, ...]:

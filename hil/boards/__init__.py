@@ -1,0 +1,1 @@
+"""Boards and their rack: rack file, lease, firmware, flash, power, serial line, health."""

@@ -1,0 +1,130 @@
+"""A build folder in the form that ESP-IDF gives it, whatever built it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from hil.base.errors import ConfigError
+from hil.boards.firmware.variant import DEFAULT_TICK_HZ
+
+FLASHER_ARGS = "flasher_args.json"
+SDKCONFIG = "config/sdkconfig.json"
+
+_DIGEST_BYTES = 32
+_HASH_APPENDED_OFFSET = 23  # esp_image_header_t.hash_appended, ESP-IDF "App Image Format"
+_AGAIN = "build it again: hil build --target TARGET."
+
+
+# what is read of flasher_args.json; any of them may be missing
+_TYPES = {"flash_files": dict, "app": dict, "extra_esptool_args": dict, "write_flash_args": list}
+
+
+def flasher_args(build_dir: Path) -> dict[str, Any]:
+    """Return what ESP-IDF's build says about flashing; what is read here has its type.
+
+    Raises:
+        ConfigError: there is no build, or the file is none of ESP-IDF's; names the key.
+    """
+    path = build_dir / FLASHER_ARGS
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(
+            f"{build_dir} is not a firmware build: no {path.name}.", next_step=_AGAIN
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path} is not JSON: {error}.", next_step=_AGAIN) from error
+    if not isinstance(content, dict):
+        raise ConfigError(f"{path} holds no object.", next_step=_AGAIN)
+    for key, kind in _TYPES.items():
+        if not isinstance(content.get(key, kind()), kind):
+            what = "table" if kind is dict else "list"
+            raise ConfigError(f"{path}: {key} is no {what}, it is {content[key]!r:.40}.", next_step=_AGAIN)
+    return content
+
+
+def flash_files(build_dir: Path) -> list[tuple[str, str]]:
+    """Return (flash offset, file name) of what is flashed, by offset.
+
+    Raises:
+        ConfigError: no build there, one of the files is missing, or it lies outside of the build.
+    """
+    named = flasher_args(build_dir).get("flash_files", {})
+    try:
+        pairs = ((offset, str(name)) for offset, name in named.items())
+        files = sorted(pairs, key=lambda pair: int(pair[0], 0))
+    except ValueError as error:
+        raise ConfigError(
+            f"{build_dir / FLASHER_ARGS}: flash_files is no table of offsets: {error}.", next_step=_AGAIN
+        ) from error
+    for _, name in files:
+        if not _is_file_of(build_dir, "flash_files", name):
+            raise ConfigError(f"{build_dir} lacks {name}, which its {FLASHER_ARGS} names.", next_step=_AGAIN)
+    return files
+
+
+def _is_file_of(build_dir: Path, key: str, name: str) -> bool:
+    """Tell whether the build holds a file; nothing outside of it is looked at. Raises ConfigError."""
+    if not is_inside(name):
+        raise ConfigError(
+            f"{build_dir / FLASHER_ARGS} names {name}, which is not a path inside of the build ({key}).",
+            next_step=_AGAIN,
+        )
+    try:
+        return (build_dir / name).is_file()
+    except OSError:  # such as a name that is too long
+        return False
+
+
+def is_inside(name: str) -> bool:
+    """Tell whether a file name in a build is relative and stays below the build's folder."""
+    path = Path(name)
+    return bool(path.parts) and not path.is_absolute() and ".." not in path.parts
+
+
+def app_image(build_dir: Path) -> Path:
+    """Return the app image that ``flasher_args.json`` names. Raises ConfigError where it is missing."""
+    name = flasher_args(build_dir).get("app", {}).get("file", "")
+    if not name or not _is_file_of(build_dir, "app.file", str(name)):
+        raise ConfigError(f"{build_dir} holds no app image ({name or 'not named'}).", next_step=_AGAIN)
+    return build_dir / str(name)
+
+
+def image_sha256(build_dir: Path) -> str:
+    """Return the SHA-256 that the app image in ``build_dir`` carries, after checking that it is right.
+
+    Raises:
+        ConfigError: no build there, an image without a digest, or a damaged one.
+    """
+    image = app_image(build_dir)
+    content = image.read_bytes()
+    if len(content) < 2 * _DIGEST_BYTES or not content[_HASH_APPENDED_OFFSET]:
+        raise ConfigError(f"{image} carries no SHA-256, so its origin cannot be proven.", next_step=_AGAIN)
+    body, digest = content[:-_DIGEST_BYTES], content[-_DIGEST_BYTES:]
+    if hashlib.sha256(body).digest() != digest:
+        raise ConfigError(f"{image} is damaged: its SHA-256 does not match its content.", next_step=_AGAIN)
+    return digest.hex()
+
+
+def build_target(build_dir: Path) -> str:
+    """Return the chip that a build is for. Raises ConfigError."""
+    return str(flasher_args(build_dir).get("extra_esptool_args", {}).get("chip", ""))
+
+
+def build_tick_hz(build_dir: Path) -> int:
+    """Return how often a second the kernel of a build ticks; the default where its sdkconfig does not say.
+
+    Raises:
+        ConfigError: the file is there and is none of ESP-IDF's.
+    """
+    path = build_dir / SDKCONFIG
+    if not path.is_file():
+        return DEFAULT_TICK_HZ
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return int(content.get("FREERTOS_HZ", DEFAULT_TICK_HZ))
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}.", next_step=_AGAIN) from error

@@ -1,0 +1,188 @@
+"""Firmware bundles: builds that can be moved to another machine, a folder for each target, with digests."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from hil.base.errors import ConfigError, RigError
+from hil.base.flock import wait_for_lock
+from hil.boards.firmware.app_image import ImageError, read_image, unpack_app_description
+from hil.boards.firmware.build_folder import (
+    FLASHER_ARGS,
+    SDKCONFIG,
+    app_image,
+    flash_files,
+    image_sha256,
+)
+from hil.boards.firmware.digests import (
+    DAMAGED,
+    DIGESTS,
+    NO_IDF,
+    Digests,
+    file_sha256,
+    read_digests,
+    write_digests,
+)
+from hil.boards.firmware.revision import SourceState
+from hil.boards.firmware.variant import Image
+from hil.store.files import disk_error
+
+VIRTUAL_PREFIX = "virtual-"
+LOCK_TIMEOUT_S = 120.0  # what is written is a few MB
+
+
+def write_bundle(
+    build_dir: Path, image: Image, bundle: Path, state: SourceState, *, say: Callable[[str], object] = print
+) -> Path:
+    """Copy what flashing and pytest-embedded need to the image's folder in ``bundle``; return that folder.
+
+    One process writes to a bundle at a time; ``say`` tells that another one is waited for.
+
+    Raises:
+        ConfigError: ``build_dir`` holds no image to flash, or the folder is there and is no bundle's.
+        RigError: the disk does not take it, or another process keeps the bundle.
+    """
+    try:
+        bundle.mkdir(parents=True, exist_ok=True)
+        with _locked(bundle, say):
+            return _write(build_dir, image, bundle, state)
+    except OSError as error:
+        raise disk_error(
+            f"could not write the bundle {bundle / str(image)}", error, f"the build {build_dir}"
+        ) from error
+
+
+@contextmanager
+def _locked(bundle: Path, say: Callable[[str], object]) -> Iterator[None]:
+    """Lock the folder itself, as a file for it would be no part of the bundle."""
+    descriptor = os.open(bundle, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def waiting() -> None:
+        say(f"Waiting for another build that writes to {bundle}")
+
+    try:
+        if not wait_for_lock(descriptor, timeout_s=LOCK_TIMEOUT_S, waiting=waiting):
+            raise RigError(
+                f"another process has been writing to {bundle} for {LOCK_TIMEOUT_S:g} s.",
+                next_step=f"fuser -v {bundle}",
+            )
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _write(build_dir: Path, image: Image, bundle: Path, state: SourceState) -> Path:
+    folder = bundle / str(image)
+    if folder.exists() and not (folder / DIGESTS).is_file():
+        raise ConfigError(
+            f"{folder} exists and is no part of a bundle, so it is not replaced.",
+            next_step="name another folder with --bundle, or remove this one.",
+        )
+    unfinished = bundle / f".{image}.unfinished"
+    try:
+        _fill(unfinished, build_dir, image, state)
+        shutil.rmtree(folder, ignore_errors=True)
+        unfinished.replace(folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return folder
+
+
+def _fill(folder: Path, build_dir: Path, image: Image, state: SourceState) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    for name in _needed(build_dir):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(build_dir / name, folder / name)
+    digests = Digests(
+        target=image.target,
+        tick_hz=image.tick_hz,
+        commit=state.commit,
+        dirty=state.dirty,
+        idf_version=NO_IDF if image.target.startswith(VIRTUAL_PREFIX) else _idf_version(app_image(folder)),
+        image_sha256=image_sha256(folder),
+        files={name: file_sha256(folder / name) for name in _names(folder)},
+    )
+    write_digests(folder, digests)
+
+
+def _needed(build_dir: Path) -> list[str]:
+    names = {FLASHER_ARGS, *(name for _, name in flash_files(build_dir))}
+    names |= {path.name for path in build_dir.glob("*.elf")}  # addresses of a panic become lines with it
+    names |= {SDKCONFIG} if (build_dir / SDKCONFIG).is_file() else set()
+    return sorted(names)
+
+
+def _idf_version(image: Path) -> str:
+    """Return the ESP-IDF version that an image says it was built with."""
+    content = image.read_bytes()
+
+    def read(offset: int, length: int) -> bytes:
+        return content[offset : offset + length]
+
+    try:
+        description = unpack_app_description(read_image(read, 0, len(content)))
+    except ImageError as error:
+        raise ConfigError(f"{image}: {error}.", next_step="build it again.") from error
+    return description.idf_version if description else ""
+
+
+def _names(folder: Path) -> list[str]:
+    """Return the files below ``folder``, digests.json left out; links are named, not followed."""
+    paths = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    return sorted({path.relative_to(folder).as_posix() for path in paths} - {DIGESTS})
+
+
+def verify(folder: Path) -> Digests:
+    """Compare a target's folder with its digests, file by file; return them.
+
+    Raises:
+        ConfigError: an altered, missing or extra file, all named; or an image of another digest.
+        RigError: the disk does not give a file.
+    """
+    digests = read_digests(folder)
+    try:
+        problems = _problems(folder, digests.files)
+    except OSError as error:
+        raise disk_error(f"could not read the bundle {folder}", error, "nothing was flashed") from error
+    if problems:
+        raise ConfigError(
+            f"{folder} is not as it was built: {'; '.join(problems)}.",
+            next_step=DAMAGED,
+        )
+    _check_images(folder, digests)
+    return digests
+
+
+def _check_images(folder: Path, digests: Digests) -> None:
+    """Refuse a flasher_args.json that names files without a digest, and another image than is promised."""
+    flashed = [name for _, name in flash_files(folder)]
+    app = app_image(folder).relative_to(folder).as_posix()
+    unlisted = sorted({app, *flashed} - set(digests.files))
+    if unlisted or app not in flashed:
+        raise ConfigError(
+            f"{folder / FLASHER_ARGS} names {', '.join(unlisted) or app}, for which {DIGESTS} vouches not.",
+            next_step=DAMAGED,
+        )
+    carried = image_sha256(folder)
+    if carried != digests.image_sha256:
+        raise ConfigError(
+            f"{folder}: the image carries the SHA-256 {carried[:12]}, {DIGESTS} says "
+            f"{digests.image_sha256[:12]}.",
+            next_step=DAMAGED,
+        )
+
+
+def _problems(folder: Path, files: Mapping[str, str]) -> list[str]:
+    present = _names(folder)
+    problems = [f"{name} is missing" for name in sorted(set(files) - set(present))]
+    problems += [f"{name} is extra" for name in present if name not in files]
+    for name in present:
+        if (folder / name).is_symlink():
+            problems.append(f"{name} is a link")
+        elif name in files and file_sha256(folder / name) != files[name]:
+            problems.append(f"{name} differs from its digest")
+    return problems

@@ -1,0 +1,230 @@
+"""Reads a rack from its YAML file; unknown keys and wrong values are errors with file and line."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+
+from hil.base.chips import CHIPS
+from hil.base.gateway_url import problem_of
+from hil.base.yamlfile import Node, load
+from hil.boards.rack.description import (
+    DEFAULT_BAUD,
+    AccessPoint,
+    Board,
+    BrokerSettings,
+    CaptureSettings,
+    Host,
+    Power,
+    Rack,
+    virtual_port,
+)
+from hil.boards.rack.noise import read_noise
+from hil.model import KINDS
+
+SCHEMA_VERSION = 1
+POWER_TYPES = ("virtual", "command", "none")
+ACCESS_POINT_TYPES = ("virtual", "external")
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
+_MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
+
+
+def load_rack(path: Path) -> Rack:
+    """Read a rack file. Raises ConfigError naming file, line, value and the way out."""
+    root = load(path)
+    _check_schema(root)
+    boards = _read_boards(root)
+    rack = Rack(
+        name=_name(root, "name"),
+        path=path,
+        host=_read_host(root.section("host")),
+        access_point=_read_access_point(root.section("access_point"), [board.id for board in boards]),
+        broker=_read_broker(root.section("broker", default=None)),
+        boards=boards,
+        pushgateway=_read_pushgateway(root.section("metrics", default=None)),
+        capture=_read_capture(root.section("capture", default=None)),
+        quarantine_after=root.integer("quarantine_after", default=0, minimum=1, maximum=100),
+    )
+    root.finish()
+    _check_kinds(root, rack)
+    return rack
+
+
+def _check_schema(root: Node) -> None:
+    schema = root.integer("schema")
+    if schema != SCHEMA_VERSION:
+        raise root.error("schema", f"schema is {schema}; this version reads schema {SCHEMA_VERSION}.")
+
+
+def _name(node: Node, key: str) -> str:
+    name = node.text(key)
+    if not _NAME.fullmatch(name):
+        raise node.error(key, f"{key} {name!r} must be small letters, digits, '-' and '_'.")
+    return name
+
+
+def _read_host(node: Node) -> Host:
+    return Host(interface=node.text("interface"), address=node.text("address"))
+
+
+def _read_access_point(node: Node, boards: Collection[str]) -> AccessPoint:
+    if node.choice("type", ACCESS_POINT_TYPES) == "virtual":
+        seed = node.integer("seed", default=1, minimum=0)
+        noise = read_noise(node.section("noise", default=None), boards)
+        return AccessPoint(type="virtual", profile=node.text("profile"), seed=seed, noise=noise)
+    if "noise" in node:
+        raise node.error(
+            "noise",
+            "noise is simulated on a virtual rack's air; an external access point has its own.",
+            next_step="delete the section.",
+        )
+    access_point = AccessPoint(
+        type="external",
+        ssid=node.text("ssid"),
+        psk_env=node.text("psk_env", default=""),
+        psk_file=node.text("psk_file", default=""),
+    )
+    if bool(access_point.psk_env) == bool(access_point.psk_file):
+        raise node.error(
+            "",
+            "an external access point takes its password from exactly one of psk_env and psk_file.",
+            next_step="name the environment variable (psk_env) or the file (psk_file) that holds it.",
+        )
+    return access_point
+
+
+def _read_broker(node: Node | None) -> BrokerSettings:
+    if node is None:
+        return BrokerSettings()
+    return BrokerSettings(tcp_nodelay=node.boolean("tcp_nodelay", default=True))
+
+
+def _read_capture(node: Node | None) -> CaptureSettings:
+    return CaptureSettings() if node is None else CaptureSettings(access_point=node.text("access_point"))
+
+
+def _read_pushgateway(node: Node | None) -> str:
+    if node is None:
+        return ""
+    url = node.text("pushgateway")
+    if problem := problem_of(url):
+        raise node.error("pushgateway", problem)
+    return url
+
+
+def _read_boards(root: Node) -> tuple[Board, ...]:
+    nodes = root.sections("boards")
+    if not nodes:
+        raise root.error("boards", "a rack needs at least one board.")
+    boards = tuple(_read_board(node) for node in nodes)
+    _check_unique(nodes, boards, "id", lambda board: board.id)
+    _check_unique(nodes, boards, "serial", lambda board: board.serial)
+    _check_unique(nodes, boards, "mac", lambda board: board.mac)
+    return boards
+
+
+def _read_board(node: Node) -> Board:
+    kind = next(kind for kind in KINDS if kind == node.choice("kind", KINDS))
+    return Board(
+        id=_name(node, "id"),
+        kind=kind,
+        chip=node.choice("target", CHIPS),
+        serial=_read_serial(node, virtual=kind == "virtual"),
+        power=_read_power(node.section("power", default=None)),
+        baud=node.integer("baud", default=DEFAULT_BAUD, minimum=9600, maximum=3_000_000),
+        mac=_read_mac(node, required=kind == "virtual"),
+        labels=tuple(node.texts("labels", default=[])),
+        limits=_read_limits(node.section("limits", default=None)),
+        where=node.where(),
+    )
+
+
+def _read_serial(node: Node, *, virtual: bool) -> str:
+    """A virtual board needs none: whoever starts its rack gives it a free port."""
+    if not virtual:
+        return node.text("serial")
+    serial = node.text("serial", default="")
+    if serial and not 1024 <= virtual_port(serial) <= 65535:
+        raise node.error(
+            "serial",
+            f"a virtual board's serial is fastrfc2217://127.0.0.1:PORT, PORT 1024..65535; {serial!r} is not.",
+            next_step="delete the line: then the board gets a free port whenever its rack is started.",
+        )
+    return serial
+
+
+def _read_power(node: Node | None) -> Power:
+    if node is None:
+        return Power(type="none")
+    power_type = node.choice("type", POWER_TYPES)
+    if power_type != "command":
+        return Power(type=power_type)
+    command = node.text("command")
+    if "{action}" not in command:
+        raise node.error(
+            "command",
+            f"the power command {command!r} lacks {{action}}, which becomes on, off or cycle.",
+            next_step="write it like: uhubctl -l 1-1 -p 2 -a {action}",
+        )
+    try:
+        shlex.split(command)
+    except ValueError as error:
+        raise node.error(
+            "command",
+            f"the power command {command!r} cannot be split into words: {error}.",
+            next_step="close the quotation, or leave the quotes out.",
+        ) from None
+    return Power("command", command, node.quantity("timeout", "s", default=20.0, minimum=1.0, maximum=300.0))
+
+
+def _read_mac(node: Node, *, required: bool) -> str:
+    mac = node.text("mac") if required else node.text("mac", default="")
+    if mac and not _MAC.fullmatch(mac):
+        raise node.error(
+            "mac", f"mac {mac!r} is not six hexadecimal pairs in small letters, as in '02:…:01'."
+        )
+    return mac
+
+
+def _read_limits(node: Node | None) -> dict[str, int]:
+    if node is None:
+        return {}
+    for key in node.keys:
+        if not key.startswith(("max_", "min_")):
+            sentence = f"limit {key!r} must be max_ or min_ and a bench's parameter, as in max_payload_bytes."
+            raise node.error(key, sentence)
+    return {key: node.integer(key) for key in node.keys}
+
+
+def _check_unique(
+    nodes: Sequence[Node], boards: Sequence[Board], key: str, value_of: Callable[[Board], str]
+) -> None:
+    first: dict[str, str] = {}
+    for node, board in zip(nodes, boards, strict=True):
+        value = value_of(board)
+        if value and value in first:
+            sentence = f"duplicate {key} {value!r}: the board at {first[value]} has it already."
+            raise node.error(key, sentence, next_step=f"give each board a {key} of its own.")
+        first[value] = board.where
+
+
+def _check_kinds(root: Node, rack: Rack) -> None:
+    """A virtual board lives in the virtual air and nowhere else."""
+    if rack.is_virtual and "capture" in root:
+        raise root.error(
+            "capture",
+            "a virtual rack finds the access point's side of each board's air by itself.",
+            next_step="delete the section.",
+        )
+    for board in rack.boards:
+        if (board.kind == "virtual") != rack.is_virtual:
+            raise root.error(
+                "boards",
+                f"board {board.id!r} is {board.kind} but the access point is {rack.access_point.type}.",
+                next_step="keep virtual and physical boards in racks of their own.",
+            )
+        if board.power.type == "virtual" and board.kind != "virtual":
+            raise root.error("boards", f"board {board.id!r} is {board.kind}; its power cannot be virtual.")
