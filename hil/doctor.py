@@ -13,7 +13,7 @@ from pathlib import Path
 from hil.base.errors import RigError
 from hil.base.finding import Finding
 from hil.boards.firmware.build import PROJECT_ROOT
-from hil.peers.iperf.program import PROGRAM, require_version
+from hil.network.peers.iperf.program import PROGRAM, require_version
 from hil.virtual import privileges
 
 PYTHON_VERSIONS = ((3, 11), (3, 12))

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from hil.ledger.files import LEDGER_FILE
-from hil.ledger.points import OWNERS
-from hil.ledger.words import Counts, counts_of, sentence_of, total_of
 from hil.model import RunRecord, Verdict
+from hil.network.ledger.files import LEDGER_FILE
+from hil.network.ledger.points import OWNERS
+from hil.network.ledger.words import Counts, counts_of, sentence_of, total_of
 from reports.names import place
 
 GROUP = "peer"

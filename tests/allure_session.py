@@ -21,7 +21,7 @@ from fixtures.boot_parts import Boot
 from hil.base.errors import FirmwareError
 from hil.boards.rack import Board, Rack
 from hil.model import Case, Entry, RunRecord, Series
-from hil.peers.companion import Outcome
+from hil.network.peers.companion import Outcome
 from hil.store import RunDirectory
 
 

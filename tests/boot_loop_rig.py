@@ -16,7 +16,7 @@ from hil.boards.firmware.variant import Image
 from hil.boards.lease import lease_rack
 from hil.boards.rack import Board, load_rack
 from hil.model import Case, Entry, Role, RunRecord, Series
-from hil.peers.companion import Outcome
+from hil.network.peers.companion import Outcome
 from hil.plan import BoardPlan, Omitted, Plan
 
 RACK = load_rack(Path(__file__).resolve().parent.parent / "hil" / "racks" / "virtual.yaml")

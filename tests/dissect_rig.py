@@ -8,16 +8,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hil.dissect import MqttPorts, Segment, read_segments
 from hil.network.broker import Broker, BrokerOptions
 from hil.network.capture import Capture
 from hil.network.certificates import Certificates, make_certificates
+from hil.network.dissect import MqttPorts, Segment, read_segments
 from hil.network.process import Process
 from hil.virtual.virtual_rack import VirtualRack
 from tests.rack_tools import start_rack, wait_until
 
 BOARD, AIR_PORT = "b1", "air0"
-TOPIC, CLIENT_ID = "hil/dissect", "board"
+TOPIC, CLIENT_ID = "hil/network/dissect", "board"
 CLIENT_TIMEOUT_S = 60
 WHOLE_FRAMES_BYTES = 65535
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from hil.base.errors import HilError, RigError
 from hil.model import Series
+from hil.network.peers.companion import Outcome, Place
 from hil.network.process import Process
-from hil.peers.companion import Outcome, Place
 from hil.wire import Note
 
 DEADLINE_S = 20.0
@@ -29,7 +29,7 @@ print(count, flush=True)
 
 
 class EchoCompanion:
-    """hil.peers.companion.Companion; ``trouble`` is raised by the call of that name."""
+    """hil.network.peers.companion.Companion; ``trouble`` is raised by the call of that name."""
 
     def __init__(self, place: Place, trouble: Mapping[str, HilError] | None = None) -> None:
         self.place = place

@@ -14,8 +14,8 @@ from typing import Any
 import paho.mqtt.client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion
 
-from hil.peers.gateway.joining import PARTS
-from hil.peers.gateway.plan import PROFILES, Topics
+from hil.network.peers.gateway.joining import PARTS
+from hil.network.peers.gateway.plan import PROFILES, Topics
 
 READY_EVERY_S = 0.1
 LATE_S = 0.45

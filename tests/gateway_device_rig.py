@@ -24,10 +24,10 @@ from hil.model import Case, Scalar, Series
 from hil.network.broker import Broker
 from hil.network.certificates import Certificates
 from hil.network.name_server import PEER_NAME
+from hil.network.peers.companion import Outcome, Place
+from hil.network.peers.gateway.companion import GatewayCompanion
+from hil.network.peers.gateway.plan import Topics, format_request_id
 from hil.network.process import LocalSpawner
-from hil.peers.companion import Outcome, Place
-from hil.peers.gateway.companion import GatewayCompanion
-from hil.peers.gateway.plan import Topics, format_request_id
 from hil.session import AgentSession
 from hil.wire import Note
 from tests.agent_process import AgentProcess

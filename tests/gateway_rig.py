@@ -16,10 +16,10 @@ from hil.model import Case, Scalar, Series
 from hil.network.broker import Broker
 from hil.network.certificates import Certificates, make_certificates
 from hil.network.name_server import PEER_NAME
+from hil.network.peers.companion import Outcome, Place
+from hil.network.peers.gateway.companion import GatewayCompanion
+from hil.network.peers.gateway.plan import Topics
 from hil.network.process import LocalSpawner, Spawner
-from hil.peers.companion import Outcome, Place
-from hil.peers.gateway.companion import GatewayCompanion
-from hil.peers.gateway.plan import Topics
 from tests.case_defaults import case_defaults
 from tests.gateway_board import GatewayBoard
 from tests.lab import wait_for

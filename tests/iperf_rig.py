@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from hil.boards.rack import Board
 from hil.model import Case, Series
-from hil.peers.companion import Outcome, Place
-from hil.peers.iperf.companion import IperfCompanion
+from hil.network.peers.companion import Outcome, Place
+from hil.network.peers.iperf.companion import IperfCompanion
 from hil.virtual.air import build_air
 from hil.virtual.air.profile import load_profile
 from hil.virtual.remote_process import RemoteProcess

@@ -15,10 +15,10 @@ from hil.boards.rack.description import Power
 from hil.model import Case, Scalar, Series
 from hil.network.certificates import Certificates, make_certificates
 from hil.network.name_server import PEER_NAME
+from hil.network.peers.companion import Companion, Outcome, Place
+from hil.network.peers.mqtt.delivery import DeliveryCompanion
+from hil.network.peers.mqtt.echoing import EchoCompanion
 from hil.network.process import Process
-from hil.peers.companion import Companion, Outcome, Place
-from hil.peers.mqtt.delivery import DeliveryCompanion
-from hil.peers.mqtt.echoing import EchoCompanion
 from hil.virtual.virtual_rack import VirtualRack
 from tests.case_defaults import case_defaults
 from tests.lab import wait_for

@@ -12,9 +12,9 @@ import pytest
 
 from hil.base.errors import ConfigError, FirmwareError, RigError
 from hil.model import Case, Series
-from hil.peers import interruption
-from hil.peers.companion import Place
-from hil.peers.interruption import Interruption
+from hil.network.peers import interruption
+from hil.network.peers.companion import Place
+from hil.network.peers.interruption import Interruption
 from hil.wire import Note
 from tests.lab import Lab, make_lab, of_type
 

@@ -16,9 +16,9 @@ from fixtures.rig import AgentDevice
 from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.boards.rack import load_rack
 from hil.model import Case
+from hil.network.peers.companion import Place
+from hil.network.peers.registry import companion_factory
 from hil.network.process import LocalSpawner
-from hil.peers.companion import Place
-from hil.peers.registry import companion_factory
 from hil.session import AgentSession
 from hil.thresholds.types import PEERS
 from tests.agent_process import AgentProcess

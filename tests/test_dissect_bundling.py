@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.dissect import Bundling, Burst, MqttPorts, bundling_of, publishes_in_gap, read_segments
+from hil.network.dissect import Bundling, Burst, MqttPorts, bundling_of, publishes_in_gap, read_segments
 from tests.dissect_rig import DissectLab, broker_with_nagle, dissect_lab, wide_start
 from tests.segment_files import CLIENT, CONNACK, SERVER, SegmentFile, answer, connect, publish
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.dissect import Attempt, MqttPorts, attempts_of, read_segments
+from hil.network.dissect import Attempt, MqttPorts, attempts_of, read_segments
 from tests.segment_files import (
     ACK,
     CLIENT,

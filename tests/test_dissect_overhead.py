@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hil.dissect import MqttPorts, Overhead, Segment, expected_overhead, overhead_of, read_segments
-from hil.dissect.overhead import MESSAGE_PARTS
+from hil.network.dissect import MqttPorts, Overhead, Segment, expected_overhead, overhead_of, read_segments
+from hil.network.dissect.overhead import MESSAGE_PARTS
 from tests.bench.overhead_bytes import COUNT, compare
 from tests.dissect_rig import BOARD, DissectLab, dissect_lab
 from tests.segment_files import (

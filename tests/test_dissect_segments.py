@@ -11,8 +11,8 @@ import dpkt
 import pytest
 
 from hil.base.errors import RigError
-from hil.dissect import MqttPorts, Pdu, Segment, read_segments
-from hil.dissect.pdus import MqttFields, pdus_of
+from hil.network.dissect import MqttPorts, Pdu, Segment, read_segments
+from hil.network.dissect.pdus import MqttFields, pdus_of
 from tests.dissect_rig import DissectLab, dissect_lab
 from tests.segment_files import (
     ACK,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.dissect import SYMPTOMS, MqttPorts, Symptom, count_symptoms, read_segments
+from hil.network.dissect import SYMPTOMS, MqttPorts, Symptom, count_symptoms, read_segments
 from tests.dissect_rig import DissectLab, dissect_lab
 from tests.lab import ROOT
 from tests.segment_files import ACK, CONNACK, FIN, SegmentFile, connect, publish

@@ -20,7 +20,7 @@ from hil.boards.firmware.selection import Firmware
 from hil.boards.firmware.variant import Image
 from hil.boards.rack import load_rack
 from hil.model import Case, Series
-from hil.peers.companion import Outcome
+from hil.network.peers.companion import Outcome
 from hil.store import RunDirectory
 
 RACK = load_rack(Path(__file__).resolve().parent.parent / "hil" / "racks" / "virtual.yaml")

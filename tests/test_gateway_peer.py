@@ -18,9 +18,9 @@ import pytest
 
 from hil.network.broker import Broker
 from hil.network.name_server import PEER_NAME
-from hil.peers.gateway.artefacts import metadata_of, summarise
-from hil.peers.gateway.companion import GatewayCompanion
-from hil.peers.gateway.plan import RequesterPlan
+from hil.network.peers.gateway.artefacts import metadata_of, summarise
+from hil.network.peers.gateway.companion import GatewayCompanion
+from hil.network.peers.gateway.plan import RequesterPlan
 from tests.gateway_rig import DEADLINE_S, LOOPBACK, TOPICS, Bench, lines_of, running_bench
 from tests.lab import ROOT, make_lab, of_type
 from tests.mqtt_peer import PUBACK, SUBACK, Peer, publish_packet
@@ -103,7 +103,7 @@ def test_suback_comes_before_the_first_request(tmp_path: Path) -> None:
             LOOPBACK, peer.port, "", TOPICS.root, ("tight",), "together", (1,), 0, 5000, 0, "none"
         )
         plan.write(tmp_path / "plan.json")
-        argv = [sys.executable, "-m", "hil.peers.gateway.requester", str(tmp_path / "plan.json")]
+        argv = [sys.executable, "-m", "hil.network.peers.gateway.requester", str(tmp_path / "plan.json")]
         with subprocess.Popen([*argv, str(tmp_path / "requester.jsonl")], cwd=ROOT) as requester:
             try:
                 connection = peer.accept()

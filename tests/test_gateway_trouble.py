@@ -17,14 +17,14 @@ import pytest
 from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.network.broker import Broker
 from hil.network.name_server import PEER_NAME, NameServer
+from hil.network.peers.gateway.companion import GatewayCompanion
+from hil.network.peers.gateway.connection import BrokerRefusedError
+from hil.network.peers.gateway.joining import join
+from hil.network.peers.gateway.lines import LineWriter
+from hil.network.peers.gateway.plan import PROFILES, RequesterPlan
+from hil.network.peers.gateway.reading import Requester, RequesterError, send_together
+from hil.network.peers.gateway.requester import run
 from hil.network.process import LocalSpawner
-from hil.peers.gateway.companion import GatewayCompanion
-from hil.peers.gateway.connection import BrokerRefusedError
-from hil.peers.gateway.joining import join
-from hil.peers.gateway.lines import LineWriter
-from hil.peers.gateway.plan import PROFILES, RequesterPlan
-from hil.peers.gateway.reading import Requester, RequesterError, send_together
-from hil.peers.gateway.requester import run
 from tests.gateway_board import GatewayBoard
 from tests.gateway_rig import (
     BOARD,
@@ -143,7 +143,7 @@ def test_a_slow_server_is_not_the_firmwares_fault(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the host's own server takes long, the case says so instead of giving round trips."""
-    monkeypatch.setattr("hil.peers.gateway.companion.SERVER_P95_MAX_US", 0)
+    monkeypatch.setattr("hil.network.peers.gateway.companion.SERVER_P95_MAX_US", 0)
     with pytest.raises(RigError, match=r"echo server on this host was too slow to tell of board b1"):
         bench.measure(tmp_path / "case")
 
@@ -205,7 +205,7 @@ def test_a_board_that_is_never_ready_is_given_up(bench: Bench, tmp_path: Path) -
     )
     plan.write(tmp_path / "plan.json")
     assert RequesterPlan.read(tmp_path / "plan.json") == plan
-    argv = [sys.executable, "-m", "hil.peers.gateway.requester", tmp_path / "plan.json"]
+    argv = [sys.executable, "-m", "hil.network.peers.gateway.requester", tmp_path / "plan.json"]
     argv.append(tmp_path / "requester.jsonl")
     server = (LOOPBACK, 1)  # nobody asks it
     board = GatewayBoard((LOOPBACK, bench.broker.ports.tcp), TOPICS, server, trouble="never-ready")
@@ -271,7 +271,7 @@ def test_a_dead_broker_is_the_rigs(bench: Bench, tmp_path: Path, monkeypatch: py
     plan = RequesterPlan(
         LOOPBACK, own.broker.ports.tcp, "", TOPICS.root, ("tight",), "together", (1,), 0, 100, 0, "none"
     )
-    monkeypatch.setattr("hil.peers.gateway.reading.REOPEN_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("hil.network.peers.gateway.reading.REOPEN_TIMEOUT_S", 0.3)
     with (
         pytest.raises(
             RequesterError, match=r"no connection to the broker at 127.0.0.1:\d+: .*refused"
@@ -300,7 +300,7 @@ def test_a_refused_login_is_the_rigs(bench: Bench, tmp_path: Path) -> None:
     credentials = tmp_path / "credentials"
     credentials.write_text("hil-board\nwrong\n")
     replace(plan, credentials_file=str(credentials)).write(tmp_path / "plan.json")
-    argv = [sys.executable, "-m", "hil.peers.gateway.requester", tmp_path / "plan.json"]
+    argv = [sys.executable, "-m", "hil.network.peers.gateway.requester", tmp_path / "plan.json"]
     argv.append(tmp_path / "requester.jsonl")
     assert subprocess.run(argv, cwd=CHECKOUT, timeout=DEADLINE_S, check=False).returncode == 3
     last = lines_of(tmp_path)[-1]
@@ -319,7 +319,7 @@ def test_a_taken_port_is_named(bench: Bench, tmp_path: Path) -> None:
     """Where no pair of ports is free the server ends with the reason."""
     with socket.create_server((LOOPBACK, 0)) as taken:
         port = taken.getsockname()[1]
-        argv = [sys.executable, "-m", "hil.peers.gateway.echo_server", f"--address={LOOPBACK}"]
+        argv = [sys.executable, "-m", "hil.network.peers.gateway.echo_server", f"--address={LOOPBACK}"]
         argv += [f"--port={port}", f"--certificate={bench.certificates.server_cert_file}"]
         argv += [f"--key={bench.certificates.server_key_file}", f"--lines={tmp_path / 'lines'}"]
         done = subprocess.run(

@@ -15,10 +15,9 @@ LAYERS = (
     {"model"},
     {"base"},
     {"wire", "metrics", "thresholds"},
-    {"session", "store", "gate", "boards", "network", "virtual", "plan"}
-    | {"reference", "trace", "dissect", "ledger"},
-    {"history"},
-    {"peers", "ci", "doctor", "run"},
+    {"session", "store", "gate", "boards", "virtual", "plan", "reference", "trace"},
+    {"history", "network"},
+    {"ci", "doctor", "run"},
     {"cli"},
     {"__main__"},
 )
@@ -58,10 +57,9 @@ def test_hil_imports_neither_pytest_nor_what_is_above_it() -> None:
 def test_reports_read_model_gate_and_store_only() -> None:
     """A report is computed from what is on disk; it starts, measures and builds nothing."""
     allowed = {"model", "base", "gate", "store", "metrics", "thresholds"}
-    allowed.add("ledger")  # a ledger has one wording, in the terminal and in reports
+    allowed.add("network")  # a message ledger has one wording, a symptom one display filter and one meaning
     allowed.add("trace")  # the picture of a trace is drawn from its events
     allowed.add("reference")  # the published tables that a run is set beside
-    allowed.add("dissect")  # a symptom has one display filter and one meaning
     allowed |= {"history"}  # a trend: boot values over time, and change points
     allowed.add("boards")  # a rack's health has one reckoning, on the terminal, the page and in metrics
     wrong = [

@@ -12,17 +12,17 @@ import pytest
 
 from hil.base.errors import ConfigError, FirmwareError, RigError
 from hil.model import Case, Scalar
+from hil.network.peers.companion import Outcome
+from hil.network.peers.iperf import facts, settings
+from hil.network.peers.iperf.companion import IperfCompanion
+from hil.network.peers.iperf.facts import Captured
+from hil.network.peers.iperf.losses import settle_losses
+from hil.network.peers.iperf.merging import COLUMNS, merge
+from hil.network.peers.iperf.process import IperfProcess
+from hil.network.peers.iperf.program import require_version
+from hil.network.peers.iperf.report import parse_report
+from hil.network.peers.iperf.settings import Settings
 from hil.network.process import LocalSpawner
-from hil.peers.companion import Outcome
-from hil.peers.iperf import facts, settings
-from hil.peers.iperf.companion import IperfCompanion
-from hil.peers.iperf.facts import Captured
-from hil.peers.iperf.losses import settle_losses
-from hil.peers.iperf.merging import COLUMNS, merge
-from hil.peers.iperf.process import IperfProcess
-from hil.peers.iperf.program import require_version
-from hil.peers.iperf.report import parse_report
-from hil.peers.iperf.settings import Settings
 from hil.wire import Note
 from tests.iperf_peers import DATAGRAM_BYTES, LOOPBACK, datagram
 from tests.iperf_rig import BOARD_PORT, DEFAULTS, IperfLab, iperf_lab, ready, series_of

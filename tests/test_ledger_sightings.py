@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import RigError
-from hil.dissect import Pdu, Segment
-from hil.ledger import Arrival, Evidence, Handed, Sighting, attribute
-from hil.ledger.files import LEDGER_COLUMNS, read_arrivals, write_ledger
-from hil.ledger.sightings import number_of, sighting_of
-from hil.ledger.stream import stream_facts
+from hil.network.dissect import Pdu, Segment
+from hil.network.ledger import Arrival, Evidence, Handed, Sighting, attribute
+from hil.network.ledger.files import LEDGER_COLUMNS, read_arrivals, write_ledger
+from hil.network.ledger.sightings import number_of, sighting_of
+from hil.network.ledger.stream import stream_facts
 
 RUN = 0x1234ABCD
 BROKER, BOARD = 1883, 50_000

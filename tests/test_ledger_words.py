@@ -16,9 +16,9 @@ from site_runs import store_run
 
 from hil.base.errors import ConfigError
 from hil.cli.app import run_command
-from hil.ledger import Evidence, Handed, Sighting, attribute
-from hil.ledger.words import counts_of, lines_of, sentence_of, table_of, total_of
 from hil.model import RunRecord, Scalar
+from hil.network.ledger import Evidence, Handed, Sighting, attribute
+from hil.network.ledger.words import counts_of, lines_of, sentence_of, table_of, total_of
 from reports.allure.completion import complete_results
 from reports.ledger import loss_notes, loss_total
 from reports.site.landing import render_landing

@@ -10,7 +10,7 @@ from pathlib import Path
 import dpkt
 import pytest
 
-from hil.ledger import POINTS, Owner
+from hil.network.ledger import POINTS, Owner
 from tests.bench.loss_compared import MESSAGES_MIN, Compared, figure_of
 from tests.bench.loss_scenarios import SCENARIOS
 from tests.bench.loss_truth import Truth, numbers_at, numbers_in, places_plain, reached_from

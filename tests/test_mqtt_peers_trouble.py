@@ -15,13 +15,13 @@ import pytest
 from hil.base.errors import ConfigError, HilError, RigError
 from hil.model import Series
 from hil.network.broker import Broker
-from hil.peers.companion import Place
-from hil.peers.mqtt import parts as parts_module
-from hil.peers.mqtt.air import BoardAir
-from hil.peers.mqtt.captures import Captures
-from hil.peers.mqtt.delivery import DeliveryCompanion
-from hil.peers.mqtt.echoing import EchoCompanion
-from hil.peers.mqtt.peer_program import PeerProgram
+from hil.network.peers.companion import Place
+from hil.network.peers.mqtt import parts as parts_module
+from hil.network.peers.mqtt.air import BoardAir
+from hil.network.peers.mqtt.captures import Captures
+from hil.network.peers.mqtt.delivery import DeliveryCompanion
+from hil.network.peers.mqtt.echoing import EchoCompanion
+from hil.network.peers.mqtt.peer_program import PeerProgram
 from hil.virtual.air.profile import load_profile
 from hil.virtual.start import profile_in_force
 from tests.lab import Process, all_processes, wait_for
@@ -63,7 +63,7 @@ def kill(place: Place, word: str) -> None:
 @pytest.mark.parametrize(
     ("word", "sentence"),
     [
-        ("hil.peers.mqtt.subscriber", r"The host's subscriber \(pid \d+\) was killed by signal 9"),
+        ("hil.network.peers.mqtt.subscriber", r"The host's subscriber \(pid \d+\) was killed by signal 9"),
         ("mosquitto.conf", r"The MQTT broker \(mosquitto, pid \d+, 10\.77\.0\.1\) was killed by signal 9"),
         ("access-point.pcapng", r"The capture \(dumpcap, pid \d+\) was killed by signal 9 too early"),
     ],

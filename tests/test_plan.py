@@ -12,7 +12,7 @@ import pytest
 from hil.base.errors import ConfigError
 from hil.boards.rack import Rack, load_rack
 from hil.model import Case, Scalar
-from hil.peers.gateway.plan import RequesterPlan
+from hil.network.peers.gateway.plan import RequesterPlan
 from hil.plan import deadline_s, make_plan
 from hil.plan.deadline import GATEWAY_READY_S
 from hil.plan.selection import select_cases

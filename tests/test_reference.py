@@ -8,7 +8,7 @@ import pytest
 
 from hil.base.errors import ConfigError
 from hil.model import Scalar
-from hil.peers.gateway.joining import COLUMNS
+from hil.network.peers.gateway.joining import COLUMNS
 from hil.reference import ROOT, Comparison, Study, load_study, study_names, study_of_suite
 from hil.reference.overhead import overhead_bytes, published_overhead_bytes
 from hil.reference.types import SAMPLE_COLUMNS

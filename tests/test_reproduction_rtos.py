@@ -9,8 +9,8 @@ import pytest
 from study_delivery import delivery_record
 from study_records import RUN_ID
 
-from hil.dissect import SYMPTOMS
 from hil.model import Entry, Fault, NotRun, RunRecord
+from hil.network.dissect import SYMPTOMS
 from hil.reference import load_study
 from hil.reference.types import SAMPLE_COLUMNS
 from reports.reproduction.build import documents_of

@@ -13,10 +13,10 @@ from make_records import publish_record, publish_thresholds
 from site_runs import store_run
 from trend_rig import validator
 
-from hil.dissect.symptoms import SYMPTOMS
 from hil.history import append
 from hil.metrics.boot_value import boot_value
 from hil.model import RunRecord
+from hil.network.dissect.symptoms import SYMPTOMS
 from reports.site.runs import read_run
 from reports.trend import Sources, choosing, read_sources, trend_of, write_trend
 from reports.trend.distribution import distribution

@@ -12,10 +12,10 @@ import click
 
 from hil.base.errors import ConfigError
 from hil.cli.options import DEFAULT_OUT, boards_option
-from hil.ledger.files import LEDGER_FILE
-from hil.ledger.points import Owner
-from hil.ledger.words import Counts, counts_of, lines_of, sentence_of, table_of
 from hil.model import RunRecord
+from hil.network.ledger.files import LEDGER_FILE
+from hil.network.ledger.points import Owner
+from hil.network.ledger.words import Counts, counts_of, lines_of, sentence_of, table_of
 from hil.store import RunDirectory
 from hil.thresholds import load
 from hil.thresholds.loader import FOLDER

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hil.ledger.words import sentence_of
+from hil.network.ledger.words import sentence_of
 from reports.reproduction.document import number
 from reports.reproduction.qos_broker import broker_faults, recovery_text
 from reports.reproduction.qos_claims import LEVELS, at_limit, at_loss

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hil.ledger.words import Counts, counts_of, sentence_of, total_of
 from hil.model import RunRecord
+from hil.network.ledger.words import Counts, counts_of, sentence_of, total_of
 from reports.reproduction.document import NONE, Table, number
 from reports.reproduction.qos_echoes import OK, by_setting
 from reports.reproduction.records import BoardRun, fact, whole, word

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from hil.ledger.words import sentence_of
 from hil.model import RunRecord
+from hil.network.ledger.words import sentence_of
 from reports.reproduction.document import number
 from reports.reproduction.estimate import Estimate
 from reports.reproduction.records import BoardRun, boots, word

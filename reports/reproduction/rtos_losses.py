@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import scipy.special
 
-from hil.ledger import OWNERS, Owner
-from hil.ledger.words import Counts, counts_of, total_of
 from hil.metrics.stats import Interval
 from hil.model import RunRecord
+from hil.network.ledger import OWNERS, Owner
+from hil.network.ledger.words import Counts, counts_of, total_of
 from reports.reproduction.document import NONE, Table, number
 from reports.reproduction.estimate import ALPHA, Estimate
 from reports.reproduction.records import BoardRun, boots, whole, word

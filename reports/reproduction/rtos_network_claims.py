@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from hil.ledger import Owner
 from hil.metrics.batches import overdispersion
 from hil.metrics.stats import Interval, ratio_interval
 from hil.model import RunRecord
+from hil.network.ledger import Owner
 from reports.reproduction.claims import UNDECIDED, Finding, from_test
 from reports.reproduction.estimate import ALPHA, Estimate, share_text
 from reports.reproduction.records import BoardRun, whole, word

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hil.dissect import SYMPTOMS
 from hil.model import RunRecord
+from hil.network.dissect import SYMPTOMS
 from hil.reference import Background, Study
 from reports.reproduction.document import NONE, Table, number
 from reports.reproduction.records import BoardRun, fact, word

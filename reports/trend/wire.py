@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hil.dissect.symptoms import SYMPTOMS
 from hil.model import RunRecord
+from hil.network.dissect.symptoms import SYMPTOMS
 from reports.ledger import GROUP
 
 _POINTS = (("ap_", "on the access point's side of the air"), ("broker_", "at the broker"))

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hil.ledger.points import POINTS, Owner
+from hil.network.ledger.points import POINTS, Owner
 from tests.bench.figure import Figure
 from tests.bench.loss_scenarios import Scenario
 

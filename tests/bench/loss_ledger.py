@@ -17,16 +17,16 @@ from itertools import cycle, product
 from pathlib import Path
 
 from hil.base.errors import HilError
-from hil.ledger.files import ARRIVALS_FILE
-from hil.ledger.points import Owner
 from hil.model import Case
 from hil.network.capture import Capture
 from hil.network.cutting import reset_connections
+from hil.network.ledger.files import ARRIVALS_FILE
+from hil.network.ledger.points import Owner
 from hil.network.packet_filter import PacketFilter
+from hil.network.peers.companion import Outcome, Place
+from hil.network.peers.mqtt.captures import ACCESS_POINT_FILE, BROKER_FILE
+from hil.network.peers.mqtt.delivery import DROPPED_FILE, DeliveryCompanion
 from hil.network.process import Process
-from hil.peers.companion import Outcome, Place
-from hil.peers.mqtt.captures import ACCESS_POINT_FILE, BROKER_FILE
-from hil.peers.mqtt.delivery import DROPPED_FILE, DeliveryCompanion
 from hil.plan import deadline_s
 from tests.bench.figure import SHORT_PASS, fails, show, wide_console
 from tests.bench.loss_compared import Compared, figure_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from hil.ledger.points import Owner
+from hil.network.ledger.points import Owner
 
 COMMON: dict[str, int | str] = {
     "count": 1100,

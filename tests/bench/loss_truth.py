@@ -13,8 +13,8 @@ from pathlib import Path
 
 import dpkt
 
-from hil.dissect import MqttPorts, read_segments
-from hil.ledger.points import Owner
+from hil.network.dissect import MqttPorts, read_segments
+from hil.network.ledger.points import Owner
 from hil.network.packets.frames import read_tcp
 from hil.network.packets.sequence import unwrapped
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hil.dissect import Overhead, Segment, expected_overhead, overhead_of
-from hil.dissect.expected import LWIP_SYN_OPTIONS_BYTES
-from hil.dissect.overhead import PARTS
+from hil.network.dissect import Overhead, Segment, expected_overhead, overhead_of
+from hil.network.dissect.expected import LWIP_SYN_OPTIONS_BYTES
+from hil.network.dissect.overhead import PARTS
 from tests.bench.figure import Figure
 from tests.dissect_rig import CLIENT_ID, TOPIC, DissectLab, dissect_lab
 

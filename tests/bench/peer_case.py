@@ -7,8 +7,8 @@ import shutil
 from hil.boards.firmware.build import PROJECT_ROOT
 from hil.model import Case
 from hil.network.name_server import PEER_NAME
-from hil.peers.companion import Outcome, Place
-from hil.peers.registry import companion_factory
+from hil.network.peers.companion import Outcome, Place
+from hil.network.peers.registry import companion_factory
 from hil.plan import deadline_s
 from hil.thresholds import load
 from tests.bench.workbench import Workbench

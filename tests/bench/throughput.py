@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from hil.metrics.stats import ratio_interval
 from hil.model import Scalar
-from hil.peers.companion import Outcome
+from hil.network.peers.companion import Outcome
 from hil.reference.overhead import overhead_bytes
 from tests.bench.figure import Figure
 from tests.bench.peer_case import measure_with_peer

@@ -20,10 +20,10 @@ from hil.gate import judge
 from hil.history import load
 from hil.history.past import read_past
 from hil.history.saving import save
-from hil.ledger import Evidence, Handed, Sighting, attribute
-from hil.ledger.evidence import Arrival
-from hil.ledger.files import write_ledger
 from hil.model import Case, Comparison, Entry, Fault, NotRun, Role, RunRecord, Series, format_series_id
+from hil.network.ledger import Evidence, Handed, Sighting, attribute
+from hil.network.ledger.evidence import Arrival
+from hil.network.ledger.files import write_ledger
 from hil.store import RunDirectory
 from hil.thresholds import Thresholds
 from hil.trace import store_trace

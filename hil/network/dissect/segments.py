@@ -1,0 +1,215 @@
+"""The TCP segments of a capture with the MQTT packets that end in them, as tshark dissects them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from hil.base.errors import RigError
+from hil.network.dissect.pdus import MqttFields, Pdu, pdus_of
+from hil.network.dissect.tshark import MqttPorts, Row, read_fields, values
+
+FIN, SYN, RST, ACK = 0x01, 0x02, 0x04, 0x10
+_TCP_HEADER_BYTES = 20
+# bits of tcp.completeness
+_SYN_SEEN, _SYN_ACK_SEEN, _ACK_SEEN, _DATA_SEEN, _FIN_SEEN, _RST_SEEN = 1, 2, 4, 8, 16, 32
+
+FRAMES_FILTER = "ip && tcp && !icmp"  # an ICMP error quotes the segment that it is about
+_FIELDS = (
+    "frame.number",
+    "frame.time_epoch",
+    "frame.len",
+    "frame.cap_len",
+    "tcp.stream",
+    "ip.src",
+    "tcp.srcport",
+    "ip.dst",
+    "tcp.dstport",
+    "ip.hdr_len",
+    "tcp.hdr_len",
+    "tcp.len",
+    "tcp.flags",
+    "tcp.seq_raw",
+    "tcp.ack_raw",
+    "tcp.window_size",
+    "tcp.segment.count",
+    "tls.record.content_type",
+    "mqtt.hdrflags",
+    "mqtt.len",
+    "mqtt.topic_len",
+    "mqtt.topic",
+    "mqtt.msgid",
+    "mqtt.msg",
+)
+_TCP_FIELDS = _FIELDS.index("tcp.segment.count")  # those before it are in every frame
+_FLAGS = (
+    "duplicate_ack",
+    "retransmission",
+    "fast_retransmission",
+    "spurious_retransmission",
+    "out_of_order",
+    "lost_segment",
+    "ack_lost_segment",
+    "keep_alive",
+    "keep_alive_ack",
+    "window_update",
+    "window_full",
+    "zero_window",
+    "zero_window_probe",
+    "zero_window_probe_ack",
+)
+_NO_FLAGS: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One TCP segment; ``pdus`` are the MQTT packets that are complete with it (reassembled by tshark).
+
+    ``time_us`` is the capturing host's wall clock. Bytes: ``frame_bytes`` as on the wire (Ethernet without
+    FCS), ``ip_bytes`` and ``tcp_bytes`` of the headers, ``options_bytes`` of TCP's options within those,
+    ``payload_bytes`` of TCP. ``stream`` is tshark's number of the connection. ``analysis`` holds the names of
+    the tcp.analysis flags that tshark set ("retransmission", "duplicate_ack", …). ``completeness`` has the
+    bits of tcp.completeness for the whole connection (as tshark -2 shows them). ``reassembled_count`` is how
+    many segments the packets that end here came in by tshark's count (a late one counts twice), 0 where one.
+    ``tls_types`` are the content types of the TLS records that end here, as far as they can be read
+    (RFC 8446, 5.1).
+    """
+
+    number: int
+    time_us: int
+    stream: int
+    source: str
+    source_port: int
+    destination: str
+    destination_port: int
+    frame_bytes: int
+    ip_bytes: int
+    tcp_bytes: int
+    options_bytes: int
+    payload_bytes: int
+    syn: bool
+    fin: bool
+    rst: bool
+    ack: bool
+    sequence: int
+    acknowledgement: int
+    window_bytes: int
+    analysis: frozenset[str]
+    completeness: int
+    reassembled_count: int
+    pdus: tuple[Pdu, ...]
+    tls_types: tuple[int, ...] = ()
+
+
+def read_segments(path: Path, ports: MqttPorts, *, key_log: Path | None = None) -> list[Segment]:
+    """Return every TCP segment of a capture, in the order captured; relative sequence numbers are not used.
+
+    With ``key_log`` (SSLKEYLOGFILE's format) MQTT inside TLS is seen too.
+    Raises RigError: tshark is missing (how to install it), the file is no capture, tshark's own words; frames
+    on the broker's ports were cut when they were captured; what tshark says of a frame does not add up.
+    """
+    names = (*_FIELDS, *(f"tcp.analysis.{flag}" for flag in _FLAGS))
+    reader = _SegmentReader(path, frozenset((*ports.plain, *ports.tls)))
+    rows = read_fields(path, names, ports, key_log=key_log, display_filter=FRAMES_FILTER)
+    found = [reader.segment(row) for row in rows]
+    for one in found:
+        # known only now, and nobody has seen the segment yet; replace() would take as long as tshark
+        object.__setattr__(one, "completeness", reader.completeness[one.stream])
+    return found
+
+
+class _SegmentReader:
+    """Turns a frame's fields into a segment, and adds up what was seen of each connection."""
+
+    def __init__(self, path: Path, ports: frozenset[int]) -> None:
+        self._path = path
+        self._ports = ports
+        self._names: dict[bytes, str] = {}
+        self.completeness: dict[int, int] = {}
+
+    def segment(self, row: Row) -> Segment:
+        try:
+            return self._segment(row)
+        except (IndexError, ValueError) as error:
+            raise self._error(row, f"it lacks a field of TCP or IP: {_quoted(row)}") from error
+
+    def _segment(self, row: Row) -> Segment:
+        frame_bytes, stream, source_port, port = int(row[2]), int(row[4]), int(row[6]), int(row[8])
+        tcp_bytes, payload_bytes, flags = int(row[10]), int(row[11]), int(row[12], 16)
+        if row[3] != row[2] and not self._ports.isdisjoint((source_port, port)):
+            raise self._error(row, f"only {int(row[3])} of its {frame_bytes} bytes were captured")
+        completeness = self.completeness.get(stream, 0) | _seen(flags, payload_bytes)
+        self.completeness[stream] = completeness
+        return Segment(
+            number=int(row[0]),
+            time_us=_microseconds(row[1]),
+            stream=stream,
+            source=self._name(row[5]),
+            source_port=source_port,
+            destination=self._name(row[7]),
+            destination_port=port,
+            frame_bytes=frame_bytes,
+            ip_bytes=int(row[9]),
+            tcp_bytes=tcp_bytes,
+            options_bytes=tcp_bytes - _TCP_HEADER_BYTES,
+            payload_bytes=payload_bytes,
+            syn=bool(flags & SYN),
+            fin=bool(flags & FIN),
+            rst=bool(flags & RST),
+            ack=bool(flags & ACK),
+            sequence=int(row[13]),
+            acknowledgement=int(row[14]),
+            window_bytes=int(row[15]),
+            analysis=_analysis(row[len(_FIELDS) :]),
+            completeness=completeness,
+            reassembled_count=max(int(count) for count in values(row[16])) if row[16] else 0,
+            pdus=self._pdus(row) if row[18] else (),
+            tls_types=tuple(int(kind) for kind in values(row[17])) if row[17] else (),
+        )
+
+    def _pdus(self, row: Row) -> tuple[Pdu, ...]:
+        try:
+            return pdus_of(MqttFields(*(values(field) for field in row[18:24])))
+        except RigError as error:
+            raise self._error(row, error.sentence.rstrip(".")) from error
+
+    def _error(self, row: Row, what: str) -> RigError:
+        number = row[0].decode("ascii", "replace")
+        return RigError(
+            f"Dissecting {self._path}, frame {number}: {what}.",
+            log=str(self._path),
+            next_step=f"look at it: tshark -V -r {self._path} -Y frame.number=={number}",
+        )
+
+    def _name(self, address: bytes) -> str:
+        if address not in self._names:
+            self._names[address] = address.decode("ascii")
+        return self._names[address]
+
+
+def _seen(flags: int, payload_bytes: int) -> int:
+    """Return the bits of tcp.completeness that one segment adds."""
+    if flags & SYN:
+        return _SYN_ACK_SEEN if flags & ACK else _SYN_SEEN
+    seen = _ACK_SEEN if flags & ACK and not flags & (FIN | RST) else 0
+    seen |= _DATA_SEEN if payload_bytes else 0
+    return seen | (_FIN_SEEN if flags & FIN else 0) | (_RST_SEEN if flags & RST else 0)
+
+
+def _analysis(fields: Row) -> frozenset[str]:
+    if not any(fields):
+        return _NO_FLAGS
+    return frozenset(name for name, field in zip(_FLAGS, fields, strict=True) if field)
+
+
+def _microseconds(seconds: bytes) -> int:
+    whole, _, fraction = seconds.partition(b".")
+    return int(whole) * 1_000_000 + int(fraction.ljust(6, b"0")[:6])
+
+
+def _quoted(row: Row) -> str:
+    pairs = zip(_FIELDS[:_TCP_FIELDS], row, strict=False)
+    return ", ".join(f"{name} {field.decode('ascii', 'replace') or '(none)'}" for name, field in pairs)
+
+
+__all__ = ["MqttPorts", "Pdu", "Segment", "read_segments"]

@@ -1,0 +1,90 @@
+"""From a capture's segments to the numbers of the messages that were seen there."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from hil.network.dissect.segments import Segment
+from hil.network.ledger.evidence import Sighting
+from hil.network.packets.sequence import unwrapped
+
+_ANSWERS = frozenset({"PUBACK", "PUBREC"})
+
+
+def number_of(payload: bytes, run: int) -> int | None:
+    """Return the number of a message of the bench ``delivery`` with this run nonce; None for any other."""
+    try:
+        message = json.loads(payload)
+    except ValueError:  # UnicodeDecodeError is one too
+        return None
+    if not isinstance(message, dict) or message.get("run") != run:
+        return None
+    number = message.get("n")
+    return number if type(number) is int else None
+
+
+def sighting_of(
+    segments: Sequence[Segment],
+    *,
+    run: int,
+    towards: Sequence[int] = (),
+    leaving: Sequence[int] = (),
+    complete: bool,
+) -> Sighting:
+    """Collect PUBLISH packets that go to broker ports ``towards``, or come from broker ports ``leaving``.
+
+    What lies behind a hole in a connection's bytes cannot be dissected, whether or not it was captured: such
+    a sighting is not complete, whatever ``complete`` says of the capture.
+    """
+    to_broker, from_broker = frozenset(towards), frozenset(leaving)
+    seen: dict[int, int] = {}
+    empty_count = 0
+    acknowledged: set[int] = set()
+    sent: dict[tuple[int, int], int] = {}  # connection and packet id → number of the message sent last by it
+    ours: list[Segment] = []
+    for segment in segments:
+        goes_by = segment.destination_port in to_broker or segment.source_port in from_broker
+        answers = segment.source_port in to_broker
+        if goes_by:
+            ours.append(segment)
+        for pdu in segment.pdus:
+            if goes_by and pdu.kind == "PUBLISH":
+                empty_count += not pdu.payload
+                number = number_of(pdu.payload, run)
+                if number is None:
+                    sent.pop((segment.stream, pdu.id), None)
+                    continue
+                seen[number] = min(segment.time_us, seen.get(number, segment.time_us))
+                if pdu.qos:
+                    sent[segment.stream, pdu.id] = number
+            elif answers and pdu.kind in _ANSWERS and (segment.stream, pdu.id) in sent:
+                acknowledged.add(sent[segment.stream, pdu.id])
+    whole = complete and not has_holes(ours)
+    return Sighting(seen, whole, empty_count, frozenset(acknowledged))
+
+
+def has_holes(segments: Iterable[Segment]) -> bool:
+    """Say whether bytes of a connection were seen behind others that never were, in one direction each."""
+    streams: defaultdict[tuple[int, str, int], list[Segment]] = defaultdict(list)
+    for segment in segments:
+        if segment.payload_bytes or segment.syn:
+            streams[segment.stream, segment.source, segment.source_port].append(segment)
+    return any(_has_hole(stream) for stream in streams.values())
+
+
+def _has_hole(stream: Sequence[Segment]) -> bool:
+    """Follow one direction of a connection; sequence numbers wrap, so each is taken near the one before."""
+    spans: list[tuple[int, int]] = []
+    near = stream[0].sequence
+    for segment in stream:
+        near = unwrapped(segment.sequence, near)
+        spans.append((near, near + segment.payload_bytes + segment.syn))
+    spans.sort()
+    end = spans[0][1]
+    for start, stop in spans:
+        if start > end:
+            return True
+        end = max(end, stop)
+    return False

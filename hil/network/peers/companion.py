@@ -1,0 +1,112 @@
+"""What a bench's peer on the host is, and what it may use.
+
+A thresholds file names its peer (``peer: iperf``); registry.py knows them. One companion serves
+one case on one board, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from hil.boards.rack import Board
+from hil.model import Case, Scalar, Series
+from hil.network.broker import Broker
+from hil.network.certificates import Certificates
+from hil.network.process import Spawner
+from hil.virtual.air.control import AirControl
+from hil.wire import Note
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a companion works. ``folder`` is the case's own, within the run's folder: what is left there
+    stays. It exists, and is removed where nothing is left in it. Copy no secret into it.
+
+    ``board_address`` is the board's IPv4 address. ``interface`` is the host's interface that boards come in
+    by; ``access_point_interface`` is the one at the access point's side of this board's air, where what came
+    through the air is seen before it goes on to the broker, "" where the rack has none. ``air`` is None on a
+    rack whose access point is real. ``certificates`` are files as long as the run lasts, and so is
+    ``secrets_dir``, a folder for whatever else is secret (TLS keys); ``peer_name`` is a name of the host that
+    its server certificate holds.
+    """
+
+    case: Case
+    board: Board
+    board_address: str
+    host_address: str
+    interface: str
+    access_point_interface: str
+    spawner: Spawner
+    broker: Broker
+    certificates: Certificates
+    secrets_dir: Path
+    peer_name: str
+    air: AirControl | None
+    folder: Path
+    keep_captures: bool
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A case as both sides saw it: the board's samples with the host's columns, and facts for the record.
+
+    ``trace`` is what the board sent of its scheduler afterwards (`run trace`), where it kept a trace;
+    ``trace_error`` says why that could not be had.
+    """
+
+    series: Series
+    environment: Mapping[str, Scalar]
+    trace: Series | None = None
+    trace_error: str = ""
+
+
+class Companion(Protocol):
+    """Order of calls: ``start``; ``note`` and ``check`` any number of times; ``finish``, or once more
+    ``check`` where the case failed; always ``stop``, also where ``start`` raised. All in one thread, the
+    board's; but a run that is interrupted calls ``stop`` from another one while ``start`` or ``finish``
+    waits, and then it comes twice.
+    """
+
+    def start(self) -> Mapping[str, str | int]:
+        """Start what the case needs; returns what the board is to be told before (fields of ``provision``).
+
+        Raises RigError: a program is missing, a port is taken. ConfigError: the case contradicts the rack.
+        """
+
+    def note(self, note: Note) -> None:
+        """Act on what the board says while it measures. Must not wait: the console is read by this thread."""
+
+    def check(self) -> None:
+        """Raise RigError or FirmwareError where this side knows why the case failed, or cannot go well any
+        more. Asked every few seconds while the board measures, so it must be quick."""
+
+    def finish(self, series: Series) -> Outcome:
+        """Wait for this side to end (with a deadline) and add what it saw.
+
+        Raises RigError where this side failed, FirmwareError where the board's side contradicts it.
+        """
+
+    def stop(self) -> None:
+        """End everything, whatever happened before. Never raises."""
+
+
+class NoCompanion:
+    """The companion of a bench that needs none."""
+
+    def start(self) -> Mapping[str, str | int]:
+        return {}
+
+    def note(self, note: Note) -> None:
+        """Nobody listens."""
+
+    def check(self) -> None:
+        """Nothing here can break."""
+
+    def finish(self, series: Series) -> Outcome:
+        return Outcome(series, {})
+
+    def stop(self) -> None:
+        """Nothing was started."""

@@ -1,0 +1,126 @@
+"""The companion of the bench `delivery`: a subscriber at the far end, and the ledger of what it never got."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from hil.model import Series
+from hil.network.ledger import Arrival, Ledger, attribute
+from hil.network.ledger.files import ARRIVALS_FILE, LEDGER_FILE, read_arrivals, write_ledger
+from hil.network.ledger.stream import stream_facts
+from hil.network.peers.companion import Outcome, Place
+from hil.network.peers.mqtt.dissecting import Seen, dissect
+from hil.network.peers.mqtt.evidence import evidence_of, handed_of, nonce_of
+from hil.network.peers.mqtt.facts import faults_facts, rates_facts
+from hil.network.peers.mqtt.faults import Moment
+from hil.network.peers.mqtt.parts import PeerParts
+from hil.network.peers.mqtt.settings import DROP_EVERY, Settings
+from hil.wire import Note
+
+DROPPED_FILE = "dropped.csv"
+# No arrival for so long: nothing is on its way any more. A TCP that lost a segment may send it again only
+# after seconds, and after as long again as nothing came through.
+QUIET_S = 3.0
+QUIET_TIMEOUT_S = 60.0
+POLL_S = 0.02
+
+
+class DeliveryCompanion:
+    """One case, from the broker's start to the ledger."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._settings = Settings.of_delivery(place.case)
+        self._parts = PeerParts(place, self._settings, "subscriber")
+        self._arrivals = place.folder.resolve() / ARRIVALS_FILE
+
+    def start(self) -> Mapping[str, str | int]:
+        """Start broker, captures and subscriber, and what makes the case's faults.
+
+        Raises ConfigError: the rack cannot make this case. RigError: a part did not start, with its words.
+        """
+        options: dict[str, object] = {"arrivals": self._arrivals}
+        if self._settings.fault.kind == "subscriber_drop":
+            dropped = self._place.folder.resolve() / DROPPED_FILE
+            options |= {"drop_every": DROP_EVERY, "dropped": dropped}
+        return self._parts.start(options)
+
+    def note(self, note: Note) -> None:
+        """The board's notes are for people."""
+
+    def check(self) -> None:
+        """Raise RigError where a part of the host's side has ended, or a fault could not be made."""
+        self._parts.check()
+
+    def finish(self, series: Series) -> Outcome:
+        """Wait until nothing comes any more, end everything, name the owner of each loss.
+
+        Raises RigError: a part had ended, a capture cannot be read. FirmwareError: rows and messages do not
+        go together.
+        """
+        parts, settings = self._parts, self._settings
+        broker, program = parts.running()
+        moments = parts.end_faults()
+        everything = self._await_quiet(series, QUIET_S + _longest_s(moments))
+        dropped = 0 if everything else broker.dropped_messages()  # what came was not dropped
+        seen = parts.end()
+        dissected = dissect(seen, broker, settings)
+        arrivals = self._read_arrivals(series)
+        ports = (broker.port, broker.broker.ports.tcp)
+        evidence = evidence_of(series, settings, seen, dissected, ports, arrivals)
+        ledger = attribute(evidence)
+        write_ledger(self._place.folder / LEDGER_FILE, ledger, evidence)
+        facts = {
+            **parts.facts(seen, dissected),
+            "subscriber": program.description(),
+            **ledger.facts(),
+            **stream_facts(arrivals),
+            **rates_facts(series, settings),
+            **faults_facts(moments, series, arrivals),
+            "broker_dropped_messages": dropped,
+        }
+        parts.keep_or_remove()
+        return Outcome(with_owners(series, ledger, arrivals, seen), facts)
+
+    def stop(self) -> None:
+        """End everything. Never raises."""
+        self._parts.stop()
+
+    def _await_quiet(self, series: Series, quiet_s: float) -> bool:
+        """Wait until every message that was not refused has come (True), or none has for a moment (False)."""
+        awaited = {one.number for one in handed_of(series, self._settings.qos) if not one.refused}
+        deadline = time.monotonic() + QUIET_TIMEOUT_S
+        size, since = -1, time.monotonic()
+        while time.monotonic() < min(deadline, since + quiet_s):
+            self._parts.check()
+            now = self._arrivals.stat().st_size
+            if now != size:
+                size, since = now, time.monotonic()
+                if awaited <= {arrival.number for arrival in self._read_arrivals(series)}:
+                    return True
+            time.sleep(POLL_S)
+        return False
+
+    def _read_arrivals(self, series: Series) -> list[Arrival]:
+        return read_arrivals(self._arrivals, run=nonce_of(series))
+
+
+def _longest_s(moments: Sequence[Moment]) -> float:
+    return max((moment.ended_us - moment.began_us for moment in moments), default=0) / 1e6
+
+
+def with_owners(series: Series, ledger: Ledger, arrivals: list[Arrival], seen: Seen) -> Series:
+    """Add the columns owner, arrivals and arrived_us (since the captures began, at least 1; 0: never)."""
+    first: dict[int, int] = {}
+    for arrival in arrivals:
+        first.setdefault(arrival.number, max(1, arrival.time_us - seen.began_us))
+    lines = ledger.lines
+    columns = {
+        **series.columns,
+        "owner": tuple(int(line.owner) for line in lines),
+        "arrivals": tuple(line.arrivals for line in lines),
+        "arrived_us": tuple(first.get(line.number, 0) for line in lines),
+    }
+    return replace(series, columns=columns)
