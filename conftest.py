@@ -3,7 +3,6 @@
 pytest_plugins = (
     "fixtures.options",
     "fixtures.board.embedded",
-    "fixtures.network",
     "fixtures.measure",
     "fixtures.allure",
     "fixtures.reporting",

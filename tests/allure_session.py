@@ -17,11 +17,11 @@ from types import SimpleNamespace
 import pytest
 from make_records import publish_record
 
-from fixtures.boot_parts import Boot
 from hil.base.errors import FirmwareError
 from hil.boards.rack import Board, Rack
 from hil.model import Case, Entry, RunRecord, Series
 from hil.network.peers.companion import Outcome
+from hil.run.interfaces import Boot
 from hil.store import RunDirectory
 
 
@@ -45,7 +45,7 @@ class MemoryDevice:
 
 
 class MemoryRig:
-    """fixtures.boot_parts.Rig without hardware, with the journal on disk."""
+    """hil.run.interfaces.Rig without hardware, with the journal on disk."""
 
     def __init__(self, rack: Rack, run: RunDirectory, run_id: str, *_rest: object) -> None:
         self._rack, self._run, self._run_id = rack, run, run_id

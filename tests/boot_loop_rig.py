@@ -8,16 +8,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fixtures.boot_loop import STOP_DEADLINE_S, BootLoop
-from fixtures.boot_parts import Boot
-from fixtures.rounds import Comparing
 from hil.base.errors import HilError
 from hil.boards.firmware.variant import Image
 from hil.boards.lease import lease_rack
 from hil.boards.rack import Board, load_rack
 from hil.model import Case, Entry, Role, RunRecord, Series
 from hil.network.peers.companion import Outcome
-from hil.plan import BoardPlan, Omitted, Plan
+from hil.run.boot_loop import STOP_DEADLINE_S, BootLoop
+from hil.run.interfaces import Boot
+from hil.run.plan import BoardPlan, Omitted, Plan
+from hil.run.rounds import Comparing
 
 RACK = load_rack(Path(__file__).resolve().parent.parent / "hil" / "racks" / "virtual.yaml")
 V1, V2 = RACK.boards[:2]

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from fixtures.companions import Companions
-from fixtures.rig import AgentDevice
 from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.boards.rack import load_rack
 from hil.model import Case
 from hil.network.peers.companion import Place
 from hil.network.peers.registry import companion_factory
 from hil.network.process import LocalSpawner
+from hil.run.companions import Companions
+from hil.run.lab_rig import AgentDevice
 from hil.session import AgentSession
 from hil.thresholds.types import PEERS
 from tests.agent_process import AgentProcess

@@ -14,9 +14,9 @@ import pytest
 import serial as pyserial
 
 from fixtures.board import ConsoleFactory, opening
-from fixtures.boot_parts import Stopped
 from hil.base.errors import RigError
 from hil.boards.rack import Board, load_rack
+from hil.run.interfaces import Stopped
 
 RACK = load_rack(Path(__file__).resolve().parent.parent / "hil" / "racks" / "virtual.yaml")
 WAIT_S = 20.0

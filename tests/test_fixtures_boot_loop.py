@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.boot_loop import BootLoop
-from fixtures.boot_parts import Event
-from fixtures.waits import Waits
 from hil.base.errors import FirmwareError, RigError
 from hil.boards.firmware.variant import Image
 from hil.boards.lease import lease_rack
 from hil.boards.rack import Board
 from hil.model import Case, Fault, NotRun, RunRecord
-from hil.plan import BoardPlan, Omitted, Plan
+from hil.run.boot_loop import BootLoop
+from hil.run.interfaces import Event
+from hil.run.plan import BoardPlan, Omitted, Plan
+from hil.run.turns import Waits
 from tests.boot_loop_rig import CASES, RACK, V1, V2, WAIT_S, FakeRig, ignore, plan_of, run
 
 pytestmark = pytest.mark.slow
@@ -179,7 +179,7 @@ def test_the_wait_for_another_runs_rack_is_not_this_runs_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run that may not flash while another one measures alone goes on when that is over."""
-    monkeypatch.setattr("fixtures.boot_loop.longest_s", lambda *_: 0.3)
+    monkeypatch.setattr("hil.run.boot_loop.longest_s", lambda *_: 0.3)
     rig = FakeRig(locks=tmp_path)
     loop = BootLoop(plan_of(V1, V2), rig, run_id="r", notify=ignore)
     with ExitStack() as other:
@@ -245,7 +245,7 @@ def test_stop_ends_a_board_in_the_middle() -> None:
 
 def test_a_board_that_waits_for_its_companion_ends_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread that hears no stop has its companion stopped, before stop() returns and the network goes."""
-    monkeypatch.setattr("fixtures.boot_loop.UNWIND_DEADLINE_S", 0.1)
+    monkeypatch.setattr("hil.run.boot_loop.UNWIND_DEADLINE_S", 0.1)
     rig = FakeRig()
     measuring = threading.Event()
 
@@ -285,7 +285,7 @@ def test_a_run_that_waits_for_another_runs_air_can_be_stopped() -> None:
 
 def test_the_wait_for_another_runs_air_is_not_this_runs_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run whose whole time is spent while another one measures goes on when the air is free."""
-    monkeypatch.setattr("fixtures.boot_loop.longest_s", lambda *_: 0.3)
+    monkeypatch.setattr("hil.run.boot_loop.longest_s", lambda *_: 0.3)
     rig = FakeRig()
     rig.air_is_free.clear()
     loop = BootLoop(plan_of(V1), rig, run_id="r", notify=ignore)

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from fixtures.compare_options import Against, check_firmware, read_against
 from hil.base.errors import ConfigError
 from hil.history import DEFAULT_HISTORY
+from hil.run.campaign import Against, check_firmware, read_against
 
 
 def options(**given: Any) -> SimpleNamespace:

@@ -10,16 +10,16 @@ from dataclasses import replace
 
 import pytest
 
-from fixtures.boot_loop import BootLoop
-from fixtures.boot_parts import Event
 from fixtures.progress import LineWatcher
-from fixtures.rounds import Comparing, order_of
 from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.boards.firmware.variant import Image
 from hil.boards.rack import Board
 from hil.gate.design import LOOKS as PLANNED_LOOKS
 from hil.model import Case, Comparison, Entry, Fault, NotRun, RunRecord
-from hil.plan import Plan
+from hil.run.boot_loop import BootLoop
+from hil.run.interfaces import Event
+from hil.run.plan import Plan
+from hil.run.rounds import Comparing, order_of
 from tests.boot_loop_rig import CASES, RACK, V1, V2, WAIT_S, FakeRig, ignore, plan_of, run
 
 IMAGE = Image(V1.target)

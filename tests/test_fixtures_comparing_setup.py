@@ -10,9 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.campaign import Campaign
-from fixtures.compare_options import Against
-from fixtures.comparing import Other, find_other, prepare_comparisons
 from hil.boards.firmware.build_folder import image_sha256
 from hil.boards.firmware.partition_table import read_csv, to_binary
 from hil.boards.firmware.selection import Firmware
@@ -21,7 +18,9 @@ from hil.boards.rack import load_rack
 from hil.gate.design import LOOKS
 from hil.history.past import read_past
 from hil.model import Comparison, NotRun
-from hil.plan import make_plan
+from hil.run.campaign import Against, Campaign
+from hil.run.comparing import Other, find_other, prepare_comparisons
+from hil.run.plan import make_plan
 from hil.store import RunDirectory
 from tests.baseline_history import RACK, add_sessions, echo_thresholds, history_of
 from tests.virtual_board_rig import PARTITIONS, make_build

@@ -12,9 +12,9 @@ import pytest
 
 from fixtures.board import ConsoleLog, DutConsole
 from fixtures.board import console as console_module
-from fixtures.boot_parts import Stopped
 from hil.base.errors import RigError
 from hil.boards.rack import load_rack
+from hil.run.interfaces import Stopped
 
 BOARD = load_rack(Path(__file__).resolve().parent.parent / "hil" / "racks" / "virtual.yaml").boards[0]
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from fixtures.network import HostSide, RunNetwork
 from hil.base.errors import RigError
 from hil.boards.rack import load_rack
 from hil.model import Case
 from hil.network.access_point import VirtualAccessPoint
+from hil.run.network import HostSide, RunNetwork
 from hil.virtual.air.profile import AirProfile, load_profile
 from hil.virtual.start import attach_virtual_rack, profile_in_force, up_dir
 from hil.virtual.virtual_rack import VirtualRack

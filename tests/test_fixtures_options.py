@@ -11,7 +11,7 @@ from fixtures.options import kept_plan
 from hil.boards.rack import load_rack
 from hil.gate.conclusion import conclude
 from hil.model import Case, NotRun, Outcome, SeriesVerdict
-from hil.plan import BoardPlan, Omitted, Plan, make_plan
+from hil.run.plan import BoardPlan, Omitted, Plan, make_plan
 from tests.test_plan import BENCHES
 
 RACK = load_rack(Path(__file__).resolve().parent.parent / "hil" / "racks" / "virtual.yaml")

@@ -10,17 +10,16 @@ from typing import Any
 
 import pytest
 
-from fixtures.agent_device import AgentDevice
 from fixtures.board import ConsoleLog
-from fixtures.boot_parts import Boot
-from fixtures.companions import Companions
-from fixtures.rig import LabRig
 from hil.base.errors import FirmwareError, RigError
 from hil.boards.firmware.selection import Firmware
 from hil.boards.firmware.variant import Image
 from hil.boards.rack import load_rack
 from hil.model import Case, Series
 from hil.network.peers.companion import Outcome
+from hil.run.companions import Companions
+from hil.run.interfaces import Boot
+from hil.run.lab_rig import AgentDevice, LabRig
 from hil.store import RunDirectory
 
 RACK = load_rack(Path(__file__).resolve().parent.parent / "hil" / "racks" / "virtual.yaml")
@@ -170,7 +169,7 @@ def test_a_switch_that_did_not_take_is_repeated_once(tmp_path: Path, takes_at: i
     """The image that comes up proves the switch; what still runs after a repetition is the rig's fault."""
     slots = Slots(takes_at)
     anything: Any = None
-    rig = LabRig(RACK, RunDirectory(tmp_path), "r", {}, anything, anything, tmp_path)
+    rig = LabRig(RACK, RunDirectory(tmp_path), "r", {}, anything, anything, anything, tmp_path)
     rig._images, rig._session = slots, slots.session  # type: ignore[assignment, method-assign]
     boot = Boot(Image("virtual-esp32"), "base", 3)
     with ExitStack() as stack:

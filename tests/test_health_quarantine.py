@@ -12,9 +12,6 @@ import pytest
 from health_runs import KEPT_OUT, run_at
 from make_records import RUN_ID, publish_record, publish_thresholds
 
-from fixtures.campaign import read_campaign
-from fixtures.quarantine import check_asked, check_present
-from fixtures.run_facts import run_info
 from hil.base.errors import ConfigError, RigError
 from hil.boards.health.quarantine import (
     QUARANTINE_FILE,
@@ -29,7 +26,9 @@ from hil.boards.health.types import Quarantine
 from hil.boards.rack import load_rack
 from hil.gate import judge
 from hil.model import Entry, NotRun
-from hil.plan import Plan, make_plan
+from hil.run.campaign import check_asked, check_present, read_campaign
+from hil.run.plan import Plan, make_plan
+from hil.run.run_facts import run_info
 from reports.boards import remarks
 from reports.summary import render_markdown
 from tests.lab import make_lab

@@ -15,9 +15,10 @@ LAYERS = (
     {"model"},
     {"base"},
     {"wire", "metrics", "thresholds"},
-    {"session", "store", "gate", "boards", "virtual", "plan", "reference", "trace"},
+    {"session", "store", "gate", "boards", "virtual", "reference", "trace"},
     {"history", "network"},
-    {"ci", "doctor", "run"},
+    {"run"},
+    {"ci", "doctor"},
     {"cli"},
     {"__main__"},
 )

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.run_air import RunAir
 from hil.boards.rack.noise import NoiseSettings
 from hil.network.ledger import Owner
 from hil.network.peers.companion import Outcome, Place
@@ -18,6 +17,7 @@ from hil.network.peers.mqtt.parts import PeerParts
 from hil.network.peers.mqtt.settings import Settings
 from hil.network.peers.mqtt.switching import Parts, switch_of
 from hil.network.process import Process
+from hil.run.network import RunAir
 from hil.virtual.air.profile import load_profile
 from hil.virtual.noise import Noise, load_noise_profile
 from hil.virtual.start import profile_in_force

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from fixtures.run_air import RunAir
 from hil.base.errors import ConfigError
 from hil.boards.rack import Rack, load_rack
 from hil.boards.rack.noise import Bistable, Drift, NoiseSettings
+from hil.run.network import RunAir
 from hil.virtual.air.profile import load_profile
 from hil.virtual.noise import (
     Noise,

@@ -13,9 +13,9 @@ from hil.base.errors import ConfigError
 from hil.boards.rack import Rack, load_rack
 from hil.model import Case, Scalar
 from hil.network.peers.gateway.plan import RequesterPlan
-from hil.plan import deadline_s, make_plan
-from hil.plan.deadline import GATEWAY_READY_S
-from hil.plan.selection import select_cases
+from hil.run.plan import deadline_s, make_plan
+from hil.run.plan.deadline import GATEWAY_READY_S
+from hil.run.plan.selection import select_cases
 
 RACK = load_rack(Path(__file__).resolve().parent.parent / "hil" / "racks" / "virtual.yaml")
 

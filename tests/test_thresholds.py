@@ -13,7 +13,7 @@ from make_records import THRESHOLDS_ROOT
 from hil import thresholds
 from hil.base.errors import ConfigError
 from hil.model import KINDS, Scalar
-from hil.plan.selection import select_cases
+from hil.run.plan.selection import select_cases
 from hil.thresholds.limits import series_facts
 from hil.thresholds.types import Thresholds
 

@@ -12,7 +12,7 @@ from hil import thresholds
 from hil.base.errors import ConfigError
 from hil.gate.comparing import may_block
 from hil.model import Comparison, Scalar
-from hil.plan.selection import select_cases
+from hil.run.plan.selection import select_cases
 from hil.thresholds.limits import series_facts
 from hil.thresholds.types import Policy, Thresholds
 

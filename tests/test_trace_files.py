@@ -17,10 +17,10 @@ from site_runs import healthy, store_run
 from test_fixtures_rig import BOARD, BUILT, Agent, Network
 from trace_events import JITTER, inverted, on_a_host, series_of
 
-from fixtures.companions import Companions
-from fixtures.rig import AgentDevice
 from hil.base.errors import ConfigError, FirmwareError, RigError
 from hil.model import Case, RunRecord, Scalar, Series
+from hil.run.companions import Companions
+from hil.run.lab_rig import AgentDevice
 from hil.store import RunDirectory
 from hil.trace import read_stored, store_trace
 from hil.trace.files import CASE, VOID, Origin

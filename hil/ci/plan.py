@@ -16,7 +16,7 @@ from hil.ci.changes import changed_files, kinds_of, merge_base
 from hil.ci.event import Event
 from hil.ci.nights import LEG, references_tonight
 from hil.ci.targets import TARGETS_FILE, Targets, read_targets, virtual_targets
-from hil.plan import ticks_hz_of
+from hil.run.plan import ticks_hz_of
 from hil.thresholds import load_all
 from hil.thresholds.loader import FOLDER
 

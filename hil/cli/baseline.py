@@ -26,7 +26,7 @@ from hil.history.baseline.acceptance import Request, accept_epoch, propose
 from hil.history.baseline.candidates import OBSTACLES, Choice
 from hil.history.baseline.changes import rows
 from hil.history.baseline.collect import Campaign, collect
-from hil.plan import BOOTS_MAX
+from hil.run.plan import BOOTS_MAX
 from hil.store.run_info import git_state
 from hil.thresholds import load_all
 from hil.thresholds.baselines import FOLDER, check, load_baselines

@@ -10,7 +10,7 @@ import click
 
 from hil.boards.rack import load_rack
 from hil.cli.options import boards_option, rack_option, suite_option, thresholds_option
-from hil.plan import Plan, deadline_s, make_plan
+from hil.run.plan import Plan, deadline_s, make_plan
 from hil.thresholds import Thresholds, load_all
 
 

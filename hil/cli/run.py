@@ -12,12 +12,12 @@ import click
 from hil.boards.firmware.build import PROJECT_ROOT
 from hil.boards.rack import load_rack
 from hil.cli.options import F, boards_option, out_option, rack_option, suite_option, thresholds_option
-from hil.plan import BOOTS_MAX
+from hil.run.plan import BOOTS_MAX
 from hil.store import TRIGGERS
 
 
 def compare_options(function: F) -> F:
-    """Add what a comparison with another firmware needs; fixtures.compare_options reads it."""
+    """Add what a comparison with another firmware needs; hil.run.campaign reads it."""
     options = (
         click.option(
             "--base",

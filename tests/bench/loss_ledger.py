@@ -27,7 +27,7 @@ from hil.network.peers.companion import Outcome, Place
 from hil.network.peers.mqtt.captures import ACCESS_POINT_FILE, BROKER_FILE
 from hil.network.peers.mqtt.delivery import DROPPED_FILE, DeliveryCompanion
 from hil.network.process import Process
-from hil.plan import deadline_s
+from hil.run.plan import deadline_s
 from tests.bench.figure import SHORT_PASS, fails, show, wide_console
 from tests.bench.loss_compared import Compared, figure_of
 from tests.bench.loss_scenarios import COMMON, SCENARIOS, Down, Scenario

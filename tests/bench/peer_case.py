@@ -9,7 +9,7 @@ from hil.model import Case
 from hil.network.name_server import PEER_NAME
 from hil.network.peers.companion import Outcome, Place
 from hil.network.peers.registry import companion_factory
-from hil.plan import deadline_s
+from hil.run.plan import deadline_s
 from hil.thresholds import load
 from tests.bench.workbench import Workbench
 

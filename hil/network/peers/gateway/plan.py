@@ -74,7 +74,7 @@ class RequesterPlan:
     timeout_ms: int
     qos: int
     reconnect: str
-    ready_timeout_ms: int = 45_000  # hil.plan reckons with it
+    ready_timeout_ms: int = 45_000  # hil.run.plan reckons with it
 
     @property
     def topics(self) -> Topics:

@@ -10,9 +10,9 @@ from hil.gate.comparing import may_block
 from hil.gate.looks import schedule
 from hil.metrics.metric import Metric
 from hil.model import Case, Comparison, Role, format_series_id
-from hil.plan.deadline import expected_s
-from hil.plan.pace import affordable
-from hil.plan.planning import Plan
+from hil.run.plan.deadline import expected_s
+from hil.run.plan.pace import affordable
+from hil.run.plan.planning import Plan
 from hil.thresholds.types import Thresholds
 
 Looks = tuple[tuple[int, int], ...]

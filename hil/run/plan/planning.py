@@ -11,8 +11,8 @@ from hil.base.errors import ConfigError
 from hil.boards.firmware.variant import DEFAULT_TICK_HZ, TICKS_HZ, Image
 from hil.boards.rack import Board, Rack
 from hil.model import Case
-from hil.plan.omission import Omitted, check_limits, why_omitted
-from hil.plan.selection import CaseSource, select_cases
+from hil.run.plan.omission import Omitted, check_limits, why_omitted
+from hil.run.plan.selection import CaseSource, select_cases
 
 BOOTS_MAX = 100
 
