@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hil.base.errors import ConfigError
-from hil.boards.firmware.build import PROJECT_ROOT
+from hil.base.paths import PROJECT_ROOT
 from hil.boards.firmware.step import run_step
 from tests.host_builds import PLAIN, build_programs
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hil.boards.firmware.build import BUILD_ROOT, FIRMWARE_DIR, HOST_TREE, PROJECT_NAME, PROJECT_ROOT
+from hil.base.paths import PROJECT_ROOT
+from hil.boards.firmware.build import BUILD_ROOT, FIRMWARE_DIR, HOST_TREE, PROJECT_NAME
 from hil.boards.firmware.build_lock import locked
 from hil.boards.firmware.host_tree import HostTree
 from hil.boards.firmware.image import build_image_dir

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from hil import doctor
 from hil.base.finding import Finding
+from hil.cli import doctor
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -12,7 +12,8 @@ import pytest
 
 from hil.base.errors import ConfigError
 from hil.base.git import git
-from hil.boards.firmware.build import FIRMWARE_DIR, PROJECT_ROOT
+from hil.base.paths import PROJECT_ROOT
+from hil.boards.firmware.build import FIRMWARE_DIR
 from tests.idf_check import api, chips, config, hooks, idf, on_linux, stand_in
 from tests.idf_check.idf import Command
 from tests.idf_check.report import Report

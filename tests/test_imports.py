@@ -18,7 +18,7 @@ LAYERS = (
     {"session", "store", "gate", "boards", "virtual", "reference", "trace"},
     {"history", "network"},
     {"run"},
-    {"ci", "doctor"},
+    {"ci"},
     {"cli"},
     {"__main__"},
 )

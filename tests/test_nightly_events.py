@@ -14,7 +14,7 @@ import pytest
 from otava.change_point_divisive.base import CandidateChangePoint
 from otava.change_point_divisive.detector import ChangePointDetector
 
-from hil.boards.firmware.build import PROJECT_ROOT
+from hil.base.paths import PROJECT_ROOT
 from hil.cli.app import run_command
 from hil.history import save
 from hil.history.nightly.divisive import FIRST_PASS, _Distances, _end, _Tester

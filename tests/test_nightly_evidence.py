@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hil.boards.firmware.build import PROJECT_ROOT
+from hil.base.paths import PROJECT_ROOT
 from hil.cli.app import run_command
 from hil.history import save
 from hil.history.nightly.change_points import ChangePoint, analyse

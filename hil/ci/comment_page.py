@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hil.base.errors import ExitCode, RigError
-from hil.boards.firmware.build import PROJECT_ROOT
+from hil.base.paths import PROJECT_ROOT
 from hil.ci.legs import LegResult
 from hil.ci.plan import CiPlan
 from hil.ci.verdict import CiVerdict

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from hil.base.errors import ConfigError
-from hil.boards.firmware.build import PROJECT_ROOT
+from hil.base.paths import PROJECT_ROOT
 from hil.boards.rack import load_rack
 from hil.cli.baseline_report import lines_of
 from hil.cli.options import (

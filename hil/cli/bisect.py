@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from hil.base.errors import ConfigError, ExitCode
-from hil.boards.firmware.build import PROJECT_ROOT
+from hil.base.paths import PROJECT_ROOT
 from hil.boards.rack import load_rack
 from hil.cli.options import DEFAULT_OUT, boards_option, history_option, thresholds_option
 from hil.gate.sequential import LOOKS

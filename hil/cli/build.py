@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from hil.base.errors import ConfigError
-from hil.boards.firmware.build import HOST_TARGET, PROJECT_ROOT, TARGETS, build
+from hil.base.paths import PROJECT_ROOT
+from hil.boards.firmware.build import HOST_TARGET, TARGETS, build
 from hil.boards.firmware.bundle import write_bundle
 from hil.boards.firmware.revision import Revision, SourceState, find_revision, source_state
 from hil.boards.firmware.variant import DEFAULT_TICK_HZ, TICKS_HZ, Image

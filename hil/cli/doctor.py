@@ -1,11 +1,153 @@
-"""``hil doctor``."""
+"""What is missing on this machine, and the command that mends it."""
 
 from __future__ import annotations
 
+import importlib.metadata
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
 import click
 
-from hil.base.errors import ConfigError
-from hil.doctor import examine
+from hil.base.errors import ConfigError, RigError
+from hil.base.finding import Finding
+from hil.base.paths import PROJECT_ROOT
+from hil.network.peers.iperf.program import PROGRAM, require_version
+from hil.virtual import privileges
+
+PYTHON_VERSIONS = ((3, 11), (3, 12))
+FREE_DISK_BYTES = 2 * 1024**3
+
+# program → the Debian package that has it; what a run on a virtual rack needs
+PROGRAMS = {
+    "cmake": "cmake",
+    "ninja": "ninja-build",
+    "cc": "gcc",
+    "strip": "binutils",
+    "mosquitto": "mosquitto",
+    "dumpcap": "wireshark-common",
+    "tshark": "tshark",
+    "nft": "nftables",
+    "dnsmasq": "dnsmasq-base",
+}
+HEADERS = {"openssl/ssl.h": "libssl-dev", "http_parser.h": "libhttp-parser-dev"}
+SYSTEM_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin"
+
+
+def examine() -> list[Finding]:
+    """Look at everything; return what was found, good and bad."""
+    return [
+        _check_python(),
+        *_check_packages(),
+        *_check_programs(),
+        _check_iperf(),
+        *_check_headers(),
+        *privileges.check(),
+        _check_report_generator(),
+        _check_idf(),
+        _check_disk(),
+    ]
+
+
+def _check_python() -> Finding:
+    version = sys.version_info[:2]
+    text = f"{version[0]}.{version[1]}"
+    if version in PYTHON_VERSIONS:
+        return Finding("python", ok=True, sentence=f"{text} at {sys.executable}")
+    return Finding(
+        "python",
+        ok=False,
+        sentence=f"{text}; 3.11 or 3.12 is needed.",
+        mend="apt-get install python3.11-venv",
+    )
+
+
+def _check_packages() -> Iterator[Finding]:
+    """What a run needs must match; what only proves the harness is advice."""
+    run = "".join(_read(PROJECT_ROOT / f"{name}.in") for name in ("requirements", "requirements-nodeps"))
+    prove = _read(PROJECT_ROOT / "tests" / "requirements.in")
+    mend = f"rm -f {PROJECT_ROOT}/.venv/.installed*; .ci/bootstrap test"
+    for subject, text, needed in (("packages", run, True), ("test packages", prove, False)):
+        wanted = re.findall(r"^([A-Za-z0-9_.-]+)==([^\s\\;]+)", text, re.MULTILINE)
+        wrong = [f"{name} {version}" for name, version in wanted if _installed(name) != version]
+        sentence = f"not as required: {', '.join(wrong)}." if wrong else f"{len(wanted)} as required"
+        yield Finding(subject, ok=not wrong, sentence=sentence, mend=mend, needed=needed)
+
+
+def _installed(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def _check_programs() -> Iterator[Finding]:
+    path = f"{os.environ.get('PATH', '')}:{SYSTEM_FOLDERS}"
+    for program, package in PROGRAMS.items():
+        found = shutil.which(program, path=path)
+        if found:
+            yield Finding(program, ok=True, sentence=found)
+        else:
+            yield Finding(program, ok=False, sentence="is not installed.", mend=_install(package))
+
+
+def _check_iperf() -> Finding:
+    """Installed is not enough: iperf 3 speaks another protocol, and 2.0 prints other lines."""
+    try:
+        return Finding(PROGRAM, ok=True, sentence=f"{require_version()} at {shutil.which(PROGRAM)}")
+    except RigError as error:
+        return Finding(PROGRAM, ok=False, sentence=error.sentence, mend=error.next_step)
+
+
+def _check_headers() -> Iterator[Finding]:
+    for header, package in HEADERS.items():
+        if any(Path("/usr/include").glob(f"**/{header}")):
+            yield Finding(header, ok=True, sentence="is there")
+        else:
+            yield Finding(header, ok=False, sentence="is not installed.", mend=_install(package))
+
+
+def _install(package: str) -> str:
+    return f"{'' if os.geteuid() == 0 else 'sudo '}apt-get install {package}"
+
+
+def _check_report_generator() -> Finding:
+    generator = PROJECT_ROOT / "reports" / "site" / "node_modules" / "allure"
+    if generator.is_dir():
+        return Finding("report generator", ok=True, sentence=str(generator))
+    return Finding(
+        "report generator",
+        ok=False,
+        needed=False,
+        sentence=f"{generator} is not there; runs end without out/report.",
+        mend=".ci/bootstrap run",
+    )
+
+
+def _check_idf() -> Finding:
+    idf = shutil.which("idf.py")
+    if idf:
+        return Finding("idf.py", ok=True, sentence=idf)
+    return Finding(
+        "idf.py",
+        ok=False,
+        needed=False,
+        sentence="is not on PATH; only builds for physical boards need it.",
+        mend=". $IDF_PATH/export.sh",
+    )
+
+
+def _check_disk() -> Finding:
+    free = shutil.disk_usage(PROJECT_ROOT).free
+    sentence = f"{free / 1024**3:.1f} GiB free at {PROJECT_ROOT}"
+    return Finding("disk", ok=free >= FREE_DISK_BYTES, sentence=sentence, mend="make clean")
 
 
 @click.command("doctor")

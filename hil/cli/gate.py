@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from hil.base.errors import ConfigError, RigError
-from hil.boards.firmware.build import PROJECT_ROOT
+from hil.base.paths import PROJECT_ROOT
 from hil.cli.options import DEFAULT_OUT
 from hil.gate import judge
 from hil.history.past import read_past

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from hil.base.errors import ConfigError
-from hil.boards.firmware.build import PROJECT_ROOT
+from hil.base.paths import PROJECT_ROOT
 from hil.boards.rack import Rack, load_rack
 
 F = TypeVar("F", bound=Callable[..., Any])

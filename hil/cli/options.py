@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from hil.boards.firmware.build import PROJECT_ROOT
+from hil.base.paths import PROJECT_ROOT
 from hil.history import DEFAULT_HISTORY
 
 F = TypeVar("F", bound=Callable[..., Any])

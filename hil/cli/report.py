@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import click
 
-from hil.boards.firmware.build import PROJECT_ROOT
+from hil.base.paths import PROJECT_ROOT
 from hil.cli.options import out_option
 
 

@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from hil.base.errors import ConfigError
-from hil.boards.firmware.build import PROJECT_ROOT
+from hil.base.paths import PROJECT_ROOT
 from hil.boards.rack import load_rack
 from hil.cli.options import boards_option, out_option, rack_option, thresholds_option
 from hil.cli.run import command as run_command

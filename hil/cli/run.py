@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from hil.boards.firmware.build import PROJECT_ROOT
+from hil.base.paths import PROJECT_ROOT
 from hil.boards.rack import load_rack
 from hil.cli.options import F, boards_option, out_option, rack_option, suite_option, thresholds_option
 from hil.run.plan import BOOTS_MAX

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from hil.base.errors import ConfigError
-from hil.boards.firmware.build import PROJECT_ROOT
+from hil.base.paths import PROJECT_ROOT
 from hil.history.assembling import assemble
 from hil.history.segment import SCHEMA_VERSION, Segment, digest_of
 from hil.history.segment_reader import SegmentError, from_json

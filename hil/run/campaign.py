@@ -10,7 +10,7 @@ from typing import Any
 
 from hil.base.errors import ConfigError, RigError
 from hil.base.gateway_url import masked, problem_of
-from hil.boards.firmware.build import PROJECT_ROOT
+from hil.base.paths import PROJECT_ROOT
 from hil.boards.firmware.build_folder import FLASHER_ARGS
 from hil.boards.firmware.digests import DIGESTS
 from hil.boards.firmware.selection import bundle_folders

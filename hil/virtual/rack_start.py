@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import hil
 from hil.base.errors import RigError
 from hil.base.finding import Finding
+from hil.base.paths import PROJECT_ROOT
 from hil.virtual import privileges, rack_plan, rack_state, unix_socket
 from hil.virtual.rack_plan import BoardCommand
 from hil.virtual.rack_state import RackPaths, VirtualBoardSpec
@@ -24,7 +24,6 @@ from hil.virtual.rack_state import RackPaths, VirtualBoardSpec
 START_TIMEOUT_S = 30.0
 BOARD_TIMEOUT_S = 20.0
 PORT_TIMEOUT_S = 2.0
-CHECKOUT = Path(hil.__file__).resolve().parent.parent
 
 
 @dataclass
@@ -163,7 +162,7 @@ def _launch(
 
 def _unshare(paths: RackPaths, channel_fd: int) -> subprocess.Popen[bytes]:
     argv = [*privileges.unshare_command(), sys.executable, "-m", "hil.virtual.supervisor", str(channel_fd)]
-    path = os.pathsep.join(filter(None, [str(CHECKOUT), os.environ.get("PYTHONPATH", "")]))
+    path = os.pathsep.join(filter(None, [str(PROJECT_ROOT), os.environ.get("PYTHONPATH", "")]))
     with paths.supervisor_log.open("ab") as log:
         return subprocess.Popen(
             argv,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hil.base.errors import ConfigError
+from hil.base.paths import PROJECT_ROOT
 from hil.model import ComparedSeries, Entry, Fault, NotRun, RunRecord, SeriesVerdict, Verdict
 from hil.store import RunDirectory
 from hil.thresholds import Thresholds, load_all
@@ -18,7 +19,7 @@ from reports.compared import ranked
 from reports.stored import read_verdict
 
 THRESHOLDS = "thresholds"
-_CHECKOUT = Path(__file__).resolve().parents[2] / THRESHOLDS
+_CHECKOUT = PROJECT_ROOT / THRESHOLDS
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hil.base.paths import PROJECT_ROOT
 from reports.plain import FILES as PLAIN_FILES
 from reports.reproduction import FILES as REPRODUCTION_FILES
 from reports.site.runs import StoredRun
 from reports.traces.files import published_files
 
 RAW_FILES = ("summary.md", "verdicts.json", "records.jsonl", "run.json", *PLAIN_FILES, *REPRODUCTION_FILES)
-_CHECKOUT = Path(__file__).resolve().parents[2]
+_CHECKOUT = PROJECT_ROOT
 _PUBLIC = ("schema", "run_id", "rack", "suite", "trigger", "started_utc", "git", "versions", "noise")
 _PUBLIC_OF_BOARD = ("id", "kind", "target")
 _TEXTS = {".json", ".jsonl", ".md", ".txt", ".log", ".csv", ".svg", ".html", ".properties"}

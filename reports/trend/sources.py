@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from hil.base.errors import ConfigError
+from hil.base.paths import PROJECT_ROOT
 from hil.history import load
 from hil.metrics.sessions import NO_HISTORY, History
 from hil.thresholds import Thresholds
@@ -17,7 +18,7 @@ from reports.stored import by_name
 from reports.trend.runs import Reported
 
 DATA = "hil-data"  # below OUT
-_CHECKOUT = Path(__file__).resolve().parents[2]
+_CHECKOUT = PROJECT_ROOT
 
 _Read = TypeVar("_Read")
 

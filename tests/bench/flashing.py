@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from hil.boards.firmware.build import PROJECT_ROOT
+from hil.base.paths import PROJECT_ROOT
 from tests.bench.figure import Figure
 from tests.bench.workbench import READY_TIMEOUT_S, Workbench
 

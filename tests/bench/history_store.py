@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from hil.boards.firmware.build import PROJECT_ROOT
+from hil.base.paths import PROJECT_ROOT
 from hil.history import append, load
 from hil.history.segment import Segment
 from tests.bench.figure import Figure

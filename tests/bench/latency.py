@@ -7,7 +7,7 @@ import statistics
 import subprocess
 from pathlib import Path
 
-from hil.boards.firmware.build import PROJECT_ROOT
+from hil.base.paths import PROJECT_ROOT
 from hil.metrics.stats import quantile
 from hil.model import Series
 from tests.bench.figure import Figure

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from hil.base.errors import ExitCode
-from hil.boards.firmware.build import PROJECT_ROOT
+from hil.base.paths import PROJECT_ROOT
 from hil.model import RunRecord
 from hil.store import RunDirectory
 from tests.bench.figure import Figure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 
-from hil.boards.firmware.build import PROJECT_ROOT
+from hil.base.paths import PROJECT_ROOT
 from hil.model import Case
 from hil.network.name_server import PEER_NAME
 from hil.network.peers.companion import Outcome, Place

@@ -8,7 +8,7 @@ import shutil
 import statistics
 from collections.abc import Mapping, Sequence
 
-from hil.boards.firmware.build import PROJECT_ROOT
+from hil.base.paths import PROJECT_ROOT
 from hil.metrics.stats import quantile
 from hil.thresholds import load
 from tests.bench.figure import Figure

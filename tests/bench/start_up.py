@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hil.base.errors import ExitCode
-from hil.boards.firmware.build import PROJECT_ROOT
+from hil.base.paths import PROJECT_ROOT
 from tests.bench.figure import Figure
 from tests.bench.workbench import RACK_FILE
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import serial
 
 import hil.boards.serial_url
-from hil.boards.firmware.build import PROJECT_ROOT, build
+from hil.base.paths import PROJECT_ROOT
+from hil.boards.firmware.build import build
 from hil.boards.flash import flash
 from hil.boards.lease import lease_boards, lock_dir
 from hil.boards.rack import Board, load_rack

@@ -15,7 +15,8 @@ from functools import partial
 from pathlib import Path
 
 from hil.base.errors import HilError
-from hil.boards.firmware.build import PROJECT_ROOT, build
+from hil.base.paths import PROJECT_ROOT
+from hil.boards.firmware.build import build
 from tests import conformance
 from tests.idf_check import api, chips, config, hooks, idf, on_linux, sides, trace_on_linux
 from tests.idf_check.chips import CHIPS, Chip

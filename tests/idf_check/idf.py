@@ -12,7 +12,8 @@ from pathlib import Path
 
 from hil.base.errors import ConfigError
 from hil.base.git import try_git
-from hil.boards.firmware.build import FIRMWARE_DIR, PROJECT_ROOT
+from hil.base.paths import PROJECT_ROOT
+from hil.boards.firmware.build import FIRMWARE_DIR
 from hil.boards.firmware.step import run_step
 
 WANTED = "v5.5"

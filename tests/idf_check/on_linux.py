@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 from hil.base.errors import ConfigError
-from hil.boards.firmware.build import PROJECT_ROOT
+from hil.base.paths import PROJECT_ROOT
 from hil.boards.firmware.step import run_step
 
 HERE = Path(__file__).resolve().parent

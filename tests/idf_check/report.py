@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hil.base.errors import ExitCode
-from hil.boards.firmware.build import PROJECT_ROOT
+from hil.base.paths import PROJECT_ROOT
 
 SHOWN = 20
 

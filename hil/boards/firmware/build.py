@@ -13,6 +13,7 @@ from pathlib import Path
 import hil
 from hil.base.chips import CHIPS
 from hil.base.errors import ConfigError
+from hil.base.paths import PROJECT_ROOT
 from hil.boards.firmware.build_folder import image_sha256
 from hil.boards.firmware.build_lock import locked
 from hil.boards.firmware.host_tree import HostTree
@@ -21,7 +22,6 @@ from hil.boards.firmware.step import run_step
 from hil.boards.firmware.variant import DEFAULT_TICK_HZ, Image, check_tick_hz
 from hil.store.files import short_path
 
-PROJECT_ROOT = Path(hil.__file__).resolve().parent.parent
 FIRMWARE_DIR = PROJECT_ROOT / "firmware"
 BUILD_ROOT = PROJECT_ROOT / "out" / "firmware"
 PROJECT_NAME = "hil-firmware"

@@ -18,12 +18,13 @@ from pathlib import Path
 from esptool.bin_image import ELFSection, ESP32FirmwareImage
 
 from hil.base.errors import ConfigError
+from hil.base.paths import PROJECT_ROOT
 from hil.boards.firmware import app_image, partition_table
 from hil.boards.firmware.image_layout import FLASH_SIZE, Layout, layout_of
 from hil.boards.firmware.partition_table import Partition
 from hil.boards.firmware.variant import DEFAULT_TICK_HZ
 
-PARTITIONS_CSV = Path(__file__).resolve().parents[3] / "firmware" / "partitions.csv"
+PARTITIONS_CSV = PROJECT_ROOT / "firmware" / "partitions.csv"
 IDF_VERSION = "v5.5.4-virtual"
 CONSOLE_BAUD = 921600
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hil.base.errors import ConfigError, HilError, RigError
+from hil.base.paths import PROJECT_ROOT
 from hil.boards.firmware.otadata import SECTOR_BYTES
 from hil.boards.flash.wear import WearCounter
 from hil.boards.rack import Board
@@ -170,7 +171,7 @@ def _attempt(
 
 
 def _environment() -> dict[str, str]:
-    root = str(Path(__file__).resolve().parents[3])
+    root = str(PROJECT_ROOT)
     paths = [root, os.environ.get("PYTHONPATH", "")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONUNBUFFERED": "1"}
 

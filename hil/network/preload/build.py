@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from hil.base.errors import RigError
-from hil.boards.firmware.build import PROJECT_ROOT
+from hil.base.paths import PROJECT_ROOT
 
 SOURCES = Path(__file__).parent
 OUT_DIR = PROJECT_ROOT / "out" / "preload"
