@@ -20,14 +20,15 @@ from rich.console import Console
 
 from hil.base.errors import ConfigError, ExitCode, HilError
 from hil.boards.health import HEALTH_FILE
-from hil.reference import ROOT as REFERENCE
 from hil.store import RunDirectory
 from hil.store.files import short_path
 from reports import allure, health, history, plain
 from reports.finish import sentence_of, summarise
-from reports.reproduction import files_of, print_documents, reproduce
 from reports.site import build_site, serve_site
 from reports.stored import judged_runs
+from reports.studies.build import files_of, reproduce
+from reports.studies.declaration import ROOT as REFERENCE
+from reports.studies.terminal import print_documents
 
 
 class Terminated(KeyboardInterrupt):

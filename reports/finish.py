@@ -14,9 +14,10 @@ from hil.boards.health.quarantine import Watch
 from hil.model import RunRecord, Verdict
 from hil.store import RunDirectory
 from hil.store.files import short_path
-from reports import allure, health, history, plain, pushgateway, reproduction, site
-from reports.reproduction.document import Document
+from reports import allure, health, history, plain, pushgateway, site
 from reports.stored import read_verdict
+from reports.studies import build as reproduction
+from reports.studies.document import Document
 from reports.summary import render_markdown
 
 PUSH_TIMEOUT_S = 5.0

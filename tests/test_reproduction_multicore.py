@@ -15,12 +15,20 @@ from hypothesis import strategies as st
 from study_records import BEHIND_US, MHZ, RUN_ID, period_record, switch_record
 
 from hil.model import Entry, RunRecord
-from hil.reference import load_study
-from reports.reproduction.build import documents_of
-from reports.reproduction.chart import render_chart
-from reports.reproduction.cycles import BY_CONSTRUCTION, TURN_CYCLES, Counter, Stretch, signed, stretches_of
-from reports.reproduction.document import Document
-from reports.reproduction.raw import shares, standard_error
+from reports.studies.build import documents_of
+from reports.studies.chart import render_chart
+from reports.studies.declaration import load_study
+from reports.studies.document import Document
+from reports.studies.freertos_multicore.cycles import (
+    BY_CONSTRUCTION,
+    TURN_CYCLES,
+    Counter,
+    Stretch,
+    shares,
+    signed,
+    standard_error,
+    stretches_of,
+)
 
 STUDY = load_study("freertos-multicore")
 TURN_MS = 2**32 / MHZ / 1000

@@ -23,15 +23,15 @@ from hil.base.errors import ConfigError
 from hil.cli.app import run_command
 from hil.gate import judge
 from hil.model import RunRecord, Scalar
-from hil.reference import REFERENCE_FOLDER, ROOT, study_names
 from hil.store import RunDirectory
 from hil.thresholds import load_all
 from reports.finish import Reporting, Wishes, finish
-from reports.reproduction import FILES, files_of, page_of, print_documents, reproduce, stored_studies
-from reports.reproduction.document import Document
-from reports.reproduction.terminal import WIDTH
 from reports.site.landing import render_landing
 from reports.site.runs import read_run
+from reports.studies.build import FILES, files_of, page_of, reproduce, stored_studies
+from reports.studies.declaration import REFERENCE_FOLDER, ROOT, study_names
+from reports.studies.document import Document
+from reports.studies.terminal import WIDTH, print_documents
 from tests.lab import Lab, make_lab
 
 pytestmark = pytest.mark.slow

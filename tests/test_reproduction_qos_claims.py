@@ -8,9 +8,9 @@ import pytest
 from qos_records import RUN_ID, delivery_record, echo_record, reconnect_record
 
 from hil.model import Entry, Fault, RunRecord, Scalar
-from hil.reference import load_study
-from reports.reproduction.build import documents_of
-from reports.reproduction.document import Document
+from reports.studies.build import documents_of
+from reports.studies.declaration import load_study
+from reports.studies.document import Document
 
 STUDY = load_study("mqtt-qos")
 S, C, U = "supported", "contradicted", "undecided"

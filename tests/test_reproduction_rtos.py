@@ -11,14 +11,13 @@ from study_records import RUN_ID
 
 from hil.model import Entry, Fault, NotRun, RunRecord
 from hil.network.dissect import SYMPTOMS
-from hil.reference import load_study
-from hil.reference.types import SAMPLE_COLUMNS
-from reports.reproduction.build import documents_of
-from reports.reproduction.document import Document, Table
-from reports.reproduction.rtos_bursts import Burst, bursts_of
-from reports.reproduction.rtos_losses import poisson_interval
-from reports.reproduction.rtos_messages import boot_mean, called, difference, messages_of
-from reports.reproduction.rtos_publish import their_mean_ms
+from reports.studies.build import documents_of
+from reports.studies.declaration import load_study
+from reports.studies.declaration.types import SAMPLE_COLUMNS
+from reports.studies.document import Document, Table
+from reports.studies.rtos_mqtt.losses import Burst, bursts_of, poisson_interval
+from reports.studies.rtos_mqtt.messages import boot_mean, called, difference, messages_of
+from reports.studies.rtos_mqtt.publish import their_mean_ms
 
 STUDY = load_study("rtos-mqtt")
 APART = {"producer_core": "0", "publisher_core": "1"}

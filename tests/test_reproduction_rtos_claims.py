@@ -10,11 +10,11 @@ from study_delivery import delivery_record
 from study_records import RUN_ID
 
 from hil.model import RunRecord
-from hil.reference import load_study
-from reports.reproduction.build import documents_of
-from reports.reproduction.claims import CONTRADICTED, SUPPORTED, UNDECIDED
-from reports.reproduction.document import Document
-from reports.reproduction.rtos_costs import NOT_OF_A_CHIP
+from reports.studies.build import documents_of
+from reports.studies.claims import CONTRADICTED, SUPPORTED, UNDECIDED
+from reports.studies.declaration import load_study
+from reports.studies.document import Document
+from reports.studies.rtos_mqtt.costs import NOT_OF_A_CHIP
 
 STUDY = load_study("rtos-mqtt")
 UNPINNED = {"producer_core": "none", "publisher_core": "none"}

@@ -15,9 +15,9 @@ from hil.base.paths import PROJECT_ROOT
 from hil.boards.rack import load_rack
 from hil.cli.options import boards_option, out_option, rack_option, thresholds_option
 from hil.cli.run import command as run_command
-from hil.reference import REFERENCE_FOLDER, SIZES, load_study
 from hil.run.plan import BOOTS_MAX
 from hil.thresholds import load_all
+from reports.studies.declaration import REFERENCE_FOLDER, SIZES, load_study
 
 
 @click.command("reproduce")

@@ -11,11 +11,11 @@ from hil.model import Fault, NotRun, SeriesVerdict
 from reports import compared, rows
 from reports.boards import BoardCases, boards_of, not_run_groups, remarks, split_not_run
 from reports.page import frame
-from reports.reproduction import StoredStudy, page_of, stored_studies
 from reports.site import markup
 from reports.site.changed import changed
 from reports.site.comparisons import comparisons
 from reports.site.runs import StoredRun, decisive, title_of
+from reports.studies.build import StoredStudy, page_of, stored_studies
 
 _TONES = {(ExitCode.PASS, "pass"): "good", (ExitCode.FIRMWARE, "regressed"): "bad"}  # else "unsure"
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from hil.base.paths import PROJECT_ROOT
 from reports.plain import FILES as PLAIN_FILES
-from reports.reproduction import FILES as REPRODUCTION_FILES
 from reports.site.runs import StoredRun
+from reports.studies.build import FILES as REPRODUCTION_FILES
 from reports.traces.files import published_files
 
 RAW_FILES = ("summary.md", "verdicts.json", "records.jsonl", "run.json", *PLAIN_FILES, *REPRODUCTION_FILES)

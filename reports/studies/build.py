@@ -1,0 +1,191 @@
+"""From a run's folder to the reproduction of a study: its Markdown, JSON and page beside the records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from hil.base.errors import ConfigError, Inconclusive
+from hil.model import Entry, Kind
+from hil.store import RunDirectory
+from hil.store.files import disk_error, replace_file
+from reports.studies.declaration import REFERENCE_FOLDER, ROOT, STUDIES, Study, load_study, study_of_suite
+from reports.studies.document import Document, Section, plain
+from reports.studies.esp32_tcpip import study as tcpip
+from reports.studies.freertos_multicore import study as multicore
+from reports.studies.markdown import render_markdown
+from reports.studies.mqtt_http_rtt import study as http_rtt
+from reports.studies.mqtt_qos import study as qos
+from reports.studies.origin import measured_on
+from reports.studies.page import render_page
+from reports.studies.records import BoardRun, boards_of_run
+from reports.studies.rtos_mqtt import study as rtos
+
+JSON_SCHEMA = 1
+
+
+def files_of(study: str) -> tuple[str, str, str]:
+    """Return the names of a study's Markdown, JSON and page in a run's folder."""
+    return (f"reproduction-{study}.md", f"reproduction-{study}.json", page_of(study))
+
+
+def page_of(study: str) -> str:
+    return f"reproduction-{study}.html"
+
+
+FILES = tuple(name for study in STUDIES for name in files_of(study))  # of each study that there may be
+
+_SECTIONS: Mapping[str, Callable[[Study, BoardRun], Sequence[Section]]] = {
+    "esp32-tcpip": tcpip.sections_of,
+    "mqtt-http-rtt": http_rtt.sections_of,
+    "freertos-multicore": multicore.sections_of,
+    "mqtt-qos": qos.sections_of,
+    "rtos-mqtt": rtos.sections_of,
+}
+
+
+def reproduce_suite(directory: RunDirectory) -> list[Document]:
+    """Do as reproduce() does where the run's suite is a study's; return nothing where it is none's.
+
+    The studies are those that the run was started with, of which its folder keeps a copy.
+    """
+    root = directory.path / REFERENCE_FOLDER
+    study = study_of_suite(str(directory.read_info().get("suite", "")), root)
+    return reproduce(directory.path, study, root) if study else []
+
+
+@dataclass(frozen=True)
+class StoredStudy:
+    """What a study's JSON in a run's folder is about."""
+
+    study: str
+    kinds: tuple[str, ...]
+
+
+def stored_studies(run_path: Path) -> list[StoredStudy]:
+    """Return which studies were set beside the run; one whose files cannot be read is left out."""
+    return [found for study in STUDIES if (found := _stored_study(run_path, study))]
+
+
+def _stored_study(run_path: Path, study: str) -> StoredStudy | None:
+    _markdown, data, page = (run_path / name for name in files_of(study))
+    try:
+        content = json.loads(data.read_text(encoding="utf-8"))
+        kinds = sorted({str(board["kind"]) for board in content["boards"]})
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return StoredStudy(study, tuple(kinds)) if page.is_file() else None
+
+
+def documents_of(study: Study, entries: Sequence[Entry], run_id: str, *, suite: str = "") -> list[Document]:
+    """Return the study beside each board's records. ``suite`` is the run's, "" where it is not known.
+
+    Raises:
+        ConfigError: the study has no sections, or no case of the run is of a bench of the study.
+        Inconclusive: no board measured anything.
+    """
+    if study.id not in _SECTIONS:
+        known = ", ".join(_SECTIONS)
+        raise ConfigError(f"the study {study.id!r} has a file, and nothing that shows it; known: {known}.")
+    boards = boards_of_run(entries)
+    if not boards:
+        raise Inconclusive(
+            f"{run_id} holds no record, so nothing can be set beside the study {study.id}.",
+            next_step="look at the faults in its summary.md, then measure again: hil reproduce " + study.id,
+        )
+    _require_bench(study, boards, run_id)
+    return [
+        Document(
+            study.id,
+            study.title,
+            run_id,
+            board.board,
+            board.target,
+            cast(Kind, board.kind),
+            tuple(_SECTIONS[study.id](study, board)),
+            measured_on(board),
+            _suite_warnings(study, suite),
+        )
+        for board in boards
+    ]
+
+
+def _require_bench(study: Study, boards: Sequence[BoardRun], run_id: str) -> None:
+    """Raise ConfigError where no case of the run, measured or not, is of a bench that the study looks at."""
+    wanted = {ours.bench for table in study.tables for ours in table.compared}
+    found = {record.bench for board in boards for record in board.records}
+    failed = {trouble.case_id.partition("/")[0] for board in boards for trouble in board.troubles}
+    if not wanted & (found | failed):
+        raise ConfigError(
+            f"{run_id} measured {', '.join(sorted(found))}, but the study {study.id} compares with "
+            f"{', '.join(sorted(wanted))} alone, so nothing was written.",
+            next_step=f"name a run of the suite {' or '.join(study.suites.values())}, or measure: "
+            f"hil reproduce {study.id}",
+        )
+
+
+def _suite_warnings(study: Study, suite: str) -> tuple[str, ...]:
+    own = list(study.suites.values())
+    if not suite or suite in own:
+        return ()
+    head = f"The run is of the suite {suite!r}, none of the study's ({', '.join(own)})"
+    return (f"{head}: what that suite lacks is missing here.",)
+
+
+def reproduce(run_path: Path, study_name: str, root: Path = ROOT) -> list[Document]:
+    """Write the study beside the run in ``run_path`` into its folder; return what was written.
+
+    Raises:
+        ConfigError: there is no such study, its file is wrong, ``run_path`` holds no run, or the run has
+            nothing that the study compares with.
+        Inconclusive: no board measured anything.
+        RigError: the disk does not take it.
+    """
+    study = load_study(study_name, root)
+    directory = RunDirectory.open(run_path)
+    run_id, suite = directory.run_id, str(directory.read_info().get("suite", ""))
+    documents = documents_of(study, directory.read().entries, run_id, suite=suite)
+    contents = (
+        render_markdown(study, documents, run_id=run_id),
+        render_json(study, documents, run_id=run_id),
+        render_page(study, documents, run_id=run_id),
+    )
+    for name, content in zip(files_of(study.id), contents, strict=True):
+        try:
+            replace_file(directory.path / name, content.encode())
+        except OSError as error:
+            what = f"could not write {directory.path / name}"
+            raise disk_error(what, error, str(directory.journal_path)) from error
+    return documents
+
+
+def render_json(study: Study, documents: Sequence[Document], *, run_id: str) -> str:
+    """Return the JSON: every table's rows in numbers, under its id; infinite bounds are null."""
+    boards = [
+        {
+            "board": document.board,
+            "kind": document.kind,
+            "target": document.target,
+            "measured_on": document.measured_on,
+            "tables": {
+                table.id: {
+                    "title": document.caption(table),
+                    "rows": list(table.data),
+                    "notes": list(table.notes),
+                }
+                for section in document.sections
+                for table in section.tables
+            },
+            "answers": [document.said(one) for section in document.sections for one in section.answers],
+            "warnings": [
+                *document.warnings,
+                *(document.said(one) for section in document.sections for one in section.warnings),
+            ],
+        }
+        for document in documents
+    ]
+    content = {"schema": JSON_SCHEMA, "study": study.id, "run_id": run_id, "boards": boards}
+    return json.dumps(plain(content), ensure_ascii=False, allow_nan=False, indent=2) + "\n"

@@ -1,0 +1,37 @@
+"""Published studies: their tables, what is wrong with them, and what of ours each row compares with.
+
+``thresholds/reference/<study>.yaml`` holds one study; docs/studies.md explains the keys.
+"""
+
+from reports.studies.declaration.loader import REFERENCE_FOLDER, ROOT, load_study, study_names, study_of_suite
+from reports.studies.declaration.needs import CHECKS, STUDIES
+from reports.studies.declaration.parts import SIZES
+from reports.studies.declaration.types import (
+    Application,
+    Background,
+    BackgroundRow,
+    Claim,
+    Comparison,
+    Row,
+    Study,
+    Table,
+)
+
+__all__ = [
+    "CHECKS",
+    "REFERENCE_FOLDER",
+    "ROOT",
+    "SIZES",
+    "STUDIES",
+    "Application",
+    "Background",
+    "BackgroundRow",
+    "Claim",
+    "Comparison",
+    "Row",
+    "Study",
+    "Table",
+    "load_study",
+    "study_names",
+    "study_of_suite",
+]

@@ -1,0 +1,191 @@
+"""Read ``thresholds/reference/<study>.yaml``, strictly: a mistake names file, line and the nearest key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal, cast
+
+from hil.base.errors import ConfigError
+from hil.base.paths import PROJECT_ROOT
+from hil.base.yamlfile import Node
+from hil.base.yamlfile import load as load_yaml
+from hil.base.yamlvalue import did_you_mean
+from hil.thresholds import Thresholds
+from reports.studies.declaration.needs import check_estimator, require_needs, row_statistic, sample_value
+from reports.studies.declaration.parts import (
+    SIZES,
+    read_application,
+    read_background,
+    read_boots,
+    read_claim,
+    read_unit,
+)
+from reports.studies.declaration.types import ESTIMATORS, STATUSES, Comparison, Row, Study, Table
+
+REFERENCE_FOLDER = "thresholds/reference"  # of the project, and of a run, which keeps what it was set beside
+ROOT = PROJECT_ROOT / REFERENCE_FOLDER
+SCHEMA_VERSION = 1
+
+
+def study_names(root: Path = ROOT) -> list[str]:
+    """Return the studies there are."""
+    return sorted(path.stem for path in root.glob("*.yaml"))
+
+
+def study_of_suite(suite: str, root: Path = ROOT) -> str:
+    """Return the study whose suite this is, "" where none has it. Raises ConfigError as load_study() does."""
+    for name in study_names(root):
+        if suite in load_study(name, root).suites.values():
+            return name
+    return ""
+
+
+def load_study(name: str, root: Path = ROOT, *, benches: Mapping[str, Thresholds] | None = None) -> Study:
+    """Read ``root/<name>.yaml``. With ``benches``, what compares must name parameters that they have.
+
+    Raises:
+        ConfigError: there is no such study, or anything is wrong in its file.
+    """
+    known = study_names(root)
+    if name not in known:
+        hint = f"{did_you_mean(name, known)} Studies: {', '.join(known) or 'none'}."
+        raise ConfigError(f"there is no study {name!r}{hint}")
+    path = root / f"{name}.yaml"
+    node = load_yaml(path, label=f"{root.parent.name}/{root.name}/{path.name}")
+    return _Reader(node, benches).read(name)
+
+
+class _Reader:
+    def __init__(self, node: Node, benches: Mapping[str, Thresholds] | None) -> None:
+        self.node = node
+        self.benches = benches
+
+    def read(self, name: str) -> Study:
+        node = self.node
+        node.integer("schema", minimum=SCHEMA_VERSION, maximum=SCHEMA_VERSION)
+        study_id = node.text("study")
+        if study_id != name:
+            raise node.error("study", f"study {study_id!r} must have the file's name, {name!r}.")
+        tables, claims = node.sections("tables"), node.sections("claims", default=[])
+        study = Study(
+            id=study_id,
+            title=node.text("title"),
+            authors=tuple(node.texts("authors")),
+            year=node.integer("year", minimum=1980, maximum=2100),
+            source=node.text("source"),
+            questions=tuple(node.texts("questions")),
+            setup=tuple(node.texts("setup")),
+            excluded=tuple(node.texts("excluded", default=[])),
+            suites=self._suites(node.section("suites")),
+            boots=read_boots(node.section("boots")),
+            tables=tuple(map(self._table, tables)),
+            background=tuple(map(read_background, node.sections("background", default=[]))),
+            claims=tuple(map(read_claim, claims)),
+            applications=tuple(map(read_application, node.sections("applications", default=[]))),
+        )
+        node.finish()
+        _refuse_twice(node, "tables", [table.id for table in study.tables])
+        _refuse_twice(node, "claims", [claim.id for claim in study.claims])
+        require_needs(study, node, tables, claims)
+        return study
+
+    def _suites(self, node: Node) -> dict[str, str]:
+        suites = {size: node.text(size) for size in SIZES}
+        known = [suite for bench in (self.benches or {}).values() for suite in bench.suites]
+        for size, suite in suites.items():
+            if self.benches is not None and suite not in known:
+                hint = did_you_mean(suite, known)
+                raise node.error(size, f"no thresholds file has a suite {suite!r}{hint}")
+        return suites
+
+    def _table(self, node: Node) -> Table:
+        status = cast(Literal["published", "lost"], node.choice("status", STATUSES))
+        ours = self._comparison(node.section("ours", default=None), None)
+        estimator = node.choice("estimator", tuple(ESTIMATORS))
+        rows = tuple(self._row(part, ours, status, estimator) for part in node.sections("rows", default=[]))
+        table = Table(
+            id=node.text("id"),
+            title=node.text("title"),
+            unit=read_unit(node),
+            estimator=estimator,
+            n=node.integer("n", minimum=1),
+            status=status,
+            lost=node.text("lost", default=""),
+            defects=tuple(node.texts("defects", default=[])),
+            sweep=node.text("sweep", default=""),
+            ours=ours,
+            rows=rows,
+            where=node.where(),
+        )
+        check_estimator(node, table)
+        if (status == "lost") != bool(table.lost):
+            raise node.error("lost" if table.lost else "status", _LOST_MISMATCH[status])
+        if not rows and not table.sweep:
+            raise node.error("", f"{node.name} has neither rows nor a sweep.", next_step="add 'rows: …'.")
+        if table.sweep and ours is None:
+            raise node.error("sweep", "a sweep needs 'ours', which says in which bench.")
+        if table.sweep and ours is not None:
+            self._require_parameter(node, "sweep", ours.bench, table.sweep)
+        return table
+
+    def _row(self, node: Node, table: Comparison | None, status: str, estimator: str) -> Row:
+        corrected = node.section("corrected", default=None)
+        row = Row(
+            label=node.text("label"),
+            published=node.number("published", default=None),
+            of=node.integer("of", default=None, minimum=1),
+            defect=node.text("defect", default=""),
+            corrected=corrected.number("value", default=None) if corrected else None,
+            formula=corrected.text("formula", default="") if corrected else "",
+            why=corrected.text("why") if corrected else "",
+            ours=self._comparison(node.section("ours", default=None), table) or table,
+            both_ends=node.boolean("both_ends", default=False),
+            statistic=row_statistic(node, estimator),
+            n=node.integer("n", default=None, minimum=1),
+        )
+        if (row.published is None) != (status == "lost"):
+            key = "published" if row.published is not None else ""
+            raise node.error(key, f"{node.name} of a table with the status {status!r}: {_PUBLISHED[status]}.")
+        if corrected and row.corrected is None and not row.formula:
+            raise node.error("corrected", "'corrected' has neither a 'value' nor a 'formula'.")
+        return row
+
+    def _comparison(self, node: Node | None, base: Comparison | None) -> Comparison | None:
+        """Return what a table or a row compares with; a row adds to its table's."""
+        if node is None:
+            return None
+        bench = node.text("bench") if base is None else node.text("bench", default=base.bench)
+        if self.benches is not None and bench not in self.benches:
+            raise node.error("bench", f"there is no bench {bench!r}{did_you_mean(bench, self.benches)}")
+        case = dict(base.case) if base else {}
+        if part := node.section("case", default=None):
+            for key in part.keys:
+                self._require_parameter(part, key, bench, key)
+                case[key] = tuple(part.scalar_or_scalars(key))
+        samples = dict(base.samples) if base else {}
+        if part := node.section("samples", default=None):
+            samples |= {key: sample_value(part, key, bench) for key in part.keys}
+        highest = node.text("highest", default=base.highest if base else "")
+        if highest:
+            self._require_parameter(node, "highest", bench, highest)
+        return Comparison(bench, case, samples, highest)
+
+    def _require_parameter(self, node: Node, key: str, bench: str, parameter: str) -> None:
+        known = self.benches[bench].parameters if self.benches is not None else None
+        if known is not None and parameter not in known:
+            said = f"the bench {bench!r} has no parameter {parameter!r}"
+            raise node.error(key, f"{said}{did_you_mean(parameter, known)}")
+
+
+_LOST_MISMATCH = {
+    "published": "'lost' says why values are missing, but the status is 'published'.",
+    "lost": "a lost table has a sentence 'lost: …', which says why.",
+}
+_PUBLISHED = {"published": "'published' is missing", "lost": "a lost value cannot be published"}
+
+
+def _refuse_twice(node: Node, key: str, ids: Sequence[str]) -> None:
+    twice = sorted({one for one in ids if ids.count(one) > 1})
+    if twice:
+        raise node.error(key, f"{key} holds {', '.join(map(repr, twice))} twice.")

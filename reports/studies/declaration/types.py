@@ -1,0 +1,209 @@
+"""What a file of thresholds/reference says of a study. reports.studies.declaration.loader reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from hil.model import Scalar
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """How a published value was computed: in which unit, and the bench whose records compare with it.
+
+    ``statistics`` are those of which each row of a table names one; none where the estimator is one itself.
+    """
+
+    unit: str
+    bench: str
+    statistics: tuple[str, ...] = ()
+
+
+# standard-error is sqrt(S / (N (N - 1))), S the sum of squared differences from the mean
+STATISTICS = ("mean", "standard-error", "min", "max")
+
+
+ESTIMATORS: Mapping[str, Estimator] = {
+    # mean of some runs of the average over the whole test, each as iperf prints it
+    "iperf-mean-of-runs": Estimator("mbps", "throughput"),
+    # bytes of headers for some bytes of data, computed
+    "header-formula": Estimator("bytes", "throughput"),
+    # mean of a phase's requests, whole ms, over the clocks of both ends
+    "phase-mean-payload-ms": Estimator("ms", "http_gateway"),
+    # how many of the requests were not answered in time
+    "timeouts-of-requests": Estimator("count", "http_gateway"),
+    # of the differences of the cycle counter as read, modulo 2^32: task switches, and intervals of a period
+    "raw-switch-ms": Estimator("ms", "task_switch", STATISTICS),
+    "raw-period-ms": Estimator("ms", "jitter", STATISTICS),
+    # what two readings of the cycle counter in a row differ by
+    "counter-granularity": Estimator("cycles", "task_switch"),
+    # how long the call that gives a semaphore takes
+    "give-call-us": Estimator("us", "task_switch"),
+    # mean round trip by R's difftime() without units: from 60 s on a number of minutes among those of seconds
+    "echo-mean-r-difftime": Estimator("s", "echo"),
+    # how many messages had an echo, the first message of the run not counted
+    "echoes-counted": Estimator("count", "echo"),
+    # frames on the wire besides the PUBLISH itself, and of one connection
+    "frame-bytes-a-message": Estimator("bytes", "echo"),
+    "frame-bytes-a-connection": Estimator("bytes", "echo"),
+    # mean of one run: whole ms before and after, with the wait for the mutex and serialising between them
+    "publish-call-mean-ms": Estimator("ms", "delivery"),
+    # how many publish calls of one run said that they succeeded
+    "successful-publishes": Estimator("count", "delivery"),
+}
+# the columns by which a row may take samples; an interval of a stream is not told apart
+SAMPLE_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "http_gateway": ("phase", "read", "profile", "outcome", "reused", "resumed"),
+    "task_switch": ("start_core", "end_core"),
+    "jitter": ("start_core", "end_core"),
+    "delivery": ("outcome", "connection", "tcp", "owner"),
+}
+STATUSES = ("published", "lost")
+BY_FACT = "by-fact"  # a claim's check that needs no measurement
+NOT_MEASURABLE = "not-measurable"  # one that nothing of ours can decide
+UNMEASURED = (BY_FACT, NOT_MEASURABLE)  # the remark has the reason
+CLAIM_KINDS = ("claim", "recommendation")
+APPLICATION_KINDS = ("stream", "transfer", "messages")
+DIRECTIONS = ("receive", "send")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Which records a row compares with: the bench, parameters of the case, values of columns.
+
+    A parameter with several values takes records that have any of them; ``highest`` is a parameter of which
+    only the records with the highest value are taken.
+    """
+
+    bench: str
+    case: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict)
+    samples: Mapping[str, int] = field(default_factory=dict)
+    highest: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One published value, None where it is lost; ``of`` is what a count counts from.
+
+    ``corrected`` is the value that should have been published, or ``formula`` how to get it; ``why`` tells
+    the reason. ``defect`` is what is wrong with the value. ``ours`` is None where nothing of ours compares.
+    ``both_ends`` says that it is not known whether the sender or the receiver was read. ``statistic`` is one
+    of the table's estimator's, "" where that has none. ``n`` is how many samples the value stands for where
+    rows differ in that, None where the table says it.
+    """
+
+    label: str
+    published: float | None
+    of: int | None
+    defect: str
+    corrected: float | None
+    formula: str
+    why: str
+    ours: Comparison | None
+    both_ends: bool = False
+    statistic: str = ""
+    n: int | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of a study. ``lost`` says why its values are not there, "" where they are.
+
+    ``sweep`` is the parameter that a lost table varied: the rows are then what was measured. ``n`` is how
+    many runs (or requests) a value stands for. ``where`` is file and line.
+    """
+
+    id: str
+    title: str
+    unit: str
+    estimator: str
+    n: int
+    status: Literal["published", "lost"]
+    lost: str
+    defects: tuple[str, ...]
+    sweep: str
+    ours: Comparison | None
+    rows: tuple[Row, ...]
+    where: str
+
+    @property
+    def compared(self) -> tuple[Comparison, ...]:
+        """What the table and its rows compare with."""
+        return tuple(ours for ours in (self.ours, *(row.ours for row in self.rows)) if ours)
+
+
+@dataclass(frozen=True)
+class BackgroundRow:
+    """A line of a table that is shown as it is; None where nothing was published."""
+
+    label: str
+    values: tuple[Scalar, ...]
+
+
+@dataclass(frozen=True)
+class Background:
+    """A table of somebody else's, shown beside ours and judged by nobody."""
+
+    id: str
+    title: str
+    unit: str
+    source: str
+    remark: str
+    columns: tuple[str, ...]
+    rows: tuple[BackgroundRow, ...]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a study says. ``check`` is one of CHECKS; ``remark`` what is known of it besides our figures.
+
+    A recommendation is a claim too: that what it recommends helps.
+    """
+
+    id: str
+    says: str
+    check: str
+    remark: str
+    kind: Literal["claim", "recommendation"] = "claim"
+
+
+@dataclass(frozen=True)
+class Application:
+    """What a link may be used for: a stream of ``rate_kbps``, a transfer or messages of ``size_bytes``."""
+
+    name: str
+    kind: Literal["stream", "transfer", "messages"]
+    direction: Literal["receive", "send"]
+    rate_kbps: float
+    size_bytes: int
+    source: str
+
+
+@dataclass(frozen=True)
+class Study:
+    """A published study. ``suites`` and ``boots`` are by size: quick and full."""
+
+    id: str
+    title: str
+    authors: tuple[str, ...]
+    year: int
+    source: str
+    questions: tuple[str, ...]
+    setup: tuple[str, ...]
+    excluded: tuple[str, ...]
+    suites: Mapping[str, str]
+    boots: Mapping[str, int]
+    tables: tuple[Table, ...]
+    background: tuple[Background, ...]
+    claims: tuple[Claim, ...]
+    applications: tuple[Application, ...]
+
+    def claims_of(self, kind: str) -> tuple[Claim, ...]:
+        """Return the claims of a kind, one of CLAIM_KINDS."""
+        return tuple(claim for claim in self.claims if claim.kind == kind)
+
+    def table(self, table_id: str) -> Table:
+        """Return the table of this id. Raises KeyError."""
+        return {table.id: table for table in self.tables}[table_id]

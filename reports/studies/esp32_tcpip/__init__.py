@@ -1,0 +1,1 @@
+"""Beside our run of it: "Performance of the ESP32's TCP/IP stack" (Hogeweij)."""

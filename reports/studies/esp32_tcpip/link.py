@@ -1,0 +1,204 @@
+"""Tables of what the study did not look at: drift of the baseline, windows as they were, headers as sent.
+
+Bytes of headers that a transfer over TCP needs are given by formula, as published and corrected: P is the
+size of a packet, headers of IP and TCP included (40 bytes), N the bytes to transfer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hil.model import RunRecord
+from reports.studies.comparison import published_text, table_notes
+from reports.studies.declaration import Row
+from reports.studies.declaration import Table as Published
+from reports.studies.document import NONE, NOT_MEASURED, Table, number, percent
+from reports.studies.estimate import Estimate
+from reports.studies.rates import (
+    BENCH,
+    direction,
+    grouped,
+    is_plain,
+    mean_fact,
+    throughput_of,
+)
+from reports.studies.records import BoardRun, whole, word
+
+OVERHEAD_OF_BYTES = 5000
+
+
+@dataclass(frozen=True)
+class Drift:
+    """One baseline, measured several times: the mean of each turn, and how far the last lies from the first.
+
+    ``drift`` and ``spread`` are ratios of the first turn's mean, None where it cannot be told; the spread is
+    the widest interval of a turn's mean.
+    """
+
+    name: str
+    turns: Mapping[int, Estimate]
+
+    @property
+    def drift(self) -> float | None:
+        values = [turn.value for turn in self.turns.values()]
+        if len(values) < 2 or not values[0] or values[-1] is None:
+            return None
+        return values[-1] / values[0] - 1.0
+
+    @property
+    def spread(self) -> float | None:
+        first = next(iter(self.turns.values())).value
+        widths = [turn.high - turn.low for turn in self.turns.values()]
+        return max(widths) / first if first and math.isfinite(max(widths)) else None
+
+    @property
+    def exceeds(self) -> bool:
+        """The baseline moved by more than its own uncertainty while the study ran."""
+        return self.drift is not None and self.spread is not None and abs(self.drift) > self.spread
+
+
+def drifts_of(run: BoardRun) -> list[Drift]:
+    """Return the baselines that were measured in more than one turn."""
+    plain = [record for record in run.of(BENCH) if is_plain(record)]
+    found: dict[tuple[str, ...], list[RunRecord]] = {}
+    for record in plain:
+        rate = whole(record, "rate_kbps")
+        words = (
+            word(record, "protocol").upper(),
+            direction(record),
+            *([f"at {rate} kbit/s"] if rate else []),
+        )
+        found.setdefault(words, []).append(record)
+    drifts = []
+    for words, records in found.items():
+        turns = grouped(records, lambda record: whole(record, "turn"))
+        if len(turns) > 1:
+            estimates = {int(turn): throughput_of(own).mean for turn, own in turns.items()}
+            drifts.append(Drift(" ".join(words), estimates))
+    return drifts
+
+
+def drift_table(drifts: Sequence[Drift]) -> Table:
+    """Return the baselines before, between and after the sweeps."""
+    most = max((len(drift.turns) for drift in drifts), default=0)
+    rows = []
+    for drift in drifts:
+        cells = [turn.short for turn in drift.turns.values()]
+        cells += [NONE] * (most - len(cells))
+        rows.append((drift.name, *cells, _signed(drift.drift), percent(drift.spread)))
+    data = tuple(
+        {
+            "label": drift.name,
+            "turns": {str(turn): found.data for turn, found in drift.turns.items()},
+            "drift": drift.drift,
+            "spread": drift.spread,
+            "exceeds": drift.exceeds,
+        }
+        for drift in drifts
+    )
+    heads = [f"turn {n + 1}" for n in range(most)]
+    title = "The baseline before, between and after the sweeps, mean in Mbit/s"
+    notes = ("drift: last turn against the first; spread: the widest interval of a turn's mean",)
+    return Table("drift", title, ("", *heads, "drift", "spread"), tuple(rows), notes, data)
+
+
+def _signed(share: float | None) -> str:
+    return NONE if share is None else f"{share * 100:+.1f} %".replace("-0.0", "+0.0")
+
+
+def drift_warnings(drifts: Sequence[Drift]) -> tuple[str, ...]:
+    return tuple(
+        f"The baseline {drift.name} moved by {_signed(drift.drift)} while the study ran, more than its "
+        f"spread of {percent(drift.spread)}: a difference of that size between sizes may be the link's."
+        for drift in drifts
+        if drift.exceeds
+    )
+
+
+def overhead_table(published: Published, run: BoardRun) -> Table:
+    """Return the headers by the published formula, by the right ones, and as the capture counts them."""
+    rows, data, notes = [], [], table_notes(published)
+    for row in published.rows:
+        captured = _captured_overhead(row, run)
+        cells = (
+            (f"{captured:,.0f}", *_segments(row, run)) if captured is not None else (NOT_MEASURED, NONE, NONE)
+        )
+        formulas = _formulas(row)
+        rows.append((row.label, published_text(row), *map(_bytes, formulas.values()), *cells))
+        data.append({"label": row.label, "published": row.published, **formulas, "captured": captured})
+        notes.append(f"{row.label}: {row.formula}; {row.why}.")
+        if captured is None and row.ours:
+            missing = "its capture holds no counts" if run.select(row.ours) else run.why_missing(row.ours)
+            notes.append(f"{row.label} was not counted: {missing}.")
+    columns = ("", "published B", *_FORMULAS, "captured B", "header a segment", "data a segment")
+    return Table(published.id, published.title, columns, tuple(rows), tuple(notes), tuple(data))
+
+
+_FORMULAS = ("its formula B", "right formula B", "with timestamps B")
+
+
+def _formulas(row: Row) -> Mapping[str, int | None]:
+    """Return the bytes of headers by the published formula, by the right one, and that with timestamps.
+
+    None each where the row's case does not say how much data goes in packets of which size.
+    """
+    case = row.ours.case if row.ours else {}
+    data_bytes, amount_bytes = (case.get(name, (0,))[0] for name in ("peer_mss_bytes", "amount_bytes"))
+    if not isinstance(data_bytes, int) or not isinstance(amount_bytes, int) or data_bytes <= TIMESTAMPS_BYTES:
+        return {"published_formula": None, "corrected": None, "with_timestamps": None}
+    packet_bytes = data_bytes + HEADERS_BYTES
+    return {
+        "published_formula": published_overhead_bytes(amount_bytes, packet_bytes),
+        "corrected": overhead_bytes(amount_bytes, packet_bytes),
+        "with_timestamps": overhead_bytes(amount_bytes, packet_bytes, timestamps=True),
+    }
+
+
+def _bytes(count: int | None) -> str:
+    return NONE if count is None else f"{count:,}"
+
+
+def _captured_overhead(row: Row, run: BoardRun) -> float | None:
+    """Return the bytes of headers for as much data as the formula takes, as captured."""
+    records = run.select(row.ours) if row.ours else ()
+    headers, payload = (mean_fact(records, f"capture_{name}_bytes") for name in ("header", "payload"))
+    return None if headers is None or not payload else headers / payload * OVERHEAD_OF_BYTES
+
+
+def _segments(row: Row, run: BoardRun) -> tuple[str, str]:
+    """Return headers and data a segment, in bytes."""
+    records = run.select(row.ours) if row.ours else ()
+    count, headers, payload = (
+        mean_fact(records, f"capture_{name}") for name in ("segments_count", "header_bytes", "payload_bytes")
+    )
+    if not count or headers is None or payload is None:
+        return NONE, NONE
+    return _mean_bytes(headers / count), _mean_bytes(payload / count)
+
+
+def _mean_bytes(mean: float) -> str:
+    """Write a mean of bytes; whole where it is, for that is a size."""
+    return f"{mean:,.0f}" if mean == int(mean) else number(mean)
+
+
+HEADERS_BYTES = 40  # IPv4 and TCP without options
+TIMESTAMPS_BYTES = 12  # the TCP option, padded
+
+
+def published_overhead_bytes(amount_bytes: int, packet_bytes: int) -> int:
+    """ceil(N / P) · 40 − 40: takes a packet for N's payload, and leaves one packet's headers out."""
+    return -(-amount_bytes // packet_bytes) * HEADERS_BYTES - HEADERS_BYTES
+
+
+def overhead_bytes(amount_bytes: int, packet_bytes: int, *, timestamps: bool = False) -> int:
+    """40 · ceil(N / (P − 40)), plus 12 a segment with TCP timestamps, which take their room from the payload.
+
+    Raises ValueError: the packet holds no payload.
+    """
+    options = TIMESTAMPS_BYTES if timestamps else 0
+    payload = packet_bytes - HEADERS_BYTES - options
+    if payload <= 0:
+        raise ValueError(f"a packet of {packet_bytes} bytes holds no payload")
+    return -(-amount_bytes // payload) * (HEADERS_BYTES + options)

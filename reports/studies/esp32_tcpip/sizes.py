@@ -1,0 +1,371 @@
+"""Sweeps of a size in one direction: which is best, and which cannot be told from it.
+
+With it, what the link is good for (known streams and transfers against published and measured rates), and how
+busy the cores were: of a chip's cores only, never of a host's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hil.model import RunRecord
+from reports.studies.declaration import Application, Study
+from reports.studies.document import NONE, Table, number, percent
+from reports.studies.estimate import ALPHA, NOTHING, Estimate, above
+from reports.studies.rates import (
+    BENCH,
+    Throughput,
+    asked_mss,
+    asked_window,
+    direction,
+    grouped,
+    has_own_windows,
+    is_plain,
+    mean_fact,
+    scope,
+    throughput_of,
+)
+from reports.studies.records import BoardRun, fact, whole, word
+
+_MATERIAL = 0.05  # of a rate: what a size must make besides being provable, to count against a claim
+WORDS = {"RX": "receiving", "TX": "sending"}
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Rates by size, ascending; ``noun`` is what the size is of."""
+
+    noun: str
+    way: str
+    rates: Mapping[int, Throughput]
+
+    @property
+    def told(self) -> Mapping[int, Throughput]:
+        """The sizes with enough intervals to bound their mean."""
+        return {size: rate for size, rate in self.rates.items() if rate.mean.is_bounded}
+
+    @property
+    def means(self) -> Mapping[int, Estimate]:
+        """The mean of each size, with bounds that hold for all of them together."""
+        told = self.told
+        return {size: rate.mean_at(ALPHA / len(told)) for size, rate in told.items()}
+
+    @property
+    def best(self) -> int | None:
+        means = self.means
+        return max(means, key=lambda size: means[size].value or 0.0) if means else None
+
+    def equals(self) -> list[int]:
+        """Return the other sizes that cannot be told apart from the best."""
+        best = self.best
+        if best is None:
+            return []
+        means = self.means
+        return [size for size, found in means.items() if size != best and above(means[best], found) is None]
+
+    def sentence(self) -> str:
+        """Say which size is best, and honestly which may be."""
+        best = self.best
+        if best is None or len(self.told) < 2:
+            head = f"The best {self.noun} for {WORDS[self.way]} cannot be told"
+            return f"{head}: fewer than two sizes were measured often enough."
+        equals = self.equals()
+        head = f"For {WORDS[self.way]}, the best {self.noun} of {len(self.told)} is {best:,} B"
+        head += f" at {self.told[best].mean.text} Mbit/s"
+        if not equals:
+            return f"{head}; every other one is provably slower{scope(self.told.values())}."
+        listed = _listed([f"{size:,}" for size in sorted([best, *equals])])
+        return f"{head}, but {listed} B cannot be told apart."
+
+    def large_wins(self) -> bool | None:
+        """Say whether the largest size is provably faster than the smallest, slower, or cannot be told."""
+        sizes = list(self.told)
+        return above(self.told[sizes[-1]].mean, self.told[sizes[0]].mean) if len(sizes) > 1 else None
+
+    def outliers(self) -> list[str]:
+        """Say which sizes between are provably, and by more than _MATERIAL, beyond the smallest and largest.
+
+        Where the largest is faster than the smallest, one that is faster than the largest says that smaller
+        is better there; and one that is slower than the smallest the same.
+        """
+        means = self.means
+        if len(means) < 3:
+            return []
+        ends = sorted((min(means), max(means)), key=lambda size: means[size].value or 0.0)
+        found = []
+        for size, mean in means.items():
+            for end, told, factor in zip(
+                ends, ("slower", "faster"), (1 - _MATERIAL, 1 + _MATERIAL), strict=True
+            ):
+                beyond = above(mean, means[end].scaled(factor))
+                if size not in ends and beyond is (told == "faster"):
+                    rate = f"{number(mean.value)} Mbit/s"
+                    found.append(f"{size:,} B is {told} than {end:,} B ({rate})")
+        return found
+
+    def ends(self) -> str:
+        """Return the smallest and the largest size with their rates."""
+        told = self.told
+        if len(told) < 2:
+            return "fewer than two sizes were measured"
+        ends = [min(told), max(told)]
+        return " and ".join(f"{number(told[size].mean.value)} Mbit/s at {size:,} B" for size in ends)
+
+
+def _listed(words: Sequence[str]) -> str:
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def segments(run: BoardRun, way: str) -> Sweep:
+    """Return the sweep of segment sizes over TCP, the windows being the stacks' own."""
+    return _sweep(
+        run, way, "package size", lambda record: asked_mss(record) if has_own_windows(record) else 0
+    )
+
+
+def windows(run: BoardRun, way: str) -> Sweep:
+    """Return the sweep of the receiver's window over TCP, the segments being as large as they are."""
+    return _sweep(run, way, "receive window", lambda record: 0 if asked_mss(record) else asked_window(record))
+
+
+def _sweep(run: BoardRun, way: str, noun: str, size_of: Callable[[RunRecord], int]) -> Sweep:
+    """Return the rates by a size; 0 says that a test is none of the sweep."""
+    sizes = by_size(run, way, size_of)
+    return Sweep(noun, way, {int(size): throughput_of(found) for size, found in sizes.items()})
+
+
+def window_table(run: BoardRun) -> Table | None:
+    """Return the windows that were asked for, those that the capture shows, and what they allow."""
+    rows: list[tuple[str, ...]] = []
+    data: list[Mapping[str, object]] = []
+    for way in ("RX", "TX"):
+        for end in ("receiver", "sender"):
+            size_of = _window_at(end)
+            for size, found in by_size(run, way, size_of).items():
+                row, numbers = _window_row(found)
+                rows.append((f"{way}, {end}", f"{size:,.0f}", *row))
+                data.append({"direction": way, "end": end, "asked_bytes": size, **numbers})
+    if not rows:
+        return None
+    columns = ("set at", "asked B", "seen B", "in flight B", "RTT µs", "window/RTT", "mean", "n")
+    notes = (
+        "set at: -w of the receiving or of the sending end; seen: the largest window that the receiver "
+        "advertised in the capture; in flight: the most that was sent and not yet acknowledged; window/RTT: "
+        "the rate in Mbit/s that the seen window allows at the median round trip",
+        "RX: a board's window may be seen at more than was asked for a round trip, while it is being set; "
+        "TX: the host sees one round trip, the handshake's, so window/RTT is rough; and the board's send "
+        "buffer, 5,760 B unless it was built otherwise, bounds what is in flight too",
+    )
+    title = "Windows as asked and as seen, rates in Mbit/s"
+    return Table("windows", title, columns, tuple(rows), notes, tuple(data))
+
+
+def _window_at(end: str) -> Callable[[RunRecord], int]:
+    return lambda record: asked_window(record, end)
+
+
+def _window_row(records: Sequence[RunRecord]) -> tuple[tuple[str, ...], Mapping[str, object]]:
+    """Return the cells behind the asked window, and the same in numbers."""
+    ours = throughput_of(records)
+    seen, flight, rtt_us = (mean_fact(records, f"capture_{name}") for name in _CAPTURED)
+    allowed = seen * 8 / rtt_us if seen and rtt_us else None
+    cells = (_whole(seen), _whole(flight), _whole(rtt_us), number(allowed), ours.mean.text, str(ours.n))
+    return cells, {
+        "seen_bytes": seen,
+        "in_flight_bytes": flight,
+        "rtt_us": rtt_us,
+        "window_per_rtt_mbps": allowed,
+        "mean": ours.mean.data,
+    }
+
+
+_CAPTURED = ("window_max_bytes", "in_flight_max_bytes", "rtt_p50_us")
+
+
+def segment_table(run: BoardRun) -> Table | None:
+    """Return the segment sizes that were asked for and those that crossed the link."""
+    rows: list[tuple[str, ...]] = []
+    data: list[Mapping[str, object]] = []
+    for way in ("RX", "TX"):
+        for size, found in by_size(run, way, asked_mss).items():
+            offered, largest, again = (mean_fact(found, f"capture_{name}") for name in _SEGMENTS)
+            ours = throughput_of(found)
+            cells = (_whole(offered), _whole(largest), _whole(again), ours.mean.text, str(ours.n))
+            rows.append((way, f"{size:,.0f}", *cells))
+            data.append(
+                {"direction": way, "asked_bytes": size, "announced_bytes": offered, "largest_bytes": largest}
+                | {"retransmissions": again, "mean": ours.mean.data}
+            )
+    if not rows:
+        return None
+    columns = ("", "asked B", "announced B", "largest seen B", "sent again", "mean", "n")
+    notes = (
+        "announced: the receiver's MSS in its SYN; largest seen: data of the largest segment in the capture; "
+        "sent again: retransmitted segments",
+    )
+    title = "Package sizes as asked and as seen, rates in Mbit/s"
+    return Table("segments", title, columns, tuple(rows), notes, tuple(data))
+
+
+_SEGMENTS = ("syn_mss_bytes", "mss_bytes", "retransmissions_count")
+
+
+def by_size(
+    run: BoardRun, way: str, size_of: Callable[[RunRecord], int]
+) -> Mapping[float, tuple[RunRecord, ...]]:
+    """Return the TCP tests for a time in a direction that were told a size, ascending."""
+    records = [
+        record
+        for record in run.of(BENCH)
+        if word(record, "protocol") == "tcp" and direction(record) == way
+        if size_of(record) and not whole(record, "amount_bytes")
+    ]
+    return grouped(records, size_of)
+
+
+def _whole(value: float | None) -> str:
+    return NONE if value is None else f"{value:,.0f}"
+
+
+_WAYS = {"receive": "RX", "send": "TX"}
+_COLUMNS = ("", "direction", "needs", "published mean", "ours, 95 % of the intervals")
+
+
+def tcp_baseline(run: BoardRun, way: str) -> Throughput:
+    """Return the plain TCP rates of a direction, all turns together."""
+    records = [
+        record
+        for record in run.of(BENCH)
+        if word(record, "protocol") == "tcp" and direction(record) == way and is_plain(record)
+        if not record.parameters.get("rate_kbps")
+    ]
+    return throughput_of(records)
+
+
+def application_table(study: Study, run: BoardRun) -> Table:
+    """Return which applications fit the rate that 95 % of the intervals reach, and the published mean."""
+    published = {row.label: row.published for table in study.tables for row in table.rows}
+    rows, data, notes = [], [], []
+    for application in study.applications:
+        way = _WAYS[application.direction]
+        theirs, ours = _published(application, published, way), _ours(application, run, way)
+        fits = ours.text if ours.value is None else _finding(application, ours.value)
+        rows.append((application.name, way, _need(application), _finding(application, theirs), fits))
+        data.append(
+            {"label": application.name, "direction": way, "rate_kbps": application.rate_kbps}
+            | {"size_bytes": application.size_bytes, "published_mbps": theirs, "ours_mbps": ours.data}
+        )
+        notes.append(f"{application.name}: {application.source}.")
+    return Table("applications", "What fits over TCP", _COLUMNS, tuple(rows), tuple(notes), tuple(data))
+
+
+def _published(application: Application, published: Mapping[str, float | None], way: str) -> float | None:
+    """Return the published mean that counts for an application: messages go in small segments."""
+    if application.kind != "messages":
+        return published.get(f"TCP {way}")
+    size = f"({application.size_bytes} B of data)"
+    return next((rate for label, rate in published.items() if size in label), None)
+
+
+def _ours(application: Application, run: BoardRun, way: str) -> Estimate:
+    """Return the rate that 95 % of the intervals reach, of the case that counts for an application."""
+    if application.kind != "messages":
+        return tcp_baseline(run, way).floor
+    rates = segments(run, way).rates.get(application.size_bytes)
+    return rates.floor if rates else NOTHING
+
+
+def _need(application: Application) -> str:
+    if application.kind == "stream":
+        return f"{number(application.rate_kbps / 1000)} Mbit/s"
+    return f"{application.size_bytes:,} B" + (" each" if application.kind == "messages" else "")
+
+
+def _finding(application: Application, mbps: float | None) -> str:
+    if mbps is None:
+        return NONE
+    if application.kind == "stream":
+        times = mbps * 1000 / application.rate_kbps
+        return f"fits {times:,.0f} times" if times >= 2 else "fits once" if times >= 1 else "does not fit"
+    bits = application.size_bytes * 8
+    if application.kind == "messages":
+        return f"up to {mbps * 1e6 / bits:,.0f} a second"
+    return f"{number(bits / 1e6 / mbps)} s"
+
+
+CORES = ("core0", "core1")
+
+
+@dataclass(frozen=True)
+class Load:
+    """Busy time of the cores over a stretch of ``wall_us`` in which ``moved_bytes`` were sent or received.
+
+    A core that was not measured is None; ``host`` where they are the host's.
+    """
+
+    busy_us: tuple[float | None, float | None]
+    wall_us: float
+    moved_bytes: float | None
+    mhz: float | None
+    host: bool
+
+    @property
+    def shares(self) -> tuple[float | None, ...]:
+        """Return how much of the stretch each core was busy."""
+        return tuple(None if busy is None else busy / self.wall_us for busy in self.busy_us)
+
+    @property
+    def cycles_per_byte(self) -> float | None:
+        """Return the cycles of both cores for each byte; None for a host, which is no chip."""
+        busy = [core for core in self.busy_us if core is not None]
+        if self.host or not busy or not self.mhz or not self.moved_bytes:
+            return None
+        return sum(busy) * self.mhz / self.moved_bytes
+
+
+def load_of(record: RunRecord) -> Load | None:
+    """Return the cores' load over the steady stretch: cpu_busy_core<n>_us of cpu_wall_us, and steady_bytes.
+
+    A host's names begin with host_. None where it was not recorded.
+    """
+    for prefix in ("", "host_"):
+        wall = fact(record, "device", f"{prefix}cpu_wall_us")
+        first, second = (fact(record, "device", f"{prefix}cpu_busy_{core}_us") for core in CORES)
+        if wall and (first is not None or second is not None):
+            host = bool(prefix) or record.kind == "virtual"
+            mhz, moved_bytes = (fact(record, "device", name) for name in ("cpu_mhz", "steady_bytes"))
+            return Load((first, second), wall, moved_bytes, mhz, host)
+    return None
+
+
+def cpu_table(run: BoardRun) -> Table | None:
+    """Return the load of the cores by direction and protocol; None where no record has it."""
+    rows, data, host = [], [], False
+    for record in run.of(BENCH):
+        load = load_of(record)
+        if load is None or not is_plain(record):
+            continue
+        host = host or load.host
+        mbps = throughput_of([record]).p50.value
+        cycles = load.cycles_per_byte
+        rate = whole(record, "rate_kbps")
+        name = f"{word(record, 'protocol').upper()} {direction(record)}"
+        name += f" at {rate / 1000:g} Mbit/s" if rate else ""
+        row = (name, str(whole(record, "turn") + 1), str(record.boot_index + 1), number(mbps))
+        rows.append((*row, *map(percent, load.shares), number(cycles) if cycles is not None else NONE))
+        data.append(
+            {"label": name, "p50_mbps": mbps, "core0": load.shares[0], "core1": load.shares[1]}
+            | {"cycles_per_byte": cycles, "host": load.host}
+        )
+    if not rows:
+        return None
+    columns = ("", "turn", "boot", "p50 Mbit/s", "core 0 busy", "core 1 busy", "cycles a byte")
+    notes = (_HOST_NOTE,) if host else ("busy: of both cores over the measured stretch, all tasks together",)
+    return Table("cpu", "Load of the cores", columns, tuple(rows), notes, tuple(data))
+
+
+_HOST_NOTE = (
+    "The cores are two CPUs of the host that stands in for the chip (virtual). What a byte costs an ESP32 "
+    "does not follow from them, so there are no cycles."
+)

@@ -1,0 +1,231 @@
+"""The published phases of mqtt-http-rtt beside ours, by their estimator and by ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hil.metrics.stats import ratio_interval
+from reports.studies.comparison import published_text, table_notes
+from reports.studies.declaration import Row
+from reports.studies.declaration import Table as Published
+from reports.studies.document import NONE, NOT_MEASURED, Table, number
+from reports.studies.estimate import ALPHA, Estimate, above, mean_whole_ms, share_text
+from reports.studies.mqtt_http_rtt.requests import (
+    BENCH,
+    PROFILES,
+    Request,
+    by,
+    failures,
+    mode,
+    named,
+    part,
+    pause_ms,
+    requests_of,
+    rtt,
+    rtt_quantile,
+    selected,
+    setting,
+    timeouts,
+)
+from reports.studies.records import BoardRun, boots
+
+_COLUMNS = ("", "published", "ours", "their way", "p50", "p95", "p99", "n", "boots")
+
+
+def phase_table(published: Published, run: BoardRun) -> Table:
+    """Return each phase: published, then ours for each setting and order that was measured."""
+    rows, data, notes = [], [], table_notes(published)
+    for row in published.rows:
+        groups = _groups(row, run, lambda request: _length(request, published.n))
+        head = (row.label, published_text(row))
+        if not groups:
+            rows.append((*head, NOT_MEASURED, *[NONE] * 4, "0", "0"))
+            notes.append(_missing(row, run))
+        for name, requests in groups:
+            rows.append((*head, name, *_cells(requests, published.n)))
+            data.append(
+                {"label": row.label, "published": row.published, "ours": name}
+                | {"their_way": _theirs(requests, published.n), "boots": _boots(requests)}
+                | {stat: one.data for stat, one in zip(_STATS, _quantiles(requests), strict=True)}
+            )
+            head = ("", "")
+    notes.append(
+        f"their way: whole ms over two clocks, mean of the phase's {published.n} requests in the first run; "
+        "p50, p95, p99: one clock, all runs"
+    )
+    title = f"{published.title}, ms"
+    return Table(published.id, title, _COLUMNS, tuple(rows), tuple(notes), tuple(data))
+
+
+_STATS = ("p50", "p95", "p99")
+
+
+def _quantiles(requests: Sequence[Request]) -> tuple[Estimate, Estimate, Estimate]:
+    """Return p50 with its interval, and p95 and p99 of what was measured."""
+    return rtt(requests), rtt_quantile(requests, 0.95), rtt_quantile(requests, 0.99)
+
+
+def _groups(
+    row: Row, run: BoardRun, further: Callable[[Request], str] = lambda _: ""
+) -> list[tuple[str, list[Request]]]:
+    """Return the requests of a row by order and setting; those at the same instant, as published, first."""
+
+    def place(request: Request) -> str:
+        return named(mode(request.record), setting(request.record)) + further(request)
+
+    found = by(selected(run, row.ours), place) if row.ours else {}
+    return sorted(((str(name), own) for name, own in found.items()), key=lambda pair: _rank(pair[0]))
+
+
+def _length(request: Request, published: int) -> str:
+    """Name the length of a phase that is not as published: it decides how much its first request weighs."""
+    return "" if request.planned == published else f", {request.planned}"
+
+
+def _rank(name: str) -> tuple[int, bool]:
+    order = name.partition(";")[0].partition(",")[0]
+    return ("together", "single", "interleaved").index(order), "," in name
+
+
+def _cells(requests: Sequence[Request], n: int) -> tuple[str, ...]:
+    p50, p95, p99 = _quantiles(requests)
+    theirs = number(_theirs(requests, n))
+    return (theirs, p50.text, p95.short, p99.short, str(len(requests)), str(_boots(requests)))
+
+
+def _theirs(requests: Sequence[Request], n: int) -> float | None:
+    """Return the published way's mean: of the first run's phase, whole ms, over the clocks of both ends.
+
+    None where phases have another length.
+    """
+    own = [request for request in requests if request.planned == n]
+    first = [request for request in own if request.record is own[0].record]
+    return mean_whole_ms([request.row["payload_us"] for request in first if request.is_ok])
+
+
+def _boots(requests: Sequence[Request]) -> int:
+    return boots(request.record for request in requests)
+
+
+def _missing(row: Row, run: BoardRun) -> str:
+    why = run.why_missing(row.ours) if row.ours else "nothing of ours compares"
+    return f"{row.label} was not measured: {why if why.endswith('.') else why + '.'}"
+
+
+def timeout_table(published: Published, run: BoardRun) -> Table:
+    """Return how many requests were not answered in time, as published and with the bounds of the share."""
+    rows, data, notes = [], [], table_notes(published)
+    for row in published.rows:
+        groups = _groups(row, run)
+        head = (row.label, published_text(row))
+        if not groups:
+            rows.append((*head, NOT_MEASURED, NONE, NONE, NONE))
+            notes.append(_missing(row, run))
+        for name, requests in groups:
+            late, of = timeouts(requests), len(requests)
+            bounds = ratio_interval(late, of, ALPHA)
+            share = share_text(late / of, bounds)
+            rows.append((*head, name, f"{late} of {of}", share, str(failures(requests))))
+            data.append({"label": row.label, "ours": name, "timeouts": late, "of": of})
+            head = ("", "")
+    columns = ("", "published", "ours", "timeouts", "share", "failed otherwise")
+    return Table(published.id, published.title, columns, tuple(rows), tuple(notes), tuple(data))
+
+
+def case_name(request: Request) -> str:
+    """Name profile, order and setting of a request."""
+    return named(f"{request.profile}, {mode(request.record)}", setting(request.record))
+
+
+def tls_table(run: BoardRun) -> Table | None:
+    """Return full and resumed TLS handshakes of the board with the server."""
+    shaken = [request for request in requests_of(run.of(BENCH)) if request.row.get("tls_us", 0) > 0]
+    groups = by(shaken, lambda request: ("full", "resumed")[min(1, request.row.get("resumed", 0))])
+    found = {str(name): part(own, "tls_us") for name, own in groups.items()}
+    if not found:
+        return None
+    rows = [(name, one.text, str(one.n)) for name, one in sorted(found.items())]
+    data = tuple({"handshake": name, "p50_ms": one.data} for name, one in found.items())
+    return Table("tls", "TLS handshakes with the server, ms", ("", "p50", "n"), tuple(rows), (), data)
+
+
+def pause_groups(run: BoardRun, alpha: float = ALPHA) -> dict[str, dict[int, Estimate]]:
+    """Return the round trips after a pause, by case and pause in ms, where more than one pause was measured.
+
+    Bounds are each wrong with probability ``alpha`` at most. The first request of a phase comes after
+    connecting, not after a pause, so it is left out.
+    """
+    later = [request for request in requests_of(run.of(BENCH)) if not request.is_first]
+    found = {}
+    for name, requests in by(later, case_name).items():
+        pauses = by(requests, lambda request: pause_ms(request.record))
+        if len(pauses) > 1:
+            by_pause = {int(str(pause)): rtt(own, alpha) for pause, own in pauses.items()}
+            found[str(name)] = dict(sorted(by_pause.items()))
+    return found
+
+
+def pause_table(run: BoardRun) -> Table | None:
+    """Return the round trip by the pause before the request."""
+    rows, data = [], []
+    for name, pauses in pause_groups(run).items():
+        none = next(iter(pauses.values()))
+        shown = name
+        for pause, found in pauses.items():
+            said = NONE if found is none else _told(found, none)
+            rows.append((shown, f"{pause / 1000:g} s", found.text, str(found.n), said))
+            data.append({"case": name, "pause_ms": pause, "rtt_p50": found.data})
+            shown = ""
+    if not rows:
+        return None
+    columns = ("", "pause", "rtt p50", "n", "against the shortest pause")
+    title = "The request after a pause while connected, ms"
+    return Table("pauses", title, columns, tuple(rows), (), tuple(data))
+
+
+def _told(found: Estimate, other: Estimate) -> str:
+    """Say how one compares with the other."""
+    if found.value is None or other.value is None:
+        return "too few"
+    slower = above(found, other)
+    if slower is None:
+        return APART
+    return f"{'slower' if slower else 'faster'} by {number(abs(found.value - other.value))} ms"
+
+
+APART = "cannot be told apart"
+
+
+def profile_estimates(run: BoardRun, alpha: float = ALPHA) -> dict[str, dict[str, Estimate]]:
+    """Return each profile's requests but the first ones of phases, by order and setting."""
+    later = [
+        request
+        for request in requests_of(run.of(BENCH))
+        if not request.is_first and not pause_ms(request.record)
+    ]
+    found = {}
+    for name, requests in by(later, lambda one: named(mode(one.record), setting(one.record))).items():
+        profiles = by(requests, lambda request: request.profile)
+        if len(profiles) > 1:
+            known = [profile for profile in PROFILES if profile in profiles]
+            found[str(name)] = {profile: rtt(profiles[profile], alpha) for profile in known}
+    return found
+
+
+def profile_table(run: BoardRun) -> Table | None:
+    """Return the profiles against the baseline, by order."""
+    rows, data = [], []
+    for name, profiles in profile_estimates(run).items():
+        baseline = profiles.get("baseline")
+        shown = name
+        for profile, found in profiles.items():
+            against = NONE if found is baseline or baseline is None else _told(found, baseline)
+            rows.append((shown, profile, found.text, str(found.n), against))
+            data.append({"case": name, "profile": profile, "rtt_p50": found.data})
+            shown = ""
+    if not rows:
+        return None
+    columns = ("", "profile", "rtt p50", "n", "against baseline")
+    return Table(
+        "profiles", "Profiles, without each phase's first request, ms", columns, tuple(rows), (), tuple(data)
+    )

@@ -1,0 +1,215 @@
+"""The study mqtt-http-rtt beside our run of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hil.metrics.batches import overdispersion
+from hil.metrics.stats import Interval, ratio_interval
+from reports.studies.claims import CONTRADICTED, SUPPORTED, UNDECIDED, Finding, claim_table, from_test
+from reports.studies.declaration import Claim, Study
+from reports.studies.document import Section, Table, number, percent
+from reports.studies.estimate import ALPHA, Estimate, above, share_text
+from reports.studies.mqtt_http_rtt import phases
+from reports.studies.mqtt_http_rtt import phases as parts
+from reports.studies.mqtt_http_rtt import requests as first
+from reports.studies.mqtt_http_rtt.requests import Phase, Request, by, setting
+from reports.studies.records import BoardRun
+
+OUR_WAY = (
+    "The rows 'together' send three requests at the same instant, as published; 'interleaved' takes turns, "
+    "'single' has one profile alone. p50 with an interval whose ends are each wrong with 5 % at most, over "
+    "boots; of one boot it holds for this boot. p95 and p99 are those of the requests that were measured, "
+    "without an interval; 'n < 59' says that they are too few for the percentile. A request without an "
+    "answer counts as slower than all others. 'single, 100' has phases of 100 requests, which are nearly all "
+    "later ones, instead of the published five."
+)
+
+
+def sections_of(study: Study, run: BoardRun) -> list[Section]:
+    """Return the sections; a case that is missing leaves its row and says why."""
+    return [
+        Section("Phases", (OUR_WAY,), (phases.phase_table(study.table("phases"), run),)),
+        Section("Timeouts", tables=(phases.timeout_table(study.table("timeouts"), run),)),
+        *_section("First and later requests", first.first_table(run), first.excess_table(run)),
+        *_section("Connecting", first.connect_table(run), parts.tls_table(run)),
+        *_section("Pauses", parts.pause_table(run)),
+        *_section("Profiles", parts.profile_table(run)),
+        Section("Claims", tables=(claim_table(study.claims, run, check),)),
+    ]
+
+
+def _section(heading: str, *tables: Table | None) -> list[Section]:
+    found = tuple(table for table in tables if table)
+    return [Section(heading, tables=found)] if found else []
+
+
+_LONGEST_PAUSE_MS = 32_000  # of the study
+_PAUSE_MARGIN = 0.25  # of the median: what counts as no delay
+_MOST_OF_IT = 0.5
+
+
+def check(claim: Claim, run: BoardRun) -> Finding:
+    """Return what our records say of a claim. Raises KeyError where it is none of this study's."""
+    return _CHECKS[claim.check](run)
+
+
+def _share_of(phases: Sequence[Phase], hits: Sequence[bool], alpha: float) -> Interval:
+    """Bound the share of phases that are hits; where boots differ, phases of one boot count for less."""
+    boots = sorted({phase.boot for phase in phases})
+    own = [[hit for phase, hit in zip(phases, hits, strict=True) if phase.boot == boot] for boot in boots]
+    effect = overdispersion([sum(found) for found in own], [len(found) for found in own])
+    return ratio_interval(sum(hits), len(hits), alpha, effect)
+
+
+def _first_slowest(run: BoardRun) -> Finding:
+    """Count the phases in which the first request is the slowest, against what chance would give."""
+    found = first.shortest(first.phases_of(_usual(run)))
+    if not found:
+        return Finding(UNDECIDED, "no phase of two requests or more was measured without a disturbance")
+    hits = [phase.first_is_slowest for phase in found]
+    length = len(found[0].requests)
+    chance = 1 / length
+    bounds = _share_of(found, hits, ALPHA)
+    reason = (
+        f"slowest in {sum(hits)} of {len(found)} phases of {length} requests, "
+        f"{share_text(sum(hits) / len(found), bounds)}; by chance in {percent(chance)}"
+    )
+    return from_test(True if bounds.low > chance else False if bounds.high < chance else None, reason)
+
+
+def _usual(run: BoardRun) -> list[Request]:
+    """Return the undisturbed requests of the study's own setting: both ends reconnect, and the like."""
+    return [request for request in first.undisturbed(run) if not setting(request.record)]
+
+
+@dataclass(frozen=True)
+class _Pause:
+    """The round trip after the longest pause of a case beside that after the shortest."""
+
+    name: str
+    longest_ms: int
+    none: Estimate
+    after: Estimate
+
+    @property
+    def bound_ms(self) -> float:
+        """The most that the pause may add to the median."""
+        return self.after.high - self.none.low
+
+    @property
+    def margin_ms(self) -> float:
+        return _PAUSE_MARGIN * (self.none.value or 0.0)
+
+    @property
+    def text(self) -> str:
+        if not math.isfinite(self.bound_ms):
+            return f"what {self.seconds} adds has no upper bound ({self.name})"
+        bound = number(max(self.bound_ms, 0.0))
+        return f"{self.seconds} adds {bound} ms at most to a median of {self.none.short} ms ({self.name})"
+
+    @property
+    def seconds(self) -> str:
+        return f"a pause of {self.longest_ms / 1000:g} s"
+
+
+def _pause_adds_nothing(run: BoardRun) -> Finding:
+    """Bound what the longest pause adds to the median; nothing is less than a quarter of the median."""
+    compared = _pauses(run, ALPHA)
+    if not compared:
+        return Finding(UNDECIDED, "no case was measured with and without a pause, often enough")
+    compared = _pauses(run, ALPHA / len(compared))
+    slower = [pause for pause in compared if above(pause.after, pause.none)]
+    if slower:
+        told = (f"after {pause.seconds} ({pause.name})" for pause in slower)
+        return Finding(CONTRADICTED, f"provably slower {'; '.join(told)}")
+    told_of = "; ".join(pause.text for pause in compared)
+    if not all(pause.bound_ms < pause.margin_ms for pause in compared):
+        return Finding(UNDECIDED, f"{told_of}; no delay would be less than a quarter of the median")
+    longest = max(pause.longest_ms for pause in compared)
+    longer = "" if longest >= _LONGEST_PAUSE_MS else "; longer ones were not measured (--size full)"
+    return Finding(SUPPORTED, f"{told_of}: less than a quarter of it{longer}")
+
+
+def _pauses(run: BoardRun, alpha: float) -> list[_Pause]:
+    found = []
+    for name, pauses in parts.pause_groups(run, alpha).items():
+        none, after = pauses[min(pauses)], pauses[max(pauses)]
+        if none.value is not None and after.value is not None:
+            found.append(_Pause(name, max(pauses), none, after))
+    return found
+
+
+def _cold_path(run: BoardRun) -> Finding:
+    """Count the phases in which DNS, TCP and TLS are most of what the first request takes more.
+
+    Kinds of connection and phases are not mixed: what there is to set up differs. All kinds have to hold, so
+    each is tested at ALPHA; that one of them does not is tested at their share of it.
+    """
+    compared: list[tuple[str, list[Phase]]] = []
+    told, unproven = [], []
+    for name, requests in by(_usual(run), first.group).items():
+        found = first.phases_of(requests)
+        more = first.excess(found)
+        if more.value is None or more.low <= 0.0:
+            unproven.append(str(name))
+            continue
+        compared.append((f"{name}: {more.text} ms more", [one for one in found if one.excess_ms() > 0.0]))
+    verdicts = []
+    for head, found in compared:
+        hits = [_cold_ms(phase) >= _MOST_OF_IT * phase.excess_ms() for phase in found]
+        low, high = _share_of(found, hits, ALPHA).low, _share_of(found, hits, ALPHA / len(compared)).high
+        verdicts.append(True if low > _MOST_OF_IT else False if high < _MOST_OF_IT else None)
+        share = share_text(sum(hits) / len(hits), Interval(low, high))
+        told.append(f"{head}, most of it DNS, TCP and TLS in {share} of {len(hits)} phases")
+    if unproven:
+        told.append(f"not proven to take more: {'; '.join(unproven)}")
+    if not verdicts:
+        return Finding(UNDECIDED, "; ".join(told) or "no first request was measured without a disturbance")
+    supports = False if False in verdicts else True if all(verdicts) else None
+    return from_test(supports, "; ".join(told))
+
+
+def _cold_ms(phase: Phase) -> float:
+    return sum(phase.excess_ms(column) for column in first.COLD_PARTS)
+
+
+def _profiles_differ(run: BoardRun) -> Finding:
+    """Compare the profiles where they did not disturb each other; the pairs share ALPHA."""
+    told = _profile_pairs(run, ALPHA)
+    if not told:
+        return Finding(UNDECIDED, "no two profiles were measured in turns, often enough")
+    apart = [name for name, found in _profile_pairs(run, ALPHA / len(told)) if found is not None]
+    if apart:
+        return Finding(SUPPORTED, f"provably apart from the baseline: {'; '.join(apart)}")
+    return Finding(UNDECIDED, "the profiles cannot be told apart where they take turns")
+
+
+def _profile_pairs(run: BoardRun, alpha: float) -> list[tuple[str, bool | None]]:
+    """Return each profile but the baseline, and whether it is provably slower, faster, or neither.
+
+    Where they took turns only that counts: what changes with time is then the same for all.
+    """
+    pairs = []
+    groups = parts.profile_estimates(run, alpha)
+    order = "interleaved" if any(name.startswith("interleaved") for name in groups) else "single"
+    for name, profiles in groups.items():
+        baseline = profiles.get("baseline")
+        if not name.startswith(order) or baseline is None:
+            continue
+        pairs += [
+            (f"{profile}, {name}", above(found, baseline))
+            for profile, found in profiles.items()
+            if profile != "baseline" and found.value is not None and baseline.value is not None
+        ]
+    return pairs
+
+
+_CHECKS: Mapping[str, Callable[[BoardRun], Finding]] = {
+    "first-request-slowest": _first_slowest,
+    "pause-adds-nothing": _pause_adds_nothing,
+    "cold-path-explains-first": _cold_path,
+    "profiles-differ": _profiles_differ,
+}

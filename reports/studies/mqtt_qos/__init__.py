@@ -1,0 +1,1 @@
+"""Beside our run of it: "QoS Eigenschaften von MQTT" (Stolz and Schuhmacher)."""

@@ -1,0 +1,317 @@
+"""What the records of the bench ``throughput`` say, by the published way and by ours.
+
+The published way: iperf's average over the whole test, slow start and last partial interval included, the
+mean of three runs. Ours: the rate of each full interval after the start, as the receiver saw it.
+
+Intervals of a stream depend on those before them, and a boot's on the boot. So the mean is bounded over
+boots; of one boot over its tests; of one test over batches of its intervals (hil.metrics.batches).
+Percentiles describe the intervals that were measured and have no bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hil.metrics.batches import batch_mean_interval, overdispersion
+from hil.metrics.stats import mean, ratio_interval
+from hil.model import RunRecord
+from reports.studies.document import NONE, Line, Picture, Table, number
+from reports.studies.estimate import (
+    ALPHA,
+    NOTHING,
+    Estimate,
+    estimates,
+    mean_of_runs,
+    share_text,
+    student_interval,
+)
+from reports.studies.records import BoardRun, boots, fact, whole, word
+
+BENCH = "throughput"
+RUNS = 3
+IPERF_UDP_KBPS = 1048.576  # what iperf sends over UDP without -b: 1,048,576 bit/s
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """Rates in Mbit/s of records that have the same parameters, ``turn`` apart.
+
+    ``theirs`` is the published way's mean of ``runs`` runs at the receiver, None where the whole test was not
+    recorded; ``theirs_sent`` is that at the sender.
+    ``steady`` has p50, p95, p99 and p5 of the intervals, without bounds.
+    """
+
+    records: tuple[RunRecord, ...]
+    theirs: float | None
+    runs: int
+    steady: dict[str, Estimate]
+    theirs_sent: float | None = None
+
+    @property
+    def n(self) -> int:
+        return self.p50.n
+
+    @property
+    def mean(self) -> Estimate:
+        """The mean rate of the intervals, with an interval that counts a boot once."""
+        return self.mean_at(ALPHA)
+
+    def mean_at(self, alpha: float) -> Estimate:
+        """Return the mean with bounds that are each wrong with probability ``alpha`` at most."""
+        rates = steady_mbps(self.records)
+        if not rates:
+            return NOTHING
+        units = [own for unit in _units(self.records) if (own := steady_mbps(unit))]
+        if len(units) == 1:
+            bounds, value = batch_mean_interval(rates, alpha), mean(rates)
+        else:
+            means = [mean(own) for own in units]
+            bounds, value = student_interval(means, alpha), mean(means)
+        return Estimate(len(rates), 1, value, bounds.low, bounds.high)
+
+    @property
+    def p50(self) -> Estimate:
+        return self.steady["p50"]
+
+    @property
+    def floor(self) -> Estimate:
+        """The rate that 95 % of the intervals reach."""
+        return self.steady["p5"]
+
+    @property
+    def boots(self) -> int:
+        return boots(self.records)
+
+
+def throughput_of(records: Sequence[RunRecord]) -> Throughput:
+    """Return the rates of the records; empty estimates where there is no record."""
+    if not records:
+        return Throughput((), None, 0, dict.fromkeys(("p50", "p95", "p99", "p5"), NOTHING))
+    received, sent = (
+        [found for record in records if (found := whole_test_mbps(record, end)) is not None]
+        for end in ("received", "sent")
+    )
+    steady = estimates(steady_mbps(records))
+    theirs, runs = mean_of_runs(received, RUNS), min(RUNS, len(received))
+    return Throughput(tuple(records), theirs, runs, steady, mean_of_runs(sent, RUNS))
+
+
+def _units(records: Sequence[RunRecord]) -> list[list[RunRecord]]:
+    """Return what counts once: the boots, or of one boot its tests."""
+    if boots(records) < 2:
+        return [[record] for record in records]
+    units: dict[int, list[RunRecord]] = {}
+    for record in records:
+        units.setdefault(record.boot_index, []).append(record)
+    return list(units.values())
+
+
+def scope(rates: Iterable[Throughput]) -> str:
+    """Return what to add to a sentence that compares: of one boot, it says nothing about another."""
+    return " in this boot (another may differ)" if any(rate.boots < 2 for rate in rates) else ""
+
+
+def whole_test_mbps(record: RunRecord, end: str = "received") -> float | None:
+    """Return the average over the whole test, as iperf prints it; None where it was not recorded.
+
+    ``end`` is "received" or "sent". What the board sent counts by the time that it was sending: the whole
+    test has its wait for the receiver's report besides.
+    """
+    moved, took_us = (fact(record, "peer", name) for name in (f"{end}_bytes", "whole_us"))
+    if end == "sent" and board_sends(record):
+        took_us = fact(record, "device", "sent_us") or took_us
+    return None if moved is None or not took_us else moved * 8 / took_us
+
+
+def steady_mbps(records: Iterable[RunRecord]) -> list[float]:
+    """Return the rate of each full interval after the start."""
+    return [bps / 1e6 for record in records for bps in record.columns["received_bps"][record.warmup_rows :]]
+
+
+def board_sends(record: RunRecord) -> bool:
+    return (word(record, "role") == "client") != bool(whole(record, "reverse"))
+
+
+def direction(record: RunRecord) -> str:
+    """Return the study's word: TX where the board sends, else RX."""
+    return "TX" if board_sends(record) else "RX"
+
+
+def offered_kbps(record: RunRecord) -> float:
+    """Return the rate that the sender was told; iperf's own over UDP where it was not told any."""
+    asked = whole(record, "rate_kbps")
+    return asked or (IPERF_UDP_KBPS if word(record, "protocol") == "udp" else 0)
+
+
+def asked_mss(record: RunRecord) -> int:
+    """Return the segment size that was asked for, at whichever end; 0 where it was the stacks' own."""
+    return whole(record, "peer_mss_bytes") or whole(record, "mss_bytes")
+
+
+def asked_window(record: RunRecord, end: str = "receiver") -> int:
+    """Return the window that the ``end`` (receiver or sender) was told; 0 where it was the stack's own."""
+    at_board = board_sends(record) == (end == "sender")
+    return whole(record, "window_bytes" if at_board else "peer_window_bytes")
+
+
+def is_plain(record: RunRecord) -> bool:
+    """Say whether all but direction and rate is iperf's own choice, for all of the duration."""
+    others = ("amount_bytes", "length_bytes", "nodelay", "reverse")
+    return not asked_mss(record) and has_own_windows(record) and not any(whole(record, one) for one in others)
+
+
+def has_own_windows(record: RunRecord) -> bool:
+    """Say whether neither end was told a window."""
+    return not (whole(record, "window_bytes") or whole(record, "peer_window_bytes"))
+
+
+def grouped(
+    records: Iterable[RunRecord], key: Callable[[RunRecord], float]
+) -> dict[float, tuple[RunRecord, ...]]:
+    """Return the records by a number, ascending."""
+    found: dict[float, list[RunRecord]] = {}
+    for record in records:
+        found.setdefault(key(record), []).append(record)
+    return {value: tuple(found[value]) for value in sorted(found)}
+
+
+def mean_fact(records: Sequence[RunRecord], name: str, group: str = "peer") -> float | None:
+    """Return the mean of a fact of the environment over the records that have it."""
+    found = [value for record in records if (value := fact(record, group, name)) is not None]
+    return sum(found) / len(found) if found else None
+
+
+_STYLES = {"RX": "stat-p95", "TX": "stat-p99"}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One offered rate. ``sent_mbps`` is None where the sender's count was not recorded.
+
+    ``lost`` of ``expected`` datagrams are those of the steady intervals, as the receiver counts them;
+    ``effect`` is by how much more the loss varies than datagrams lost one by one would let it. ``host_lost``
+    of the whole tests passed the host's interface and were not read in time by its iperf.
+    """
+
+    kbps: float
+    sent_mbps: float | None
+    received: Throughput
+    lost: int
+    expected: int
+    effect: float = 1.0
+    host_lost: int = 0
+
+    @property
+    def loss_text(self) -> str:
+        if not self.expected:
+            return NONE
+        return share_text(
+            self.lost / self.expected, ratio_interval(self.lost, self.expected, ALPHA, self.effect)
+        )
+
+
+def ramp_of(run: BoardRun, way: str) -> list[Step]:
+    """Return the rates that were offered over UDP in a direction, ascending."""
+    records = [record for record in run.of(BENCH) if word(record, "protocol") == "udp"]
+    own = [record for record in records if direction(record) == way]
+    return [_step(kbps, found) for kbps, found in grouped(own, offered_kbps).items()]
+
+
+def _step(kbps: float, records: Sequence[RunRecord]) -> Step:
+    rates = [rate for record in records if (rate := whole_test_mbps(record, "sent"))]
+    sent = sum(rates) / len(rates) if rates else None
+    losses, counts = (_steady(records, name) for name in ("lost_count", "expected_count"))
+    expected = sum(counts)
+    lost = max(0, min(sum(losses), expected))
+    host_lost = sum(int(fact(record, "peer", "host_lost_count") or 0) for record in records)
+    effect = overdispersion(losses, counts)
+    return Step(kbps, sent, throughput_of(records), lost, expected, effect, host_lost)
+
+
+def _steady(records: Sequence[RunRecord], column: str) -> list[int]:
+    """Return a column's values after the start, records one after another."""
+    return [value for record in records for value in record.columns.get(column, ())[record.warmup_rows :]]
+
+
+def best_of(run: BoardRun, way: str, alpha: float = ALPHA) -> Estimate | None:
+    """Return the highest mean rate that arrived over UDP in a direction; None where none was measured.
+
+    Its bounds, each wrong with probability ``alpha`` at most, allow for its having been picked among several.
+    """
+    steps = [step.received for step in ramp_of(run, way) if step.received.mean.is_bounded]
+    found = [received.mean_at(alpha / len(steps)) for received in steps]
+    if not found:
+        return None
+    best = max(found, key=lambda one: one.value or 0.0)
+    low, high = max(one.low for one in found), max(one.high for one in found)
+    return Estimate(best.n, best.needed, best.value, low, high)
+
+
+def ramp_table(run: BoardRun) -> Table | None:
+    """Return the ramp of both directions with its picture; None where nothing was measured over UDP."""
+    steps = [(way, step) for way in ("RX", "TX") for step in ramp_of(run, way)]
+    if not steps:
+        return None
+    return Table(
+        "ramp",
+        "UDP by offered rate, Mbit/s",
+        ("", "offered", "sent", "mean received", "lost", "datagrams", "boots"),
+        tuple(_row(way, step) for way, step in steps),
+        _notes(steps),
+        tuple(_data(way, step) for way, step in steps),
+        picture=_picture(steps),
+    )
+
+
+def _notes(steps: Sequence[tuple[str, Step]]) -> tuple[str, ...]:
+    own = (
+        "own: what iperf sends without -b; sent: TX by the time that the board was sending, RX by that of "
+        "the whole test, in which the last datagrams still arrive; lost: with its interval, in which a burst "
+        "counts as little more than one loss, so that one burst proves nothing"
+    )
+    host = (
+        f"{way} at {number(step.kbps / 1000)} Mbit/s: {step.host_lost:,} of the lost datagrams passed the "
+        "host's interface and its iperf was kept from reading them; they are not the link's loss."
+        for way, step in steps
+        if step.host_lost
+    )
+    return (own, *host)
+
+
+def _row(way: str, step: Step) -> tuple[str, ...]:
+    offered = f"{number(step.kbps / 1000)}{' (own)' if step.kbps == IPERF_UDP_KBPS else ''}"
+    received = step.received
+    cells = (received.mean.text, step.loss_text, f"{step.expected:,}", str(received.boots))
+    return (way, offered, number(step.sent_mbps), *cells)
+
+
+def _data(way: str, step: Step) -> Mapping[str, object]:
+    return {
+        "direction": way,
+        "offered_mbps": step.kbps / 1000,
+        "sent_mbps": step.sent_mbps,
+        "mean": step.received.mean.data,
+        "lost": step.lost,
+        "expected": step.expected,
+        "host_lost": step.host_lost,
+    }
+
+
+def _picture(steps: Sequence[tuple[str, Step]]) -> Picture | None:
+    lines = []
+    for way, style in _STYLES.items():
+        points = tuple(
+            (step.kbps / 1000, rate.value, *finite_ends(rate))
+            for own, step in steps
+            if own == way and (rate := step.received.mean).value is not None
+        )
+        lines += [Line(f"{way}, mean", style, points)] if points else []
+    return Picture("received", "offered, Mbit/s", tuple(lines)) if lines else None
+
+
+def finite_ends(estimate: Estimate) -> tuple[float | None, float | None]:
+    """Return the interval's ends, None for one that there is not."""
+    low, high = (None if math.isinf(end) else end for end in (estimate.low, estimate.high))
+    return low, high

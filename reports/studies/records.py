@@ -1,0 +1,89 @@
+"""The records that a row compares with, and why there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from hil.model import Entry, Fault, NotRun, RunRecord, Scalar
+from reports.studies.declaration import Comparison
+
+
+@dataclass(frozen=True)
+class BoardRun:
+    """What a run left of one board: its records in the order of measuring, and what went wrong."""
+
+    board: str
+    target: str
+    kind: str
+    records: tuple[RunRecord, ...]
+    troubles: tuple[Fault | NotRun, ...]
+
+    def select(self, wanted: Comparison) -> tuple[RunRecord, ...]:
+        """Return the records that have the bench and the parameters."""
+        found = [record for record in self.of(wanted.bench) if _fits(record.parameters, wanted.case)]
+        if wanted.highest and found:
+            best = max(whole(record, wanted.highest) for record in found)
+            found = [record for record in found if whole(record, wanted.highest) == best]
+        return tuple(found)
+
+    def of(self, bench: str) -> list[RunRecord]:
+        """Return the records of a bench."""
+        return [record for record in self.records if record.bench == bench]
+
+    def why_missing(self, wanted: Comparison) -> str:
+        """Return why nothing compares: the sentence of the fault or of what was not run, if there is one."""
+        for trouble in self.troubles:
+            bench, _, pairs = trouble.case_id.partition("/")
+            parameters = dict(pair.partition("=")[::2] for pair in pairs.split(",")) if pairs else {}
+            if bench == wanted.bench and _fits(parameters, wanted.case):
+                return trouble.sentence if isinstance(trouble, Fault) else trouble.reason
+        board_wide = [trouble for trouble in self.troubles if not trouble.case_id]
+        if board_wide and not self.of(wanted.bench):
+            first = board_wide[0]
+            return first.sentence if isinstance(first, Fault) else first.reason
+        return "the run's suite has no such case"
+
+
+def _fits(
+    parameters: Mapping[str, Scalar] | Mapping[str, str], wanted: Mapping[str, tuple[Scalar, ...]]
+) -> bool:
+    return all(str(parameters.get(key)) in map(str, values) for key, values in wanted.items())
+
+
+def boards_of_run(entries: Sequence[Entry]) -> list[BoardRun]:
+    """Return the boards in the order of their first record; those that measured nothing are left out."""
+    records = [entry for entry in entries if isinstance(entry, RunRecord) and entry.role == "candidate"]
+    found = []
+    for board in dict.fromkeys(record.board for record in records):
+        own = sorted(
+            (record for record in records if record.board == board),
+            key=lambda record: (record.boot_index, record.started_utc),
+        )
+        troubles = tuple(
+            entry for entry in entries if isinstance(entry, Fault | NotRun) and entry.board in ("", board)
+        )
+        found.append(BoardRun(board, own[0].target, own[0].kind, tuple(own), troubles))
+    return found
+
+
+def whole(record: RunRecord, parameter: str) -> int:
+    """Return a parameter that is an integer; 0 where the record has none."""
+    value = record.parameters.get(parameter, 0)
+    return value if isinstance(value, int) else 0
+
+
+def word(record: RunRecord, parameter: str) -> str:
+    """Return a parameter as text; "" where the record has none."""
+    return str(record.parameters.get(parameter, ""))
+
+
+def fact(record: RunRecord, group: str, name: str) -> float | None:
+    """Return a number of the record's environment; None where it was not recorded."""
+    value = record.environment.get(group, {}).get(name)
+    return None if value is None or isinstance(value, bool | str) else float(value)
+
+
+def boots(records: Iterable[RunRecord]) -> int:
+    """Return how many boots the records come from."""
+    return len({record.boot_index for record in records})

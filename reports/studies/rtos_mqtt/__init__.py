@@ -1,0 +1,1 @@
+"""Beside our run of it: "RTOS Performance & Network Behavior" (J1w0n-H)."""

@@ -1,0 +1,315 @@
+"""Who lost messages, and the gaps that the subscriber saw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import scipy.special
+
+from hil.metrics.stats import Interval
+from hil.model import RunRecord
+from hil.network.ledger import OWNERS, Owner
+from hil.network.ledger.words import Counts, counts_of, total_of
+from reports.studies.document import NONE, Table, number
+from reports.studies.estimate import ALPHA, NOTHING, Estimate
+from reports.studies.records import BoardRun, boots, whole, word
+from reports.studies.rtos_mqtt.messages import (
+    BENCH,
+    boot_mean,
+    by_name,
+    case_name,
+    facts_by_boot,
+    greatest,
+    messages_of,
+    paired,
+    rate,
+    total,
+    transport,
+)
+
+HOTSPOT = "hotspot"
+_GAPLESS_US = 500_000
+DEVICE = (Owner.DEVICE_CALL, Owner.DEVICE_TCP)
+NETWORK = (Owner.ACCESS_POINT, Owner.BROKER_IN)
+_LOSSES = tuple(owner for owner in OWNERS if owner)
+_HEADS = {
+    Owner.DEVICE_CALL: "device call",
+    Owner.DEVICE_TCP: "device TCP",
+    Owner.ACCESS_POINT: "access point",
+    Owner.BROKER_IN: "broker in",
+    Owner.BROKER_OUT: "broker out",
+    Owner.SUBSCRIBER: "subscriber",
+    Owner.UNDETERMINED: "undetermined",
+}
+
+
+def ledger_of(records: Sequence[RunRecord]) -> Counts | None:
+    """Return what the ledgers of the records come to; None where none was kept."""
+    found = [counts for record in records if (counts := counts_of(record.environment.get("peer", {})))]
+    return total_of(found) if found else None
+
+
+def undisturbed(run: BoardRun) -> list[RunRecord]:
+    """Return the records in which nobody planted a fault; the hotspot's are among them."""
+    return [record for record in run.of(BENCH) if word(record, "fault") == "none"]
+
+
+def on_hotspot(run: BoardRun) -> list[RunRecord]:
+    """Return the records on the air that stands in for the study's hotspot."""
+    return [record for record in undisturbed(run) if word(record, "air") == HOTSPOT]
+
+
+def on_rack(run: BoardRun) -> list[RunRecord]:
+    """Return the records on the run's own air, without a planted fault."""
+    return [record for record in undisturbed(run) if word(record, "air") == "rack"]
+
+
+def loss_table(run: BoardRun) -> Table | None:
+    """Return the losses by owner: of each case with a fault or on the hotspot, and of all others."""
+    planted = [record for record in run.of(BENCH) if word(record, "fault") != "none"]
+    groups = {"all on the rack's air": tuple(on_rack(run))}
+    for others in (on_hotspot(run), planted):
+        groups |= by_name(others, case_name)
+    rows, data = [], []
+    for name, records in groups.items():
+        counts = ledger_of(records)
+        if counts is None:
+            continue
+        owners = [counts.lost[owner] for owner in _LOSSES]
+        recovery = greatest(records, "recovery_us")
+        cells = (f"{counts.sent:,}", f"{counts.lost_count:,}", *(f"{count:,}" for count in owners))
+        rows.append((name, *cells, str(boots(records))))
+        data.append(
+            {"case": name, "sent": counts.sent, "arrived": counts.arrived, "lost": counts.lost_count}
+            | {owner.word: counts.lost[owner] for owner in _LOSSES}
+            | {"duplicates": counts.duplicates, "recovery_us": recovery, "boots": boots(records)}
+        )
+    if not rows:
+        return None
+    columns = ("", "sent", "lost", *_HEADS.values(), "boots")
+    notes = (
+        "lost: by the first point where a message is missing, of those that somebody watched; undetermined "
+        "where nobody did, or a capture dropped frames. Device call: refused, or never made in time; "
+        "device TCP: never transmitted; access point: transmitted and never captured behind the air; "
+        "broker out: came to the broker's interface and never left it, also because its connection was gone",
+        *_recoveries(data),
+    )
+    return Table("losses", "Messages lost, by who lost them", columns, tuple(rows), notes, tuple(data))
+
+
+def _recoveries(data: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
+    """Say how long it took after a planted fault until messages arrived again."""
+    found = [(row["case"], value) for row in data if isinstance(value := row["recovery_us"], int | float)]
+    if not found:
+        return ()
+    told = "; ".join(f"{case}: {number(value / 1e6)} s" for case, value in found)
+    return (f"from the last fault's end to the next message, at the most: {told}",)
+
+
+def stream_s(record: RunRecord) -> float:
+    """Return for how long a record's messages were planned."""
+    found = messages_of([record])
+    return (found[-1].planned_us - found[0].planned_us) / 1e6 if len(found) > 1 else 0.0
+
+
+def gaps_a_minute(records: Sequence[RunRecord], alpha: float = ALPHA) -> Estimate:
+    """Return how many gaps of more than 1 s the subscriber saw a minute, with Poisson's exact bounds."""
+    counted = [record for record in records if total([record], "gaps_over_1s_count") is not None]
+    minutes = sum(map(stream_s, counted)) / 60
+    if not minutes:
+        return Estimate(0, 1)
+    count = total(counted, "gaps_over_1s_count") or 0
+    bounds = poisson_interval(count, alpha)
+    return Estimate(count, 0, count / minutes, bounds.low / minutes, bounds.high / minutes)
+
+
+def poisson_interval(count: int, alpha: float) -> Interval:
+    """Bound the mean of a number that was counted once (Garwood), each side at ``alpha``."""
+    low = float(scipy.special.gammaincinv(count, alpha)) if count else 0.0
+    return Interval(low, float(scipy.special.gammainccinv(count + 1, alpha)))
+
+
+def gapless(records: Iterable[RunRecord]) -> tuple[RunRecord, ...]:
+    """Return the records whose plan is steady, without a gap of 1 s in it."""
+    return tuple(
+        record
+        for record in records
+        if word(record, "schedule") == "periodic"
+        and whole(record, "interval_us") <= _GAPLESS_US
+        and not whole(record, "hold_us")
+    )
+
+
+def gap_table(run: BoardRun) -> Table | None:
+    """Return the gaps at the subscriber, on the hotspot and on the rack's own air."""
+    groups = {"on the rack's air": gapless(on_rack(run)), **by_name(gapless(on_hotspot(run)), case_name)}
+    rows, data = [], []
+    for name, records in groups.items():
+        found = gaps_a_minute(records)
+        if found.value is None:
+            continue
+        longest = greatest(records, "gap_longest_us")
+        spread = over_boots(facts_by_boot(records, "interarrival_cv"))
+        again = total(records, "ap_retransmission_count")
+        cells = (f"{found.n:,}", found.text, NONE if longest is None else number(longest / 1e6), spread.short)
+        rows.append((name, *cells, NONE if again is None else f"{again:,}", str(boots(records))))
+        data.append(
+            {"case": name, "gaps_over_1s": found.n, "a_minute": found.data, "longest_us": longest}
+            | {"interarrival_cv": spread.data, "retransmissions": again, "boots": boots(records)}
+        )
+    if not rows:
+        return None
+    columns = ("", "gaps > 1 s", "a minute", "longest, s", "spread", "sent again", "boots")
+    notes = (
+        "published: gaps of 1 to 4 s in every configuration, over a 4G phone's hotspot; ours: cases that "
+        "publish twice a second or more often, steadily and with no mutex held, since at 1 Hz a gap of 1 s "
+        "is the period",
+        "gaps: between two messages at the subscriber's application, with Poisson's bounds; spread: "
+        "standard deviation of the times between arrivals over their mean; sent again: retransmissions at "
+        "the access point",
+    )
+    return Table("gaps", "Gaps at the subscriber", columns, tuple(rows), notes, tuple(data))
+
+
+UP, DOWN = "ap_up", "broker_out"  # from the board at the access point, from the broker to the subscriber
+_SWITCHES = ("nodelay", "broker_nodelay", "subscriber_nodelay")
+_FASTEST_US = 10_000  # slower than this a segment is acknowledged before the next publish is due
+
+
+@dataclass(frozen=True)
+class Burst:
+    """Publishes that came so close together that they count as one: how many bursts, the largest in bytes."""
+
+    count: int
+    largest_bytes: int
+
+
+def burst_groups(run: BoardRun) -> dict[str, tuple[RunRecord, ...]]:
+    """Return the records that publish faster than a segment is acknowledged, by their three switches."""
+    fast = [record for record in run.of(BENCH) if 0 < whole(record, "interval_us") < _FASTEST_US]
+    quiet = [record for record in fast if word(record, "fault") == "none" and word(record, "air") == "rack"]
+    ordered = sorted(quiet, key=lambda record: [whole(record, switch) for switch in _SWITCHES])
+    return by_name(ordered, _switches)
+
+
+def _switches(record: RunRecord) -> str:
+    """Name a case by who sends at once, in the order of the switches: "on, off, on"."""
+    return ", ".join("off" if whole(record, switch) == 0 else "on" for switch in _SWITCHES)
+
+
+def per_segment(records: Sequence[RunRecord], where: str) -> dict[int, float]:
+    """Return publishes by segment that holds any, by boot; ``where`` is UP or DOWN."""
+    publishes = facts_by_boot(records, f"{where}_publishes_count")
+    segments = facts_by_boot(records, f"{where}_publish_segments_count")
+    return {boot: publishes[boot] / segments[boot] for boot in publishes if segments.get(boot)}
+
+
+def over_boots(found: dict[int, float], alpha: float = ALPHA) -> Estimate:
+    """Return the mean of a figure of each boot."""
+    return boot_mean(list(found.values()), list(found), alpha) if found else NOTHING
+
+
+def gap_us(record: RunRecord) -> int:
+    """Return within which arrivals are one burst: half of what was planned between two."""
+    return whole(record, "interval_us") // 2
+
+
+def bursts_of(record: RunRecord) -> Burst | None:
+    """Return the bursts at the subscriber's application; None where it noted no times."""
+    if "arrived_us" not in record.columns:
+        return None
+    rows = range(record.warmup_rows, record.rows)
+    times = sorted(at for row in rows if (at := record.columns["arrived_us"][row]))
+    count, size, largest = 0, 0, 0
+    for n, at in enumerate(times):
+        joins = n > 0 and at - times[n - 1] < gap_us(record)
+        size = size + 1 if joins else 1
+        count += size == 2
+        largest = max(largest, size)
+    return Burst(count, largest * whole(record, "payload_bytes") if largest > 1 else 0)
+
+
+def segment_table(run: BoardRun) -> Table | None:
+    """Return publishes a segment from the board and towards the subscriber, by the three switches."""
+    rows, data = [], []
+    for name, records in burst_groups(run).items():
+        up, down = (over_boots(per_segment(records, where)) for where in (UP, DOWN))
+        most = [greatest(records, f"{where}_publishes_per_segment_max") for where in (UP, DOWN)]
+        delays = [over_boots(facts_by_boot(records, f"{where}_ack_delay_p50_us")) for where in (UP, DOWN)]
+        found = [burst for record in records if (burst := bursts_of(record))]
+        largest = max((burst.largest_bytes for burst in found), default=None)
+        count = sum(burst.count for burst in found) if found else None
+        counts = [NONE if value is None else f"{value:,.0f}" for value in (*most, count, largest)]
+        acknowledged = " / ".join(map(_ms, delays))
+        cells = (up.text, counts[0], down.text, counts[1], acknowledged)
+        rows.append((name, *cells, counts[2], counts[3], str(boots(records))))
+        data.append(
+            {"case": name, "up_per_segment": up.data, "up_most": most[0], "down_per_segment": down.data}
+            | {"down_most": most[1], "bursts": count, "largest_bytes": largest, "boots": boots(records)}
+            | {"up_ack_delay_p50_us": delays[0].data, "down_ack_delay_p50_us": delays[1].data}
+        )
+    if not rows:
+        return None
+    first = next(iter(burst_groups(run).values()))[0]
+    columns = (
+        "at board, broker, subscriber",
+        "from board",
+        "most",
+        "to subscriber",
+        "most",
+        "ACK, ms",
+        "bursts",
+        "largest, B",
+        "boots",
+    )
+    notes = (
+        f"{transport(first)}, {rate(first)}, {whole(first, 'payload_bytes')} B: publishes a segment, from "
+        "the board at the access point, and from the broker towards the subscriber; most: in one segment; "
+        "ACK: median until what the board, or the broker, sent was acknowledged",
+        f"bursts: messages that the subscriber noted less than {gap_us(first) / 1000:g} ms apart, half of "
+        "what was planned; largest: their payloads together",
+        "the subscriber's switch concerns what it sends itself, which is nothing but acknowledgements at "
+        "QoS 0",
+    )
+    return Table(
+        "bursts", "Publishes a segment, by who has TCP_NODELAY on", columns, tuple(rows), notes, tuple(data)
+    )
+
+
+def _ms(delay: Estimate) -> str:
+    return number(None if delay.value is None else delay.value / 1000)
+
+
+def effects(run: BoardRun, alpha: float = ALPHA) -> dict[str, Estimate]:
+    """Return how many publishes a segment fewer TCP_NODELAY leaves, by who sets it; over boots.
+
+    The other two switches are as they are: of several the pair with most boots.
+    """
+    groups = burst_groups(run)
+    found = {}
+    for who, switch, where in (("board", "nodelay", UP), ("broker", "broker_nodelay", DOWN)):
+        pairs = []
+        for records in groups.values():
+            partner = groups.get(_switches(_turned_on(records[0], switch)), ())
+            if whole(records[0], switch) == 0 and partner:
+                pairs.append((per_segment(records, where), per_segment(partner, where)))
+        if pairs:
+            found[who] = paired(max(pairs, key=lambda pair: len(set(pair[0]) & set(pair[1]))), alpha)
+    return found
+
+
+def _turned_on(record: RunRecord, switch: str) -> RunRecord:
+    return replace(record, parameters={**record.parameters, switch: 1})
+
+
+def effect_table(run: BoardRun) -> Table | None:
+    """Return what TCP_NODELAY takes off, at the board and at the broker."""
+    found = {who: one for who, one in effects(run).items() if one.value is not None}
+    if not found:
+        return None
+    rows = [(f"at the {who}", one.text, str(one.n)) for who, one in found.items()]
+    data = tuple({"who": who, "fewer": one.data} for who, one in found.items())
+    columns = ("TCP_NODELAY", "publishes a segment fewer", "boots")
+    notes = ("with it against without it, in the same boots",)
+    return Table("nodelay", "What TCP_NODELAY does to bursts", columns, tuple(rows), notes, data)

@@ -1,0 +1,256 @@
+"""The messages in the records of the bench ``delivery``: how long publishing one took, and what became of it.
+
+A boot counts once: bounds of a mean are Student's t of what the boots come to, of a single boot those of
+batches of its messages, which follow one another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from hil.metrics.batches import batch_mean_interval
+from hil.metrics.stats import Interval, mean
+from hil.model import RunRecord, Scalar
+from reports.studies.declaration import Comparison
+from reports.studies.estimate import ALPHA, NOTHING, Estimate, student_interval
+from reports.studies.records import BoardRun, fact, whole, word
+
+BENCH = "delivery"
+OK, TIMEOUT, OVERRUN = 0, 1, 4
+Time = Callable[["Message"], int]
+_TRANSPORTS = {"tcp": "plain", "tls": "TLS", "mtls": "mutual TLS", "password": "password"}
+MAPPINGS = {
+    ("none", "none"): "unpinned",
+    ("0", "1"): "sensor 0, MQTT 1",
+    ("1", "0"): "sensor 1, MQTT 0",
+}
+# what a case may set besides transport, cores and interval: the study's usual value, and what else is called
+_USUAL: dict[str, tuple[str, str]] = {
+    "qos": ("0", "QoS {}"),
+    "schedule": ("periodic", "{} schedule"),
+    "retain": ("0", "retained"),
+    "nodelay": ("1", "Nagle"),
+    "broker_nodelay": ("1", "broker with Nagle"),
+    "subscriber_nodelay": ("1", "subscriber with Nagle"),
+    "api": ("publish", "{}"),
+    "persistence": ("off", "persistence {}"),
+    "air": ("rack", "{}"),
+    "fault": ("none", "{}"),
+}
+
+
+@dataclass(frozen=True)
+class Message:
+    """One row of a record after the warm-up. Times are in µs, on the board's clock."""
+
+    boot: int
+    planned_us: int
+    sent_us: int
+    mutex_wait_us: int
+    serialise_us: int
+    publish_call_us: int
+    outcome: int
+    owner: int
+
+    @property
+    def was_called(self) -> bool:
+        """Whether the publish call took it, be it acknowledged or not."""
+        return self.outcome in (OK, TIMEOUT)
+
+    @property
+    def begun_us(self) -> int:
+        """When the study's time begins: before the mutex is taken."""
+        return self.sent_us - self.serialise_us - self.mutex_wait_us
+
+    @property
+    def whole_us(self) -> int:
+        """How long all of it took: waiting for the mutex, serialising, publishing."""
+        return self.mutex_wait_us + self.serialise_us + self.publish_call_us
+
+    @property
+    def whole_ms(self) -> int:
+        """The same by a clock of whole ms, read before and after."""
+        return (self.begun_us + self.whole_us) // 1000 - self.begun_us // 1000
+
+
+def messages_of(records: Iterable[RunRecord], ours: Comparison | None = None) -> list[Message]:
+    """Return the rows after each record's warm-up, of those that a row compares with where it says which."""
+    wanted = ours.samples if ours else {}
+    return [
+        _message(record, row)
+        for record in records
+        for row in range(record.warmup_rows, record.rows)
+        if all(record.columns[name][row] == value for name, value in wanted.items())
+    ]
+
+
+def _message(record: RunRecord, row: int) -> Message:
+    columns = record.columns
+    planned, sent, wait, serialise, call, outcome = (columns[name][row] for name in _COLUMNS)
+    owner = columns["owner"][row] if "owner" in columns else 0
+    return Message(record.boot_index, planned, sent, wait, serialise, call, outcome, owner)
+
+
+_COLUMNS = ("planned_us", "sent_us", "mutex_wait_us", "serialise_us", "publish_call_us", "outcome")
+
+
+def called(records: Iterable[RunRecord], ours: Comparison | None = None) -> list[Message]:
+    """Return the messages that the publish call took, of those that a row compares with."""
+    return [message for message in messages_of(records, ours) if message.was_called]
+
+
+def call_ms(message: Message) -> float:
+    """Return how long the publish call took, in ms."""
+    return message.publish_call_us / 1000
+
+
+def call_us(message: Message) -> float:
+    """Return how long the publish call took, in µs."""
+    return message.publish_call_us
+
+
+def whole_us(message: Message) -> float:
+    """Return how long mutex, serialising and the publish call took, in µs."""
+    return message.whole_us
+
+
+def mutex_ms(message: Message) -> float:
+    """Return how long the publisher waited for the mutex, in ms."""
+    return message.mutex_wait_us / 1000
+
+
+def boot_mean(values: Sequence[float], boots: Sequence[int], alpha: float = ALPHA) -> Estimate:
+    """Return the mean of the boots' means with its bounds, each wrong with ``alpha`` at most.
+
+    The mean of what is never negative is not bounded below 0.
+    """
+    if not values:
+        return NOTHING
+    found = _by_boot(values, boots)
+    means = [mean(own) for own in found.values()]
+    bounds = student_interval(means, alpha) if len(means) > 1 else batch_mean_interval(values, alpha)
+    low = max(0.0, bounds.low) if math.isfinite(bounds.low) and min(values) >= 0 else bounds.low
+    return Estimate(len(values), 1, mean(means), low, bounds.high)
+
+
+def mean_of(messages: Sequence[Message], value: Callable[[Message], float], alpha: float = ALPHA) -> Estimate:
+    """Return the mean of a value of the messages, over boots."""
+    return boot_mean([value(one) for one in messages], [one.boot for one in messages], alpha)
+
+
+def difference(
+    one: Sequence[Message],
+    other: Sequence[Message],
+    value: Callable[[Message], float],
+    alpha: float = ALPHA,
+) -> Estimate:
+    """Return how much the mean of ``one`` is above that of ``other``, pair by pair of one boot.
+
+    What a boot does to both falls out. Of one boot the bounds are those of two means that are independent.
+    """
+    pairs = [
+        _by_boot([value(message) for message in own], [message.boot for message in own])
+        for own in (one, other)
+    ]
+    both = sorted(set(pairs[0]) & set(pairs[1]))
+    if not both:
+        return NOTHING
+    apart = [mean(pairs[0][boot]) - mean(pairs[1][boot]) for boot in both]
+    if len(both) > 1:
+        bounds = student_interval(apart, alpha)
+    else:
+        high, low = (boot_mean(own[both[0]], both * len(own[both[0]]), alpha / 2) for own in pairs)
+        bounds = Interval(high.low - low.high, high.high - low.low)
+    return Estimate(len(both), 1, mean(apart), bounds.low, bounds.high)
+
+
+def paired(values: Sequence[dict[int, float]], alpha: float = ALPHA) -> Estimate:
+    """Return how far the first of two figures of a boot is above the second, over boots that have both."""
+    one, other = values
+    apart = [one[boot] - other[boot] for boot in sorted(set(one) & set(other))]
+    if not apart:
+        return NOTHING
+    bounds = student_interval(apart, alpha)
+    return Estimate(len(apart), 1, mean(apart), bounds.low, bounds.high)
+
+
+def facts_by_boot(records: Iterable[RunRecord], name: str) -> dict[int, float]:
+    """Return the mean of a fact of the peer's by boot, of the boots that have it."""
+    found: dict[int, list[float]] = {}
+    for record in records:
+        value = fact(record, "peer", name)
+        if value is not None:
+            found.setdefault(record.boot_index, []).append(value)
+    return {boot: mean(own) for boot, own in found.items()}
+
+
+def _by_boot(values: Sequence[float], boots: Sequence[int]) -> dict[int, list[float]]:
+    found: dict[int, list[float]] = {}
+    for value, boot in zip(values, boots, strict=True):
+        found.setdefault(boot, []).append(value)
+    return found
+
+
+def total(records: Iterable[RunRecord], name: str, group: str = "peer") -> int | None:
+    """Return the sum of a fact over the records that have it; None where none has."""
+    found = [value for record in records if (value := fact(record, group, name)) is not None]
+    return round(sum(found)) if found else None
+
+
+def greatest(records: Iterable[RunRecord], name: str, group: str = "peer") -> float | None:
+    """Return the largest value of a fact; None where no record has it."""
+    return max(
+        (value for record in records if (value := fact(record, group, name)) is not None), default=None
+    )
+
+
+def mapping(record: RunRecord) -> str:
+    """Name the cores of a record's tasks, as the study does."""
+    cores = (word(record, "producer_core"), word(record, "publisher_core"))
+    return MAPPINGS.get(cores, f"sensor {cores[0]}, MQTT {cores[1]}")
+
+
+def transport(record: RunRecord) -> str:
+    return _TRANSPORTS.get(word(record, "transport"), word(record, "transport"))
+
+
+def rate(record: RunRecord) -> str:
+    """Name how often was published: "50/s"."""
+    interval_us = whole(record, "interval_us")
+    return f"{1e6 / interval_us:g}/s" if interval_us else "at once"
+
+
+def setting(record: RunRecord) -> str:
+    """Name the rate and what differs from the study's usual, transport and cores apart: "50/s, retained"."""
+    found = [rate(record)]
+    for name, (usual, words) in _USUAL.items():
+        value = word(record, name)
+        if value and value != usual:
+            found.append(words.format(value))
+    hold_us = whole(record, "hold_us")
+    return ", ".join([*found, *([f"held {hold_us / 1000:g} ms"] if hold_us else [])])
+
+
+def case_name(record: RunRecord) -> str:
+    """Name a case in full: "TLS, unpinned, 50/s"."""
+    return ", ".join((transport(record), mapping(record), setting(record)))
+
+
+def by_name(
+    records: Iterable[RunRecord], name: Callable[[RunRecord], str]
+) -> dict[str, tuple[RunRecord, ...]]:
+    """Return the records by a name, in the order in which the names appear."""
+    found: dict[str, list[RunRecord]] = {}
+    for record in records:
+        found.setdefault(name(record), []).append(record)
+    return {key: tuple(own) for key, own in found.items()}
+
+
+def narrowed(run: BoardRun, base: Comparison | None, **case: Scalar) -> tuple[RunRecord, ...]:
+    """Return the records of a table's comparison that have these parameters besides."""
+    if base is None:
+        return ()
+    more = {name: (value,) for name, value in case.items()}
+    return run.select(Comparison(base.bench, {**base.case, **more}, base.samples, base.highest))
