@@ -1,9 +1,9 @@
 """The fixture plugins of this project; what they do stands in fixtures/."""
 
 pytest_plugins = (
-    "fixtures.options",
-    "fixtures.board.embedded",
-    "fixtures.measure",
-    "fixtures.allure",
-    "fixtures.reporting",
+    "hil.fixtures.options",
+    "hil.fixtures.board.embedded",
+    "hil.fixtures.measure",
+    "hil.fixtures.allure",
+    "hil.fixtures.reporting",
 )

@@ -9,7 +9,7 @@ from typing import Any
 from hil.boards.health.quarantine import describe
 from hil.boards.health.types import Quarantine
 from hil.model import NotRun, Verdict
-from reports.rows import VIRTUAL_REMARK
+from hil.reports.rows import VIRTUAL_REMARK
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from hil.base.units import find_unit, format_value, format_values
 from hil.model import BoardEffect, ComparedSeries, Verdict
-from reports.names import case_name, short_metric
+from hil.reports.names import case_name, short_metric
 
 HEAD = (
     "",

@@ -12,13 +12,13 @@ from hil.base.errors import HilError
 from hil.boards.health import HEALTH_FILE
 from hil.boards.health.quarantine import Watch
 from hil.model import RunRecord, Verdict
+from hil.reports import allure, health, history, plain, pushgateway, site
+from hil.reports.stored import read_verdict
+from hil.reports.studies import build as reproduction
+from hil.reports.studies.document import Document
+from hil.reports.summary import render_markdown
 from hil.store import RunDirectory
 from hil.store.files import short_path
-from reports import allure, health, history, plain, pushgateway, site
-from reports.stored import read_verdict
-from reports.studies import build as reproduction
-from reports.studies.document import Document
-from reports.summary import render_markdown
 
 PUSH_TIMEOUT_S = 5.0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hil.boards.health import RunHealth, health_of, read_lines, with_runs, write_lines
-from reports.history import appending
+from hil.reports.history import appending
 
 
 def append_run(path: Path, run_path: Path) -> RunHealth:

@@ -19,11 +19,11 @@ from typing import Any
 from hil.base.errors import RigError
 from hil.base.flock import wait_for_lock
 from hil.model import SeriesVerdict, Verdict
+from hil.reports.stored import read_verdict
 from hil.store import RunDirectory, time_in
 from hil.store.files import disk_error, replace_file
 from hil.store.jsonl import parse_line, read_jsonl
 from hil.store.run_info import measured_commit
-from reports.stored import read_verdict
 
 HISTORY_SCHEMA = 1
 LOCK_TIMEOUT_S = 60.0  # ten times what a large report takes
@@ -139,7 +139,7 @@ def locked(folder: Path, *, timeout_s: float = LOCK_TIMEOUT_S) -> Iterator[None]
 
 
 def _holder(descriptor: int) -> str:
-    """Return "process 4711 (python -m reports build)" from the kernel's list of locks."""
+    """Return "process 4711 (python -m hil.reports build)" from the kernel's list of locks."""
     inode = f":{os.fstat(descriptor).st_ino}"
     with suppress(OSError):
         for words in map(str.split, Path("/proc/locks").read_text().splitlines()):

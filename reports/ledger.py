@@ -10,7 +10,7 @@ from hil.model import RunRecord, Verdict
 from hil.network.ledger.files import LEDGER_FILE
 from hil.network.ledger.points import OWNERS
 from hil.network.ledger.words import Counts, counts_of, sentence_of, total_of
-from reports.names import place
+from hil.reports.names import place
 
 GROUP = "peer"
 PEER_FOLDER = "peer"

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hil.model import ComparedSeries, SeriesVerdict, Verdict
+from hil.reports.metrics_families import Families, case_labels
 from hil.store.run_info import measured_commit
-from reports.metrics_families import Families, case_labels
 
 
 @dataclass(frozen=True)

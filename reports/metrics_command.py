@@ -1,50 +1,18 @@
-"""The work of ``hil metrics``: a stored run pushed again, and a retired board's groups taken away.
-
-python -m reports.metrics_command push RUN --pushgateway URL [--force]
-python -m reports.metrics_command retire BOARD… --rack NAME --pushgateway URL [--dry-run]
-"""
+"""The work of ``hil metrics``: a stored run pushed again, and a retired board's groups taken away."""
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from hil.base.errors import ConfigError, ExitCode, HilError, RigError
-from reports.metrics import Group
-from reports.metrics_groups import Held, delete_groups, held_groups
-from reports.pushgateway import groups_of, push
+from hil.base.errors import ConfigError, RigError
+from hil.reports.metrics import Group
+from hil.reports.metrics_groups import Held, delete_groups, held_groups
+from hil.reports.pushgateway import groups_of, push
 
 TIMEOUT_S = 15.0
-
-
-def main(argv: Sequence[str]) -> int:
-    """Run a command; return the exit code, after saying what went wrong on stderr."""
-    parser = argparse.ArgumentParser(prog="hil metrics")
-    commands = parser.add_subparsers(dest="command", required=True)
-    pushing = commands.add_parser("push")
-    pushing.add_argument("run", type=Path)
-    pushing.add_argument("--force", action="store_true")
-    retiring = commands.add_parser("retire")
-    retiring.add_argument("boards", nargs="+")
-    retiring.add_argument("--rack", required=True)
-    retiring.add_argument("--dry-run", action="store_true")
-    for each in (pushing, retiring):
-        each.add_argument("--pushgateway", required=True)
-    wanted = parser.parse_args(argv)
-    try:
-        if wanted.command == "push":
-            push_again(wanted.pushgateway, wanted.run, force=wanted.force)
-        else:
-            retire(wanted.pushgateway, wanted.rack, wanted.boards, dry_run=wanted.dry_run)
-    except HilError as error:
-        print(f"hil: {error}", file=sys.stderr)
-        return int(error.exit_code)
-    except KeyboardInterrupt:
-        return int(ExitCode.INTERRUPTED)
-    return int(ExitCode.PASS)
 
 
 def push_again(url: str, run_path: Path, *, force: bool = False) -> None:
@@ -114,7 +82,3 @@ def retire(url: str, rack: str, boards: Sequence[str], *, dry_run: bool = False)
 
 def _utc(seconds: float) -> str:
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -12,7 +12,7 @@ from prometheus_client.registry import Collector
 from hil.base.units import convert, find_unit
 from hil.metrics.metric import STATISTICS, name_of
 from hil.model import SeriesVerdict
-from reports.names import Named
+from hil.reports.names import Named
 
 # dimension → our base unit, how many of it are one of Prometheus', the ending of Prometheus' name
 _BASE_UNITS = {

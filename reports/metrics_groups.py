@@ -13,7 +13,7 @@ from prometheus_client.exposition import delete_from_gateway
 
 from hil.base.errors import ConfigError, RigError
 from hil.base.gateway_url import problem_of
-from reports.metrics_http import explain, get, sender
+from hil.reports.metrics_http import explain, get, sender
 
 _POLL_S = 0.05
 _Result = TypeVar("_Result")

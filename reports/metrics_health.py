@@ -7,9 +7,9 @@ from pathlib import Path
 
 from hil.base.errors import HilError
 from hil.boards.health import HEALTH_FILE, read_lines, summarise
+from hil.reports.metrics import Group
+from hil.reports.metrics_rack import rack_group
 from hil.store.run_info import utc_now
-from reports.metrics import Group
-from reports.metrics_rack import rack_group
 
 
 def rack_groups(history: Path, racks: Collection[str]) -> tuple[list[Group], str]:

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from hil.boards.health.moments import unix_s
 from hil.boards.health.types import BoardHealth, RackHealth
 from hil.boards.health.words import nearest_rank
-from reports.metrics import Group
-from reports.metrics_families import Families
+from hil.reports.metrics import Group
+from hil.reports.metrics_families import Families
 
 JOB = "hil_rack"
 OWNERS = ("configuration", "firmware", "rig")

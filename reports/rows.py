@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from hil.base.errors import ExitCode
 from hil.base.units import find_unit, format_difference, format_relative, format_value, format_values
 from hil.model import SeriesVerdict, Verdict
-from reports import compared
-from reports.names import named_metric, place, short_metric
+from hil.reports import compared
+from hil.reports.names import named_metric, place, short_metric
 
 VIRTUAL_REMARK = "Virtual figures test logic and pipeline; they say nothing of an ESP32's speed."
 SIGNS = {"regressed": "✗", "improved": "↑", "pass": "✓", "inconclusive": "?", "no-baseline": "–"}

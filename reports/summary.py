@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hil.model import ComparedSeries, NotRun, RunRecord, SeriesVerdict, Verdict
-from reports import compared, rows
-from reports.boards import not_run_groups, remarks, split_not_run
-from reports.ledger import loss_lines, loss_table
-from reports.names import case_name, short_metric
-from reports.terminal import render_verdict, render_whereabouts
-from reports.traces.notes import trace_notes
+from hil.reports import compared, rows
+from hil.reports.boards import not_run_groups, remarks, split_not_run
+from hil.reports.ledger import loss_lines, loss_table
+from hil.reports.names import case_name, short_metric
+from hil.reports.terminal import render_verdict, render_whereabouts
+from hil.reports.traces.notes import trace_notes
 
 __all__ = ["render_markdown", "render_verdict", "render_whereabouts"]
 

@@ -14,10 +14,10 @@ from rich.text import Text
 
 from hil.base.errors import ExitCode
 from hil.model import ComparedSeries, RunRecord, Verdict
-from reports import compared, rows
-from reports.boards import not_run_groups, remarks
-from reports.ledger import loss_total
-from reports.traces.notes import TraceNote, trace_notes
+from hil.reports import compared, rows
+from hil.reports.boards import not_run_groups, remarks
+from hil.reports.ledger import loss_total
+from hil.reports.traces.notes import TraceNote, trace_notes
 
 _MOST_BOARDS = 4
 _FEWEST_LINES = 24

@@ -82,7 +82,7 @@ class Played:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
-        measure = sys.modules["fixtures.measure"]
+        measure = sys.modules["hil.fixtures.measure"]
         played: Mapping[str, object] = {
             "read_access_point": lambda *_arguments: None,
             "build_all": lambda images, **_options: dict.fromkeys(images, Path("build")),
@@ -91,7 +91,7 @@ class Played:
             "LabRig": MemoryRig,
         }
         for name, what in played.items():
-            assert hasattr(measure, name), f"fixtures.measure has no {name} to be played"
+            assert hasattr(measure, name), f"hil.fixtures.measure has no {name} to be played"
             setattr(measure, name, what)
 
 

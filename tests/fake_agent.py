@@ -58,6 +58,7 @@ def no_choice(bursts: int) -> list[Columns]:
 class FakeAgent:
     """Executes commands as docs/console-protocol.md says. The fields are what tests set and look at."""
 
+    bench: str = "example"
     bursts: Sequence[Columns] = field(default_factory=lambda: no_choice(1))
     warmup_rows: int = 0
     measuring_s: float = 1.0
@@ -109,7 +110,7 @@ class FakeAgent:
             "H",
             f"proto_min={self.proto[0]} proto_max={self.proto[1]} boot={self.boot:08x} project=hil-firmware "
             f"version=1 idf=v5.5.4 target=esp32 reset_reason=SW firmware_sha256={FIRMWARE_SHA256} "
-            f"elf_sha256={'ef' * 32} benches=example",
+            f"elf_sha256={'ef' * 32} benches={self.bench}",
         )
 
     def take(self, line: bytes) -> list[str]:
@@ -173,8 +174,8 @@ class FakeAgent:
 
     def _do_run(self, bench: str, *words: str) -> tuple[str, list[str]]:
         given = dict(word.split("=") for word in words)
-        if bench != "example":
-            return "err unknown-bench benches=example", []
+        if bench != self.bench:
+            return f"err unknown-bench benches={self.bench}", []
         unknown = set(given) - set(self.parameters)
         if unknown:
             return f"err bad-parameter reason=unknown-key allowed={','.join(self.parameters)}", []
@@ -231,7 +232,7 @@ class FakeAgent:
         rows = len(next(iter(columns.values())))
         case = ",".join(f"{key}={value}" for key, value in self.case.items())
         begin = (
-            f"B {transfer} bench=example case={case} columns={','.join(columns)} rows={rows} "
+            f"B {transfer} bench={self.bench} case={case} columns={','.join(columns)} rows={rows} "
             f"warmup_rows={self.warmup_rows if self._burst == 1 else 0} blocks={len(blocks)} "
             f"burst={self._burst} clock=esp_timer firmware_sha256={FIRMWARE_SHA256} ruler_hash={RULER_HASH}"
         )

@@ -11,9 +11,9 @@ from make_records import publish_record, publish_thresholds
 
 from hil.gate import judge
 from hil.model import Entry, RunRecord
+from hil.reports.allure import complete_results
+from hil.reports.summary import render_markdown
 from hil.store import RunDirectory
-from reports.allure import complete_results
-from reports.summary import render_markdown
 
 BOARDS = ("v1", "v2")
 CASES: tuple[dict[str, str], ...] = ({}, {"transport": "tls"})

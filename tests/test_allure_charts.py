@@ -26,14 +26,14 @@ from hil import thresholds
 from hil.metrics import stats
 from hil.metrics.evaluation import parse_terms
 from hil.model import RunRecord
-from reports.allure import complete_results
-from reports.allure.axes import Axis, linear_ticks, log_ticks, pushed_apart
-from reports.allure.distribution import draw_distribution
-from reports.allure.figure import wrapped
-from reports.allure.labels import rows_of_labels, subtitle
-from reports.allure.samples import Samples, samples_of
-from reports.allure.story import read_run
-from reports.allure.timeline import draw_timeline
+from hil.reports.allure import complete_results
+from hil.reports.allure.axes import Axis, linear_ticks, log_ticks, pushed_apart
+from hil.reports.allure.distribution import draw_distribution
+from hil.reports.allure.figure import wrapped
+from hil.reports.allure.labels import rows_of_labels, subtitle
+from hil.reports.allure.samples import Samples, samples_of
+from hil.reports.allure.story import read_run
+from hil.reports.allure.timeline import draw_timeline
 
 pytestmark = pytest.mark.slow
 

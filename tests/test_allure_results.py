@@ -16,10 +16,10 @@ from make_records import RUN_ID, publish_record, publish_thresholds
 from hil.base.errors import ConfigError
 from hil.gate import judge
 from hil.model import NotRun
+from hil.reports.allure import CATEGORIES, complete_results, completion
+from hil.reports.rows import LEGEND
 from hil.store import RunDirectory
 from hil.thresholds.types import Parameter
-from reports.allure import CATEGORIES, complete_results, completion
-from reports.rows import LEGEND
 
 pytestmark = pytest.mark.slow
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from allure_runs import results_of
 
+from hil.reports.allure import complete_results
 from hil.store import RunDirectory
-from reports.allure import complete_results
 from tests.lab import ROOT
 
 pytestmark = pytest.mark.slow

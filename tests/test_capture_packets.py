@@ -18,7 +18,7 @@ from hil.network.packets.datagrams import facts_of, read_datagrams, transits
 from hil.network.packets.tcp import TcpFacts, read_facts
 from hil.network.peers.iperf.facts import analyse
 from hil.network.peers.iperf.settings import Settings
-from reports.studies.esp32_tcpip.link import overhead_bytes, published_overhead_bytes
+from hil.reports.studies.esp32_tcpip.link import overhead_bytes, published_overhead_bytes
 from tests.iperf_rig import DEFAULTS, IperfLab, iperf_lab
 
 pytestmark = pytest.mark.slow

@@ -26,8 +26,8 @@ from hil.ci import artefact, comment_page, summary
 from hil.ci.artefact_plan import read_strictly
 from hil.ci.legs import LegResult
 from hil.ci.verdict import CiVerdict, conclude
-from reports.comment import read_facts, render
-from reports.comment.facts import Facts, LegFacts
+from hil.reports.comment import read_facts, render
+from hil.reports.comment.facts import Facts, LegFacts
 from tests.ci_rig import HEAD, a_plan
 from tests.comment_page import to_html
 from tests.comment_rig import kept, leave_all, leave_comparison, leave_virtual, pull_request_plan

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hil.model import SeriesVerdict, Verdict
-from reports.pushgateway import push_run
+from hil.reports.pushgateway import push_run
 from tests.dashboards.files import FOLDER, rendered
 from tests.dashboards.parts import GRID_WIDTH
 from tests.metrics_rig import BOARDS, TIMEOUT_S, compared, healthy, slow, store, store_health

@@ -17,7 +17,7 @@ from hil.history import load
 from hil.history.segment import to_bytes
 from hil.metrics.boot_value import boot_value
 from hil.model import Role
-from reports.history import read_history
+from hil.reports.history import read_history
 from tests.demo.__main__ import main
 from tests.demo.figures import boot_values
 from tests.demo.making import Demo, make

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from hil.reports.history import locked
 from hil.store import RunDirectory
-from reports.history import locked
 from tests.lab import PYTEST, Lab, Process, Running, descendants, of_type, run
 
 pytestmark = pytest.mark.slow

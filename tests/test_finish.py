@@ -9,8 +9,8 @@ import pytest
 from allure_runs import eventful_entries, judged
 
 from hil.base.errors import ConfigError
+from hil.reports.finish import Wishes, finish, sentence_of
 from hil.store import RunDirectory
-from reports.finish import Wishes, finish, sentence_of
 from tests.prometheus_rig import run_pushgateway
 
 pytestmark = pytest.mark.slow
@@ -82,7 +82,7 @@ def test_a_defect_in_one_report_is_a_warning_and_the_others_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An error that nobody thought of names its type; what comes after it is done all the same."""
-    monkeypatch.setattr("reports.allure.complete_results", lambda _path: {}["no such key"])
+    monkeypatch.setattr("hil.reports.allure.complete_results", lambda _path: {}["no such key"])
     directory = finished(tmp_path / "out", site=False)
     assert reporting(directory)["warnings"] == ["Allure results: internal error, KeyError: 'no such key'."]
     assert (tmp_path / "out" / "history" / "metrics.jsonl").is_file()
@@ -112,7 +112,7 @@ def test_a_run_that_ends_late_leaves_a_newer_report(tmp_path: Path) -> None:
 
 def test_a_site_that_cannot_be_built_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where Node is not installed the run still ends with its summary, which says what to do."""
-    monkeypatch.setattr("reports.site.generator.ALLURE", tmp_path / "none")
+    monkeypatch.setattr("hil.reports.site.generator.ALLURE", tmp_path / "none")
     directory = finished(tmp_path / "out")
     assert reporting(directory)["report"] is None
     assert ".ci/bootstrap run" in directory.summary_path.read_text()

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import serial as pyserial
 
-from fixtures.board import ConsoleFactory, opening
 from hil.base.errors import RigError
 from hil.boards.rack import Board, load_rack
+from hil.fixtures.board import ConsoleFactory, opening
 from hil.run.interfaces import Stopped
 
 RACK = load_rack(Path(__file__).resolve().parent.parent / "hil" / "racks" / "virtual.yaml")

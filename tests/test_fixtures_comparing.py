@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import pytest
 
-from fixtures.progress import LineWatcher
 from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.boards.firmware.variant import Image
 from hil.boards.rack import Board
+from hil.fixtures.progress import LineWatcher
 from hil.gate.design import LOOKS as PLANNED_LOOKS
 from hil.model import Case, Comparison, Entry, Fault, NotRun, RunRecord
 from hil.run.boot_loop import BootLoop

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from fixtures.board import ConsoleLog, DutConsole
-from fixtures.board import console as console_module
 from hil.base.errors import RigError
 from hil.boards.rack import load_rack
+from hil.fixtures.board import ConsoleLog, DutConsole
+from hil.fixtures.board import console as console_module
 from hil.run.interfaces import Stopped
 
 BOARD = load_rack(Path(__file__).resolve().parent.parent / "hil" / "racks" / "virtual.yaml").boards[0]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.options import kept_plan
 from hil.boards.rack import load_rack
+from hil.fixtures.options import kept_plan
 from hil.gate.conclusion import conclude
 from hil.model import Case, NotRun, Outcome, SeriesVerdict
 from hil.run.plan import BoardPlan, Omitted, Plan, make_plan

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from fixtures.board import ConsoleLog
 from hil.base.errors import FirmwareError, RigError
 from hil.boards.firmware.selection import Firmware
 from hil.boards.firmware.variant import Image
 from hil.boards.rack import load_rack
+from hil.fixtures.board import ConsoleLog
 from hil.model import Case, Series
 from hil.network.peers.companion import Outcome
 from hil.run.companions import Companions

@@ -14,9 +14,9 @@ from hil.boards.health import health_of, read_lines
 from hil.boards.health.quarantine import Watch, read_quarantine
 from hil.boards.health.types import BoardRun
 from hil.model import Comparison, Fault, NotRun
+from hil.reports.finish import Wishes, finish
+from hil.reports.health import append_run
 from hil.store import RunDirectory
-from reports.finish import Wishes, finish
-from reports.health import append_run
 
 BOARDS = [{"id": f"v{n}", "kind": "virtual", "target": "virtual-esp32"} for n in (1, 2, 3)]
 INFO: dict[str, Any] = {

@@ -21,9 +21,9 @@ from hil.cli.app import app
 from hil.cli.app import run_command as hil
 from hil.cli.rack_health import lines
 from hil.model import Fault
+from hil.reports.rows import VIRTUAL_REMARK
+from hil.reports.site.health import rack_states, render_health, write_health
 from hil.store.run_info import utc_now
-from reports.rows import VIRTUAL_REMARK
-from reports.site.health import rack_states, render_health, write_health
 from tests.comment_page import to_html
 from tests.lab import make_lab
 from tests.test_ci_comment_hostile import Seen

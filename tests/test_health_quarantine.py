@@ -26,11 +26,11 @@ from hil.boards.health.types import Quarantine
 from hil.boards.rack import load_rack
 from hil.gate import judge
 from hil.model import Entry, NotRun
+from hil.reports.boards import remarks
+from hil.reports.summary import render_markdown
 from hil.run.campaign import check_asked, check_present, read_campaign
 from hil.run.plan import Plan, make_plan
 from hil.run.run_facts import run_info
-from reports.boards import remarks
-from reports.summary import render_markdown
 from tests.lab import make_lab
 from tests.test_plan import BENCHES
 

@@ -16,9 +16,9 @@ from test_store import largest_file
 
 from hil.base.errors import ConfigError, RigError
 from hil.model import Fault
+from hil.reports.history import append_run, comparable, line_of, locked, read_history, with_runs
+from hil.reports.stored import read_verdict
 from hil.store import RunDirectory
-from reports.history import append_run, comparable, line_of, locked, read_history, with_runs
-from reports.stored import read_verdict
 
 pytestmark = pytest.mark.slow
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,19 +11,31 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# lower layers know nothing of higher ones: a module imports its own layer and those before it
-LAYERS = (
-    {"model"},
-    {"base"},
-    {"wire", "metrics", "thresholds"},
-    {"session", "store", "gate", "boards", "virtual", "trace"},
-    {"history", "network"},
-    {"run"},
-    {"ci"},
-    {"cli"},
-    {"__main__"},
+# The floors of the house, the ground first. What stands on a floor imports that floor and those before it.
+FLOORS = (
+    "hil.model",
+    "hil.base",
+    "hil.store",
+    "hil.metrics",
+    "hil.thresholds",
+    "hil.gate",
+    "hil.history",
+    "hil.wire",
+    "hil.session",
+    "hil.trace",
+    "hil.boards",
+    "hil.virtual",
+    "hil.network",
+    "hil.run",
+    "hil.ci",
+    "hil.reports",
+    "hil.fixtures",
+    "hil.cli",
 )
-LAYER_OF = {module: number for number, layer in enumerate(LAYERS) for module in layer}
+FLOOR_OF = {room: number for number, room in enumerate(FLOORS)}
+DOORS = {"hil.__main__"}  # what starts the command
+FOLDERS = ("hil", "fixtures", "reports")
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
 
 
 def imports(path: Path) -> Iterator[tuple[int, str]]:
@@ -31,7 +44,6 @@ def imports(path: Path) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.lineno, node.module
             yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
 
 
@@ -39,6 +51,12 @@ def sources(folder: str) -> list[Path]:
     found = sorted((ROOT / folder).rglob("*.py"))
     assert found, f"{folder} holds no module"
     return [path for path in found if "hil/benches/" not in str(path)]
+
+
+def room_of(path: Path) -> str:
+    """Return a file's room: hil/run/boot_loop.py stands in hil.run, reports/finish.py in hil.reports."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:2]) if parts[0] == "hil" else f"hil.{parts[0]}"
 
 
 def offences(folder: str, forbidden: set[str]) -> list[str]:
@@ -50,50 +68,53 @@ def offences(folder: str, forbidden: set[str]) -> list[str]:
     ]
 
 
-def test_hil_imports_neither_pytest_nor_what_is_above_it() -> None:
-    """The library works without pytest, fixtures and tests; only the command, above them, calls reports."""
-    assert not offences("hil", {"pytest", "_pytest", "pytest_embedded", "fixtures", "tests"})
-    wrong = [word for word in offences("hil", {"reports"}) if not word.startswith("hil/cli/")]
-    assert not wrong
-
-
-def test_reports_read_model_gate_and_store_only() -> None:
-    """A report is computed from what is on disk; it starts, measures and builds nothing."""
-    allowed = {"model", "base", "gate", "store", "metrics", "thresholds"}
-    allowed.add("network")  # a message ledger has one wording, a symptom one display filter and one meaning
-    allowed.add("trace")  # the picture of a trace is drawn from its events
-    allowed |= {"history"}  # a trend: boot values over time, and change points
-    allowed.add("boards")  # a rack's health has one reckoning, on the terminal, the page and in metrics
-    wrong = [
-        f"{path.relative_to(ROOT)}:{line} imports {name}"
-        for path in sources("reports")
-        for line, name in imports(path)
-        if name.startswith("hil.") and name.split(".")[1] not in allowed
-    ]
-    assert not wrong
-    assert not offences("reports", {"pytest", "fixtures", "tests"})
-
-
-def test_lower_layers_do_not_import_higher_ones() -> None:
-    """model ← base ← wire, metrics, thresholds ← session, gate, store, boards, … ← history ← … ← cli."""
+def test_each_floor_imports_what_is_below_it_only() -> None:
+    """No room imports one above it: model, base, store, … reports, fixtures, cli. There is no exception."""
     wrong = []
-    for path in sources("hil"):
-        own = path.relative_to(ROOT / "hil").parts[0].removesuffix(".py")
-        if own == "__init__":  # of hil itself
+    for path in (found for folder in FOLDERS for found in sources(folder)):
+        room = room_of(path)
+        if room in DOORS or room == "hil.__init__":
             continue
         for line, name in imports(path):
-            parts = name.split(".")
-            if parts[0] != "hil" or len(parts) < 2:
-                continue
-            if LAYER_OF[parts[1]] > LAYER_OF[own]:
-                wrong.append(f"{path.relative_to(ROOT)}:{line} ({own}) imports {name}")
+            other = ".".join(name.split(".")[:2])
+            if other in FLOOR_OF and FLOOR_OF[other] > FLOOR_OF[room]:
+                wrong.append(f"{path.relative_to(ROOT)}:{line} ({room}) imports {name}")
     assert not wrong
 
 
-def test_every_module_of_hil_has_a_layer() -> None:
-    """Nothing is in no layer, where it could import anything, and no layer names what is gone."""
-    found = {path.relative_to(ROOT / "hil").parts[0].removesuffix(".py") for path in sources("hil")}
-    assert found - {"__init__"} == set(LAYER_OF)
+def test_every_module_stands_on_a_floor() -> None:
+    """Nothing is on no floor, where it could import anything, and no floor is named that is gone."""
+    found = {room_of(path) for folder in FOLDERS for path in sources(folder)}
+    assert found - DOORS - {"hil.__init__"} == set(FLOORS)
+
+
+def test_reports_and_fixtures_have_one_name() -> None:
+    """They are hil.reports and hil.fixtures, here as in an installed package, or they would exist twice."""
+    for folder in ("hil", "fixtures", "reports", "tests"):
+        assert not offences(folder, {"fixtures", "reports"})
+    for name in ("fixtures", "reports"):
+        assert (ROOT / "hil" / name).resolve() == ROOT / name
+
+
+def test_the_page_of_the_architecture_names_these_floors() -> None:
+    """docs/architecture.md lists the same floors in the same order."""
+    text = ARCHITECTURE.read_text(encoding="utf-8")
+    assert tuple(re.findall(r"^\| `(hil\.\w+)` \|", text, re.MULTILINE)) == FLOORS
+
+
+def test_only_fixtures_and_benches_know_pytest() -> None:
+    """The library works without pytest and tests."""
+    assert not offences("hil", {"pytest", "_pytest", "pytest_embedded", "tests"})
+    assert not offences("reports", {"pytest", "_pytest", "pytest_embedded", "tests"})
+
+
+def test_no_program_is_started_to_reach_what_can_be_imported() -> None:
+    """The command reaches the reports by an import.
+
+    hil.ci starts one: a process without a token and with a deadline makes a page of what a fork's code wrote.
+    """
+    found = [path for path in sources("hil") if re.search(r'"-m", "(hil\.)?reports', path.read_text("utf-8"))]
+    assert [str(path.relative_to(ROOT)) for path in found] == ["hil/ci/comment_page.py"]
 
 
 def test_pytest_embedded_is_known_in_one_place() -> None:
@@ -103,11 +124,16 @@ def test_pytest_embedded_is_known_in_one_place() -> None:
     assert not wrong
 
 
-def test_reports_are_called_in_one_place() -> None:
-    """Only fixtures/reporting.py calls reports."""
-    wrong = [word for word in offences("fixtures", {"reports"}) if "fixtures/reporting.py:" not in word]
-    wrong = [word for word in wrong if "reports.studies.declaration" not in word]  # what a run keeps of them
-    assert not wrong
+def test_fixtures_call_reports_in_one_place() -> None:
+    """Only fixtures/reporting.py calls reports; what a run keeps of published studies is theirs to say."""
+    calls = [
+        f"{path.relative_to(ROOT)}:{line} imports {name}"
+        for path in sources("fixtures")
+        for line, name in imports(path)
+        if name.startswith("hil.reports") and not name.startswith("hil.reports.studies.declaration")
+    ]
+    assert calls
+    assert not [word for word in calls if not word.startswith("fixtures/reporting.py:")]
 
 
 def test_a_bench_is_three_files_of_one_stem() -> None:
@@ -121,7 +147,7 @@ def test_a_bench_is_three_files_of_one_stem() -> None:
 
 def test_a_run_starts_without_what_only_its_end_needs() -> None:
     """Neither the reports nor scipy.stats, each half a second, are imported before the first board."""
-    late = "('reports.finish', 'scipy.stats', 'otava', 'perfetto')"
+    late = "('hil.reports.finish', 'scipy.stats', 'otava', 'perfetto')"
     code = f"""import importlib, sys, conftest
 for plugin in conftest.pytest_plugins:
     importlib.import_module(plugin)

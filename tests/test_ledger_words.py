@@ -19,12 +19,12 @@ from hil.cli.app import run_command
 from hil.model import RunRecord, Scalar
 from hil.network.ledger import Evidence, Handed, Sighting, attribute
 from hil.network.ledger.words import counts_of, lines_of, sentence_of, table_of, total_of
-from reports.allure.completion import complete_results
-from reports.ledger import loss_notes, loss_total
-from reports.site.landing import render_landing
-from reports.site.runs import read_run
-from reports.stored import read_verdict
-from reports.summary import render_markdown, render_verdict
+from hil.reports.allure.completion import complete_results
+from hil.reports.ledger import loss_notes, loss_total
+from hil.reports.site.landing import render_landing
+from hil.reports.site.runs import read_run
+from hil.reports.stored import read_verdict
+from hil.reports.summary import render_markdown, render_verdict
 
 FOLDER = "peer/virtual-1/01-publish"
 RUN_ID = "20261121T101500Z-quick-0001"

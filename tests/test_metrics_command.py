@@ -16,9 +16,9 @@ import pytest
 from prometheus_client.exposition import push_to_gateway
 
 from hil.base.errors import RigError
-from reports.metrics_command import main
-from reports.metrics_families import Families
-from reports.metrics_groups import delete_groups, held_groups
+from hil.cli.app import run_command
+from hil.reports.metrics_families import Families
+from hil.reports.metrics_groups import delete_groups, held_groups
 from tests.lab import ROOT, own_environment
 from tests.metrics_rig import BOARDS, TIMEOUT_S, healthy, slow, store, store_health
 from tests.prometheus_rig import Pushgateway, run_pushgateway
@@ -26,6 +26,10 @@ from tests.prometheus_rig import Pushgateway, run_pushgateway
 pytestmark = pytest.mark.slow
 
 Captured = pytest.CaptureFixture[str]
+
+
+def main(arguments: list[str]) -> int:
+    return run_command(["metrics", *arguments])
 
 
 @pytest.fixture(scope="module")

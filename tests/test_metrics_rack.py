@@ -14,8 +14,8 @@ from prometheus_client import generate_latest
 
 from hil.boards.health import BoardHealth, Quarantine, RackHealth
 from hil.boards.health.words import nearest_rank
-from reports.metrics_rack import kind_of, rack_group
-from reports.pushgateway import push_run
+from hil.reports.metrics_rack import kind_of, rack_group
+from hil.reports.pushgateway import push_run
 from tests.metrics_rig import BOARDS, TIMEOUT_S, healthy, store, store_health
 from tests.prometheus_rig import Pushgateway, run_pushgateway
 

@@ -17,14 +17,14 @@ from make_records import RUN_ID, publish_record
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from hil.base.errors import ConfigError
+from hil.cli.app import run_command
 from hil.model import Comparison, Fault, NotRun, RunRecord
+from hil.reports.metrics import board_groups
+from hil.reports.plain import FILES, write_plain
+from hil.reports.plain.tables import cell, to_csv
+from hil.reports.site.published import RAW_FILES
+from hil.reports.stored import read_verdict
 from hil.store import RunDirectory
-from reports.__main__ import main
-from reports.metrics import board_groups
-from reports.plain import FILES, write_plain
-from reports.plain.tables import cell, to_csv
-from reports.site.published import RAW_FILES
-from reports.stored import read_verdict
 
 NOISE = {"profile": "typical", "description": "profile typical (simulated)"}
 
@@ -265,9 +265,9 @@ def test_a_run_that_was_never_judged_is_refused(tmp_path: Path) -> None:
 
 
 def test_judging_again_writes_them_again(tmp_path: Path) -> None:
-    """`hil gate RUN` ends in `python -m reports RUN`, which writes the plain files with the summary."""
+    """`hil gate RUN` writes the plain files with the summary."""
     run = judged(tmp_path, eventful_entries())
-    assert main([str(run)]) == 0
+    run_command(["gate", str(run)])
     assert all((run / name).is_file() for name in FILES)
 
 

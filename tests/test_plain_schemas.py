@@ -15,9 +15,9 @@ from hil.ci.plan import read_plan, write_plan
 from hil.history import load, save
 from hil.history.saving import append
 from hil.model import Case, Series
+from hil.reports.plain import comparisons, series
 from hil.trace.events import EventKind
 from hil.trace.files import Origin, store_trace
-from reports.plain import comparisons, series
 from tests.ci_rig import a_plan
 from tests.history_files import night
 

@@ -16,8 +16,8 @@ import pytest
 from make_records import RUN_ID
 
 from hil.base.gateway_url import PASSWORD_VARIABLE, USER_VARIABLE
+from hil.reports.pushgateway import push_run
 from hil.store import RunDirectory
-from reports.pushgateway import push_run
 from tests.metrics_rig import BOARDS, TIMEOUT_S, broken, healthy, only_own_credentials, store
 from tests.prometheus_rig import Prometheus, Pushgateway, run_prometheus, run_pushgateway
 

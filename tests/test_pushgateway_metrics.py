@@ -14,9 +14,9 @@ from prometheus_client import generate_latest
 from hil.base.units import UNITS
 from hil.gate import judge
 from hil.model import Fault, NotRun, SeriesVerdict, Verdict
+from hil.reports.metrics import board_groups
+from hil.reports.metrics_families import Families, case_labels, in_base_unit, parse_name
 from hil.thresholds import load_all
-from reports.metrics import board_groups
-from reports.metrics_families import Families, case_labels, in_base_unit, parse_name
 
 DOCS = Path(__file__).resolve().parent.parent / "docs" / "metrics.md"
 INFO = {

@@ -11,7 +11,7 @@ import trustme
 from ruamel.yaml import YAML
 
 from hil.base.gateway_url import PASSWORD_VARIABLE, USER_VARIABLE
-from reports.pushgateway import push_run
+from hil.reports.pushgateway import push_run
 from tests.metrics_rig import BOARDS, TIMEOUT_S, healthy, only_own_credentials, store
 from tests.prometheus_rig import run_configured_prometheus, run_pushgateway
 

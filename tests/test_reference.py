@@ -9,10 +9,10 @@ import pytest
 from hil.base.errors import ConfigError
 from hil.model import Scalar
 from hil.network.peers.gateway.joining import COLUMNS
+from hil.reports.studies.declaration import ROOT, Comparison, Study, load_study, study_names, study_of_suite
+from hil.reports.studies.declaration.types import SAMPLE_COLUMNS
+from hil.reports.studies.esp32_tcpip.link import overhead_bytes, published_overhead_bytes
 from hil.thresholds import Thresholds, load_all
-from reports.studies.declaration import ROOT, Comparison, Study, load_study, study_names, study_of_suite
-from reports.studies.declaration.types import SAMPLE_COLUMNS
-from reports.studies.esp32_tcpip.link import overhead_bytes, published_overhead_bytes
 
 pytestmark = pytest.mark.slow
 

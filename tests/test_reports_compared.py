@@ -15,18 +15,18 @@ from rich.console import Console
 from hil.base.errors import ConfigError
 from hil.gate import judge
 from hil.model import BoardEffect, ComparedSeries, NotRun, Verdict
+from hil.reports import compared
+from hil.reports.allure.description import describe
+from hil.reports.allure.outcome import outcome_of
+from hil.reports.allure.story import read_run
+from hil.reports.metrics import board_groups
+from hil.reports.site.landing import render_landing
+from hil.reports.site.published import public_info
+from hil.reports.site.runs import read_run as read_site_run
+from hil.reports.stored import read_verdict
+from hil.reports.summary import render_markdown, render_verdict
 from hil.store import RunDirectory
 from hil.thresholds import load_all
-from reports import compared
-from reports.allure.description import describe
-from reports.allure.outcome import outcome_of
-from reports.allure.story import read_run
-from reports.metrics import board_groups
-from reports.site.landing import render_landing
-from reports.site.published import public_info
-from reports.site.runs import read_run as read_site_run
-from reports.stored import read_verdict
-from reports.summary import render_markdown, render_verdict
 from tests.lab import ROOT
 
 CASE = publish_record().case_id

@@ -15,11 +15,11 @@ from study_records import RUN_ID, gateway_record, throughput_record
 from hil.base.errors import ConfigError, Inconclusive
 from hil.metrics.stats import quantile_interval
 from hil.model import Entry, Fault, NotRun, RunRecord
-from reports.studies.build import documents_of
-from reports.studies.declaration import load_study
-from reports.studies.document import Document, Table, number
-from reports.studies.esp32_tcpip.sizes import load_of
-from reports.studies.estimate import (
+from hil.reports.studies.build import documents_of
+from hil.reports.studies.declaration import load_study
+from hil.reports.studies.document import Document, Table, number
+from hil.reports.studies.esp32_tcpip.sizes import load_of
+from hil.reports.studies.estimate import (
     ALPHA,
     estimate,
     mean_of_runs,
@@ -27,7 +27,7 @@ from reports.studies.estimate import (
     median,
     samples_needed,
 )
-from reports.studies.rates import is_plain, throughput_of
+from hil.reports.studies.rates import is_plain, throughput_of
 
 FLAT = (20.0,) * 20
 

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from study_records import BEHIND_US, MHZ, RUN_ID, period_record, switch_record
 
 from hil.model import Entry, RunRecord
-from reports.studies.build import documents_of
-from reports.studies.chart import render_chart
-from reports.studies.declaration import load_study
-from reports.studies.document import Document
-from reports.studies.freertos_multicore.cycles import (
+from hil.reports.studies.build import documents_of
+from hil.reports.studies.chart import render_chart
+from hil.reports.studies.declaration import load_study
+from hil.reports.studies.document import Document
+from hil.reports.studies.freertos_multicore.cycles import (
     BY_CONSTRUCTION,
     TURN_CYCLES,
     Counter,

@@ -18,20 +18,21 @@ from rich.console import Console
 from study_delivery import delivery_record
 from study_records import RUN_ID, gateway_record, period_record, switch_record, throughput_record
 
-from fixtures.measure import keep_limits
 from hil.base.errors import ConfigError
 from hil.cli.app import run_command
+from hil.fixtures.measure import keep_limits
 from hil.gate import judge
 from hil.model import RunRecord, Scalar
+from hil.reports import rebuild
+from hil.reports.finish import Reporting, Wishes, finish
+from hil.reports.site.landing import render_landing
+from hil.reports.site.runs import read_run
+from hil.reports.studies.build import FILES, files_of, page_of, reproduce, stored_studies
+from hil.reports.studies.declaration import REFERENCE_FOLDER, ROOT, study_names
+from hil.reports.studies.document import Document
+from hil.reports.studies.terminal import WIDTH, print_documents
 from hil.store import RunDirectory
 from hil.thresholds import load_all
-from reports.finish import Reporting, Wishes, finish
-from reports.site.landing import render_landing
-from reports.site.runs import read_run
-from reports.studies.build import FILES, files_of, page_of, reproduce, stored_studies
-from reports.studies.declaration import REFERENCE_FOLDER, ROOT, study_names
-from reports.studies.document import Document
-from reports.studies.terminal import WIDTH, print_documents
 from tests.lab import Lab, make_lab
 
 pytestmark = pytest.mark.slow
@@ -385,22 +386,18 @@ def test_a_stored_run_is_shown_again(lab: Lab, finished: tuple[RunDirectory, Rep
 
 def test_a_stored_run_is_shown_beside_its_own_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unless --thresholds names another folder; the project's where the run has no copy."""
-    found: list[list[str]] = []
-
-    def stop(_path: str, argv: list[str], _environment: Mapping[str, str]) -> NoReturn:
-        found.append(argv)
-        raise SystemExit(0)
-
-    monkeypatch.setattr(os, "execve", stop)
+    found: list[Path] = []
+    monkeypatch.setattr(
+        rebuild, "show_study", lambda _run, _study, reference, **_report: found.append(reference)
+    )
     kept, bare = store(tmp_path / "out", "esp32-tcpip", []).path, tmp_path / "bare"
     for run, more, expected in (
         (kept, [], kept / REFERENCE_FOLDER),
         (kept, ["--thresholds", str(ROOT.parent)], ROOT),
         (bare, [], ROOT),
     ):
-        with pytest.raises(SystemExit):
-            run_command(["reproduce", "esp32-tcpip", "--run", str(run), *more])
-        assert found.pop()[-2:] == ["--reference", str(expected)]
+        assert run_command(["reproduce", "esp32-tcpip", "--run", str(run), *more]) == 0
+        assert found.pop() == expected
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:

@@ -12,12 +12,12 @@ from qos_records import RUN_ID, delivery_record, echo_record, left_out, reconnec
 
 from hil.base.errors import ConfigError
 from hil.model import Entry
+from hil.reports.studies.build import documents_of
+from hil.reports.studies.declaration import ROOT, load_study
+from hil.reports.studies.document import Document, Table
+from hil.reports.studies.mqtt_qos.echoes import size_text
+from hil.reports.studies.mqtt_qos.path import expected_ms
 from hil.thresholds import load_all
-from reports.studies.build import documents_of
-from reports.studies.declaration import ROOT, load_study
-from reports.studies.document import Document, Table
-from reports.studies.mqtt_qos.echoes import size_text
-from reports.studies.mqtt_qos.path import expected_ms
 
 BENCHES = load_all(ROOT.parent)
 STUDY = load_study("mqtt-qos", benches=BENCHES)

@@ -8,9 +8,9 @@ import pytest
 from qos_records import RUN_ID, delivery_record, echo_record, reconnect_record
 
 from hil.model import Entry, Fault, RunRecord, Scalar
-from reports.studies.build import documents_of
-from reports.studies.declaration import load_study
-from reports.studies.document import Document
+from hil.reports.studies.build import documents_of
+from hil.reports.studies.declaration import load_study
+from hil.reports.studies.document import Document
 
 STUDY = load_study("mqtt-qos")
 S, C, U = "supported", "contradicted", "undecided"

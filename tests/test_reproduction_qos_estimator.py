@@ -10,8 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from qos_records import echo_record
 
-from reports.studies.mqtt_qos.echoes import Echoes, Noted, TheirMean, difftime_number, mean_r_difftime, pooled
-from reports.studies.mqtt_qos.impaired import collapses
+from hil.reports.studies.mqtt_qos.echoes import (
+    Echoes,
+    Noted,
+    TheirMean,
+    difftime_number,
+    mean_r_difftime,
+    pooled,
+)
+from hil.reports.studies.mqtt_qos.impaired import collapses
 
 
 def logged(*round_trips_ms: float | None) -> tuple[list[Noted], list[Noted]]:

@@ -11,13 +11,13 @@ from study_records import RUN_ID
 
 from hil.model import Entry, Fault, NotRun, RunRecord
 from hil.network.dissect import SYMPTOMS
-from reports.studies.build import documents_of
-from reports.studies.declaration import load_study
-from reports.studies.declaration.types import SAMPLE_COLUMNS
-from reports.studies.document import Document, Table
-from reports.studies.rtos_mqtt.losses import Burst, bursts_of, poisson_interval
-from reports.studies.rtos_mqtt.messages import boot_mean, called, difference, messages_of
-from reports.studies.rtos_mqtt.publish import their_mean_ms
+from hil.reports.studies.build import documents_of
+from hil.reports.studies.declaration import load_study
+from hil.reports.studies.declaration.types import SAMPLE_COLUMNS
+from hil.reports.studies.document import Document, Table
+from hil.reports.studies.rtos_mqtt.losses import Burst, bursts_of, poisson_interval
+from hil.reports.studies.rtos_mqtt.messages import boot_mean, called, difference, messages_of
+from hil.reports.studies.rtos_mqtt.publish import their_mean_ms
 
 STUDY = load_study("rtos-mqtt")
 APART = {"producer_core": "0", "publisher_core": "1"}

@@ -10,11 +10,11 @@ from study_delivery import delivery_record
 from study_records import RUN_ID
 
 from hil.model import RunRecord
-from reports.studies.build import documents_of
-from reports.studies.claims import CONTRADICTED, SUPPORTED, UNDECIDED
-from reports.studies.declaration import load_study
-from reports.studies.document import Document
-from reports.studies.rtos_mqtt.costs import NOT_OF_A_CHIP
+from hil.reports.studies.build import documents_of
+from hil.reports.studies.claims import CONTRADICTED, SUPPORTED, UNDECIDED
+from hil.reports.studies.declaration import load_study
+from hil.reports.studies.document import Document
+from hil.reports.studies.rtos_mqtt.costs import NOT_OF_A_CHIP
 
 STUDY = load_study("rtos-mqtt")
 UNPINNED = {"producer_core": "none", "publisher_core": "none"}

@@ -15,12 +15,12 @@ from make_records import publish_record
 from playwright.sync_api import Browser
 from site_runs import healthy, store_run
 
-from reports.allure.distribution import draw_distribution
-from reports.allure.samples import Samples, samples_of
-from reports.allure.story import read_run
-from reports.allure.timeline import draw_timeline
-from reports.history import append_run
-from reports.site import build_site
+from hil.reports.allure.distribution import draw_distribution
+from hil.reports.allure.samples import Samples, samples_of
+from hil.reports.allure.story import read_run
+from hil.reports.allure.timeline import draw_timeline
+from hil.reports.history import append_run
+from hil.reports.site import build_site
 
 pytestmark = pytest.mark.slow
 

@@ -22,9 +22,9 @@ from site_runs import CASES, healthy, store_run
 
 from hil.base.errors import ConfigError, HilError, RigError
 from hil.model import Fault, NotRun
-from reports.history import append_run
-from reports.site import build_site, generator, outside, published
-from reports.site.runs import read_run
+from hil.reports.history import append_run
+from hil.reports.site import build_site, generator, outside, published
+from hil.reports.site.runs import read_run
 from tests.lab import descendants, wait_for
 
 pytestmark = pytest.mark.slow
@@ -232,8 +232,8 @@ def test_an_interrupted_build_ends_its_generator(tmp_path: Path, run: Path) -> N
         fs.writeFileSync("{started}.new", String(process.pid)); fs.renameSync("{started}.new", "{started}");
         setInterval(() => {{}}, 1000);""")
     process = python(
-        f"from reports.site import generator; generator.ALLURE = Path({str(fake)!r})",
-        *("build", "--out", tmp_path, run),
+        f"from hil.reports.site import generator; generator.ALLURE = Path({str(fake)!r})",
+        *("report", "build", "--out", tmp_path, run),
     )
     wait_for(lambda: started.exists() or process.poll() is not None, lambda: "the generator did not start")
     generators = [one for one in descendants(process.pid) if one.pid == int(started.read_text())]
@@ -248,16 +248,16 @@ def test_an_interrupted_build_ends_its_generator(tmp_path: Path, run: Path) -> N
 
 def test_a_defect_of_the_reports_is_not_the_firmwares(run: Path) -> None:
     """Exit 3 and one sentence; 1 would accuse the firmware."""
-    process = python("from reports import allure; allure.complete_results = None", run)
+    process = python("from hil.reports import allure; allure.complete_results = None", "report", "build", run)
     said, _ = process.communicate(timeout=60)
     assert process.returncode == 3
-    assert re.fullmatch(r"The reports of \S+ were not written: internal error, TypeError: .*\n", said)
+    assert re.fullmatch(r"hil: The reports of \S+ were not written: internal error, TypeError: .*\n", said)
 
 
 def python(preparation: str, *arguments: str | Path) -> subprocess.Popen[str]:
-    """Start `python -m reports` with a fault built in."""
+    """Start `hil report build` with a fault built in."""
     program = f"import sys; from pathlib import Path; {preparation}; "
-    program += "from reports.__main__ import main; sys.exit(main(sys.argv[1:]))"
+    program += "from hil.cli import main; sys.argv[0] = 'hil'; main()"
     return subprocess.Popen(
         [sys.executable, "-c", program, *map(str, arguments)],
         cwd=ROOT,
@@ -471,7 +471,7 @@ def test_what_cannot_be_served_or_built_is_a_sentence(tmp_path: Path) -> None:
     done = hil("serve", "--out", tmp_path)
     assert (done.returncode, done.stderr) == (
         2,
-        f"{tmp_path}/report: there is no report. Next: build it: hil report build\n",
+        f"hil: {tmp_path}/report: there is no report. Next: build it: hil report build\n",
     )
     done = hil("build", "--out", tmp_path)
     assert done.returncode == 2

@@ -13,9 +13,9 @@ from make_records import publish_record
 from site_runs import store_run
 
 from hil.history.nightly.event_words import HEADLINE_MAX
-from reports.site.changed import MOST_SHOWN, changed
-from reports.site.landing import render_landing
-from reports.site.runs import read_run
+from hil.reports.site.changed import MOST_SHOWN, changed
+from hil.reports.site.landing import render_landing
+from hil.reports.site.runs import read_run
 
 pytestmark = pytest.mark.slow
 

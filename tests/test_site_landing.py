@@ -13,10 +13,10 @@ from make_records import publish_record, publish_thresholds
 from site_runs import CASES, store_run
 
 from hil.model import Entry, Fault, NotRun
-from reports.rows import LEGEND
-from reports.site.landing import render_landing
-from reports.site.runs import read_run, title_of
-from reports.studies.build import files_of
+from hil.reports.rows import LEGEND
+from hil.reports.site.landing import render_landing
+from hil.reports.site.runs import read_run, title_of
+from hil.reports.studies.build import files_of
 
 NAME = "20261121T101500Z-quick-0001"
 BOARDS = [{"id": name, "kind": "virtual", "target": "virtual-esp32"} for name in ("v1", "v2")]

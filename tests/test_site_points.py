@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reports.site import points
+from hil.reports.site import points
 
 
 def line(day: int, **changes: str) -> Mapping[str, Any]:

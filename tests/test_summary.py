@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,10 +14,11 @@ from rich.console import Console
 
 from hil.gate import judge
 from hil.model import Entry, Fault, NotRun, RunRecord
+from hil.reports.rebuild import write_run
+from hil.reports.rows import LEGEND
+from hil.reports.summary import render_markdown, render_verdict, render_whereabouts
 from hil.store import RunDirectory
 from hil.thresholds import Thresholds
-from reports.rows import LEGEND
-from reports.summary import render_markdown, render_verdict, render_whereabouts
 
 pytestmark = pytest.mark.slow
 
@@ -222,7 +221,7 @@ def test_of_many_boards_a_broken_one_is_shown_before_a_merely_worse_one() -> Non
 
 
 def test_the_summary_can_be_written_again_from_disk(tmp_path: Path) -> None:
-    """`python -m reports RUN` gives the bytes that the run gave, from its records and verdict alone."""
+    """write_run() gives the bytes that the run gave, from its records and verdict alone."""
     directory = RunDirectory.create(tmp_path, RUN_ID)
     entries = everything_wrong()
     for entry in entries:
@@ -232,6 +231,5 @@ def test_the_summary_can_be_written_again_from_disk(tmp_path: Path) -> None:
     directory.write_verdict(verdict)
     records = [entry for entry in entries if isinstance(entry, RunRecord)]
     expected = render_markdown(INFO, verdict, records, run_path=str(directory.path))
-    argv = [sys.executable, "-m", "reports", str(directory.path)]
-    subprocess.run(argv, check=True, timeout=60, cwd=Path(__file__).parent.parent)
+    write_run(directory)
     assert directory.summary_path.read_text() == expected

@@ -19,17 +19,17 @@ from trace_events import JITTER, inverted, on_a_host, series_of
 
 from hil.base.errors import ConfigError, FirmwareError, RigError
 from hil.model import Case, RunRecord, Scalar, Series
+from hil.reports.allure import complete_results
+from hil.reports.site.landing import render_landing
+from hil.reports.site.published import copy_raw
+from hil.reports.site.runs import read_run
+from hil.reports.stored import read_verdict
+from hil.reports.summary import render_markdown, render_verdict
 from hil.run.companions import Companions
 from hil.run.lab_rig import AgentDevice
 from hil.store import RunDirectory
 from hil.trace import read_stored, store_trace
 from hil.trace.files import CASE, VOID, Origin
-from reports.allure import complete_results
-from reports.site.landing import render_landing
-from reports.site.published import copy_raw
-from reports.site.runs import read_run
-from reports.stored import read_verdict
-from reports.summary import render_markdown, render_verdict
 
 FINDING = (
     "priority inversion: jitter (20) waited 3.1 ms for binary semaphore 1, held by low (6), which middle (10)"

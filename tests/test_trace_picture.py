@@ -8,8 +8,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from trace_events import IDLE, Row, inherited, inverted, on_a_host, trace_of
 
+from hil.reports.allure.trace.picture import BAD_BAND, BAND, draw_trace
 from hil.trace import StoredTrace, explain, reconstruct
-from reports.allure.trace.picture import BAD_BAND, BAND, draw_trace
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -11,7 +11,7 @@ import pytest
 from browser import Visit, channels, chromium, served, visit
 from playwright.sync_api import Browser, Page
 
-from reports.site import build_site
+from hil.reports.site import build_site
 from tests.demo.making import make
 from tests.demo.plan import Plan
 

@@ -17,11 +17,11 @@ from hil.history import append
 from hil.metrics.boot_value import boot_value
 from hil.model import RunRecord
 from hil.network.dissect.symptoms import SYMPTOMS
-from reports.site.runs import read_run
-from reports.trend import Sources, choosing, read_sources, trend_of, write_trend
-from reports.trend.distribution import distribution
-from reports.trend.thinning import kept_of
-from reports.trend.wire import wire_of
+from hil.reports.site.runs import read_run
+from hil.reports.trend import Sources, choosing, read_sources, trend_of, write_trend
+from hil.reports.trend.distribution import distribution
+from hil.reports.trend.thinning import kept_of
+from hil.reports.trend.wire import wire_of
 from tests.history_files import night
 
 NAME = "20260301T101500Z-quick-0001"

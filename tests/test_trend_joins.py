@@ -11,9 +11,9 @@ import pytest
 from trend_rig import CASE, LATEST, METRIC, Boots, figure, history_of, line, only, trend
 
 from hil.metrics import stats
+from hil.reports.trend import choosing, naming, numbers
+from hil.reports.trend.boots import ranks
 from hil.thresholds.baselines import Baselines, Epoch
-from reports.trend import choosing, naming, numbers
-from reports.trend.boots import ranks
 
 FIRST, SECOND = "20260227T010000Z-nightly-0001", "20260228T010000Z-nightly-0001"
 BOOTS = (7010.0, 6990.0, 7000.0, 7020.0, 6980.0, 7030.0)

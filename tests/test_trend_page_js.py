@@ -10,7 +10,7 @@ import pytest
 from browser import Visit, chromium, visit
 from playwright.sync_api import Browser, Page, expect
 
-from reports.site.generator import NODE, SITE
+from hil.reports.site.generator import NODE, SITE
 
 pytestmark = pytest.mark.slow
 

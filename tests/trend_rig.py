@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 from hil.metrics.sessions import History, SeriesHistory, Session, SessionBoard
 from hil.model import Scalar, Verdict, format_series_id
-from reports.trend import Sources, trend_of
+from hil.reports.trend import Sources, trend_of
 
 ROOT = Path(__file__).parent.parent
 SCHEMA = json.loads((ROOT / "docs" / "schema" / "trend.schema.json").read_text())

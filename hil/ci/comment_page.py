@@ -103,7 +103,7 @@ def render(facts: Mapping[str, Any], layout: Layout) -> str:
         path.write_text(json.dumps(facts), encoding="utf-8")
         try:
             done = subprocess.run(
-                [sys.executable, "-m", "reports.comment", str(path), "--layout", layout],
+                [sys.executable, "-m", "hil.reports.comment", str(path), "--layout", layout],
                 capture_output=True,
                 timeout=DEADLINE_S,
                 check=False,

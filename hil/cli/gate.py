@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import datetime
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import click
 
-from hil.base.errors import ConfigError, RigError
+from hil.base.errors import ConfigError, HilError, RigError
 from hil.base.paths import PROJECT_ROOT
 from hil.cli.options import DEFAULT_OUT
 from hil.gate import judge
@@ -68,22 +65,16 @@ def _day_of(directory: RunDirectory) -> datetime.date | None:
 
 
 def _write_summary(directory: RunDirectory) -> None:
-    """Write summary.md, so that it says what verdicts.json says; a process of its own knows the reports."""
-    search = os.pathsep.join(filter(None, [str(PROJECT_ROOT), os.environ.get("PYTHONPATH")]))
-    done = subprocess.run(
-        [sys.executable, "-m", "reports", str(directory.path)],
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": search},
-        check=False,
-    )
-    if done.returncode:
-        said = done.stderr.strip().splitlines()
+    """Write summary.md and what else is made of a verdict, so that it says what verdicts.json says."""
+    from hil.reports.rebuild import write_run
+
+    try:
+        write_run(directory)
+    except HilError as error:
         raise RigError(
-            f"{directory.summary_path} was not written, so it does not go with verdicts.json: "
-            f"{said[-1] if said else f'status {done.returncode}'}",
+            f"{directory.summary_path} was not written, so it does not go with verdicts.json: {error}",
             next_step=f"judge it again: hil gate {directory.path}",
-        )
+        ) from error
 
 
 def _compare(before: bytes | None, now: bytes) -> str:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from hil.base.errors import ConfigError
-from hil.base.paths import PROJECT_ROOT
 from hil.boards.rack import Rack, load_rack
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -37,7 +35,9 @@ def command() -> None:
 def push(run: Path, pushgateway: str, rack: Path | None, *, force: bool) -> None:
     """Push the metrics of RUN (a folder below out), for example after the gateway was down."""
     url = _url(pushgateway, load_rack(rack) if rack else None)
-    _reports("push", "--pushgateway", url, *(["--force"] if force else []), "--", str(run))
+    from hil.reports.metrics_command import push_again
+
+    push_again(url, run, force=force)
 
 
 @command.command("retire", short_help="Delete boards' groups at the gateway.")
@@ -53,11 +53,9 @@ def retire(boards: tuple[str, ...], rack: str, pushgateway: str, *, dry_run: boo
         if board.id in boards:
             click.echo(f"note: {rack} still lists {board.id}; its next run pushes it again.", err=True)
     name = loaded.name if loaded else rack
-    _reports(
-        *("retire", "--rack", name, "--pushgateway", url),
-        *(["--dry-run"] if dry_run else []),
-        *("--", *boards),
-    )
+    from hil.reports.metrics_command import retire as retire_boards
+
+    retire_boards(url, name, boards, dry_run=dry_run)
 
 
 def _url(asked: str, rack: Rack | None) -> str:
@@ -74,10 +72,3 @@ def _rack_file(rack: str) -> Rack | None:
     """Return the rack of a file; None where ``rack`` is a name."""
     looks_like_a_file = os.sep in rack or rack.endswith((".yaml", ".yml")) or Path(rack).is_file()
     return load_rack(Path(rack)) if looks_like_a_file else None
-
-
-def _reports(*arguments: str) -> NoReturn:
-    """Go on as the process that knows the reports, so that signals reach what does the work."""
-    search = os.pathsep.join(filter(None, [str(PROJECT_ROOT), os.environ.get("PYTHONPATH")]))
-    command_line = [sys.executable, "-m", "reports.metrics_command", *arguments]
-    os.execve(sys.executable, command_line, {**os.environ, "PYTHONPATH": search})  # noqa: S606 - no shell meant

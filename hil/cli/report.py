@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import sys
+import contextlib
 from pathlib import Path
-from typing import NoReturn
 
 import click
 
-from hil.base.paths import PROJECT_ROOT
 from hil.cli.options import out_option
 
 
@@ -58,11 +55,17 @@ def build(
 
     Several runs, such as the racks of one night, become one report.
     """
-    options = [*(["--history", str(history)] if history else []), *(["--files"] if files else [])]
-    options += [] if append else ["--no-append"]
-    options += ["--data", str(data)] if data else []
-    options += ["--legs", str(legs)] if legs else []
-    _reports("build", "--out", str(out), *options, "--", *map(str, runs))
+    from hil.reports.rebuild import build_report
+
+    build_report(
+        runs,
+        legs=legs,
+        out=out,
+        history_folder=history or out / "history",
+        data=data,
+        single_file=not files,
+        append=append,
+    )
 
 
 @command.command("serve")
@@ -70,11 +73,7 @@ def build(
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="On 127.0.0.1. [default: a free one]")
 def serve(out: Path, port: int) -> None:
     """Show OUT/report in a browser on this machine."""
-    _reports("serve", "--out", str(out), "--port", str(port))
+    from hil.reports.site import serve_site
 
-
-def _reports(*arguments: str) -> NoReturn:
-    """Go on as the process that knows the reports, so that signals reach what does the work."""
-    search = os.pathsep.join(filter(None, [str(PROJECT_ROOT), os.environ.get("PYTHONPATH")]))
-    command_line = [sys.executable, "-m", "reports", *arguments]
-    os.execve(sys.executable, command_line, {**os.environ, "PYTHONPATH": search})  # noqa: S606 - no shell meant
+    with contextlib.suppress(KeyboardInterrupt):  # the usual end of a server
+        serve_site(out, port, say=lambda sentence: print(sentence, flush=True))

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from pathlib import Path
-from typing import NoReturn
 
 import click
 from click.core import ParameterSource
 
 from hil.base.errors import ConfigError
-from hil.base.paths import PROJECT_ROOT
 from hil.boards.rack import load_rack
 from hil.cli.options import boards_option, out_option, rack_option, thresholds_option
 from hil.cli.run import command as run_command
+from hil.reports.studies.declaration import REFERENCE_FOLDER, SIZES, load_study
 from hil.run.plan import BOOTS_MAX
 from hil.thresholds import load_all
-from reports.studies.declaration import REFERENCE_FOLDER, SIZES, load_study
 
 
 @click.command("reproduce")
@@ -85,7 +81,10 @@ def command(
         if not _was_given(context, "thresholds") and any(kept.glob("*.yaml")):
             reference, thresholds = kept, kept.parent
         load_study(study, reference, benches=load_all(thresholds))
-        _show(run_folder, study, reference, report=report)
+        from hil.reports.rebuild import show_study
+
+        show_study(run_folder, study, reference, report=report)
+        return
     wanted = load_study(study, reference, benches=load_all(thresholds))
     first = load_rack(rack).boards[:1] if size == "quick" and not boards else ()
     context.invoke(
@@ -122,11 +121,3 @@ def _refuse_measuring(context: click.Context) -> None:
 
 # what matters besides measuring; the report is built beside the run's folder, not in OUT
 _SHOWING = ("study", "run_folder", "report", "thresholds")
-
-
-def _show(run: Path, study: str, reference: Path, *, report: bool) -> NoReturn:
-    """Go on as the process that knows the reports."""
-    search = os.pathsep.join(filter(None, [str(PROJECT_ROOT), os.environ.get("PYTHONPATH")]))
-    command_line = [sys.executable, "-m", "reports", "reproduction", str(run), study]
-    command_line += ["--reference", str(reference.absolute()), *([] if report else ["--no-report"])]
-    os.execve(sys.executable, command_line, {**os.environ, "PYTHONPATH": search})  # noqa: S606 - no shell meant

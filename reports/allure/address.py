@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from hil.model import Verdict
-from reports.allure.identity import full_name, history_id, parameters_of, stable_uuid
-from reports.allure.story import case_label, parse_case_id, read_thresholds
+from hil.reports.allure.identity import full_name, history_id, parameters_of, stable_uuid
+from hil.reports.allure.story import case_label, parse_case_id, read_thresholds
 
 
 def ids_of(run_path: Path, info: Mapping[str, Any], verdict: Verdict) -> dict[tuple[str, str], str]:

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from hil.reports.allure.categories import CATEGORIES
+from hil.reports.allure.identity import stable_uuid
+from hil.reports.allure.outcome import word_of
+from hil.reports.allure.story import RunStory
+from hil.reports.allure.times import run_start_of
 from hil.store.run_info import measured_commit
-from reports.allure.categories import CATEGORIES
-from reports.allure.identity import stable_uuid
-from reports.allure.outcome import word_of
-from reports.allure.story import RunStory
-from reports.allure.times import run_start_of
 
 _WORKFLOW_RUN = re.compile(r"/runs/(\d+)")
 _HASH_DIGITS = 12

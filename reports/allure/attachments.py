@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hil.model import RunRecord
-from reports.allure.console import console_of
-from reports.allure.distribution import draw_distribution
-from reports.allure.samples import samples_of
-from reports.allure.story import RunStory, Story, parse_case_id
-from reports.allure.timeline import draw_timeline
-from reports.ledger import ledger_file
-from reports.traces.files import events_file
+from hil.reports.allure.console import console_of
+from hil.reports.allure.distribution import draw_distribution
+from hil.reports.allure.samples import samples_of
+from hil.reports.allure.story import RunStory, Story, parse_case_id
+from hil.reports.allure.timeline import draw_timeline
+from hil.reports.ledger import ledger_file
+from hil.reports.traces.files import events_file
 
 _OWN_COLUMNS = ("boot_index", "row", "warmup")
 _TRACE_FILES = (

@@ -10,17 +10,17 @@ from typing import Any
 from allure_commons.model2 import Attachment, Label, Parameter, StatusDetails, TestResult
 from attr import asdict
 
+from hil.reports.allure.around import as_json, commit_of, files_around
+from hil.reports.allure.attachments import attachments_of
+from hil.reports.allure.description import describe
+from hil.reports.allure.identity import case_id_of, full_name, history_id, parameters_of, stable_uuid
+from hil.reports.allure.outcome import outcome_of
+from hil.reports.allure.performance import performance_of
+from hil.reports.allure.raw import RawResult, raw_files, read_raw_results
+from hil.reports.allure.story import RunStory, Story, parse_case_id, read_run
+from hil.reports.allure.times import run_start_of, times_of
+from hil.reports.allure.trace import draw_pictures
 from hil.store.files import disk_error
-from reports.allure.around import as_json, commit_of, files_around
-from reports.allure.attachments import attachments_of
-from reports.allure.description import describe
-from reports.allure.identity import case_id_of, full_name, history_id, parameters_of, stable_uuid
-from reports.allure.outcome import outcome_of
-from reports.allure.performance import performance_of
-from reports.allure.raw import RawResult, raw_files, read_raw_results
-from reports.allure.story import RunStory, Story, parse_case_id, read_run
-from reports.allure.times import run_start_of, times_of
-from reports.allure.trace import draw_pictures
 
 FOLDER = "allure-results"
 _OURS = re.compile(r".*-(result|container|perf|globals)\.json|.*-attachment(\..*)?|executor\.json")

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from html import escape
 
 from hil.model import SeriesVerdict
-from reports import compared, rows
-from reports.allure.outcome import findings
-from reports.allure.story import Story
-from reports.ledger import ledger_sentence
-from reports.names import short_metric
-from reports.traces.notes import finding_of
+from hil.reports import compared, rows
+from hil.reports.allure.outcome import findings
+from hil.reports.allure.story import Story
+from hil.reports.ledger import ledger_sentence
+from hil.reports.names import short_metric
+from hil.reports.traces.notes import finding_of
 
 _ORDER = ("regressed", "inconclusive", "no-baseline", "improved", "pass")
 _LEFT_OUT = (2, 3, 7)  # case and target stand above, z and its boundary in the sentence

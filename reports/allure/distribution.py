@@ -7,10 +7,10 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from hil.metrics import stats
-from reports.allure import labels
-from reports.allure.axes import Axis, padded, tick_text
-from reports.allure.figure import BAR, GRID, INK, LIMIT, SOFT, STATISTIC, Figure, Heading, text_width
-from reports.allure.samples import MARK_SHARES, Mark, Samples
+from hil.reports.allure import labels
+from hil.reports.allure.axes import Axis, padded, tick_text
+from hil.reports.allure.figure import BAR, GRID, INK, LIMIT, SOFT, STATISTIC, Figure, Heading, text_width
+from hil.reports.allure.samples import MARK_SHARES, Mark, Samples
 
 WIDTH = 840
 _LEFT, _RIGHT = 76, WIDTH - 28

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reports.allure.figure import LINES, Figure, text_width
-from reports.allure.samples import Mark, Samples
+from hil.reports.allure.figure import LINES, Figure, text_width
+from hil.reports.allure.samples import Mark, Samples
 
 BOOTS_NAMED = 6
 FOOT, ROW = 54, 18

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from hil.base.errors import ExitCode
 from hil.model import ComparedSeries, Fault, SeriesVerdict
-from reports import compared, rows
-from reports.allure import categories
-from reports.allure.story import Story
-from reports.names import short_metric
+from hil.reports import compared, rows
+from hil.reports.allure import categories
+from hil.reports.allure.story import Story
+from hil.reports.names import short_metric
 
 PASSED = "passed"
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from hil.base.units import Unit, convert, find_unit
 from hil.model import SeriesVerdict
-from reports.allure.identity import stable_uuid
-from reports.allure.story import RunStory, Story
-from reports.names import short_metric
+from hil.reports.allure.identity import stable_uuid
+from hil.reports.allure.story import RunStory, Story
+from hil.reports.names import short_metric
 
 # One unit a dimension, whatever the value: a history that changes from µs to ms would show a jump.
 _SHOWN = {"time": "ms", "ratio": "percent", "rate": "mbps", "size": "bytes"}

@@ -1,4 +1,4 @@
-"""allure-pytest's own results, as fixtures.allure left them in the run's folder; none need be there."""
+"""allure-pytest's own results, as hil.fixtures.allure left them in the run's folder; none need be there."""
 
 from __future__ import annotations
 

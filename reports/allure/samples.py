@@ -13,8 +13,8 @@ from hil.metrics.columns import count_voids, its_rows
 from hil.metrics.evaluation import QUANTILES, Metric, Term, row_values, source_unit
 from hil.metrics.metric import name_of
 from hil.model import RunRecord
-from reports.allure.axes import wants_log
-from reports.allure.story import Story
+from hil.reports.allure.axes import wants_log
+from hil.reports.allure.story import Story
 
 CHARTS_MAX = 3
 MARKED = {"lower": ("p50", "p95", "p99"), "higher": ("p5", "p50")}

@@ -13,10 +13,10 @@ from typing import Any
 from hil.base.errors import ConfigError
 from hil.base.paths import PROJECT_ROOT
 from hil.model import ComparedSeries, Entry, Fault, NotRun, RunRecord, SeriesVerdict, Verdict
+from hil.reports.compared import ranked
+from hil.reports.stored import read_verdict
 from hil.store import RunDirectory
 from hil.thresholds import Thresholds, load_all
-from reports.compared import ranked
-from reports.stored import read_verdict
 
 THRESHOLDS = "thresholds"
 _CHECKOUT = PROJECT_ROOT / THRESHOLDS

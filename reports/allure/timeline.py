@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from reports.allure import labels
-from reports.allure.axes import Axis, from_zero, padded, pushed_apart, tick_text
-from reports.allure.distribution import WIDTH
-from reports.allure.figure import COLD, GRID, INK, LIMIT, SOFT, Figure, Heading, Point, text_width
-from reports.allure.samples import Mark, Row, Samples
+from hil.reports.allure import labels
+from hil.reports.allure.axes import Axis, from_zero, padded, pushed_apart, tick_text
+from hil.reports.allure.distribution import WIDTH
+from hil.reports.allure.figure import COLD, GRID, INK, LIMIT, SOFT, Figure, Heading, Point, text_width
+from hil.reports.allure.samples import Mark, Row, Samples
 
 _LEFT, _ROOM, _HEIGHT = 76, 14, 250
 _FAILED_LANE = 18

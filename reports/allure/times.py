@@ -8,7 +8,7 @@ from typing import Any
 
 from hil.base.units import convert, find_unit, unit_of
 from hil.model import RunRecord
-from reports.allure.story import Story
+from hil.reports.allure.story import Story
 
 _DONE, _INTERVAL = "done_us", "interval_us"
 

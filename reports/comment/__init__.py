@@ -3,7 +3,7 @@
 What it says comes from where a fork's code ran, so each word of it passes through hil.base.untrusted.
 """
 
-from reports.comment.facts import read_facts
-from reports.comment.page import CHARACTERS, render
+from hil.reports.comment.facts import read_facts
+from hil.reports.comment.page import CHARACTERS, render
 
 __all__ = ["CHARACTERS", "read_facts", "render"]

@@ -1,4 +1,4 @@
-"""python -m reports.comment FACTS: print the page of a workflow run (hil ci comment, hil ci verdict)."""
+"""python -m hil.reports.comment FACTS: print the page of a workflow run (hil ci comment, hil ci verdict)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 from hil.base.errors import exit_status
-from reports.comment import CHARACTERS, read_facts, render
+from hil.reports.comment import CHARACTERS, read_facts, render
 
 
 def main() -> None:
     """Print it. Raises ConfigError where FACTS is not what `hil ci` writes."""
-    parser = argparse.ArgumentParser(prog="python -m reports.comment")
+    parser = argparse.ArgumentParser(prog="python -m hil.reports.comment")
     parser.add_argument("facts", type=Path)
     parser.add_argument("--layout", choices=tuple(CHARACTERS), default="comment")
     wanted = parser.parse_args()

@@ -11,10 +11,10 @@ from typing import Any
 
 from hil.base.errors import ConfigError, ExitCode
 from hil.model import Verdict
-from reports.boards import remarks
-from reports.compared import is_blocked as is_blocked_comparison
-from reports.rows import is_blocked
-from reports.stored import read_verdict
+from hil.reports.boards import remarks
+from hil.reports.compared import is_blocked as is_blocked_comparison
+from hil.reports.rows import is_blocked
+from hil.reports.stored import read_verdict
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from hil.base.errors import ExitCode
 from hil.base.untrusted import code, markdown
 from hil.model import ComparedSeries, SeriesVerdict, Verdict
-from reports import compared, rows
-from reports.comment import tables
-from reports.comment.facts import Facts, LegFacts
-from reports.comment.fitting import Block, fit
-from reports.names import case_name, short_metric
+from hil.reports import compared, rows
+from hil.reports.comment import tables
+from hil.reports.comment.facts import Facts, LegFacts
+from hil.reports.comment.fitting import Block, fit
+from hil.reports.names import case_name, short_metric
 
 # by layout: GitHub takes 65,536 characters of a comment, to which a marker is added, and 1 MiB of a summary,
 # whose characters have up to 4 bytes

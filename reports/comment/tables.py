@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from hil.base.units import find_unit, format_difference, format_values
 from hil.base.untrusted import code, markdown
 from hil.model import ComparedSeries, Fault, NotRun, SeriesVerdict
-from reports import compared, rows
-from reports.boards import not_run_groups
-from reports.comment.facts import LegFacts
-from reports.comment.fitting import Block
-from reports.names import case_name, short_metric
+from hil.reports import compared, rows
+from hil.reports.boards import not_run_groups
+from hil.reports.comment.facts import LegFacts
+from hil.reports.comment.fitting import Block
+from hil.reports.names import case_name, short_metric
 
 _FIGURE = 60  # characters
 _NAMED_BOARDS = 2

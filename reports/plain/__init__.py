@@ -1,5 +1,5 @@
 """A judged run as plain files that other tools read: CSV, JUnit XML, OpenMetrics text."""
 
-from reports.plain.writing import FILES, write_plain
+from hil.reports.plain.writing import FILES, write_plain
 
 __all__ = ["FILES", "write_plain"]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hil.model import ComparedSeries, Verdict
-from reports.plain.facts import RunFacts
-from reports.plain.tables import Value, to_csv
+from hil.reports.plain.facts import RunFacts
+from hil.reports.plain.tables import Value, to_csv
 
 NAME = "comparisons.csv"
 _BETWEEN = " "  # of boards

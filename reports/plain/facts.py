@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from hil.model import Verdict
+from hil.reports.boards import noise_remark
+from hil.reports.history import rack_of
 from hil.store import time_in
 from hil.store.run_info import measured_commit
-from reports.boards import noise_remark
-from reports.history import rack_of
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from xml.etree import ElementTree as ET  # written only, never parsed
 
 from hil.model import Fault
-from reports import compared
-from reports.allure import categories
-from reports.allure.outcome import findings, outcome_of, word_of
-from reports.allure.story import RunStory, Story
-from reports.allure.times import run_start_of, times_of
-from reports.boards import remarks
-from reports.names import case_name
-from reports.plain.facts import RunFacts
+from hil.reports import compared
+from hil.reports.allure import categories
+from hil.reports.allure.outcome import findings, outcome_of, word_of
+from hil.reports.allure.story import RunStory, Story
+from hil.reports.allure.times import run_start_of, times_of
+from hil.reports.boards import remarks
+from hil.reports.names import case_name
+from hil.reports.plain.facts import RunFacts
 
 NAME = "junit.xml"
 _ELEMENTS = {

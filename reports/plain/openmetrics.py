@@ -12,9 +12,9 @@ from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from hil.model import Verdict
-from reports.allure.times import unix_ms
-from reports.metrics import Group, board_groups
-from reports.plain.facts import RunFacts
+from hil.reports.allure.times import unix_ms
+from hil.reports.metrics import Group, board_groups
+from hil.reports.plain.facts import RunFacts
 
 NAME = "openmetrics.txt"
 # endings of names that are units; the rest are plain numbers

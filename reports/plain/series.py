@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hil.model import SeriesVerdict, Verdict
-from reports.plain.facts import RunFacts
-from reports.plain.tables import Value, to_csv
+from hil.reports.plain.facts import RunFacts
+from hil.reports.plain.tables import Value, to_csv
 
 NAME = "series.csv"
 COLUMNS = (

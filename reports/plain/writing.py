@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hil.reports.allure.story import read_run
+from hil.reports.plain import comparisons, junit, openmetrics, series
+from hil.reports.plain.facts import facts_of
 from hil.store.files import disk_error, replace_file
-from reports.allure.story import read_run
-from reports.plain import comparisons, junit, openmetrics, series
-from reports.plain.facts import facts_of
 
 FILES = (series.NAME, comparisons.NAME, junit.NAME, openmetrics.NAME)
 

@@ -11,19 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from hil.base.errors import ConfigError
+from hil.reports import rows
+from hil.reports.allure.categories import CATEGORIES
+from hil.reports.history import locked, read_history
+from hil.reports.site import outside, points
+from hil.reports.site.generator import TREND, generating
+from hil.reports.site.health import write_health
+from hil.reports.site.landing import render_landing
+from hil.reports.site.published import RAW_FILES, Shorten, copy_raw, copy_results, shortener
+from hil.reports.site.runs import StoredRun, read_run, title_of
+from hil.reports.stored import by_name
+from hil.reports.trend import DATA, Trend, read_sources, trend_of, write_trend
 from hil.store import time_in
 from hil.store.files import disk_error, short_path
-from reports import rows
-from reports.allure.categories import CATEGORIES
-from reports.history import locked, read_history
-from reports.site import outside, points
-from reports.site.generator import TREND, generating
-from reports.site.health import write_health
-from reports.site.landing import render_landing
-from reports.site.published import RAW_FILES, Shorten, copy_raw, copy_results, shortener
-from reports.site.runs import StoredRun, read_run, title_of
-from reports.stored import by_name
-from reports.trend import DATA, Trend, read_sources, trend_of, write_trend
 
 REPORT = "report"
 _WORK = ".report-"

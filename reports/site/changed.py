@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from reports.site import markup
+from hil.reports.site import markup
 
 MOST_SHOWN = 6
 BOARDS_NAMED = 3

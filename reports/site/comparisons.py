@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from html import escape
 
 from hil.model import ComparedSeries
-from reports import compared
-from reports.site import markup
-from reports.site.runs import StoredRun
+from hil.reports import compared
+from hil.reports.site import markup
+from hil.reports.site.runs import StoredRun
 
 
 def comparisons(run: StoredRun) -> str:

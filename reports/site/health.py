@@ -15,10 +15,10 @@ from hil.boards.health.quarantine import describe
 from hil.boards.health.summary import DEFAULT_DAYS
 from hil.boards.health.types import BoardRun
 from hil.boards.health.words import HEAD, advice, cells, kinds, moment, rack_lines, runs_of, state_of
-from reports.page import frame
-from reports.rows import VIRTUAL_REMARK
-from reports.site import markup
-from reports.stored import by_name
+from hil.reports.page import frame
+from hil.reports.rows import VIRTUAL_REMARK
+from hil.reports.site import markup
+from hil.reports.stored import by_name
 
 ADDRESS = "rack/index.html"
 _NEWEST_CELLS = 100  # a strip is no wider than a page

@@ -8,14 +8,14 @@ from typing import Any
 
 from hil.base.errors import ExitCode
 from hil.model import Fault, NotRun, SeriesVerdict
-from reports import compared, rows
-from reports.boards import BoardCases, boards_of, not_run_groups, remarks, split_not_run
-from reports.page import frame
-from reports.site import markup
-from reports.site.changed import changed
-from reports.site.comparisons import comparisons
-from reports.site.runs import StoredRun, decisive, title_of
-from reports.studies.build import StoredStudy, page_of, stored_studies
+from hil.reports import compared, rows
+from hil.reports.boards import BoardCases, boards_of, not_run_groups, remarks, split_not_run
+from hil.reports.page import frame
+from hil.reports.site import markup
+from hil.reports.site.changed import changed
+from hil.reports.site.comparisons import comparisons
+from hil.reports.site.runs import StoredRun, decisive, title_of
+from hil.reports.studies.build import StoredStudy, page_of, stored_studies
 
 _TONES = {(ExitCode.PASS, "pass"): "good", (ExitCode.FIRMWARE, "regressed"): "bad"}  # else "unsure"
 

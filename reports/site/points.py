@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from hil.base.errors import RigError
+from hil.reports.history import comparable, locked
 from hil.store.files import disk_error, replace_file
 from hil.store.jsonl import parse_line
-from reports.history import comparable, locked
 
 MOST_POINTS = 60  # each test's past in the report; the trend page's own history is not cut
 

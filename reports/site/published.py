@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from hil.base.paths import PROJECT_ROOT
-from reports.plain import FILES as PLAIN_FILES
-from reports.site.runs import StoredRun
-from reports.studies.build import FILES as REPRODUCTION_FILES
-from reports.traces.files import published_files
+from hil.reports.plain import FILES as PLAIN_FILES
+from hil.reports.site.runs import StoredRun
+from hil.reports.studies.build import FILES as REPRODUCTION_FILES
+from hil.reports.traces.files import published_files
 
 RAW_FILES = ("summary.md", "verdicts.json", "records.jsonl", "run.json", *PLAIN_FILES, *REPRODUCTION_FILES)
 _CHECKOUT = PROJECT_ROOT

@@ -11,14 +11,14 @@ from typing import Any
 
 from hil.base.errors import ConfigError, ExitCode, combine_exit_codes
 from hil.model import Verdict
+from hil.reports.allure.address import ids_of
+from hil.reports.boards import has_virtual
+from hil.reports.history import line_of
+from hil.reports.ledger import PEER_FOLDER, LossNote, loss_notes
+from hil.reports.stored import read_verdict
+from hil.reports.traces.notes import TraceNote, trace_notes
 from hil.store import RunDirectory
 from hil.trace.files import FOLDER as TRACES
-from reports.allure.address import ids_of
-from reports.boards import has_virtual
-from reports.history import line_of
-from reports.ledger import PEER_FOLDER, LossNote, loss_notes
-from reports.stored import read_verdict
-from reports.traces.notes import TraceNote, trace_notes
 
 RESULTS = "allure-results"
 

@@ -8,7 +8,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from hil.base.errors import ConfigError, RigError
-from reports.site.build import REPORT
+from hil.reports.site.build import REPORT
 
 
 def serve_site(out: Path, port: int, *, say: Callable[[str], None]) -> None:

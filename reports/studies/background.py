@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hil.base.units import find_unit
-from reports.studies.declaration import Background
-from reports.studies.document import NONE, Table
+from hil.reports.studies.declaration import Background
+from hil.reports.studies.document import NONE, Table
 
 
 def plain_table(table: Background) -> Table:

@@ -10,19 +10,19 @@ from typing import cast
 
 from hil.base.errors import ConfigError, Inconclusive
 from hil.model import Entry, Kind
+from hil.reports.studies.declaration import REFERENCE_FOLDER, ROOT, STUDIES, Study, load_study, study_of_suite
+from hil.reports.studies.document import Document, Section, plain
+from hil.reports.studies.esp32_tcpip import study as tcpip
+from hil.reports.studies.freertos_multicore import study as multicore
+from hil.reports.studies.markdown import render_markdown
+from hil.reports.studies.mqtt_http_rtt import study as http_rtt
+from hil.reports.studies.mqtt_qos import study as qos
+from hil.reports.studies.origin import measured_on
+from hil.reports.studies.page import render_page
+from hil.reports.studies.records import BoardRun, boards_of_run
+from hil.reports.studies.rtos_mqtt import study as rtos
 from hil.store import RunDirectory
 from hil.store.files import disk_error, replace_file
-from reports.studies.declaration import REFERENCE_FOLDER, ROOT, STUDIES, Study, load_study, study_of_suite
-from reports.studies.document import Document, Section, plain
-from reports.studies.esp32_tcpip import study as tcpip
-from reports.studies.freertos_multicore import study as multicore
-from reports.studies.markdown import render_markdown
-from reports.studies.mqtt_http_rtt import study as http_rtt
-from reports.studies.mqtt_qos import study as qos
-from reports.studies.origin import measured_on
-from reports.studies.page import render_page
-from reports.studies.records import BoardRun, boards_of_run
-from reports.studies.rtos_mqtt import study as rtos
 
 JSON_SCHEMA = 1
 

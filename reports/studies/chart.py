@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from html import escape
 
-from reports.studies.document import Line, Picture, number
+from hil.reports.studies.document import Line, Picture, number
 
 WIDTH, HEIGHT = 460, 230
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 12, 38

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from reports.studies.declaration import Claim
-from reports.studies.declaration.types import NOT_MEASURABLE, UNMEASURED
-from reports.studies.document import Table
-from reports.studies.records import BoardRun, boots
+from hil.reports.studies.declaration import Claim
+from hil.reports.studies.declaration.types import NOT_MEASURABLE, UNMEASURED
+from hil.reports.studies.document import Table
+from hil.reports.studies.records import BoardRun, boots
 
 SUPPORTED, CONTRADICTED, UNDECIDED = "supported", "contradicted", "undecided"
 BY_FACT = "known without measuring"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reports.studies.declaration import Comparison, Row
-from reports.studies.declaration import Table as Published
-from reports.studies.document import NONE, NOT_MEASURED, Line, Picture, Table, number
-from reports.studies.rates import Throughput, finite_ends, grouped, throughput_of
-from reports.studies.records import BoardRun, whole
+from hil.reports.studies.declaration import Comparison, Row
+from hil.reports.studies.declaration import Table as Published
+from hil.reports.studies.document import NONE, NOT_MEASURED, Line, Picture, Table, number
+from hil.reports.studies.rates import Throughput, finite_ends, grouped, throughput_of
+from hil.reports.studies.records import BoardRun, whole
 
 LOST = "lost"
 _COLUMNS = (

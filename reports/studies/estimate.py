@@ -17,7 +17,7 @@ import numpy as np
 import scipy.special
 
 from hil.metrics.stats import Interval, mean, quantile, quantile_interval
-from reports.studies.document import number, percent
+from hil.reports.studies.document import number, percent
 
 ALPHA = 0.05  # either bound is wrong with this probability at most
 SHARES = {"p50": 0.50, "p95": 0.95, "p99": 0.99, "p5": 0.05}

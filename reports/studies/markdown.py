@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from reports.rows import VIRTUAL_REMARK
-from reports.studies.declaration import Study
-from reports.studies.document import Document, Section, Table
+from hil.reports.rows import VIRTUAL_REMARK
+from hil.reports.studies.declaration import Study
+from hil.reports.studies.document import Document, Section, Table
 
 
 def render_markdown(study: Study, documents: Sequence[Document], *, run_id: str) -> str:

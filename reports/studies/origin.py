@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from hil.metrics.stats import quantile
 from hil.model import RunRecord
-from reports.studies.document import number, percent
-from reports.studies.records import BoardRun, fact
+from hil.reports.studies.document import number, percent
+from hil.reports.studies.records import BoardRun, fact
 
 _SHORT_SHA = 12
 _WAYS = ("uplink", "downlink")

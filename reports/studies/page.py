@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from reports.page import frame
-from reports.rows import VIRTUAL_REMARK
-from reports.studies.chart import render_chart
-from reports.studies.declaration import Study
-from reports.studies.document import Document, Section, Table, are_words
+from hil.reports.page import frame
+from hil.reports.rows import VIRTUAL_REMARK
+from hil.reports.studies.chart import render_chart
+from hil.reports.studies.declaration import Study
+from hil.reports.studies.document import Document, Section, Table, are_words
 
 _OWN_STYLE = """
 h3 { font-size: 14px; margin: 18px 0 6px; }

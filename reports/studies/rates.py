@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from hil.metrics.batches import batch_mean_interval, overdispersion
 from hil.metrics.stats import mean, ratio_interval
 from hil.model import RunRecord
-from reports.studies.document import NONE, Line, Picture, Table, number
-from reports.studies.estimate import (
+from hil.reports.studies.document import NONE, Line, Picture, Table, number
+from hil.reports.studies.estimate import (
     ALPHA,
     NOTHING,
     Estimate,
@@ -27,7 +27,7 @@ from reports.studies.estimate import (
     share_text,
     student_interval,
 )
-from reports.studies.records import BoardRun, boots, fact, whole, word
+from hil.reports.studies.records import BoardRun, boots, fact, whole, word
 
 BENCH = "throughput"
 RUNS = 3

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hil.model import Entry, Fault, NotRun, RunRecord, Scalar
-from reports.studies.declaration import Comparison
+from hil.reports.studies.declaration import Comparison
 
 
 @dataclass(frozen=True)

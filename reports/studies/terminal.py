@@ -10,7 +10,7 @@ from rich.rule import Rule
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from reports.studies.document import Document, Section, Table, are_words
+from hil.reports.studies.document import Document, Section, Table, are_words
 
 WIDTH = 100
 _WIDE_COLUMNS = 5  # where there are more, words may not stretch the first column

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hil.model import RunRecord
+from hil.reports.traces.notes import GROUP
 from hil.trace.files import FOLDER
-from reports.traces.notes import GROUP
 
 PUBLISHED = (".svg", ".pftrace")
 

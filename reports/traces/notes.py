@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from hil.model import RunRecord, Verdict
+from hil.reports.names import place
 from hil.trace.finding import INVERSION
-from reports.names import place
 
 GROUP = "trace"
 

@@ -12,20 +12,20 @@ from hil.base.errors import ConfigError
 from hil.history.nightly.events import events_of
 from hil.history.nightly.survey import Survey, survey
 from hil.metrics.sessions import History
+from hil.reports.boards import noise_remark
+from hil.reports.history import comparable, with_runs
+from hil.reports.trend.choosing import Choice, choose, choose_series
+from hil.reports.trend.columns import series_json
+from hil.reports.trend.details import CaseKey, Detail, Wanted, details_of
+from hil.reports.trend.epochs import epochs_json
+from hil.reports.trend.happenings import add_levels_and_changes, events_json
+from hil.reports.trend.nights import LAST_NIGHTS
+from hil.reports.trend.points import Series, series_of
+from hil.reports.trend.purposes import comparable_history
+from hil.reports.trend.runs import Reported, Run, runs_of
+from hil.reports.trend.sources import Sources
 from hil.store.files import replace_file
 from hil.thresholds import Thresholds
-from reports.boards import noise_remark
-from reports.history import comparable, with_runs
-from reports.trend.choosing import Choice, choose, choose_series
-from reports.trend.columns import series_json
-from reports.trend.details import CaseKey, Detail, Wanted, details_of
-from reports.trend.epochs import epochs_json
-from reports.trend.happenings import add_levels_and_changes, events_json
-from reports.trend.nights import LAST_NIGHTS
-from reports.trend.points import Series, series_of
-from reports.trend.purposes import comparable_history
-from reports.trend.runs import Reported, Run, runs_of
-from reports.trend.sources import Sources
 
 SCHEMA = 1
 LINKS = {"home": "../index.html", "tests": "../tests/index.html", "racks": "../rack/index.html"}

@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reports.trend.points import Series
-from reports.trend.runs import Run
-from reports.trend.thinning import MOST_SAMPLES
+from hil.reports.trend.points import Series
+from hil.reports.trend.runs import Run
+from hil.reports.trend.thinning import MOST_SAMPLES
 
 MOST_SERIES = 5_000  # a year of nights has 480; 10,000 cases have some 90,000
 MOST_DETAILS = 1_000

@@ -12,17 +12,17 @@ from hil.base.units import Unit, convert
 from hil.metrics.boot_value import boot_value
 from hil.metrics.metric import Metric, name_of
 from hil.model import RunRecord, SeriesVerdict
+from hil.reports.allure.samples import Samples, samples_of
+from hil.reports.allure.story import Story, read_thresholds
+from hil.reports.trend.distribution import distribution
+from hil.reports.trend.files import files_of
+from hil.reports.trend.naming import label_of, split_metric
+from hil.reports.trend.numbers import Number, tidy
+from hil.reports.trend.runs import Reported
+from hil.reports.trend.thinning import MOST_SAMPLES, samples_json
+from hil.reports.trend.wire import wire_of
 from hil.store import RunDirectory
 from hil.thresholds import Thresholds
-from reports.allure.samples import Samples, samples_of
-from reports.allure.story import Story, read_thresholds
-from reports.trend.distribution import distribution
-from reports.trend.files import files_of
-from reports.trend.naming import label_of, split_metric
-from reports.trend.numbers import Number, tidy
-from reports.trend.runs import Reported
-from reports.trend.thinning import MOST_SAMPLES, samples_json
-from reports.trend.wire import wire_of
 
 ROLES = ("base", "reference")  # what a candidate is set beside; the base where there are both
 
@@ -143,7 +143,7 @@ def _samples(case: _Case, records: Sequence[RunRecord]) -> dict[str, Samples]:
 
 
 def _sampled(metrics: Sequence[Metric]) -> str:
-    """Return what reports.allure.samples calls the quantity of these metrics."""
+    """Return what hil.reports.allure.samples calls the quantity of these metrics."""
     first = metrics[0]
     return first.name.removesuffix(f"_{first.unit.name}").removesuffix(f"_{name_of(first.statistic)}")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from reports.trend.numbers import tidy_all
+from hil.reports.trend.numbers import tidy_all
 
 BINS_FEWEST, BINS_MOST = 6, 60
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from hil.reports.trend.runs import Run
 from hil.thresholds.baselines import Baselines
-from reports.trend.runs import Run
 
 
 def epochs_json(baselines: Baselines, runs: Sequence[Run]) -> list[dict[str, Any]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hil.model import RunRecord
-from reports.traces.files import PUBLISHED, events_file
-from reports.trend.runs import Reported
+from hil.reports.traces.files import PUBLISHED, events_file
+from hil.reports.trend.runs import Reported
 
 _FILES = {
     "records.jsonl": "all samples of the run (records.jsonl)",

@@ -8,10 +8,10 @@ from typing import Any
 
 from hil.history.nightly.events import Event
 from hil.history.nightly.survey import Finding
-from reports.trend.nights import Judged, Level, judged_points, level_at, levels_of, night_of, position_of
-from reports.trend.numbers import tidy
-from reports.trend.points import Series
-from reports.trend.runs import Run
+from hil.reports.trend.nights import Judged, Level, judged_points, level_at, levels_of, night_of, position_of
+from hil.reports.trend.numbers import tidy
+from hil.reports.trend.points import Series
+from hil.reports.trend.runs import Run
 
 _Told = Sequence[tuple[int, Finding]]  # position of an event, and a finding of it
 

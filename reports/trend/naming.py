@@ -11,8 +11,8 @@ from hil.base.errors import ConfigError
 from hil.base.units import QuantityError, unit_of
 from hil.metrics.metric import Metric
 from hil.model import format_series_id
+from hil.reports.allure.story import case_label
 from hil.thresholds import Thresholds
-from reports.allure.story import case_label
 
 STATISTICS = ("p50", "p90", "p95", "p99", "p99.9", "tail5", "mean", "max")
 

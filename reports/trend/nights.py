@@ -12,9 +12,9 @@ import scipy.special
 
 from hil.history.nightly.nights import TRIGGER
 from hil.history.nightly.reference import tonight
-from reports.trend.numbers import Number, tidy
-from reports.trend.points import Point, Series
-from reports.trend.runs import Run
+from hil.reports.trend.numbers import Number, tidy
+from hil.reports.trend.points import Point, Series
+from hil.reports.trend.runs import Run
 
 LAST_NIGHTS = 120  # as `hil changes` looks at
 _ALPHA = 0.05

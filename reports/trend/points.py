@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from hil.history.nightly.survey import SeriesName, split_series_id
 from hil.metrics.sessions import History
-from reports.trend.boots import BootsOf, by_session
-from reports.trend.naming import SeriesKey
-from reports.trend.runs import Run
+from hil.reports.trend.boots import BootsOf, by_session
+from hil.reports.trend.naming import SeriesKey
+from hil.reports.trend.runs import Run
 
 LETTERS = {"pass": "p", "regressed": "r", "improved": "i", "inconclusive": "n", "no-baseline": "b"}
 UNKNOWN = "-"

@@ -1,4 +1,4 @@
-"""Which sessions of the history the reported runs are shown against: as reports.history.comparable() says."""
+"""Which sessions of the history the reported runs are shown against: as comparable() says."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hil.metrics.sessions import History, SeriesHistory
-from reports.history import comparable
+from hil.reports.history import comparable
 
 
 def comparable_history(history: History, reported: Sequence[Mapping[str, Any]]) -> History:

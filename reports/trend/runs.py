@@ -15,7 +15,7 @@ _BEFORE_ALL = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 
 
 class Reported(Protocol):
-    """A run that the report is about: reports.site.runs.StoredRun."""
+    """A run that the report is about: hil.reports.site.runs.StoredRun."""
 
     @property
     def path(self) -> Path: ...

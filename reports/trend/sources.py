@@ -11,11 +11,11 @@ from hil.base.errors import ConfigError
 from hil.base.paths import PROJECT_ROOT
 from hil.history import load
 from hil.metrics.sessions import NO_HISTORY, History
+from hil.reports.allure.story import THRESHOLDS, read_thresholds
+from hil.reports.stored import by_name
+from hil.reports.trend.runs import Reported
 from hil.thresholds import Thresholds
 from hil.thresholds.baselines import FOLDER, NO_BASELINES, Baselines, load_baselines
-from reports.allure.story import THRESHOLDS, read_thresholds
-from reports.stored import by_name
-from reports.trend.runs import Reported
 
 DATA = "hil-data"  # below OUT
 _CHECKOUT = PROJECT_ROOT

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from reports.allure.samples import Samples
-from reports.trend.numbers import tidy_all
+from hil.reports.allure.samples import Samples
+from hil.reports.trend.numbers import tidy_all
 
 MOST_SAMPLES = 600
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from hil.model import RunRecord
 from hil.network.dissect.symptoms import SYMPTOMS
-from reports.ledger import GROUP
+from hil.reports.ledger import GROUP
 
 _POINTS = (("ap_", "on the access point's side of the air"), ("broker_", "at the broker"))
 NOTHING = "Nothing was captured: only cases with a broker of their own (delivery, echo) record their packets."

@@ -10,8 +10,8 @@ from hil.gate import judge
 from hil.history import append
 from hil.history.segment import Segment
 from hil.model import RunRecord, SeriesVerdict, Verdict, format_case_id, format_series_id
+from hil.reports.history import append_run, with_runs, write_history
 from hil.store import RunDirectory
-from reports.history import append_run, with_runs, write_history
 from tests.history_files import night
 from tests.make_records import publish_record, publish_thresholds
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from reports.allure import complete_results
-from reports.site import build_site
+from hil.reports.allure import complete_results
+from hil.reports.site import build_site
 from tests.bench.figure import SHORT_PASS, Figure, fails, show, wide_console
 from tests.bench.large_reports import BOARDS, CASES, METRICS, RACKS, write_results, write_year
 from tests.browser import chromium, visit

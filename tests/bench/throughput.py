@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hil.metrics.stats import ratio_interval
 from hil.model import Scalar
 from hil.network.peers.companion import Outcome
-from reports.studies.esp32_tcpip.link import overhead_bytes
+from hil.reports.studies.esp32_tcpip.link import overhead_bytes
 from tests.bench.figure import Figure
 from tests.bench.peer_case import measure_with_peer
 from tests.bench.workbench import Workbench

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hil.history import load
+from hil.reports.site import build_site
 from hil.store.files import short_path
-from reports.site import build_site
 from tests.bench.figure import SHORT_PASS
 from tests.demo.accuracy import measure, table
 from tests.demo.making import Demo, make

@@ -9,9 +9,9 @@ from pathlib import Path
 from hil.boards.health import HEALTH_FILE, health_of, write_lines
 from hil.boards.health import with_runs as with_health
 from hil.history import append
+from hil.reports.history import line_of, read_history, with_runs, write_history
 from hil.store import RunDirectory
 from hil.thresholds import Thresholds, load
-from reports.history import line_of, read_history, with_runs, write_history
 from tests.demo.newest import store
 from tests.demo.nights import Night, measured, segment_of
 from tests.demo.past import figures_line, health_line

@@ -12,9 +12,9 @@ import hil
 from hil.gate import judge
 from hil.history.from_run import add_run
 from hil.model import Comparison
+from hil.reports.finish import Wishes, finish
 from hil.store import RunDirectory
 from hil.thresholds import Thresholds
-from reports.finish import Wishes, finish
 from tests.demo.nights import Measured, Night, full_record
 from tests.demo.plan import AIR, SUITE
 

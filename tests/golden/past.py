@@ -18,10 +18,10 @@ from hil.history import load
 from hil.history.baseline.epoch_file import append_epoch
 from hil.history.from_run import add_run
 from hil.model import Case, Comparison, Entry, Fault, NotRun, Role, RunRecord
+from hil.reports import health, history
 from hil.store import RunDirectory
 from hil.thresholds import Thresholds
 from hil.thresholds.baselines import Epoch
-from reports import health, history
 from tests.golden.rig import (
     BOARDS,
     DAY,

@@ -33,18 +33,18 @@ from hil.history.nightly.events import events_of
 from hil.history.nightly.survey import survey
 from hil.history.past import read_past
 from hil.history.segment import to_bytes
+from hil.reports import health, history
+from hil.reports.allure import complete_results
+from hil.reports.comment import CHARACTERS, read_facts
+from hil.reports.comment import render as render_comment
+from hil.reports.metrics_rack import rack_group
+from hil.reports.plain import FILES as PLAIN
+from hil.reports.plain import write_plain
+from hil.reports.pushgateway import groups_of
+from hil.reports.site import build_site
+from hil.reports.summary import render_markdown, render_verdict, render_whereabouts
 from hil.store import RunDirectory
 from hil.thresholds import Thresholds, load_all
-from reports import health, history
-from reports.allure import complete_results
-from reports.comment import CHARACTERS, read_facts
-from reports.comment import render as render_comment
-from reports.metrics_rack import rack_group
-from reports.plain import FILES as PLAIN
-from reports.plain import write_plain
-from reports.pushgateway import groups_of
-from reports.site import build_site
-from reports.summary import render_markdown, render_verdict, render_whereabouts
 from tests.golden.comparing import Files
 
 WIDTH = 80  # of a terminal
@@ -262,8 +262,8 @@ def _site(run: Path, out: Path) -> Files:
             (work / "report" / name / "index.html").write_text("<html><head></head><body></body></html>")
 
     with (
-        mock.patch("reports.site.build.generating", played),
-        mock.patch("reports.trend.sources._CHECKOUT", run),
+        mock.patch("hil.reports.site.build.generating", played),
+        mock.patch("hil.reports.trend.sources._CHECKOUT", run),
     ):
         build_site(out, [run], append=False)
     report = out / "report"

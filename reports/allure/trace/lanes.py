@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from hil.reports.allure.axes import Axis
+from hil.reports.allure.figure import GRID, INK, LIMIT, LINES, SOFT, Figure, text_width
+from hil.reports.allure.trace.view import View, is_idle
 from hil.trace import Mark, Segment, State, Task
 from hil.trace.finding import duration, marks_of
-from reports.allure.axes import Axis
-from reports.allure.figure import GRID, INK, LIMIT, LINES, SOFT, Figure, text_width
-from reports.allure.trace.view import View, is_idle
 
 LANE, BAR = 30, 18
 HOLDS = INK

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hil.reports.allure.figure import INK, Figure, text_width
+from hil.reports.allure.trace.lanes import HOLDS, STATE_FILLS
+from hil.reports.allure.trace.view import View
 from hil.trace import State
-from reports.allure.figure import INK, Figure, text_width
-from reports.allure.trace.lanes import HOLDS, STATE_FILLS
-from reports.allure.trace.view import View
 
 _SWATCH, _SPACE = 14, 20
 

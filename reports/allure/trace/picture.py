@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from hil.reports.allure.axes import Axis, tick_text
+from hil.reports.allure.distribution import WIDTH
+from hil.reports.allure.figure import GRID, INK, LIMIT, SOFT, Figure, Heading, text_width
+from hil.reports.allure.trace import lanes
+from hil.reports.allure.trace.legend import draw_legend, legend_rows
+from hil.reports.allure.trace.view import Band, View, view_of
 from hil.trace import StoredTrace
-from reports.allure.axes import Axis, tick_text
-from reports.allure.distribution import WIDTH
-from reports.allure.figure import GRID, INK, LIMIT, SOFT, Figure, Heading, text_width
-from reports.allure.trace import lanes
-from reports.allure.trace.legend import draw_legend, legend_rows
-from reports.allure.trace.view import Band, View, view_of
 
 _LEFT, _RIGHT = 150, WIDTH - 24
 _MARK_ROW, _FOOT, _LEGEND_ROW = 16, 44, 20

@@ -3,10 +3,16 @@
 ``thresholds/reference/<study>.yaml`` holds one study; docs/studies.md explains the keys.
 """
 
-from reports.studies.declaration.loader import REFERENCE_FOLDER, ROOT, load_study, study_names, study_of_suite
-from reports.studies.declaration.needs import CHECKS, STUDIES
-from reports.studies.declaration.parts import SIZES
-from reports.studies.declaration.types import (
+from hil.reports.studies.declaration.loader import (
+    REFERENCE_FOLDER,
+    ROOT,
+    load_study,
+    study_names,
+    study_of_suite,
+)
+from hil.reports.studies.declaration.needs import CHECKS, STUDIES
+from hil.reports.studies.declaration.parts import SIZES
+from hil.reports.studies.declaration.types import (
     Application,
     Background,
     BackgroundRow,

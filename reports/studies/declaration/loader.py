@@ -11,9 +11,8 @@ from hil.base.paths import PROJECT_ROOT
 from hil.base.yamlfile import Node
 from hil.base.yamlfile import load as load_yaml
 from hil.base.yamlvalue import did_you_mean
-from hil.thresholds import Thresholds
-from reports.studies.declaration.needs import check_estimator, require_needs, row_statistic, sample_value
-from reports.studies.declaration.parts import (
+from hil.reports.studies.declaration.needs import check_estimator, require_needs, row_statistic, sample_value
+from hil.reports.studies.declaration.parts import (
     SIZES,
     read_application,
     read_background,
@@ -21,7 +20,8 @@ from reports.studies.declaration.parts import (
     read_claim,
     read_unit,
 )
-from reports.studies.declaration.types import ESTIMATORS, STATUSES, Comparison, Row, Study, Table
+from hil.reports.studies.declaration.types import ESTIMATORS, STATUSES, Comparison, Row, Study, Table
+from hil.thresholds import Thresholds
 
 REFERENCE_FOLDER = "thresholds/reference"  # of the project, and of a run, which keeps what it was set beside
 ROOT = PROJECT_ROOT / REFERENCE_FOLDER

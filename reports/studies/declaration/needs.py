@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from hil.base.yamlfile import Node
 from hil.base.yamlvalue import did_you_mean
-from reports.studies.declaration.types import ESTIMATORS, SAMPLE_COLUMNS, UNMEASURED, Study, Table
+from hil.reports.studies.declaration.types import ESTIMATORS, SAMPLE_COLUMNS, UNMEASURED, Study, Table
 
 
 @dataclass(frozen=True)

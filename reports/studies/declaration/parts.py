@@ -7,8 +7,8 @@ from typing import Literal, cast
 
 from hil.base.units import QuantityError, find_unit
 from hil.base.yamlfile import Node
-from reports.studies.declaration.needs import CHECKS
-from reports.studies.declaration.types import (
+from hil.reports.studies.declaration.needs import CHECKS
+from hil.reports.studies.declaration.types import (
     APPLICATION_KINDS,
     BY_FACT,
     CLAIM_KINDS,

@@ -1,4 +1,4 @@
-"""What a file of thresholds/reference says of a study. reports.studies.declaration.loader reads it."""
+"""What a file of thresholds/reference says of a study. hil.reports.studies.declaration.loader reads it."""
 
 from __future__ import annotations
 

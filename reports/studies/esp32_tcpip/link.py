@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hil.model import RunRecord
-from reports.studies.comparison import published_text, table_notes
-from reports.studies.declaration import Row
-from reports.studies.declaration import Table as Published
-from reports.studies.document import NONE, NOT_MEASURED, Table, number, percent
-from reports.studies.estimate import Estimate
-from reports.studies.rates import (
+from hil.reports.studies.comparison import published_text, table_notes
+from hil.reports.studies.declaration import Row
+from hil.reports.studies.declaration import Table as Published
+from hil.reports.studies.document import NONE, NOT_MEASURED, Table, number, percent
+from hil.reports.studies.estimate import Estimate
+from hil.reports.studies.rates import (
     BENCH,
     direction,
     grouped,
@@ -24,7 +24,7 @@ from reports.studies.rates import (
     mean_fact,
     throughput_of,
 )
-from reports.studies.records import BoardRun, whole, word
+from hil.reports.studies.records import BoardRun, whole, word
 
 OVERHEAD_OF_BYTES = 5000
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hil.model import RunRecord
-from reports.studies.declaration import Application, Study
-from reports.studies.document import NONE, Table, number, percent
-from reports.studies.estimate import ALPHA, NOTHING, Estimate, above
-from reports.studies.rates import (
+from hil.reports.studies.declaration import Application, Study
+from hil.reports.studies.document import NONE, Table, number, percent
+from hil.reports.studies.estimate import ALPHA, NOTHING, Estimate, above
+from hil.reports.studies.rates import (
     BENCH,
     Throughput,
     asked_mss,
@@ -26,7 +26,7 @@ from reports.studies.rates import (
     scope,
     throughput_of,
 )
-from reports.studies.records import BoardRun, fact, whole, word
+from hil.reports.studies.records import BoardRun, fact, whole, word
 
 _MATERIAL = 0.05  # of a rate: what a size must make besides being provable, to count against a claim
 WORDS = {"RX": "receiving", "TX": "sending"}

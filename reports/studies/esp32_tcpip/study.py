@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from hil.model import RunRecord
-from reports.studies.background import plain_table
-from reports.studies.claims import CONTRADICTED, SUPPORTED, UNDECIDED, Finding, claim_table, from_test
-from reports.studies.comparison import rate_table
-from reports.studies.declaration import Claim, Study
-from reports.studies.declaration import Table as Published
-from reports.studies.document import Section, Table
-from reports.studies.esp32_tcpip import link
-from reports.studies.esp32_tcpip.sizes import (
+from hil.reports.studies.background import plain_table
+from hil.reports.studies.claims import CONTRADICTED, SUPPORTED, UNDECIDED, Finding, claim_table, from_test
+from hil.reports.studies.comparison import rate_table
+from hil.reports.studies.declaration import Claim, Study
+from hil.reports.studies.declaration import Table as Published
+from hil.reports.studies.document import Section, Table
+from hil.reports.studies.esp32_tcpip import link
+from hil.reports.studies.esp32_tcpip.sizes import (
     WORDS,
     Sweep,
     application_table,
@@ -23,8 +23,8 @@ from reports.studies.esp32_tcpip.sizes import (
     window_table,
     windows,
 )
-from reports.studies.estimate import ALPHA, above
-from reports.studies.rates import (
+from hil.reports.studies.estimate import ALPHA, above
+from hil.reports.studies.rates import (
     BENCH,
     Throughput,
     asked_mss,
@@ -34,7 +34,7 @@ from reports.studies.rates import (
     ramp_table,
     throughput_of,
 )
-from reports.studies.records import BoardRun, whole, word
+from hil.reports.studies.records import BoardRun, whole, word
 
 OUR_WAY = (
     "their way: the mean of up to three runs (how many in brackets) of the average over the whole test, as "

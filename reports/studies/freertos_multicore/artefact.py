@@ -8,11 +8,11 @@ from statistics import pstdev
 
 from hil.metrics.stats import mean, quantile
 from hil.model import RunRecord
-from reports.studies.comparison import published_text, row_notes, table_notes
-from reports.studies.declaration import Study
-from reports.studies.document import NONE, NOT_MEASURED, Table, number
-from reports.studies.estimate import estimate, median
-from reports.studies.freertos_multicore.cycles import (
+from hil.reports.studies.comparison import published_text, row_notes, table_notes
+from hil.reports.studies.declaration import Study
+from hil.reports.studies.document import NONE, NOT_MEASURED, Table, number
+from hil.reports.studies.estimate import estimate, median
+from hil.reports.studies.freertos_multicore.cycles import (
     BY_CONSTRUCTION,
     OK,
     TURN_CYCLES,
@@ -24,7 +24,7 @@ from reports.studies.freertos_multicore.cycles import (
     measured,
     stretches_of,
 )
-from reports.studies.records import BoardRun, boots, fact, whole, word
+from hil.reports.studies.records import BoardRun, boots, fact, whole, word
 
 BENCHES = ("task_switch", "jitter")
 _NEAR = 1 / 3  # of the offset: what is closer than that to a value is near it

@@ -6,14 +6,14 @@ import functools
 from collections.abc import Callable, Mapping
 
 from hil.metrics.stats import quantile, ratio_interval
-from reports.studies.background import plain_table
-from reports.studies.claims import CONTRADICTED, SUPPORTED, UNDECIDED, Finding, claim_table, from_test
-from reports.studies.declaration import Claim, Study
-from reports.studies.document import Section, Table, number
-from reports.studies.estimate import ALPHA, Estimate, above, median, share_text
-from reports.studies.freertos_multicore import artefact
-from reports.studies.freertos_multicore.artefact import arithmetic_table, cost_tables, loaded
-from reports.studies.freertos_multicore.cycles import (
+from hil.reports.studies.background import plain_table
+from hil.reports.studies.claims import CONTRADICTED, SUPPORTED, UNDECIDED, Finding, claim_table, from_test
+from hil.reports.studies.declaration import Claim, Study
+from hil.reports.studies.document import Section, Table, number
+from hil.reports.studies.estimate import ALPHA, Estimate, above, median, share_text
+from hil.reports.studies.freertos_multicore import artefact
+from hil.reports.studies.freertos_multicore.artefact import arithmetic_table, cost_tables, loaded
+from hil.reports.studies.freertos_multicore.cycles import (
     BY_CONSTRUCTION,
     WAYS,
     Measured,
@@ -22,7 +22,7 @@ from reports.studies.freertos_multicore.cycles import (
     measured,
     raw_table,
 )
-from reports.studies.records import BoardRun
+from hil.reports.studies.records import BoardRun
 
 OUR_WAY = (
     "their way: the study's statistics of the differences of the raw cycle counter. Beside it the same "

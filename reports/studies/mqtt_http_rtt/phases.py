@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hil.metrics.stats import ratio_interval
-from reports.studies.comparison import published_text, table_notes
-from reports.studies.declaration import Row
-from reports.studies.declaration import Table as Published
-from reports.studies.document import NONE, NOT_MEASURED, Table, number
-from reports.studies.estimate import ALPHA, Estimate, above, mean_whole_ms, share_text
-from reports.studies.mqtt_http_rtt.requests import (
+from hil.reports.studies.comparison import published_text, table_notes
+from hil.reports.studies.declaration import Row
+from hil.reports.studies.declaration import Table as Published
+from hil.reports.studies.document import NONE, NOT_MEASURED, Table, number
+from hil.reports.studies.estimate import ALPHA, Estimate, above, mean_whole_ms, share_text
+from hil.reports.studies.mqtt_http_rtt.requests import (
     BENCH,
     PROFILES,
     Request,
@@ -27,7 +27,7 @@ from reports.studies.mqtt_http_rtt.requests import (
     setting,
     timeouts,
 )
-from reports.studies.records import BoardRun, boots
+from hil.reports.studies.records import BoardRun, boots
 
 _COLUMNS = ("", "published", "ours", "their way", "p50", "p95", "p99", "n", "boots")
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 from hil.metrics.stats import quantile
 from hil.model import RunRecord
-from reports.studies.declaration import Comparison
-from reports.studies.document import NONE, Table, percent
-from reports.studies.estimate import ALPHA, Estimate, estimate, median
-from reports.studies.records import BoardRun, whole, word
+from hil.reports.studies.declaration import Comparison
+from hil.reports.studies.document import NONE, Table, percent
+from hil.reports.studies.estimate import ALPHA, Estimate, estimate, median
+from hil.reports.studies.records import BoardRun, whole, word
 
 BENCH = "http_gateway"
 PROFILES = ("baseline", "agentoptions", "tight")

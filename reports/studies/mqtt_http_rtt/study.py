@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 from hil.metrics.batches import overdispersion
 from hil.metrics.stats import Interval, ratio_interval
-from reports.studies.claims import CONTRADICTED, SUPPORTED, UNDECIDED, Finding, claim_table, from_test
-from reports.studies.declaration import Claim, Study
-from reports.studies.document import Section, Table, number, percent
-from reports.studies.estimate import ALPHA, Estimate, above, share_text
-from reports.studies.mqtt_http_rtt import phases
-from reports.studies.mqtt_http_rtt import phases as parts
-from reports.studies.mqtt_http_rtt import requests as first
-from reports.studies.mqtt_http_rtt.requests import Phase, Request, by, setting
-from reports.studies.records import BoardRun
+from hil.reports.studies.claims import CONTRADICTED, SUPPORTED, UNDECIDED, Finding, claim_table, from_test
+from hil.reports.studies.declaration import Claim, Study
+from hil.reports.studies.document import Section, Table, number, percent
+from hil.reports.studies.estimate import ALPHA, Estimate, above, share_text
+from hil.reports.studies.mqtt_http_rtt import phases
+from hil.reports.studies.mqtt_http_rtt import phases as parts
+from hil.reports.studies.mqtt_http_rtt import requests as first
+from hil.reports.studies.mqtt_http_rtt.requests import Phase, Request, by, setting
+from hil.reports.studies.records import BoardRun
 
 OUR_WAY = (
     "The rows 'together' send three requests at the same instant, as published; 'interleaved' takes turns, "

@@ -8,21 +8,21 @@ from itertools import pairwise
 
 from hil.metrics.stats import ratio_interval
 from hil.model import Fault, RunRecord
-from reports.studies.claims import CONTRADICTED, SUPPORTED, UNDECIDED, Finding, from_test
-from reports.studies.declaration import Claim
-from reports.studies.document import number
-from reports.studies.estimate import ALPHA, Estimate, above, share_text
-from reports.studies.mqtt_qos.echoes import BENCH, Echoes, by_setting, in_ms, plain, rate_text, size_text
-from reports.studies.mqtt_qos.faults import (
+from hil.reports.studies.claims import CONTRADICTED, SUPPORTED, UNDECIDED, Finding, from_test
+from hil.reports.studies.declaration import Claim
+from hil.reports.studies.document import number
+from hil.reports.studies.estimate import ALPHA, Estimate, above, share_text
+from hil.reports.studies.mqtt_qos.echoes import BENCH, Echoes, by_setting, in_ms, plain, rate_text, size_text
+from hil.reports.studies.mqtt_qos.faults import (
     CONNECT_CAUSES,
     broker_faults,
     connect_outages,
     duplicates,
     out_of_order,
 )
-from reports.studies.mqtt_qos.impaired import collapses, limited, lossy, saturated, speed_text
-from reports.studies.mqtt_qos.wire import WAYS, by_payload, cost_of, first_segments, undisturbed
-from reports.studies.records import BoardRun, whole, word
+from hil.reports.studies.mqtt_qos.impaired import collapses, limited, lossy, saturated, speed_text
+from hil.reports.studies.mqtt_qos.wire import WAYS, by_payload, cost_of, first_segments, undisturbed
+from hil.reports.studies.records import BoardRun, whole, word
 
 NOTHING = Finding(UNDECIDED, "nothing of it was measured")
 LEVELS = (0, 1, 2)

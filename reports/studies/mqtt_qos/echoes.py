@@ -15,10 +15,10 @@ from functools import cached_property
 
 from hil.metrics.stats import mean, quantile_interval
 from hil.model import RunRecord, Scalar
-from reports.studies.declaration import Comparison, Row
-from reports.studies.document import NONE, number
-from reports.studies.estimate import ALPHA, SHARES, Estimate, estimate, median
-from reports.studies.records import BoardRun, boots, fact, whole
+from hil.reports.studies.declaration import Comparison, Row
+from hil.reports.studies.document import NONE, number
+from hil.reports.studies.estimate import ALPHA, SHARES, Estimate, estimate, median
+from hil.reports.studies.records import BoardRun, boots, fact, whole
 
 BENCH = "echo"
 OK = 0

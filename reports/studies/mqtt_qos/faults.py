@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from hil.model import RunRecord
 from hil.network.ledger.words import Counts, counts_of, sentence_of, total_of
-from reports.studies.document import NONE, Table, number
-from reports.studies.estimate import median
-from reports.studies.mqtt_qos.echoes import BENCH, OK, Echoes, by_setting, others, rate_text, size_text
-from reports.studies.records import BoardRun, fact, whole, word
+from hil.reports.studies.document import NONE, Table, number
+from hil.reports.studies.estimate import median
+from hil.reports.studies.mqtt_qos.echoes import BENCH, OK, Echoes, by_setting, others, rate_text, size_text
+from hil.reports.studies.records import BoardRun, fact, whole, word
 
 CONNECT_CAUSES = {"syn": "SYN", "connect": "CONNECT", "connack": "CONNACK"}
 _ORDERING = ("inflight", "broker_inflight", "clean_session", "cut_every_ms")

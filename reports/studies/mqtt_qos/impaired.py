@@ -7,10 +7,10 @@ import math
 from collections.abc import Mapping, Sequence
 
 from hil.model import RunRecord, Scalar
-from reports.studies.comparison import table_notes
-from reports.studies.declaration import Row, Study
-from reports.studies.document import NONE, NOT_MEASURED, Line, Picture, Table, number
-from reports.studies.mqtt_qos.echoes import (
+from hil.reports.studies.comparison import table_notes
+from hil.reports.studies.declaration import Row, Study
+from hil.reports.studies.document import NONE, NOT_MEASURED, Line, Picture, Table, number
+from hil.reports.studies.mqtt_qos.echoes import (
     BENCH,
     NO_ECHOES,
     RATE_US,
@@ -27,7 +27,7 @@ from reports.studies.mqtt_qos.echoes import (
     selected,
     size_text,
 )
-from reports.studies.records import BoardRun, fact, whole, word
+from hil.reports.studies.records import BoardRun, fact, whole, word
 
 _Lines = list[tuple[tuple[str, ...], dict[str, object]]]
 _LIMITS = ("rate_up_kbit", "rate_down_kbit")

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hil.model import RunRecord
-from reports.studies.document import NONE, Table, number
-from reports.studies.mqtt_qos.echoes import BENCH, Echoes, by_setting, others
-from reports.studies.records import BoardRun, whole
+from hil.reports.studies.document import NONE, Table, number
+from hil.reports.studies.mqtt_qos.echoes import BENCH, Echoes, by_setting, others
+from hil.reports.studies.records import BoardRun, whole
 
 # Packets between board and broker, one after another: each cannot leave before the last came. PUBACKs
 # and all that follows the echo's PUBLISH cross beside: nobody waits for them.

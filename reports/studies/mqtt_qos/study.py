@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from hil.network.ledger.words import sentence_of
-from reports.studies.background import plain_table
-from reports.studies.claims import claim_table
-from reports.studies.declaration import Study
-from reports.studies.document import Section, Table, number
-from reports.studies.mqtt_qos.claims import LEVELS, at_limit, at_loss, check
-from reports.studies.mqtt_qos.echoes import BENCH, Echoes, in_ms, size_text, their_note
-from reports.studies.mqtt_qos.faults import (
+from hil.reports.studies.background import plain_table
+from hil.reports.studies.claims import claim_table
+from hil.reports.studies.declaration import Study
+from hil.reports.studies.document import Section, Table, number
+from hil.reports.studies.mqtt_qos.claims import LEVELS, at_limit, at_loss, check
+from hil.reports.studies.mqtt_qos.echoes import BENCH, Echoes, in_ms, size_text, their_note
+from hil.reports.studies.mqtt_qos.faults import (
     CONNECT_CAUSES,
     broker_faults,
     broker_table,
@@ -22,9 +22,9 @@ from reports.studies.mqtt_qos.faults import (
     recovery_text,
     times_text,
 )
-from reports.studies.mqtt_qos.impaired import bandwidth_table, loss_table, observation_table, speed_text
-from reports.studies.mqtt_qos.path import expected_ms, path_table, paths
-from reports.studies.mqtt_qos.wire import (
+from hil.reports.studies.mqtt_qos.impaired import bandwidth_table, loss_table, observation_table, speed_text
+from hil.reports.studies.mqtt_qos.path import expected_ms, path_table, paths
+from hil.reports.studies.mqtt_qos.wire import (
     bundling_table,
     by_payload,
     connection_table,
@@ -36,7 +36,7 @@ from reports.studies.mqtt_qos.wire import (
     rate_table,
     undisturbed,
 )
-from reports.studies.records import BoardRun
+from hil.reports.studies.records import BoardRun
 
 _OUR_WAY = (
     "The board publishes on an open loop and never waits for an answer; {peer} sends each message back "

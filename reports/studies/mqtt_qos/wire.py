@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hil.model import NotRun, RunRecord
-from reports.studies.comparison import corrected_text, table_notes
-from reports.studies.declaration import Row, Study
-from reports.studies.declaration import Table as Published
-from reports.studies.document import NONE, NOT_MEASURED, Table, number
-from reports.studies.mqtt_qos.echoes import (
+from hil.reports.studies.comparison import corrected_text, table_notes
+from hil.reports.studies.declaration import Row, Study
+from hil.reports.studies.declaration import Table as Published
+from hil.reports.studies.document import NONE, NOT_MEASURED, Table, number
+from hil.reports.studies.mqtt_qos.echoes import (
     BENCH,
     NO_ECHOES,
     RATE_US,
@@ -26,7 +26,7 @@ from reports.studies.mqtt_qos.echoes import (
     selected,
     size_text,
 )
-from reports.studies.records import BoardRun, word
+from hil.reports.studies.records import BoardRun, word
 
 _ANSWERS: Mapping[int, tuple[str, ...]] = {0: (), 1: ("puback",), 2: ("pubrec", "pubrel", "pubcomp")}
 _LAYERS = ("ethernet", "ip", "tcp", "tcp_options", "tls_record")

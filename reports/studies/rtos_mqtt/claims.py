@@ -9,12 +9,12 @@ from hil.metrics.batches import overdispersion
 from hil.metrics.stats import Interval, ratio_interval
 from hil.model import RunRecord
 from hil.network.ledger import Owner
-from reports.studies.claims import CONTRADICTED, SUPPORTED, UNDECIDED, Finding, from_test
-from reports.studies.declaration import Claim, Study
-from reports.studies.document import number
-from reports.studies.estimate import ALPHA, Estimate, median, share_text
-from reports.studies.records import BoardRun, boots, whole, word
-from reports.studies.rtos_mqtt.costs import (
+from hil.reports.studies.claims import CONTRADICTED, SUPPORTED, UNDECIDED, Finding, from_test
+from hil.reports.studies.declaration import Claim, Study
+from hil.reports.studies.document import number
+from hil.reports.studies.estimate import ALPHA, Estimate, median, share_text
+from hil.reports.studies.records import BoardRun, boots, whole, word
+from hil.reports.studies.rtos_mqtt.costs import (
     APART,
     BESIDE,
     UNPINNED,
@@ -24,7 +24,7 @@ from reports.studies.rtos_mqtt.costs import (
     of_cores,
     tls_pairs,
 )
-from reports.studies.rtos_mqtt.losses import (
+from hil.reports.studies.rtos_mqtt.losses import (
     DEVICE,
     NETWORK,
     effects,
@@ -35,7 +35,7 @@ from reports.studies.rtos_mqtt.losses import (
     on_rack,
     undisturbed,
 )
-from reports.studies.rtos_mqtt.messages import (
+from hil.reports.studies.rtos_mqtt.messages import (
     BENCH,
     boot_mean,
     by_name,

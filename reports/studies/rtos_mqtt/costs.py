@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from hil.model import RunRecord
-from reports.studies.claims import Finding
-from reports.studies.declaration import Study
-from reports.studies.document import NONE, Table, number
-from reports.studies.estimate import ALPHA, Estimate, median
-from reports.studies.records import BoardRun
-from reports.studies.rtos_mqtt.messages import (
+from hil.reports.studies.claims import Finding
+from hil.reports.studies.declaration import Study
+from hil.reports.studies.document import NONE, Table, number
+from hil.reports.studies.estimate import ALPHA, Estimate, median
+from hil.reports.studies.records import BoardRun
+from hil.reports.studies.rtos_mqtt.messages import (
     MAPPINGS,
     Message,
     by_name,

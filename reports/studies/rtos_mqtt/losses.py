@@ -11,10 +11,10 @@ from hil.metrics.stats import Interval
 from hil.model import RunRecord
 from hil.network.ledger import OWNERS, Owner
 from hil.network.ledger.words import Counts, counts_of, total_of
-from reports.studies.document import NONE, Table, number
-from reports.studies.estimate import ALPHA, NOTHING, Estimate
-from reports.studies.records import BoardRun, boots, whole, word
-from reports.studies.rtos_mqtt.messages import (
+from hil.reports.studies.document import NONE, Table, number
+from hil.reports.studies.estimate import ALPHA, NOTHING, Estimate
+from hil.reports.studies.records import BoardRun, boots, whole, word
+from hil.reports.studies.rtos_mqtt.messages import (
     BENCH,
     boot_mean,
     by_name,

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from hil.metrics.batches import batch_mean_interval
 from hil.metrics.stats import Interval, mean
 from hil.model import RunRecord, Scalar
-from reports.studies.declaration import Comparison
-from reports.studies.estimate import ALPHA, NOTHING, Estimate, student_interval
-from reports.studies.records import BoardRun, fact, whole, word
+from hil.reports.studies.declaration import Comparison
+from hil.reports.studies.estimate import ALPHA, NOTHING, Estimate, student_interval
+from hil.reports.studies.records import BoardRun, fact, whole, word
 
 BENCH = "delivery"
 OK, TIMEOUT, OVERRUN = 0, 1, 4

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from hil.metrics.stats import mean
 from hil.model import RunRecord
-from reports.studies.comparison import published_text, row_notes, table_notes
-from reports.studies.declaration import Comparison, Row
-from reports.studies.declaration import Table as Published
-from reports.studies.document import NONE, NOT_MEASURED, Line, Picture, Table, number
-from reports.studies.estimate import Estimate, estimate, median
-from reports.studies.records import BoardRun, boots, whole
-from reports.studies.rtos_mqtt.messages import (
+from hil.reports.studies.comparison import published_text, row_notes, table_notes
+from hil.reports.studies.declaration import Comparison, Row
+from hil.reports.studies.declaration import Table as Published
+from hil.reports.studies.document import NONE, NOT_MEASURED, Line, Picture, Table, number
+from hil.reports.studies.estimate import Estimate, estimate, median
+from hil.reports.studies.records import BoardRun, boots, whole
+from hil.reports.studies.rtos_mqtt.messages import (
     BENCH,
     OK,
     OVERRUN,

@@ -8,15 +8,15 @@ from dataclasses import replace
 
 from hil.model import RunRecord
 from hil.network.ledger.words import sentence_of
-from reports.studies.background import plain_table
-from reports.studies.claims import claim_table
-from reports.studies.declaration import Study
-from reports.studies.document import Section, Table, number
-from reports.studies.estimate import Estimate
-from reports.studies.records import BoardRun, boots, word
-from reports.studies.rtos_mqtt.claims import check, place
-from reports.studies.rtos_mqtt.costs import carried, cores_table, tls_table
-from reports.studies.rtos_mqtt.losses import (
+from hil.reports.studies.background import plain_table
+from hil.reports.studies.claims import claim_table
+from hil.reports.studies.declaration import Study
+from hil.reports.studies.document import Section, Table, number
+from hil.reports.studies.estimate import Estimate
+from hil.reports.studies.records import BoardRun, boots, word
+from hil.reports.studies.rtos_mqtt.claims import check, place
+from hil.reports.studies.rtos_mqtt.costs import carried, cores_table, tls_table
+from hil.reports.studies.rtos_mqtt.losses import (
     DOWN,
     UP,
     burst_groups,
@@ -30,9 +30,9 @@ from reports.studies.rtos_mqtt.losses import (
     segment_table,
     undisturbed,
 )
-from reports.studies.rtos_mqtt.messages import BENCH, call_us, called, greatest, mean_of, total
-from reports.studies.rtos_mqtt.publish import count_table, hold_table, time_table
-from reports.studies.rtos_mqtt.symptoms import (
+from hil.reports.studies.rtos_mqtt.messages import BENCH, call_us, called, greatest, mean_of, total
+from hil.reports.studies.rtos_mqtt.publish import count_table, hold_table, time_table
+from hil.reports.studies.rtos_mqtt.symptoms import (
     board_counted,
     counter_source,
     counter_table,

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from hil.model import RunRecord
 from hil.network.dissect import SYMPTOMS
-from reports.studies.declaration import Background, Study
-from reports.studies.document import NONE, Table, number
-from reports.studies.records import BoardRun, fact, word
-from reports.studies.rtos_mqtt.losses import on_hotspot, on_rack
-from reports.studies.rtos_mqtt.messages import BENCH, by_name, case_name, greatest, total
+from hil.reports.studies.declaration import Background, Study
+from hil.reports.studies.document import NONE, Table, number
+from hil.reports.studies.records import BoardRun, fact, word
+from hil.reports.studies.rtos_mqtt.losses import on_hotspot, on_rack
+from hil.reports.studies.rtos_mqtt.messages import BENCH, by_name, case_name, greatest, total
 
 _FACTS = {
     "Duplicate ACKs": "duplicate_ack_count",

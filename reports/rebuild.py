@@ -1,0 +1,95 @@
+"""Reports from what is on disk: a run's own files written again, the site, a run beside a published study.
+
+A defect of ours is the rig's fault: `hil` says so by its exit code, for 1 would accuse the firmware.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+
+from hil.base.errors import ConfigError, HilError, RigError
+from hil.boards.health import HEALTH_FILE
+from hil.reports import allure, health, history, plain
+from hil.reports.finish import sentence_of, summarise
+from hil.reports.site import build_site
+from hil.reports.stored import judged_runs
+from hil.reports.studies.build import files_of, reproduce
+from hil.reports.studies.terminal import print_documents
+from hil.store import RunDirectory
+from hil.store.files import short_path
+
+
+def write_run(directory: RunDirectory) -> None:
+    """Write a judged run's summary.md, allure-results and plain files again."""
+    with _owned(f"{directory.path}"):
+        allure.complete_results(directory.path)
+        plain.write_plain(directory.path)
+        summarise(directory)
+
+
+def build_report(
+    runs: Sequence[Path],
+    *,
+    legs: Path | None,
+    out: Path,
+    history_folder: Path,
+    data: Path | None,
+    single_file: bool,
+    append: bool,
+) -> None:
+    """Build ``out``/report of ``runs``, and of each judged run of ``legs``; by default of the latest run."""
+    chosen = list(runs)
+    if legs:
+        judged, left_out = judged_runs(legs)
+        print("".join(f"warning: {sentence}\n" for sentence in left_out), end="", file=sys.stderr)
+        chosen += judged
+    chosen = chosen or [RunDirectory.latest(out).path]
+    with _owned(" ".join(map(str, chosen))):
+        for run in chosen:
+            allure.complete_results(run)
+            plain.write_plain(run)
+            if append:
+                _add("history", history.append_run, history_folder / "metrics.jsonl", run)
+                _add("rack health", health.append_run, history_folder / HEALTH_FILE, run)
+        index = build_site(
+            out, chosen, history=history_folder, data=data, single_file=single_file, append=append
+        )
+    print(short_path(index))
+
+
+def show_study(run_folder: Path, study: str, reference: Path, *, report: bool) -> None:
+    """Set a run beside a study, in its folder and on the terminal; ``report`` says whether to build one."""
+    run = RunDirectory.open(run_folder).path
+    with _owned(f"{run}"):
+        print_documents(reproduce(run, study, reference), Console(highlight=False))
+        print(*(short_path(run / name) for name in files_of(study)), sep="\n")
+        if not report:
+            return
+        try:
+            print(short_path(build_site(run.parent, [run], keep_newer=True)))
+        except HilError as error:  # the study is in the run's folder all the same
+            print(f"warning: {error}", file=sys.stderr)
+
+
+def _add(what: str, append: Callable[[Path, Path], object], path: Path, run: Path) -> None:
+    """Add a run to what is known of earlier ones; a damaged file costs that, and not the report."""
+    try:
+        append(path, run)
+    except ConfigError as error:
+        print(f"warning: {what}: {error}", file=sys.stderr)
+
+
+@contextmanager
+def _owned(what: str) -> Iterator[None]:
+    """Raise RigError instead of what nobody owns: a defect of the reports themselves."""
+    try:
+        yield
+    except HilError:
+        raise
+    except Exception as error:
+        raise RigError(f"The reports of {what} were not written: {sentence_of(error)}") from error
