@@ -17,7 +17,7 @@ hil: ## try it without hardware: build, flash, measure and judge on a virtual ra
 
 demo: ## a simulated history with changes planted in it, and the report that finds them: out/demo/report
 	@.ci/bootstrap test
-	@$(PYTHON) -m tests.demo
+	@$(PYTHON) -m tests.tools.demo
 
 report: ## build the report of the newest run again: out/report
 	@.ci/bootstrap run
@@ -39,11 +39,11 @@ test-all: ## all tests, the heavy ones too: the workflows under act, every brows
 
 conformance: ## FreeRTOS's scheduling rules on the host's kernel, and on ESP-IDF's own where IDF_PATH is set
 	@.ci/bootstrap test
-	@$(PYTHON) -m tests.conformance
+	@$(PYTHON) -m tests.tools.conformance
 
 idf-check: ## check the firmware and host/idf against the ESP-IDF of IDF_PATH
 	@.ci/bootstrap test
-	@$(PYTHON) -m tests.idf_check
+	@$(PYTHON) -m tests.tools.idf_check
 
 lint: ## formats, lint, types
 	@$(PYTHON) -m ruff format --check --quiet .
@@ -57,35 +57,35 @@ format: ## put the sources into the one format
 	@$(PYTHON) -m ruff check --fix --quiet .
 	@.venv/bin/clang-format --style=file:firmware/.clang-format -i $(C_FILES)
 
-bench: ## print the figures that README and docs quote (some 17 minutes; tests.bench --list names them)
+bench: ## print the figures that README and docs quote (some 17 minutes; tests.tools.bench --list names them)
 	@.ci/bootstrap test
-	@$(PYTHON) -m tests.bench
+	@$(PYTHON) -m tests.tools.bench
 
 bench-gate: ## simulate the gate beside other tools' rules: false blocks, power, time (minutes)
 	@.ci/bootstrap test
-	@$(PYTHON) -m tests.gate_simulation
+	@$(PYTHON) -m tests.tools.gate_simulation
 
 bench-gate-rack: ## try the gate by real runs on the virtual rack, noise simulated (hours; goes on where it stopped)
 	@.ci/bootstrap test
-	@$(PYTHON) -m tests.bench.gate_rack --judgements 300
+	@$(PYTHON) -m tests.tools.bench.gate_rack --judgements 300
 
 bench-ledger: ## lose messages at each of six points, and see whether the ledger names the owner (minutes)
 	@.ci/bootstrap test
-	@$(PYTHON) -m tests.bench.loss_ledger
+	@$(PYTHON) -m tests.tools.bench.loss_ledger
 
 bench-nights: ## simulate nights: false alarms, what is found, after how many nights (minutes)
 	@.ci/bootstrap test
-	@$(PYTHON) -m tests.night_simulation
-	@$(PYTHON) -m tests.demo --seeds 20
+	@$(PYTHON) -m tests.tools.night_simulation
+	@$(PYTHON) -m tests.tools.demo --seeds 20
 
 bench-report: ## time the report: a year of nights, its page in Chromium, 10,000 results (minutes)
 	@.ci/bootstrap test
-	@$(PYTHON) -m tests.bench.report
+	@$(PYTHON) -m tests.tools.bench.report
 
 screenshots: ## make the pictures in docs/img anew, from the reports in out/report and out/demo/report
 	@.ci/bootstrap test
-	@$(PYTHON) -m tests.screenshots
-	@$(PYTHON) -m tests.comment_page --to docs/img
+	@$(PYTHON) -m tests.tools.screenshots
+	@$(PYTHON) -m tests.tools.comment_page --to docs/img
 
 lock: ## pin the requirements*.in anew (needs the network and pip-tools)
 	@for lock in requirements.lock requirements-nodeps.lock tests/requirements.lock; do \

@@ -27,8 +27,8 @@ from hil.session.transfer import merge, parameter_text
 from hil.store import RunDirectory
 from hil.wire.lines import parse_line
 from hil.wire.packing import unpack_columns
-from tests.fake_agent import FakeAgent, FakeConsole
 from tests.make_records import publish_thresholds
+from tests.session.fake_agent import FakeAgent, FakeConsole
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "architecture.md"

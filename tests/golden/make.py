@@ -44,7 +44,7 @@ from tests.golden.rig import (
     later,
     write_thresholds,
 )
-from tests.trace_events import inverted, on_a_host, series_of
+from tests.trace.trace_events import inverted, on_a_host, series_of
 
 RUN_ID = "20261121T141500Z-pr-60fd"
 STARTED = f"{DAY}T14:15:00Z"

@@ -1,5 +1,5 @@
-// One TCP flow over lwIP's socket calls, as a bench has one: tests/test_host_sockets.py and
-// tests/bench/window.py say which.
+// One TCP flow over lwIP's socket calls, as a bench has one: tests/firmware/test_host_sockets.py and
+// tests/tools/bench/window.py say which.
 //
 //   test_lwip_flow connect=ADDRESS | listen=1  port=N  send=1 | receive=1  [window=BYTES] [buffer=BYTES]
 //                  [mss=BYTES] [omit_ms=N] [run_ms=N] [chunk=BYTES]

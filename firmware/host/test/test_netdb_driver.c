@@ -1,4 +1,4 @@
-/* lwip/netdb.h driven line by line from stdin by tests/test_host_netdb.py:
+/* lwip/netdb.h driven line by line from stdin by tests/firmware/test_host_netdb.py:
  *
  *   server RANK ADDRESS | resolve NAME */
 #include <arpa/inet.h>

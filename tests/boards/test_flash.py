@@ -1,0 +1,176 @@
+"""Flashing a virtual board with the real esptool: what works, and whose fault it is where it does not."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hil.base.errors import ConfigError, RigError
+from hil.boards.flash import flash, flash_command
+from hil.boards.power import switch_power
+from hil.boards.rack import Board, Power
+from tests.virtual.virtual_board_rig import BoardProcess, make_build, wait_until
+
+pytestmark = pytest.mark.slow
+
+PARTS = ("bootloader/bootloader.bin", "partition_table/partition-table.bin", "testapp.bin")
+
+
+@pytest.fixture(scope="module")
+def build_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_build(tmp_path_factory.mktemp("build"))
+
+
+@pytest.fixture(scope="module")
+def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BoardProcess]:
+    with BoardProcess(tmp_path_factory.mktemp("b")) as running:
+        yield running
+
+
+@pytest.fixture
+def board(process: BoardProcess) -> Iterator[Board]:
+    yield board_at(process.url())
+    process.control.clear()
+
+
+def board_at(serial: str) -> Board:
+    return Board("b1", "virtual", "esp32", serial, Power("virtual"), where="rack.yaml:7")
+
+
+def test_what_is_in_the_build_is_in_the_flash(
+    board: Board, process: BoardProcess, build_dir: Path, tmp_path: Path
+) -> None:
+    """All parts land where flasher_args.json says, and the log has esptool's words."""
+    result = flash(board, build_dir, log=tmp_path / "flash.log")
+    assert (result.attempts, result.note) == (1, "")
+    content = process.flash.read_bytes()
+    assert all((build_dir / name).read_bytes() in content for name in PARTS)
+    assert "Hash of data verified" in (tmp_path / "flash.log").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error", "words"),
+    [
+        ("no_sync", True, RigError, ["does not answer its boot loader", "hil board power"]),
+        ("wrong_chip", "esp32s2", ConfigError, ["another chip", "ESP32-S2", "'target'"]),
+        ("bad_md5", True, RigError, ["differs from what was written", "cable"]),
+    ],
+)
+def test_a_faulty_board_has_an_owner(
+    board: Board, process: BoardProcess, build_dir: Path, tmp_path: Path, name: str, value: Any,
+    error: type[Exception], words: list[str],
+) -> None:  # fmt: skip
+    """Each fault is a sentence with board, port, cause, log and what to do; a wrong chip is no rig fault."""
+    process.control.fault(name, value)
+    log = tmp_path / "flash.log"
+    with pytest.raises(error) as caught:
+        flash(board, build_dir, log=log)
+    for word in ["board b1", process.url(), str(log), *words]:
+        assert word in str(caught.value)
+
+
+def test_a_fault_that_passes_costs_one_repetition(
+    board: Board, process: BoardProcess, build_dir: Path, tmp_path: Path
+) -> None:
+    """A board that answers the second time costs one repetition, and the result says why."""
+    log = tmp_path / "flash.log"
+    process.control.fault("no_sync")
+
+    def recover() -> None:
+        wait_until(lambda: log.exists() and "Failed to connect" in log.read_text(), "the first failure")
+        process.control.clear()
+
+    recovery = threading.Thread(target=recover)
+    recovery.start()
+    result = flash(board, build_dir, log=log)
+    recovery.join()
+    assert result.attempts == 2
+    assert "attempt 2; before: flashing board b1" in result.note
+
+
+def test_a_port_that_nobody_serves(build_dir: Path, tmp_path: Path) -> None:
+    """A port that cannot be opened is the rig's fault and names the port and the cause."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with pytest.raises(RigError, match=rf"{port} failed: its port could not be opened .*refused"):
+        flash(board_at(f"fastrfc2217://127.0.0.1:{port}"), build_dir, log=tmp_path / "flash.log")
+
+
+def test_a_hanging_esptool_is_ended(build_dir: Path, tmp_path: Path) -> None:
+    """A port that accepts and never speaks does not hold the run up: the deadline ends esptool."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        serial = f"fastrfc2217://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(RigError, match=r"esptool did not end within 0\.4 s"):
+            flash(board_at(serial), build_dir, log=tmp_path / "flash.log", timeout_s=0.4)
+
+
+def test_stop_ends_flashing_at_once(board: Board, build_dir: Path, tmp_path: Path) -> None:
+    """A run that is being stopped does not wait for esptool, and does not repeat it."""
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(RigError, match="the run was stopped"):
+        flash(board, build_dir, log=tmp_path / "flash.log", stop=stop)
+
+
+def test_a_build_that_lacks_a_file(board: Board, tmp_path: Path) -> None:
+    """A build folder without a file that it names is a configuration error before anything is written."""
+    (tmp_path / "flasher_args.json").write_text('{"flash_files": {"0x1000": "gone.bin"}}')
+    with pytest.raises(ConfigError, match=r"lacks gone\.bin"):
+        flash(board, tmp_path, log=tmp_path / "flash.log")
+
+
+def test_a_physical_board_is_flashed_by_the_stock_esptool(build_dir: Path) -> None:
+    """Only virtual ports need our serial URL handler."""
+    argv = flash_command(board_at("/dev/ttyUSB0"), build_dir)
+    assert argv[argv.index("-m") + 1] == "esptool"
+    assert "--flash-mode" in argv
+
+
+def test_power_of_a_virtual_board_goes_through_its_control(process: BoardProcess, board: Board) -> None:
+    """`off` switches the board off, `on` on again."""
+    switch_power(board, "off", virtual=lambda _board_id: process.control)
+    assert process.control.state()["mode"] == "off"
+    switch_power(board, "on", virtual=lambda _board_id: process.control)
+    process.wait_for(lambda state: state["mode"] != "off")
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("sh -c 'echo no hub >&2; exit 3' {action}", ["status 3", "no hub"]),
+        ("no-such-hub {action}", ["no program 'no-such-hub'"]),
+        ("sh -c 'sleep 30' {action}", ["did not end within 0.2 s"]),
+    ],
+)
+def test_a_power_command_that_fails_is_the_rigs(command: str, words: list[str]) -> None:
+    """The sentence has the command and what came back."""
+    broken = replace(board_at("/dev/ttyUSB0"), power=Power("command", command, timeout_s=0.2))
+    with pytest.raises(RigError) as caught:
+        switch_power(broken, "cycle", virtual=_no_virtual_board)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_a_power_command_gets_the_action(tmp_path: Path) -> None:
+    """{action} becomes on, off or cycle."""
+    target = tmp_path / "action"
+    command = f"cp /dev/null {target}-{{action}}"
+    switch_power(replace(board_at("x"), power=Power("command", command)), "off", virtual=_no_virtual_board)
+    assert (tmp_path / "action-off").exists()
+
+
+def test_a_board_without_a_switch_says_so() -> None:
+    """No power switch is the rack file's matter: exit 2 with its line."""
+    board = replace(board_at("x"), power=Power("none"))
+    with pytest.raises(ConfigError, match=r"rack\.yaml:7: board b1 has no power switch"):
+        switch_power(board, "cycle", virtual=_no_virtual_board)
+
+
+def _no_virtual_board(board_id: str) -> Any:
+    raise AssertionError(f"{board_id} is no virtual board")

@@ -1,0 +1,201 @@
+"""Boards in quarantine: kept in a file, left out of plans, put there by hand or by the rack's own rule."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hil.base.errors import ConfigError, RigError
+from hil.boards.health.quarantine import (
+    QUARANTINE_FILE,
+    Watch,
+    folder_of,
+    put,
+    read_quarantine,
+    reason,
+    release,
+)
+from hil.boards.health.types import Quarantine
+from hil.boards.rack import load_rack
+from hil.gate import judge
+from hil.model import Entry, NotRun
+from hil.reports.boards import remarks
+from hil.reports.summary import render_markdown
+from hil.run.campaign import check_asked, check_present, read_campaign
+from hil.run.plan import Plan, make_plan
+from hil.run.run_facts import run_info
+from tests.boards.health_runs import KEPT_OUT, run_at
+from tests.lab import make_lab
+from tests.make_records import RUN_ID, publish_record, publish_thresholds
+from tests.run.test_plan import BENCHES
+
+pytestmark = pytest.mark.slow
+
+RACK_FILE = Path(__file__).resolve().parents[2] / "hil" / "racks" / "virtual.yaml"
+RACK = load_rack(RACK_FILE)
+V1_OUT = replace(KEPT_OUT, board="v1")
+
+
+def test_a_board_is_put_there_and_released(tmp_path: Path) -> None:
+    """What was said stands in the file; another word replaces it; released, the board is in it no more."""
+    assert read_quarantine(tmp_path) == {}
+    put(tmp_path, KEPT_OUT)
+    put(tmp_path, V1_OUT)
+    put(tmp_path, replace(V1_OUT, why="dark"))
+    assert read_quarantine(tmp_path) == {"e1": KEPT_OUT, "v1": replace(V1_OUT, why="dark")}
+    assert release(tmp_path, "e1") == KEPT_OUT
+    assert release(tmp_path, "e1") is None
+    assert list(read_quarantine(tmp_path)) == ["v1"]
+
+
+def test_writers_do_not_lose_each_others_boards(tmp_path: Path) -> None:
+    """Many at once: all of their boards are in the file."""
+    boards = [f"b{n}" for n in range(8)]
+    threads = [threading.Thread(target=put, args=(tmp_path, replace(KEPT_OUT, board=b))) for b in boards]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(read_quarantine(tmp_path)) == boards
+
+
+@pytest.mark.parametrize(
+    "damage", ["", "[]", '{"schema":2}', '{"schema":1,"boards":{"v1":{}},"faulted":{}}', "[" * 9999]
+)
+def test_a_damaged_file_is_an_error_with_the_way_out(tmp_path: Path, damage: str) -> None:
+    """Nothing is measured, or written over it, before a person has looked."""
+    path = tmp_path / QUARANTINE_FILE
+    path.write_text(damage)
+    for attempt in (lambda: read_quarantine(tmp_path), lambda: put(tmp_path, KEPT_OUT)):
+        with pytest.raises(ConfigError, match=rf"{path}: .*delete it: then no board"):
+            attempt()
+    assert path.read_text() == damage
+
+
+def plan_without(*boards: str, board_ids: tuple[str, ...] = ()) -> Plan:
+    reasons = {board: reason(replace(KEPT_OUT, board=board), RACK_FILE) for board in boards}
+    return make_plan(RACK, BENCHES, selection="publish", board_ids=board_ids, quarantine=reasons)
+
+
+def test_a_board_in_quarantine_measures_nothing_and_says_why() -> None:
+    """It has no boot and needs no image; each case is left out with who, since when, why and the way out."""
+    plan = plan_without("v3")
+    out, free = plan.for_board("v3"), plan.for_board("v1")
+    assert (out.boots, out.cases) == ((), ())
+    assert [item.case for item in out.omitted] == list(free.cases)
+    (why,) = {item.reason for item in out.omitted}
+    assert why.startswith("quarantined since 2026-11-01 05:00 UTC by anna: its port vanishes; release it: ")
+    assert "hil board release v3 --rack " in why
+    assert [item.board.id for item in plan.present] == ["v1", "v2", "v4"]
+    assert "virtual-esp32s3" not in map(str, plan.images)
+
+
+def test_a_run_is_not_inconclusive_for_a_board_in_quarantine() -> None:
+    """What nobody expected to be measured does not touch the verdict, and every report names the board."""
+    case_id = publish_thresholds().case({}).case_id
+    missing = NotRun(RUN_ID, "v3", case_id, reason(KEPT_OUT, RACK_FILE), expected=False)
+    entries: list[Entry] = [publish_record(board="v1"), missing]
+    verdict = judge(entries, {"publish": publish_thresholds()})
+    assert verdict.exit_code == 0
+    info = {"quarantined": [{**vars(KEPT_OUT), "board": "v3"}]}
+    told = "Board v3 took no part: quarantined since 2026-11-01 05:00 UTC by anna: its port vanishes."
+    assert told in remarks(info, verdict)
+    assert f"> {told}" in render_markdown(info, verdict, [])
+
+
+def test_a_board_that_was_asked_for_is_refused() -> None:
+    """Exit 3 with the command that releases it; other boards may be asked for."""
+    check_asked(RACK, ["v2"], {"v1": V1_OUT})
+    with pytest.raises(RigError, match=r"board v1 of rack virtual is quarantined.*hil board release v1"):
+        check_asked(RACK, ["v2", "v1"], {"v1": V1_OUT})
+
+
+def test_a_run_without_any_board_left_is_refused() -> None:
+    """Exit 3, each board with its reason; one that is left is enough."""
+    names = ("v1", "v2", "v3", "v4")
+    quarantined = {name: replace(KEPT_OUT, board=name) for name in names}
+    check_present(RACK, plan_without(*names[1:]), quarantined)
+    with pytest.raises(RigError, match=r"v1 is quarantined .*; v4 is quarantined .*hil board release v1"):
+        check_present(RACK, plan_without(*names), quarantined)
+
+
+class Options:
+    """What pytest hands over, with everything at its default."""
+
+    def __init__(self, out: Path, thresholds: Path, rack: Path, **given: Any) -> None:
+        self.rack, self.out, self.thresholds, self.suite = rack, out, thresholds, "quick"
+        self.board: list[str] = []
+        self.board_target = self.profile = self.noise = self.pushgateway = ""
+        self.firmware = self.base = self.reference = self.budget = self.history = self.boots = None
+        self.noise_seed, self.wait, self.trigger = None, 0.0, "local"
+        self.no_report = self.keep_captures = False
+        self.__dict__.update(given)
+
+
+def options(folder: Path, **given: Any) -> Options:
+    lab = make_lab(folder, 2)
+    return Options(lab.out, RACK_FILE.parents[2] / "thresholds", lab.rack, **given)
+
+
+def test_a_campaign_knows_who_is_left_out(tmp_path: Path) -> None:
+    """Read from the rack's file; run.json names the board, and the run goes on with the others."""
+    option = options(tmp_path)
+    rack = load_rack(option.rack)
+    put(folder_of(rack, option.out), Quarantine("b1", "2026-11-01T05:00:00Z", "anna", "dark"))
+    campaign = read_campaign(option)
+    assert [plan.board.id for plan in campaign.plan.present] == ["b2"]
+    told = run_info(campaign, "run", {})["quarantined"]
+    assert told == [{"board": "b1", "since_utc": "2026-11-01T05:00:00Z", "who": "anna", "why": "dark"}]
+    release(folder_of(rack, option.out), "b1")
+    assert "quarantined" not in run_info(read_campaign(option), "run", {})
+
+
+def test_a_target_leaves_its_boards_in_quarantine_out(tmp_path: Path) -> None:
+    """To ask for a chip is not to ask for a certain board: those of it that are left measure."""
+    option = options(tmp_path, board_target="virtual-esp32")
+    put(folder_of(load_rack(option.rack), option.out), replace(KEPT_OUT, board="b1"))
+    assert [plan.board.id for plan in read_campaign(option).plan.present] == ["b2"]
+    option.board = ["b1"]
+    with pytest.raises(RigError, match="board b1 of rack"):
+        read_campaign(option)
+
+
+def test_a_rack_may_keep_a_board_out_after_faults_in_a_row(tmp_path: Path) -> None:
+    """The third faulted run in a row puts it there, once, by hil; a panic or a sound run begins anew."""
+    watch = Watch(tmp_path, 3, RACK_FILE)
+    for hour, word in enumerate(["rig", "rig", "panic", "rig", "absent", "rig"]):
+        assert watch.look(run_at(hour, word, "ok")) == []
+    (told,) = watch.look(run_at(6, "rig", "ok"))
+    assert told.startswith("board e1 is in quarantine from now on: the rig failed on it in 3 runs in a row; ")
+    assert "hil board release e1 --rack " in told
+    found = read_quarantine(tmp_path)["e1"]
+    assert (found.who, found.why) == ("hil", "the rig failed on it in 3 runs in a row")
+    assert watch.look(run_at(6, "rig", "ok")) == []
+    assert list(read_quarantine(tmp_path)) == ["e1"]
+
+
+def test_a_run_that_is_looked_at_again_counts_once(tmp_path: Path) -> None:
+    """The same run twice is one fault, and a release forgets all of them."""
+    watch = Watch(tmp_path, 2, RACK_FILE)
+    assert watch.look(run_at(0, "rig")) == watch.look(run_at(0, "rig")) == []
+    assert watch.look(run_at(1, "rig"))
+    release(tmp_path, "e1")
+    assert json.loads((tmp_path / QUARANTINE_FILE).read_text())["faulted"] == {}
+    assert watch.look(run_at(2, "rig")) == []
+
+
+@pytest.mark.parametrize(("value", "words"), [("0", "quarantine_after"), ("often", "quarantine_after")])
+def test_the_rack_files_rule_is_a_number_from_one_on(tmp_path: Path, value: str, words: str) -> None:
+    """Anything else is an error with file and line; without the key no board goes there by itself."""
+    path = tmp_path / "rack.yaml"
+    assert RACK.quarantine_after == 0
+    path.write_text(f"{RACK_FILE.read_text()}\nquarantine_after: 3\n")
+    assert load_rack(path).quarantine_after == 3
+    path.write_text(f"{RACK_FILE.read_text()}\nquarantine_after: {value}\n")
+    with pytest.raises(ConfigError, match=rf"rack.yaml:\d+: .*{words}"):
+        load_rack(path)

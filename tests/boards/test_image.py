@@ -1,0 +1,264 @@
+"""The build directory around a host ELF: what esptool and pytest-embedded need, the same bytes each time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from hil.base.errors import ConfigError
+from hil.boards.firmware import app_image, partition_table
+from hil.boards.firmware.app_image import ChecksumError, Image, ImageError
+from hil.boards.firmware.image import build_image_dir
+from hil.boards.firmware.partition_table import Partition, TableError
+from tests.virtual.virtual_board_rig import PARTITIONS, compile_app, python
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def elf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compile_app(tmp_path_factory.mktemp("app"))
+
+
+@pytest.fixture
+def csv(tmp_path: Path) -> Path:
+    path = tmp_path / "partitions.csv"
+    path.write_text(PARTITIONS)
+    return path
+
+
+def build(elf: Path, csv: Path, folder: Path, chip: str = "esp32") -> Path:
+    build_image_dir(elf, folder, chip=chip, project="testapp", version="1.2.3", partitions_csv=csv)
+    return folder
+
+
+def read(data: bytes) -> Image:
+    return app_image.read_image(lambda offset, length: data[offset : offset + length], 0, len(data))
+
+
+def contents(folder: Path) -> Mapping[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_build_directory_is_that_of_idf(elf: Path, csv: Path, tmp_path: Path) -> None:
+    """Every file that idf.py build leaves for flashing is there, and flasher_args.json names them."""
+    folder = build(elf, csv, tmp_path / "build")
+    arguments = json.loads((folder / "flasher_args.json").read_text())
+    assert arguments["flash_files"] == {
+        "0x1000": "bootloader/bootloader.bin",
+        "0x8000": "partition_table/partition-table.bin",
+        "0xd000": "ota_data_initial.bin",
+        "0x10000": "testapp.bin",
+    }
+    assert arguments["app"] == {"offset": "0x10000", "file": "testapp.bin", "encrypted": "false"}
+    assert (folder / "testapp.elf").read_bytes() == elf.read_bytes()
+    assert (folder / "ota_data_initial.bin").read_bytes() == b"\xff" * 0x2000
+    assert json.loads((folder / "config" / "sdkconfig.json").read_text())["IDF_TARGET"] == "esp32"
+    assert json.loads((folder / "project_description.json").read_text())["app_bin"] == "testapp.bin"
+
+
+@pytest.mark.parametrize(
+    ("chip", "offset", "flash_freq", "architecture"),
+    [
+        ("esp32", "0x1000", "40m", "XTENSA"),
+        ("esp32s3", "0x0", "80m", "XTENSA"),
+        ("esp32c3", "0x0", "80m", "RISCV"),
+    ],
+)
+def test_build_directory_is_the_chips(
+    elf: Path, csv: Path, tmp_path: Path, chip: str, offset: str, flash_freq: str, architecture: str
+) -> None:
+    """Chip, bootloader's offset and flash clock are those that idf.py set-target leads to."""
+    folder = build(elf, csv, tmp_path / "build", chip)
+    arguments = json.loads((folder / "flasher_args.json").read_text())
+    assert arguments["bootloader"]["offset"] == offset
+    assert arguments["flash_settings"]["flash_freq"] == flash_freq
+    assert arguments["extra_esptool_args"]["chip"] == chip
+    sdkconfig = json.loads((folder / "config" / "sdkconfig.json").read_text())
+    assert sdkconfig["IDF_TARGET"] == chip
+    assert [key for key, value in sdkconfig.items() if "ARCH" in key and value] == [
+        f"IDF_TARGET_ARCH_{architecture}"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("chip", "chip_revisions", "efuse_revisions"),
+    [("esp32", (0, 399), (0, 99)), ("esp32s3", (0, 99), (0, 199)), ("esp32c3", (3, 199), (0, 199))],
+)
+def test_image_is_for_the_chips_revisions(
+    elf: Path,
+    csv: Path,
+    tmp_path: Path,
+    chip: str,
+    chip_revisions: tuple[int, int],
+    efuse_revisions: tuple[int, int],
+) -> None:
+    """The headers hold the limits, times 100, that ESP-IDF v5.5 sets by default (Kconfig.hw_support)."""
+    folder = build(elf, csv, tmp_path / "build", chip)
+    for name in ("testapp.bin", "bootloader/bootloader.bin"):
+        data = (folder / name).read_bytes()
+        assert struct.unpack_from("<HH", data, 15) == chip_revisions  # esp_image_header_t
+    app = (folder / "testapp.bin").read_bytes()
+    assert struct.unpack_from("<HH", app, 0x20 + 176) == efuse_revisions  # esp_app_desc_t
+
+
+def test_same_elf_same_bytes(elf: Path, csv: Path, tmp_path: Path) -> None:
+    """Two builds of one ELF do not differ in a byte."""
+    assert contents(build(elf, csv, tmp_path / "a")) == contents(build(elf, csv, tmp_path / "b"))
+
+
+@pytest.mark.parametrize(
+    ("chip", "chip_id"), [("esp32", "0 (ESP32)"), ("esp32s3", "9 (ESP32-S3)"), ("esp32c3", "5 (ESP32-C3)")]
+)
+def test_esptool_finds_the_image_valid(elf: Path, csv: Path, tmp_path: Path, chip: str, chip_id: str) -> None:
+    """esptool's own check passes, and shows the chip, the project, its version and the ELF's SHA-256."""
+    folder = build(elf, csv, tmp_path / "build", chip)
+    for name in ("testapp.bin", "bootloader/bootloader.bin"):
+        done = python("-m", "esptool", "image-info", str(folder / name))
+        assert done.returncode == 0, done.stdout
+        assert "(valid)" in done.stdout
+        assert "invalid" not in done.stdout
+        assert f"Chip ID: {chip_id}\n" in done.stdout
+    app = python("-m", "esptool", "image-info", str(folder / "testapp.bin")).stdout
+    assert "Project name: testapp" in app
+    assert "App version: 1.2.3" in app
+    assert f"ELF file SHA256: {hashlib.sha256(elf.read_bytes()).hexdigest()}" in app
+
+
+def test_image_carries_the_program(elf: Path, csv: Path, tmp_path: Path) -> None:
+    """The flashed ELF runs as the built one does, and holds no debug information."""
+    data = (build(elf, csv, tmp_path / "build") / "testapp.bin").read_bytes()
+    image = read(data)
+    assert image.sha256 == hashlib.sha256(data[:-32]).digest()
+    assert data[0xB0:0xD0] == hashlib.sha256(elf.read_bytes()).digest()
+    flashed = tmp_path / "flashed.elf"
+    program = app_image.unpack_elf(image)
+    assert program is not None
+    assert len(program) < elf.stat().st_size
+    flashed.write_bytes(program)
+    flashed.chmod(0o755)
+    done = subprocess.run([flashed], input="hello\n", capture_output=True, text=True, timeout=10, check=True)
+    assert done.stdout.splitlines()[-1] == "echo hello"
+
+
+def test_debug_information_does_not_fill_the_slot(csv: Path, tmp_path: Path, elf: Path) -> None:
+    """An ELF whose debug sections exceed the slot fits, because they are not flashed."""
+    debug, fat = tmp_path / "debug", tmp_path / "fat.elf"
+    debug.write_bytes(bytes(3 << 20))
+    add = ["objcopy", "--add-section", f".debug_extra={debug}", str(elf), str(fat)]
+    subprocess.run(add, check=True, timeout=30)
+    folder = build(fat, csv, tmp_path / "build")
+    assert (folder / "testapp.elf").stat().st_size > 3 << 20
+    assert (folder / "testapp.bin").stat().st_size < 100_000
+
+
+def test_too_large_an_elf_is_named(csv: Path, tmp_path: Path) -> None:
+    """A program that exceeds its slot is refused with both sizes and the slot's name."""
+    big = compile_app(tmp_path / "big", padding_bytes=2 << 20)
+    with pytest.raises(ConfigError, match=r"has 2\d{6} bytes; its slot 'ota_0' in .* has 2031616 bytes"):
+        build(big, csv, tmp_path / "build")
+    assert not (tmp_path / "build").exists()
+
+
+def test_missing_or_foreign_elf_is_named(csv: Path, tmp_path: Path) -> None:
+    """No file, and a file that is no ELF, are both said in a sentence with the path."""
+    with pytest.raises(
+        ConfigError, match=r"none\.elf failed: No such file.*hil build --target virtual-esp32"
+    ):
+        build(tmp_path / "none.elf", csv, tmp_path / "build")
+    with pytest.raises(ConfigError, match="is not an ELF file: it begins with b'# Na'"):
+        build(csv, csv, tmp_path / "build")
+
+
+def test_unknown_chip_is_named(elf: Path, csv: Path, tmp_path: Path) -> None:
+    """A chip without a layout is answered with those that have one."""
+    with pytest.raises(ConfigError, match="cannot be made here; they can for: esp32"):
+        build_image_dir(elf, tmp_path, chip="esp99", version="1", partitions_csv=csv)
+
+
+@pytest.mark.parametrize(
+    ("offset", "error", "says"),
+    [
+        (0, ImageError, "invalid magic byte"),
+        (1, ImageError, "segment count"),
+        (0x24, ChecksumError, "Checksum failed"),
+        (8, ImageError, "Image hash failed - image is corrupt"),
+    ],
+)
+def test_damaged_image_is_found(
+    elf: Path, csv: Path, tmp_path: Path, offset: int, error: type[ImageError], says: str
+) -> None:
+    """A changed byte is found by the check that covers it, in the bootloader's words."""
+    data = bytearray((build(elf, csv, tmp_path / "build") / "testapp.bin").read_bytes())
+    data[offset] ^= 0x50
+    with pytest.raises(error, match=says):
+        read(bytes(data))
+
+
+def test_partition_table_survives(csv: Path) -> None:
+    """What the CSV says is what the bootloader reads back; an empty offset follows the entry before."""
+    table = partition_table.read_csv(csv)
+    assert partition_table.from_binary(partition_table.to_binary(table)) == table
+    assert table[4] == Partition("ota_1", 0x00, 0x11, 0x200000, 0x1F0000)
+    assert partition_table.first_app(table) == table[3]
+
+
+def test_damaged_partition_table_is_found(csv: Path) -> None:
+    """One changed bit breaks the table's MD5."""
+    binary = bytearray(partition_table.to_binary(partition_table.read_csv(csv)))
+    binary[4] ^= 1
+    with pytest.raises(TableError, match="Incorrect MD5 checksum"):
+        partition_table.from_binary(bytes(binary))
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("nvs, data, nvs", "has 3 fields"),
+        ("nvs, dta, nvs, 0x9000, 0x1000", "type 'dta' is not known; did you mean 'data'?"),
+        ("nvs, data, nvz, 0x9000, 0x1000", "subtype 'nvz' is not known; did you mean 'nvs'?"),
+        ("nvs, data, nvs, 0x9000, lots", "size 'lots' is not a number"),
+        ("nvs, data, nvs, 0x9100, 0x1000", "offset 0x9100 of 'nvs' is not a multiple of 0x1000"),
+        ("app, app, ota_0, 0x11000, 0x1000", "offset 0x11000 of 'app' is not a multiple of 0x10000"),
+        ("nvs, data, nvs, 0x9000, 0x1001", "size 0x1001 of 'nvs' is not a multiple"),
+        ("nvs, data, nvs, 0x3ff000, 0x2000", "outside of 0x9000..0x400000"),
+        ("a, data, nvs, 0x8000, 0x1000", "outside of 0x9000..0x400000"),
+        ("a, data, nvs, 0x9000, 0x2000\nb, data, phy, 0xa000, 0x1000", "'b' overlaps 'a'"),
+        ("a, data, nvs, 0x9000, 0x1000\na, data, phy, 0xa000, 0x1000", "two partitions named 'a'"),
+        ("a-name-of-17-bytes, data, nvs, 0x9000, 4K", "must have 1 to 16 bytes"),
+        ("a, data, 0x1ff, 0x9000, 4K", "is not a number from 0 to 0xfe"),
+        ("a, data, nvs, 0x9000, 4K, secret", "flag 'secret' is not known"),
+    ],
+)
+def test_bad_csv_is_named_with_its_line(tmp_path: Path, line: str, says: str) -> None:
+    """A wrong entry is answered with file, line and what was expected."""
+    csv = tmp_path / "partitions.csv"
+    csv.write_text(f"# a comment\n{line}\n")
+    with pytest.raises(ConfigError) as error:
+        partition_table.read_csv(csv)
+    assert says in str(error.value)
+    assert f"{csv}:{2 + line.count(chr(10))}:" in str(error.value)
+
+
+def test_table_without_an_app_cannot_be_flashed(elf: Path, tmp_path: Path) -> None:
+    """A table that has no slot for an app is refused."""
+    csv = tmp_path / "partitions.csv"
+    csv.write_text("nvs, data, nvs, 0x9000, 0x1000\n")
+    with pytest.raises(ConfigError, match="there is no app partition"):
+        build(elf, csv, tmp_path / "build")
+
+
+def test_empty_and_missing_csv_are_named(tmp_path: Path) -> None:
+    """A table without an entry, or no file at all, is refused with the path."""
+    csv = tmp_path / "partitions.csv"
+    with pytest.raises(ConfigError, match=r"partitions\.csv failed: No such file"):
+        partition_table.read_csv(csv)
+    csv.write_text("# nothing\n")
+    with pytest.raises(ConfigError, match="has no entry"):
+        partition_table.read_csv(csv)

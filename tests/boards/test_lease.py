@@ -1,0 +1,330 @@
+"""Leases between real processes."""
+
+from __future__ import annotations
+
+import fcntl
+import itertools
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from hil.base.errors import ConfigError, RigError
+from hil.boards.lease import clear_stale, lease_air, lease_boards, lease_rack, read_holder, turns
+from tests.lab import wait_for
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+
+HOLD = """
+import sys
+from pathlib import Path
+from hil.boards.lease import lease_boards
+with lease_boards(Path(sys.argv[1]), sys.argv[3:], run_id=sys.argv[2]):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def holder(folder: Path, *boards: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that holds boards until its stdin closes."""
+    argv = [sys.executable, "-c", HOLD, str(folder), "run-of-holder", *boards]
+    process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    assert process.stdin
+    assert process.stdout
+    try:
+        assert process.stdout.readline() == "held\n"
+        yield process
+    finally:
+        process.stdin.close()
+        process.wait(timeout=10)
+        process.stdout.close()
+
+
+def test_the_second_is_told_who_holds_the_board(tmp_path: Path) -> None:
+    """A board held by another process is a rig fault that names its user, process and run."""
+    folder = tmp_path / "rack"
+    with holder(folder, "a") as process:
+        with pytest.raises(RigError) as caught, lease_boards(folder, ["a"], run_id="second"):
+            pytest.fail("two processes held one board")
+        sentence = str(caught.value)
+        assert "board a of rack rack is held by" in sentence
+        assert f"pid {process.pid}" in sentence
+        assert "run-of-holder" in sentence
+        assert "--wait" in sentence
+        assert caught.value.exit_code == 3
+
+
+def test_kill_9_of_the_holder_frees_the_board(tmp_path: Path) -> None:
+    """The record of a dead holder is no obstacle, and is not mistaken for a holder."""
+    with holder(tmp_path, "a") as process:
+        assert read_holder(tmp_path, "a") is not None
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait(timeout=10)
+        assert "run-of-holder" in (tmp_path / "a.lock").read_text()
+        assert read_holder(tmp_path, "a") is None
+        with lease_boards(tmp_path, ["a"], run_id="next"):
+            now = read_holder_from_outside(tmp_path, "a")
+            assert "next" in now
+
+
+def test_waiting_gets_the_board_when_it_is_free(tmp_path: Path) -> None:
+    """--wait: who waits is told by whom the board is held, and gets it when the holder ends."""
+    told: list[str] = []
+    with holder(tmp_path, "a") as process:
+
+        def let_go(sentence: str) -> None:
+            told.append(sentence)
+            os.kill(process.pid, signal.SIGKILL)
+
+        with lease_boards(tmp_path, ["a"], run_id="patient", wait_s=20, on_wait=let_go):
+            assert "run-of-holder" in told[0]
+
+
+def test_nothing_is_kept_of_a_lease_that_failed(tmp_path: Path) -> None:
+    """Boards taken before the one that is held are given back."""
+    with holder(tmp_path, "b"):
+        with pytest.raises(RigError), lease_boards(tmp_path, ["a", "b"], run_id="second"):
+            pytest.fail("board b is held")
+        assert read_holder(tmp_path, "a") is None
+
+
+def test_boards_are_taken_in_sorted_order(tmp_path: Path) -> None:
+    """Two runs that want the same boards in another order cannot wait for each other for ever."""
+    with holder(tmp_path, "a"):
+        with pytest.raises(RigError, match="board a of rack"), lease_boards(tmp_path, ["c", "a"], run_id="x"):
+            pytest.fail("board a is held")
+        assert not (tmp_path / "c.lock").exists()
+
+
+def test_a_released_lease_leaves_no_record(tmp_path: Path) -> None:
+    """After a lease the lock file is empty, so `hil rack status` shows nothing stale."""
+    with lease_boards(tmp_path, ["a"], run_id="x"):
+        pass
+    assert (tmp_path / "a.lock").read_bytes() == b""
+    assert not clear_stale(tmp_path, "a")
+
+
+def test_release_clears_the_record_of_the_dead(tmp_path: Path) -> None:
+    """A record left by a dead run is cleared once; a live one is not touched."""
+    (tmp_path / "a.lock").write_text('{"who": "ghost"}')
+    assert clear_stale(tmp_path, "a")
+    assert not clear_stale(tmp_path, "a")
+    with holder(tmp_path, "b"):
+        assert not clear_stale(tmp_path, "b")
+        assert read_holder(tmp_path, "b") is not None
+
+
+def read_holder_from_outside(folder: Path, board: str) -> str:
+    """Ask as another process would: a process never conflicts with its own lock file description."""
+    code = (
+        "import sys, pathlib, hil.boards.lease as lease;"
+        "print(lease.read_holder(pathlib.Path(sys.argv[1]), sys.argv[2]))"
+    )
+    argv = [sys.executable, "-c", code, str(folder), board]
+    return subprocess.run(argv, capture_output=True, text=True, cwd=ROOT, timeout=20, check=True).stdout
+
+
+AIR = """
+import sys
+from pathlib import Path
+from hil.boards.lease import lease_air
+folder, run_id, turns = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+for turn in range(turns):
+    with lease_air(folder, run_id=run_id, check_stop=lambda: None):
+        print(f"held {turn}", flush=True)
+        sys.stdin.readline()
+print("done", flush=True)
+"""
+
+
+@contextmanager
+def air_user(folder: Path, run_id: str, turns: int) -> Iterator[subprocess.Popen[str]]:
+    """A process that takes the air ``turns`` times and holds it until told a line each."""
+    argv = [sys.executable, "-c", AIR, str(folder), run_id, str(turns)]
+    process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate(timeout=10)
+
+
+def said(process: subprocess.Popen[str]) -> str:
+    assert process.stdout
+    return process.stdout.readline()
+
+
+class StopError(Exception):
+    """What a stopped run raises."""
+
+
+def test_the_air_is_held_by_one_process_at_a_time(tmp_path: Path) -> None:
+    """Whoever waits for the air hears a stop and sees who holds it; kill -9 of the holder frees it."""
+    with air_user(tmp_path, "first", 1) as process:
+        assert said(process) == "held 0\n"
+        asked = 0
+
+        def check_stop() -> None:
+            nonlocal asked
+            asked += 1
+            if asked > 2:
+                raise StopError
+
+        with pytest.raises(StopError), lease_air(tmp_path, run_id="second", check_stop=check_stop):
+            pytest.fail("two processes held the air")
+        holder_now = read_holder(tmp_path, "air")
+        assert holder_now
+        assert (holder_now.run_id, holder_now.pid) == ("first", process.pid)
+        process.kill()
+        process.wait(timeout=10)
+    with lease_air(tmp_path, run_id="second", check_stop=lambda: None):
+        assert "second" in read_holder_from_outside(tmp_path, "air")
+    assert read_holder(tmp_path, "air") is None
+
+
+def test_processes_take_turns_at_the_air(tmp_path: Path) -> None:
+    """A run that gives the air back and wants it again stands behind the one that waits."""
+    with air_user(tmp_path, "greedy", 2) as process:
+        assert said(process) == "held 0\n"
+        assert process.stdin
+        told = False
+
+        def let_go_once() -> None:
+            nonlocal told
+            if not told and not turnstile_is_free(tmp_path):
+                told = True
+                process.stdin.write("\n")  # type: ignore[union-attr]
+                process.stdin.flush()  # type: ignore[union-attr]
+
+        with lease_air(tmp_path, run_id="patient", check_stop=let_go_once):
+            assert told
+            assert "patient" in read_holder_from_outside(tmp_path, "air")
+        assert said(process) == "held 1\n"
+
+
+def turnstile_is_free(folder: Path, name: str = "air") -> bool:
+    path = folder / f"{name}.turnstile"
+    with path.open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
+
+
+RACK = """
+import sys
+from pathlib import Path
+from hil.boards.lease import lease_rack
+folder, run_id, turns, alone = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4] == "alone"
+for turn in range(turns):
+    with lease_rack(folder, run_id=run_id, alone=alone, check_stop=lambda: None):
+        print(f"held {turn}", flush=True)
+        sys.stdin.readline()
+print("done", flush=True)
+"""
+
+
+@contextmanager
+def rack_user(folder: Path, run_id: str, turns: int, how: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that takes part in the rack ``turns`` times, "shared" or "alone", until told a line each."""
+    argv = [sys.executable, "-c", RACK, str(folder), run_id, str(turns), how]
+    process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate(timeout=10)
+
+
+def let_go(process: subprocess.Popen[str]) -> None:
+    assert process.stdin
+    process.stdin.write("\n")
+    process.stdin.flush()
+
+
+def stop_at_the_third_look() -> Callable[[], None]:
+    looks = itertools.count(1)
+
+    def check_stop() -> None:
+        if next(looks) > 3:
+            raise StopError
+
+    return check_stop
+
+
+def test_several_share_a_rack_and_one_has_it_alone(tmp_path: Path) -> None:
+    """Two that share do not wait for each other; who wants it alone waits for both, and keeps both off."""
+    with rack_user(tmp_path, "first", 1, "shared") as process:
+        assert said(process) == "held 0\n"
+        with lease_rack(tmp_path, run_id="second", alone=False, check_stop=lambda: None):
+            pass
+        with (
+            pytest.raises(StopError),
+            lease_rack(tmp_path, run_id="third", alone=True, check_stop=stop_at_the_third_look()),
+        ):
+            pytest.fail("it was shared")
+    with rack_user(tmp_path, "loner", 1, "alone") as process:
+        assert said(process) == "held 0\n"
+        holder_now = read_holder(tmp_path, "rack")
+        assert holder_now
+        assert (holder_now.run_id, holder_now.pid) == ("loner", process.pid)
+        for alone in (True, False):
+            with (
+                pytest.raises(StopError),
+                lease_rack(tmp_path, run_id="next", alone=alone, check_stop=stop_at_the_third_look()),
+            ):
+                pytest.fail("it was held alone")
+        process.kill()
+        process.wait(timeout=10)
+        with lease_rack(tmp_path, run_id="next", alone=False, check_stop=lambda: None):
+            assert read_holder(tmp_path, "rack") is None
+
+
+@pytest.mark.parametrize(("how", "holder_named"), [("alone", "run first"), ("shared", "that did not write")])
+def test_waiting_for_the_rack_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, holder_named: str
+) -> None:
+    """Whoever waits too long is told who has it now, which need not be who had it all the time."""
+    monkeypatch.setattr(turns, "DEADLINE_S", 0.3)
+    with rack_user(tmp_path, "first", 1, how) as process:
+        assert said(process) == "held 0\n"
+        with (
+            pytest.raises(RigError, match=f"could not be had within 0 s; it is held by .*{holder_named}"),
+            lease_rack(tmp_path, run_id="second", alone=True, check_stop=lambda: None),
+        ):
+            pytest.fail("it was held")
+        assert turnstile_is_free(tmp_path, "rack")
+
+
+def test_who_waits_for_the_rack_alone_is_not_starved(tmp_path: Path) -> None:
+    """While one waits to have the rack alone nobody gets a new share, though others still hold theirs."""
+    with rack_user(tmp_path, "sharer", 2, "shared") as sharer:
+        assert said(sharer) == "held 0\n"
+        with rack_user(tmp_path, "loner", 1, "alone") as loner:
+            wait_for(lambda: not turnstile_is_free(tmp_path, "rack"), lambda: "nobody waits", deadline_s=20.0)
+            with (
+                pytest.raises(StopError),
+                lease_rack(tmp_path, run_id="x", alone=False, check_stop=stop_at_the_third_look()),
+            ):
+                pytest.fail("somebody waits to have it alone")
+            let_go(sharer)  # it wants the rack again at once, and stands behind the loner
+            assert said(loner) == "held 0\n"
+            let_go(loner)
+            assert said(loner) == "done\n"
+        assert said(sharer) == "held 1\n"
+
+
+@pytest.mark.parametrize("name", ["air", "rack"])
+def test_a_board_called_like_another_lock_is_refused(tmp_path: Path, name: str) -> None:
+    """The air's lock and the rack's lie beside the boards', so a board of that name would wait for itself."""
+    with pytest.raises(ConfigError, match=f"called '{name}'"), lease_boards(tmp_path, [name], run_id="x"):
+        pytest.fail("the lock would be its own")

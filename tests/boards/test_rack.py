@@ -1,0 +1,183 @@
+"""The rack file: what a right one gives, and what a wrong one is told."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from hil.base.errors import ConfigError
+from hil.boards.firmware.build import VIRTUAL_TARGETS
+from hil.boards.rack import load_rack
+
+RACKS = Path(__file__).resolve().parents[2] / "hil" / "racks"
+
+RACK = """\
+schema: 1
+name: r
+host: {interface: br0, address: 10.0.0.1}
+access_point: {type: virtual, profile: lab, seed: 7}
+boards:
+  - id: a
+    kind: virtual
+    target: esp32
+    serial: fastrfc2217://127.0.0.1:47001
+    power: {type: virtual}
+    mac: 02:00:00:00:00:01
+    limits: {max_payload_bytes: 512}
+  - id: b
+    kind: virtual
+    target: esp32
+    serial: fastrfc2217://127.0.0.1:47002
+    mac: 02:00:00:00:00:02
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "rack.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_virtual_rack_has_four_boards() -> None:
+    """The rack that needs no hardware has four virtual boards of three chips, and claims no port for them."""
+    rack = load_rack(RACKS / "virtual.yaml")
+    targets = ["virtual-esp32", "virtual-esp32", "virtual-esp32s3", "virtual-esp32c3"]
+    assert [board.target for board in rack.boards] == targets
+    assert set(targets) == set(VIRTUAL_TARGETS)
+    assert [(board.serial, board.tcp_port) for board in rack.boards] == [("", 0)] * 4
+
+
+def test_the_lab_example_loads() -> None:
+    """The example of a physical rack is a valid rack file with the password kept outside."""
+    rack = load_rack(RACKS / "lab-example.yaml")
+    assert rack.access_point.psk_env == "HIL_WIFI_PSK"
+    assert rack.board("esp32-1").power.timeout_s == 20.0
+    assert rack.board("esp32s3-1").target == "esp32s3"
+
+
+def test_the_example_pushes_metrics_where_that_is_wanted(tmp_path: Path) -> None:
+    """No Pushgateway unless one is named; the commented lines of the example are what to write."""
+    text = (RACKS / "lab-example.yaml").read_text(encoding="utf-8")
+    assert load_rack(write(tmp_path, text)).pushgateway == ""
+    wanted = text.replace("# metrics:", "metrics:").replace("#   pushgateway:", "  pushgateway:")
+    assert load_rack(write(tmp_path, wanted)).pushgateway == "http://192.168.77.1:9091"
+
+
+def test_the_example_captures_at_the_access_point_where_that_is_wanted(tmp_path: Path) -> None:
+    """None unless an interface is named; the commented lines of the example are what to write."""
+    text = (RACKS / "lab-example.yaml").read_text(encoding="utf-8")
+    assert load_rack(write(tmp_path, text)).capture.access_point == ""
+    wanted = text.replace("# capture:", "capture:").replace("#   access_point:", "  access_point:")
+    assert load_rack(write(tmp_path, wanted)).capture.access_point == "wlan0"
+    for wrong, nearest in (
+        ("acces_point", "'access_point'"),
+        ("access_point: []\n  x", "expected a single value"),
+    ):
+        with pytest.raises(ConfigError, match=nearest):
+            load_rack(write(tmp_path, wanted.replace("  access_point: wlan0", f"  {wrong}: wlan0")))
+
+
+def test_values_arrive(tmp_path: Path) -> None:
+    """Every entry of a board arrives in its dataclass."""
+    board = load_rack(write(tmp_path, RACK)).board("a")
+    assert (board.tcp_port, board.limits, board.power.type) == (47001, {"max_payload_bytes": 512}, "virtual")
+    assert board.stock_serial == "rfc2217://127.0.0.1:47001"
+
+
+def test_only_a_virtual_board_may_be_without_a_serial_port(tmp_path: Path) -> None:
+    """Its rack gives it one, which is then as if the file had named it. The port of a chip must be named."""
+    path = write(tmp_path, RACK.replace("    serial: fastrfc2217://127.0.0.1:47001\n", ""))
+    board = load_rack(path).board("a")
+    assert (board.serial, board.tcp_port) == ("", 0)
+    assert board.at(47001).serial == load_rack(write(tmp_path, RACK)).board("a").serial
+    text = (RACKS / "lab-example.yaml").read_text(encoding="utf-8")
+    with pytest.raises(ConfigError, match="'serial'"):
+        load_rack(write(tmp_path, re.sub("    serial: .*\n", "", text, count=1)))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "words"),
+    [
+        ("    power:", "    pwoer:", 10, ["'pwoer'", "'power'"]),
+        ("seed: 7", "sead: 7", 4, ["'sead'", "'seed'"]),
+        ("schema: 1", "schema: 9", 1, ["schema is 9"]),
+        ("  - id: b", "  - id: a", 13, ["duplicate id 'a'", "rack.yaml:6"]),
+        (":47002", ":47001", 16, ["duplicate serial", "47001"]),
+        ("00:02\n", "00:01\n", 17, ["duplicate mac"]),
+        ("target: esp32\n", "target: esp33\n", 8, ["'esp33'", "esp32"]),
+        ("kind: virtual", "kind: real", 7, ["'real'", "physical"]),
+        ("max_payload_bytes", "payload_bytes", 12, ["payload_bytes", "max_"]),
+        ("{type: virtual, profile: lab, seed: 7}", "{type: external, ssid: x}", 4, ["psk_env", "psk_file"]),
+        (
+            "fastrfc2217://127.0.0.1:47001",
+            "/dev/ttyUSB0",
+            9,
+            ["/dev/ttyUSB0", "fastrfc2217://127.0.0.1:PORT", "delete the line"],
+        ),
+        ("02:00:00:00:00:01", "02:00:00", 11, ["six hexadecimal pairs"]),
+        ("power: {type: virtual}", "power: {type: command, command: uhubctl -a on}", 10, ["{action}"]),
+        (
+            "power: {type: virtual}",
+            """power: {type: command, command: 'uhubctl "-a {action}'}""",
+            10,
+            ["cannot be split into words", "No closing quotation", "uhubctl"],
+        ),
+        (
+            "power: {type: virtual}",
+            'power: {type: command, command: "x {action}", timeout: 20 kg}',
+            10,
+            ["kg"],
+        ),
+        (
+            "power: {type: virtual}",
+            'power: {type: command, command: "x {action}", timeout: 20}',
+            10,
+            ["unit"],
+        ),
+        ("boards:", "capture: {access_point: air0}\nboards:", 5, ["virtual rack", "by itself"]),
+        ("boards:", "metrics: {pushgatewy: 'http://x:1'}\nboards:", 5, ["'pushgatewy'", "'pushgateway'"]),
+        (
+            "boards:",
+            "metrics: {pushgateway: lab:9091}\nboards:",
+            5,
+            ["'lab:9091'", "http://lab.example:9091"],
+        ),
+        (
+            "boards:",
+            "metrics: {pushgateway: 'http://me:word@lab'}\nboards:",
+            5,
+            ["'http://***@lab'", "HIL_PUSHGATEWAY_PASSWORD"],
+        ),
+    ],
+)
+def test_a_mistake_is_named_with_file_and_line(
+    tmp_path: Path, old: str, new: str, line: int, words: list[str]
+) -> None:
+    """A wrong rack file is a configuration error that names file, line and what to write instead."""
+    assert old in RACK
+    path = write(tmp_path, RACK.replace(old, new, 1))
+    with pytest.raises(ConfigError) as caught:
+        load_rack(path)
+    sentence = str(caught.value)
+    assert f"rack.yaml:{line}:" in sentence
+    for word in words:
+        assert word in sentence
+
+
+def test_an_unknown_board_is_told_the_nearest(tmp_path: Path) -> None:
+    """Selecting a board that is not there lists those that are."""
+    rack = load_rack(write(tmp_path, RACK))
+    with pytest.raises(ConfigError, match=r"no board 'c'.*Boards: a, b"):
+        rack.select(["c"])
+
+
+def test_physical_boards_do_not_share_a_rack_with_a_virtual_air(tmp_path: Path) -> None:
+    """A physical board under a virtual access point is refused: its packets never pass that air."""
+    path = write(
+        tmp_path,
+        RACK.replace("kind: virtual", "kind: physical", 1).replace("{type: virtual}", "{type: none}"),
+    )
+    with pytest.raises(ConfigError, match="board 'a' is physical but the access point is virtual"):
+        load_rack(path)

@@ -1,0 +1,195 @@
+"""Lock files that several people share, and locks whose holder has left no readable record."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from hil.base.errors import RigError
+from hil.boards.lease import UNKNOWN_HOLDER, clear_stale, lease_boards, lock_file, read_holder
+from hil.cli.app import run_command
+from tests.lab import Lab, make_lab, open_to_other_users
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+SOMEBODY, SOMEBODY_ELSE = 65533, 65534
+
+# Holds board a of rack "shared", as another user where it may: it imports everything before it becomes one.
+HOLD = """
+import os, sys
+from pathlib import Path
+from hil.boards.lease import lease_boards, lock_file
+lock_file.PHYSICAL_LOCK_DIR = Path(sys.argv[1])
+os.umask(0o077)
+if os.getuid() == 0:
+    os.setuid(int(sys.argv[2]))
+with lease_boards(lock_file.PHYSICAL_LOCK_DIR / "shared", ["a"], run_id=sys.argv[3]):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def held_by(root: Path, uid: int, run_id: str) -> Iterator[subprocess.Popen[str]]:
+    """A process of user ``uid`` that holds the board until its stdin closes, or that was refused."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(root), str(uid), run_id],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
+    )  # fmt: skip
+    with process:
+        yield process
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of all physical racks' locks, in a place that every user may write, as /run/lock is."""
+    open_to_other_users(tmp_path)
+    shared = tmp_path / "run-lock"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    monkeypatch.setattr(lock_file, "PHYSICAL_LOCK_DIR", shared / "hil")
+    return shared / "hil"
+
+
+def first_line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout
+    return process.stdout.readline()
+
+
+def test_two_users_share_the_boards_of_a_host(root: Path) -> None:
+    """Who comes second is told who holds the board, and gets it afterwards, whatever the umask."""
+    with held_by(root, SOMEBODY, "first") as first:
+        assert first_line(first) == "held\n"
+        assert stat.S_IMODE(root.stat().st_mode) == 0o1777
+        assert stat.S_IMODE((root / "shared").stat().st_mode) == 0o1777
+        with held_by(root, SOMEBODY_ELSE, "second") as second:
+            _, said = second.communicate(timeout=30)
+            assert "board a of rack shared is held by" in said
+            assert f"pid {first.pid}" in said
+            assert "run first" in said
+    with held_by(root, SOMEBODY_ELSE, "second") as second:
+        assert first_line(second) == "held\n"
+        holder = read_holder(root / "shared", "a")
+        assert holder is not None
+        assert (holder.pid, holder.run_id) == (second.pid, "second")
+
+
+def test_a_lock_file_that_only_its_owner_may_write_still_locks(root: Path) -> None:
+    """A lock needs no write access: only the record is missing then, and the board is held by "unknown"."""
+    folder = root / "shared"
+    folder.mkdir(parents=True)
+    path = folder / "a.lock"
+    path.touch()
+    path.chmod(0o444)
+    with held_by(root, SOMEBODY, "first") as first:
+        assert first_line(first) == "held\n"
+        assert read_holder(folder, "a") == UNKNOWN_HOLDER
+        with pytest.raises(RigError, match="held by unknown"), lease_boards(folder, ["a"], run_id="x"):
+            pytest.fail("two processes held one board")
+
+
+@contextmanager
+def locked(folder: Path, board: str, record: str) -> Iterator[Path]:
+    """A lock that another open file holds, with this text in it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{board}.lock"
+    path.write_text(record)
+    with path.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield path
+
+
+@pytest.mark.parametrize("record", ["", '{"who": "ada", "pi', "[]", '{"who": "a", "pid": -1}'])
+def test_a_board_that_is_locked_without_a_record_is_not_free(tmp_path: Path, record: str) -> None:
+    """Its holder is unknown, and nobody clears what may be written at this moment."""
+    with locked(tmp_path, "a", record) as path:
+        assert read_holder(tmp_path, "a") == UNKNOWN_HOLDER
+        assert not clear_stale(tmp_path, "a")
+        assert path.read_text() == record
+    assert read_holder(tmp_path, "a") is None
+    assert clear_stale(tmp_path, "a") == bool(record)
+    assert path.read_text() == ""
+
+
+def test_a_record_with_a_pid_that_is_none_is_not_believed(tmp_path: Path) -> None:
+    """A signal to 0 or -1 would end what it must not, so such a record counts as unreadable."""
+    record = '{"who": "a", "pid": %s, "host": "h", "since_utc": "", "run_id": "r"}'
+    for pid in ("0", "-1", '"1"'):
+        with locked(tmp_path, "a", record % pid):
+            assert read_holder(tmp_path, "a") == UNKNOWN_HOLDER
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    return make_lab(tmp_path, 2)
+
+
+def options(lab: Lab) -> tuple[str, ...]:
+    return ("--rack", str(lab.rack), "--out", str(lab.out))
+
+
+def test_every_command_shows_an_unknown_holder(lab: Lab) -> None:
+    """status, list and check say that the board is held; release refuses, since there is nobody to end."""
+    with locked(lab.out / "lock" / "lab", "b1", ""):
+        status = lab.hil("rack", "status", *options(lab)).stdout.splitlines()
+        assert status[0].startswith("b1 (virtual-esp32): held by unknown")
+        assert status[1] == "b2 (virtual-esp32): free"
+        assert "held by unknown  flash: " in lab.hil("board", "list", *options(lab)).stdout
+        assert "b1: in use by unknown" in lab.hil("rack", "check", *options(lab)).stdout
+        forced = lab.hil("rack", "release", "--force", *options(lab))
+        assert forced.returncode == 3
+        assert "cannot be ended" in forced.stdout
+        assert f"fuser -v {lab.out}/lock/lab/b1.lock" in forced.stdout
+
+
+RELEASE = """
+import os, sys
+from hil.cli import rack as _imported_before_becoming_another_user
+from hil.cli.app import run_command
+if os.getuid() == 0:
+    os.setuid(int(sys.argv[1]))
+sys.exit(run_command(["rack", "release", "--force", *sys.argv[2:]]))
+"""
+
+
+def record_of(pid: int) -> str:
+    host = os.uname().nodename
+    return f'{{"who": "ada", "pid": {pid}, "host": "{host}", "since_utc": "2026", "run_id": "r"}}'
+
+
+def test_a_run_of_another_user_cannot_be_ended(lab: Lab, root: Path) -> None:
+    """`hil rack release --force` says whose run it is, and exits 3."""
+    del root  # it opened the temporary folder to other users
+    with subprocess.Popen(["sleep", "60"]) as sleeper:
+        pid = sleeper.pid if os.getuid() == 0 else 1
+        with locked(lab.out / "lock" / "lab", "b1", record_of(pid)):
+            argv = [sys.executable, "-c", RELEASE, str(SOMEBODY), *options(lab)]
+            done = subprocess.run(argv, capture_output=True, text=True, cwd=ROOT, timeout=30, check=False)
+        assert sleeper.poll() is None
+        sleeper.kill()
+    assert done.returncode == 3
+    assert f"held by ada (pid {pid}" in done.stderr
+    assert "this user may not end" in done.stderr
+    assert f"kill {pid}" in done.stderr
+
+
+def test_a_holder_that_is_gone_already_is_waited_for(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its process may end between the look at the record and the signal: what counts is who has the lock."""
+    monkeypatch.setattr("hil.cli.rack.RELEASE_DEADLINE_S", 0.0)
+    with subprocess.Popen(["true"]) as gone:
+        gone.wait()
+    with locked(lab.out / "lock" / "lab", "b1", record_of(gone.pid)):
+        assert run_command(["rack", "release", "--force", *options(lab)]) == 3
+    assert f"(pid {gone.pid} on" in (said := capsys.readouterr().err)
+    assert "did not let go of board b1" in said

@@ -1,0 +1,141 @@
+"""fastrfc2217:// behaves as pyserial's rfc2217:// does, but for its waits."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import serial
+from serial import rfc2217
+
+from hil.boards import serial_url
+from hil.boards.serial_url.receive import ReceiveBuffer, TelnetParser
+from tests.virtual.virtual_board_rig import BoardProcess
+
+pytestmark = pytest.mark.slow
+
+IAC, SB, SE = rfc2217.IAC, rfc2217.SB, rfc2217.SE
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Iterator[BoardProcess]:
+    with BoardProcess(tmp_path) as process:
+        yield process
+
+
+@pytest.fixture
+def port(board: BoardProcess) -> Iterator[serial.SerialBase]:
+    serial_url.register()
+    opened = serial.serial_for_url(board.url(), baudrate=115200, timeout=0.2)
+    yield opened
+    opened.close()
+
+
+def test_register_may_be_called_again() -> None:
+    """The handler's package is listed once, however often it is registered."""
+    serial_url.register()
+    serial_url.register()
+    assert serial.protocol_handler_packages.count("hil.boards.serial_url") == 1
+
+
+def test_name_makes_esptool_reset_line_by_line(port: serial.SerialBase, board: BoardProcess) -> None:
+    """``name`` begins with rfc2217: as esptool asks; ``port`` is the URL that opens the same port again."""
+    assert port.name == board.url("rfc2217")
+    assert port.port == board.url("fastrfc2217")
+
+
+def test_settings_reach_the_board(port: serial.SerialBase, board: BoardProcess) -> None:
+    """A new baud rate and the two lines are acknowledged, thus in force, when the call returns."""
+    port.baudrate = 460800
+    port.rts = False
+    state = board.control.state()
+    assert (state["host_baud"], state["dtr"], state["rts"]) == (460800, True, False)
+
+
+def test_timeout_is_not_negotiated(port: serial.SerialBase) -> None:
+    """Setting ``timeout`` sends nothing; a negative one is refused."""
+    sent: list[bytes] = []
+    port._internal_raw_write = sent.append
+    port.timeout = 1.5
+    assert port.timeout == 1.5
+    assert sent == []
+    with pytest.raises(ValueError, match="Not a valid timeout"):
+        port.timeout = -1
+
+
+def read_for_ever(port: serial.SerialBase) -> None:
+    while True:
+        port.read(port.in_waiting or 1)
+
+
+def test_lost_connection_is_noticed(port: serial.SerialBase, board: BoardProcess) -> None:
+    """After the server is gone there is something to wait for, and reading it raises."""
+    board.control.disconnect()
+    with pytest.raises(serial.SerialException, match="lost"):
+        read_for_ever(port)
+    assert port.in_waiting == 1
+    with pytest.raises(serial.SerialException, match="connection was lost"):
+        port.rts = False
+
+
+def test_closed_port_refuses(port: serial.SerialBase) -> None:
+    """A closed port cannot be read, and can be opened again."""
+    port.close()
+    with pytest.raises(serial.PortNotOpenError):
+        port.read()
+    port.open()
+    assert port.is_open
+
+
+def test_nobody_listening_is_a_serial_exception() -> None:
+    """A refused connection names the URL."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"fastrfc2217://127.0.0.1:{server.getsockname()[1]}"
+    serial_url.register()
+    with pytest.raises(serial.SerialException, match=f"Could not open port {url}"):
+        serial.serial_for_url(url)
+
+
+def test_server_without_rfc2217_is_refused() -> None:
+    """A server that does not negotiate is not taken for a serial port."""
+    serial_url.register()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"fastrfc2217://127.0.0.1:{server.getsockname()[1]}?timeout=0.2"
+        with pytest.raises(serial.SerialException, match="does not seem to speak RFC 2217"):
+            serial.serial_for_url(url)
+
+
+def test_read_returns_when_there_is_enough() -> None:
+    """A read ends with the bytes that were asked for, with fewer at its timeout, and at the end of all."""
+    buffer = ReceiveBuffer()
+    buffer.put(b"abc")
+    assert buffer.take(2, None) == b"ab"
+    assert buffer.take(5, 0.01) == b"c"
+    reader = threading.Timer(0.05, buffer.put, (b"late",))
+    reader.start()
+    assert buffer.take(4, 10) == b"late"
+    reader.join()
+    buffer.put(b"end")
+    buffer.end()
+    assert buffer.take(10, None) == b"end"
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 5, 100])
+def test_telnet_stream_is_split_wherever_it_is_cut(chunk: int) -> None:
+    """Payload, doubled IAC, commands and subnegotiations come out the same from chunks of any size."""
+    payload, events = bytearray(), []
+    parser = TelnetParser(
+        payload=payload.extend,
+        command=lambda code: events.append(("command", code)),
+        negotiate=lambda code, option: events.append((code, option)),
+        subnegotiate=lambda data: events.append(("sub", data)),
+    )
+    stream = b"ab" + IAC + IAC + b"c" + IAC + rfc2217.DO + b"\x2c" + b"d"
+    stream += IAC + SB + b"\x2cx" + IAC + IAC + b"y" + IAC + SE + IAC + b"\xf1" + b"e"
+    for at in range(0, len(stream), chunk):
+        parser.feed(stream[at : at + chunk])
+    assert bytes(payload) == b"ab\xffcde"
+    assert events == [(rfc2217.DO, b"\x2c"), ("sub", b"\x2cx\xffy"), ("command", b"\xf1")]

@@ -1,0 +1,86 @@
+"""Legs of a pull request for tests of its comment: generated boots, really judged, as a run leaves them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from hil.ci.artefact import keep
+from hil.ci.plan import CiPlan, write_plan
+from hil.gate import judge
+from hil.model import Entry, NotRun, Scalar
+from hil.store import RunDirectory
+from tests.ci.ci_rig import HEAD, a_plan, leave_run
+from tests.gate import compare_records
+from tests.make_records import RUN_ID, publish_record, publish_thresholds
+
+TLS: dict[str, Scalar] = {"transport": "tls"}
+METRICS = {
+    "publish_latency_p50_us": (0.10, 0.03),
+    "publish_latency_p95_us": (0.15, 0.03),
+    "publish_latency_p99_us": (0.20, 0.05),
+}
+NOISE = {"profile": "typical", "description": "profile typical, seed 7: boots differ by 2 %"}
+
+
+def compared_entries(effect: float, tls_effect: float) -> list[Entry]:
+    """Return a run that compares two cases on four virtual boards; the head is exp(effect) times as slow."""
+    other = publish_thresholds().case(TLS)
+    entry = compare_records.comparison(cases=(compare_records.CASE_ID, other.case_id))
+    entries: list[Entry] = [entry]
+    for change, overrides, seed in ((effect, {}, 1), (tls_effect, TLS, 2)):
+        for look in compare_records.boots(effect=change, seed=seed):
+            entries += [replace(record, parameters={**record.parameters, **overrides}) for record in look]
+    return entries
+
+
+def leave_comparison(legs: Path, effect: float = 0.0, tls_effect: float = 0.0, *, noise: bool = True) -> Path:
+    """Leave the leg `compare`, judged by the gate; return its run."""
+    entries = compared_entries(effect, tls_effect)
+    thresholds = compare_records.thresholds(METRICS)
+    directory = leave_run(legs / "compare", entries)
+    directory.write_verdict(judge(entries, {"publish": thresholds}))
+    boards = [{"id": name, "kind": "virtual", "target": "virtual-esp32"} for name in compare_records.BOARDS]
+    facts = {**directory.read_info(), "boards": boards, **({"noise": NOISE} if noise else {})}
+    directory.write_info(facts)
+    return directory.path
+
+
+def leave_virtual(legs: Path, latency_ms: float = 7.0, not_run: Sequence[str] = ()) -> Path:
+    """Leave the leg `virtual`: two boards against their limits, one of them with ``latency_ms``."""
+    shutil.rmtree(legs / "virtual", ignore_errors=True)
+    entries: list[Entry] = [
+        publish_record(board="virtual-1"),
+        publish_record(board="virtual-2", latency_ms=latency_ms),
+    ]
+    case = publish_thresholds().case(TLS).case_id
+    entries += [NotRun(RUN_ID, "virtual-2", case, reason) for reason in not_run]
+    directory: RunDirectory = leave_run(legs / "virtual", entries)
+    facts = directory.read_info()
+    boards = [{"id": f"virtual-{n}", "kind": "virtual", "target": "virtual-esp32"} for n in (1, 2)]
+    directory.write_info({**facts, "boards": boards})
+    return directory.path
+
+
+def pull_request_plan() -> CiPlan:
+    """Return the plan of a pull request that measures the virtual rack and compares with its merge base."""
+    return a_plan(compare=True)
+
+
+def leave_all(folder: Path, **changes: float) -> Path:
+    """Leave plan.json and both legs in ``folder``, as in out/ci; return it."""
+    write_plan(pull_request_plan(), folder / "plan.json")
+    leave_virtual(folder / "legs", changes.pop("latency_ms", 7.0))
+    leave_comparison(folder / "legs", **changes)
+    return folder
+
+
+def kept(folder: Path) -> Path:
+    """Return the folder that becomes the artefact "verdict"."""
+    assert keep(folder / "plan.json", folder / "legs", folder / "verdict") == ()
+    return folder / "verdict"
+
+
+__all__ = ["HEAD", "compared_entries", "kept", "leave_all", "leave_comparison", "leave_virtual"]

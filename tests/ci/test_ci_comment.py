@@ -1,0 +1,327 @@
+"""`hil ci comment` against a server that behaves like GitHub's: written once, renewed in place."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hil.base.errors import ConfigError, RigError
+from hil.ci.comment import comment
+from hil.ci.comment_marker import Marker, find_marker
+from hil.ci.github import GitHub, Refused
+from tests.ci.comment_rig import HEAD, kept, leave_all
+from tests.ci.github_server import BOT, FORK, HOME, RUN, TOKEN, Answer, State, serve
+from tests.lab import ROOT, run
+
+pytestmark = pytest.mark.slow
+
+OTHER = "d" * 40
+
+
+def zipped(folder: Path) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            archive.write(path, path.relative_to(folder).as_posix())
+    return content.getvalue()
+
+
+@pytest.fixture(scope="module")
+def slower(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The artefact of a run whose head is 20 % slower in one case."""
+    return zipped(kept(leave_all(tmp_path_factory.mktemp("slower"), effect=0.18)))
+
+
+@pytest.fixture(scope="module")
+def same(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The artefact of a run in which nothing changed."""
+    return zipped(kept(leave_all(tmp_path_factory.mktemp("same"))))
+
+
+class Rig:
+    """A repository with a pull request from a fork and one run of pr.yml; ``waits`` are the pauses taken."""
+
+    def __init__(self, state: State, api: str) -> None:
+        self.state = state
+        self.api = api
+        self.waits: list[float] = []
+
+    def comment(self, run_id: int = RUN, **options: bool) -> str:
+        github = GitHub(HOME, TOKEN, self.api, wait=self.waits.append)
+        return "\n".join(comment(github, run_id, **options))
+
+    @property
+    def bodies(self) -> list[str]:
+        return [one["body"] for one in self.state.comments[7]]
+
+
+@pytest.fixture
+def rig(slower: bytes) -> Iterator[Rig]:
+    state = State(HEAD)
+    state.add_run()
+    state.set_jobs("failure", **{"Compare with the merge base": "failure"})
+    state.add_artefact(slower)
+    state.add_pull()
+    with serve(state) as api:
+        yield Rig(state, api)
+
+
+def test_a_fork_gets_a_comment(rig: Rig) -> None:
+    """The pull request is found by its head, and the comment opens with verdict, figure and size."""
+    assert rig.comment() == "#7: comment written."
+    (body,) = rig.bodies
+    marker, headline = body.splitlines()[:2]
+    assert find_marker(marker) == Marker(RUN, 10, 1, HEAD)
+    assert headline.startswith("### ✗ Regressed: `publish_latency_p95` +21.2 % in publish on virtual-esp32 (")
+    assert "Simulated noise" in body
+    assert f"https://github.com/{HOME}/actions/runs/{RUN}#artifacts" in body
+    assert (
+        "Authorization" in rig.state.blob_headers[0]
+    ) is False  # the artefact's server never sees the token
+
+
+def test_a_comment_is_renewed_in_place(rig: Rig, same: bytes) -> None:
+    """A newer run changes the one comment, behind two pages of others', and none that only looks like it."""
+    for n in range(230):
+        rig.state.add_comment(f"remark {n}", "somebody")
+    rig.comment()
+    mine = rig.bodies[-1]
+    rig.state.add_comment(mine, "somebody")  # a person's copy, marker and all
+    rig.state.add_run(RUN + 1, number=11)
+    rig.state.set_jobs("success")
+    rig.state.add_artefact(same)
+    assert rig.comment(RUN + 1) == "#7: comment brought up to date."
+    assert len(rig.bodies) == 232
+    assert rig.bodies[230].splitlines()[1].startswith("✓ **No figure changed:** 6 comparisons")
+    assert rig.bodies[231] == mine
+
+
+@pytest.mark.parametrize(("number", "attempt", "kept_back"), [(11, 1, True), (10, 2, True), (9, 3, False)])
+def test_an_older_run_never_replaces_a_newer_one(
+    rig: Rig, number: int, attempt: int, kept_back: bool
+) -> None:
+    """Where the comment is of a later run, or a later attempt, it stays as it is."""
+    there = f"{Marker(1, number, attempt, HEAD)}\nnewer"
+    rig.state.add_comment(there, BOT)
+    said = rig.comment()
+    assert (rig.bodies == [there]) is kept_back
+    assert ("newer run" in said) is kept_back
+
+
+def test_a_head_that_has_moved_on_is_not_commented(rig: Rig) -> None:
+    """A newer push before the run was read, or just before writing: nothing is written, which is no error."""
+    rig.state.add_pull(head=OTHER)
+    assert "No open pull request has the head c0ffeec0ffee any more" in rig.comment()
+    rig.state.add_pull()
+    moved: list[Answer] = [(200, {}, b'{"number": 7, "state": "open", "head": {"sha": "dddd"}}')]
+    rig.state.trouble["GET /repos/example/hil/pulls/7"] = moved
+    assert "#7 has a newer head or is closed by now" in rig.comment()
+    assert rig.bodies == []
+
+
+def test_another_forks_branch_of_the_same_name_is_not_meant(rig: Rig) -> None:
+    """Owner, repository, branch and commit must all be the run's."""
+    rig.state.add_pull(origin="somebody/other")
+    assert "No open pull request" in rig.comment()
+    rig.state.add_pull(8)
+    assert rig.comment() == "#8: comment written."
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"path": ".github/workflows/evil.yml"}, "not of .github/workflows/pr.yml"),
+        ({"repository": {"full_name": FORK}}, "not of .github/workflows/pr.yml"),
+        ({"status": "in_progress"}, "has not ended yet"),
+    ],
+)
+def test_only_runs_of_our_workflow_count(rig: Rig, changes: dict[str, object], words: str) -> None:
+    """A run of another workflow, of another repository or still going is refused; nothing is written."""
+    rig.state.add_run(**changes)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=words):
+        rig.comment()
+    assert rig.bodies == []
+
+
+def test_a_merge_group_has_no_comment(rig: Rig) -> None:
+    """Only a pull request's run has somewhere to write to."""
+    rig.state.add_run(event="merge_group")
+    assert "is of no pull request" in rig.comment()
+
+
+@pytest.mark.parametrize("verdict", ["success", "cancelled", ""])
+def test_the_artefact_must_agree_with_the_required_check(rig: Rig, verdict: str) -> None:
+    """An artefact that says otherwise than GitHub's own word on hil-verdict is no verdict, never a pass."""
+    rig.state.set_jobs(verdict)
+    rig.comment()
+    assert rig.bodies[0].splitlines()[1] == "### ? No verdict could be read"
+    assert "hil-verdict" in rig.bodies[0]
+    assert "publish_latency" not in rig.bodies[0]
+
+
+def test_a_pass_that_is_claimed_is_not_believed(rig: Rig, same: bytes) -> None:
+    """The fork's artefact says that all is well and the check failed: the comment does not say pass."""
+    rig.state.add_artefact(same)
+    rig.comment()
+    assert rig.bodies[0].splitlines()[1].startswith("### ? No verdict")
+    assert "the job compare ended with 'failure'" in rig.bodies[0].replace("\u200b", "")
+
+
+@pytest.mark.parametrize("how", ["failure", "cancelled", "timed_out", ""])
+def test_a_second_job_of_the_verdicts_name_hides_nothing(rig: Rig, same: bytes, how: str) -> None:
+    """A fork may call two jobs hil-verdict: one that did not end well keeps the comment from saying pass."""
+    rig.state.set_jobs("success")
+    rig.state.jobs.insert(0, {"name": "hil-verdict", "conclusion": how})
+    rig.state.add_artefact(same)
+    rig.comment()
+    assert rig.bodies[0].splitlines()[1] == "### ? No verdict could be read"
+
+
+def test_an_earlier_attempts_artefact_is_another_verdict(rig: Rig) -> None:
+    """Run again, the run has one artefact an attempt: where the newest left none, none is read."""
+    rig.state.add_run(attempt=2)  # which began after the artefact was made
+    rig.comment()
+    assert "left no artefact “verdict”" in rig.bodies[0]
+    assert "publish_latency" not in rig.bodies[0]
+
+
+@pytest.mark.parametrize("plan", ['"ab"', "[" * 100_000, "[[1, 2, 3]]"])
+def test_a_surprise_in_the_artefact_does_not_keep_an_older_comment(rig: Rig, plan: str) -> None:
+    """Whatever is in the artefact, the comment says that there is no verdict; a former pass does not stay."""
+    rig.state.add_comment(f"{Marker(1, 9, 1, OTHER)}\n✓ Passed", BOT)
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("plan.json", plan)
+    rig.state.add_artefact(content.getvalue())
+    rig.comment()
+    assert rig.bodies[0].splitlines()[1] == "### ? No verdict could be read"
+
+
+def test_two_jobs_that_write_at_once_leave_one_verdict(rig: Rig) -> None:
+    """Another job commented between our look and our own comment: only the newest keeps its verdict."""
+    newer = f"{Marker(1, 11, 1, OTHER)}\nnewer"
+    rig.state.before_write = lambda: _once(rig, newer)
+    assert rig.comment() == "#7: comment written."
+    assert rig.bodies[0] == newer
+    assert rig.bodies[1].splitlines()[1:] == [GAVE_WAY]
+    rig.state.add_run(RUN + 1, number=12)
+    assert rig.comment(RUN + 1) == "#7: comment brought up to date."
+    assert [body.splitlines()[1] == GAVE_WAY for body in rig.bodies] == [False, True]
+    assert find_marker(rig.bodies[0]) == Marker(RUN + 1, 12, 1, HEAD)
+
+
+GAVE_WAY = "_The newest verdict is in another comment of this pull request._"
+
+
+def _once(rig: Rig, body: str) -> None:
+    rig.state.before_write = None
+    rig.state.add_comment(body, BOT)
+
+
+def test_no_artefact(rig: Rig) -> None:
+    """None was kept, or it has expired: the comment says so."""
+    rig.state.artefacts[0]["expired"] = True
+    rig.comment()
+    assert "left no artefact “verdict”, or it has expired" in rig.bodies[0]
+
+
+def test_a_large_artefact_is_not_fetched(rig: Rig) -> None:
+    """GitHub's own size is looked at first; one that turns out larger is given up in the middle."""
+    rig.state.artefacts[0]["size_in_bytes"] = 6 * 1024 * 1024
+    rig.comment()
+    assert "at most 5,242,880 are read" in rig.bodies[0]
+    assert not rig.state.blob_headers
+    rig.state.add_artefact(b"\0" * (6 * 1024 * 1024), size=1000)
+    rig.comment()
+    assert "is larger than 5,242,880 B, and was not read to its end" in rig.bodies[0]
+
+
+def test_a_busy_server_is_asked_again(rig: Rig) -> None:
+    """A status of 5xx and a rate limit are waited for as long as GitHub asks, then the comment is written."""
+    limit = (403, {"Retry-After": "17"}, b'{"message": "secondary rate limit"}')
+    rig.state.trouble = {"GET /repos/example/hil/actions/runs": [(502, {}, b""), (503, {}, b""), limit]}
+    assert rig.comment() == "#7: comment written."
+    assert rig.waits == [1.0, 2.0, 17.0]
+
+
+def test_a_rate_limit_that_lasts_ends_the_job(rig: Rig) -> None:
+    """Longer than a job should wait: an error with the status and a way out, after no wait at all."""
+    rig.state.trouble = {"actions/runs": [(429, {"Retry-After": "3600"}, b"")]}
+    with pytest.raises(RigError, match=r"rate limit is used up: .* got status 429, and asks for 3600 s"):
+        rig.comment()
+    assert rig.waits == []
+
+
+def test_a_server_that_stays_down(rig: Rig) -> None:
+    """After four attempts the rig's error names what was asked and what came back."""
+    rig.state.trouble = {"actions/runs": [(500, {}, b"")] * 9}
+    with pytest.raises(Refused, match=f"GET /repos/example/hil/actions/runs/{RUN}: status 500"):
+        rig.comment()
+    assert rig.waits == [1.0, 2.0, 4.0]
+
+
+def test_a_token_that_may_not_write(rig: Rig) -> None:
+    """Status 403 without a rate limit: the sentence names the permission, and not the token."""
+    rig.state.may_write = False
+    with pytest.raises(Refused) as caught:
+        rig.comment()
+    assert "`pull-requests: write`" in str(caught.value)
+    assert TOKEN not in str(caught.value)
+    assert rig.waits == []
+
+
+def test_a_comment_whose_answer_is_lost_is_not_written_twice(rig: Rig) -> None:
+    """GitHub wrote it and then answered 502: it is looked for again, and renewed."""
+    lost: list[Answer] = []
+    rig.state.before_write = lambda: lost or _lose(rig, lost)
+    assert rig.comment() == "#7: comment brought up to date."
+    assert len(rig.bodies) == 1
+
+
+def _lose(rig: Rig, lost: list[Answer]) -> None:
+    lost.append((502, {}, b""))
+    rig.state.add_comment(f"{Marker(RUN, 10, 1, HEAD)}\nwritten", BOT)
+    raise ConnectionError  # the handler's thread ends, and with it the connection
+
+
+def test_an_address_that_is_none_for_a_token() -> None:
+    """The token goes to https, or to this machine, and nowhere else."""
+    for address in ("http://api.github.com", "https://user@evil.example", "ftp://127.0.0.1"):
+        with pytest.raises(ConfigError, match="none that a token may be sent to"):
+            GitHub(HOME, TOKEN, address)
+    assert TOKEN not in repr(GitHub(HOME, TOKEN))
+
+
+def hil_ci_comment(*arguments: str, **environment: str) -> tuple[int, str]:
+    words = ["-u", "GITHUB_TOKEN", "-u", "GITHUB_REPOSITORY"]
+    words += [f"{name}={value}" for name, value in environment.items()]
+    done = run(["env", *words, str(ROOT / ".venv/bin/python"), "-m", "hil", "ci", "comment", *arguments])
+    return done.returncode, done.stdout
+
+
+def test_the_command(rig: Rig) -> None:
+    """As comment.yml calls it; a dry run prints the Markdown and writes nothing; a wrong head is refused."""
+    known = {"GITHUB_API_URL": rig.api, "GITHUB_REPOSITORY": HOME, "GITHUB_TOKEN": TOKEN}
+    status, said = hil_ci_comment("--run", str(RUN), "--head", HEAD, "--dry-run", **known)
+    assert (status, rig.bodies) == (0, [])
+    assert said.splitlines()[1].startswith("### ✗ Regressed")
+    status, said = hil_ci_comment("--run", str(RUN), "--head", OTHER, **known)
+    assert (status, rig.bodies) == (2, [])
+    assert "is of c0ffeec0ffee, and not of dddddddddd" in said
+    assert hil_ci_comment("--run", str(RUN), "--head", HEAD, **known) == (0, "#7: comment written.\n")
+    status, said = hil_ci_comment("--run", str(RUN), GITHUB_API_URL=rig.api, GITHUB_REPOSITORY=HOME)
+    assert status == 2
+    assert "GITHUB_TOKEN is not set" in said
+
+
+def test_what_is_on_this_machine(tmp_path: Path) -> None:
+    """--folder renders the legs of a person's own out/ci, and is never written anywhere."""
+    leave_all(tmp_path)
+    status, said = hil_ci_comment("--folder", str(tmp_path), "--dry-run")
+    assert status == 0, said
+    assert said.startswith("✓ **No figure changed:**")
+    assert hil_ci_comment("--folder", str(tmp_path))[0] == 2

@@ -1,0 +1,396 @@
+"""What a fork may put into its artefact: text that wants to be more, zips that grow, wrong values."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import shutil
+import stat
+import tempfile
+import unicodedata
+import zipfile
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hil.base import untrusted
+from hil.base.errors import ConfigError, ExitCode
+from hil.ci import artefact, comment_page, summary
+from hil.ci.artefact_plan import read_strictly
+from hil.ci.legs import LegResult
+from hil.ci.verdict import CiVerdict, conclude
+from hil.reports.comment import read_facts, render
+from hil.reports.comment.facts import Facts, LegFacts
+from tests.ci.ci_rig import HEAD, a_plan
+from tests.ci.comment_rig import kept, leave_all, leave_comparison, leave_virtual, pull_request_plan
+from tests.tools.comment_page import to_html
+
+pytestmark = pytest.mark.slow
+
+TRICKS = (
+    "@user", "#123", "GH-1", "`", "``", "|", "\\|", "\\", "[a](http://x.y)", "![i](http://x.y)",
+    "www.x.com", "http://x.y", "a@b.com", "<b>", "</details>", "</td>", "<!--", "-->", "&lt;", "&#64;",
+    "*", "**", "_", "__a__", "~~", "\n", "\r", "\x1b[31m", "\x1b]0;t\x07", "\u202e", "\u200b", ":+1:",
+    "$x$", "deadbeef1234", "1. ", "- ", "# ", "> ", "---", "===", "[ ] ", "x" * 60, "<script>",
+    "mailto:a@b.cc", "xmpp:a@b.cc", "\ud800", "ftp://x.y", "\t", "    ", "[^1]", "[x]: http://x.y",
+    "::error::x", "##[error]x",
+)  # fmt: skip
+hostile_text = st.lists(st.sampled_from(TRICKS) | st.text(max_size=8), max_size=12).map("".join)
+
+
+class Seen(HTMLParser):
+    """The tags and the text of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.words: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, _attrs: object) -> None:
+        self.tags.append(tag)
+
+    def handle_comment(self, _data: str) -> None:
+        self.tags.append("!--")
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        """What a person reads: without the spaces that have no width."""
+        return "".join(self.words).replace(untrusted.ZERO_WIDTH_SPACE, "").strip()
+
+
+# what GitHub would make of plain words after the Markdown is done, and never inside a code span
+REFERENCES = re.compile(
+    r"@[A-Za-z0-9]|#\d|\bGH-\d|[0-9a-f]{7}|:[a-z0-9+_-]+:|www\.|https?://|\$[^$]+\$", re.IGNORECASE
+)
+TABLE = ["table", "thead", "tr", "th", "tbody", "tr", "td"]
+PLACES = {
+    "line": ("{}\n", ["p"]),
+    "item": ("- {}\n", ["ul", "li"]),
+    "cell": ("| h |\n| --- |\n| {} |\n", TABLE),
+}
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=hostile_text, place=st.sampled_from(sorted(PLACES)))
+def test_words_stay_words(text: str, place: str) -> None:
+    """Whatever a text holds, as Markdown it is no tag, link, mention or reference, and reads as it is."""
+    around, tags = PLACES[place]
+    shown = untrusted.visible(text).replace("$", "＄")
+    if not shown:
+        return
+    seen = Seen(to_html(around.format(untrusted.markdown(text))))
+    assert seen.tags == tags
+    assert not REFERENCES.search("".join(seen.words))
+    assert (seen.text.removeprefix("h").lstrip() if place == "cell" else seen.text) == shown
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=hostile_text, place=st.sampled_from(sorted(PLACES)))
+def test_a_code_span_cannot_be_left(text: str, place: str) -> None:
+    """All of a text is inside one code span, where GitHub looks for nothing."""
+    around, tags = PLACES[place]
+    seen = Seen(to_html(around.format(untrusted.code(text))))
+    assert seen.tags == [*tags, "code"]
+    assert seen.text.endswith(untrusted.visible(text, 120).replace("|", "¦") or "–")
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=hostile_text)
+def test_a_block_of_code_cannot_be_left(text: str) -> None:
+    """A whole page of somebody else's is one block, whatever fences are in it."""
+    assert Seen(to_html(f"before\n\n{untrusted.fenced(text)}\n\nafter\n")).tags == ["p", "pre", "code", "p"]
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=hostile_text)
+def test_a_terminal_obeys_nothing(text: str) -> None:
+    """No character that moves, colours or hides is left, on one line or on a page."""
+    said = untrusted.terminal(text) + untrusted.terminal_page(text).replace("\n", "")
+    assert not [one for one in said if unicodedata.category(one) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
+
+
+def test_plain_words_are_left_as_they_are() -> None:
+    """What our own runs say needs nothing, so that a person reads the Markdown too."""
+    said = (
+        "publish_latency_p95 on virtual (virtual) grew by 21.2 %, limit 25 ms; see docs/gate.md. 8 + 4 boots"
+    )
+    assert untrusted.markdown(said) == said
+    assert untrusted.terminal("a\x1b[31mb\x1b[0m\u202ec") == "ab c"
+    assert untrusted.visible("x" * 500, 100) == f"{'x' * 99}…"
+
+
+def page_of(folder: Path, most: int = 60_000, **facts: Any) -> str:
+    """Return the comment on what is in ``folder``, by the reports' own code."""
+    plan, legs = pull_request_plan(), folder / "legs"
+    source = comment_page.Source({})
+    stored = comment_page.facts_of(plan, conclude(plan, legs, {}), legs, source)
+    (folder / "facts.json").write_text(json.dumps({**stored, **facts}))
+    return render(read_facts(folder / "facts.json"), most)
+
+
+def change_verdict(run: Path, change: Any) -> None:
+    stored = json.loads((run / "verdicts.json").read_text())
+    change(stored)
+    (run / "verdicts.json").write_text(json.dumps(stored))
+
+
+BOMB = (
+    "</details></table>\n\n# @everyone ![x](http://evil.example/x.png) <img src=x> "
+    "[a](http://evil.example) `|`\x1b[2J"
+)
+
+
+def test_a_verdict_full_of_tricks(tmp_path: Path) -> None:
+    """Every text of a verdict that wants to be markup: the page has our tags and links only."""
+    leave_all(tmp_path, effect=0.18, latency_ms=60.0)
+    harmless = Seen(to_html(page_of(tmp_path)))
+
+    def poison(stored: dict[str, Any]) -> None:
+        for item in (*stored["series"], *stored["compared"]):
+            for key in ("case_id", "case_label", "metric", "target", "sentence", "reason"):
+                item[key] = BOMB
+            if "boards" in item:
+                item["boards"] = [BOMB]
+        fault = {"schema": 1, "run_id": "x", "owner": BOMB, "exit_code": 1, "sentence": BOMB, "board": BOMB}
+        stored["faults"] = [{**fault, "case_id": ""}]
+        stored["warnings"] = [BOMB]
+        stored["sentence"] = BOMB
+
+    for run in (tmp_path / "legs").glob("*/*"):
+        change_verdict(run, poison)
+    page = page_of(tmp_path, findings=[BOMB], links={})
+    seen = Seen(to_html(page))
+    assert set(seen.tags) <= {*harmless.tags, "li", "ul"}
+    assert "a" not in seen.tags
+    assert seen.tags.count("details") == page.count("\n</details>")
+    assert seen.tags.count("table") == harmless.tags.count("table")
+    assert "\x1b" not in page
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda stored: stored.update(exit_code=0, outcome="pass"), "contradicts its own figures"),
+        (lambda stored: stored["compared"][0].update(change="1"), "change is '1', which it cannot be"),
+        (lambda stored: stored["compared"][0].update(unit="parsec"), "the unit 'parsec'"),
+        (lambda stored: stored["compared"][0].update(change=10**400), "cannot be read: OverflowError"),
+        (lambda stored: stored.update(more=1), "more is an unknown key"),
+    ],
+)
+def test_a_verdict_that_is_wrong_is_none(tmp_path: Path, change: Any, words: str) -> None:
+    """A value of another type, an unknown key or a pass beside a regression: no verdict, with the reason."""
+    leave_all(tmp_path, effect=0.18)
+    (run,) = (tmp_path / "legs/compare").iterdir()
+    change_verdict(run, change)
+    page = page_of(tmp_path).replace("\u200b", "")
+    assert page.startswith("### ? No verdict could be read\n")
+    assert words in page
+
+
+def test_a_long_page_is_cut_between_rows(tmp_path: Path) -> None:
+    """The least important goes first, each table says how much is left out, and what is folded is closed."""
+    leave_all(tmp_path, effect=0.18, latency_ms=60.0)
+    (run,) = (tmp_path / "legs/compare").iterdir()
+    change_verdict(run, lambda stored: stored.update(compared=stored["compared"] * 100))
+    page = page_of(tmp_path, 20_000)
+    assert 17_000 < len(page) <= 20_000
+    assert "**Broken limits**" in page
+    assert re.search(r"… and \d+ more comparisons, left out here", page)
+    assert "… and 300 more comparisons, left out here" in page  # of those within the tolerance
+    assert page.count("<details>") == page.count("</details>")
+    assert all(line.endswith("|") for line in page.splitlines() if line.startswith("|"))
+
+
+def test_nothing_to_measure_is_one_line(tmp_path: Path) -> None:
+    """Only documentation changed: the reason, no heading, no table that is open."""
+    plan = a_plan(files=["README.md"], compare=True)
+    facts = comment_page.facts_of(plan, conclude(plan, tmp_path, {}), tmp_path, comment_page.Source({}))
+    (tmp_path / "facts.json").write_text(json.dumps(facts))
+    page = render(read_facts(tmp_path / "facts.json"))
+    assert page.startswith(
+        "– **Nothing had to be measured:** only documentation changed (README.md). `c0ffee"
+    )
+    assert "###" not in page
+
+
+def test_an_improvement_is_told(tmp_path: Path) -> None:
+    """A pass whose own test leaves no change but one for the better is shown as such, with both values."""
+    leave_all(tmp_path, effect=-0.2)
+    page = page_of(tmp_path)
+    assert page.startswith("### ✓ Passed, improved: `publish_latency_p50` -17.9 % in publish")
+    assert re.search(r"\*\*↑\u00a0better\*\* \| `publish_latency_p50` publish \| 4 boards", page)
+
+
+def test_what_was_not_run_is_grouped(tmp_path: Path) -> None:
+    """Cases that share a reason are one line."""
+    leave_all(tmp_path)
+    leave_virtual(tmp_path / "legs", not_run=["no time", "no time"])
+    page = page_of(tmp_path)
+    assert page.startswith("### ? Inconclusive: `virtual`")
+    assert "- 2 cases on `virtual-2` (leg `virtual`): no time" in page
+
+
+def test_the_plain_summary_is_harmless_too() -> None:
+    """Where the page cannot be written, GitHub gets the plain summary, whose texts are text there."""
+    leg = LegResult(
+        "virtual", ExitCode.FIRMWARE, BOMB, BOMB, boards=(BOMB,), not_run=(BOMB,), summary=f"```\n{BOMB}"
+    )
+    verdict = CiVerdict(ExitCode.FIRMWARE, f"REGRESSED: {BOMB}", (leg,), (BOMB,))
+    seen = Seen(to_html(summary.render(a_plan(), verdict, {}, safe=True)))
+    assert not {"a", "img"} & set(seen.tags)
+    assert seen.tags.count("table") == seen.tags.count("details") == 1
+
+
+def zip_of(files: dict[str, bytes], *, mode: int = 0, method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", method) as archive:
+        for name, data in files.items():
+            entry = zipfile.ZipInfo(name)
+            entry.compress_type = method
+            entry.external_attr = mode << 16
+            archive.writestr(entry, data)
+    return content.getvalue()
+
+
+PLAN = {"plan.json": b"{}"}
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"no zip", "no zip that can be read"),
+        (zip_of(PLAN)[:-30], "no zip that can be read"),
+        (zip_of({}), "holds no plan.json"),
+        (zip_of({**PLAN, "../plan.json": b""}), "none of its files"),
+        (zip_of({**PLAN, "/etc/passwd": b""}), "none of its files"),
+        (zip_of({**PLAN, "legs/a/../../b/run.json": b""}), "none of its files"),
+        (zip_of({**PLAN, "legs/a\\b/c/run.json": b""}), "none of its files"),
+        (zip_of({**PLAN, "legs/a/r/records.jsonl": b""}), "none of its files"),
+        (zip_of(PLAN, mode=stat.S_IFLNK | 0o777), "none of its files"),
+        (zip_of({**PLAN, "legs/a/skipped.json/run.json": b""}), "none of its files"),
+        (zip_of(PLAN, method=zipfile.ZIP_LZMA), "none of its files"),
+        (zip_of(PLAN, method=zipfile.ZIP_BZIP2), "none of its files"),
+        (zip_of(PLAN).replace(b"plan.json", b"\0lan.json"), "no zip that can be read"),
+        (zip_of({**PLAN, **{f"legs/a{n}/skipped.json": b"" for n in range(101)}}), "at most 100"),
+        (zip_of({"plan.json": b" " * 13_000_000}), "more than are read"),
+        (zip_of({"plan.json": b" " * 1_000_000}), "packed far tighter"),
+    ],
+)
+def test_a_zip_that_wants_more(tmp_path: Path, content: bytes, words: str) -> None:
+    """A path outside, a link, too many or too large files, a bomb: refused before anything is unpacked."""
+    with pytest.raises(ConfigError, match=words):
+        artefact.unpack(content, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    method=st.sampled_from([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]),
+    changes=st.lists(st.tuples(st.integers(-250, 90), st.integers(0, 255)), min_size=1, max_size=6),
+)
+def test_a_damaged_zip_is_one_sentence(method: int, changes: list[tuple[int, int]]) -> None:
+    """Whatever bytes of a zip are others, it is read or refused in a sentence: nothing else ends the job."""
+    content = bytearray(zip_of({**PLAN, "legs/a/r/verdicts.json": bytes(range(256))}, method=method))
+    for place, value in changes:
+        content[place] = value
+    with tempfile.TemporaryDirectory() as folder, contextlib.suppress(ConfigError):
+        artefact.unpack(bytes(content), Path(folder))
+
+
+@pytest.mark.parametrize("text", ['"ab"', "[[1, 2, 3]]", "[" * 100_000, "1" * 5000, "NaN", '{"schema": []}'])
+def test_a_plan_that_is_no_plan(tmp_path: Path, text: str) -> None:
+    """JSON of another shape, too deep or with a number too long is a plan that cannot be read."""
+    (tmp_path / "plan.json").write_text(text)
+    with pytest.raises(ConfigError):
+        read_strictly(tmp_path / "plan.json", HEAD)
+
+
+def test_many_remarks_do_not_push_the_page_over_its_length() -> None:
+    """Remarks stand beside figures and are not cut, so no more of them are shown than a page holds."""
+    leg = LegFacts("virtual", ExitCode.PASS, "pass", "All passed.", "", ())
+    legs = tuple(replace(leg, name=f"a{n}", remarks=("Ours.", f"{n} " + "@" * 400)) for n in range(40))
+    page = render(Facts(ExitCode.PASS, "", HEAD, "", (), (), legs, {}, ""), 60_000)
+    assert len(page) <= 60_000
+    assert "<sub>Ours. 0 " in page
+    assert "… and 33 more remarks.</sub>" in page  # of 41
+
+
+def test_a_zip_that_lies_about_a_size(tmp_path: Path) -> None:
+    """A file that goes on beyond the size that the zip gives is not read on."""
+    content = bytearray(zip_of({"plan.json": b"x" * 500}, method=zipfile.ZIP_STORED))
+    central = content.index(b"PK\x01\x02")
+    content[central + 24 : central + 28] = (100).to_bytes(4, "little")
+    with pytest.raises(ConfigError):
+        artefact.unpack(bytes(content), tmp_path)
+
+
+def test_what_is_kept_is_what_is_read(tmp_path: Path) -> None:
+    """Plan, run.json, verdicts.json and reasons to skip; no console, no record; it comes back as it was."""
+    leave_all(tmp_path)
+    (run,) = (tmp_path / "legs/virtual").iterdir()
+    (run / "console").mkdir()
+    (run / "console/b.log").write_text("secret")
+    folder = kept(tmp_path)
+    names = {path.name for path in folder.rglob("*") if path.is_file()}
+    assert names == {"plan.json", "run.json", "verdicts.json"}
+    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*.json")}
+    artefact.unpack(zip_of(files), tmp_path / "back")
+    plan = read_strictly(tmp_path / "back/plan.json", HEAD)
+    assert conclude(plan, tmp_path / "back/legs", {}).headline == "PASS: virtual, compare"
+
+
+def test_what_does_not_fit_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A leg too large for the artefact is left out with a sentence; the others are kept."""
+    leave_all(tmp_path)
+    (run,) = (tmp_path / "legs/compare").iterdir()
+    monkeypatch.setattr(artefact, "MOST_FILE_BYTES", (run / "verdicts.json").stat().st_size - 1)
+    (said,) = artefact.keep(tmp_path / "plan.json", tmp_path / "legs", tmp_path / "kept")
+    assert "legs/compare" in said
+    assert (tmp_path / "kept/legs/virtual").is_dir()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"head": "d" * 40},
+        {"base": "main"},
+        {"fork": "yes"},
+        {"pull_request": "7"},
+        {"changes": [1]},
+        {"legs": [{"name": "../..", "job": "virtual", "suite": "pr"}]},
+        {"legs": [{"name": 1, "job": "virtual", "suite": "pr"}]},
+        {"legs": [{"name": "a", "job": "evil", "suite": "pr"}]},
+        {"legs": [{"name": f"a{n}", "job": "rack", "suite": "pr"} for n in range(41)]},
+        {"legs": 3},
+    ],
+)
+def test_a_plan_that_is_none_of_ours(tmp_path: Path, change: dict[str, object]) -> None:
+    """Another commit, a value of another type, a leg whose name is a path: no plan."""
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps({**json.loads(json.dumps(a_plan().to_json())), **change}))
+    with pytest.raises(ConfigError):
+        read_strictly(path, HEAD)
+
+
+def test_the_page_is_written_without_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process that reads what a fork wrote gets no variable of ours but where programs are."""
+    monkeypatch.setenv("GITHUB_TOKEN", "ghs_secret")
+    assert "ghs_secret" not in comment_page._environment().values()
+    leave_comparison(tmp_path / "legs")
+    shutil.rmtree(tmp_path / "legs")
+    facts = comment_page.without_verdict(HEAD, BOMB, comment_page.Source({}))
+    page = comment_page.render(facts, "comment")
+    assert page.startswith("### ? No verdict could be read")
+    assert set(Seen(to_html(page)).tags) == {"h3", "p", "code"}

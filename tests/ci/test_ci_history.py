@@ -1,0 +1,155 @@
+"""`hil ci history`: nightly figures on a branch of their own, that nobody's race can lose."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hil.base.errors import ConfigError, RigError
+from hil.ci import history
+from tests.ci.ci_rig import Repository
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def origin(tmp_path: Path) -> Repository:
+    """What the clones push to; `main` is checked out there."""
+    made = Repository(tmp_path / "origin")
+    made.commit({"README.md": "sources\n"})
+    return made
+
+
+def clone(origin: Repository, path: Path) -> Repository:
+    made = Repository(path)
+    made.git("remote", "add", "origin", f"file://{origin.path}")
+    made.git("fetch", "--quiet", "--depth=1", "origin", "main")
+    made.git("checkout", "--quiet", "--detach", "FETCH_HEAD")
+    return made
+
+
+@pytest.fixture
+def work(origin: Repository, tmp_path: Path) -> Repository:
+    return clone(origin, tmp_path / "work")
+
+
+def append(folder: Path, line: str, name: str = "metrics.jsonl") -> None:
+    with (folder / name).open("a") as stream:
+        stream.write(f"{line}\n")
+
+
+def stored(origin: Repository, name: str = "metrics.jsonl") -> list[str]:
+    return origin.git("show", f"{history.BRANCH}:{name}").splitlines()
+
+
+def test_the_first_night(origin: Repository, work: Repository, tmp_path: Path) -> None:
+    """No branch yet: an empty folder; pushing makes the branch, without the sources in it."""
+    folder = tmp_path / "history"
+    assert history.fetch(work.path, folder) == []
+    append(folder, '{"run": 1}')
+    commit = history.push(work.path, folder, "first")
+    assert origin.git("rev-parse", history.BRANCH) == commit
+    assert origin.git("ls-tree", "--name-only", history.BRANCH) == "metrics.jsonl"
+    assert origin.git("rev-list", "--count", history.BRANCH) == "1"
+
+
+def test_the_next_night(origin: Repository, work: Repository, tmp_path: Path) -> None:
+    """What was there comes back, byte for byte; a line and a file more are added; the work tree stays."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    history.fetch(work.path, first)
+    append(first, '{"run": "é"}')
+    history.push(work.path, first, "first")
+    assert history.fetch(work.path, second) == ["metrics.jsonl"]
+    assert (second / "metrics.jsonl").read_bytes() == (first / "metrics.jsonl").read_bytes()
+    append(second, '{"run": 2}')
+    append(second, '{"run": 2}', "allure.jsonl")
+    history.push(work.path, second, "second")
+    assert stored(origin) == ['{"run": "é"}', '{"run": 2}']
+    assert stored(origin, "allure.jsonl") == ['{"run": 2}']
+    assert work.git("status", "--porcelain") == ""
+
+
+def test_a_shortened_file_is_kept_short(origin: Repository, work: Repository, tmp_path: Path) -> None:
+    """A report may drop its oldest runs; without a race nothing brings them back."""
+    folder = tmp_path / "history"
+    history.fetch(work.path, folder)
+    append(folder, "1\n2")
+    history.push(work.path, folder, "two")
+    (folder / "metrics.jsonl").write_text("2\n3\n")
+    history.push(work.path, folder, "short")
+    assert stored(origin) == ["2", "3"]
+
+
+def test_nothing_new(work: Repository, tmp_path: Path) -> None:
+    """Pushing again makes no empty commit."""
+    folder = tmp_path / "history"
+    history.fetch(work.path, folder)
+    append(folder, "1")
+    assert history.push(work.path, folder, "one")
+    assert history.push(work.path, folder, "again") == ""
+
+
+def test_somebody_was_faster(origin: Repository, work: Repository, tmp_path: Path) -> None:
+    """Two runs fetch the same history; the second to push keeps the first one's line and adds its own."""
+    other = clone(origin, tmp_path / "other")
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    for repository, folder in ((work, ours), (other, theirs)):
+        history.fetch(repository.path, folder)
+    append(theirs, "common")
+    history.push(other.path, theirs, "common")
+    history.fetch(work.path, ours)
+    append(theirs, "theirs")
+    history.push(other.path, theirs, "theirs")
+    append(ours, "ours")
+    history.push(work.path, ours, "ours")
+    assert stored(origin) == ["common", "theirs", "ours"]
+
+
+def test_a_push_that_loses_the_race_is_tried_again(
+    origin: Repository, work: Repository, tmp_path: Path
+) -> None:
+    """The branch moves between fetch and push: git refuses, the lines are joined, the next attempt lands."""
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    history.fetch(work.path, ours)
+    append(ours, "ours")
+    other = clone(origin, tmp_path / "other")
+    history.fetch(other.path, theirs)
+    append(theirs, "theirs")
+    history.push(other.path, theirs, "prepared")
+    prepared = origin.git("rev-parse", history.BRANCH)
+    origin.git("update-ref", "-d", f"refs/heads/{history.BRANCH}")
+    # git runs this hook with the push under way, once
+    hook = work.path / ".git" / "hooks" / "pre-push"
+    hook.write_text(
+        f"#!/bin/sh\nrm {hook}\ngit -C {origin.path} update-ref refs/heads/{history.BRANCH} {prepared}\n"
+    )
+    hook.chmod(0o755)
+    history.push(work.path, ours, "ours")
+    assert not hook.exists()
+    assert stored(origin) == ["theirs", "ours"]
+
+
+def test_a_branch_that_refuses(origin: Repository, work: Repository, tmp_path: Path) -> None:
+    """No right to push: the rig's fault, with git's words and what the job needs; after a few attempts."""
+    hook = origin.path / ".git" / "hooks" / "pre-receive"
+    hook.write_text("#!/bin/sh\necho 'you may not' >&2\nexit 1\n")
+    hook.chmod(0o755)
+    folder = tmp_path / "history"
+    history.fetch(work.path, folder)
+    append(folder, "1")
+    with pytest.raises(RigError, match=r"(?s)refused 5 times.*you may not.*contents: write"):
+        history.push(work.path, folder, "one")
+
+
+def test_nothing_to_push(work: Repository, tmp_path: Path) -> None:
+    """An empty folder is a wrong folder."""
+    history.fetch(work.path, tmp_path / "history")
+    with pytest.raises(ConfigError, match="no history to push"):
+        history.push(work.path, tmp_path / "history", "none")
+
+
+def test_a_remote_that_is_not_there(work: Repository, tmp_path: Path) -> None:
+    """git's own words, not an empty history: that would make the trend start anew."""
+    with pytest.raises(ConfigError, match="ls-remote"):
+        history.fetch(work.path, tmp_path / "history", remote=str(tmp_path / "nowhere"))

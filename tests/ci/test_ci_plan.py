@@ -1,0 +1,370 @@
+"""`hil ci plan` and `hil ci narrow`: what is measured for which event, and why the rest is not."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hil.base.errors import ConfigError
+from hil.ci.changes import changed_files, kind_of, merge_base
+from hil.ci.event import read_event
+from hil.ci.narrow import narrow, read_comparisons
+from hil.ci.nights import add_runs
+from hil.ci.plan import CiPlan, plan_event, read_plan, write_plan
+from hil.ci.targets import TARGETS_FILE, read_targets
+from tests.ci.ci_rig import BASE, HEAD, Repository, a_plan, leave_run, targets_file
+from tests.lab import ROOT, run
+
+pytestmark = pytest.mark.slow
+
+JITTER = """\
+schema: 1
+bench: jitter
+parameters:
+  tick_hz: {choices: ["1000", "100"], default: "1000"}
+metrics: {}
+suites:
+  quick: [{tick_hz: "1000"}]
+  pr: [{tick_hz: ["1000", "100"]}]
+"""
+OWN, OTHER = {"full_name": "example/hil"}, {"full_name": "somebody/hil"}
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    """main with a rack for the esp32; the branch ``change`` off it."""
+    made = Repository(tmp_path / "repository")
+    made.commit({**targets_file(["esp32", "esp32c3"], ["esp32"]), "firmware/a.c": "1", "docs/a.md": "1"})
+    made.git("checkout", "--quiet", "-b", "change")
+    return made
+
+
+def environment(tmp_path: Path, name: str, payload: dict[str, Any]) -> dict[str, str]:
+    path = tmp_path / "event.json"
+    path.write_text(json.dumps(payload))
+    return {"GITHUB_EVENT_NAME": name, "GITHUB_EVENT_PATH": str(path), "GITHUB_SHA": HEAD}
+
+
+def pull_request(origin: dict[str, str] | None) -> dict[str, Any]:
+    head, base = {"sha": HEAD, "repo": origin}, {"sha": BASE, "repo": OWN}
+    return {"pull_request": {"number": 7, "head": head, "base": base}}
+
+
+@pytest.mark.parametrize(("origin", "fork"), [(OWN, False), (OTHER, True), (None, True)])
+def test_a_pull_request_and_its_origin(tmp_path: Path, origin: dict[str, str] | None, fork: bool) -> None:
+    """The head itself is measured, not GitHub's merge; another or a deleted repository is a fork."""
+    event = read_event(environment(tmp_path, "pull_request", pull_request(origin)), tmp_path)
+    assert (event.head, event.base_tip, event.pull_request, event.fork) == (HEAD, BASE, 7, fork)
+    assert event.trigger == "pr"
+
+
+def test_a_merge_group(tmp_path: Path) -> None:
+    """A merge queue's commit is measured as a pull request is, on trusted ground."""
+    payload = {"merge_group": {"head_sha": HEAD, "base_sha": BASE}}
+    event = read_event(environment(tmp_path, "merge_group", payload), tmp_path)
+    assert (event.head, event.base_tip, event.trigger, event.fork) == (HEAD, BASE, "pr", False)
+
+
+def test_a_schedule(tmp_path: Path) -> None:
+    """At night there is nothing to compare with, and everything is measured; no payload is needed."""
+    for name in ("schedule", "workflow_dispatch", "push"):
+        event = read_event({"GITHUB_EVENT_NAME": name, "GITHUB_SHA": HEAD}, tmp_path)
+        assert (event.head, event.base_tip, event.trigger) == (HEAD, "", "nightly")
+
+
+@pytest.mark.parametrize("name", ["pull_request", "merge_group"])
+def test_an_event_without_a_payload(tmp_path: Path, name: str) -> None:
+    """Exit 2: which variable is not set, or which file cannot be read."""
+    for path, words in (
+        ("", "GITHUB_EVENT_PATH is not"),
+        (str(tmp_path), "Is a directory"),
+        ("/none", "No such"),
+    ):
+        with pytest.raises(ConfigError, match=words) as caught:
+            read_event({"GITHUB_EVENT_NAME": name, "GITHUB_EVENT_PATH": path}, tmp_path)
+        assert "'.'" not in str(caught.value)
+
+
+def test_an_event_that_says_too_little(tmp_path: Path) -> None:
+    """Exit 2 and the missing key; nothing is guessed."""
+    with pytest.raises(ConfigError, match="'pull_request'"):
+        read_event(environment(tmp_path, "pull_request", {}), tmp_path)
+    with pytest.raises(ConfigError, match="'head_sha'"):
+        read_event(environment(tmp_path, "merge_group", {"merge_group": {}}), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("README.md", "documentation"),
+        ("docs/path.svg", "documentation"),
+        ("tests/gate/test_gate.py", "tests"),
+        ("firmware/README.md", "firmware"),
+        ("hil/benches/test_publish.py", "harness"),
+        ("thresholds/publish.yaml", "harness"),
+        (".github/workflows/pr.yml", "harness"),
+        ("something-new", "harness"),
+    ],
+)
+def test_what_a_path_belongs_to(path: str, kind: str) -> None:
+    """Only what is known to measure nothing is left out; the unknown is measured."""
+    assert kind_of(path) == kind
+
+
+def test_only_documentation(repository: Repository) -> None:
+    """Every leg is skipped with the reason, and nothing is built."""
+    head = repository.commit({"docs/a.md": "2"})
+    plan = plan_event(repository.path, read_event({}, repository.path))
+    assert plan.head == head
+    assert plan.build == plan.racks == ()
+    assert {leg.skip for leg in plan.legs} == {"only documentation changed (docs/a.md)"}
+    assert json.loads(plan.outputs()["virtual"]) is False
+
+
+def test_a_renamed_file_counts_at_both_places(repository: Repository) -> None:
+    """Moving a source into docs/ is no change of documentation."""
+    repository.git("mv", "firmware/a.c", "docs/a.c")
+    repository.commit({})
+    plan = plan_event(repository.path, read_event({}, repository.path))
+    assert plan.changes == ("documentation", "firmware")
+    assert plan.racks == ("esp32",)
+
+
+def test_the_merge_base_is_compared_with(repository: Repository) -> None:
+    """Not the tip of main: what others have merged since is not this change's."""
+    start = repository.git("rev-parse", "main")
+    head = repository.commit({"firmware/a.c": "2"})
+    repository.git("checkout", "--quiet", "main")
+    tip = repository.commit({"hil/new.py": ""})
+    assert merge_base(repository.path, tip, head) == start
+    assert changed_files(repository.path, start, head) == ("firmware/a.c",)
+
+
+def test_a_shallow_clone_is_refused(repository: Repository, tmp_path: Path) -> None:
+    """Without history there is no merge base: exit 2 and fetch-depth, never a silent guess."""
+    main = repository.git("rev-parse", "main")
+    repository.commit({"firmware/a.c": "2"})
+    repository.commit({"firmware/a.c": "3"})
+    shallow = Repository(tmp_path / "shallow")
+    shallow.git("fetch", "--quiet", "--depth=1", f"file://{repository.path}", "change")
+    shallow.git("checkout", "--quiet", "FETCH_HEAD")
+    with pytest.raises(ConfigError, match="fetch-depth: 0"):
+        merge_base(shallow.path, main, "HEAD")
+
+
+def test_a_change_cannot_take_itself_off_the_racks(repository: Repository) -> None:
+    """Which racks there are is read from the merge base; what to build, from the head."""
+    repository.commit({**targets_file(["esp32s3"], []), "firmware/a.c": "2"})
+    plan = plan_event(repository.path, read_event({}, repository.path))
+    assert plan.racks == ("esp32",)
+    assert plan.build == ("esp32s3", "esp32")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "not JSON"),
+        ('{"racks": []}', "'build' and 'racks'"),
+        ('{"build": ["esp33"], "racks": []}', "did you mean 'esp32s3'"),
+        ('{"build": "esp32", "racks": []}', "no list"),
+        ('{"build": ["linux"], "racks": []}', "linux gives a program and no image to flash"),
+        ('{"build": [], "racks": ["linux"]}', "linux gives a program and no image to flash"),
+    ],
+)
+def test_a_wrong_targets_file(repository: Repository, text: str, words: str) -> None:
+    """Exit 2 with file and commit."""
+    head = repository.commit({TARGETS_FILE: text})
+    with pytest.raises(ConfigError, match=words) as caught:
+        read_targets(repository.path, head)
+    assert f"{TARGETS_FILE} at {head[:12]}" in str(caught.value)
+
+
+def test_the_checkouts_own_targets_file() -> None:
+    """What is in the repository can be read, and names targets to build."""
+    content = json.loads((ROOT / TARGETS_FILE).read_text())
+    assert set(content) == {"build", "racks"}
+    assert content["build"]
+
+
+def test_forks_wait_in_another_environment() -> None:
+    """The environment with reviewers is the forks', and theirs alone."""
+    assert a_plan(fork=True).outputs()["environment"] == "hil-rack-forks"
+    assert a_plan().outputs()["environment"] == "hil-rack"
+
+
+def test_no_rack_is_a_recorded_reason() -> None:
+    """A repository without hardware has a verdict too."""
+    plan = a_plan()
+    assert [(leg.name, bool(leg.skip)) for leg in plan.legs] == [("virtual", False), ("rack", True)]
+    assert TARGETS_FILE in plan.leg("rack").skip
+
+
+def test_the_merge_base_is_compared_with_on_a_virtual_rack(repository: Repository) -> None:
+    """A leg of its own, in the suite pr whatever else is asked for; its boards are those of the rack file."""
+    rack = (ROOT / "hil/racks/virtual.yaml").read_text()
+    repository.commit({"firmware/a.c": "2", "hil/racks/virtual.yaml": rack})
+    plan = plan_event(repository.path, read_event({}, repository.path), suite="nightly")
+    outputs = plan.outputs()
+    assert (plan.leg("compare").suite, plan.leg("compare").skip) == ("pr", "")
+    assert (outputs["compare"], outputs["compare-suite"]) == ("true", "pr")
+    assert outputs["virtual-targets"] == "virtual-esp32 virtual-esp32s3 virtual-esp32c3"
+
+
+def test_without_a_merge_base_the_comparison_is_skipped(repository: Repository) -> None:
+    """main itself has none: the reason is recorded, and the leg is not asked for a verdict."""
+    plan = plan_event(repository.path, read_event({}, repository.path))
+    assert plan.base == ""
+    assert plan.leg("compare").skip == "there is no merge base to compare with"
+    assert plan.outputs()["compare"] == "false"
+
+
+def at_night(repository: Repository) -> CiPlan:
+    head = repository.git("rev-parse", "HEAD")
+    return plan_event(
+        repository.path, read_event({"GITHUB_EVENT_NAME": "schedule", "GITHUB_SHA": head}, repository.path)
+    )
+
+
+def test_a_night_measures_beside_the_references_in_force(repository: Repository) -> None:
+    """Two while one takes the other's place: a leg for each, on the virtual rack and on each target's."""
+    first, second = "a" * 40, "b" * 40
+    text = f"""\
+schema: 1
+references:
+  - {{commit: {first}, since: 2020-01-01, until: 2999-01-01, why: first}}
+  - {{commit: {second}, since: 2020-02-01, why: second}}
+"""
+    repository.commit({"thresholds/baselines/reference.yaml": text})
+    plan = at_night(repository)
+    assert plan.references == (first, second)
+    assert [leg.name for leg in plan.legs if leg.job.startswith("night")] == [
+        "night-virtual",
+        "night-esp32",
+        "night-virtual-renewal",
+        "night-esp32-renewal",
+    ]
+    assert {leg.suite for leg in plan.legs if leg.job.startswith("night")} == {"pr"}
+    outputs = plan.outputs()
+    assert outputs["references"] == f"{first} {second}"
+    assert json.loads(outputs["nights"])[1] == {
+        "leg": "night-virtual-renewal",
+        "target": "",
+        "reference": second,
+    }
+    assert [entry["target"] for entry in json.loads(outputs["rack-nights"])] == ["esp32", "esp32"]
+    assert outputs["compare"] == "false"
+
+
+def test_a_night_without_a_reference_leaves_raw_values(repository: Repository) -> None:
+    """Nobody has chosen one: the legs are there all the same, with none to build."""
+    plan = at_night(repository)
+    assert plan.references == ()
+    assert [entry["reference"] for entry in plan.jobs_of("night")] == [""]
+
+
+def test_a_wrong_reference_file_ends_the_night(repository: Repository) -> None:
+    """Exit 2 with file and line, before anything is built."""
+    repository.commit({"thresholds/baselines/reference.yaml": "schema: 1\nreferences: [{commit: x}]\n"})
+    with pytest.raises(ConfigError, match=r"reference\.yaml:2"):
+        at_night(repository)
+
+
+def test_only_what_nights_measured_enters_the_history(tmp_path: Path) -> None:
+    """Each leg is told: without a run, or with one that may not enter; other legs are not looked at."""
+    (tmp_path / "legs" / "night-esp32").mkdir(parents=True)
+    leave_run(tmp_path / "legs" / "night-virtual")
+    leave_run(tmp_path / "legs" / "virtual")
+    said = list(add_runs(tmp_path / "legs", tmp_path / "history"))
+    assert said[0] == "night-esp32: no run"
+    assert said[1].startswith("night-virtual: left out: ")
+    assert len(said) == 2
+    assert not (tmp_path / "history").exists()
+
+
+def test_a_plan_survives_the_disk(tmp_path: Path) -> None:
+    """What a later job reads is what was planned; another format is refused."""
+    plan = a_plan(["esp32", "esp32c3"])
+    write_plan(plan, tmp_path / "plan.json")
+    assert read_plan(tmp_path / "plan.json") == plan
+    (tmp_path / "plan.json").write_text('{"schema": 2}')
+    with pytest.raises(ConfigError, match="not a plan of format 1"):
+        read_plan(tmp_path / "plan.json")
+
+
+def test_an_identical_image_is_not_measured(tmp_path: Path) -> None:
+    """The rack of that target is left out, with the reason in its artefact; the others stay."""
+    plan = a_plan(["esp32", "esp32c3"])
+    assert narrow(plan, {"esp32": "identical", "esp32c3": "different"}, tmp_path) == ("esp32c3",)
+    skipped = json.loads((tmp_path / "rack-esp32" / "skipped.json").read_text())
+    assert skipped["leg"] == "rack-esp32"
+    assert "byte for byte" in skipped["reason"]
+    assert not (tmp_path / "rack-esp32c3").exists()
+
+
+def test_each_image_that_the_suite_needs_is_built_and_compared(
+    repository: Repository, tmp_path: Path
+) -> None:
+    """A case of the racks' suite with another tick: one more image a target, and all must be the same."""
+    repository.commit({"thresholds/jitter.yaml": JITTER, "firmware/a.c": "2"})
+    event = read_event({}, repository.path)
+    assert plan_event(repository.path, event, suite="quick").ticks_hz == (1000,)
+    plan = dataclasses.replace(plan_event(repository.path, event), changes=("firmware",))
+    assert plan.outputs()["ticks-hz"] == "1000 100"
+    both = {"esp32": "identical", "esp32+tick100": "identical"}
+    assert narrow(plan, {**both, "esp32+tick100": "only-in-head"}, tmp_path / "a") == ("esp32",)
+    assert narrow(plan, {"esp32": "identical"}, tmp_path / "b") == ("esp32",)
+    assert narrow(plan, both, tmp_path / "c") == ()
+    skipped = json.loads((tmp_path / "c" / "rack-esp32" / "skipped.json").read_text())
+    assert "the images esp32, esp32+tick100 are those of the merge base" in skipped["reason"]
+
+
+def test_thresholds_that_cannot_be_read_leave_no_image_out(repository: Repository) -> None:
+    """What is wrong in them is the run's to tell; until then all that it may need is built."""
+    repository.commit({"thresholds/jitter.yaml": "colour: red\n", "firmware/a.c": "2"})
+    assert plan_event(repository.path, read_event({}, repository.path)).ticks_hz == (1000, 100)
+
+
+@pytest.mark.parametrize("path", ["thresholds/publish.yaml", "hil/benches/test_publish.py", "hil/gate/x.py"])
+def test_an_identical_image_is_measured_by_a_new_harness(tmp_path: Path, path: str) -> None:
+    """Where harness, limits or benches changed, the same image may get another verdict."""
+    plan = a_plan(["esp32"], files=[path])
+    assert narrow(plan, {"esp32": "identical"}, tmp_path) == ("esp32",)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_was_not_compared_is_measured(tmp_path: Path) -> None:
+    """No comparison, as of a merge base that does not build: no reason to skip."""
+    assert narrow(a_plan(["esp32"]), read_comparisons(tmp_path / "none"), tmp_path) == ("esp32",)
+
+
+def test_comparisons_are_read_as_they_are_printed(tmp_path: Path) -> None:
+    """One file a target, as `hil firmware compare --json` prints it; nonsense is refused by name."""
+    for target, outcome in (("esp32", "identical"), ("esp32c3", "only-in-head")):
+        entry = {"target": target, "outcome": outcome, "head": None, "base": None, "differing": []}
+        (tmp_path / f"{target}.json").write_text(json.dumps({"schema": 1, "targets": [entry]}))
+    assert read_comparisons(tmp_path) == {"esp32": "identical", "esp32c3": "only-in-head"}
+    (tmp_path / "esp32.json").write_text("{}")
+    with pytest.raises(ConfigError, match=r"esp32\.json is not what"):
+        read_comparisons(tmp_path)
+
+
+def test_the_command_for_people_and_for_github(repository: Repository, tmp_path: Path) -> None:
+    """Without GitHub it prints what a pull request of HEAD would do; with it, the jobs' outputs too."""
+    repository.commit({"firmware/a.c": "2"})
+    output, plan = tmp_path / "output", tmp_path / "plan.json"
+    hil = [str(ROOT / ".venv/bin/python"), "-m", "hil", "ci", "plan", "--plan", str(plan)]
+    done = run(
+        ["env", "-u", "GITHUB_EVENT_NAME", "-C", str(repository.path), f"PYTHONPATH={ROOT}",
+         f"GITHUB_OUTPUT={output}", *hil]
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    assert "rack-esp32: measure suite pr" in done.stdout
+    outputs = dict(line.split("=", 1) for line in output.read_text().splitlines())
+    assert json.loads(outputs["racks"]) == ["esp32"]
+    assert json.loads(outputs["build"]) == ["esp32", "esp32c3"]
+    assert outputs["ticks-hz"] == "1000 100"  # this repository has no thresholds to say which are needed
+    assert (outputs["virtual"], outputs["virtual-suite"], outputs["rack-suite"]) == ("true", "quick", "pr")

@@ -1,0 +1,68 @@
+"""`hil report build --legs`: one night's report of all legs that were judged, whatever the others left."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.lab import ROOT
+from tests.reports.site_runs import healthy, store_run
+
+pytestmark = pytest.mark.slow
+
+NAMES = ("20261120T010000Z-nightly-0001", "20261120T020000Z-nightly-0002")
+
+
+def report(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "hil", "report", "build", "--out", str(tmp_path / "out"), *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def kill_leg(legs: Path, leg: str) -> Path:
+    """Leave what a leg leaves that was killed before it was judged; return its run."""
+    run = store_run(legs / leg, NAMES[1], healthy())
+    (run / "verdicts.json").unlink()
+    return run
+
+
+def test_a_killed_leg_does_not_lose_the_night(tmp_path: Path) -> None:
+    """The judged run is reported and remembered; each other is named on stderr, and left out."""
+    legs = tmp_path / "legs"
+    store_run(legs / "virtual", NAMES[0], healthy())
+    kill_leg(legs, "rack-esp32")
+    (kill_leg(legs, "rack-esp32c3") / "run.json").write_text("{")
+    (legs / "rack-esp32s3").mkdir()
+    done = report(tmp_path, "--legs", str(legs))
+    assert done.returncode == 0, done.stderr
+    warnings = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
+    assert [line.partition("the leg ")[2].split()[0] for line in warnings] == ["rack-esp32", "rack-esp32c3"]
+    assert "verdicts.json: no verdict can be read from it (No such file or directory)" in warnings[0]
+    lines = (tmp_path / "out" / "history" / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line)["run_id"] for line in lines] == [NAMES[0]]
+    assert (tmp_path / "out" / "report" / "index.html").is_file()
+
+
+def test_a_night_without_a_judged_run(tmp_path: Path) -> None:
+    """Nothing at all, or nothing that was judged: exit 2 and a sentence, and no empty report."""
+    legs = tmp_path / "legs"
+    legs.mkdir()
+    done = report(tmp_path, "--legs", str(legs))
+    assert done.returncode == 2
+    assert done.stderr.startswith(
+        f"{legs} holds no run that was judged, so there is nothing to report. Next: "
+    )
+    kill_leg(legs, "virtual")
+    done = report(tmp_path, "--legs", str(legs))
+    assert done.returncode == 2
+    assert "the leg virtual is left out of the report" in done.stderr
+    assert not (tmp_path / "out" / "report").exists()

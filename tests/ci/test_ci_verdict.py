@@ -1,0 +1,445 @@
+"""`hil ci collect` and `hil ci verdict`: every leg has a verdict or a reason, or the whole fails."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hil.base.errors import ConfigError, ExitCode, RigError
+from hil.ci import summary
+from hil.ci.legs import LegResult, collect, read_leg, unchanged_image, write_skip
+from hil.ci.plan import CiPlan, write_plan
+from hil.ci.verdict import CiVerdict, conclude
+from hil.model import Fault, NotRun
+from tests.ci.ci_rig import BASE, BUNDLE, a_plan, leave_rack_run, leave_run
+from tests.lab import ROOT, run
+from tests.make_records import RUN_ID, publish_record
+
+pytestmark = pytest.mark.slow
+
+WELL = {"plan": "success", "virtual": "success", "build": "success", "narrow": "success", "rack": "success"}
+
+
+JOBS = json.dumps({job: {"result": result, "outputs": {}} for job, result in WELL.items()})
+
+
+def say(plan: CiPlan, folder: Path, **jobs: str) -> CiVerdict:
+    return conclude(plan, folder, {**WELL, **jobs})
+
+
+def test_all_legs_pass(tmp_path: Path) -> None:
+    """Verdicts of all legs, and a recorded reason for the one that is left out: 0."""
+    plan = a_plan(["esp32", "esp32c3"])
+    leave_run(tmp_path / "virtual")
+    leave_rack_run(tmp_path / "rack-esp32")
+    write_skip(tmp_path, "rack-esp32c3", unchanged_image(plan, "esp32c3"))
+    verdict = say(plan, tmp_path)
+    assert (verdict.exit_code, verdict.headline) == (ExitCode.PASS, "PASS: virtual, rack-esp32")
+    assert not verdict.findings
+
+
+def test_a_comparison_that_left_nothing(tmp_path: Path) -> None:
+    """The leg that compares must leave a verdict as any other."""
+    plan = a_plan(compare=True)
+    leave_run(tmp_path / "virtual")
+    jobs = {"virtual": "success", "compare": "skipped"}
+    verdict = conclude(plan, tmp_path, jobs)
+    assert verdict.exit_code == ExitCode.RIG
+    assert "NO VERDICT: compare" in verdict.headline
+    leave_run(tmp_path / "compare")
+    assert conclude(plan, tmp_path, {**jobs, "compare": "success"}).exit_code == ExitCode.PASS
+
+
+def test_a_leg_that_left_nothing(tmp_path: Path) -> None:
+    """A skipped job counts as a success on GitHub, but not here; the sentence names leg, job and result."""
+    leave_run(tmp_path / "virtual")
+    verdict = say(a_plan(["esp32"]), tmp_path, narrow="failure", rack="skipped")
+    assert verdict.exit_code == ExitCode.RIG
+    assert verdict.headline == "NO VERDICT: rack-esp32"
+    assert "the leg rack-esp32 left neither a verdict nor a reason" in verdict.legs[1].sentence
+    assert "its job rack ended with 'skipped'. Look" in verdict.legs[1].sentence
+
+
+def test_a_leg_that_left_nothing_by_hand(tmp_path: Path) -> None:
+    """Outside of GitHub there is no job to look at; the sentence says what to do instead."""
+    (leg, _rack) = conclude(a_plan(), tmp_path, {}).legs
+    assert leg.sentence.endswith(
+        "neither a verdict nor a reason to skip it. Measure it, then: hil ci collect virtual."
+    )
+
+
+def test_a_regression_on_one_rack(tmp_path: Path) -> None:
+    """One leg's limit broken: 1, and the headline names it."""
+    leave_run(tmp_path / "virtual")
+    leave_rack_run(tmp_path / "rack-esp32", [publish_record(latency_ms=60)])
+    verdict = say(a_plan(["esp32"]), tmp_path, rack="failure")
+    assert (verdict.exit_code, verdict.headline) == (ExitCode.FIRMWARE, "REGRESSED: rack-esp32")
+    assert not verdict.findings  # the leg tells why its job failed
+
+
+def test_a_regression_outranks_a_broken_rig(tmp_path: Path) -> None:
+    """2, 1, 3, 4, 0: what the developer can mend comes before what the lab must."""
+    leave_run(tmp_path / "virtual", [publish_record(latency_ms=60)])
+    leave_run(tmp_path / "rack-esp32", [Fault(RUN_ID, "rig", 3, "board desk-1 is gone.")])
+    assert say(a_plan(["esp32"]), tmp_path).exit_code == ExitCode.FIRMWARE
+
+
+@pytest.mark.parametrize("result", ["failure", "cancelled"])
+def test_a_failed_job_that_no_leg_accounts_for(tmp_path: Path, result: str) -> None:
+    """The build failed although the virtual rack is content: the whole fails, and names the job."""
+    leave_run(tmp_path / "virtual")
+    verdict = say(a_plan(), tmp_path, build=result)
+    assert verdict.exit_code == ExitCode.RIG
+    assert verdict.findings == (
+        f"the job build ended with {result!r}, which no leg accounts for; look at its log.",
+    )
+
+
+def test_a_job_that_fails_after_a_pass(tmp_path: Path) -> None:
+    """A leg whose verdict is a pass, in a job that failed all the same, is no pass."""
+    leave_run(tmp_path / "virtual")
+    verdict = say(a_plan(), tmp_path, virtual="failure")
+    assert verdict.exit_code == ExitCode.RIG
+    assert "the job virtual" in verdict.headline
+
+
+def test_nothing_to_measure(tmp_path: Path) -> None:
+    """Only documentation: no leg at all, and a pass that says so."""
+    skipped = dict.fromkeys(("virtual", "build", "narrow", "rack"), "skipped")
+    verdict = say(a_plan(files=["README.md"]), tmp_path, **skipped)
+    assert (verdict.exit_code, verdict.headline) == (ExitCode.PASS, "PASS: nothing had to be measured")
+
+
+def test_a_leg_that_is_not_in_the_plan(tmp_path: Path) -> None:
+    """A result nobody asked for points at a wrong name somewhere: no pass."""
+    leave_run(tmp_path / "virtual")
+    leave_run(tmp_path / "virtuall")
+    verdict = say(a_plan(), tmp_path)
+    assert verdict.exit_code == ExitCode.RIG
+    assert "virtuall" in verdict.findings[0]
+
+
+def test_a_verdict_on_another_commit(tmp_path: Path) -> None:
+    """A run of another commit, whatever its verdict, is none on this one."""
+    leave_run(tmp_path, commit="d" * 40)
+    leg = virtual_leg(tmp_path)
+    assert leg.exit_code == ExitCode.RIG
+    assert "measured the commit dddddddddddd, the plan is for c0ffeec0ffee" in leg.sentence
+
+
+def virtual_leg(folder: Path) -> LegResult:
+    plan = a_plan(["esp32"])
+    return read_leg(folder, plan.leg("virtual"), plan)
+
+
+def rack_leg(folder: Path, *, plan: CiPlan | None = None) -> LegResult:
+    plan = plan or a_plan(["esp32"])
+    return read_leg(folder, plan.leg("rack-esp32"), plan)
+
+
+@pytest.mark.parametrize(
+    ("target", "origin", "words"),
+    [
+        ("virtual-esp32", BUNDLE, "it ran on virtual-1 (virtual-esp32)"),
+        ("esp32c3", BUNDLE, "it ran on physical-1 (esp32c3)"),
+        ("esp32", {**BUNDLE, "commit": BASE}, "its firmware is of the commit ba5eba5eba5e"),
+        ("esp32", {**BUNDLE, "dirty": True}, "its firmware was built with changes"),
+        ("esp32", {}, "its firmware is of no bundle"),
+    ],
+)
+def test_a_rack_must_have_measured_what_was_planned(
+    tmp_path: Path, target: str, origin: dict[str, object], words: str
+) -> None:
+    """Other boards, a virtual one, or other firmware than the head's: whatever the run says, no verdict."""
+    leave_run(tmp_path, target=target, origin=origin)
+    leg = rack_leg(tmp_path)
+    assert leg.exit_code == ExitCode.RIG
+    assert f"was to measure esp32 at c0ffeec0ffee, but {words}" in leg.sentence
+
+
+def test_each_image_of_a_rack_must_be_the_heads(tmp_path: Path) -> None:
+    """An image with another tick counts as the default one does; it may be the only one."""
+    run = leave_run(tmp_path, target="esp32", origin=BUNDLE)
+    info = run.read_info()
+    images = {
+        "esp32": info["firmware"]["esp32"],
+        "esp32+tick100": {**info["firmware"]["esp32"], "commit": BASE},
+    }
+    run.write_info({**info, "firmware": images})
+    assert "but its firmware is of the commit ba5eba5eba5e" in rack_leg(tmp_path).sentence
+    run.write_info({**info, "firmware": {"esp32+tick100": images["esp32"]}})
+    assert rack_leg(tmp_path).exit_code == ExitCode.PASS
+    run.write_info({**info, "firmware": {"esp32s3": images["esp32"]}})
+    assert "but its firmware is of no bundle" in rack_leg(tmp_path).sentence
+
+
+def test_a_rigs_own_fault_is_told_as_it_is(tmp_path: Path) -> None:
+    """Where nothing is said of the firmware, the rig's sentence is not hidden behind another."""
+    leave_run(tmp_path, [Fault(RUN_ID, "rig", 3, "board desk-1 is gone.")], target="esp32")
+    assert "desk-1 is gone" in rack_leg(tmp_path).sentence
+
+
+def test_a_run_counts_more_than_a_stale_skip(tmp_path: Path) -> None:
+    """A reason of an earlier attempt beside a run: the run is judged, and the sentence tells of both."""
+    leave_rack_run(tmp_path / "rack-esp32", [publish_record(latency_ms=60)])
+    write_skip(tmp_path, "rack-esp32", unchanged_image(a_plan(["esp32"]), "esp32"))
+    leg = rack_leg(tmp_path / "rack-esp32")
+    assert (leg.exit_code, leg.reason) == (ExitCode.FIRMWARE, "")
+    assert leg.sentence.endswith(
+        "Its skipped.json is of another attempt of this workflow run, and does not count."
+    )
+
+
+@pytest.mark.parametrize(
+    ("leg", "files", "reason", "words"),
+    [
+        ("virtual", ["firmware/a.c"], None, "which its plan does not allow"),
+        ("rack-esp32", ["hil/gate/x.py"], None, "which its plan does not allow"),
+        (
+            "rack-esp32",
+            ["firmware/a.c"],
+            "I was tired",
+            "a reason that `hil ci narrow` does not give: I was tired",
+        ),
+    ],
+)
+def test_only_what_the_plan_allows_is_skipped(
+    tmp_path: Path, leg: str, files: list[str], reason: str | None, words: str
+) -> None:
+    """A skip counts for a rack, where nothing that measures has changed, for narrow's reason; else never."""
+    plan = a_plan(["esp32"], files)
+    write_skip(tmp_path, leg, reason or unchanged_image(plan, "esp32"))
+    result = read_leg(tmp_path / leg, plan.leg(leg), plan)
+    assert result.exit_code == ExitCode.RIG
+    assert words in result.sentence
+
+
+def remove_verdict(run_path: Path) -> None:
+    (run_path / "verdicts.json").unlink()
+
+
+def remove_info(run_path: Path) -> None:
+    (run_path / "run.json").unlink()
+
+
+def another_verdict(run_path: Path) -> None:
+    stored = json.loads((run_path / "verdicts.json").read_text())
+    (run_path / "verdicts.json").write_text(json.dumps({**stored, "run_id": "another"}))
+
+
+def unknown_code(run_path: Path) -> None:
+    stored = json.loads((run_path / "verdicts.json").read_text())
+    (run_path / "verdicts.json").write_text(json.dumps({**stored, "exit_code": 77}))
+
+
+def not_json(run_path: Path) -> None:
+    (run_path / "run.json").write_text("{")
+
+
+def a_second_run(run_path: Path) -> None:
+    shutil.copytree(run_path, run_path.parent / "another")
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (remove_verdict, "ended before it was judged"),
+        (remove_info, f"the run {RUN_ID} of the leg virtual ended before it wrote run.json"),
+        (another_verdict, "belongs to another run"),
+        (unknown_code, "77"),
+        (not_json, "not JSON"),
+        (a_second_run, "2 runs"),
+        (shutil.rmtree, "0 runs"),
+    ],
+)
+def test_a_damaged_leg_is_no_pass(tmp_path: Path, damage: Callable[[Path], None], words: str) -> None:
+    """Whatever another job left, the verdict says what is wrong with it instead of passing or crashing."""
+    damage(leave_run(tmp_path).path)
+    leg = virtual_leg(tmp_path)
+    assert leg.exit_code == ExitCode.RIG
+    assert words in leg.sentence
+
+
+@pytest.mark.parametrize(
+    "record", [{}, {"schema": 1, "leg": "rack-esp32", "reason": ""}, {"schema": 1, "leg": "x", "reason": "y"}]
+)
+def test_a_skip_without_a_reason_is_no_pass(tmp_path: Path, record: dict[str, object]) -> None:
+    """The reason must be there, and be this leg's."""
+    (tmp_path / "skipped.json").write_text(json.dumps(record))
+    assert rack_leg(tmp_path).exit_code == ExitCode.RIG
+
+
+def test_collecting_a_leg(tmp_path: Path) -> None:
+    """The newest run goes where the artefact is made from, in place of what was collected before."""
+    run_path = leave_run(tmp_path / "out").path
+    (tmp_path / "out" / "latest").symlink_to(RUN_ID)
+    folder = collect(tmp_path / "out", "virtual", tmp_path / "legs")
+    assert folder == tmp_path / "legs" / "virtual" / RUN_ID
+    assert virtual_leg(folder.parent).exit_code == ExitCode.PASS
+    run_path.rename(run_path.parent / "newer")
+    (tmp_path / "out" / "latest").unlink()
+    (tmp_path / "out" / "latest").symlink_to("newer")
+    collect(tmp_path / "out", "virtual", tmp_path / "legs")
+    assert [path.name for path in folder.parent.iterdir()] == ["newer"]
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../out", "/", "a/b"])
+def test_a_leg_is_no_path(tmp_path: Path, name: str) -> None:
+    """What is collected takes the place of a folder, so no other than a leg's can be meant."""
+    leave_run(tmp_path / "out")
+    (tmp_path / "out" / "latest").symlink_to(RUN_ID)
+    with pytest.raises(ConfigError, match="is no name of a leg"):
+        collect(tmp_path / "out", name, tmp_path / "legs")
+    assert (tmp_path / "out" / RUN_ID).is_dir()
+
+
+def test_collecting_where_nothing_ran(tmp_path: Path) -> None:
+    """No run, so the step fails and says whose words tell why."""
+    with pytest.raises(RigError, match="the leg virtual left no run"):
+        collect(tmp_path, "virtual", tmp_path / "legs")
+
+
+def test_the_summary_says_what_was_not_run(tmp_path: Path) -> None:
+    """Skipped legs and the cases that a run left out, each with its reason; virtual boards are named so."""
+    plan = a_plan()
+    leave_run(
+        tmp_path / "virtual", [publish_record(), NotRun(RUN_ID, "virtual-1", "publish/qos=2", "no | time")]
+    )
+    text = summary.render(plan, say(plan, tmp_path), {})
+    assert text.startswith("# INCONCLUSIVE: virtual\n")
+    assert "virtual-1 (virtual)" in text
+    assert "- virtual: publish/qos=2 on virtual-1: no / time" in text
+    assert "- rack: no rack is registered" in text
+    assert "### PASS: it" in text  # the leg's own summary …
+    assert "<details><summary>All" not in text  # … without its long table
+
+
+def test_the_summary_says_where_the_rest_is(tmp_path: Path) -> None:
+    """On GitHub: the run's artefacts, and the address of the report where it was deployed."""
+    github = {
+        "GITHUB_SERVER_URL": "https://github.com",
+        "GITHUB_REPOSITORY": "example/hil",
+        "GITHUB_RUN_ID": "5",
+    }
+    plan = a_plan()
+    text = summary.render(plan, say(plan, tmp_path), {**github, "HIL_REPORT_URL": "https://pages.example/"})
+    assert "https://github.com/example/hil/actions/runs/5#artifacts" in text
+    assert "- report: https://pages.example/" in text
+
+
+def test_a_long_summary_is_cut(tmp_path: Path) -> None:
+    """GitHub drops what is too long, so it is cut between lines, folded, with a pointer to the rest."""
+    path = tmp_path / "summary"
+    path.write_text("before\n")
+    row = "| ✓ | a row |\n"
+    summary.append(
+        path, "# Title\n\n<details>\n\n" + row * 200_000 + "</details>\n", whole="the artefact leg-x"
+    )
+    text = path.read_text()
+    assert summary.LIMIT_BYTES - 2 * len(row.encode()) < len(text.encode()) <= summary.LIMIT_BYTES
+    assert text.startswith("before\n# Title")
+    assert text.count("</details>") == 1
+    assert text.endswith("The whole is in the artefact leg-x.\n")
+    assert "\n| ✓ | a row |\n\n</details>" in text
+
+
+def test_a_short_summary_is_whole() -> None:
+    """Nothing is added to what fits."""
+    assert summary.shorten("# Title\n", 100, whole="x") == "# Title\n"
+
+
+def hil_ci(tmp_path: Path, *arguments: str, **environment: str) -> tuple[int, str]:
+    words = ["-u", "GITHUB_ACTIONS", "-u", "HIL_JOBS"]
+    words += [f"{name}={value}" for name, value in environment.items()]
+    python = str(ROOT / ".venv" / "bin" / "python")
+    folders = ["--plan", str(tmp_path / "plan.json"), "--legs", str(tmp_path / "legs")]
+    done = run(["env", *words, python, "-m", "hil", "ci", *arguments, *folders])
+    return done.returncode, done.stdout
+
+
+def test_the_command(tmp_path: Path) -> None:
+    """Exit code, text and GitHub's summary say the same, each as its reader wants it."""
+    write_plan(a_plan(), tmp_path / "plan.json")
+    leave_run(tmp_path / "legs" / "virtual")
+    summary_path = tmp_path / "summary"
+    status, said = hil_ci(tmp_path, "verdict", HIL_JOBS=JOBS, GITHUB_STEP_SUMMARY=str(summary_path))
+    assert status == 0, said
+    assert said.startswith("# PASS: virtual")
+    assert summary_path.read_text().startswith(
+        "✓ **No figure changed:** 3 figures within their limits (virtual)"
+    )
+
+
+def workflow_commands(said: str) -> list[str]:
+    """Return the commands that GitHub's runner finds in what a step prints.
+
+    As its ActionCommandManager does: a carriage return ends a line; `::` may follow blanks, `##[` anything;
+    after stop-commands nothing counts but the token.
+    """
+    found: list[str] = []
+    token = ""
+    for line in re.split(r"\r\n|\r|\n", said):
+        command = re.match(r"\s*::([\w-]+)(?: [^:]*)?::(.*)", line) or re.search(
+            r"##\[([\w-]+)[^]]*\](.*)", line
+        )
+        if not command:
+            continue
+        if token:
+            token = "" if command[1] == token else token
+        elif command[1] == "stop-commands":
+            token = command[2]
+        else:
+            found.append(command[0])
+    return found
+
+
+HOSTILE = "::error::one\n  ::error::two\nx ##[error]three\nx\r::add-mask::four\r\n::stop-commands::a\n::a::\n"
+
+
+def test_what_a_leg_wrote_is_no_command_for_github(tmp_path: Path) -> None:
+    """Each form of a workflow command in a summary: the runner obeys none of them, and again after it."""
+    assert len(workflow_commands(HOSTILE)) == 4
+    write_plan(a_plan(), tmp_path / "plan.json")
+    leave_run(tmp_path / "legs" / "virtual").write_summary(f"# PASS: it\n\n{HOSTILE}")
+    status, said = hil_ci(tmp_path, "verdict", HIL_JOBS=JOBS, GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY="")
+    assert status == 0, said
+    assert "# PASS: virtual" in said
+    assert "three" in said
+    assert workflow_commands(f"{said}::notice::after\n") == ["::notice::after"]
+
+
+@pytest.mark.parametrize(
+    "jobs", ["", "{}", '{"plan": {"result": "success"}, "virtual": {"result": "success"}}']
+)
+def test_on_github_every_legs_job_must_be_known(tmp_path: Path, jobs: str) -> None:
+    """Without the needs context a failed job would count as none: exit 2 and what to write where."""
+    write_plan(a_plan(["esp32"]), tmp_path / "plan.json")
+    leave_run(tmp_path / "legs" / "virtual")
+    leave_rack_run(tmp_path / "legs" / "rack-esp32")
+    assert hil_ci(tmp_path, "verdict", HIL_JOBS=jobs, GITHUB_STEP_SUMMARY="")[0] == 0  # by hand it is a pass
+    status, said = hil_ci(tmp_path, "verdict", HIL_JOBS=jobs, GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY="")
+    assert status == 2, said
+    assert "rack" in said
+    assert "HIL_JOBS: ${{ toJSON(needs) }}" in said
+
+
+def test_the_command_without_a_plan(tmp_path: Path) -> None:
+    """The job that plans failed: 3, and a summary that says so."""
+    status, said = hil_ci(
+        tmp_path, "verdict", HIL_JOBS='{"plan": {"result": "failure"}}', GITHUB_STEP_SUMMARY=""
+    )
+    assert status == 3
+    assert said.startswith("# NO VERDICT: there is no plan")
+
+
+def test_the_command_with_a_wrong_context(tmp_path: Path) -> None:
+    """What is not GitHub's needs context is refused, not read as 'no job failed'."""
+    write_plan(a_plan(), tmp_path / "plan.json")
+    status, said = hil_ci(tmp_path, "verdict", HIL_JOBS="[]", GITHUB_STEP_SUMMARY="")
+    assert status == 2
+    assert "needs context" in said

@@ -1,0 +1,496 @@
+"""The workflows: read by actionlint and zizmor, and their virtual-rack path run by act on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from hil.ci.github_facts import ARTEFACT, JOB_NAMES, VERDICT_JOB
+from hil.ci.narrow import read_comparisons
+from tests.ci.act import Project
+from tests.lab import ROOT
+
+pytestmark = pytest.mark.slow
+
+BIN = ROOT / ".venv" / "bin"
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+PUBLISHER = "firmware/components/mqtt_link/publisher_tasks.c"
+
+
+def load(path: Path) -> dict:  # type: ignore[type-arg]
+    return YAML(typ="safe").load(path)
+
+
+def steps() -> Iterator[tuple[str, dict]]:  # type: ignore[type-arg]
+    """Yield every step of every workflow and composite action, with the words that find it."""
+    for path in WORKFLOWS:
+        for name, job in load(path)["jobs"].items():
+            yield from ((f"{path.name} {name}: {step.get('name')}", step) for step in job["steps"])
+    for path in sorted((ROOT / ".github" / "actions").glob("*/action.yml")):
+        yield from ((f"{path.parent.name}: {step['name']}", step) for step in load(path)["runs"]["steps"])
+
+
+def run_tool(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(BIN / name), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=ROOT,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_actionlint_finds_nothing() -> None:
+    """The workflows are well-formed, their expressions typed, their shell steps clean for shellcheck."""
+    done = run_tool("actionlint", "-shellcheck", "shellcheck")
+    assert done.returncode == 0, done.stdout
+
+
+def test_actionlint_looks_at_shell_steps(tmp_path: Path) -> None:
+    """Control: an unquoted variable in a step is found, so the silence above means something."""
+    bad = tmp_path / "bad.yml"
+    bad.write_text("on: push\njobs: {a: {runs-on: ubuntu-24.04, steps: [{run: 'rm $FILE'}]}}\n")
+    done = run_tool("actionlint", "-shellcheck", "shellcheck", str(bad))
+    assert done.returncode == 1
+    assert "SC2086" in done.stdout
+
+
+def test_zizmor_finds_nothing_without_a_reason() -> None:
+    """No security finding of the strictest persona but those that .github/zizmor.yml explains."""
+    done = run_tool("zizmor", "--offline", "--persona=auditor", "--no-progress", ".")
+    assert done.returncode == 0, done.stdout
+
+
+def test_each_ignored_finding_has_a_reason() -> None:
+    """In zizmor.yml a comment stands before each ignored file and each disabled rule."""
+    lines = (ROOT / ".github" / "zizmor.yml").read_text().splitlines()
+    entries = [n for n, line in enumerate(lines) if re.match(r"\s+(- |disable:)", line)]
+    assert entries
+    for n in entries:
+        start = n - 1
+        while re.match(r"\s+- ", lines[start]):  # several files may share a reason
+            start -= 1
+        assert lines[start].strip().startswith("#"), f"zizmor.yml:{n + 1} has no reason"
+
+
+def test_permissions_are_granted_job_by_job() -> None:
+    """Every workflow starts from none; only history, Pages and a comment are written."""
+    writes = {}
+    for path in WORKFLOWS:
+        workflow = load(path)
+        assert workflow["permissions"] == {}, path.name
+        for name, job in workflow["jobs"].items():
+            granted = {key for key, value in job["permissions"].items() if value == "write"}
+            if granted:
+                writes[f"{path.stem}/{name}"] = granted
+    assert writes == {
+        "baseline/push": {"contents"},
+        "comment/comment": {"pull-requests"},
+        "nightly/history": {"contents"},
+        "nightly/deploy": {"pages", "id-token"},
+    }
+
+
+def test_what_may_write_runs_nothing_of_others() -> None:
+    """A job that pushes a history installs no npm package, builds nothing, and does nothing else."""
+    for name, job_name in (("nightly.yml", "history"), ("baseline.yml", "push")):
+        job = load(ROOT / ".github/workflows" / name)["jobs"][job_name]
+        assert {"purpose": "python"} in [step.get("with") for step in job["steps"]]
+        commands = [step["run"] for step in job["steps"] if "run" in step]
+        assert commands
+        assert all(command.startswith(".venv/bin/hil ci history push ") for command in commands)
+
+
+def test_a_baseline_is_of_the_default_branch_only() -> None:
+    """The first job asks for it, and the others need that one; nothing accepts what was collected."""
+    path = ROOT / ".github/workflows/baseline.yml"
+    jobs = load(path)["jobs"]
+    assert jobs["build"]["if"] == "github.ref_name == github.event.repository.default_branch"
+    assert (jobs["collect"]["needs"], jobs["push"]["needs"]) == ("build", "collect")
+    assert "baseline accept" not in "".join(
+        step.get("run", "") for job in jobs.values() for step in job["steps"]
+    )
+
+
+def test_every_job_and_step_has_its_own_name() -> None:
+    """A red cross names what failed; the required check has the name that is to be required."""
+    for path in WORKFLOWS:
+        for job in load(path)["jobs"].values():
+            names = [step["name"] for step in job["steps"]]
+            assert len(set(names)) == len(names), path.name
+    jobs = [job for path in WORKFLOWS for job in load(path)["jobs"].values()]
+    checks = [job["name"] for job in jobs]  # on main a commit has those of all workflows
+    assert len(set(checks)) == len(checks), checks
+    assert load(ROOT / ".github/workflows/pr.yml")["jobs"]["hil-verdict"]["name"] == "hil-verdict"
+
+
+def test_the_verdict_waits_for_every_other_job() -> None:
+    """A job that is added without being waited for could fail unseen."""
+    for name, verdict in (("pr.yml", "hil-verdict"), ("nightly.yml", "nightly-verdict")):
+        jobs = load(ROOT / ".github" / "workflows" / name)["jobs"]
+        assert set(jobs[verdict]["needs"]) == set(jobs) - {verdict}
+        assert jobs[verdict]["if"] == "always()"
+
+
+def test_a_newer_push_cancels_what_comes_before_the_racks() -> None:
+    """Plan, builds and virtual rack have a group each pull request; a late plan cannot cancel newer jobs."""
+    jobs = load(ROOT / ".github/workflows/pr.yml")["jobs"]
+    groups = {name: job["concurrency"] for name, job in jobs.items() if "concurrency" in job}
+    assert set(groups) == {"plan", "virtual", "compare", "build"}
+    for name, concurrency in groups.items():
+        assert concurrency["group"].startswith(f"pr-{name}-")
+        assert concurrency["group"].endswith("${{ github.event.pull_request.number || github.run_id }}")
+        assert concurrency["cancel-in-progress"] is True
+
+
+def test_a_merge_base_that_does_not_build_is_not_compared_with() -> None:
+    """Its step may fail without failing the job, and what comes of it is used after a success only."""
+    named = {step["name"]: step for step in load(ROOT / ".github/workflows/pr.yml")["jobs"]["build"]["steps"]}
+    base, compare = named["Build its merge base"], named["Compare them"]
+    assert base["continue-on-error"] is True
+    assert compare["if"] == f"steps.{base['id']}.outcome == 'success'"
+    assert "continue-on-error" not in named["Build the head"]
+
+
+def test_each_attempt_deploys_its_own_report() -> None:
+    """Artefacts of earlier attempts stay, and Pages refuses two of one name: their names differ."""
+    jobs = load(ROOT / ".github/workflows/nightly.yml")["jobs"]
+    uploads = [step["with"] for step in jobs["report"]["steps"] if "upload-pages" in step.get("uses", "")]
+    assert [upload["name"] for upload in uploads] == ["github-pages-${{ github.run_attempt }}"]
+    assert jobs["report"]["outputs"]["pages"] == uploads[0]["name"]
+    (deploy,) = [step["with"] for step in jobs["deploy"]["steps"]]
+    assert deploy == {"artifact_name": "${{ needs.report.outputs.pages }}"}
+    assert jobs["deploy"]["concurrency"] == {"group": "pages", "cancel-in-progress": False}
+
+
+def test_a_measurement_ends_before_its_job() -> None:
+    """The time limit inside the job leaves 15 minutes to set up before, and to keep what was measured."""
+    limits = {}
+    for path in WORKFLOWS:
+        for name, job in load(path)["jobs"].items():
+            for step in job["steps"]:
+                found = re.match(
+                    r"exec timeout --signal=TERM --kill-after=\d+\w (\d+)m ", step.get("run", "")
+                )
+                if found:
+                    limits[f"{path.stem}/{name}"] = (int(found[1]), job["timeout-minutes"])
+                else:
+                    measures = re.search("hil run|baseline collect", step.get("run", ""))
+                    assert not measures, f"{path.name} {name} has no time limit"
+    in_pr, at_night = ("virtual", "compare", "rack"), ("virtual", "rack", "night", "night-rack")
+    expected = {f"pr/{job}" for job in in_pr} | {f"nightly/{job}" for job in at_night}
+    assert set(limits) == expected | {"baseline/collect"}
+    assert all(inner + 15 <= outer for inner, outer in limits.values()), limits
+
+
+def test_what_prints_figures_runs_whole_at_night() -> None:
+    """Each bench target of the Makefile has a leg, but for one that takes hours; output is always kept."""
+    targets = re.findall(r"^(bench[\w-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    (job,) = load(ROOT / ".github/workflows/figures.yml")["jobs"].values()
+    assert sorted([*job["strategy"]["matrix"]["target"], "bench-gate-rack"]) == sorted(targets)
+    assert job["strategy"]["fail-fast"] is False
+    named = {step["name"]: step for step in job["steps"]}
+    limit = re.search(r"timeout --signal=INT --kill-after=1m (\d+)m make", named["Measure and print"]["run"])
+    assert limit
+    assert int(limit[1]) + 15 <= job["timeout-minutes"]
+    assert named["Keep what was printed"]["if"] == "always()"
+
+
+def test_racks_neither_compile_nor_lose_their_place() -> None:
+    """A rack job installs no compiler, has no `concurrency` that would evict it, and gets no secret."""
+    for path in WORKFLOWS:
+        assert "secrets." not in path.read_text()
+        for name, job in load(path)["jobs"].items():
+            if "self-hosted" not in job["runs-on"]:
+                continue
+            assert "concurrency" not in job
+            assert "concurrency" not in load(path)
+            assert job["environment"], name
+            commands = [step.get("run", "") for step in job["steps"]]
+            assert not any("hil build" in command for command in commands)
+            assert {"purpose": "rack"} in [step.get("with") for step in job["steps"]]
+
+
+def test_no_input_is_pasted_into_a_shell() -> None:
+    """Expressions reach a command through its environment only."""
+    wrong = [where for where, step in steps() if "${{" in step.get("run", "")]
+    assert not wrong
+
+
+def test_no_event_gives_a_fork_our_token() -> None:
+    """pull_request_target runs nowhere; workflow_run only where nothing that a fork sent is run."""
+    for path in WORKFLOWS:
+        events = set(load(path)["on"])
+        assert "pull_request_target" not in events
+        assert ("workflow_run" in events) == (path.name == "comment.yml"), path.name
+
+
+def test_the_comment_runs_nothing_of_the_head() -> None:
+    """Its checkout is the default branch's, its steps are known, and no artefact or cache is unpacked."""
+    (job,) = load(ROOT / ".github/workflows/comment.yml")["jobs"].values()
+    assert job["permissions"] == {"actions": "read", "contents": "read", "pull-requests": "write"}
+    assert job["if"] == "github.event.workflow_run.event == 'pull_request'"
+    used = [step["uses"].partition("@")[0] for step in job["steps"] if "uses" in step]
+    assert used == ["actions/checkout", "./.github/actions/setup"]
+    (checkout,) = [step["with"] for step in job["steps"] if "checkout" in step.get("uses", "")]
+    assert checkout == {"ref": "${{ github.event.repository.default_branch }}", "persist-credentials": False}
+    (command,) = [step["run"] for step in job["steps"] if "run" in step]
+    assert command == '.venv/bin/hil ci comment --run "$RUN_ID" --head "$HEAD_SHA"'
+    assert "head_ref" not in (ROOT / ".github/workflows/comment.yml").read_text()
+
+
+def test_the_comment_is_made_of_the_verdicts_artefact() -> None:
+    """What `hil ci verdict` keeps is uploaded by the name that the comment asks for, also after a failure."""
+    steps_of = load(ROOT / ".github/workflows/pr.yml")["jobs"]["hil-verdict"]["steps"]
+    named = {step["name"]: step for step in steps_of}
+    keep = named["Keep what the comment is made of"]
+    assert (keep["if"], keep["with"]["name"]) == ("always()", ARTEFACT)
+    assert named["Say the verdict"]["run"].endswith(f"--keep {keep['with']['path']}")
+
+
+def test_the_comment_knows_the_jobs_by_their_names() -> None:
+    """GitHub lists jobs by the names that people see; each that the verdict needs has one in the table."""
+    jobs = load(ROOT / ".github/workflows/pr.yml")["jobs"]
+    shown = {facts["name"].partition("${{")[0]: job for job, facts in jobs.items() if job != VERDICT_JOB}
+    assert dict(JOB_NAMES) == shown
+    assert jobs[VERDICT_JOB]["name"] == VERDICT_JOB
+
+
+def test_each_step_is_a_command_of_this_checkout() -> None:
+    """YAML stays thin: one line a step, so that a person can run it."""
+    thick = [where for where, step in steps() if len(step.get("run", "").strip().splitlines()) > 1]
+    assert not thick
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return Project(tmp_path_factory.mktemp("project"))
+
+
+def slowed(project: Project) -> str:
+    """Return the publisher with 20 ms more before every publish."""
+    source = (ROOT / PUBLISHER).read_text()
+    call = "    return esp_mqtt_client_publish("
+    assert source.count(call) == 1
+    return source.replace(call, f"    vTaskDelay(pdMS_TO_TICKS(20));\n{call}")
+
+
+def test_a_pull_request_passes(project: Project) -> None:
+    """The virtual rack measures the head, another compares it with the base; hil-verdict says so."""
+    head = project.branch("note", {"firmware/NOTE.md": "A remark.\n"})
+    done = project.pull_request(head, fork=True)
+    assert done.status == 0, done.log
+    assert done.ended_well("Virtual rack")
+    assert done.ended_well("hil-verdict")
+    assert not done.ran("Build")
+    assert done.ended_well("Compare with the merge base")
+    assert "# PASS: virtual, compare" in done.log
+    assert "no rack is registered" in done.log
+    assert "hil-rack-forks" in done.log
+    (run,) = (done.artefacts / "leg-virtual" / "virtual").iterdir()
+    info = json.loads((run / "run.json").read_text())
+    assert (info["trigger"], info["git"]["commit"], info["ci"]["head_sha"]) == ("pr", head, head)
+    assert info["ci"]["base_sha"] == project.base
+    assert (done.artefacts / "report-virtual" / "index.html").is_file()
+    (run,) = (done.artefacts / "leg-compare" / "compare").iterdir()
+    assert json.loads((run / "run.json").read_text())["compared"]["role"] == "base"
+
+
+@pytest.mark.heavy
+def test_a_slower_firmware_fails_with_the_reason(project: Project) -> None:
+    """20 ms more in the publish path: hil-verdict fails, and its summary names metric, board and limit."""
+    done = project.pull_request(project.branch("slow", {PUBLISHER: slowed(project)}))
+    assert done.status == 1, done.log
+    summary = done.log.rpartition("Summary - ")[2]
+    assert "# REGRESSED: virtual" in done.log
+    assert "### ✗ Regressed: `" in summary
+    assert re.search(r"`publish_latency_p95` .*\| `b1` .*\(virtual\) .*\| 25\sms \|", summary)
+    kept = [path.name for path in (done.artefacts / "verdict").rglob("*.json")]
+    assert set(kept) == {"plan.json", "run.json", "verdicts.json"}
+    assert (done.artefacts / "leg-virtual").is_dir()
+
+
+@pytest.mark.heavy
+def test_documentation_alone_is_not_measured(project: Project) -> None:
+    """Nothing is built or measured; the required check passes with the recorded reason."""
+    done = project.pull_request(project.branch("words", {"docs/gate.md": "Other words.\n"}))
+    assert done.status == 0, done.log
+    assert not done.ran("Virtual rack")
+    assert "# PASS: nothing had to be measured" in done.log
+    assert "only documentation changed (docs/gate.md)" in done.log
+
+
+@pytest.mark.heavy
+def test_a_leg_that_left_nothing_fails(project: Project) -> None:
+    """A rack file with a wrong key: no run, no verdict; hil-verdict fails and says where to look."""
+    rack = (project.path / "hil/racks/virtual.yaml").read_text()
+    done = project.pull_request(project.branch("typo", {"hil/racks/virtual.yaml": f"{rack}colour: red\n"}))
+    assert done.status == 1, done.log
+    assert not done.ended_well("Virtual rack")
+    summary = done.log.rpartition("Summary - ")[2]
+    assert "### ? No verdict, the rig failed: `virtual`" in summary
+    assert "the leg virtual left neither a verdict nor a reason" in summary
+
+
+@pytest.mark.heavy
+def test_the_steps_of_build_and_rack_by_hand(tmp_path: Path) -> None:
+    """Built twice, compared, verified, measured from the bundle, collected: the commands of pr.yml.
+
+    A container and a runner with boards are not to be had here; the virtual target stands in for a chip.
+    """
+    project = Project(tmp_path)
+    project.branch("note", {"tests/NOTE.md": "A remark.\n"})
+    project.install()
+    (tmp_path / "idf").mkdir()
+    (tmp_path / "idf" / "export.sh").touch()
+    environment = {
+        "IDF_PATH": str(tmp_path / "idf"),
+        "TARGET": "virtual-esp32",
+        "TICKS_HZ": "1000 100",
+        "BASE": project.base,
+        "SUITE": "quick",
+        "HIL_RACK_FILE": "hil/racks/virtual.yaml",
+        "HIL_TRIGGER": "pr",
+        "GITHUB_OUTPUT": str(tmp_path / "output"),
+        "BASE_FIRMWARE": "out/bundle/base",  # what the rack's job finds and hands on, see below
+    }
+    jobs = load(ROOT / ".github/workflows/pr.yml")["jobs"]
+    for job in ("build", "rack"):
+        for step in jobs[job]["steps"]:
+            if "run" in step:
+                # at the merge base there was one tick
+                only = {"TICKS_HZ": "1000"} if step.get("id") == "base" else {}
+                project.shell(step["run"], {**environment, **only})
+    comparisons = tmp_path / "comparisons"
+    comparisons.mkdir()
+    shutil.copy(project.path / "out/bundle/comparison-virtual-esp32.json", comparisons)
+    expected = {"virtual-esp32": "identical", "virtual-esp32+tick100": "only-in-head"}
+    assert read_comparisons(comparisons) == expected
+    assert (tmp_path / "output").read_text().endswith("firmware=out/bundle/base\n")
+    info = json.loads((project.path / "out/latest/run.json").read_text())
+    assert info["compared"]["role"] == "base"
+    assert [board["target"] for board in info["boards"]] == ["virtual-esp32"]
+    project.shell(".venv/bin/hil ci collect rack-esp32", environment)
+    assert (project.path / "out/ci/legs/rack-esp32" / info["run_id"] / "verdicts.json").is_file()
+
+
+@pytest.mark.heavy
+def test_a_night_is_measured_reported_and_remembered(project: Project) -> None:
+    """nightly.yml: the suite that was asked for, a line of history on its branch, the report on Pages.
+
+    Boot values of the suite pr are on theirs; without a reference they are raw, and the change points say so.
+    """
+    done = project.night("main")
+    assert done.status == 0, done.log
+    jobs = ("Nightly virtual rack", "History and report", "Push the history", "Deploy the report")
+    for job in (*jobs, "Night night-virtual", "nightly-verdict"):
+        assert done.ended_well(job), job
+    assert "report: https://pages.example/hil/" in done.log
+    lines = project.git("show", "hil-history:metrics.jsonl").splitlines()
+    (run,) = (done.artefacts / "leg-virtual" / "virtual").iterdir()
+    assert len(lines) == 2  # and that of the suite pr
+    assert sum(run.name in line for line in lines) == 1
+    assert json.loads((run / "run.json").read_text())["trigger"] == "nightly"
+    assert (done.artefacts / "github-pages-1" / "index.html").is_file()
+    (night,) = (done.artefacts / "leg-night-virtual" / "night-virtual").iterdir()
+    assert project.git("ls-tree", "-r", "--name-only", "hil-data") == f"lab/{night.name}.json"
+    assert "nights measured no reference: raw values only" in done.log
+
+
+JobRun = dict[str, bool]
+
+
+def run_empty(project: Project, name: str, event: str, payload: dict, outputs: dict, fails: str) -> JobRun:  # type: ignore[type-arg]
+    """Run a workflow whose jobs do nothing but say their outputs, and one fails; return which succeeded.
+
+    What is left is the order of the jobs and their conditions, word for word.
+    """
+    workflow = load(ROOT / ".github" / "workflows" / name)
+    for job, facts in workflow["jobs"].items():
+        for key in ("container", "environment", "concurrency", "strategy"):
+            facts.pop(key, None)
+        facts.update(
+            {"name": job, "runs-on": "ubuntu-24.04", "steps": [{"run": f"exit {int(job == fails)}"}]}
+        )
+        if job in outputs:
+            facts["outputs"] = outputs[job]
+    folder = project.path / ".github" / "workflows"
+    YAML().dump(workflow, folder / "empty.yml")
+    verdict = "hil-verdict" if name == "pr.yml" else "nightly-verdict"
+    done = project.act(event, "empty.yml", payload, verdict=verdict)
+    (folder / "empty.yml").unlink()
+    assert done.ended_well(verdict), done.log
+    return {job: done.ended_well(job) for job in workflow["jobs"]}
+
+
+PLAN = {
+    "build": '["esp32", "esp32c3"]',
+    "racks": '["esp32", "esp32c3"]',
+    "virtual": "true",
+    "compare": "true",
+    "nights": '[{"leg": "night-virtual"}]',
+    "rack-nights": '[{"leg": "night-esp32"}]',
+    "base": "c0ffee",
+}
+PULL_REQUEST = {"pull_request": {"number": 7, "head": {"sha": "c0ffee"}}}
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(("fails", "runs"), [("build", True), ("plan", False), ("narrow", False)])
+def test_a_chip_that_does_not_build_keeps_no_other_rack_back(
+    project: Project, fails: str, runs: bool
+) -> None:
+    """After a failed build the racks run, each to find its bundle or not; without a plan none does."""
+    outputs = {"plan": PLAN, "narrow": {"racks": PLAN["racks"]}}
+    ran = run_empty(project, "pr.yml", "pull_request", PULL_REQUEST, outputs, fails)
+    assert ran["rack"] is runs
+    assert ran["narrow"] is (fails == "build")
+
+
+@pytest.mark.heavy
+def test_at_night_a_chip_that_does_not_build_keeps_no_other_rack_back(project: Project) -> None:
+    """As for a pull request; history and report follow. A schedule has no payload to name a branch with."""
+    project.git("checkout", "--quiet", "main")
+    ran = run_empty(project, "nightly.yml", "schedule", {}, {"plan": PLAN}, "build")
+    assert ran == {job: job != "build" for job in ran}
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("branch", ["main", "feature"])
+def test_only_the_default_branch_writes_the_history(project: Project, branch: str) -> None:
+    """A night by hand on another branch is measured and reported, but not remembered or deployed."""
+    if branch == "main":
+        project.git("checkout", "--quiet", branch)
+    else:
+        project.branch(branch, {"tests/NOTE.md": "A remark.\n"})  # act takes the branch from the commit
+    payload = {"repository": {"default_branch": "main"}}
+    ran = run_empty(project, "nightly.yml", "workflow_dispatch", payload, {"plan": PLAN}, "rack")
+    assert ran["report"]
+    assert ran["history"] is ran["deploy"] is (branch == "main")
+
+
+def test_go_tools_are_built_from_what_go_sum_pins() -> None:
+    """The programs in .venv/bin are of the versions in go.mod, whatever else is installed here."""
+    pinned = (ROOT / "tests/workflows/go.mod").read_text()
+    for tool, module in (("act", "github.com/nektos/act"), ("actionlint", "github.com/rhysd/actionlint")):
+        version = re.search(rf"{module} (v[\d.]+)", pinned)
+        assert version
+        built = subprocess.run(
+            ["go", "version", "-m", str(BIN / tool)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+            env={**os.environ, "PATH": f"{os.environ['PATH']}:{BIN}"},
+        ).stdout
+        assert f"{module}\t{version[1]}" in built

@@ -1,0 +1,362 @@
+"""`hil` as a person meets it: wrong inputs, and what it says. One sentence, the right exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import signal
+import socket
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+
+from hil.boards.lease import PHYSICAL_LOCK_DIR
+from hil.boards.rack import load_rack
+from hil.cli.app import app
+from hil.cli.options import DEFAULT_OUT, DEFAULT_RACK
+from hil.cli.virtual import given
+from hil.store import RunDirectory
+from tests.lab import ROOT, Lab, Running, free_ports, make_lab, of_type
+from tests.make_records import RUN_ID, publish_record
+
+pytestmark = pytest.mark.slow
+
+NewLab = Callable[..., Lab]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Lab:
+    """A lab that is never started."""
+    return make_lab(tmp_path, 2)
+
+
+def assert_refused(lab: Lab, code: int, *words: str, arguments: tuple[str, ...] = ()) -> str:
+    """The command ends with ``code`` and one sentence that holds ``words``; nothing is left of it."""
+    done = lab.run(*arguments)
+    assert done.returncode == code, done.stdout
+    for word in words:
+        assert word in done.stdout
+    assert "Traceback" not in done.stdout
+    return done.stdout
+
+
+def test_an_unknown_key_in_the_rack_file(files: Lab) -> None:
+    """Exit 2; file, line and the nearest key, said once; no run directory is made for it."""
+    files.rack.write_text(files.rack.read_text().replace("profile: lab", "profil: lab"))
+    said = assert_refused(files, 2, "hil: ", "rack.yaml:4: unknown key 'profil'", "'profile'")
+    assert said.count("unknown key") == 1
+    assert not (files.out / "latest").exists()
+
+
+def test_an_unknown_key_in_the_thresholds(files: Lab) -> None:
+    """Exit 2; file and line of the thresholds file."""
+    path = files.folder / "thresholds" / "publish.yaml"
+    path.write_text(path.read_text().replace("policy:", "polizy:"))
+    assert_refused(files, 2, "publish.yaml:", "'polizy'", "'policy'")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--suite", "quik"), ["'quik'", "did you mean 'quick'"]),
+        (("--board", "b9"), ["no board 'b9'", "b1, b2"]),
+        (("--rack", "no-such.yaml"), ["no-such.yaml: there is no such file"]),
+        (("--target", "esp32c6"), ["no board has the target 'esp32c6'; there is virtual-esp32."]),
+        (("--pushgateway", "http://user:word@lab"), ["http://***@lab", "HIL_PUSHGATEWAY_PASSWORD"]),
+        (("--trigger", "weekly"), ["'weekly'", "'nightly'"]),
+        (("--no-such-option",), ["No such option"]),
+    ],
+)
+def test_wrong_options(files: Lab, arguments: tuple[str, ...], words: list[str]) -> None:
+    """Exit 2, and what would have been right."""
+    assert_refused(files, 2, *words, arguments=arguments)
+
+
+def test_an_unknown_air_profile(new_lab: NewLab) -> None:
+    """Exit 2 and the profiles there are."""
+    assert_refused(new_lab(1), 2, "'lap'", "'lab'", arguments=("--profile", "lap"))
+
+
+def test_a_build_that_is_not_there(files: Lab) -> None:
+    """Exit 2; the folder, and the command that builds."""
+    words = ["nowhere", "not a firmware build", "hil build"]
+    assert_refused(files, 2, *words, arguments=("--firmware", str(files.folder / "nowhere")))
+
+
+def test_a_build_whose_image_is_damaged(files: Lab, virtual_firmware: Path) -> None:
+    """Exit 2: an image whose digest does not match its content is not measured."""
+    build = files.folder / "build"
+    build.mkdir()
+    (build / "flasher_args.json").write_text((virtual_firmware / "flasher_args.json").read_text())
+    image = bytearray((virtual_firmware / "hil-firmware.bin").read_bytes())
+    image[1000] ^= 1
+    (build / "hil-firmware.bin").write_bytes(image)
+    assert_refused(files, 2, "is damaged", "hil build", arguments=("--firmware", str(build)))
+
+
+def test_a_port_that_is_taken(new_lab: NewLab) -> None:
+    """Exit 3; which port, for which board, and how to find who has it; the journal says so too."""
+    lab = new_lab(1, ports=free_ports(1))
+    with socket.create_server(("127.0.0.1", lab.ports[0])):
+        assert_refused(lab, 3, f"port {lab.ports[0]}", "b1", "taken", "ss -ltnp")
+    entries = lab.entries()
+    assert [entry["exit_code"] for entry in of_type(entries, "fault")] == [3]
+    assert len(of_type(entries, "not-run")) == 1
+    lab.await_nothing_left()
+
+
+def test_a_broker_that_does_not_start(new_lab: NewLab) -> None:
+    """Exit 3; the broker's own words; the rack that was started before it is gone."""
+    lab = new_lab(1)
+    fake = lab.folder / "bin" / "mosquitto"
+    fake.parent.mkdir()
+    fake.write_text("#!/bin/sh\necho 'Error: no luck today' >&2\nexit 1\n")
+    fake.chmod(fake.stat().st_mode | stat.S_IXUSR)
+    lab.env["PATH"] = f"{fake.parent}:{lab.env['PATH']}"
+    assert_refused(lab, 3, "broker did not start", "no luck today")
+    lab.await_nothing_left()
+
+
+def test_a_disk_that_refuses_is_the_rigs(new_lab: NewLab) -> None:
+    """Exit 3 where the network's files cannot be written, in the journal too; nothing is left."""
+    lab = new_lab(1)
+    (lab.out / "virtual" / "lab").write_text("a file where a folder has to be")
+    assert_refused(lab, 3, "starting the network of rack lab failed", "virtual/lab")
+    assert [entry["exit_code"] for entry in of_type(lab.entries(), "fault")] == [3]
+    lab.await_nothing_left()
+
+
+def test_a_missing_password_is_said_before_anything_is_done(files: Lab) -> None:
+    """Exit 2 naming the variable, before boards are leased, firmware is built or a run directory made."""
+    text = (ROOT / "hil" / "racks" / "lab-example.yaml").read_text()
+    files.rack.write_text(text.replace("HIL_WIFI_PSK", "HIL_NO_SUCH_PSK").replace("lab-example", "psk-test"))
+    assert_refused(files, 2, "environment variable HIL_NO_SUCH_PSK", "export HIL_NO_SUCH_PSK=")
+    assert not (files.out / "latest").exists()
+    assert not (PHYSICAL_LOCK_DIR / "psk-test").exists()
+
+
+def test_build_without_esp_idf_says_the_way_out(files: Lab) -> None:
+    """Exit 2 where idf.py is missing, with both ways out."""
+    files.env["PATH"] = os.pathsep.join(
+        folder for folder in os.environ["PATH"].split(os.pathsep) if not Path(folder, "idf.py").exists()
+    )
+    done = files.hil("build", "--target", "esp32s3")
+    assert done.returncode == 2
+    assert "idf.py is not on PATH" in done.stdout
+    assert "--target virtual-esp32" in done.stdout
+
+
+def test_build_of_an_unknown_target(files: Lab) -> None:
+    """Exit 2 and the targets there are."""
+    done = files.hil("build", "--target", "esp8266")
+    assert done.returncode == 2
+    assert "'esp8266'" in done.stdout
+    assert "esp32s3" in done.stdout
+
+
+def test_gate_of_a_folder_that_is_no_run(files: Lab) -> None:
+    """Exit 2, and what lies nearby."""
+    done = files.hil("gate", str(files.folder / "x"))
+    assert done.returncode == 2
+    assert "not a run directory" in done.stdout
+
+
+def test_plan_is_a_matrix(files: Lab) -> None:
+    """`hil plan --json` is what a CI job takes: one entry a board, with its cases and a deadline."""
+    arguments = ("--rack", str(files.rack), "--thresholds", str(files.folder / "thresholds"), "--json")
+    matrix = json.loads(files.hil("plan", *arguments).stdout)
+    assert [entry["board"] for entry in matrix["include"]] == ["b1", "b2"]
+    assert all(len(entry["cases"]) == 1 and entry["deadline_s"] > 0 for entry in matrix["include"])
+
+
+def test_plan_tells_images_and_each_reason_once(files: Lab) -> None:
+    """Cases that need another image stand below its name; those left out for one reason are one line."""
+    path = files.folder / "thresholds" / "publish.yaml"
+    text = path.read_text().replace(
+        "parameters:\n",
+        "parameters:\n  tick_hz: {default: '1000', choices: ['1000', '100']}\n"
+        "  memory: {default: internal, choices: [internal, psram]}\n",
+    )
+    path.write_text(
+        text.replace("{count: 60,", "{tick_hz: ['1000', '100'], memory: [internal, psram], count: 60,")
+    )
+    arguments = ("plan", "--rack", str(files.rack), "--thresholds", str(path.parent), "--board", "b1")
+    lines = files.hil(*arguments).stdout.splitlines()
+    assert lines[0] == "b1 (virtual-esp32): 2 boots, 2 cases"
+    assert [line for line in lines if "image" in line] == ["  image virtual-esp32+tick100:"]
+    assert "tick_hz=100" in lines[3]
+    assert lines[4:] == [
+        "  not run: memory=psram needs a board with the label 'psram', which board b1 has not (2 cases)"
+    ]
+    (entry,) = json.loads(files.hil(*arguments, "--json").stdout)["include"]
+    assert entry["images"] == ["virtual-esp32", "virtual-esp32+tick100"]
+
+
+def test_board_list_and_rack_status(files: Lab) -> None:
+    """Both list every board and whether it is free."""
+    arguments = ("--rack", str(files.rack), "--out", str(files.out))
+    assert files.hil("rack", "status", *arguments).stdout.splitlines() == [
+        "b1 (virtual-esp32): free",
+        "b2 (virtual-esp32): free",
+    ]
+    assert (
+        "b2  virtual-esp32  no port: not up  power: virtual" in files.hil("board", "list", *arguments).stdout
+    )
+
+
+def test_columns_are_as_wide_as_what_they_hold(files: Lab) -> None:
+    """Chips' names differ in length; each column of the list starts at one place all the same."""
+    lines = files.hil("board", "list", "--rack", "hil/racks/virtual.yaml", "--out", str(files.out)).stdout
+    rows = lines.splitlines()
+    assert len({row.split()[1] for row in rows}) == 3
+    for word in ("virtual-", "no port", "power: ", "free"):
+        assert len({row.index(word) for row in rows}) == 1, lines
+
+
+def test_rack_check_of_a_lab_that_is_not_here(files: Lab) -> None:
+    """Exit 3; each missing thing on a line of its own, the first in the sentence."""
+    files.env.pop("HIL_WIFI_PSK", None)
+    example = (ROOT / "hil" / "racks" / "lab-example.yaml").read_text(encoding="utf-8")
+    path = files.folder / "lab-example.yaml"
+    path.write_text(f"{example}\ncapture: {{access_point: nosuch0}}\n", encoding="utf-8")
+    done = files.hil("rack", "check", "--rack", str(path), "--out", str(files.out))
+    assert done.returncode == 3
+    assert "FAIL capture at nosuch0: there is none; present: " in done.stdout
+    assert "FAIL esp32-1: port /dev/serial/by-id/" in done.stdout
+    assert "HIL_WIFI_PSK" in done.stdout
+    assert "rack lab-example is not ready" in done.stdout
+
+
+def test_power_of_a_virtual_board_needs_its_rack(files: Lab) -> None:
+    """Exit 3 and the command that brings the rack up."""
+    done = files.hil("board", "power", "b1", "cycle", "--rack", str(files.rack), "--out", str(files.out))
+    assert done.returncode == 3
+    assert "hil virtual up" in done.stdout
+
+
+def test_help_lists_every_command(files: Lab) -> None:
+    """`hil` without arguments shows the commands."""
+    done = files.hil("--help")
+    for name in ("run", "build", "gate", "plan", "rack", "board", "virtual", "doctor"):
+        assert f"\n  {name} " in done.stdout
+
+
+@pytest.mark.parametrize("command", [("flash",), ("console",)])
+def test_a_board_without_a_port_of_its_own_needs_its_rack(files: Lab, command: tuple[str, ...]) -> None:
+    """Exit 3 and the command that brings the rack up: no port is guessed."""
+    done = files.hil("board", *command, "b1", "--rack", str(files.rack), "--out", str(files.out))
+    assert done.returncode == 3
+    assert "no `hil virtual up` keeps board b1 of rack lab up, so it has no port" in done.stdout
+    assert "Next: hil virtual up, in another terminal." in done.stdout
+
+
+def test_rack_check_finds_a_port_that_somebody_else_serves(tmp_path: Path) -> None:
+    """Exit 3: a listener on a virtual board's port is no board of this rack, which is not up."""
+    files = make_lab(tmp_path, 2, ports=free_ports(2))
+    arguments = ("--rack", str(files.rack), "--out", str(files.out))
+    with socket.create_server(("127.0.0.1", files.ports[1])):
+        done = files.hil("rack", "check", *arguments)
+    assert done.returncode == 3
+    assert f"ok   b1: port {files.ports[0]} is free for it" in done.stdout
+    assert f"FAIL b2: port {files.ports[1]} is taken by another program" in done.stdout
+    assert f"ss -ltnp 'sport = :{files.ports[1]}'" in done.stdout
+
+
+def test_a_rack_that_is_up_passes_its_check_and_names_itself_in_its_hints(new_lab: NewLab) -> None:
+    """Its ports are its own, and what it tells people to type means this rack, not the default one."""
+    lab = new_lab(1, ports=free_ports(1))
+    arguments = ("--rack", str(lab.rack), "--out", str(lab.out))
+    up = Running([sys.executable, "-m", "hil", "virtual", "up", *arguments], lab.folder / "up.txt", lab.env)
+    try:
+        up.await_line(r"serial\.tools\.miniterm")
+        options = shlex.join(arguments)
+        assert f"hil board flash b1 {options}\n" in up.said()
+        assert f"hil board console b1 {options}\n" in up.said()
+        done = lab.hil("rack", "check", *arguments)
+        assert done.returncode == 0, done.stdout
+        assert f"ok   b1: port {lab.ports[0]} is served: the rack is up" in done.stdout
+        up.send(signal.SIGINT)
+        assert up.wait() == 130
+    finally:
+        up.close()
+    lab.await_nothing_left()
+
+
+def test_the_hints_of_the_default_rack_are_short() -> None:
+    """Options that say what is the default anyway are left out, however the path is written."""
+    assert given(DEFAULT_RACK, DEFAULT_OUT) == ""
+    assert given(Path(os.path.relpath(DEFAULT_RACK)), DEFAULT_OUT) == ""
+    assert given(Path("my rack.yaml"), DEFAULT_OUT) == " --rack 'my rack.yaml'"
+
+
+def stored_run(folder: Path, started_utc: str) -> RunDirectory:
+    """A healthy run on disk, as it was before it was judged."""
+    directory = RunDirectory.create(folder, RUN_ID)
+    directory.append(publish_record())
+    directory.write_info({"started_utc": started_utc})
+    return directory
+
+
+def test_gate_writes_a_summary_that_goes_with_the_verdict(files: Lab) -> None:
+    """Judged again under other limits, summary.md and verdicts.json both say so."""
+    directory = stored_run(files.folder / "runs", "2026-11-20T22:12:57Z")
+    arguments = ("gate", str(directory.path), "--thresholds", str(files.folder / "thresholds"))
+    assert files.hil(*arguments).returncode == 0
+    assert directory.summary_path.read_text().startswith("# PASS")
+    path = files.folder / "thresholds" / "publish.yaml"
+    path.write_text(re.sub(r"abs_max_ms: \d+", "abs_max_ms: 1", path.read_text()))
+    assert files.hil(*arguments).returncode == 1
+    assert json.loads(directory.verdicts_path.read_text())["exit_code"] == 1
+    assert directory.summary_path.read_text().startswith("# REGRESSED")
+
+
+def test_an_old_run_replays_under_limits_that_have_expired_since(files: Lab) -> None:
+    """Expiry counts on the day of the run: a run before it is judged, one after it is refused."""
+    path = files.folder / "thresholds" / "publish.yaml"
+    path.write_text(re.sub(r"expires: [0-9-]+", "expires: 2026-06-30", path.read_text()))
+    for started, code in (("2026-06-30T23:59:59Z", 0), ("2026-07-01T00:00:00Z", 2)):
+        directory = stored_run(files.folder / started[:10], started)
+        done = files.hil("gate", str(directory.path), "--thresholds", str(path.parent))
+        assert done.returncode == code, done.stdout
+        assert ("expired on 2026-06-30" in done.stdout) == (code == 2)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "operate.md",
+        "build-a-rack.md",
+        "write-a-benchmark.md",
+        "benches.md",
+        "throughput.md",
+        "iperf.md",
+        "http-gateway.md",
+        "studies.md",
+    ],
+)
+def test_the_commands_in_the_docs_are_commands(page: str) -> None:
+    """Every `hil …` line in a shell block names a command, options and boards that there are."""
+    text = (ROOT / "docs" / page).read_text()
+    blocks = re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines()]
+    commands = [shlex.split(line, comments=True) for line in lines if re.match(r"(\.venv/bin/)?hil ", line)]
+    assert commands
+    for words in commands:
+        parse(app, [word for word in words[1:] if word != "&"])
+        if "--board" in words and "my-rack.yaml" not in words:
+            load_rack(DEFAULT_RACK).board(words[words.index("--board") + 1])
+
+
+def parse(command: click.Command, words: list[str]) -> None:
+    """Parse a command line down to its last command, running nothing. Raises UsageError."""
+    while isinstance(command, click.Group):
+        found = command.get_command(click.Context(command), words[0])
+        assert found, f"no command {words[0]}"
+        command, words = found, words[1:]
+    command.make_context(command.name, list(words))

@@ -1,0 +1,114 @@
+"""`hil doctor` on machines that lack something."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hil.base.finding import Finding
+from hil.cli import doctor
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def by_subject(checks: list[Finding]) -> dict[str, Finding]:
+    return {check.subject: check for check in checks}
+
+
+def test_every_check_says_how_to_mend_it() -> None:
+    """Whatever is not there comes with a command; this machine has all that a run needs."""
+    checks = doctor.examine()
+    assert all(check.mend for check in checks if not check.ok)
+    assert not [check.subject for check in checks if check.needed and not check.ok]
+
+
+def test_a_missing_program_is_named_with_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without cmake and mosquitto: both named, with the packages that have them."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(doctor, "SYSTEM_FOLDERS", str(tmp_path))
+    checks = by_subject(doctor.examine())
+    assert "apt-get install cmake" in checks["cmake"].mend
+    assert "apt-get install mosquitto" in checks["mosquitto"].mend
+    assert "apt-get install dnsmasq-base" in checks["dnsmasq"].mend
+    assert "apt-get install wireshark-common" in checks["dumpcap"].mend
+    assert "apt-get install tshark" in checks["tshark"].mend
+    assert "apt-get install nftables" in checks["nft"].mend
+    assert "apt-get install iperf" in checks["iperf"].mend
+    assert not checks["mosquitto"].ok
+
+
+@pytest.mark.parametrize("purpose", ["rack", "run"])
+def test_what_is_looked_for_is_what_bootstrap_installs(purpose: str) -> None:
+    """The packages that a run's peers need are installed for a rack and for a run."""
+    script = (ROOT / ".ci" / "bootstrap").read_text(encoding="utf-8")
+    listed = script.partition('case "$purpose" in')[2].partition("esac")[0]
+    branch = next(
+        part for part in listed.split(";;") if re.search(rf"^\s*{purpose}\b.*\)", part, re.MULTILINE)
+    )
+    build = {"cmake", "ninja-build", "binutils"}  # a rack builds no firmware; binutils come with gcc
+    wanted = {*doctor.PROGRAMS.values(), "iperf"} - build
+    words = {word for line in branch.splitlines() for word in re.findall(r"[\w.+-]+", line.partition("#")[0])}
+    assert wanted <= words
+
+
+def test_another_iperf_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """iperf 3 under iperf's name is of no use: its version is named, with the way to the right one."""
+    program = tmp_path / "iperf"
+    program.write_text("#!/bin/sh\necho 'iperf 3.12 (cJSON 1.7.15)'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    check = by_subject(doctor.examine())["iperf"]
+    assert (check.ok, "3.12" in check.sentence) == (False, True)
+    assert "apt-get install iperf" in check.mend
+
+
+def test_idf_is_optional(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """idf.py is advice: virtual boards do without."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    check = by_subject(doctor.examine())["idf.py"]
+    assert (check.ok, check.needed) == (False, False)
+
+
+def test_a_missing_report_generator_is_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run measures and judges without it; the command that installs it is named."""
+    monkeypatch.setattr(doctor, "PROJECT_ROOT", tmp_path)
+    check = by_subject(doctor.examine())["report generator"]
+    assert (check.ok, check.needed, check.mend) == (False, False, ".ci/bootstrap run")
+
+
+def test_an_old_python_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.10 is named, with what is needed."""
+    monkeypatch.setattr(sys, "version_info", (3, 10, 1))
+    check = doctor.examine()[0]
+    assert not check.ok
+    assert "3.10; 3.11 or 3.12 is needed" in check.sentence
+
+
+def test_a_full_disk_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too little space is told before a run finds out."""
+    monkeypatch.setattr(doctor, "FREE_DISK_BYTES", 2**60)
+    assert not by_subject(doctor.examine())["disk"].ok
+
+
+def test_a_wrong_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package of another version than required is a fault of the environment."""
+    installed = doctor._installed
+    monkeypatch.setattr(doctor, "_installed", lambda name: "0.1" if name == "esptool" else installed(name))
+    check = by_subject(doctor.examine())["packages"]
+    assert not check.ok
+    assert "esptool 5" in check.sentence
+
+
+def test_the_command_ends_with_2_where_something_is_missing(tmp_path: Path) -> None:
+    """`hil doctor` prints every check, and its exit code says whether a run can work."""
+    env = {**os.environ, "PATH": str(tmp_path)}
+    argv = [sys.executable, "-m", "hil", "doctor"]
+    done = subprocess.run(argv, env=env, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "FAIL cmake: is not installed." in done.stdout
+    assert "missing on this machine" in done.stderr

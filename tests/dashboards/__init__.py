@@ -1,1 +1,0 @@
-"""The Grafana dashboards of docs/metrics as code; ``python -m tests.dashboards`` writes them."""

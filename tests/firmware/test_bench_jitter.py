@@ -1,0 +1,285 @@
+"""The jitter bench as the host sees it: the real firmware on the host build, driven over its console."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import trustme
+
+from hil.base.errors import ConfigError
+from hil.model import Case, Scalar, Series
+from hil.trace.events import EventKind, Mark, Trace
+from hil.trace.reading import read_trace
+from tests.firmware import kernel_rig
+from tests.firmware.kernel_rig import NOT_DONE, OK, VOID, Board, measured
+from tests.network.mqtt_rig import Mosquitto
+
+pytestmark = pytest.mark.slow
+
+CPU_MHZ = 240
+BEHIND_US = 190_322  # core 1's counter, by construction
+BURST_ROWS = 48 * 1024 // (12 * 4)
+MIDDLE_BURST_US = 5000  # rtos/contention.h
+MESSAGE_BYTES = 1024
+NEVER_US = 1_000_000
+SOURCES = ("delay_until", "esp_timer", "gptimer")
+TIMEOUT_S = 30.0
+
+
+@pytest.fixture(scope="module")
+def elf() -> Path:
+    return kernel_rig.build() / "hil-firmware.elf"
+
+
+@pytest.fixture(scope="module")
+def board(elf: Path) -> Iterator[Board]:
+    with kernel_rig.board(elf) as running:
+        yield running
+
+
+def run(board: Board, **parameters: Scalar) -> Series:
+    return board.run("jitter", **{"count": 50, "warmup": 5, "period_us": 2000, **parameters})
+
+
+def read(board: Board) -> Trace:
+    sent = board.session.run_case(Case(bench="trace", parameters={}), timeout_s=TIMEOUT_S)
+    return read_trace(sent.columns, sent.device, exact=False)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_each_source_keeps_an_absolute_grid(board: Board, source: str) -> None:
+    """Plans are exactly a period apart, each wake belongs to its own, and what the columns share agrees."""
+    series = run(board, source=source, period_us=1000, count=200)
+    assert (series.rows, series.warmup_rows) == (205, 5)
+    planned = series.columns["planned_us"]
+    assert {after - before for before, after in pairwise(planned)} == {1000}
+    assert int(str(series.device["grid_error_us"])) < 1000
+    rows = measured(series)
+    assert statistics.median(row["woke_us"] - row["planned_us"] for row in rows) < 1000
+    for row in rows:
+        assert row["planned_us"] <= row["woke_us"] == row["acquired_us"]
+        assert row["deviation_us"] == abs(row["interval_us"] - 1000)
+        assert row["start_core"] == row["end_core"] == 0
+        assert abs(row["interval_raw_cycles"] / CPU_MHZ - row["interval_corrected_ns"] / 1000) < 10
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_only_an_interrupt_of_its_own_has_a_time(board: Board, source: str) -> None:
+    """isr_us lies between plan and wake where GPTimer interrupts, and is 0 with the other sources."""
+    rows = measured(run(board, source=source))
+    assert rows
+    if source == "gptimer":
+        assert all(row["planned_us"] <= row["isr_us"] <= row["woke_us"] for row in rows)
+    else:
+        assert {row["isr_us"] for row in rows} == {0}
+
+
+def test_a_run_longer_than_the_buffer_comes_in_bursts(board: Board) -> None:
+    """Each burst has its own grid, a pause before it, and no warm-up but the first one's."""
+    series = run(board, source="gptimer", period_us=1000, count=BURST_ROWS + 50)
+    assert (series.rows, series.warmup_rows) == (BURST_ROWS + 55, 5)
+    gaps = [after - before for before, after in pairwise(series.columns["planned_us"])]
+    assert {gap for row, gap in enumerate(gaps) if row != BURST_ROWS - 1} == {1000}
+    assert gaps[BURST_ROWS - 1] > 1000
+    assert all(interval < gaps[BURST_ROWS - 1] for interval in series.columns["interval_us"][BURST_ROWS:])
+
+
+@pytest.mark.parametrize(
+    ("load", "told"),
+    [
+        ("same_core", "load_hog_rounds_count"),
+        ("other_core", "load_hog_rounds_count"),
+        ("both", "load_hog_rounds_count"),
+        ("flash", "load_sectors_count"),
+    ],
+)
+def test_a_load_works_while_it_is_measured(board: Board, load: str, told: str) -> None:
+    """Each load says how much it did, and nothing of it failed; the task wakes all the same."""
+    series = run(board, load=load)
+    assert int(str(series.device[told])) > 0
+    assert int(str(series.device.get("load_sectors_failed_count", 0))) == 0
+    assert NOT_DONE not in series.columns["outcome"]
+
+
+def test_network_is_messages_of_1_kb_at_the_broker(board: Board, tmp_path: Path) -> None:
+    """The broker gets them, and the firmware counts those that it was not given."""
+    with Mosquitto.run(tmp_path, trustme.CA()) as broker:
+        port = str(broker.ports["tcp"])
+        board.session.provision({"broker_host": "127.0.0.1", "broker_tcp_port": broker.ports["tcp"]})
+        ask = [
+            "mosquitto_sub",
+            "-h",
+            "127.0.0.1",
+            "-p",
+            port,
+            "-t",
+            "hil/+/load",
+            "-C",
+            "5",
+            "-W",
+            "20",
+            "-F",
+            "%l",
+        ]
+        with subprocess.Popen(ask, stdout=subprocess.PIPE, text=True) as subscriber:
+            series = run(board, load="network", count=200)
+            lengths, _ = subscriber.communicate(timeout=TIMEOUT_S)
+    assert lengths.split() == [str(MESSAGE_BYTES)] * 5
+    assert int(str(series.device["load_messages_count"])) >= 5
+    assert series.device["load_messages_failed_count"] == 0
+
+
+def test_migration_moves_the_task_and_shows_what_the_raw_counter_holds(board: Board) -> None:
+    """The task is pushed to and fro; raw differences are off by the cores' offset, corrected ones are not."""
+    rows = measured(run(board, load="migrate", task_core="none", period_us=10000))
+    moved = {(row["start_core"], row["end_core"]) for row in rows}
+    assert {(0, 1), (1, 0)} <= moved
+    wrap_us = 2**32 / CPU_MHZ
+    for row in rows:
+        true_us, raw_us = row["interval_us"], row["interval_raw_cycles"] / CPU_MHZ
+        offset_us = (row["start_core"] - row["end_core"]) * BEHIND_US
+        assert abs(row["interval_corrected_ns"] / 1000 - true_us) < 100
+        assert abs(raw_us - (true_us + offset_us) % wrap_us) < 100
+
+
+def test_a_task_in_between_does_not_lengthen_the_wait_for_a_mutex(board: Board) -> None:
+    """The task below inherits while the periodic one waits for its lock: middle's bursts stay out."""
+    series = run(board, resource="mutex", period_us=10000, count=100)
+    waits = [row["acquired_us"] - row["woke_us"] for row in measured(series)]
+    assert int(str(series.device["low_holds_count"])) > 0
+    assert statistics.median(waits) < MIDDLE_BURST_US / 2
+    assert max(waits) > 0
+
+
+def test_an_interval_holds_the_wait_for_a_lock(board: Board) -> None:
+    """It begins at the wake before: the wait that follows that wake is in it, and is no deviation."""
+    series = run(board, resource="mutex", period_us=10000, count=100)
+    gaps = [after - before for before, after in pairwise(series.columns["woke_us"])]
+    left_out = sum(gaps) - sum(series.columns["interval_us"][1:])
+    waits = sum(series.columns["acquired_us"]) - sum(series.columns["woke_us"])
+    assert left_out < waits / 2
+
+
+def test_the_trace_freezes_at_what_is_later_than_asked_for(board: Board) -> None:
+    """An outlier leaves a frozen trace with the task's marks; without one there is none to fetch."""
+    assert "trace_events_count" not in run(board, trace="outlier", break_us=NEVER_US).device
+    series = run(board, trace="outlier", break_us=1, resource="mutex")
+    assert series.device["trace_frozen"] == 1
+    trace = read(board)
+    marks = [event for event in trace.events if event.kind == EventKind.MARK]
+    assert {trace.tasks[event.task].name for event in marks} == {"jitter"}
+    outliers = [event for event in marks if event.mark == Mark.OUTLIER]
+    assert len(outliers) == 1
+    assert outliers[0].argument > 1
+    assert {Mark.PLANNED, Mark.WOKE, Mark.ACQUIRED} <= {event.mark for event in marks}
+
+
+def test_a_late_wake_of_the_warm_up_does_not_use_up_the_trace(board: Board) -> None:
+    """The wake that froze the trace is one of those that count."""
+    series = run(board, trace="outlier", break_us=1, resource="mutex", warmup=20, count=30)
+    outliers = [event for event in read(board).events if event.mark == Mark.OUTLIER]
+    waits = [
+        max(row["woke_us"] - row["planned_us"], row["acquired_us"] - row["woke_us"])
+        for row in measured(series)
+    ]
+    assert outliers[0].argument == next(wait for wait in waits if wait > 1)
+
+
+def test_a_trace_of_the_end_holds_the_last_wakes(board: Board) -> None:
+    """trace=end keeps the events before the end, however long the run, and nothing is an outlier."""
+    series = run(board, trace="end", source="gptimer", period_us=1000, count=300)
+    assert (series.device["trace_frozen"], "trace_events_count" in series.device) == (1, True)
+    marks = [event.mark for event in read(board).events if event.kind == EventKind.MARK]
+    assert Mark.WOKE in marks
+    assert Mark.OUTLIER not in marks
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"period_us": 1500}, "a whole number of them"),
+        ({"tick_hz": "100"}, "this image has CONFIG_FREERTOS_HZ=1000"),
+        ({"load": "migrate"}, "needs task_core=none"),
+        ({"load": "same_core", "task_core": "none"}, "a core of its own"),
+        ({"load": "other_core", "task_core": "none"}, "a core of its own"),
+        ({"load": "psram"}, "this board has no PSRAM"),
+        ({"load": "network"}, "the broker of transport=tcp was not provisioned"),
+        ({"resource": "mutex", "task_core": "none"}, "all its tasks on one core"),
+        ({"trace": "outlier"}, "break_us, which is 0"),
+        ({"count": 1_000_000, "period_us": 100_000}, "32-bit microseconds"),
+    ],
+)
+def test_what_cannot_be_measured_is_the_configurations_fault(
+    elf: Path, parameters: dict[str, Scalar], said: str
+) -> None:
+    """The sentence says which parameter, and what it would take."""
+    with kernel_rig.board(elf) as fresh, pytest.raises(ConfigError, match=said):
+        run(fresh, **parameters)
+
+
+def test_a_chip_of_one_core_measures_what_one_core_can() -> None:
+    """A load of the other core is the configuration's fault there; the rest works, the lock included."""
+    with kernel_rig.board(kernel_rig.build_for_one_core()) as one_core:
+        for load in ("other_core", "both", "migrate"):
+            with pytest.raises(ConfigError, match="two cores"):
+                run(one_core, load=load, task_core="none" if load == "migrate" else "0")
+        with pytest.raises(ConfigError, match="no core 1"):
+            run(one_core, task_core="1")
+        for parameters in ({"load": "same_core"}, {"load": "flash"}, {"resource": "mutex"}):
+            assert NOT_DONE not in run(one_core, **parameters).columns["outcome"]
+
+
+def test_rows_during_which_the_host_was_late_are_void(board: Board) -> None:
+    """A row is void if and only if the witness was late by void_late_us; with 0 none is."""
+    with board.on_a_late_host():
+        series = run(board, period_us=1000, count=500, void_late_us=1000)
+        unjudged = run(board, period_us=1000, count=100, void_late_us=0)
+    late = [late_us >= 1000 for late_us in series.columns["host_late_us"]]
+    assert any(late)
+    assert [outcome == VOID for outcome in series.columns["outcome"]] == late
+    assert set(unjudged.columns["outcome"]) == {OK}
+
+
+def test_abort_ends_a_run_soon_and_the_next_one_works(board: Board) -> None:
+    """Runs that have an hour to go end when the host aborts them, whatever loads them."""
+    run(board)
+    board.wait_until_idle()
+    for parameters in (
+        {"count": 30_000, "period_us": 100_000},
+        {"count": 30_000, "period_us": 100_000, "load": "migrate", "task_core": "none", "source": "gptimer"},
+        {"count": 30_000, "period_us": 100_000, "resource": "mutex", "source": "esp_timer"},
+    ):
+        board.start("jitter", **parameters)
+        board.session.abort()
+        board.wait_until_idle()
+    assert measured(run(board))
+
+
+def test_no_task_and_no_object_is_left_behind(board: Board) -> None:
+    """After each load, source and resource has been there, as much memory is free as before."""
+    everything: list[dict[str, Scalar]] = [{"source": source} for source in SOURCES]
+    everything += [{"load": load} for load in ("both", "flash")]
+    everything += [{"load": "migrate", "task_core": "none"}, {"resource": "mutex"}]
+    for parameters in everything:  # what is made once and kept
+        run(board, count=10, **parameters)
+    board.wait_until_idle()
+    free_bytes = settled_free_bytes(board)
+    for parameters in everything:
+        run(board, count=10, **parameters)
+    board.wait_for_free_bytes(free_bytes)
+
+
+def settled_free_bytes(board: Board) -> int:
+    """Return what is free once the tasks of the last run have ended."""
+    deadline = time.monotonic() + TIMEOUT_S
+    before, now = -1, board.free_bytes()
+    while now != before:
+        assert time.monotonic() < deadline
+        before, now = now, board.free_bytes()
+    return now

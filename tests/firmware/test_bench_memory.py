@@ -1,0 +1,90 @@
+"""The memory bench as the host sees it: the real firmware on the host build, driven over its console."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from hil.base.errors import ConfigError
+from tests.firmware import kernel_rig
+from tests.firmware.kernel_rig import NOT_DONE, Board, measured
+
+pytestmark = pytest.mark.slow
+
+HEAP_BYTES = (16, 64, 256, 1024, 4096, 16384)
+WORK_BYTES = (1024, 4096, 16384, 32768)
+HEAP_OPERATIONS, WORK_OPERATIONS = range(5), range(5, 9)
+SLOTS = {(operation, size) for operation in HEAP_OPERATIONS for size in HEAP_BYTES} | {
+    (operation, size) for operation in WORK_OPERATIONS for size in WORK_BYTES
+}
+
+
+@pytest.fixture(scope="module")
+def board() -> Iterator[Board]:
+    with kernel_rig.board(kernel_rig.build() / "hil-firmware.elf") as running:
+        yield running
+
+
+def test_a_round_is_each_operation_with_each_size_once(board: Board) -> None:
+    """Also where a case is longer than a burst; work on a block takes time that the counter can tell."""
+    series = board.run("memory", count=20, warmup=2)
+    assert (series.rows, series.warmup_rows) == (22 * len(SLOTS), 2 * len(SLOTS))
+    assert NOT_DONE not in series.columns["outcome"]
+    slots = Counter(zip(series.columns["operation"], series.columns["size_bytes"], strict=True))
+    assert slots == dict.fromkeys(SLOTS, 22)
+    for operation in WORK_OPERATIONS:
+        assert all(row["raw_cycles"] > 0 for row in measured(series, {"operation": operation}))
+
+
+def test_what_is_corrected_is_the_cost_of_reading(board: Board) -> None:
+    """Nanoseconds are the cycles less what two readings in a row show."""
+    series = board.run("memory", count=2, warmup=0)
+    mhz, read_cycles = int(str(series.device["cpu_mhz"])), int(str(series.device["clock_read_cycles"]))
+    for row in measured(series):
+        wanted_ns = max(0, row["raw_cycles"] - read_cycles) * 1000 // mhz
+        assert row["corrected_ns"] == wanted_ns
+
+
+def test_a_case_beyond_its_time_is_told_row_by_row(board: Board) -> None:
+    """What there was no time for is a row that was not done, with its operation and size."""
+    series = board.run("memory", count=200, warmup=0, timeout_ms=100)
+    assert series.rows == 200 * len(SLOTS)
+    late = series.columns["outcome"][-len(SLOTS) :]
+    assert set(late) == {NOT_DONE}
+    assert set(series.columns["raw_cycles"][-len(SLOTS) :]) == {0}
+    slots = set(
+        zip(
+            series.columns["operation"][-len(SLOTS) :],
+            series.columns["size_bytes"][-len(SLOTS) :],
+            strict=True,
+        )
+    )
+    assert slots == SLOTS
+
+
+def test_psram_is_refused_where_there_is_none(board: Board) -> None:
+    """A board without it says so, and how to go on."""
+    with pytest.raises(ConfigError, match="this board has no PSRAM; leave memory=psram out"):
+        board.run("memory", memory="psram")
+
+
+def test_one_core_is_enough() -> None:
+    """A chip with one core has core 0 and no other."""
+    with kernel_rig.board(kernel_rig.build_for_one_core()) as one_core:
+        assert one_core.run("memory", count=1, warmup=0).rows == len(SLOTS)
+        with pytest.raises(ConfigError, match="this chip has no core 1"):
+            one_core.run("memory", task_core="1")
+
+
+def test_abort_ends_a_run_soon_and_nothing_is_left_behind(board: Board) -> None:
+    """After a run cut short and whole ones as much memory is free as after the first."""
+    board.run("memory", count=5)
+    board.run("memory", count=5)
+    free_bytes = board.free_bytes()
+    board.start("memory", count=10000)
+    board.session.abort()
+    board.wait_until_idle()
+    board.run("memory", count=5)
+    board.wait_for_free_bytes(free_bytes)

@@ -1,0 +1,389 @@
+"""The publish bench as the host sees it: the real firmware on the host build, driven over its console."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import trustme
+
+from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
+from hil.model import Case, Scalar, Series
+from hil.session import AgentSession
+from tests.host_builds import build_sanitized
+from tests.network.mqtt_peer import Packet, Peer, nothing
+from tests.network.mqtt_rig import Mosquitto
+from tests.network.publisher_rig import DEADLINE_S, provision, provision_peer
+
+pytestmark = pytest.mark.slow
+
+OK, TIMEOUT, REFUSED, OUTBOX_FULL, OVERRUN = range(5)
+RING_SAMPLES = 32
+BURST_ROWS = 48 * 1024 // (7 * 4)
+
+DEFAULTS: Mapping[str, Scalar] = {
+    "transport": "tcp",
+    "producer_core": "none",
+    "publisher_core": "none",
+    "schedule": "random",
+    "interval_us": 5000,
+    "count": 20,
+    "warmup": 2,
+    "payload_bytes": 128,
+    "qos": 1,
+    "retain": 0,
+    "nodelay": 0,
+    "api": "publish",
+    "hold_us": 0,
+    "seed": 1,
+    "timeout_ms": 5000,
+}
+
+
+@dataclass(frozen=True)
+class PipeConsole:
+    """The board's UART: stdin and stdout of the firmware process."""
+
+    process: subprocess.Popen[bytes]
+
+    def read(self, timeout_s: float) -> bytes:
+        assert self.process.stdout is not None
+        ready, _, _ = select.select([self.process.stdout], [], [], timeout_s)
+        return os.read(self.process.stdout.fileno(), 65536) if ready else b""
+
+    def write(self, data: bytes) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(data)
+        self.process.stdin.flush()
+
+
+@pytest.fixture(scope="module")
+def mosquitto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mosquitto]:
+    with Mosquitto.run(tmp_path_factory.mktemp("mosquitto"), trustme.CA()) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="module")
+def firmware() -> Path:
+    targets = ("hil-firmware.elf", "test_mqtt_link_fault", "test_load_plan")
+    return build_sanitized(*targets) / "hil-firmware.elf"
+
+
+@pytest.fixture
+def firmware_process(firmware: Path) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen([firmware], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    yield process
+    process.kill()
+    process.communicate()
+
+
+@pytest.fixture
+def session(firmware_process: subprocess.Popen[bytes]) -> AgentSession:
+    agent = AgentSession(PipeConsole(firmware_process), "board-1")
+    agent.wait_ready(10.0)
+    return agent
+
+
+def run(session: AgentSession, **parameters: Scalar) -> Series:
+    return session.run_case(Case("publish", {**DEFAULTS, **parameters}), timeout_s=DEADLINE_S)
+
+
+def check_times(series: Series) -> None:
+    """Rows in plan order, each sent after its plan and done after it was sent."""
+    planned, sent, done = (series.columns[name] for name in ("planned_us", "sent_us", "done_us"))
+    assert list(planned) == sorted(planned)
+    assert all(p <= s < d for p, s, d in zip(planned, sent, done, strict=True))
+
+
+@pytest.mark.parametrize("transport", ["tcp", "tls", "mtls"])
+@pytest.mark.parametrize("qos", [0, 1, 2])
+def test_every_sample_is_acknowledged(
+    session: AgentSession, mosquitto: Mosquitto, transport: str, qos: int
+) -> None:
+    """Against a healthy broker each sample has plan, send and acknowledgement, at every QoS and transport."""
+    provision(session, mosquitto)
+    series = run(session, transport=transport, qos=qos)
+    assert (series.rows, series.warmup_rows) == (22, 2)
+    assert set(series.columns["outcome"]) == {OK}
+    check_times(series)
+    assert series.device["connects"] == 1
+    assert series.device["tls_max_version"] == ("none" if transport == "tcp" else "1.2")
+    memory = {key for key in series.device if "stack" in key or "heap" in key}
+    assert {"host_stack_free_min_bytes_publisher", "host_stack_free_min_bytes_mqtt_task"} <= memory
+    assert all(key.startswith("host_") for key in memory)  # a host's, and no device's
+
+
+def test_random_plan_repeats_with_its_seed_and_keeps_its_mean(
+    session: AgentSession, mosquitto: Mosquitto
+) -> None:
+    """Intervals are uniform in 0.5 to 1.5 of the mean; the same seed gives the same, another seed others."""
+    provision(session, mosquitto)
+
+    def intervals(seed: int) -> list[int]:
+        planned = run(session, seed=seed, interval_us=2000, count=200, warmup=0).columns["planned_us"]
+        return [b - a for a, b in pairwise(planned)]
+
+    first, again, other = intervals(7), intervals(7), intervals(8)
+    assert first == again != other
+    assert all(1000 <= interval <= 3000 for interval in first)
+    assert abs(sum(first) / len(first) - 2000) < 150  # 3.7 standard errors
+
+
+def test_periodic_plan_is_a_grid_of_ticks(session: AgentSession, mosquitto: Mosquitto) -> None:
+    """schedule=periodic plans every interval exactly."""
+    provision(session, mosquitto)
+    series = run(session, schedule="periodic", interval_us=4000)
+    planned = series.columns["planned_us"]
+    assert {b - a for a, b in pairwise(planned)} == {4000}
+    assert set(series.columns["outcome"]) == {OK}
+
+
+def test_long_case_comes_in_bursts_and_is_whole(session: AgentSession, mosquitto: Mosquitto) -> None:
+    """More rows than the buffer holds come as several transfers; the plan goes on, warm-up rows come once."""
+    provision(session, mosquitto)
+    series = run(session, interval_us=500, count=BURST_ROWS + 100, warmup=3, payload_bytes=80)
+    assert (series.rows, series.warmup_rows) == (BURST_ROWS + 103, 3)
+    assert list(series.columns["planned_us"]) == sorted(series.columns["planned_us"])
+
+
+def test_nodelay_is_read_back(session: AgentSession, mosquitto: Mosquitto) -> None:
+    """The record says what the socket says, not what was asked for."""
+    provision(session, mosquitto)
+    assert [run(session, nodelay=value).device["nodelay"] for value in (0, 1)] == [0, 1]
+
+
+def test_enqueue_leaves_sending_to_the_mqtt_task(session: AgentSession, mosquitto: Mosquitto) -> None:
+    """api=enqueue gets every message through as well; the outbox holds them meanwhile."""
+    provision(session, mosquitto)
+    series = run(session, api="enqueue")
+    assert set(series.columns["outcome"]) == {OK}
+    assert int(str(series.device["outbox_max_bytes"])) >= 2 * 128
+
+
+def test_producer_that_outruns_the_publisher_loses_nothing_silently(
+    session: AgentSession, mosquitto: Mosquitto
+) -> None:
+    """A producer slower than its plan keeps the mutex: the ring fills and the rest are overruns."""
+    provision(session, mosquitto)
+    series = run(session, schedule="periodic", hold_us=4000, interval_us=1000, count=200, warmup=0)
+    outcomes = series.columns["outcome"]
+    overruns = [row for row, outcome in enumerate(outcomes) if outcome == OVERRUN]
+    assert 0 < len(overruns) <= 200 - RING_SAMPLES
+    assert all(series.columns["sent_us"][row] == series.columns["done_us"][row] == 0 for row in overruns)
+    assert series.rows == 200
+
+
+def scripted(session: AgentSession, peer: Peer) -> None:
+    provision_peer(session, peer)
+
+
+def test_missing_acknowledgement_is_a_timeout(session: AgentSession) -> None:
+    """What is never acknowledged is a timeout, censored and not dropped; the others keep their times.
+
+    The message is JSON of exactly payload_bytes and names its row.
+    """
+    messages: list[bytes] = []
+
+    def acknowledge_even_rows(packet: Packet) -> bool:
+        if not packet.dup:  # what is not acknowledged comes again
+            messages.append(packet.payload)
+        return int(json.loads(packet.payload)["n"]) % 2 == 0
+
+    with Peer.listen() as peer, peer.serve(acknowledge_even_rows):
+        scripted(session, peer)
+        series = run(session, timeout_ms=2500, count=20, warmup=0, payload_bytes=100)
+    assert series.columns["outcome"] == (OK, TIMEOUT) * 10
+    assert [json.loads(message)["n"] for message in messages] == list(range(20))
+    assert {len(message) for message in messages} == {100}
+    assert all(
+        (done == 0) == (outcome == TIMEOUT)
+        for done, outcome in zip(series.columns["done_us"], series.columns["outcome"], strict=True)
+    )
+
+
+def test_full_outbox_is_an_outcome(session: AgentSession) -> None:
+    """A broker that never acknowledges fills the outbox; what it refuses is outbox_full."""
+    with Peer.listen() as peer, peer.serve(nothing):
+        scripted(session, peer)
+        series = run(session, timeout_ms=100, count=10, warmup=0, payload_bytes=8192)
+    assert sorted(series.columns["outcome"]) == [TIMEOUT] * 3 + [OUTBOX_FULL] * 7
+
+
+def test_qos_0_without_a_connection_is_refused(session: AgentSession) -> None:
+    """A connection lost in the run makes QoS 0 messages refused ones."""
+    with Peer.listen() as peer, peer.serve(nothing, packets_per_connection=5):
+        scripted(session, peer)
+        series = run(session, qos=0, timeout_ms=100, count=40, warmup=0, interval_us=10000)
+    assert REFUSED in series.columns["outcome"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({"schedule": "periodic", "interval_us": 1500}, r"ESP_ERR_INVALID_ARG.*whole number of ticks\."),
+        ({"interval_us": 60000000, "count": 100}, r"ESP_ERR_INVALID_ARG.*32-bit microseconds"),
+        ({"hold_us": 5000}, r"ESP_ERR_INVALID_ARG.*hold_us to be less than interval_us"),
+        (
+            {"schedule": "periodic", "hold_us": 1000000, "count": 5000},
+            r"ESP_ERR_INVALID_ARG.*count \* hold_us, is more than 32-bit microseconds",
+        ),
+        ({"transport": "tls"}, r"ESP_ERR_INVALID_STATE.*the broker of transport=tls was not provisioned"),
+    ],
+)
+def test_what_cannot_be_measured_is_the_configurations_fault(
+    session: AgentSession, parameters: Mapping[str, Scalar], said: str
+) -> None:
+    """A plan that no clock can keep, a broker not provisioned: never a series; the sentence says which."""
+    with Peer.listen() as gone:
+        scripted(session, gone)
+    with pytest.raises(ConfigError, match=f"on board board-1 ended with .*{said}"):
+        run(session, **parameters)
+
+
+@pytest.mark.parametrize(
+    ("transport", "absent", "said"),
+    [
+        ("tls", "ca_pem", "the CA certificate"),
+        ("mtls", "client_key_pem", "the client certificate or its key"),
+    ],
+)
+def test_missing_certificate_is_the_configurations_fault(
+    session: AgentSession, mosquitto: Mosquitto, transport: str, absent: str, said: str
+) -> None:
+    """A transport whose certificates the board was not told is not tried."""
+    provision(session, mosquitto, without=absent)
+    with pytest.raises(ConfigError, match=f"{said} of transport={transport} was not provisioned"):
+        run(session, transport=transport)
+
+
+def test_absent_broker_is_the_rigs_fault(session: AgentSession) -> None:
+    """A broker that is down is named by host and port, with what came back."""
+    with Peer.listen() as gone:
+        port = gone.port
+        scripted(session, gone)
+    came_back = rf"MQTT broker 127\.0\.0\.1:{port} \(tcp\): unreachable: Connection refused"
+    with pytest.raises(RigError, match=f"board-1 .*ESP_ERR_NOT_FOUND .*{came_back}"):
+        run(session)
+
+
+@pytest.mark.parametrize(
+    ("return_code", "owner", "reason"),
+    [
+        (1, FirmwareError, "unacceptable protocol version"),
+        (3, RigError, "server unavailable"),
+        (5, RigError, "not authorized"),
+    ],
+)
+def test_refused_connection_is_an_error(
+    session: AgentSession, return_code: int, owner: type[HilError], reason: str
+) -> None:
+    """A refused CONNECT is the rig's fault; one that no broker could accept is the firmware's."""
+    with Peer.listen() as peer, peer.serve(nothing, return_code=return_code):
+        scripted(session, peer)
+        said = rf"ESP_ERR_NOT_ALLOWED .*:{peer.port} .*CONNACK code {return_code} \({reason}\)"
+        with pytest.raises(owner, match=said):
+            run(session)
+
+
+def test_plans_are_checked_by_what_they_last(firmware: Path) -> None:
+    """A plan that 32-bit microseconds or a waiting producer cannot keep is refused; a run's age is known."""
+    program = firmware.parent / "test" / "test_load_plan"
+    done = subprocess.run([program], capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_client_id_is_the_boards_own(session: AgentSession) -> None:
+    """CONNECT carries hil- and the whole MAC address, as the topic does, so no two boards share an id."""
+    topics: set[str] = set()
+
+    def acknowledge(packet: Packet) -> bool:
+        length = int.from_bytes(packet.body[:2], "big")
+        topics.add(packet.body[2 : 2 + length].decode())
+        return True
+
+    with Peer.listen() as peer, peer.serve(acknowledge):
+        scripted(session, peer)
+        run(session, count=2, warmup=0)
+        client_ids = {connection.client_id for connection in peer.accepted}
+    (topic,) = topics
+    mac = topic.split("/")[1]
+    assert re.fullmatch("[0-9a-f]{12}", mac)
+    assert client_ids == {f"hil-{mac}"}
+
+
+def test_timer_lateness_is_of_one_run(
+    firmware_process: subprocess.Popen[bytes], session: AgentSession
+) -> None:
+    """A host that stopped the board in a run shows in that run's environment and not in the next one's."""
+    stopped_s = 0.5
+
+    def stop_once(packet: Packet) -> bool:
+        if json.loads(packet.payload)["n"] == 5 and not stopped:
+            stopped.append(packet)
+            os.kill(board, signal.SIGSTOP)
+            time.sleep(stopped_s)
+            os.kill(board, signal.SIGCONT)
+        return True
+
+    stopped: list[Packet] = []
+    board = firmware_process.pid
+    with Peer.listen() as peer, peer.serve(stop_once):
+        scripted(session, peer)
+        first, second = (int(str(run(session, warmup=0).device["timer_lateness_max_us"])) for _ in range(2))
+    assert first > stopped_s * 1e6 / 2 > second
+
+
+def test_cpu_load_is_of_the_measured_stretch(session: AgentSession, mosquitto: Mosquitto) -> None:
+    """Each end line says how long was measured and how much of it each core worked: a host's figures."""
+    provision(session, mosquitto)
+    series = run(session, warmup=0)
+    load = {key: int(str(value)) for key, value in series.device.items() if "cpu_" in key}
+    assert load.pop("cpu_mhz") == 240
+    wall_us = load.pop("host_cpu_wall_us")
+    assert wall_us >= series.columns["done_us"][-1] - series.columns["planned_us"][0]
+    assert set(load) == {"host_cpu_busy_core0_us", "host_cpu_busy_core1_us"}
+    assert all(0 < busy_us <= wall_us for busy_us in load.values())
+
+
+def test_board_without_memory_is_the_firmwares_fault(firmware: Path) -> None:
+    """What keeps the board itself from connecting has another owner than what keeps others from answering."""
+    program = firmware.parent / "test" / "test_mqtt_link_fault"
+    done = subprocess.run([program], capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_wrong_authority_is_the_rigs_fault(session: AgentSession, mosquitto: Mosquitto) -> None:
+    """A broker whose certificate another CA signed is not measured, and the sentence says why."""
+    provision(session, mosquitto)
+    other = trustme.CA().cert_pem.bytes().decode()
+    session.provision({"ca_pem": other})
+    said = (
+        rf"ESP_ERR_INVALID_RESPONSE .*127\.0\.0\.1:{mosquitto.ports['tls']} \(tls\): TLS failed: .*another CA"
+    )
+    with pytest.raises(RigError, match=said):
+        run(session, transport="tls")
+
+
+@pytest.mark.parametrize("schedule", ["random", "periodic"])
+def test_abort_ends_a_run_soon_and_the_next_one_works(
+    session: AgentSession, mosquitto: Mosquitto, schedule: str
+) -> None:
+    """A run whose next plan is a minute away ends at once when the host aborts it."""
+    provision(session, mosquitto)
+    far = {**DEFAULTS, "schedule": schedule, "interval_us": 60000000, "count": 20, "warmup": 0}
+    session.command("run", "publish", *(f"{key}={value}" for key, value in far.items()))
+    session.abort()
+    deadline = time.monotonic() + 10.0
+    while session.info()["state"] == "running":
+        assert time.monotonic() < deadline
+    assert set(run(session).columns["outcome"]) == {OK}

@@ -1,0 +1,106 @@
+"""The thread_metric bench as the host sees it: the real firmware on the host, driven over its console."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hil.base.errors import ConfigError
+from tests.firmware import kernel_rig
+from tests.firmware.kernel_rig import Board
+
+pytestmark = pytest.mark.slow
+
+WINDOW_MS = 100
+TESTS = (
+    "basic",
+    "cooperative",
+    "preemptive",
+    "interrupt",
+    "interrupt_preemption",
+    "message",
+    "synchronization",
+    "memory",
+)
+SPREAD_MAX = 2
+FAILED = 1
+PLAYED_TIMEOUT_S = 60
+
+
+@pytest.fixture(scope="module")
+def build() -> Path:
+    return kernel_rig.build("test_rtos_partners")
+
+
+@pytest.fixture(scope="module")
+def board(build: Path) -> Iterator[Board]:
+    with kernel_rig.board(build / "hil-firmware.elf") as running:
+        yield running
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_each_test_counts_in_windows_of_its_own(board: Board, test: str) -> None:
+    """Both windows of a row have their length and counted; rate and score follow from what they counted."""
+    series = board.run("thread_metric", test=test, window_ms=WINDOW_MS, windows=2, warmup=1)
+    assert (series.rows, series.warmup_rows) == (3, 1)
+    assert FAILED not in series.columns["outcome"]
+    assert series.device["spread_max_count"] == SPREAD_MAX
+    for row in range(series.rows):
+        cells = {name: column[row] for name, column in series.columns.items()}
+        assert cells["window_us"] > WINDOW_MS * 900
+        assert cells["spread_count"] <= SPREAD_MAX
+        rate = cells["operations_count"] / cells["window_us"]
+        basic_rate = cells["basic_count"] / cells["basic_window_us"]
+        assert cells["rate_ops"] == pytest.approx(rate * 1e6, abs=1)
+        assert cells["score_count"] == pytest.approx(rate / basic_rate * 1e6, abs=1)
+
+
+def test_all_of_it_runs_on_the_core_that_is_asked_for(board: Board) -> None:
+    """The core is in each row, and a board with two has both."""
+    series = board.run("thread_metric", test="preemptive", window_ms=WINDOW_MS, windows=1, task_core="1")
+    assert set(series.columns["core"]) == {1}
+    assert FAILED not in series.columns["outcome"]
+
+
+def test_a_partner_that_cheats_is_caught(build: Path) -> None:
+    """One that keeps its turn, is not resumed or not interrupted makes its window inconsistent."""
+    done = subprocess.run(
+        [build / "test" / "test_rtos_partners"], capture_output=True, text=True, timeout=PLAYED_TIMEOUT_S
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_one_core_hears_an_abort_although_no_partner_ever_waits() -> None:
+    """The console's task outranks the partners; a core that the chip has not is refused."""
+    with kernel_rig.board(kernel_rig.build_for_one_core()) as one_core:
+        with pytest.raises(ConfigError, match="this chip has no core 1"):
+            one_core.run("thread_metric", test="basic", window_ms=WINDOW_MS, task_core="1")
+        one_core.start("thread_metric", test="cooperative", window_ms=60000)
+        one_core.session.abort()
+        one_core.wait_until_idle()
+
+
+def test_abort_ends_a_run_soon_and_nothing_is_left_behind(board: Board) -> None:
+    """After runs that were cut short as much memory is free as after a whole one."""
+
+    def run(test: str) -> None:
+        board.run("thread_metric", test=test, window_ms=WINDOW_MS, windows=1, warmup=0)
+
+    run("preemptive")
+    run("preemptive")
+    free_bytes = board.free_bytes()
+    for test in ("preemptive", "interrupt_preemption", "basic"):
+        board.start("thread_metric", test=test, window_ms=60000)
+        board.session.abort()
+        board.wait_until_idle()
+    run("preemptive")
+    board.wait_for_free_bytes(free_bytes)
+
+
+def test_a_window_has_bounds(board: Board) -> None:
+    """A window too short to count in is refused."""
+    with pytest.raises(ConfigError, match="bad-parameter key=window_ms"):
+        board.run("thread_metric", window_ms=99)

@@ -1,0 +1,64 @@
+"""The host's scheduler keeps FreeRTOS's rules; what Linux does not give is known by name."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from hil.base.errors import ConfigError
+from tests.tools import conformance
+from tests.tools.conformance import BROKEN, HOLDS, build_on_host, run_rules, table, without_realtime
+
+pytestmark = pytest.mark.slow
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "host-idf.md"
+NOT_GIVEN_BY_LINUX = {"equals-take-turns-by-tick", "critical-not-preempted", "inheritance-ends-with-wait"}
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    return build_on_host()
+
+
+def test_every_rule_holds_but_what_linux_does_not_give(program: Path) -> None:
+    """All rules hold except three, which do break where tasks have real-time priority: a rule can fail."""
+    rules = run_rules(program)
+    assert len(rules) >= 30
+    assert not [rule for rule in rules if rule.verdict == BROKEN], table({"host": rules})
+    if os.geteuid() == 0:
+        assert {rule.name for rule in rules if rule.verdict != HOLDS} == NOT_GIVEN_BY_LINUX
+
+
+def test_without_realtime_nothing_that_is_promised_breaks(program: Path) -> None:
+    """Who has no real-time priority is promised less, and gets what is promised."""
+    rules = run_rules(program, *without_realtime())
+    assert not [rule for rule in rules if rule.verdict == BROKEN], table({"host": rules})
+
+
+def test_what_linux_does_not_give_is_documented() -> None:
+    """Each rule that the host does not keep stands in the document by its name."""
+    text = DOCUMENT.read_text(encoding="utf-8")
+    assert not {name for name in NOT_GIVEN_BY_LINUX if f"`{name}`" not in text}
+
+
+def test_a_broken_rule_is_told(tmp_path: Path) -> None:
+    """A program that says BROKEN is read as such, and one that dies in the middle is an error."""
+    broken = tmp_path / "rules"
+    broken.write_text("#!/bin/sh\necho 'rule a-rule BROKEN  it says so'\nexit 1\n")
+    broken.chmod(0o755)
+    assert [rule.verdict for rule in run_rules(broken)] == [BROKEN]
+    broken.write_text("#!/bin/sh\necho 'rule a-rule holds  it says so'\nexit 139\n")
+    with pytest.raises(ConfigError, match="ended with status 139"):
+        run_rules(broken)
+
+
+def test_a_program_that_does_not_end_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that hangs is killed and is an error that says after which rule, as is one that dies."""
+    hung = tmp_path / "rules"
+    hung.write_text("#!/bin/sh\necho 'rule a-rule holds  it says so'\nexec sleep 60\n")
+    hung.chmod(0o755)
+    monkeypatch.setattr(conformance, "RUN_TIMEOUT_S", 2.0)
+    with pytest.raises(ConfigError, match="did not end within 2 s and was killed after 'rule a-rule"):
+        run_rules(hung)

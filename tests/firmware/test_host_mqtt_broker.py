@@ -1,0 +1,108 @@
+"""The host's esp-mqtt against a real mosquitto, over TCP, TLS and mutual TLS."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import trustme
+
+from tests.network.mqtt_driver import Driver, host_programs
+from tests.network.mqtt_rig import Mosquitto
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def driver() -> Iterator[Driver]:
+    with Driver.run() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture(scope="module")
+def mosquitto(tmp_path_factory: pytest.TempPathFactory, authority: trustme.CA) -> Iterator[Mosquitto]:
+    with Mosquitto.run(tmp_path_factory.mktemp("mosquitto"), authority) as broker:
+        yield broker
+
+
+def test_codec_and_outbox_hold_their_rules() -> None:
+    """The packet codec reads no byte too far and the outbox keeps order, size and age."""
+    done = subprocess.run([host_programs() / "test_mqtt_packet"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
+
+
+@pytest.mark.parametrize("transport", ["tcp", "tls", "mtls"])
+@pytest.mark.parametrize("qos", [0, 1, 2])
+def test_message_makes_the_round_trip(driver: Driver, mosquitto: Mosquitto, transport: str, qos: int) -> None:
+    """At every QoS and over every transport a message reaches mosquitto and comes back whole."""
+    driver.connect(mosquitto.uri(transport), mosquitto.options(transport))
+    driver.expect("event CONNECTED")
+    assert driver.ask("subscribe hil/loop 2") > 0
+    assert driver.expect("event SUBSCRIBED")["failed"] == "0"
+    message_id = driver.ask(f"publish hil/loop 700 {qos} 0")
+    assert (message_id == 0) == (qos == 0)
+    data = driver.expect("event DATA")
+    assert (data["topic"], data["len"], data["total"]) == ("hil/loop", "700", "700")
+    if qos > 0:
+        assert int(driver.expect("event PUBLISHED")["id"]) == message_id
+    assert driver.ask("outbox") == 0
+
+
+def test_message_from_an_event_handler(driver: Driver, mosquitto: Mosquitto) -> None:
+    """The API lock is recursive: a handler may publish."""
+    driver.connect(mosquitto.uri("tcp"))
+    driver.expect("event CONNECTED")
+    driver.ask("echo hil/echo")
+    first = driver.ask("publish hil/a 10 1 0")
+    assert int(driver.expect("event PUBLISHED")["id"]) == first
+    second = int(driver.expect("result echo")["value"])
+    assert int(driver.expect("event PUBLISHED")["id"]) == second != first
+
+
+def test_certificate_of_another_authority_is_refused(
+    driver: Driver, mosquitto: Mosquitto, tmp_path: Path
+) -> None:
+    """A server certificate of another CA ends the attempt, with mbedTLS's not-trusted bit."""
+    other = tmp_path / "other.pem"
+    trustme.CA().cert_pem.write_to_path(str(other))
+    driver.connect(mosquitto.uri("tls"), f"ca={other}")
+    error = driver.expect("event ERROR")
+    assert (error["type"], error["esp"], error["flags"]) == ("1", str(0x801A), "8")
+    driver.expect("event DISCONNECTED")
+
+
+def test_certificate_of_another_host_is_refused(driver: Driver, mosquitto: Mosquitto) -> None:
+    """The host name is checked against the certificate."""
+    driver.connect(f"mqtts://localhost:{mosquitto.ports['tls']}", mosquitto.options("tls"))
+    error = driver.expect("event ERROR")
+    assert (error["esp"], error["flags"]) == (str(0x801A), "4")
+
+
+def test_expired_certificate_is_refused(driver: Driver, authority: trustme.CA, tmp_path: Path) -> None:
+    """Dates are checked by the machine's clock (CONFIG_MBEDTLS_HAVE_TIME_DATE): mbedTLS's expired bit."""
+    past = datetime(2001, 1, 1, tzinfo=UTC)
+    with Mosquitto.run(tmp_path, authority, server_not_after=past) as expired:
+        driver.connect(expired.uri("tls"), expired.options("tls"))
+        error = driver.expect("event ERROR")
+        assert (error["esp"], error["flags"]) == (str(0x801A), "1")
+
+
+def test_tls_without_a_ca_is_refused(driver: Driver, mosquitto: Mosquitto) -> None:
+    """Without a CA nothing is verified, so nothing is connected: ESP_ERR_MBEDTLS_SSL_SETUP_FAILED."""
+    driver.connect(mosquitto.uri("tls"))
+    assert driver.expect("event ERROR")["esp"] == str(0x8017)
+
+
+def test_mtls_without_a_client_certificate_is_refused(driver: Driver, mosquitto: Mosquitto) -> None:
+    """A broker that asks for a client certificate refuses a client without one."""
+    driver.connect(mosquitto.uri("mtls"), mosquitto.options("tls"))
+    assert driver.expect("event ERROR")["type"] == "1"
+    driver.expect("event DISCONNECTED")

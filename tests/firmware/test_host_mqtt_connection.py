@@ -1,0 +1,179 @@
+"""The host's esp-mqtt connects, receives and says goodbye; its scripted broker does what none should."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.network.mqtt_driver import PINGRESP, Driver, connected
+from tests.network.mqtt_peer import (
+    CONNECT,
+    DISCONNECT,
+    PINGREQ,
+    PUBACK,
+    PUBCOMP,
+    PUBREC,
+    PUBREL,
+    Peer,
+    publish_packet,
+)
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def driver() -> Iterator[Driver]:
+    with Driver.run() as running:
+        yield running
+
+
+@pytest.fixture
+def peer() -> Iterator[Peer]:
+    with Peer.listen() as listening:
+        yield listening
+
+
+def test_long_message_arrives_in_pieces(driver: Driver, peer: Peer) -> None:
+    """A message beyond the in buffer is several DATA events, in order, the topic in the first only."""
+    connection = connected(driver, peer, "in=128")
+    connection.send(publish_packet("a/b", b"x" * 1000, qos=1, message_id=9))
+    received = 0
+    while received < 1000:
+        event = driver.expect("event DATA")
+        assert (int(event["offset"]), event["total"], event["id"]) == (received, "1000", "9")
+        assert event["topic"] == ("a/b" if received == 0 else "")
+        assert int(event["len"]) <= 128
+        received += int(event["len"])
+    answer = connection.read()
+    assert (answer.type, answer.id) == (PUBACK, 9)
+
+
+def test_incoming_qos_2_is_answered(driver: Driver, peer: Peer) -> None:
+    """A QoS 2 message is delivered and answered by PUBREC, its PUBREL by PUBCOMP."""
+    connection = connected(driver, peer)
+    connection.send(publish_packet("a/b", b"hello", qos=2, message_id=5))
+    assert driver.expect("event DATA")["qos"] == "2"
+    assert (connection.read().type, connection.readable_bytes()) == (PUBREC, 0)
+    connection.send(bytes([PUBREL << 4 | 2, 2, 0, 5]))
+    assert connection.read().type == PUBCOMP
+
+
+def test_packets_that_arrive_byte_by_byte(driver: Driver, peer: Peer) -> None:
+    """It does not matter how TCP cuts a packet."""
+    connection = connected(driver, peer)
+    for byte in publish_packet("a/b", b"hello", qos=0):
+        connection.send(bytes([byte]))
+    assert driver.expect("event DATA")["len"] == "5"
+
+
+HOSTILE = {
+    "reserved type": b"\xf0\x00",
+    "client's packet": b"\x10\x00",
+    "wrong flags": b"\x41\x02\x00\x01",
+    "qos 3": b"\x36\x03\x00\x01a",
+    "endless length": b"\x30\xff\xff\xff\xff\xff\x01",
+    "topic past the end": b"\x30\x04\xff\xffab",
+    "no room for the id": b"\x32\x04\x00\x02ab",
+    "empty publish": b"\x30\x00",
+    "short puback": b"\x40\x01\x00",
+    "long puback": b"\x40\x03\x00\x01\x00",
+    "empty suback": b"\x90\x02\x00\x01",
+    "huge suback": b"\x90\xff\xff\xff\x7f" + b"\x00" * 2000,
+    "topic beyond the buffer": b"\x30\xff\x7f\x20\x00" + b"a" * 2000,
+    "half a packet": b"\x40\x02\x00",
+}
+
+
+@pytest.mark.parametrize("garbage", HOSTILE.values(), ids=HOSTILE.keys())
+def test_garbage_ends_the_connection_and_nothing_else(driver: Driver, peer: Peer, garbage: bytes) -> None:
+    """Malformed bytes, or a packet that stops halfway, cost the connection; the next one works."""
+    connection = connected(driver, peer)
+    connection.send(garbage)
+    driver.expect("event DISCONNECTED")
+    again = peer.accept()
+    again.greet()
+    driver.expect("event CONNECTED")
+
+
+def test_connect_packet_says_what_was_configured(driver: Driver, peer: Peer) -> None:
+    """Client id, credentials and keepalive are in the CONNECT packet, a clean session by default."""
+    driver.connect(peer.uri, "id=board-1 user=me password=secret keepalive=77")
+    packet = peer.accept().read()
+    assert packet.type == CONNECT
+    assert packet.body == b"\x00\x04MQTT\x04\xc2\x00\x4d\x00\x07board-1\x00\x02me\x00\x06secret"
+
+
+@pytest.mark.parametrize("code", [1, 2, 3, 4, 5])
+def test_refused_connect_is_an_error_event(driver: Driver, peer: Peer, code: int) -> None:
+    """A CONNACK with a return code is ERROR (refused, the code), then DISCONNECTED, then a new try."""
+    driver.connect(peer.uri)
+    connection = peer.accept()
+    connection.greet(code)
+    error = driver.expect("event ERROR")
+    assert (error["type"], error["code"]) == ("2", str(code))
+    driver.expect("event DISCONNECTED")
+    assert peer.accept().read().type == CONNECT
+
+
+@pytest.mark.parametrize("answer", [b"", b"\x20", b"\x20\x03\x00\x00\x00", b"\x40\x02\x00\x01", b"\x00\x00"])
+def test_no_valid_connack_is_a_failed_attempt(driver: Driver, peer: Peer, answer: bytes) -> None:
+    """Silence, half a CONNACK or something else within the network time-out: the attempt is over."""
+    driver.connect(peer.uri, "timeout=300")
+    connection = peer.accept()
+    connection.read()
+    connection.send(answer)
+    driver.expect("event DISCONNECTED")
+    assert peer.accept().read().type == CONNECT
+
+
+def test_unreachable_broker_is_a_transport_error(driver: Driver) -> None:
+    """Nobody listens: ERROR carries ESP_ERR_ESP_TLS_FAILED_CONNECT_TO_HOST and ECONNREFUSED."""
+    with Peer.listen() as gone:
+        uri = gone.uri
+    driver.connect(uri)
+    error = driver.expect("event ERROR")
+    assert (error["type"], error["esp"], error["errno"]) == ("1", str(0x8004), "111")
+    driver.expect("event DISCONNECTED")
+
+
+def test_ping_keeps_a_live_connection_and_ends_a_dead_one(driver: Driver, peer: Peer) -> None:
+    """PINGREQ comes at half the keepalive time; answered it comes again, unanswered the connection ends."""
+    connection = connected(driver, peer, "keepalive=2")
+    assert connection.read().type == PINGREQ
+    connection.send(PINGRESP)
+    assert connection.read().type == PINGREQ
+    driver.expect("event DISCONNECTED")
+
+
+def test_stop_says_goodbye(driver: Driver, peer: Peer) -> None:
+    """stop sends DISCONNECT and ends the task; the client can be started again."""
+    connection = connected(driver, peer)
+    driver.say("stop")
+    assert connection.read().type == DISCONNECT
+    connection.close()
+    assert driver.expect("result stop")["value"] == "0"
+    assert driver.ask("start") == 0
+    assert peer.accept().read().type == CONNECT
+
+
+def test_disconnect_says_goodbye_and_reconnect_is_on_request(driver: Driver, peer: Peer) -> None:
+    """Without automatic reconnect the client stays away until it is asked back."""
+    connection = connected(driver, peer, "auto=0")
+    assert driver.ask("reconnect") == -1
+    assert driver.ask("disconnect") == 0
+    connection.send(PINGRESP)
+    assert connection.read().type == DISCONNECT
+    driver.expect("event DISCONNECTED")
+    assert driver.ask("reconnect") == 0
+    assert peer.accept().read().type == CONNECT
+
+
+@pytest.mark.parametrize("nodelay", [0, 1])
+def test_socket_options_are_reached_through_the_transport(driver: Driver, peer: Peer, nodelay: int) -> None:
+    """After CONNECTED TCP_NODELAY can be set on the transport's socket; the segment size is lwIP's."""
+    driver.ask(f"nodelay {nodelay}")
+    connected(driver, peer)
+    options = driver.expect("socket")
+    assert options["nodelay"] == str(nodelay)
+    assert 0 < int(options["mss"]) <= 1440

@@ -1,0 +1,438 @@
+"""Comparisons with the base: what decides, what a person reads, and what the run comes to."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from hil.base.errors import ConfigError, ExitCode
+from hil.gate import judge
+from hil.gate.past import NO_PAST, Past
+from hil.gate.sequential import LOOKS
+from hil.model import ComparedSeries, Entry, Fault, NotRun, RunRecord, Verdict
+from hil.thresholds.limits import Advice, Suppression, Where
+from hil.thresholds.types import Thresholds
+from tests.gate import compare_records as rig
+from tests.gate.compare_records import BOARDS, CASE_ID, FAILED, METRIC, comparison, past, run, thresholds
+from tests.make_records import RUN_ID, publish_record, publish_thresholds
+
+FIRST = rig.UNEVEN_LOOKS[:1]
+
+
+def verdict(entries: Sequence[Entry], own: Thresholds | None = None, known: Past | None = None) -> Verdict:
+    return judge(entries, {"publish": own or thresholds()}, past() if known is None else known)
+
+
+def compared(found: Verdict, metric: str = METRIC) -> ComparedSeries:
+    return next(item for item in found.compared if item.metric == metric)
+
+
+def changed(entries: Sequence[Entry], role: str, **changes: object) -> list[Entry]:
+    """Return the journal with all records of a role changed."""
+    return [
+        replace(entry, **changes) if isinstance(entry, RunRecord) and entry.role == role else entry  # type: ignore[arg-type]
+        for entry in entries
+    ]
+
+
+def test_an_unchanged_firmware_passes_at_the_first_look() -> None:
+    """One comparison for all boards of a target; the sentence of the run says how many boots it took."""
+    found = verdict(run(looks=FIRST))
+    item = compared(found)
+    assert (found.outcome, found.exit_code, item.outcome, item.look) == ("pass", 0, "pass", 1)
+    assert item.series_id == f"virtual/virtual-esp32/{CASE_ID}/{METRIC}"
+    assert (item.candidate_boots, item.other_boots, item.boards) == (8, 4, BOARDS)
+    assert found.sentence == "The comparison with the base passed in 12 boots."
+
+
+def test_a_slower_firmware_is_a_regression() -> None:
+    """The run's sentence names figure, target, change and interval; the comparison's what it rests on."""
+    found = verdict(run(effect=0.2))
+    item = compared(found)
+    assert (found.outcome, found.exit_code) == ("regressed", ExitCode.FIRMWARE)
+    assert found.sentence.startswith("publish_latency_p50_us on virtual-esp32 grew by 2")
+    assert found.sentence.endswith(" against the base.")
+    assert item.change is not None
+    assert item.low is not None
+    assert item.high is not None
+    assert 0.03 < item.low < item.change < item.high
+    assert item.change == pytest.approx(0.22, abs=0.05)
+    for part in (
+        "(virtual)",
+        "a regression (more than 3 %)",
+        f"z {item.z:.2f} against a boundary of {item.boundary:.2f} at look 1 of 6",
+        "8 + 4 boots (candidate + base) on 4 boards, timed by esp_timer",
+        "boots differ by",
+        "sessions by",
+        "would have been seen",
+        "history of 12 sessions, weight ",
+        "same air, real-time priority, clock in all boots",
+        "decided early, so the change is biased away from zero",
+        f"replay: hil gate out/{RUN_ID}",
+    ):
+        assert part in item.sentence
+
+
+def test_a_night_beside_the_reference_never_blocks() -> None:
+    """Main may have left the frozen reference behind on purpose: what is worse than it is advice."""
+    looks = ((4, 4),)
+    base = run(effect=0.2, looks=looks, entry=comparison(looks=looks))
+    night = [
+        replace(entry, role="reference") if getattr(entry, "role", "") == "base" else entry for entry in base
+    ]
+    (blocked,) = [item for item in verdict(base).compared if item.metric == METRIC]
+    (told,) = [item for item in verdict(night).compared if item.metric == METRIC]
+    assert (blocked.blocking, blocked.outcome) == (True, "regressed")
+    assert (told.blocking, told.role) == (False, "reference")
+    assert "blocks nothing" in told.reason
+    assert verdict(night).exit_code == 0
+
+
+def test_a_faster_firmware_passes_as_improved() -> None:
+    """An improvement never blocks, and is told."""
+    found = verdict(run(effect=-0.2))
+    assert (found.outcome, found.exit_code, compared(found).outcome) == ("pass", 0, "improved")
+    assert "1 of them improved (publish_latency_p50_us on virtual-esp32)" in found.sentence
+    assert "fell by" in compared(found).sentence
+
+
+def test_a_pass_says_what_it_excluded() -> None:
+    """The bound of its own test, within the tolerance, signed as a change for the worse; no interval."""
+    item = compared(verdict(run(looks=FIRST)))
+    assert item.pass_bound is not None
+    assert item.tolerance is not None
+    assert item.change is not None
+    assert item.change < item.pass_bound < item.tolerance
+    assert f"within the tolerance of 10 % (at most {item.pass_bound * 100:+.1f} %)" in item.sentence
+    assert "[" not in item.sentence
+    own = thresholds()
+    rate = replace(own.metrics[METRIC], direction="higher")
+    higher = compared(verdict(run(looks=FIRST), replace(own, metrics={METRIC: rate})))
+    assert higher.pass_bound is not None
+    assert -0.10 < higher.pass_bound < higher.change  # type: ignore[operator]
+    assert f"(at least {higher.pass_bound * 100:+.1f} %)" in higher.sentence
+    assert compared(verdict(run(effect=0.2))).pass_bound is None
+
+
+def test_where_higher_is_better_less_is_a_regression() -> None:
+    """The sign is the metric's: a rate that falls is worse, and its change is negative."""
+    own = thresholds()
+    rate = replace(own.metrics[METRIC], direction="higher")
+    found = verdict(run(effect=-0.2), replace(own, metrics={METRIC: rate}))
+    item = compared(found)
+    assert item.outcome == "regressed"
+    assert item.change is not None
+    assert item.low is not None
+    assert item.high is not None
+    assert item.low < item.change < item.high < -0.03
+    assert "fell by" in found.sentence
+
+
+def test_without_history_boots_speak_for_themselves() -> None:
+    """Nothing is decided before six boots of each; the sentence says that there is no history."""
+    looks = LOOKS
+    early = compared(verdict(run(looks=((1, 1),), entry=comparison(looks=looks)), known=NO_PAST))
+    assert early.outcome == "inconclusive"
+    assert "fewer than 6 boots of each, and no history" in early.reason
+    found = compared(verdict(run(effect=0.2, entry=comparison(looks=looks)), known=NO_PAST))
+    assert (found.outcome, found.look, found.history_note) == ("regressed", 2, "no history")
+
+
+def test_a_regression_goes_first_where_both_tests_hold() -> None:
+    """A change between smallest effect and tolerance that is proven is a regression; both bounds are told."""
+    own = thresholds({METRIC: (0.5, 0.03)})
+    item = compared(verdict(run(effect=0.12), own))
+    assert item.outcome == "regressed"
+    assert "a regression (more than 3 %, though less than the tolerance of 50 %)" in item.sentence
+
+
+def test_a_change_below_the_smallest_effect_never_blocks() -> None:
+    """However sure it is."""
+    own = thresholds({METRIC: (0.10, 0.08)})
+    item = compared(verdict(run(effect=0.05, deviation=0.001), own, past(deviation=0.001)))
+    assert item.outcome == "pass"
+
+
+def test_the_boot_cap_is_inconclusive_and_says_so() -> None:
+    """A firmware that lies between pass and regressed to the end is neither; the reason is the cap."""
+    found = verdict(run(effect=0.07, deviation=0.25), known=past(deviation=0.25))
+    item = compared(found)
+    assert (item.outcome, found.outcome, found.exit_code) == ("inconclusive", "inconclusive", 0)
+    assert item.reason == "its boots differ too much to decide, after all 6 looks (16 + 8 boots a board)"
+    assert item.sentence in found.warnings
+    assert found.sentence == "1 comparison inconclusive."
+
+
+def test_an_inconclusive_comparison_fails_where_the_policy_says_so() -> None:
+    """on_inconclusive: fail holds for comparisons too."""
+    own = thresholds()
+    strict = replace(own, policy=replace(own.policy, on_inconclusive="fail"))
+    found = verdict(run(effect=0.07, deviation=0.25), strict, past(deviation=0.25))
+    assert found.exit_code == ExitCode.INCONCLUSIVE
+
+
+def test_the_budget_is_told_as_the_run_wrote_it_down() -> None:
+    """Without time for another look the reason is the boot loop's own sentence."""
+    why = "the time budget of 15 min ended after look 2 of 6"
+    entries = run(effect=0.07, deviation=0.25, looks=rig.UNEVEN_LOOKS[:2], entry=comparison())
+    entries += [NotRun(RUN_ID, board, CASE_ID, why, expected=False) for board in BOARDS]
+    item = compared(verdict(entries, known=past(deviation=0.25)))
+    assert item.outcome == "inconclusive"
+    assert item.reason.endswith(f", and {why}")
+
+
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        (Fault(RUN_ID, "rig", 130, "stopped."), "the run was stopped after look 1 of 6"),
+        (Fault(RUN_ID, "rig", 3, "the disk is full."), "the run failed after look 1 of 6"),
+        (None, "the run ended after look 1 of 6"),
+    ],
+)
+def test_a_run_that_ended_early_says_why(fault: Fault | None, why: str) -> None:
+    """An undecided comparison is never without a reason."""
+    entries = run(effect=0.07, deviation=0.25, looks=FIRST, entry=comparison())
+    item = compared(verdict([*entries, *([fault] if fault else [])], known=past(deviation=0.25)))
+    assert item.reason.endswith(why)
+
+
+def test_a_broken_limit_blocks_whatever_the_comparison_says() -> None:
+    """A base that is as slow excuses nothing."""
+    own = thresholds({"publish_latency_p95_us": (0.10, 0.03)}, limits=True)
+    entries = [
+        comparison(looks=LOOKS),
+        *(record for look in rig.boots(LOOKS[:3], session=1.6) for record in look),
+    ]
+    found = verdict(entries, own, NO_PAST)
+    assert compared(found, "publish_latency_p95_us").outcome == "pass"
+    assert found.exit_code == ExitCode.FIRMWARE
+    assert found.sentence.startswith("4 of 4 limits broken")
+
+
+def test_alpha_is_shared_by_comparisons_and_limits() -> None:
+    """With limits beside it a comparison has half of alpha, with another comparison half of that."""
+    alone = compared(verdict(run(looks=FIRST)))
+    own = thresholds({METRIC: (0.10, 0.03), "publish_latency_p95_us": (0.10, 0.03)}, limits=True)
+    shared = compared(verdict(run(looks=FIRST, entry=comparison()), own))
+    assert alone.boundary is not None
+    assert shared.boundary is not None
+    assert shared.boundary > alone.boundary
+
+
+def test_identical_images_pass_with_no_boot() -> None:
+    """Nothing is measured, and that is no failure: it cannot have changed."""
+    same = comparison(identical=True, other_sha256=rig.CANDIDATE, looks=())
+    found = verdict([same, *(NotRun(RUN_ID, b, CASE_ID, "the same image", expected=False) for b in BOARDS)])
+    assert (found.outcome, found.exit_code, compared(found).outcome) == ("pass", 0, "pass")
+    assert found.sentence == (
+        "The comparison with the base passed; virtual-esp32: both images are the same bytes, so nothing can "
+        "have changed."
+    )
+    assert "passed with no boot at all, both images are the same bytes" in compared(found).sentence
+
+
+def test_another_ruler_is_no_baseline() -> None:
+    """What was measured by other sources of agent and bench is not compared: a warning names the way out."""
+    found = verdict(changed(run(looks=FIRST, effect=0.5), "base", ruler_hash="99" * 32))
+    assert (found.outcome, found.exit_code, compared(found).outcome) == ("no-baseline", 0, "no-baseline")
+    assert found.warnings[0].startswith("no-baseline for publish_latency_p50_us on virtual-esp32: ")
+    assert "another ruler" in found.warnings[0]
+    assert "`hil baseline collect` and `hil baseline accept`" in found.warnings[0]
+
+
+def test_a_base_without_the_case_is_no_baseline() -> None:
+    """The boot loop's reason is told, each only once."""
+    own = thresholds({METRIC: (0.10, 0.03), "publish_latency_p95_us": (0.10, 0.03)})
+    entries = [
+        entry for entry in run(looks=FIRST) if not (isinstance(entry, RunRecord) and entry.role == "base")
+    ]
+    why = "not compared: the base could not measure it: unknown bench 'publish'."
+    found = verdict([*entries, *(NotRun(RUN_ID, b, CASE_ID, why, expected=False) for b in BOARDS)], own)
+    assert (found.outcome, found.exit_code) == ("no-baseline", 0)
+    assert len([line for line in found.warnings if "unknown bench 'publish'" in line]) == 1
+    bare = verdict(entries, own)
+    assert "no boot of the base has it" in compared(bare).reason
+
+
+def test_an_image_that_the_base_lacks_is_told() -> None:
+    """Its boards have no comparison at all: a warning, and the run is no plain pass."""
+    why = "not compared: the base has no image for esp32+tick100"
+    entries = [*run(looks=FIRST), NotRun(RUN_ID, "bench-9", "jitter/x", why, expected=False)]
+    found = verdict(entries)
+    assert (found.outcome, found.exit_code) == ("no-baseline", 0)
+    assert "bench-9: no-baseline, the base has no image for esp32+tick100." in found.warnings
+
+
+def test_a_comparison_of_which_nothing_was_measured_is_no_pass() -> None:
+    """Also where nothing says why: exit code 4."""
+    found = verdict([comparison()])
+    assert (found.outcome, found.exit_code) == ("inconclusive", ExitCode.INCONCLUSIVE)
+    assert found.sentence.startswith("Nothing was measured")
+    two = comparison(cases=(CASE_ID, publish_record(overrides={"qos": 2}).case_id))
+    half = verdict(run(looks=FIRST, entry=two))
+    assert half.exit_code == ExitCode.INCONCLUSIVE
+
+
+def test_one_board_that_contradicts_the_others_is_named_and_left_out() -> None:
+    """A drifting board does not fail the pull request; its name stands in a warning."""
+    found = verdict(run(effects={"virtual-3": 0.4}))
+    item = compared(found)
+    assert (item.outcome, item.odd_boards) == ("pass", ("virtual-3",))
+    assert "virtual-3 left out: contradicts the others" in item.sentence
+    assert item.sentence in found.warnings
+
+
+def test_two_boards_that_contradict_each_other_decide_nothing() -> None:
+    """Nobody knows which is right: both are named, with what they say."""
+    two = comparison(boards=BOARDS[:2])
+    item = compared(verdict(run(effects={"virtual-1": 0.4}, boards=BOARDS[:2], entry=two)))
+    assert item.outcome == "inconclusive"
+    assert item.odd_boards == BOARDS[:2]
+    assert "its boards contradict each other" in item.reason
+    assert "virtual-1 +" in item.reason
+
+
+def test_advice_is_judged_by_false_discoveries() -> None:
+    """Without a rule a change is told and blocks nothing; chance alone is not told."""
+    own = replace(thresholds(only=False), compare=())
+    clean = verdict(run(looks=FIRST, entry=comparison(looks=FIRST)), own)
+    worse = verdict(run(looks=FIRST, effect=0.3, entry=comparison(looks=FIRST)), own)
+    assert {item.outcome for item in clean.compared if item.metric.startswith("publish_latency")} == {"pass"}
+    item = compared(worse)
+    assert (item.outcome, item.blocking, worse.exit_code) == ("regressed", False, 0)
+    assert item.sentence in worse.warnings
+    assert "advice: no rule under 'compare:' names it" in item.sentence
+
+
+def test_a_suppressed_board_does_not_block_and_is_told() -> None:
+    """One board's suppression leaves it out; that of all makes the comparison advice."""
+    where = Where({"metric": METRIC, "board": "virtual-3"})
+    day = datetime.date(2026, 12, 1)
+    known = Suppression(where, "its link is bad", "#12", day, "thresholds/publish.yaml:1")
+    own = replace(thresholds(), suppressions=(known,))
+    item = compared(verdict(run(effects={"virtual-3": 0.4}), own))
+    assert item.outcome == "pass"
+    assert "virtual-3 left out: suppressed until 2026-12-01, #12: its link is bad" in item.sentence
+    of_all = replace(own, suppressions=(replace(known, where=Where({"metric": METRIC})),))
+    found = verdict(run(effect=0.4), of_all)
+    assert (found.exit_code, compared(found).blocking) == (0, False)
+
+
+def test_advice_in_the_file_does_not_block() -> None:
+    """A rule under advice: outranks one under compare:."""
+    advice = Advice(Where({"metric": METRIC}), "it is new", "thresholds/publish.yaml:1")
+    found = verdict(run(effect=0.4), replace(thresholds(), advice=(advice,)))
+    assert (found.exit_code, compared(found).outcome) == (0, "regressed")
+    assert "advice: it is new" in compared(found).sentence
+
+
+def test_failures_are_compared_as_counts() -> None:
+    """A firmware that loses more messages regresses, in percentage points."""
+    own = thresholds({FAILED: (0.02, 0.005)})
+    entries = run(looks=LOOKS[:4], entry=comparison(looks=LOOKS))
+    clean = compared(verdict(entries, own, NO_PAST), FAILED)
+    assert (clean.outcome, clean.relative, clean.unit) == ("pass", False, "ratio")
+    lossy = [
+        rig.boot(e.board, e.role, e.boot_index, failed=12 if e.role == "candidate" else 0)
+        if isinstance(e, RunRecord)
+        else e
+        for e in entries
+    ]
+    found = verdict(lossy, own, NO_PAST)
+    item = compared(found, FAILED)
+    assert item.outcome == "regressed"
+    assert item.change == pytest.approx(0.2)
+    assert "publish_failed_ratio on virtual-esp32 grew by 20 percentage points" in found.sentence
+
+
+def test_among_timeouts_the_failures_decide() -> None:
+    """p95 is "at least the timeout" in most of the candidate's boots: how often it was so is compared."""
+    name = "publish_latency_p95_us"
+    entries = [
+        rig.boot(e.board, e.role, e.boot_index, failed=9 if e.role == "candidate" else 0)
+        if isinstance(e, RunRecord)
+        else e
+        for e in run(looks=LOOKS[:4], entry=comparison(looks=LOOKS))
+    ]
+    found = verdict(entries, thresholds({name: (0.10, 0.03)}), NO_PAST)
+    item = compared(found, name)
+    assert (item.outcome, found.exit_code, item.change) == ("regressed", ExitCode.FIRMWARE, None)
+    assert "so the failures decide: 15.00% after 0.00%" in item.reason
+    assert (
+        "publish_latency_p95_us on virtual-esp32 fell among timeouts more often against the base"
+        in found.sentence
+    )
+
+
+def test_all_timeouts_on_both_sides_are_no_pass_of_a_value() -> None:
+    """Where everything times out in both, nothing got worse, and the sentence says what was compared."""
+    name = "publish_latency_p95_us"
+    entries = [
+        rig.boot(e.board, e.role, e.boot_index, failed=rig.ROWS) if isinstance(e, RunRecord) else e
+        for e in run(looks=LOOKS, entry=comparison(looks=LOOKS))
+    ]
+    item = compared(verdict(entries, thresholds({name: (0.10, 0.03)}), NO_PAST), name)
+    assert item.change is None
+    assert "100.00% after 100.00%" in item.sentence
+
+
+def test_an_exact_figure_is_compared_to_the_byte() -> None:
+    """One byte beyond the tolerance is a regression at the first look."""
+    own = thresholds()
+    size = replace(own.metrics[METRIC], statistic="max", scale="exact", outcome=None, not_ok="infinite")
+    exact = replace(thresholds({METRIC: (100.0, 100.0)}), metrics={METRIC: size})
+
+    def grown_by(difference_us: int) -> ComparedSeries:
+        entries: list[Entry] = [comparison()]
+        for record in (record for look in rig.boots(FIRST) for record in look):
+            latency = 5000 + difference_us * (record.role == "candidate")
+            done = tuple(planned + latency for planned in record.columns["planned_us"])
+            entries.append(replace(record, columns={**record.columns, "done_us": done}))
+        return compared(verdict(entries, exact))
+
+    assert (grown_by(100).outcome, grown_by(101).outcome) == ("pass", "regressed")
+    assert grown_by(101).change == 101
+    assert grown_by(-101).outcome == "improved"
+
+
+def test_values_round_zero_need_another_scale() -> None:
+    """What has no logarithm is named with the way out, and is no pass."""
+    own = thresholds({"mutex_wait_p95_us": (0.10, 0.03)})
+    below = replace(own.metrics["mutex_wait_p95_us"], terms=publish_thresholds().metrics[METRIC].terms[::-1])
+    flipped = tuple(replace(term, sign=-term.sign) for term in below.terms)
+    signed = replace(own, metrics={below.name: replace(below, terms=flipped, clocks=())})
+    item = compared(verdict(run(looks=FIRST, entry=comparison(looks=FIRST)), signed, NO_PAST), below.name)
+    assert item.outcome == "inconclusive"
+    assert "has no logarithm; give the metric 'scale: identity'" in item.reason
+    identity = replace(signed, metrics={below.name: replace(signed.metrics[below.name], scale="identity")})
+    rule = replace(own.compare[0], tolerance=500.0, min_effect=100.0)
+    found = verdict(run(entry=comparison(looks=LOOKS)), replace(identity, compare=(rule,)), NO_PAST)
+    assert compared(found, below.name).outcome == "pass"
+    assert not compared(found, below.name).relative
+
+
+def test_the_order_of_the_journal_does_not_change_a_byte() -> None:
+    """Boards finish in any order."""
+    entries = run(effect=0.1)
+    first = json.dumps(verdict(entries).to_json(), sort_keys=True)
+    random.Random(1).shuffle(entries)
+    assert json.dumps(verdict(entries).to_json(), sort_keys=True) == first
+
+
+def test_two_comparisons_of_one_image_are_refused() -> None:
+    """Nobody could say which is meant."""
+    with pytest.raises(ConfigError, match="2 comparisons of virtual-esp32 on board virtual-1"):
+        verdict([comparison(), comparison(role="reference")])
+
+
+def test_a_case_that_the_thresholds_do_not_know_is_refused() -> None:
+    """Judged by other thresholds than the run's, the sentence names the way out."""
+    with pytest.raises(ConfigError, match=r"has no parameter 'colour'"):
+        verdict([comparison(cases=("publish/colour=red",))])
+    with pytest.raises(ConfigError, match=r"by the thresholds of its day"):
+        verdict([comparison(cases=("publish/qos=1",))])

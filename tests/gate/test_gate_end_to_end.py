@@ -1,0 +1,133 @@
+"""The gate on two virtual boards, by real runs of `hil run --base`: caught, passed, replayed."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hil.boards.rack.noise import NoiseSettings
+from hil.virtual.noise import Noise, load_noise_profile
+from tests.gate.gate_lab import METRIC, GateLab, Judged, open_gate_lab, suites
+from tests.lab import of_type
+from tests.variants import TWENTY_PER_CENT_US, late_publish, renamed
+
+pytestmark = pytest.mark.slow
+
+COUNT, INTERVAL_US = 60, 10_000
+TOLERANCE = 0.15  # a busy machine's boots differ by some per cent
+
+
+@pytest.fixture(scope="module")
+def gate_lab() -> Iterator[GateLab]:
+    folder = Path(tempfile.mkdtemp(prefix="hil-lab-"))
+    yield open_gate_lab(folder, 2, suites((128,), COUNT, INTERVAL_US), tolerance=TOLERANCE)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def unchanged(gate_lab: GateLab, virtual_firmware: Path) -> Judged:
+    """A run of a firmware of other bytes, and of the same behaviour."""
+    return gate_lab.compare(renamed(virtual_firmware, "0.0.0-same"), virtual_firmware)
+
+
+@pytest.fixture(scope="module")
+def slower(gate_lab: GateLab, virtual_firmware: Path) -> Judged:
+    """A run of a firmware whose messages take 20 % longer, under simulated noise."""
+    gate_lab.set_noise("{profile: quiet, seed: 1, session: slower}")
+    try:
+        return gate_lab.compare(late_publish(TWENTY_PER_CENT_US), virtual_firmware)
+    finally:
+        gate_lab.set_noise("")
+
+
+def entries(judged: Judged) -> list[dict[str, Any]]:
+    lines = (judged.path / "records.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_an_unchanged_firmware_passes(unchanged: Judged) -> None:
+    """Other bytes, same behaviour: exit 0, one comparison of both boards, from boots of both images."""
+    assert unchanged.exit_code == 0, unchanged.said
+    (one,) = unchanged.blocking
+    assert (one["outcome"], one["metric"], one["boards"]) == ("pass", METRIC, ["b1", "b2"])
+    assert min(one["candidate_boots"], one["other_boots"]) >= 2
+    records = of_type(entries(unchanged), "record")
+    first, *rest = entries(unchanged)
+    assert first["type"] == "comparison"
+    assert not of_type(rest, "comparison")
+    digests = {"candidate": first["candidate_sha256"], "base": first["other_sha256"]}
+    assert len(set(digests.values())) == 2
+    for board in ("b1", "b2"):
+        own = [record for record in records if record["board"] == board]
+        assert [record["boot_index"] for record in own] == list(range(len(own)))
+        assert {record["role"] for record in own} == {"candidate", "base"}
+        assert [record["firmware_sha256"] for record in own] == [digests[record["role"]] for record in own]
+
+
+def test_the_run_says_with_what_it_was_compared(gate_lab: GateLab, unchanged: Judged, slower: Judged) -> None:
+    """run.json names role, image and budget, the terminal the look, `hil board list` erases."""
+    info = json.loads((unchanged.path / "run.json").read_text())["compared"]
+    assert (info["role"], info["budget_min"]) == ("base", 15.0)
+    assert info["firmware"]["virtual-esp32"]["sha256"] == entries(unchanged)[0]["other_sha256"]
+    assert re.search(r"look 1 of \d+: booting: base", unchanged.said)
+    lab = gate_lab.lab
+    listed = lab.hil("board", "list", "--rack", str(lab.rack), "--out", str(lab.out)).stdout
+    assert listed.count("flashed 2 times, switched ") == 2, slower.said
+
+
+def test_a_slower_firmware_is_caught(slower: Judged) -> None:
+    """20 % more latency: exit 1, and the sentence on the terminal names the metric."""
+    assert slower.exit_code == 1, slower.said
+    (one,) = slower.blocking
+    assert one["outcome"] == "regressed"
+    assert one["change"] > TOLERANCE  # how near it comes to 20 % depends on who else uses this machine
+    assert METRIC.removesuffix("_us") in one["sentence"]
+    assert "REGRESSED" in slower.said
+    assert METRIC.removesuffix("_us") in slower.said
+
+
+def test_simulated_noise_is_in_every_record_and_on_the_terminal(slower: Judged, unchanged: Judged) -> None:
+    """A run under noise says in each record what was drawn for its boot, in run.json and at its start that
+    it is simulated; another run says nothing of it."""
+    settings = NoiseSettings("quiet", seed=1, session="slower")
+    drawn = Noise(settings, load_noise_profile("quiet"), slower.path.name)
+    for record in of_type(entries(slower), "record"):
+        group = record["environment"]["noise"]
+        assert group["simulated"] is True
+        assert group == drawn.environment(record["board"], record["boot_index"])
+    assert json.loads((slower.path / "run.json").read_text())["noise"]["simulated"] is True
+    assert "Simulated noise on this virtual rack: profile quiet" in " ".join(slower.said.split())
+    assert not any("noise" in record["environment"] for record in of_type(entries(unchanged), "record"))
+    assert "imulated" not in unchanged.said
+
+
+def test_the_same_bytes_pass_without_a_boot(gate_lab: GateLab, virtual_firmware: Path) -> None:
+    """Identical images: nothing is measured, and the comparison is passed."""
+    judged = gate_lab.compare(virtual_firmware, virtual_firmware)
+    assert judged.exit_code == 0, judged.said
+    assert not of_type(entries(judged), "record")
+    assert not (judged.path / "flash").exists()
+    assert "nothing is measured of it" in judged.said
+    assert {entry["reason"] for entry in of_type(entries(judged), "not-run")} == {
+        "the image is the base's, byte for byte"
+    }
+    assert [one["identical"] for one in of_type(entries(judged), "comparison")] == [True]
+    assert set(judged.outcomes()) <= {"pass"}
+    assert judged.verdict["outcome"] == "pass"
+
+
+def test_a_replay_gives_the_same_bytes(gate_lab: GateLab, slower: Judged) -> None:
+    """`hil gate` on a run's folder says and writes the same again, with the same status."""
+    stored = slower.path / "verdicts.json"
+    before = stored.read_bytes()
+    replayed = gate_lab.replay(slower.path)
+    assert replayed.returncode == slower.exit_code, replayed.stdout
+    assert "the same verdict, byte for byte" in replayed.stdout
+    assert stored.read_bytes() == before

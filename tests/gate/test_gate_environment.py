@@ -1,0 +1,218 @@
+"""What is not the firmware's: surroundings that differ make a comparison inconclusive, never regressed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from hil.gate import judge
+from hil.gate.past import Past
+from hil.gate.rounds import open_cases
+from hil.model import ComparedSeries, Entry, RunRecord, Scalar
+from tests.gate import compare_records as rig
+from tests.gate.compare_records import BOARDS, METRIC, UNEVEN_LOOKS, comparison, past, run, thresholds
+from tests.make_records import void_thresholds
+
+OWN = {"publish": thresholds()}
+Facts = Mapping[str, Mapping[str, Scalar]]
+
+
+def with_facts(
+    entries: list[Entry], candidate: Facts, base: Facts, boards: tuple[str, ...] = BOARDS
+) -> list[Entry]:
+    """Return the journal, with facts of the environment by role on these boards."""
+    changed: list[Entry] = []
+    for entry in entries:
+        if isinstance(entry, RunRecord) and entry.board in boards:
+            groups = {name: dict(facts) for name, facts in entry.environment.items()}
+            for name, facts in (candidate if entry.role == "candidate" else base).items():
+                groups[name] = {**groups.get(name, {}), **facts}
+            entry = replace(entry, environment=groups)
+        changed.append(entry)
+    return changed
+
+
+def judged(entries: list[Entry], known: Past | None = None) -> ComparedSeries:
+    return judge(entries, OWN, past() if known is None else known).compared[0]
+
+
+@pytest.mark.parametrize(
+    ("group", "key", "one", "two", "words"),
+    [
+        ("access_point", "ssid", "lab", "guest", "access point (guest and lab)"),
+        ("device", "bssid", "02:00:00:00:00:01", "02:00:00:00:00:02", "BSSID"),
+        ("device", "channel", 6, 11, "channel (11 and 6)"),
+        ("access_point", "profile", "lab", "lab, changed by hand", "air (lab and lab, changed by hand)"),
+        ("broker", "config_sha256", "aa", "bb", "broker (aa and bb)"),
+        ("host", "governor", "performance", "powersave", "host (performance and powersave)"),
+        ("device", "sched", "fifo", "freertos", "real-time priority"),
+        ("noise", "profile", "quiet", "noisy", "simulated noise"),
+    ],
+)
+def test_a_fact_that_differs_is_blamed_on_the_environment(
+    group: str, key: str, one: Scalar, two: Scalar, words: str
+) -> None:
+    """However much slower the candidate is; more boots do not mend it, so none is asked for."""
+    entries = with_facts(run(effect=0.5), {group: {key: one}}, {group: {key: two}})
+    found = judge(entries, OWN, past())
+    item = found.compared[0]
+    assert (item.outcome, found.exit_code) == ("inconclusive", 0)
+    assert f"its boots differ in the {words}" in item.reason
+    assert item.sentence in found.warnings
+    assert open_cases(comparison(), entries, OWN, past()) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("group", "candidate", "base", "words"),
+    [
+        ("device", {"rssi_dbm": -70}, {"rssi_dbm": -60}, "the RSSI differs by more than 6 dB"),
+        ("device", {"rssi_dbm": -90}, {"rssi_dbm": -88}, "the RSSI was out of its band (-90 dBm"),
+        (
+            "host",
+            {"load_1min": 8.0, "cpu_count": 2},
+            {"load_1min": 1.0, "cpu_count": 2},
+            "the host load differs by more than 1 a CPU (4 a CPU with the candidate, 0.5 with the other)",
+        ),
+        (
+            "air",
+            {"uplink_lateness_p99_us": 4000},
+            {"uplink_lateness_p99_us": 100},
+            "the lateness of the virtual air differs by more than 1000 µs",
+        ),
+    ],
+)
+def test_a_figure_out_of_its_band_is_blamed_on_the_environment(
+    group: str, candidate: Mapping[str, Scalar], base: Mapping[str, Scalar], words: str
+) -> None:
+    """Medians are compared; what more boots may mend keeps the case open."""
+    entry = comparison()
+    entries = with_facts(
+        run(effect=0.5, looks=UNEVEN_LOOKS[:2], entry=entry), {group: candidate}, {group: base}
+    )
+    item = judged(entries)
+    assert item.outcome == "inconclusive"
+    assert words in item.reason
+    assert open_cases(entry, entries, OWN, past()) == {rig.CASE_ID}
+
+
+@pytest.mark.parametrize(
+    ("group", "candidate", "base", "check"),
+    [
+        ("device", {"rssi_dbm": -63}, {"rssi_dbm": -60}, "RSSI"),
+        ("host", {"load_1min": 2.0, "cpu_count": 2}, {"load_1min": 1.0, "cpu_count": 2}, "host load"),
+        ("device", {"channel": 6, "bssid": "02:00:00:00:00:01"}, {"channel": 6}, "channel"),
+    ],
+)
+def test_what_is_alike_is_told_as_checked(
+    group: str, candidate: Mapping[str, Scalar], base: Mapping[str, Scalar], check: str
+) -> None:
+    """What an older firmware does not report is no difference."""
+    item = judged(with_facts(run(effect=0.5), {group: candidate}, {group: base}))
+    assert item.outcome == "regressed"
+    assert check in item.checks
+
+
+@pytest.mark.parametrize("key", ["power_save", "cpu_mhz", "host_heap_free_bytes"])
+def test_what_the_firmware_chooses_is_no_environment(key: str) -> None:
+    """A candidate that turns on power saving and becomes slow has regressed."""
+    entries = with_facts(run(effect=0.5), {"device": {key: 1}}, {"device": {key: 2}})
+    assert judged(entries).outcome == "regressed"
+
+
+def test_one_disturbed_board_is_left_out() -> None:
+    """The others decide, and the sentence names the board and what differed."""
+    facts: tuple[Facts, Facts] = ({"device": {"channel": 6}}, {"device": {"channel": 11}})
+    item = judged(with_facts(run(effect=0.5), *facts, boards=("virtual-4",)))
+    assert item.outcome == "regressed"
+    assert "virtual-4 left out: its boots differ in the channel (11 and 6)" in item.sentence
+    assert item.effects[3].note
+    assert item.effects[3].change is None
+
+
+def test_another_clock_is_not_compared() -> None:
+    """Two clocks are two rulers."""
+    entries = [
+        replace(entry, clock="mcycle") if isinstance(entry, RunRecord) and entry.role == "base" else entry
+        for entry in run(effect=0.5)
+    ]
+    assert "its boots differ in the clock (esp_timer and mcycle)" in judged(entries).reason
+
+
+def test_a_boot_of_another_firmware_leaves_its_board_out() -> None:
+    """What did not run the candidate says nothing of it."""
+    entries = [
+        replace(entry, firmware_sha256="77" * 32)
+        if isinstance(entry, RunRecord) and (entry.board, entry.boot_index) == ("virtual-1", 0)
+        else entry
+        for entry in run(effect=0.5)
+    ]
+    item = judged(entries)
+    assert item.outcome == "regressed"
+    assert "virtual-1 left out: its boot 0 ran 777777777777, not the candidate cacacacacaca" in item.sentence
+
+
+def test_void_samples_are_the_hosts() -> None:
+    """A boot with too many does not count; a side with many more than the other is not compared."""
+    own = replace(thresholds(), metrics={METRIC: void_thresholds().metrics[METRIC]})
+
+    def judged_with(void: int) -> ComparedSeries:
+        entries: list[Entry] = [comparison()]
+        for record in (record for look in rig.boots(effect=0.5) for record in look):
+            first = record.warmup_rows
+            rows = range(first, first + (void if record.role == "candidate" else 0))
+            outcome = tuple(2 if n in rows else value for n, value in enumerate(record.columns["outcome"]))
+            late = tuple(9000 * (value == 2) for value in outcome)
+            entries.append(
+                replace(record, columns={**record.columns, "outcome": outcome, "host_late_us": late})
+            )
+        return judge(entries, {"publish": own}, past()).compared[0]
+
+    assert "the host's scheduling was late more often" in judged_with(9).reason
+    assert "no boot of the candidate counts" in judged_with(30).reason
+    assert judged_with(2).outcome == "regressed"
+
+
+@pytest.mark.parametrize(
+    ("conditions", "note"),
+    [
+        ({"ssid": "guest"}, "another access point than the history's"),
+        ({"channel": 11}, "another channel than the history's"),
+        ({"air": "crowded"}, "another air than the history's"),
+        ({"sched": "other"}, "another scheduling priority than the history's"),
+    ],
+)
+def test_a_history_of_other_surroundings_gives_no_mean(conditions: Mapping[str, Scalar], note: str) -> None:
+    """How much boots differ it still says; what is normal it does not."""
+    flat = {f"{board}.{key}": fact for board in BOARDS for key, fact in conditions.items()}
+    facts: Facts = {"access_point": {"ssid": "lab"}, "device": {"channel": 6}}
+    entries = with_facts(run(effect=0.2), facts, facts)
+    item = judged(entries, past(conditions=flat))
+    assert (item.outcome, item.history_weight, item.history_note) == ("regressed", 0.0, note)
+    assert item.history_sessions == 12
+    assert f"history without weight: {note}" in item.sentence
+
+
+@pytest.mark.parametrize(
+    ("known", "note"),
+    [
+        (past(accepted=False), "no epoch was accepted"),
+        (past(ruler="99" * 32), "another ruler than the history's"),
+        (past(level_us=9000.0), "this session's base contradicts it"),
+    ],
+)
+def test_why_the_history_has_no_weight_is_told(known: Past, note: str) -> None:
+    """No accepted epoch, another ruler, or base boots that contradict it: creep of main is nobody's fault."""
+    item = judged(run(), known)
+    assert (item.outcome, item.history_weight) == ("pass", 0.0)
+    assert note in item.history_note
+
+
+def test_a_wider_boundary_is_told() -> None:
+    """kappa of the accepted epoch widens it."""
+    plain, wide = judged(run()), judged(run(), past(kappa=1.5))
+    assert plain.boundary is not None
+    assert wide.boundary is not None
+    assert wide.boundary == pytest.approx(1.5 * plain.boundary, rel=1e-4)
+    assert "(widened 1.5 times)" in wide.sentence

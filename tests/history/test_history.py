@@ -1,0 +1,267 @@
+"""The history of figures: one line a run, whatever happens to the file or is done twice."""
+
+from __future__ import annotations
+
+import json
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from hil.base.errors import ConfigError, RigError
+from hil.model import Fault
+from hil.reports.history import append_run, comparable, line_of, locked, read_history, with_runs
+from hil.reports.stored import read_verdict
+from hil.store import RunDirectory
+from tests.make_records import publish_record
+from tests.reports.site_runs import healthy, rejudge, store_run
+from tests.store.test_store import largest_file
+
+pytestmark = pytest.mark.slow
+
+SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "schema" / "history.schema.json"
+NAMES = ("20261121T101500Z-quick-0001", "20261122T101500Z-quick-0002", "20261123T101500Z-quick-0003")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Three runs; the third breaks a limit."""
+    out = tmp_path_factory.mktemp("out")
+    latencies = (7.0, 7.5, 31.0)
+    return [store_run(out, name, healthy(ms)) for name, ms in zip(NAMES, latencies, strict=True)]
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Path:
+    return tmp_path / "history" / "metrics.jsonl"
+
+
+def ids(history: Path) -> list[str]:
+    return [line["run_id"] for line in read_history(history)]
+
+
+def test_a_line_holds_every_figure_with_limit_and_outcome(runs: list[Path], tmp_path: Path) -> None:
+    """What the gate said of a series is found under board, case and metric; and over which air."""
+    line = line_of(runs[2])
+    case = next(case for case in line["cases"] if (case["board"], case["label"]) == ("v2", "transport=tls"))
+    p95 = case["metrics"]["publish_latency_p95_us"]
+    assert (p95["limit"], p95["outcome"], p95["blocking"]) == (25_000.0, "regressed", True)
+    assert 31_000 < p95["value"] < 40_000
+    assert (line["outcome"], line["exit_code"], line["rack"], line["trigger"]) == (
+        "regressed",
+        1,
+        "virtual",
+        "local",
+    )
+    hotspot = store_run(tmp_path, NAMES[0], healthy(), profile="hotspot")
+    assert [line_of(run)["profile"] for run in (runs[2], hotspot)] == ["", "hotspot"]
+    verdict = json.loads((runs[2] / "verdicts.json").read_text())
+    assert sum(len(case["metrics"]) for case in line["cases"]) == len(verdict["series"])
+
+
+def test_what_is_written_fits_the_schema(runs: list[Path], history: Path, tmp_path: Path) -> None:
+    """Also for a run of CI, one in which nothing was measured, and one whose run.json is lost."""
+    ci = {"url": "https://github.example/acme/fw/actions/runs/17", "head_sha": "f" * 40}
+    pull_request = store_run(tmp_path, f"{NAMES[0]}-a", healthy(), trigger="pr", ci=ci)
+    nothing = store_run(tmp_path, f"{NAMES[0]}-b", [Fault("", "rig", 3, "the port is gone", "v1")])
+    lost = store_run(tmp_path, f"{NAMES[0]}-c", [publish_record(failed=30)])
+    (lost / "run.json").unlink()
+    for run in (*runs, pull_request, nothing, lost):
+        append_run(history, run)
+    schema = json.loads(SCHEMA.read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    lines = [json.loads(line) for line in history.read_text().splitlines()]
+    for line in lines:
+        jsonschema.Draft202012Validator(schema).validate(line)
+    assert len(lines) == 6
+    assert [line["commit"] for line in lines if line["trigger"] == "pr"] == ["f" * 40]
+    old = {key: value for key, value in lines[0].items() if key != "profile"}
+    jsonschema.Draft202012Validator(schema).validate(old)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft202012Validator(schema).validate({**lines[0], "extra": 1})
+
+
+def test_the_documentation_names_every_key() -> None:
+    """docs/reports.md and the schema do not drift apart."""
+    schema = json.loads(SCHEMA.read_text())
+    case = schema["properties"]["cases"]["items"]["properties"]
+    metric = case["metrics"]["additionalProperties"]["properties"]
+    text = (SCHEMA.parent.parent / "reports.md").read_text()
+    keys = [*schema["properties"], *case, *metric]
+    assert [key for key in keys if f"`{key}`" not in text] == []
+
+
+def test_a_run_is_there_once_and_at_its_place(runs: list[Path], history: Path) -> None:
+    """Appending again replaces; the order is that of the runs, not of the appending."""
+    for run in (runs[2], runs[0], runs[1], runs[0]):
+        append_run(history, run)
+    assert ids(history) == list(NAMES)
+
+
+def test_a_run_that_is_judged_again_replaces_its_line(history: Path, tmp_path: Path) -> None:
+    """The history says what the verdict says."""
+    run = store_run(tmp_path, NAMES[0], healthy(31.0))
+    append_run(history, run)
+    journal = run / "records.jsonl"
+    kept = [line for line in journal.read_text().splitlines() if '"board":"v1"' in line]
+    journal.write_text("\n".join(kept) + "\n")
+    rejudge(run)
+    append_run(history, run)
+    assert [line["outcome"] for line in read_history(history)] == ["pass"]
+
+
+def test_a_last_line_cut_off_in_writing_is_left_out(runs: list[Path], history: Path) -> None:
+    """The lines before it count, and the next append leaves whole lines only."""
+    append_run(history, runs[0])
+    append_run(history, runs[1])
+    history.write_bytes(history.read_bytes()[:-200])
+    assert ids(history) == [NAMES[0]]
+    append_run(history, runs[2])
+    assert ids(history) == [NAMES[0], NAMES[2]]
+
+
+def test_a_last_line_without_its_newline_is_not_lost(runs: list[Path], history: Path) -> None:
+    """An editor that strips the last newline does not take a run with it."""
+    append_run(history, runs[0])
+    history.write_bytes(history.read_bytes().rstrip(b"\n"))
+    append_run(history, runs[1])
+    assert ids(history) == list(NAMES[:2])
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        ('{"schema":1', "not JSON"),
+        ("[]", "not a JSON object"),
+        ('{"schema":9}', "schema is 9, this program reads 1"),
+        ('{"schema":1,"run_id":"x"}', "started_utc, trigger, rack, cases missing"),
+    ],
+)
+def test_a_damaged_line_is_named_with_the_way_out(
+    runs: list[Path], history: Path, damage: str, words: str
+) -> None:
+    """File, line, what is wrong, and the command that takes it out; nothing is overwritten meanwhile."""
+    append_run(history, runs[0])
+    damaged = f"{history.read_text()}{damage}\n"
+    history.write_text(damaged)
+    with pytest.raises(ConfigError) as caught:
+        append_run(history, runs[1])
+    for part in (f"{history}:2:", words, f"sed -i 2d {history}"):
+        assert part in str(caught.value)
+    assert history.read_text() == damaged
+
+
+def test_a_run_without_verdict_is_refused(runs: list[Path], history: Path, tmp_path: Path) -> None:
+    """Nothing is appended; the sentence says how to get a verdict."""
+    run = RunDirectory.create(tmp_path / "out", NAMES[0])
+    with pytest.raises(ConfigError, match="hil gate"):
+        append_run(history, run.path)
+    assert not history.exists()
+
+
+def test_runs_that_end_together_are_all_kept(tmp_path: Path, history: Path) -> None:
+    """Two racks of one host may finish at the same moment."""
+    many = [
+        store_run(tmp_path, f"20261121T1015{n:02}Z-quick-{n:04}", [publish_record(rows=50)]) for n in range(8)
+    ]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda run: append_run(history, run), many))
+    assert len(ids(history)) == 8
+
+
+def test_a_full_disk_leaves_the_history_as_it_was(runs: list[Path], history: Path) -> None:
+    """The file is replaced whole or not at all; the error is the rig's and says what is safe."""
+    append_run(history, runs[0])
+    before = history.read_bytes()
+    with largest_file(len(before) + 100), pytest.raises(RigError) as caught:
+        append_run(history, runs[1])
+    assert f"could not add {NAMES[1]} to {history}" in str(caught.value)
+    assert "free some space" in str(caught.value)
+    assert history.read_bytes() == before
+    assert [path.name for path in history.parent.iterdir()] == [history.name]
+
+
+def test_waiting_for_another_process_has_an_end(tmp_path: Path) -> None:
+    """Who holds the folder is named by process; when it lets go, the next one gets it."""
+    with locked(tmp_path):
+        with pytest.raises(RigError) as caught, locked(tmp_path, timeout_s=0.0):
+            raise AssertionError("two hold it")
+        assert f"waited 0 s for {tmp_path}, which is held by process {os.getpid()} (" in str(caught.value)
+    with locked(tmp_path, timeout_s=0.0):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"exit_code": 77}, "exit_code 77 is none of ours"),
+        ({"exit_code": "0"}, "exit_code is '0'"),
+        ({"outcome": "regressed"}, "exit_code 0 contradicts the outcome 'regressed'"),
+        ({"outcome": "fine"}, "outcome is 'fine'"),
+        ({"series": None}, "series is missing or no list"),
+        ({"series": [1]}, "series[0] is not a JSON object"),
+        ({"warnings": [1]}, "warnings is"),
+        ({"extra": 1}, "extra is an unknown key"),
+        ({"faults": [{"owner": "rig"}]}, "faults[0]."),
+        ({"value": "fast"}, "series[0].value is 'fast'"),
+        ({"limit": True}, "series[0].limit is 'True'"),
+        ({"unit": "furlongs"}, "the unit 'furlongs' of virtual/"),
+    ],
+)
+def test_a_verdict_that_is_none_names_file_and_key(
+    runs: list[Path], tmp_path: Path, changes: dict[str, Any], words: str
+) -> None:
+    """Not a traceback from whichever report stumbles over it, but what is wrong and how to get it right."""
+    stored = json.loads((runs[0] / "verdicts.json").read_text())
+    where = stored["series"][0] if changes.keys() <= stored["series"][0].keys() - {"outcome"} else stored
+    where.update(changes)
+    path = tmp_path / "verdicts.json"
+    path.write_text(json.dumps(stored))
+    with pytest.raises(ConfigError) as caught:
+        read_verdict(path)
+    assert f"{path}: no verdict can be read from it ({words}" in str(caught.value)
+    assert f"hil gate {tmp_path}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"git": None}, "git is 'None', expected an object"),
+        ({"git": {"commit": None}}, "git.commit is 'None', expected a text"),
+        ({"ci": None}, "ci is 'None', expected an object"),
+        ({"firmware": None}, "firmware is 'None', expected an object"),
+        ({"firmware": {"esp32": 1}}, "firmware.* is '1', expected an object"),
+        ({"boards": ["v1"]}, "boards.* is 'v1', expected an object"),
+        ({"started_utc": 1}, "started_utc is '1', expected a text"),
+        ({"started_utc": "today"}, "started_utc 'today' is no date"),
+    ],
+)
+def test_a_run_json_that_no_report_can_use_is_named(
+    tmp_path: Path, changes: dict[str, Any], words: str
+) -> None:
+    """Checked where it is read, so every report and command says the same."""
+    run = RunDirectory.create(tmp_path, NAMES[0])
+    run.write_info({"rack": "virtual", **changes})
+    with pytest.raises(ConfigError) as caught:
+        run.read_info()
+    assert f"{run.path}/run.json: {words}." in str(caught.value)
+
+
+def line(run_id: str, trigger: str, day: int) -> dict[str, Any]:
+    return {"run_id": run_id, "trigger": trigger, "started_utc": f"2026-11-{day:02}T00:00:00Z"}
+
+
+def test_runs_are_shown_against_those_of_their_purpose() -> None:
+    """Nightly against nightly, a pull request against nightly, and never against what came later."""
+    lines = [line("n1", "nightly", 1), line("l1", "local", 2), line("p1", "pr", 3), line("n2", "nightly", 4)]
+
+    def shown(own: dict[str, Any]) -> list[str]:
+        return [item["run_id"] for item in with_runs(comparable(lines, [own]), [own])]
+
+    assert shown(line("p2", "pr", 5)) == ["n1", "n2", "p2"]
+    assert shown(line("p1", "pr", 3)) == ["n1", "p1"]
+    assert shown(line("n2", "nightly", 4)) == ["n1", "n2"]
+    assert shown(line("l2", "local", 6)) == ["l1", "l2"]

@@ -1,0 +1,194 @@
+"""The branch hil-data: a file a run, from many racks at once, by the same code as the reports' branch."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hil.base.errors import ConfigError, RigError
+from hil.ci import history
+from hil.ci.history import DATA_BRANCH
+from hil.cli.app import run_command
+from hil.history import load
+from hil.history.loading import segment_paths
+from hil.history.saving import path_of
+from tests.ci.ci_rig import Repository
+from tests.ci.test_ci_history import clone
+from tests.history.history_files import night
+from tests.history.test_history_store import cut_off, store
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def origin(tmp_path: Path) -> Repository:
+    made = Repository(tmp_path / "origin")
+    made.commit({"README.md": "sources\n"})
+    return made
+
+
+@pytest.fixture
+def work(origin: Repository, tmp_path: Path) -> Repository:
+    return clone(origin, tmp_path / "work")
+
+
+def push(repository: Repository, folder: Path) -> str:
+    return history.push(repository.path, folder, "a night", branch=DATA_BRANCH)
+
+
+def fetch(repository: Repository, folder: Path) -> list[str]:
+    return history.fetch(repository.path, folder, branch=DATA_BRANCH)
+
+
+def names(origin: Repository) -> list[str]:
+    return origin.git("ls-tree", "-r", "--name-only", DATA_BRANCH).splitlines()
+
+
+def name_of(folder: Path) -> list[str]:
+    return [path.relative_to(folder).as_posix() for path in segment_paths(folder)]
+
+
+def test_a_night_comes_back(origin: Repository, work: Repository, tmp_path: Path) -> None:
+    """No branch yet: nothing to fetch; the first push makes it, without the sources; byte for byte back."""
+    here, there = store(tmp_path / "here", night(0), night(0, rack="attic")), tmp_path / "there"
+    assert fetch(work, there) == []
+    commit = push(work, here)
+    assert origin.git("rev-parse", DATA_BRANCH) == commit
+    assert names(origin) == name_of(here)
+    assert origin.git("rev-list", "--count", DATA_BRANCH) == "1"
+    assert fetch(work, there) == name_of(here)
+    assert [path.read_bytes() for path in segment_paths(there)] == [
+        path.read_bytes() for path in segment_paths(here)
+    ]
+    assert load(there).sessions == load(here).sessions
+    assert push(work, there) == ""
+    assert work.git("status", "--porcelain") == ""
+    assert [path.name for path in there.iterdir() if path.is_file()] == []
+
+
+def test_nothing_is_ever_deleted(origin: Repository, work: Repository, tmp_path: Path) -> None:
+    """A rack pushes what it has: others' runs, and a note that somebody put there, stay on the branch."""
+    first = store(tmp_path / "first", night(0))
+    push(work, first)
+    origin.git("checkout", "--quiet", DATA_BRANCH)
+    origin.commit({"README.md": "what this is\n"})
+    origin.git("checkout", "--quiet", "main")
+    second = store(tmp_path / "second", night(1, rack="attic"))
+    push(work, second)
+    runs = sorted([*name_of(first), *name_of(second)])
+    assert names(origin) == sorted(["README.md", *runs])
+    assert fetch(work, second) == name_of(second) == runs
+    assert not (second / "README.md").exists()
+
+
+def test_two_racks_push_at_once(origin: Repository, work: Repository, tmp_path: Path) -> None:
+    """Four processes with two nights each, one branch that does not exist yet: all land, none is lost."""
+    folders = []
+    pushers = []
+    code = (
+        "import sys, pathlib; from hil.ci import history; "
+        "history.push(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), 'night', branch='hil-data')"
+    )
+    for number in range(4):
+        rack = f"rack-{number}"
+        folders.append(store(tmp_path / rack, night(0, rack=rack), night(1, rack=rack)))
+        repository = clone(origin, tmp_path / f"clone-{number}")
+        argv: Sequence[str] = (sys.executable, "-c", code, str(repository.path), str(folders[-1]))
+        pushers.append(subprocess.Popen(argv, cwd=ROOT, env=dict(os.environ), stderr=subprocess.PIPE))
+    for process in pushers:
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == 0, said.decode()
+    assert names(origin) == sorted(name for folder in folders for name in name_of(folder))
+    assert origin.git("rev-list", "--count", DATA_BRANCH) == "4"
+    assert len(fetch(work, tmp_path / "all")) == 8
+    assert len(load(tmp_path / "all").sessions) == 8
+
+
+def test_many_lost_races_are_no_refusal(origin: Repository, work: Repository, tmp_path: Path) -> None:
+    """Seven others are faster, one after another: each time what they pushed is kept, and ours lands."""
+    others = clone(origin, tmp_path / "others")
+    prepared = []
+    theirs = tmp_path / "theirs"
+    for number in range(7):
+        push(others, store(theirs, night(number, rack="theirs")))
+        prepared.append(origin.git("rev-parse", DATA_BRANCH))
+    origin.git("update-ref", "-d", f"refs/heads/{DATA_BRANCH}")
+    (tmp_path / "queue").write_text("".join(f"{commit}\n" for commit in prepared))
+    hook = work.path / ".git" / "hooks" / "pre-push"
+    hook.write_text(
+        f"#!/bin/sh\nnext=$(head -n 1 {tmp_path}/queue)\nsed -i 1d {tmp_path}/queue\n"
+        f'[ -z "$next" ] || git -C {origin.path} update-ref refs/heads/{DATA_BRANCH} $next\n'
+    )
+    hook.chmod(0o755)
+    ours = store(tmp_path / "ours", night(0))
+    push(work, ours)
+    assert (tmp_path / "queue").read_text() == ""
+    assert names(origin) == sorted([*name_of(ours), *name_of(theirs)])
+
+
+def test_a_run_never_changes_on_the_branch(origin: Repository, work: Repository, tmp_path: Path) -> None:
+    """Other content of a run that is there: refused both ways, by name; neither is touched."""
+    one = night(0)
+    push(work, store(tmp_path / "here", one))
+    tip = origin.git("rev-parse", DATA_BRANCH)
+    other = store(tmp_path / "other", replace(one, values=one.values + 1), night(1))
+    mine = path_of(other, "bench-1", one.run_id)
+    with pytest.raises(ConfigError, match=rf"{mine} is not what the branch hil-data holds.*delete the file"):
+        push(work, other)
+    assert origin.git("rev-parse", DATA_BRANCH) == tip
+    before = mine.read_bytes()
+    with pytest.raises(ConfigError, match=rf"{mine}: the history holds this run with other content"):
+        fetch(work, other)
+    assert mine.read_bytes() == before
+
+
+def test_what_is_damaged_is_not_pushed(origin: Repository, work: Repository, tmp_path: Path) -> None:
+    """On an append-only branch it would stay for ever."""
+    folder = store(tmp_path / "here", night(0), night(1))
+    cut_off(path_of(folder, "bench-1", night(0).run_id))
+    with pytest.raises(ConfigError, match="it is damaged"):
+        push(work, folder)
+    assert origin.git("branch", "--list", DATA_BRANCH) == ""
+    with pytest.raises(ConfigError, match=r"holds no \*/\*\.json, so there is no history to push"):
+        push(work, tmp_path / "empty")
+
+
+def test_a_branch_that_refuses(origin: Repository, work: Repository, tmp_path: Path) -> None:
+    """No right to push is told after a few attempts, with git's words."""
+    hook = origin.path / ".git" / "hooks" / "pre-receive"
+    hook.write_text("#!/bin/sh\necho 'you may not' >&2\nexit 1\n")
+    hook.chmod(0o755)
+    with pytest.raises(RigError, match=r"(?s)pushing hil-data to origin was refused 5 times.*you may not"):
+        push(work, store(tmp_path / "here", night(0)))
+
+
+def test_the_commands(
+    origin: Repository,
+    work: Repository,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """`hil ci history fetch|push --branch hil-data`; any other branch is refused."""
+    monkeypatch.chdir(work.path)
+    folder = store(tmp_path / "here", *(night(n) for n in range(6)))
+    options = ["--branch", DATA_BRANCH, "--history", str(folder)]
+    assert run_command(["ci", "history", "push", *options]) == 0
+    assert f"hil-data: now at {origin.git('rev-parse', DATA_BRANCH)[:12]}" in capsys.readouterr().out
+    assert run_command(["ci", "history", "push", *options]) == 0
+    assert "hil-data: nothing new" in capsys.readouterr().out
+    shutil.rmtree(folder)
+    assert run_command(["ci", "history", "fetch", *options]) == 0
+    assert f"hil-data: 6 files in {folder}" in capsys.readouterr().out
+    assert len(segment_paths(folder)) == 6
+    assert run_command(["ci", "history", "fetch", "--branch", "main"]) == 2
+    assert "'main' is not one of" in capsys.readouterr().err

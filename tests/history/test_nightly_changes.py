@@ -1,0 +1,254 @@
+"""Change points of nights: whose they are, which commits are named, and what stands in the way."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hil.cli.app import run_command
+from hil.history import save
+from hil.history.nightly.change_points import SeriesChanges, analyse
+from hil.history.nightly.nights import nights_of
+from hil.history.nightly.survey import split_series_id, survey
+from hil.metrics.sessions import NO_HISTORY, History
+from tests.history.nights_rig import FIRST, REFERENCE, SERIES, NightOf, commit_of, make_history, simulate
+from tests.make_records import publish_thresholds
+from tests.tools.night_simulation import SCENARIOS, missed
+from tests.tools.night_simulation import run as simulate_scenario
+
+STEP, NIGHTS = 20, 34
+
+
+def since(night: int, size: float) -> float:
+    return math.log1p(size) * (night >= STEP)
+
+
+def draw(**effects: object) -> list[NightOf]:
+    return simulate(np.random.default_rng(11), nights=NIGHTS, **effects)  # type: ignore[arg-type]
+
+
+def changes(nights: Sequence[NightOf]) -> SeriesChanges:
+    return analyse(SERIES, nights_of(make_history(nights), SERIES))
+
+
+def test_a_step_in_the_ratio_is_the_firmwares() -> None:
+    """Size with interval, the night, and the commits of the last good and the first bad night."""
+    (point,) = changes(draw(firmware=lambda n: since(n, 0.2))).points
+    assert (point.cause, point.of_ratio, point.nights) == ("firmware", True, NIGHTS - STEP)
+    assert point.night.isoformat() == "2026-01-20"  # the evening before the 21st
+    assert (point.good, point.bad) == (commit_of(STEP - 1), commit_of(STEP))
+    assert 0.1 < point.low < 0.2 < point.high
+
+
+def test_a_step_in_raw_values_alone_is_the_environments() -> None:
+    """Candidate and reference moved together: another access point is named, no commit is."""
+    nights = draw(environment=lambda n: since(n, 0.25))
+    nights = [
+        dataclasses.replace(night, conditions={"b1.ap": "new" if n >= STEP else "old", "b2.ap": n})
+        for n, night in enumerate(nights)
+    ]
+    result = changes(nights)
+    (point,) = result.points
+    assert (point.cause, point.of_ratio, point.good, point.bad) == ("environment", False, "", "")
+    assert point.conditions[0].startswith("b1.ap: old → new on 2026-01-20")
+    assert result.notes == ()
+
+
+def test_a_change_is_confirmed_by_two_nights() -> None:
+    """After one night at another level nothing is said, whatever its size."""
+    nights = draw(firmware=lambda n: since(n, 0.5))
+    assert changes(nights[: STEP + 1]).points == ()
+    (point,) = changes(nights[: STEP + 2]).points
+    assert (point.cause, point.nights) == ("firmware", 2)
+
+
+def test_the_same_image_is_not_to_blame() -> None:
+    """A step of the ratio while the candidate stayed what it was, byte for byte, blames no commit."""
+    nights = draw(firmware=lambda n: since(n, 0.2))
+    (point,) = changes([dataclasses.replace(night, image="same") for night in nights]).points
+    assert (point.cause, point.bad) == ("unclear", "")
+    assert "the same before and after" in point.note
+
+
+def test_a_range_that_is_not_sure_is_wider() -> None:
+    """Where noise leaves open which night was the first bad one, the range holds the commit all the same."""
+    for seed in range(8):
+        nights = simulate(np.random.default_rng(seed), nights=NIGHTS, firmware=lambda n: since(n, 0.1))
+        for point in changes(nights).points:
+            if point.cause == "firmware" and abs((point.night - FIRST.date()).days - STEP) < 4:
+                good, bad = (int(commit, 16) for commit in (point.good, point.bad))
+                assert good < STEP <= bad <= good + 7
+
+
+def test_nights_without_a_reference_are_raw_only() -> None:
+    """A step is seen, nobody is blamed, and it is said why."""
+    result = changes(draw(firmware=lambda n: since(n, 0.3), references=lambda _n: {}))
+    (point,) = result.points
+    assert (point.cause, point.of_ratio) == ("unclear", False)
+    assert "without a reference" in point.note
+    assert result.notes == (f"{NIGHTS} of {NIGHTS} nights measured no reference: raw values only",)
+
+
+def test_another_ruler_gives_no_ratio() -> None:
+    """A reference whose benchmarks have other sources gives no ratio; renewing it is advised."""
+    result = changes([dataclasses.replace(night, ruler="new") for night in draw()])
+    assert result.nights_with_ratio == 0
+    assert "renew the reference" in result.notes[0]
+
+
+def both(first_until: int, second_since: int, slower: float) -> Mapping[str, object]:
+    def references(night: int) -> Mapping[str, float]:
+        first = {REFERENCE: 0.0} if night < first_until else {}
+        return {**first, "reference-2": math.log1p(slower)} if night >= second_since else first
+
+    return {"references": references}
+
+
+def test_a_renewed_reference_makes_no_step() -> None:
+    """Two references in 14 nights, the second 30 % slower: one series of ratios, without a step or a word."""
+    result = changes(draw(**both(24, 10, 0.3)))
+    assert (result.points, result.notes, result.nights_with_ratio) == ((), (), NIGHTS)
+
+
+def test_a_firmware_step_is_seen_across_a_renewal() -> None:
+    """The step lies within the overlap, and is the candidate's alone."""
+    (point,) = changes(draw(firmware=lambda n: since(n, 0.2), **both(27, 13, 0.3))).points  # type: ignore[arg-type]
+    assert (point.cause, point.bad) == ("firmware", commit_of(STEP))
+
+
+def test_a_short_overlap_is_said() -> None:
+    """Three nights beside each other may leave a step, so there is a note."""
+    assert "renewed after 3 nights" in changes(draw(**both(23, 20, 0.3))).notes[0]
+
+
+def test_references_that_never_met_are_not_chained() -> None:
+    """The nights before and after cannot be set beside each other: no step is made up, and it is said."""
+    result = changes(draw(**both(20, 20, 0.5)))
+    assert [point for point in result.points if point.cause == "firmware"] == []
+    assert "never measured beside the one before" in result.notes[0]
+
+
+def test_which_sessions_are_nights() -> None:
+    """Other triggers, uncommitted changes, and medians without a logarithm do not count."""
+    kept = NightOf([10.0, 12.0, 11.0])
+    others = [
+        dataclasses.replace(kept, trigger="local"),
+        dataclasses.replace(kept, dirty=True),
+        dataclasses.replace(kept, candidate=[0.0, 0.0, 5.0]),
+        dataclasses.replace(kept, candidate=[math.inf, math.inf, 5.0]),
+    ]
+    (night,) = nights_of(make_history([*others, kept]), SERIES)
+    assert math.exp(night.level) == pytest.approx(11.0)
+    assert nights_of(NO_HISTORY, SERIES) == []
+
+
+def test_the_median_of_boots_counts() -> None:
+    """One bad boot of a night does not move it."""
+    calm, bad = NightOf([10.0] * 5), NightOf([10.0] * 4 + [90.0])
+    first, second = nights_of(make_history([calm, bad]), SERIES)
+    assert first.level == second.level
+
+
+def two_series(history: History) -> History:
+    """Return a history with the same values under a second board's name."""
+    other = SERIES.replace("/b1/", "/b2/")
+    entries = {
+        (other, role): dataclasses.replace(entry, series_id=other)
+        for (_name, role), entry in history.entries.items()
+    }
+    return History(history.sessions, {**history.entries, **entries})
+
+
+def test_what_moved_together_is_named() -> None:
+    """An environment's step names the other series of the rack that it shows in."""
+    history = two_series(make_history(draw(environment=lambda n: since(n, 0.25))))
+    found = survey(history, {"publish": publish_thresholds()})
+    assert found.series == 2
+    assert [finding.together for finding in found.findings] == [
+        (SERIES.replace("/b1/", "/b2/"),),
+        (SERIES,),
+    ]
+
+
+def test_simulated_noise_is_said() -> None:
+    """A board that drew noise in some night is never shown without the word."""
+    nights = draw(firmware=lambda n: since(n, 0.3))
+    nights[3] = dataclasses.replace(nights[3], conditions={"b1.noise_simulated": True})
+    (finding,) = survey(make_history(nights), {}).findings
+    assert finding.kind == "virtual, simulated noise"
+
+
+def test_series_ids_are_taken_apart() -> None:
+    """Rack and board before the case, the metric behind it."""
+    name = split_series_id("lab/b1/publish/qos=1,payload_bytes=16/publish_latency_p95_us")
+    assert (name.rack, name.board, name.bench) == ("lab", "b1", "publish")
+    assert (name.case_id, name.metric) == ("publish/qos=1,payload_bytes=16", "publish_latency_p95_us")
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A history on disk in which the firmware got slower by 30 %, five nights ago."""
+    folder = tmp_path_factory.mktemp("history")
+    metric = SERIES.replace("_p50_", "_p95_")
+    nights = draw(firmware=lambda n: math.log1p(0.3) * (n >= NIGHTS - 5))
+    save(make_history(nights, metric), folder)
+    return folder
+
+
+Command = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def hil_changes(capsys: pytest.CaptureFixture[str]) -> Command:
+    """The command; returns its exit code and what it printed."""
+
+    def start(history: Path, *options: str) -> tuple[int, str]:
+        status = run_command(["changes", "--history", str(history), *options])
+        return int(status), capsys.readouterr().out
+
+    return start
+
+
+def test_the_command_lists_what_changed(hil_changes: Command, stored: Path) -> None:
+    """Night, cause, size and commits, the word virtual, and the command that narrows it down."""
+    status, text = hil_changes(stored)
+    assert status == 0
+    assert "1 series over up to 34 nights: 1 change points" in text
+    assert "firmware, worse" in text
+    assert "lab/b1 (virtual): publish_latency_p95_us of publish/qos=1" in text
+    good, bad = commit_of(NIGHTS - 6)[:12], commit_of(NIGHTS - 5)[:12]
+    assert f"hil bisect --good {good} --bad {bad} --case publish/qos=1" in text
+
+
+def test_its_exit_code_is_asked_for(hil_changes: Command, stored: Path) -> None:
+    """Exit 1 only with --fail-on-new, and only while the step is that new."""
+    assert hil_changes(stored, "--fail-on-new", "5")[0] == 1
+    assert hil_changes(stored, "--fail-on-new", "4")[0] == 0
+
+
+def test_it_prints_json_and_markdown(hil_changes: Command, stored: Path, tmp_path: Path) -> None:
+    """Both hold the same change; an empty history is said to be one."""
+    (change,) = json.loads(hil_changes(stored, "--json")[1])["changes"]
+    assert (change["cause"], change["kind"], change["nights"]) == ("firmware", "virtual", 5)
+    assert "| firmware, worse |" in hil_changes(stored, "--markdown", "--rack", "lab")[1]
+    assert "No night is in the history" in hil_changes(tmp_path)[1]
+
+
+def test_the_simulation_reaches_its_aims() -> None:
+    """A few series of it: no false alarm, found within four nights, the access point never the firmware's."""
+    wanted = ("clean", "plus10", "access-point", "renewed")
+    results = {name: simulate_scenario(SCENARIOS[name], 6, seed=4) for name in wanted}
+    assert missed(results) == []
+
+
+def test_the_simulation_can_miss() -> None:
+    """Control: a change that is not there is not found, and the aim says so."""
+    results = {name: simulate_scenario(SCENARIOS["clean"], 2, seed=1) for name in ("clean", "plus10")}
+    wanting = {**results, "access-point": results["clean"], "renewed": results["clean"]}
+    assert any("+10 % found" in sentence for sentence in missed(wanting))

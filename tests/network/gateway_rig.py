@@ -1,0 +1,113 @@
+"""A broker, the companion of http_gateway at work, and the lines that its programs wrote."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hil.boards.rack import Board
+from hil.boards.rack.description import Power
+from hil.model import Case, Scalar, Series
+from hil.network.broker import Broker
+from hil.network.certificates import Certificates, make_certificates
+from hil.network.name_server import PEER_NAME
+from hil.network.peers.companion import Outcome, Place
+from hil.network.peers.gateway.companion import GatewayCompanion
+from hil.network.peers.gateway.plan import Topics
+from hil.network.process import LocalSpawner, Spawner
+from tests.firmware.case_defaults import case_defaults
+from tests.lab import wait_for
+from tests.network.gateway_board import GatewayBoard
+
+LOOPBACK = "127.0.0.1"
+BOARD = Board(
+    "b1", "virtual", "esp32", "loop://", Power("none"), mac="02:00:00:00:00:01", where="rack.yaml:7"
+)
+TOPICS = Topics("hil/020000000001")
+DEADLINE_S = 20
+PARAMETERS = case_defaults(
+    "http_gateway", http="http", profile="agentoptions", reads=3, reads_after_reconnect=2, timeout_ms=5000
+)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What every case here shares."""
+
+    broker: Broker
+    certificates: Certificates
+
+    def place(self, folder: Path, *, spawner: Spawner | None = None, **changes: Scalar) -> Place:
+        folder.mkdir(exist_ok=True)
+        return Place(
+            case=Case("http_gateway", {**PARAMETERS, **changes}),
+            board=BOARD,
+            board_address=LOOPBACK,
+            host_address=LOOPBACK,
+            interface="lo",
+            access_point_interface="",
+            spawner=spawner or LocalSpawner(),
+            broker=self.broker,
+            certificates=self.certificates,
+            secrets_dir=folder,
+            peer_name=PEER_NAME,
+            air=None,
+            folder=folder,
+            keep_captures=False,
+        )
+
+    @contextmanager
+    def companion(self, folder: Path, **changes: Scalar) -> Iterator[tuple[GatewayCompanion, GatewayBoard]]:
+        """A companion at work, and the board it works with, which is not started yet."""
+        companion = GatewayCompanion(self.place(folder, **changes))
+        try:
+            told = companion.start()
+            tls = changes.get("http") == "https"
+            context = ssl.create_default_context(cafile=str(self.certificates.ca_file)) if tls else None
+            server = (str(told["peer_host"]), int(told["peer_tls_port" if tls else "peer_port"]))
+            broker = (self.broker.address, self.broker.ports.tcp)
+            reconnect = str(changes.get("reconnect", "both"))
+            yield companion, GatewayBoard(broker, TOPICS, server, context, reconnect)
+        finally:
+            companion.stop()
+
+    def measure(self, folder: Path, trouble: str = "", **changes: Scalar) -> tuple[Outcome, GatewayBoard]:
+        """One case from start to finish."""
+        with self.companion(folder, **changes) as (companion, board):
+            board.trouble = trouble
+            with board:
+                assert board.ended.wait(DEADLINE_S), (folder / "requester.jsonl").read_text()
+            return companion.finish(series(board)), board
+
+
+@contextmanager
+def running_bench(folder: Path) -> Iterator[Bench]:
+    """A broker on the loopback interface."""
+    certificates = make_certificates(folder / "certificates", LOOPBACK, PEER_NAME)
+    broker = Broker.start(LocalSpawner(), LOOPBACK, folder / "broker", certificates)
+    try:
+        yield Bench(broker, certificates)
+    finally:
+        broker.stop()
+
+
+def series(board: GatewayBoard) -> Series:
+    device = {"phase1_connack_us": 11, "phase2_suback_us": 23}
+    return Series(Case("http_gateway", {}), board.columns(), 0, "esp_timer", "f", "r", 1, device)
+
+
+def lines_of(folder: Path, name: str = "requester") -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]
+
+
+def wait_for_lines(folder: Path, event: str) -> None:
+    wait_for(
+        lambda: any(line["event"] == event for line in lines_of(folder)),
+        lambda: f"no {event} in {folder}",
+        DEADLINE_S,
+    )

@@ -1,0 +1,159 @@
+"""What a case may set on its broker: each option shows in what clients meet."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from hil.network import mqtt_packets as mqtt
+from hil.network.broker_config import BrokerOptions
+from hil.network.certificates import Certificates, make_certificates
+from tests.network.broker_rig import LOOPBACK, Client, running_broker
+
+pytestmark = pytest.mark.slow
+
+TOPIC = "test/topic"
+SENT = 20
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    return make_certificates(tmp_path_factory.mktemp("certificates"), LOOPBACK)
+
+
+def publish_numbers(client: Client, count: int = SENT) -> list[bytes]:
+    payloads = [b"%d" % number for number in range(count)]
+    for payload in payloads:
+        client.publish(TOPIC, payload)
+    return payloads
+
+
+@pytest.mark.parametrize("connected", [True, False])
+def test_a_full_queue_drops_exactly_what_it_has_no_place_for(
+    connected: bool, tmp_path: Path, certificates: Certificates
+) -> None:
+    """mosquitto's count of dropped messages is what was sent less the places: in flight and queued."""
+    options = BrokerOptions(max_inflight_messages=3, max_queued_messages=5, statistics=True)
+    places = 3 + 5 if connected else 5
+    with running_broker(tmp_path, certificates, options) as broker, Client(broker) as publisher:
+        with Client(broker, "subscriber", clean_session=False) as subscriber:
+            subscriber.subscribe(TOPIC)
+            if not connected:
+                subscriber.leave()
+            payloads = publish_numbers(publisher)
+            assert broker.dropped_messages() == SENT - places
+            if connected:
+                assert subscriber.received_all() == payloads[:places]
+        if not connected:
+            with Client(broker, "subscriber", clean_session=False) as again:
+                assert again.received_all() == payloads[:places]
+
+
+def test_a_broker_that_was_not_told_to_count_says_nothing(tmp_path: Path, certificates: Certificates) -> None:
+    """Without statistics, and while the broker is interrupted, the number of drops is unknown, not zero."""
+    with running_broker(tmp_path / "silent", certificates) as broker:
+        assert broker.dropped_messages() is None
+    with running_broker(tmp_path / "counting", certificates, BrokerOptions(statistics=True)) as broker:
+        broker.interrupt()
+        assert broker.dropped_messages() is None
+
+
+@pytest.mark.parametrize("inflight", [0, 1, 4])
+def test_no_more_are_in_flight_than_allowed(
+    inflight: int, tmp_path: Path, certificates: Certificates
+) -> None:
+    """A subscriber that acknowledges nothing gets max_inflight_messages, all where it is 0; then the rest."""
+    options = BrokerOptions(max_inflight_messages=inflight)
+    with (
+        running_broker(tmp_path, certificates, options) as broker,
+        Client(broker) as subscriber,
+        Client(broker) as publisher,
+    ):
+        subscriber.subscribe(TOPIC)
+        payloads = publish_numbers(publisher)
+        assert subscriber.received() == payloads[: inflight or SENT]
+
+
+@pytest.mark.parametrize("queued", [True, False])
+def test_qos_0_waits_for_who_is_away_only_where_told(
+    queued: bool, tmp_path: Path, certificates: Certificates
+) -> None:
+    """queue_qos0 keeps QoS 0 messages for a session whose client is away; without it they are gone."""
+    with running_broker(tmp_path, certificates, BrokerOptions(queue_qos0=queued)) as broker:
+        subscriber = Client(broker, "subscriber", clean_session=False)
+        subscriber.subscribe(TOPIC)
+        subscriber.leave()
+        with Client(broker) as publisher:
+            publisher.send(TOPIC, b"zero", qos=0)
+            publisher.received()
+        with Client(broker, "subscriber", clean_session=False) as again:
+            assert again.received() == ([b"zero"] if queued else [])
+
+
+def test_a_queue_has_room_for_so_many_bytes(tmp_path: Path, certificates: Certificates) -> None:
+    """max_queued_bytes bounds what waits for a client that is away, whatever the number of messages."""
+    with running_broker(tmp_path, certificates, BrokerOptions(max_queued_bytes=1000)) as broker:
+        subscriber = Client(broker, "subscriber", clean_session=False)
+        subscriber.subscribe(TOPIC)
+        subscriber.leave()
+        with Client(broker) as publisher:
+            for _ in range(SENT):
+                publisher.publish(TOPIC, bytes(100))
+        with Client(broker, "subscriber", clean_session=False) as again:
+            assert len(again.received_all()) == 10
+
+
+def test_a_broker_without_memory_takes_no_more(tmp_path: Path, certificates: Certificates) -> None:
+    """memory_limit_bytes: a message that would exceed it is not acknowledged, the connection ends."""
+    with running_broker(tmp_path, certificates, BrokerOptions(memory_limit_bytes=1_000_000)) as broker:
+        with Client(broker) as publisher:
+            publisher.publish(TOPIC, bytes(1000))
+            with pytest.raises((EOFError, ConnectionError)):
+                publisher.publish(TOPIC, bytes(2_000_000))
+        broker.check()
+
+
+def segments_of_a_burst(folder: Path, certificates: Certificates, *, nodelay: bool) -> int:
+    with (
+        running_broker(folder, certificates, BrokerOptions(tcp_nodelay=nodelay)) as broker,
+        Client(broker) as subscriber,
+        Client(broker) as publisher,
+    ):
+        subscriber.subscribe(TOPIC, qos=0)
+        subscriber.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)  # ACKs come late
+        before = subscriber.segments_in()
+        publisher.socket.sendall(mqtt.publish_packet(TOPIC, b"small") * SENT)
+        publisher.received()
+        assert len(subscriber.received()) == SENT
+        return subscriber.segments_in() - before
+
+
+def test_nagle_joins_messages_and_nodelay_does_not(tmp_path: Path, certificates: Certificates) -> None:
+    """Without tcp_nodelay all that comes before the first message's ACK goes out in one segment after it."""
+    nagle = segments_of_a_burst(tmp_path / "nagle", certificates, nodelay=False)
+    assert nagle <= 3  # the first, the others, the answer to a ping
+    assert segments_of_a_burst(tmp_path / "nodelay", certificates, nodelay=True) > nagle
+
+
+@pytest.mark.parametrize(("persistence", "survives"), [("off", False), ("on", False), ("each", True)])
+def test_what_is_saved_survives_a_kill(
+    persistence: str, survives: bool, tmp_path: Path, certificates: Certificates
+) -> None:
+    """After kill -9 a broker that saves each change has queue and retained message; others do not."""
+    options = BrokerOptions(persistence=persistence)  # type: ignore[arg-type]
+    with running_broker(tmp_path, certificates, options) as broker:
+        subscriber = Client(broker, "subscriber", clean_session=False)
+        subscriber.subscribe(TOPIC)
+        subscriber.leave()
+        with Client(broker) as publisher:
+            publisher.publish(TOPIC, b"waiting")
+            publisher.publish("retained", b"kept", retain=True)
+            publisher.received()  # the turn of the broker's loop that acknowledged has ended, and saved
+            broker.interrupt()
+            broker.resume()
+        with Client(broker, "subscriber", clean_session=False) as again:
+            again.subscribe("retained")
+            assert again.received_all() == ([b"waiting", b"kept"] if survives else [])
+    assert not (tmp_path / "broker" / "persistence").exists()

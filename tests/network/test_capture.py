@@ -1,0 +1,219 @@
+"""Captures of a board's traffic: complete, bounded, and refused with the way out."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hil.base.errors import RigError
+from hil.network import capture as capture_module
+from hil.network.capture import Capture, CaptureCounts
+from hil.network.packets.datagrams import read_datagrams
+from hil.network.packets.pcapng import read_frames
+from hil.network.process import LocalSpawner
+from hil.virtual.air import build_air
+from tests.boards.rack_tools import AIR_DIR, CHECKOUT, UnprivilegedSpawner
+from tests.network.iperf_rig import BOARD, IperfLab, iperf_lab
+from tests.virtual.test_virtual_rack_privileges import as_user
+
+pytestmark = pytest.mark.slow
+
+PORT = 9901
+BURST = 3000
+FRAME_BYTES = 14 + 28 + 12 + 88
+# numbered datagrams with iperf's header, no faster than the air's queues take them
+SENDER = f"""
+import socket, struct, sys, time
+out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for number in range(1, {BURST} + 1):
+    out.sendto(struct.pack("!iII", number, 0, 0) + bytes(88), (sys.argv[1], {PORT}))
+    if number % 50 == 0:
+        time.sleep(0.001)
+"""
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IperfLab]:
+    with iperf_lab(tmp_path_factory.mktemp("capture"), profile="perfect") as started:
+        yield started
+
+
+def start(lab: IperfLab, path: Path, *interfaces: str, **options: int) -> Capture:
+    only = f"host {lab.board_address}"
+    return Capture.start(lab.rack, interfaces or ["hil0"], path, capture_filter=only, **options)
+
+
+def send_burst(lab: IperfLab, log: Path) -> None:
+    assert lab.on_board("ping", "-c", "1", lab.rack.host_address).wait(20) == 0  # resolves the address
+    argv = [sys.executable, "-c", SENDER, lab.rack.host_address]
+    assert lab.rack.spawn(argv, netns=BOARD, log_path=log).wait(20) == 0, log.read_text()
+
+
+def test_a_capture_holds_the_first_frame_and_the_last(lab: IperfLab, tmp_path: Path) -> None:
+    """It is ready when start() returns, and stop() leaves nothing behind in the kernel."""
+    capture = start(lab, tmp_path / "burst.pcapng")
+    send_burst(lab, tmp_path / "sender.txt")
+    counts = capture.stop()
+    assert counts.complete
+    assert counts.missing == 0
+    numbers = [one.id for one in read_datagrams(capture.path, port=PORT, sender=lab.board_address)]
+    assert numbers == list(range(1, BURST + 1))
+
+
+def test_one_file_holds_several_interfaces(lab: IperfLab, tmp_path: Path) -> None:
+    """Frames of each interface are in the file under its name, a burst's too, and the drops of all add up."""
+    port = lab.rack.access_point_interface(BOARD)
+    capture = start(lab, tmp_path / "both.pcapng", port, "hil0")
+    send_burst(lab, tmp_path / "sender.txt")
+    counts = capture.stop()
+    assert counts.complete
+    seen = Counter(frame.interface for frame in read_frames(capture.path) if frame.wire_bytes == FRAME_BYTES)
+    assert seen == {port: BURST, "hil0": BURST}
+    assert counts.captured == counts.received == len(list(read_frames(capture.path)))
+
+
+def test_stop_waits_for_a_capture_that_was_kept_from_reading(lab: IperfLab, tmp_path: Path) -> None:
+    """Frames that came before stop() are in the file, also where dumpcap gets to read them only later."""
+    capture = start(lab, tmp_path / "late.pcapng")
+    os.kill(capture._process.pid, signal.SIGSTOP)
+    resume = threading.Timer(2 * capture_module.HAND_OVER_S, os.kill, (capture._process.pid, signal.SIGCONT))
+    try:
+        send_burst(lab, tmp_path / "sender.txt")
+    finally:
+        resume.start()
+    assert capture.stop().complete
+    numbers = [one.id for one in read_datagrams(capture.path, port=PORT, sender=lab.board_address)]
+    assert numbers == list(range(1, BURST + 1))
+
+
+def test_frames_that_were_dropped_are_counted(lab: IperfLab, tmp_path: Path) -> None:
+    """A capture that does not come to read says how many frames it lost, however many interfaces it has."""
+    capture = start(lab, tmp_path / "small.pcapng", "hil0", "lo", buffer_mib=1, snap_bytes=65535)
+    os.kill(capture._process.pid, signal.SIGSTOP)
+    try:
+        for _ in range(4):
+            send_burst(lab, tmp_path / "sender.txt")
+    finally:
+        os.kill(capture._process.pid, signal.SIGCONT)
+    counts = capture.stop()
+    assert not counts.complete
+    numbers = [one.id for one in read_datagrams(capture.path, port=PORT, sender=lab.board_address)]
+    assert 0 < 4 * BURST - len(numbers) <= counts.missing
+
+
+AS_USER = """
+from pathlib import Path
+from hil.network.capture import Capture
+from tests import rack_tools
+rack_tools.build_air = lambda _: Path("{air}")
+rack = rack_tools.start_rack(Path("/mnt/rack"))
+interfaces = [rack.access_point_interface("b1"), "hil0"]
+capture = Capture.start(rack, interfaces, Path("/mnt/x.pcapng"), capture_filter="icmp")
+argv = ["ping", "-c", "3", "-i", "0.05", "-W", "5", rack.host_address]
+rack.spawn(argv, netns="b1", log_path=Path("/mnt/ping.log")).wait(20)
+counts = capture.stop()
+rack.stop()
+print("complete", counts.complete, "captured", counts.captured)
+"""
+
+
+def test_a_user_who_is_not_root_captures_in_a_rack() -> None:
+    """In a rack of a user namespace three pings are six frames, at the access point and on the bridge."""
+    program = AS_USER.format(air=build_air(AIR_DIR))
+    assert as_user(program, tun_mode="666").strip() == "complete True captured 12"
+
+
+def test_dropped_and_unread_frames_make_a_capture_incomplete() -> None:
+    """What the kernel dropped and what was never read both count as missing."""
+    assert CaptureCounts(captured=10, received=10, dropped=0).complete
+    assert CaptureCounts(captured=10, received=10, dropped=2).missing == 2
+    assert CaptureCounts(captured=7, received=10, dropped=0).missing == 3
+    assert not CaptureCounts(captured=7, received=10, dropped=0).complete
+
+
+def test_an_unknown_interface_is_named(lab: IperfLab, tmp_path: Path) -> None:
+    """A wrong host.interface is refused with dumpcap's words and the command that lists interfaces."""
+    with pytest.raises(RigError, match=r"nosuch0.*No such device.*ip -br link"):
+        Capture.start(lab.rack, ["nosuch0"], tmp_path / "x.pcapng", capture_filter="")
+
+
+def test_a_missing_permission_is_named_with_its_fix(tmp_path: Path) -> None:
+    """A user who may not capture is told what permits it."""
+    with pytest.raises(RigError, match=r"permission.*setcap cap_net_raw"):
+        Capture.start(UnprivilegedSpawner(), ["lo"], tmp_path / "x.pcapng", capture_filter="")
+
+
+def test_a_missing_dumpcap_is_named_with_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where dumpcap is not installed, or is the group's only, the error says how to get it."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(capture_module, "SYSTEM_FOLDERS", str(tmp_path))
+    with pytest.raises(RigError, match=r"dumpcap is not installed.*apt-get install wireshark-common"):
+        Capture.start(LocalSpawner(), ["lo"], tmp_path / "x.pcapng", capture_filter="")
+    (tmp_path / "dumpcap").write_text("not for everybody")
+    with pytest.raises(RigError, match=r"this user may not run .*dumpcap.*usermod .* wireshark"):
+        Capture.start(LocalSpawner(), ["lo"], tmp_path / "x.pcapng", capture_filter="")
+
+
+# A dumpcap that its user may capture with, as on a physical rack, and a run that is killed.
+KILLED_RUN = """
+mount -t tmpfs -o mode=1777 tmpfs /mnt
+ip link set lo up
+cp "$(command -v dumpcap)" /mnt/dumpcap
+setcap cap_net_raw,cap_net_admin=eip /mnt/dumpcap
+cd "$0"
+PATH=/mnt:$PATH setpriv --reuid=65534 --regid=65534 --clear-groups "$1" -B -c "$2" || true
+timeout 10 tail --pid="$(cat /mnt/pid)" -f /dev/null && echo gone
+"""
+KILLED_PROGRAM = """
+import os, signal
+from pathlib import Path
+from hil.network.capture import Capture
+from hil.network.process import LocalSpawner
+capture = Capture.start(LocalSpawner(), ["lo"], Path("/mnt/x.pcapng"), capture_filter="")
+Path("/mnt/pid").write_text(str(capture._process.pid))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_killed_run_takes_its_capture_along() -> None:
+    """Also where dumpcap has capabilities of its own: the kernel does not end it with the run then."""
+    argv = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    argv += ["sh", "-ec", KILLED_RUN]
+    argv += [str(CHECKOUT), sys.executable, KILLED_PROGRAM]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout.strip() == "gone", done.stderr
+
+
+def test_a_filter_that_is_none_is_named(lab: IperfLab, tmp_path: Path) -> None:
+    """A capture filter that libpcap does not understand is refused with its words."""
+    with pytest.raises(RigError, match=r"Invalid capture filter .host somewhere else"):
+        Capture.start(lab.rack, ["hil0"], tmp_path / "x.pcapng", capture_filter="host somewhere else")
+
+
+def test_a_capture_that_was_killed_is_an_error(lab: IperfLab, tmp_path: Path) -> None:
+    """A capture that is gone when it is to be stopped gives no counts, so nobody takes it for a whole one."""
+    capture = start(lab, tmp_path / "x.pcapng")
+    capture.kill()
+    capture._process.wait(5)
+    with pytest.raises(RigError, match=r"dumpcap, pid \d+\) was killed by signal 9 too early"):
+        capture.stop()
+
+
+def test_a_capture_ends_while_traffic_goes_on(lab: IperfLab, tmp_path: Path) -> None:
+    """Traffic that does not end does not keep a capture from ending."""
+    ping = lab.rack.spawn(
+        ["ping", "-q", "-i", "0.01", lab.rack.host_address], netns=BOARD, log_path=tmp_path / "p"
+    )
+    try:
+        assert start(lab, tmp_path / "x.pcapng").stop().dropped == 0
+    finally:
+        ping.kill()
+        ping.wait(5)

@@ -1,0 +1,243 @@
+"""Every byte of a board's connections has one part, and isolated messages cost what a formula says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from hil.network.dissect import MqttPorts, Overhead, Segment, expected_overhead, overhead_of, read_segments
+from hil.network.dissect.overhead import MESSAGE_PARTS
+from tests.history.segment_files import (
+    ACK,
+    CLIENT,
+    CONNACK,
+    FIN,
+    RST,
+    SERVER,
+    SegmentFile,
+    answer,
+    connect,
+    mqtt,
+    publish,
+    subscribe,
+)
+from tests.network.dissect_rig import BOARD, DissectLab, dissect_lab
+from tests.tools.bench.overhead_bytes import COUNT, compare
+
+pytestmark = pytest.mark.slow
+
+HEADERS = 14 + 20 + 32
+
+
+def overhead(file: SegmentFile, folder: Path) -> Overhead:
+    """Add up a file, of which every byte must be in one part."""
+    segments = read_segments(file.write(folder / "x.pcap"), MqttPorts(plain=(1883,)))
+    found = overhead_of(segments, board=CLIENT)
+    assert sum(found.parts.values()) == sum(one.frame_bytes for one in segments)
+    assert found.counts["frames"] == len(segments)
+    return found
+
+
+def some(found: Overhead) -> dict[str, int]:
+    return {name: size for name, size in found.parts.items() if size}
+
+
+def opened() -> SegmentFile:
+    file = SegmentFile()
+    file.open()
+    file.client(connect())
+    file.server(CONNACK)
+    file.client()
+    return file
+
+
+def test_a_connections_own_cost_is_apart_from_its_messages(tmp_path: Path) -> None:
+    """Frames of the connection count as a whole, those of messages layer by layer."""
+    file = opened()
+    file.client(subscribe("t"))
+    file.server(mqtt(0x90, b"\0\1\0"))
+    file.client(mqtt(0xC0))
+    file.server(mqtt(0xD0))
+    file.client(publish("t", b"payload", qos=1, message_id=2))
+    file.server(answer(0x40, 2))
+    file.client()
+    file.client(mqtt(0xE0))
+    file.server(flags=FIN | ACK)
+    file.client(flags=FIN | ACK)
+    file.server()
+    assert some(overhead(file, tmp_path)) == {
+        "handshake": 3 * HEADERS,
+        "connect": HEADERS + 19,
+        "connack": HEADERS + 4,
+        "connection_ack": HEADERS,
+        "subscribe": HEADERS + 8,
+        "suback": HEADERS + 5,
+        "ping": 2 * (HEADERS + 2),
+        "disconnect": HEADERS + 2,
+        "fin": 3 * HEADERS,
+        "ethernet": 28,
+        "ip": 40,
+        "tcp": 40,
+        "tcp_options": 24,
+        "publish_payload": 7,
+        "publish_header": 7,
+        "puback": 4,
+        "tcp_ack_only": HEADERS,
+    }
+
+
+def test_counts_are_of_packets_frames_and_connections(tmp_path: Path) -> None:
+    """Packets count by kind; an ACK that rides on data is told from one alone."""
+    file = opened()
+    file.client(publish("t", b"1", qos=2, message_id=1) + publish("t", b"2"))
+    file.server(answer(0x50, 1))
+    file.client(answer(0x62, 1))
+    file.server(answer(0x70, 1))
+    counts = overhead(file, tmp_path).counts
+    kinds = ("publish", "pubrec", "pubrel", "pubcomp")
+    assert {kind: counts[kind] for kind in kinds} == {"publish": 2, "pubrec": 1, "pubrel": 1, "pubcomp": 1}
+    assert (counts["connections"], counts["message_frames"], counts["handshake"]) == (1, 4, 3)
+    assert counts["piggybacked_ack"] == 4  # CONNACK's, PUBREC's, PUBREL's, PUBCOMP's
+    assert counts["tcp_ack_only"] == 0
+
+
+def test_what_is_sent_again_asked_or_unreadable_is_apart(tmp_path: Path) -> None:
+    """Repeated segments, keep-alives, RST, padding and bytes of a packet without end have their places."""
+    file = opened()
+    at = file.next[True]
+    file.client(publish("t", b"x" * 10), padding=5)
+    file.client(publish("t", b"x" * 10), sequence=at, gap_s=0.3)
+    file.server()
+    file.client(b"\0", sequence=file.next[True] - 1, gap_s=60)
+    file.server(gap_s=0.01)
+    file.client(publish("t", b"y" * 100)[:50])
+    file.server(flags=RST | ACK)
+    found = overhead(file, tmp_path)
+    assert found.parts["retransmitted"] == HEADERS + 15
+    assert found.parts["ethernet"] == 14 + 5
+    assert found.parts["tcp_probe"] == 2 * HEADERS + 1
+    assert found.parts["rst"] == HEADERS
+    assert found.parts["undissected"] == HEADERS + 50
+    assert found.parts["tcp_ack_only"] == HEADERS
+
+
+def test_a_long_message_and_what_rides_with_it_are_the_messages(tmp_path: Path) -> None:
+    """Segments in which no packet ends belong to the one that ends next; DISCONNECT behind it rides along."""
+    file = opened()
+    packet = publish("t", b"x" * 2500)
+    file.client(packet[:1000])
+    file.client(packet[1000:2000])
+    file.client(packet[2000:] + mqtt(0xE0))
+    found = overhead(file, tmp_path)
+    assert found.counts["message_frames"] == 3
+    assert found.parts["ip"] == 60
+    assert found.parts["publish_payload"] + found.parts["publish_header"] == len(packet)
+    assert found.parts["disconnect"] == 2
+
+
+def test_facts_name_parts_and_counts(tmp_path: Path) -> None:
+    """Facts are overhead_<part>_bytes and overhead_<name>_count, zeros too."""
+    facts = overhead(opened(), tmp_path).facts()
+    assert facts["overhead_connect_bytes"] == HEADERS + 19
+    assert facts["overhead_publish_count"] == 0
+    assert facts["overhead_tls_record_bytes"] == 0
+    assert {name.rpartition("_")[2] for name in facts} == {"bytes", "count"}
+
+
+def test_another_hosts_connections_are_left_out(tmp_path: Path) -> None:
+    """Only the board's connections count."""
+    segments = read_segments(opened().write(tmp_path / "x.pcap"), MqttPorts(plain=(1883,)))
+    assert overhead_of(segments, board="10.0.0.9").counts["frames"] == 0
+    assert overhead_of(segments, board=SERVER).counts["connections"] == 1
+
+
+@pytest.mark.parametrize(
+    ("qos", "header", "answers"), [(0, 45, {}), (1, 47, {"puback": 4}), (2, 47, {"pubrec": 4, "pubrel": 4})]
+)
+def test_the_formula_gives_what_a_study_captured(qos: int, header: int, answers: dict[str, int]) -> None:
+    """CONNECT 91 bytes, CONNACK 70, ACK 66, PUBLISH header 1 + 1 + 2 + topic (+ 2); 12 less a frame without
+    timestamps."""
+    given = {"qos": qos, "payload_bytes": 7, "topic": "t" * 41, "client_id": "c" * 11}
+    found = expected_overhead(**given)
+    assert (found.parts["connect"], found.parts["connack"], found.parts["disconnect"]) == (91, 70, 68)
+    assert found.parts["handshake"] == 74 + 74 + 66
+    assert (found.parts["publish_header"], found.parts["tcp_ack_only"]) == (header, 66)
+    assert answers.items() <= found.parts.items()
+    plain = expected_overhead(**given, timestamps=False)
+    frames = found.counts["message_frames"] + found.counts["tcp_ack_only"]
+    assert found.message_bytes - plain.message_bytes == 12 * frames
+    assert frames == {0: 2, 1: 3, 2: 5}[qos]
+
+
+def test_a_sender_that_writes_in_pieces_needs_more_segments() -> None:
+    """A packet written in pieces of a buffer has segments of its own for each, and TLS a record for each."""
+    given = {"qos": 0, "payload_bytes": 3000, "topic": "t", "client_id": "c"}
+    assert expected_overhead(**given).counts["message_frames"] == 3
+    assert expected_overhead(**given, write_bytes=1024).counts["message_frames"] == 3
+    assert expected_overhead(**given, write_bytes=512).counts["message_frames"] == 6
+    assert expected_overhead(**given, write_bytes=512, record_bytes=29).parts["tls_record"] == 9 * 29
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DissectLab]:
+    with dissect_lab(tmp_path_factory.mktemp("overhead")) as started:
+        yield started
+
+
+@pytest.mark.parametrize("timestamps", [True, False])
+def test_isolated_publishes_cost_what_the_formula_says(lab: DissectLab, timestamps: bool) -> None:
+    """QoS 0, 1 and 2 times 1 B to 10 KB: each part is the formula's to the byte, on a real capture."""
+    for one in compare(lab, timestamps=timestamps):
+        assert not one.differences, one.label
+        counts = {
+            name: one.captured.counts[name] for name in one.captured.counts if name != "piggybacked_ack"
+        }
+        assert counts == {name: one.expected.counts[name] for name in counts}, one.label
+        acks = one.captured.counts["tcp_ack_only"]
+        assert COUNT <= acks <= COUNT + one.captured.counts["message_frames"], one.label
+        assert one.captured.counts["connection_ack"] in (2, 3), one.label
+
+
+def whole(segments: Sequence[Segment], board: str) -> Overhead:
+    found = overhead_of(segments, board=board)
+    assert sum(found.parts.values()) == sum(one.frame_bytes for one in segments)
+    assert min(found.parts.values()) >= 0
+    return found
+
+
+def test_with_tls_every_byte_has_its_part_too(lab: DissectLab) -> None:
+    """Records add 22 bytes each with TLS 1.3; without keys everything behind the handshake is unreadable."""
+    lab.linux_options(False)
+    with lab.capture() as path:
+        lab.isolated([(1, 100), (2, 10_240)], count=2, tls=True)
+    read = whole(lab.segments(path, key_log=lab.key_log), lab.board_address)
+    packets = sum(
+        read.counts[kind]
+        for kind in ("connect", "connack", "publish", "puback", "pubrec", "pubrel", "pubcomp", "disconnect")
+    )
+    assert packets == 2 * 3 + 2 * 2 + 2 * 4
+    assert read.parts["tls_record"] == packets * 22
+    assert read.parts["undissected"] == 0
+    assert read.parts["tls_handshake"] > 2000
+    assert read.parts["publish_payload"] == 2 * 100 + 2 * 10_240
+    closed = whole(lab.segments(path), lab.board_address)
+    assert sum(closed.parts[name] for name in MESSAGE_PARTS) == closed.parts["tcp_ack_only"]
+    assert closed.parts["undissected"] > read.parts["publish_payload"]
+
+
+def test_a_lossy_air_costs_what_is_sent_again(lab: DissectLab) -> None:
+    """With loss the parts still add up, and the messages' own bytes are those without loss."""
+    lab.linux_options(False)
+    lab.rack.air.set(BOARD, "both", delay_us=2000, loss_ppm=50_000, reorder_ppm=20_000)
+    try:
+        with lab.capture() as path:
+            lab.publish(qos=1, payload_bytes=1000, count=100, gap_s=0.001)
+    finally:
+        lab.rack.air.set(BOARD, "both", delay_us=0, loss_ppm=0, reorder_ppm=0)
+    found = whole(lab.segments(path), lab.board_address)
+    assert found.parts["publish_payload"] == 100 * 1000
+    assert found.parts["puback"] == 100 * 4
+    assert found.parts["undissected"] == 0
+    assert found.parts["retransmitted"] > 0

@@ -1,0 +1,269 @@
+"""What is read from a capture with tshark: segments, and the MQTT packets that end in them."""
+
+from __future__ import annotations
+
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import dpkt
+import pytest
+
+from hil.base.errors import RigError
+from hil.network.dissect import MqttPorts, Pdu, Segment, read_segments
+from hil.network.dissect.pdus import MqttFields, pdus_of
+from tests.history.segment_files import (
+    ACK,
+    CONNACK,
+    FIN,
+    RST,
+    SegmentFile,
+    answer,
+    connect,
+    mqtt,
+    publish,
+    subscribe,
+    text,
+)
+from tests.network.dissect_rig import DissectLab, dissect_lab
+
+pytestmark = pytest.mark.slow
+
+PLAIN = MqttPorts(plain=(1883,))
+
+
+def dissected(file: SegmentFile, folder: Path, ports: MqttPorts = PLAIN) -> list[Segment]:
+    return read_segments(file.write(folder / "x.pcap"), ports)
+
+
+def opened() -> SegmentFile:
+    file = SegmentFile()
+    file.open()
+    file.client(connect())
+    file.server(CONNACK)
+    return file
+
+
+def pdus(segments: list[Segment]) -> list[Pdu]:
+    return [pdu for one in segments for pdu in one.pdus]
+
+
+def test_packets_of_one_segment_get_their_own_values(tmp_path: Path) -> None:
+    """Each packet of a segment has its own topic, id, payload and flags, whatever the others lack."""
+    file = opened()
+    packets = [
+        publish("t", b""),
+        publish("t", b"x", qos=1, message_id=7),
+        publish("u", b"", qos=1, message_id=8, flags=8),
+        publish("", b"zz"),
+        subscribe("x,y", "z|", "ä", message_id=3),
+        answer(0x62, 11),
+        publish("q", b"1", qos=2, message_id=9, flags=1),
+    ]
+    file.client(b"".join(packets))
+    found = dissected(file, tmp_path)[-1].pdus
+    assert [pdu.packet_bytes for pdu in found] == [len(packet) for packet in packets]
+    assert found == (
+        Pdu("PUBLISH", 5, topic="t"),
+        Pdu("PUBLISH", 8, id=7, topic="t", payload=b"x", qos=1),
+        Pdu("PUBLISH", 7, id=8, topic="u", qos=1, dup=True),
+        Pdu("PUBLISH", 6, payload=b"zz"),
+        Pdu("SUBSCRIBE", len(packets[4]), id=3),
+        Pdu("PUBREL", 4, id=11),
+        Pdu("PUBLISH", 8, id=9, topic="q", payload=b"1", qos=2, retain=True),
+    )
+
+
+def test_every_kind_is_known_by_its_name(tmp_path: Path) -> None:
+    """All packets of MQTT 3.1.1 are named, with their ids."""
+    file = opened()
+    ids = {0x40: "PUBACK", 0x50: "PUBREC", 0x62: "PUBREL", 0x70: "PUBCOMP", 0xB0: "UNSUBACK"}
+    for number, first in enumerate(ids, 1):
+        file.client(answer(first, number))
+    file.client(mqtt(0xA2, b"\0\x09" + text("a") + text("b")))
+    file.client(mqtt(0xC0) + mqtt(0xE0))
+    file.server(mqtt(0xD0) + mqtt(0x90, b"\0\x0a\0\x01\x80"))
+    found = [(pdu.kind, pdu.id) for pdu in pdus(dissected(file, tmp_path))]
+    assert found == [
+        *(("CONNECT", 0), ("CONNACK", 0)),
+        *((kind, number) for number, kind in enumerate(ids.values(), 1)),
+        *(("UNSUBSCRIBE", 9), ("PINGREQ", 0), ("DISCONNECT", 0), ("PINGRESP", 0), ("SUBACK", 10)),
+    ]
+
+
+def test_an_empty_payload_that_is_not_listed_is_found_by_its_length() -> None:
+    """Where tshark leaves empty payloads out of its list, the length says whose they are."""
+    flags, lengths = [b"0x30", b"0x30", b"0x32"], [b"3", b"4", b"5"]
+    listed = MqttFields(flags, lengths, [b"1"] * 3, [b"t"] * 3, [b"5"], [b"<MISSING>", b"78", b"<MISSING>"])
+    left_out = MqttFields(flags, lengths, [b"1"] * 3, [b"t"] * 3, [b"5"], [b"78"])
+    assert pdus_of(left_out) == pdus_of(listed)
+    assert [pdu.payload for pdu in pdus_of(listed)] == [b"", b"x", b""]
+
+
+@pytest.mark.parametrize(
+    "packet", [mqtt(0x30, b"\0\x20short"), mqtt(0x32, text("t")), mqtt(0x40), mqtt(0x30)]
+)
+def test_a_frame_that_does_not_add_up_is_quoted(packet: bytes, tmp_path: Path) -> None:
+    """Lists of which nobody can say what belongs where are an error with the frame's number, not a guess."""
+    file = opened()
+    file.client(publish("t", b"ok") + packet + publish("t", b"more"))
+    quoted = r"frame 6: the lists .* do not add up: mqtt.hdrflags 0x30, .*mqtt.msg 6f6b, 6d6f7265.*tshark -V"
+    with pytest.raises(RigError, match=quoted):
+        dissected(file, tmp_path)
+
+
+def test_bytes_and_numbers_are_those_on_the_wire(tmp_path: Path) -> None:
+    """Header, option and padding bytes are told apart, and a number that wraps stays absolute."""
+    file = SegmentFile(next={True: 2**32 - 5, False: 77})
+    file.open()
+    file.client(connect(), padding=3)
+    found = dissected(file, tmp_path)
+    last = found[-1]
+    assert (last.ip_bytes, last.tcp_bytes, last.options_bytes, last.payload_bytes) == (20, 32, 12, 19)
+    assert last.frame_bytes == 14 + 20 + 32 + 19 + 3
+    assert last.sequence == 2**32 - 4
+    assert last.acknowledgement == 78
+    assert last.window_bytes == 60000
+    assert [one.time_us for one in found] == [1_000_001_000 + 1000 * number for number in range(4)]
+    assert [(one.syn, one.ack) for one in found] == [
+        (True, False),
+        (True, True),
+        (False, True),
+        (False, True),
+    ]
+
+
+def test_packets_are_put_together_although_segments_come_late_and_twice(tmp_path: Path) -> None:
+    """What was lost before the capture and came again completes its packet, and nothing counts twice."""
+    file = opened()
+    packet = publish("t", b"a" * 50)
+    start = file.next[True]
+    file.client(packet[:20])
+    file.client(packet[20:40], capture=False)
+    file.client(packet[40:] + publish("t", b"b"))
+    file.client(packet[20:40], sequence=start + 20, gap_s=0.3)
+    file.client(packet[20:40], sequence=start + 20, gap_s=0.3)
+    found = dissected(file, tmp_path)
+    assert [pdu.payload for pdu in pdus(found)[2:]] == [b"a" * 50, b"b"]
+    assert "lost_segment" in found[-3].analysis
+    assert found[-2].reassembled_count >= 3
+    assert not found[-1].pdus
+
+
+@pytest.mark.parametrize("ending", [(), (FIN | ACK,), (RST | ACK,)])
+def test_completeness_is_that_of_the_whole_connection(ending: tuple[int, ...], tmp_path: Path) -> None:
+    """Every segment knows how its connection ended, as tshark says after two passes."""
+    file = opened()
+    for flags in ending:
+        file.server(flags=flags)
+    found = dissected(file, tmp_path)
+    argv = ["tshark", "-2", "-r", str(tmp_path / "x.pcap"), "-T", "fields", "-e", "tcp.completeness"]
+    said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()
+    assert [one.completeness for one in found] == [int(value) for value in said]
+
+
+def test_a_users_settings_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Preferences and disabled protocols of the user who runs it are not read."""
+    file = opened()
+    file.client(publish("t", b"x"))
+    before = dissected(file, tmp_path)
+    settings = tmp_path / ".config" / "wireshark"
+    settings.mkdir(parents=True)
+    (settings / "disabled_protos").write_text("mqtt\n")
+    (settings / "preferences").write_text("tcp.desegment_tcp_streams: FALSE\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / ".config"))
+    monkeypatch.setenv("WIRESHARK_CONFIG_DIR", str(settings))
+    argv = ["tshark", "-r", str(tmp_path / "x.pcap"), "-Y", "mqtt"]
+    assert not subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    assert dissected(file, tmp_path) == before
+
+
+def test_other_ports_are_mqtt_where_the_broker_says_so(tmp_path: Path) -> None:
+    """A port counts as MQTT because it is among the broker's, not by its number."""
+    file = SegmentFile(broker_port=18831)
+    file.open()
+    file.client(connect())
+    assert not pdus(dissected(file, tmp_path))
+    assert [pdu.kind for pdu in pdus(dissected(file, tmp_path, MqttPorts(plain=(18831,))))] == ["CONNECT"]
+
+
+def test_what_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No capture, frames that were cut, and a missing tshark each have their own sentence."""
+    (tmp_path / "text.pcap").write_text("none\n")  # which tshark takes for one of its many formats
+    with pytest.raises(RigError, match=r"text\.pcap: it is no capture file: it begins with 6e6f6e65"):
+        read_segments(tmp_path / "text.pcap", PLAIN)
+    with pytest.raises(RigError, match=r"none\.pcap: No such file"):
+        read_segments(tmp_path / "none.pcap", PLAIN)
+    file = opened()
+    path = file.write(tmp_path / "whole.pcap")
+    (tmp_path / "short.pcap").write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(RigError, match=r"short\.pcap: tshark ended with status \d+: .*cut short"):
+        read_segments(tmp_path / "short.pcap", PLAIN)
+    subprocess.run(["editcap", "-s", "68", path, tmp_path / "cut.pcap"], check=True)
+    with pytest.raises(RigError, match=r"frame 4: only 68 of its 85 bytes were captured"):
+        read_segments(tmp_path / "cut.pcap", PLAIN)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(RigError, match=r"tshark is not installed.*apt-get install tshark"):
+        read_segments(path, PLAIN)
+
+
+def test_an_icmp_error_is_no_segment(tmp_path: Path) -> None:
+    """A segment that is quoted in an ICMP error was not sent again."""
+    file = opened()
+    time_s, frame = file.frames[-1]
+    inner = dpkt.ethernet.Ethernet(frame).data
+    error = dpkt.icmp.ICMP(type=3, code=3, data=dpkt.icmp.ICMP.Unreach(data=inner))
+    ip = dpkt.ip.IP(src=inner.dst, dst=inner.src, p=1, data=error)
+    ip.len = len(ip)
+    file.frames.append((time_s + 1, bytes(dpkt.ethernet.Ethernet(type=0x0800, data=ip))))
+    assert len(dissected(file, tmp_path)) == 5
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DissectLab]:
+    with dissect_lab(tmp_path_factory.mktemp("segments")) as started:
+        yield started
+
+
+def numbers(segments: list[Segment]) -> Counter[int]:
+    return Counter(int(pdu.payload[:6]) for pdu in pdus(segments) if pdu.kind == "PUBLISH")
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_every_message_is_found_once_in_a_lossy_air(lab: DissectLab, tls: bool) -> None:
+    """With frames lost, doubled and overtaken each of 200 messages is seen once where they were captured."""
+    lab.rack.air.set("b1", "both", delay_us=2000, loss_ppm=30_000, duplicate_ppm=10_000, reorder_ppm=20_000)
+    try:
+        with lab.capture() as path:
+            lab.publish(qos=1, payload_bytes=1200, count=200, gap_s=0.001, nodelay=True, tls=tls)
+    finally:
+        lab.rack.air.set("b1", "both", delay_us=0, loss_ppm=0, duplicate_ppm=0, reorder_ppm=0)
+    found = lab.segments(path, key_log=lab.key_log if tls else None)
+    assert numbers(found) == dict.fromkeys(range(200), 1)
+    assert any("retransmission" in one.analysis for one in found)
+    assert {one.payload for one in pdus(found) if one.kind == "PUBLISH"} == {
+        b"%06d" % number + b"x" * 1194 for number in range(200)
+    }
+
+
+def test_without_keys_tls_keeps_its_packets(lab: DissectLab) -> None:
+    """MQTT inside TLS is seen with the key log only, and what can be seen of TLS is the same."""
+    with lab.capture() as path:
+        lab.isolated([(1, 100)], count=2, tls=True)
+    secret = lab.segments(path)
+    assert not pdus(secret)
+    assert {22, 20} <= {kind for one in secret for kind in one.tls_types}
+    opened_up = lab.segments(path, key_log=lab.key_log)
+    assert [pdu.kind for pdu in pdus(opened_up)][2:-1] == ["PUBLISH", "PUBACK"] * 2
+
+
+def test_a_megabyte_is_put_together(lab: DissectLab) -> None:
+    """A PUBLISH of 1 MB in some 700 segments comes out byte for byte."""
+    with lab.capture() as path:
+        lab.publish(qos=1, payload_bytes=1_000_000, count=1, gap_s=0, nodelay=True)
+    found = lab.segments(path)
+    last = next(one for one in found if any(pdu.kind == "PUBLISH" for pdu in one.pdus))
+    assert last.pdus[0].payload == b"000000" + b"x" * 999_994
+    assert last.reassembled_count > 680

@@ -1,0 +1,248 @@
+"""The board's iperf peer against Debian's iperf, against itself, and against peers that misbehave."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from hil.model import Scalar, Series
+from tests.host_builds import build_sanitized
+from tests.network.iperf_device_rig import PROGRAMS, Board, Network
+
+pytestmark = pytest.mark.slow
+
+LENGTH_BYTES = {"tcp": 16384, "udp": 1470}
+UDP_KBPS = 4000
+OPTIONS = {"tcp": [], "udp": ["-u", "-b", f"{UDP_KBPS}k"]}
+RATE = {"tcp": 0, "udp": UDP_KBPS}
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Network]:
+    with Network.open() as network:
+        yield network
+
+
+@pytest.fixture
+def network(shared: Network) -> Iterator[Network]:
+    yield shared
+    shared.clear()
+
+
+@pytest.fixture
+def board(network: Network) -> Board:
+    return network.board()
+
+
+def check_received(series: Series) -> None:
+    """The board received: its full intervals and the rest are all that came."""
+    columns, facts = series.columns, series.device
+    assert facts["receiver"] == "board"
+    assert series.rows >= 9
+    assert set(columns["interval_us"]) == {100_000}
+    assert list(columns["received_bps"]) == [
+        min(80 * count, 2**32 - 1) for count in columns["received_bytes"]
+    ]
+    assert sum(columns["received_bytes"]) + int(facts["last_partial_bytes"] or 0) == facts["received_bytes"]
+    assert not any(columns["sent_bytes"])
+    check_steady(series, "received_bytes")
+
+
+def check_sent(series: Series) -> None:
+    """The board sent: its intervals and the rest are all that it sent."""
+    columns, facts = series.columns, series.device
+    assert facts["receiver"] == "host"
+    assert series.rows >= 9
+    assert set(columns["interval_us"]) == {100_000}
+    assert sum(columns["sent_bytes"]) + int(facts["last_partial_bytes"] or 0) == facts["sent_bytes"]
+    assert not any(columns["received_bytes"])
+    check_steady(series, "sent_bytes")
+
+
+def check_steady(series: Series, moved: str) -> None:
+    """CPU load and its bytes are of the time that was asked for, 1 s; of less where the peer ended before."""
+    facts, planned = series.device, 10
+    whole = series.rows < planned
+    assert facts["steady_bytes"] == (facts[moved] if whole else sum(series.columns[moved][:planned]))
+    assert int(facts["host_cpu_wall_us"] or 0) > 900_000 or whole
+
+
+def iperf_bytes(output: str) -> list[int]:
+    """The transfers that iperf printed, last line last."""
+    return [int(count) for count in re.findall(r"sec +(\d+) Bytes", output)]
+
+
+@pytest.mark.parametrize("protocol", ["tcp", "udp"])
+def test_board_sends_to_an_iperf_server(board: Board, network: Network, protocol: str) -> None:
+    """iperf counts each byte that the board says it sent, and calls nothing lost."""
+    server = network.iperf_server("-fB", *OPTIONS[protocol][:1])
+    series = board.run(protocol=protocol, rate_kbps=RATE[protocol])
+    said = server.end()
+    check_sent(series)
+    assert iperf_bytes(said)[-1] == series.device["sent_bytes"]
+    if protocol == "udp":
+        facts = series.device
+        count = int(facts["report_datagrams_count"] or 0)
+        assert f"0/{count} (0%)" in said
+        assert facts["report_lost_count"] == facts["report_out_of_order_count"] == 0
+        assert facts["report_received_bytes"] == facts["sent_bytes"] == count * LENGTH_BYTES["udp"]
+        assert "peer_version" not in facts
+    else:
+        assert series.device["peer_version"] == "2.1.8"
+
+
+@pytest.mark.parametrize("protocol", ["tcp", "udp"])
+def test_board_receives_from_an_iperf_server(board: Board, network: Network, protocol: str) -> None:
+    """With -R the iperf server sends as the board asked, and the board counts all of it."""
+    server = network.iperf_server("-fB", *OPTIONS[protocol][:1])
+    series = board.run(protocol=protocol, reverse=1, rate_kbps=RATE[protocol])
+    said = server.end()
+    check_received(series)
+    assert "(reverse)" in said
+    if protocol == "tcp":
+        assert iperf_bytes(said)[-1] == series.device["received_bytes"]
+    else:
+        assert series.device["end_seen"] == series.device["timestamps"] == 1
+        assert sum(series.columns["lost_count"]) == 0
+
+
+@pytest.mark.parametrize("protocol", ["tcp", "udp"])
+def test_board_serves_an_iperf_client(board: Board, network: Network, protocol: str) -> None:
+    """iperf's client sends all it has, warns of nothing, and prints the board's report as the server's."""
+    series, said = serve(board, network, protocol, reverse=0)
+    check_received(series)
+    assert "WARNING" not in said
+    if protocol == "tcp":
+        assert iperf_bytes(said)[-1] == series.device["received_bytes"]
+        return
+    report = said.partition("Server Report:")[2]
+    count, jitter_us = series.device["report_datagrams_count"], int(series.device["report_jitter_us"] or 0)
+    assert iperf_bytes(report) == [series.device["received_bytes"]]
+    assert f"{jitter_us / 1000:.3f} ms 0/{count} (0%)" in report
+
+
+def test_header_is_acknowledged(board: Board, network: Network) -> None:
+    """iperf's client that asks what its server is (-X) sends nothing before the board has answered."""
+    options = ("-X", "-n", "50000", "-fB")
+    board.run(lambda: network.iperf_client(*options), role="server", amount_bytes=50_000, interval_ms=10_000)
+    said = network.programs[-1].output()
+    assert "recvack" not in said
+    assert iperf_bytes(said) == [50_000]
+
+
+@pytest.mark.parametrize("protocol", ["tcp", "udp"])
+def test_board_sends_to_an_iperf_client(board: Board, network: Network, protocol: str) -> None:
+    """An iperf client that asks for -R receives all that the board says it sent."""
+    series, said = serve(board, network, protocol, reverse=1)
+    check_sent(series)
+    assert iperf_bytes(said)[-1] == series.device["sent_bytes"]
+
+
+def serve(board: Board, network: Network, protocol: str, *, reverse: int) -> tuple[Series, str]:
+    """Run the board as a server with an iperf client; iperf's words with the series."""
+    options = ["-t", "1", "-fB", *OPTIONS[protocol], *(["-R"] if reverse else [])]
+    series = board.run(
+        lambda: network.iperf_client(*options),
+        protocol=protocol,
+        role="server",
+        reverse=reverse,
+        rate_kbps=RATE[protocol],
+    )
+    assert dict(board.notes[0].fields) == {"port": "5001"}
+    return series, network.programs[-1].output()
+
+
+@pytest.mark.parametrize(("protocol", "reverse"), [("tcp", 0), ("tcp", 1), ("udp", 0), ("udp", 1)])
+def test_board_to_board(board: Board, network: Network, protocol: str, reverse: int) -> None:
+    """Two boards measure each other in both directions, and agree on every byte."""
+    other = network.board(1)
+    served: list[Series] = []
+    parameters: dict[str, Scalar] = {
+        "protocol": protocol,
+        "reverse": reverse,
+        "rate_kbps": RATE[protocol],
+    }
+    server = threading.Thread(target=lambda: served.append(other.run(role="server", **parameters)))
+    server.start()
+    network.await_port(protocol)
+    ours = board.run(**parameters)
+    server.join()
+    sender, receiver = (served[0], ours) if reverse else (ours, served[0])
+    check_sent(sender)
+    check_received(receiver)
+    assert sender.device["sent_bytes"] == receiver.device["received_bytes"]
+    if protocol == "udp" and not reverse:
+        names = (
+            "report_lost_count",
+            "report_datagrams_count",
+            "report_jitter_us",
+            "report_out_of_order_count",
+        )
+        assert [ours.device[name] for name in names] == [served[0].device[name] for name in names]
+
+
+@pytest.mark.parametrize("protocol", ["tcp", "udp"])
+@pytest.mark.parametrize("reverse", [0, 1])
+def test_amount_instead_of_time(board: Board, network: Network, protocol: str, reverse: int) -> None:
+    """With -n exactly so many bytes cross, and one done within an interval is a row of that length."""
+    network.iperf_server(*OPTIONS[protocol][:1])
+    series = board.run(
+        protocol=protocol, reverse=reverse, amount_bytes=20_000, interval_ms=10_000, rate_kbps=RATE[protocol]
+    )
+    facts, columns = series.device, series.columns
+    told = int(facts["received_bytes" if reverse else "sent_bytes"] or 0)
+    last = LENGTH_BYTES["udp"] if protocol == "udp" else 0  # of UDP the final datagram counts
+    assert told == 20_000 + last
+    assert series.rows == 1
+    assert 0 < columns["interval_us"][0] < 10_000_000
+    assert columns["received_bytes" if reverse else "sent_bytes"] == (told,)
+
+
+def test_loss_is_reported_to_iperf(board: Board, network: Network) -> None:
+    """Where each tenth datagram is lost the board counts them, and iperf prints count and jitter."""
+
+    def start() -> None:
+        network.peer("lossy_path", 5050, 10)
+        network.iperf_client("-u", "-t", "1", "-b", "2000k", "-fB", port=5050)
+
+    series = board.run(start, protocol="udp", role="server", rate_kbps=2000)
+    said = network.programs[-1].output()
+    facts, columns = series.device, series.columns
+    lost, count = int(facts["report_lost_count"] or 0), int(facts["report_datagrams_count"] or 0)
+    assert lost == (count - 1) // 10 > 10
+    assert (
+        sum(columns["lost_count"]) <= lost <= sum(columns["lost_count"]) + 1
+    )  # one in the last, partial one
+    assert max(columns["expected_count"]) <= 19
+    jitter_ms = int(facts["report_jitter_us"] or 0) / 1000
+    assert f"{jitter_ms:.3f} ms {lost}/{count} (" in said.partition("Server Report:")[2]
+
+
+def test_old_peers_without_header_are_measured(board: Board, network: Network) -> None:
+    """The iperf example of older ESP-IDFs says neither what it wants, nor when it sent, nor when it ends."""
+    tcp = board.run(lambda: network.peer("headerless_tcp_client"), role="server")
+    check_received(tcp)
+    udp = board.run(
+        lambda: network.peer("headerless_udp_client"), protocol="udp", role="server", timeout_ms=3500
+    )
+    assert udp.device["received_bytes"] == 100 * LENGTH_BYTES["udp"]
+    assert udp.device["timestamps"] == udp.device["end_seen"] == 0
+    assert not any(udp.columns["jitter_us"])
+    assert not any(udp.columns["lost_count"])
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_on_the_host(program: str) -> None:
+    """The host build's own tests of messages and counting pass under the sanitizers."""
+    done = subprocess.run(
+        [build_sanitized(program) / "test" / program],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,250 @@
+"""`hil ledger`, and what reports say of a ledger: read from the facts of a run's records."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from hil.base.errors import ConfigError
+from hil.cli.app import run_command
+from hil.model import RunRecord, Scalar
+from hil.network.ledger import Evidence, Handed, Sighting, attribute
+from hil.network.ledger.words import counts_of, lines_of, sentence_of, table_of, total_of
+from hil.reports.allure.completion import complete_results
+from hil.reports.ledger import loss_notes, loss_total
+from hil.reports.site.landing import render_landing
+from hil.reports.site.runs import read_run
+from hil.reports.stored import read_verdict
+from hil.reports.summary import render_markdown, render_verdict
+from tests.make_records import publish_record
+from tests.reports.allure_runs import attached, judged, results_of
+from tests.reports.site_runs import store_run
+
+FOLDER = "peer/virtual-1/01-publish"
+RUN_ID = "20261121T101500Z-quick-0001"
+
+
+def facts(*, sent: int = 2000, at_tcp: int = 400, unknown: int = 12) -> Mapping[str, Scalar]:
+    """Return the facts of a ledger: ``at_tcp`` messages never transmitted, ``unknown`` without an owner."""
+    handed = [
+        Handed(n, n, 0, 1, 1 if n < at_tcp else 4 if n < at_tcp + unknown else 2, 0) for n in range(sent)
+    ]
+    seen = {n: n for n in range(at_tcp + unknown, sent)}
+    evidence = Evidence(handed, Sighting(seen, complete=True), None, Sighting(seen, complete=True))
+    arrivals = attribute(evidence).facts()
+    lost_there = {"lost_subscriber_count": 0, "arrived_count": len(seen), "lost_count": at_tcp + unknown}
+    return {**arrivals, **lost_there}
+
+
+def record(*, folder: str = FOLDER, boot_index: int = 0, **changes: int) -> RunRecord:
+    peer: dict[str, Scalar] = {"folder": folder, **facts(**changes)}
+    return publish_record(boot_index=boot_index, environment={"peer": peer})
+
+
+def run_of(out: Path, records: Sequence[RunRecord]) -> Path:
+    """Write a judged run whose peer folders hold a ledger.csv each."""
+    path = judged(out, records)
+    for each in records:
+        folder = path / str(each.environment.get("peer", {}).get("folder", "none"))
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "ledger.csv").write_text(f"number,owner\n{each.boot_index},arrived\n")
+    return path
+
+
+def test_a_loss_is_told_in_one_sentence() -> None:
+    """How many of how many, and each owner by name; nothing lost is said too."""
+    counts = counts_of(facts())
+    assert counts
+    assert sentence_of(counts) == (
+        "412 of 2000 messages did not arrive: 400 never left the device's TCP, 12 undetermined"
+    )
+    whole = counts_of(facts(at_tcp=0, unknown=0))
+    assert whole
+    assert sentence_of(whole) == "all 2000 messages arrived"
+    assert counts_of({"sent_count": 3}) is None
+
+
+def test_the_table_shows_each_point_with_what_passed_and_what_was_lost() -> None:
+    """The losses and the arrivals add up to what was sent; a point that nobody watched has no figure."""
+    counts = counts_of(facts())
+    assert counts
+    assert lines_of(table_of(counts)) == [
+        "point               passed  lost here",
+        "sent                  2000",
+        "device_call           2000          0",
+        "device_tcp            1588        400",
+        "access_point          1588          0",
+        "broker_in      not watched          0",
+        "broker_out            1588          0",
+        "subscriber            1588          0",
+        "undetermined                       12",
+        "sum           1588 arrived   412 lost",
+    ]
+
+
+def test_ledgers_of_several_boots_add_up() -> None:
+    """Counts are summed; a point has a count only where all watched it."""
+    one, other = counts_of(facts()), counts_of({**facts(at_tcp=1, unknown=0), "seen_device_tcp_count": None})
+    assert one
+    assert other
+    both = total_of([one, other])
+    assert (both.sent, both.arrived, both.lost_count) == (4000, 3587, 413)
+    assert [both.passed[point] for point in both.passed] == [4000, None, 3587, None, 3587, 3587]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"arrived_count": 1587}, "2000 sent, 1587 arrived, 412 lost, and 412 over all owners"),
+        ({"lost_count": 411}, "411 lost, and 412 over all owners"),
+        ({"lost_device_tcp_count": None}, "lost_device_tcp_count is None; expected a whole number"),
+        ({"sent_count": "many"}, "sent_count is 'many'; expected a whole number"),
+        ({"lost_broker_in_count": -1}, "lost_broker_in_count is -1"),
+    ],
+)
+def test_sums_that_do_not_agree_are_never_printed(change: Mapping[str, Scalar], words: str) -> None:
+    """A ledger that somebody changed is an error with its figures."""
+    with pytest.raises(ConfigError, match=words):
+        counts_of({**facts(), **change})
+
+
+def hil(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    code = run_command(["ledger", *arguments])
+    told = capsys.readouterr()
+    return code, told.out + told.err
+
+
+def test_hil_ledger_prints_every_ledger_and_says_where_the_files_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Board, kind, boot and case stand above each table, its file below; the sum over all at the end."""
+    other = replace(record(folder="peer/virtual-2/01-publish", at_tcp=0, unknown=0), board="virtual-2")
+    path = run_of(tmp_path, [record(), other, publish_record(board="virtual-3")])
+    code, told = hil(capsys, str(path))
+    assert code == 0
+    assert "virtual-1 (virtual), boot 0: publish defaults\n" in told
+    assert "  device_tcp            1588        400\n" in told
+    assert f"  each message: {path}/{FOLDER}/ledger.csv\n" in told
+    assert "virtual-3" not in told
+    assert told.endswith("2 ledgers (virtual): 4000 sent, 412 lost: device_tcp 400, undetermined 12\n")
+    (path / FOLDER / "ledger.csv").unlink()
+    code, told = hil(capsys, str(path), "--board", "virtual-1", "--case", "qos=1")
+    assert code == 0
+    assert "each message: none: the run's peer folder has no ledger.csv (any more)" in told
+    assert "virtual-2" not in told
+
+
+def test_hil_ledger_prints_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same counts for programs, each point and owner by its name."""
+    path = run_of(tmp_path, [record()])
+    code, told = hil(capsys, str(path), "--json")
+    found = json.loads(told)
+    assert code == 0
+    assert [(one["board"], one["kind"], one["sent"], one["arrived"]) for one in found] == [
+        ("virtual-1", "virtual", 2000, 1588)
+    ]
+    assert found[0]["lost"]["device_tcp"] == 400
+    assert found[0]["passed"]["broker_in"] is None
+    assert found[0]["file"] == f"{path}/{FOLDER}/ledger.csv"
+
+
+def test_hil_ledger_says_why_it_has_nothing_to_show(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No ledger in the run, none that fits, no run, figures that contradict: exit 2 and a sentence."""
+    path = run_of(tmp_path / "some", [record()])
+    (path / "thresholds" / "publish.yaml").unlink()  # what is gone costs no more than the short name
+    none = judged(tmp_path / "none", [publish_record()])
+    wrong = record()
+    peer = {**wrong.environment["peer"], "arrived_count": 7}
+    bad = judged(tmp_path / "bad", [replace(wrong, environment={**wrong.environment, "peer": peer})])
+    for arguments, words in (
+        ((str(none),), "no case of this run has a loss ledger; it measured publish."),
+        (
+            (str(path), "--board", "b9"),
+            "no ledger fits --board b9. There are:\n  virtual-1 publish/api=publish,",
+        ),
+        ((str(path), "--case", "qos=7"), "no ledger fits --case qos=7"),
+        ((str(tmp_path / "nothing"),), "not a run directory"),
+        ((str(bad),), "on board virtual-1, boot 0: the ledger's sums do not agree"),
+    ):
+        code, told = hil(capsys, *arguments)
+        assert code == 2
+        assert words in told
+
+
+def test_summary_lists_the_cases_that_lost_messages(tmp_path: Path) -> None:
+    """A line a case: where, that it is virtual, whose the losses are, and the file with each message."""
+    whole = replace(record(at_tcp=0, unknown=0), board="virtual-2")
+    path = run_of(tmp_path, [record(), whole])
+    verdict = read_verdict(path / "verdicts.json")
+    text = render_markdown({}, verdict, [record(), whole, replace(record(), role="base")])
+    section = text.partition("## Lost messages\n\n")[2].partition("\n\n")[0]
+    assert section.splitlines() == [
+        "- virtual-1 (virtual) publish: 412 of 2000 messages did not arrive: "
+        f"400 never left the device's TCP, 12 undetermined ({FOLDER}/ledger.csv)"
+    ]
+    table = text.partition("## Lost messages\n\n")[2].split("\n\n")[1].splitlines()
+    assert table[0].startswith("| case | sent | lost: device_call | lost: device_tcp |")
+    assert table[2:] == ["| virtual-1 (virtual) publish | 2000 | 0 | 400 | 0 | 0 | 0 | 0 | 12 | 1588 |"]
+    assert "Lost messages" not in render_markdown({}, verdict, [whole])
+
+
+def test_the_terminal_says_what_was_lost_and_how_to_read_on(tmp_path: Path) -> None:
+    """One sentence over all cases that lost messages, none where nothing was lost: a limit may be
+    kept all the same."""
+    path = run_of(tmp_path, [record()])
+    console = Console(width=300, record=True, file=io.StringIO())
+    verdict = read_verdict(path / "verdicts.json")
+    render_verdict({}, verdict, [record()], run_path="out/RUN", console=console)
+    assert (
+        "→ 1 case lost messages: 412 of 2000 messages did not arrive: 400 never left the device's TCP, "
+        "12 undetermined. Each of them: hil ledger out/RUN\n"
+    ) in console.export_text()
+    assert loss_total([record(at_tcp=0, unknown=0), replace(record(), role="base"), publish_record()]) == ""
+
+
+def test_a_loss_that_the_case_makes_is_said_to_be_on_purpose(tmp_path: Path) -> None:
+    """A newcomer's first run loses messages by a fault that it plants; nobody is to look for the reason."""
+    own = record()
+    cut = replace(own, parameters={**own.parameters, "fault": "cut"})
+    none = replace(own, parameters={**own.parameters, "fault": "none"}, board="b2")
+    assert loss_total([cut]).startswith("1 case lost messages on purpose: 412 of 2000 ")
+    assert loss_total([cut, none]).startswith("2 cases lost messages (1 of them on purpose): 824 of 4000 ")
+    verdict = read_verdict(run_of(tmp_path, [own]) / "verdicts.json")
+    planted, real = (note.text for note in loss_notes([cut, none], verdict))
+    assert planted.endswith("12 undetermined; the case plants a fault")
+    assert real.endswith("12 undetermined")
+
+
+def test_the_first_page_lists_the_cases_that_lost_messages(tmp_path: Path) -> None:
+    """A line a case, which leads to its test, where the ledger is attached."""
+    path = store_run(tmp_path, RUN_ID, [record()])
+    (path / FOLDER).mkdir(parents=True)
+    page = render_landing([read_run(path)], past=1, raw=())
+    listed = page.partition("<h2>Lost messages</h2>")[2].partition("</ul>")[0]
+    assert 'href="tests/index.html#' in listed
+    assert "virtual-1 (virtual) publish: 412 of 2000 messages did not arrive" in listed
+
+
+def test_an_allure_result_tells_the_ledger_and_has_its_files(tmp_path: Path) -> None:
+    """One sentence over all boots in the description, a file a boot attached; no file outside the run."""
+    outside = record(folder="../other", boot_index=2)
+    boots = [record(), record(boot_index=1, folder="peer/virtual-1/02-publish"), outside]
+    path = run_of(tmp_path, boots)
+    complete_results(path)
+    result = next(iter(results_of(path).values()))
+    assert (
+        "Loss ledger of virtual-1 (virtual): 1236 of 6000 messages of 3 boots did not arrive: "
+        in result["descriptionHtml"]
+    )
+    assert ", 36 undetermined." in result["descriptionHtml"]
+    ledgers = [item["name"] for item in result["attachments"] if "ledger" in item["name"]]
+    assert ledgers == ["loss ledger, boot 0, virtual (CSV)", "loss ledger, boot 1, virtual (CSV)"]
+    assert b"number,owner\n1,arrived\n" in attached(path, result, "csv")

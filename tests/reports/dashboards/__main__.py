@@ -1,0 +1,11 @@
+"""Writes docs/metrics/dashboards: python -m tests.reports.dashboards"""
+
+from __future__ import annotations
+
+from tests.reports.dashboards.files import FOLDER, rendered
+
+if __name__ == "__main__":
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name, text in rendered().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
+        print(FOLDER / name)

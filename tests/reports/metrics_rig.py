@@ -1,0 +1,128 @@
+"""Judged runs to push, and a history of a rack's health: what a Pushgateway and a Prometheus are fed with."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hil.base.gateway_url import PASSWORD_VARIABLE, USER_VARIABLE
+from hil.boards.health import HEALTH_FILE, BoardRun, Quarantine, RunHealth, write_lines
+from hil.gate import judge
+from hil.model import Fault, NotRun, Verdict
+from hil.store import RunDirectory
+from tests.gate import compare_records
+from tests.make_records import RUN_ID, publish_record, publish_thresholds, quick_run
+
+BOARDS = ("virtual-1", "virtual-2")
+TIMEOUT_S = 10.0
+_NOW = datetime.datetime.now(datetime.UTC).replace(microsecond=0)
+
+
+def only_own_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a test have no credentials and no proxy but those that it sets."""
+    for name in (USER_VARIABLE, PASSWORD_VARIABLE, "SSL_CERT_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+
+
+@functools.cache
+def healthy() -> Verdict:
+    """A quick run on two boards, judged by the real gate."""
+    return judge(quick_run(BOARDS), {"publish": publish_thresholds()})
+
+
+def broken() -> Verdict:
+    """The same, but the second board was gone before it gave anything."""
+    case_id = "publish/x=1"
+    gone = Fault(RUN_ID, "rig", 3, "the port is gone", BOARDS[1])
+    left_out = NotRun(RUN_ID, BOARDS[1], case_id, "the port is gone")
+    return judge([*quick_run(BOARDS[:1]), gone, left_out], {"publish": publish_thresholds()})
+
+
+@functools.cache
+def slow() -> Verdict:
+    """A run whose second board breaks a limit."""
+    records = [publish_record(board=BOARDS[0]), publish_record(board=BOARDS[1], latency_ms=60.0)]
+    return judge(records, {"publish": publish_thresholds()})
+
+
+@functools.cache
+def compared() -> Verdict:
+    """A run of four boards whose candidate is a third slower than the base."""
+    entries = compare_records.run(effect=0.3)
+    return judge(entries, {"publish": compare_records.thresholds()}, compare_records.past())
+
+
+def store(
+    folder: Path, verdict: Verdict, *, rack: str, run_id: str = RUN_ID, commit: str = "0a9e", **info: object
+) -> Path:
+    """Write a judged run and return its folder."""
+    run = RunDirectory.create(folder, run_id)
+    facts = {
+        "rack": rack,
+        "suite": "quick",
+        "started_utc": "2026-11-20T22:12:57Z",
+        "lease_released_utc": "2026-11-20T22:14:27Z",
+        "git": {"commit": commit, "dirty": False},
+        "boards": [{"id": board, "kind": "virtual", "target": "virtual-esp32"} for board in BOARDS],
+    }
+    run.write_info({**facts, **info})
+    run.write_verdict(replace(verdict, run_id=run_id))
+    return run.path
+
+
+def ago(hours: float) -> str:
+    return (_NOW - datetime.timedelta(hours=hours)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def health_lines(rack: str) -> Sequence[RunHealth]:
+    """Return five runs of a rack: one flake, one recovery, a false regression, a quarantine at last."""
+    sound, faulted = [], []
+    for board in BOARDS:
+        sound.append(BoardRun(board, "virtual", "virtual-esp32", "measured", measured_s=60.0))
+        faulted.append(BoardRun(board, "virtual", "virtual-esp32", "faulted", {"rig": 1}, "the port is gone"))
+    quarantine = Quarantine(BOARDS[1], ago(1), "anna", "its port vanishes")
+    kept_out = BoardRun(BOARDS[1], "virtual", "virtual-esp32", "quarantined", quarantine=quarantine)
+    series, own = f"{rack}/{BOARDS[0]}/publish/x=1/p95", f"{rack}/virtual-esp32/publish/x=1/p95"
+    image = {"virtual-esp32": "ab" * 32}
+
+    def run(hours: float, boards: Sequence[BoardRun], wait_s: float, blocked: bool = False) -> RunHealth:
+        return RunHealth(
+            run_id=f"health-{hours:g}",
+            started_utc=ago(hours),
+            rack=rack,
+            trigger="nightly",
+            exit_code=0,
+            lease_wait_s=wait_s,
+            held_s=600.0,
+            boards=tuple(boards),
+            firmware=image,
+            base=image,
+            blocked=(series,) * blocked,
+            passed=(series,) * (not blocked),
+            compared_blocked=(own,) * blocked,
+            compared_passed=(own,) * (not blocked),
+        )
+
+    return (
+        run(50, sound, 1.0),
+        run(40, sound, 2.0, blocked=True),
+        run(30, [faulted[0], sound[1]], 30.0),
+        run(20, sound, 4.0),
+        run(1, [sound[0], kept_out], 5.0),
+    )
+
+
+def store_health(out: Path, *racks: str) -> Path:
+    """Write OUT/history/health.jsonl with the lines of each rack; return the file."""
+    path = out / "history" / HEALTH_FILE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_lines(
+        path, [replace(line, run_id=f"{rack}-{line.run_id}") for rack in racks for line in health_lines(rack)]
+    )
+    return path

@@ -1,0 +1,65 @@
+"""Judged runs for tests of what follows a verdict: real records through the real gate, as on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hil.gate import judge
+from hil.model import Entry, RunRecord
+from hil.reports.allure import complete_results
+from hil.reports.summary import render_markdown
+from hil.store import RunDirectory
+from tests.make_records import publish_record, publish_thresholds
+
+BOARDS = ("v1", "v2")
+CASES: tuple[dict[str, str], ...] = ({}, {"transport": "tls"})
+
+
+def healthy(latency_ms: float = 7.0, *, board: str = "v2") -> list[RunRecord]:
+    """Return what a small run measures: two boards, two cases; ``latency_ms`` of ``board`` over TLS."""
+    return [
+        publish_record(board=name, overrides=case, latency_ms=latency_ms if (name, case) == slow else 7.0)
+        for slow in [(board, CASES[1])]
+        for name in BOARDS
+        for case in CASES
+    ]
+
+
+def store_run(
+    out: Path, run_id: str, entries: Iterable[Entry], *, commit: str = "a" * 40, **info: Any
+) -> Path:
+    """Leave on disk what a run leaves, Allure results included; return its folder.
+
+    ``run_id`` starts with the time of the run; ``info`` adds to run.json.
+    """
+    directory = RunDirectory.create(out, run_id)
+    for entry in entries:
+        directory.append(replace(entry, run_id=run_id))
+    day, clock = run_id[:8], run_id[9:15]
+    directory.write_info(
+        {
+            "schema": 1,
+            "run_id": run_id,
+            "started_utc": f"{day[:4]}-{day[4:6]}-{day[6:]}T{clock[:2]}:{clock[2:4]}:{clock[4:]}Z",
+            "rack": "virtual",
+            "suite": "quick",
+            "git": {"commit": commit, "dirty": False},
+            "trigger": "local",
+            **info,
+        }
+    )
+    rejudge(directory.path)
+    return directory.path
+
+
+def rejudge(path: Path) -> None:
+    """Judge the run in ``path``, and complete what follows from the verdict."""
+    directory = RunDirectory.open(path)
+    journal = directory.read()
+    verdict = judge(journal.entries, {"publish": publish_thresholds()})
+    directory.write_verdict(verdict)
+    directory.write_summary(render_markdown(directory.read_info(), verdict, journal.records))
+    complete_results(path)

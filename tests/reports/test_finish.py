@@ -1,0 +1,118 @@
+"""What follows a verdict: every report, and none that can change the verdict."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hil.base.errors import ConfigError
+from hil.reports.finish import Wishes, finish, sentence_of
+from hil.store import RunDirectory
+from tests.reports.allure_runs import eventful_entries, judged
+from tests.reports.prometheus_rig import run_pushgateway
+
+pytestmark = pytest.mark.slow
+
+CLOSED = "http://127.0.0.1:9"  # the discard port: nothing listens there
+
+
+def finished(out: Path, **wishes: object) -> RunDirectory:
+    directory = RunDirectory.open(judged(out, eventful_entries()))
+    finish(directory, Wishes(out, **wishes), say=lambda _sentence: None)  # type: ignore[arg-type]
+    return directory
+
+
+def reporting(directory: RunDirectory) -> dict[str, object]:
+    noted: dict[str, object] = directory.read_info()["reporting"]
+    return noted
+
+
+def test_a_run_ends_with_every_report_and_says_where_they_are(tmp_path: Path) -> None:
+    """Allure results, history, metrics at the gateway, the site; the summary names the report."""
+    with run_pushgateway(tmp_path) as gateway:
+        directory = finished(tmp_path / "out", pushgateway=gateway.url)
+        assert gateway.samples(rack="virtual")["hil_run_exit_code"]
+    index = tmp_path / "out" / "report" / "index.html"
+    assert index.is_file()
+    assert reporting(directory) == {"report": str(index), "warnings": []}
+    assert f"report: `{index}`" in directory.summary_path.read_text()
+    assert list((directory.path / "allure-results").glob("*-result.json"))
+    lines = (tmp_path / "out" / "history" / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line)["run_id"] for line in lines] == [directory.run_id]
+
+
+def test_what_a_report_could_not_do_is_a_warning(tmp_path: Path) -> None:
+    """A gateway that is down and a damaged history: the verdict stays, the summary says both."""
+    out = tmp_path / "out"
+    (out / "history").mkdir(parents=True)
+    (out / "history" / "metrics.jsonl").write_text("not json\n{}\n")
+    directory = RunDirectory.open(judged(out, eventful_entries()))
+    before = directory.verdicts_path.read_bytes()
+    finish(directory, Wishes(out, pushgateway=CLOSED, site=False), say=lambda _sentence: None)
+    assert directory.verdicts_path.read_bytes() == before
+    summary = directory.summary_path.read_text()
+    assert f"{out}/history/metrics.jsonl:1" in summary
+    assert "were not pushed to the Pushgateway at http://127.0.0.1:9: Connection refused" in summary
+    assert len(reporting(directory)["warnings"]) == 2  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (b"\xff\xfejunk", "not JSON"),
+        (b"123\n", "not a JSON object"),
+        (b'{"runs":["x"],"started_utc":null,"trigger":"local"}\n', "started_utc of the wrong type"),
+    ],
+)
+def test_a_damaged_past_of_the_tests_is_a_warning(tmp_path: Path, damage: bytes, words: str) -> None:
+    """Whatever lies in allure.jsonl: no error but a sentence with file, line and the way out."""
+    history = tmp_path / "out" / "history" / "allure.jsonl"
+    history.parent.mkdir(parents=True)
+    history.write_bytes(b"\n" + damage)
+    directory = finished(tmp_path / "out")
+    (warning,) = reporting(directory)["warnings"]  # type: ignore[misc]
+    assert f"{history}:2: {words}" in warning
+    assert f"sed -i 2d {history}" in warning
+    assert history.read_bytes() == b"\n" + damage
+
+
+def test_a_defect_in_one_report_is_a_warning_and_the_others_are_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error that nobody thought of names its type; what comes after it is done all the same."""
+    monkeypatch.setattr("hil.reports.allure.complete_results", lambda _path: {}["no such key"])
+    directory = finished(tmp_path / "out", site=False)
+    assert reporting(directory)["warnings"] == ["Allure results: internal error, KeyError: 'no such key'."]
+    assert (tmp_path / "out" / "history" / "metrics.jsonl").is_file()
+    assert "internal error, KeyError" in directory.summary_path.read_text()
+    assert sentence_of(ConfigError("wrong", next_step="right")) == "wrong Next: right"
+
+
+def test_a_summary_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
+    """A run.json that no reader can use: finish() ends, and its caller is told what to show."""
+    directory = RunDirectory.open(judged(tmp_path / "out", eventful_entries()))
+    (directory.path / "run.json").write_text('{"git": null}')
+    done = finish(directory, Wishes(tmp_path / "out", site=False), say=lambda _sentence: None)
+    assert f"summary: {directory.path}/run.json: git is 'None', expected an object." in done.warnings[0]
+
+
+def test_a_run_that_ends_late_leaves_a_newer_report(tmp_path: Path) -> None:
+    """The report shows the run that started last; the older one says so, and how to build its own."""
+    out, newer = tmp_path / "out", "20991231T000000Z-quick-0001"
+    (out / "report" / "runs" / newer).mkdir(parents=True)
+    directory = finished(out)
+    (warning,) = reporting(directory)["warnings"]  # type: ignore[misc]
+    assert f"{out}/report shows the run {newer}, which started later" in warning
+    assert f"hil report build --out {out} {directory.path}" in directory.summary_path.read_text()
+    assert [path.name for path in (out / "report").iterdir()] == ["runs"]
+    assert not list(out.glob(".report-*"))
+
+
+def test_a_site_that_cannot_be_built_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where Node is not installed the run still ends with its summary, which says what to do."""
+    monkeypatch.setattr("hil.reports.site.generator.ALLURE", tmp_path / "none")
+    directory = finished(tmp_path / "out")
+    assert reporting(directory)["report"] is None
+    assert ".ci/bootstrap run" in directory.summary_path.read_text()

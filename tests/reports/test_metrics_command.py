@@ -1,0 +1,265 @@
+"""``hil metrics``: a stored run pushed again, and a retired board's groups taken away."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from prometheus_client.exposition import push_to_gateway
+
+from hil.base.errors import RigError
+from hil.cli.app import run_command
+from hil.reports.metrics_families import Families
+from hil.reports.metrics_groups import delete_groups, held_groups
+from tests.lab import ROOT, own_environment
+from tests.reports.metrics_rig import BOARDS, TIMEOUT_S, healthy, slow, store, store_health
+from tests.reports.prometheus_rig import Pushgateway, run_pushgateway
+
+pytestmark = pytest.mark.slow
+
+Captured = pytest.CaptureFixture[str]
+
+
+def main(arguments: list[str]) -> int:
+    return run_command(["metrics", *arguments])
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pushgateway]:
+    with run_pushgateway(tmp_path_factory.mktemp("gateway")) as pushgateway:
+        yield pushgateway
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No credentials and no proxy but those of the test."""
+    for name in [name for name in os.environ if name.startswith("HIL_PUSHGATEWAY")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+
+
+def pushed(folder: Path, gateway: Pushgateway, rack: str, *triggers: str) -> Path:
+    """Push a run of each trigger; return the last one's folder."""
+    run = folder
+    for trigger in triggers:
+        run = store(folder, healthy(), rack=rack, run_id=f"{rack}-{trigger}", trigger=trigger)
+        assert main(["push", "--pushgateway", gateway.url, str(run)]) == 0
+    return run
+
+
+def hil(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "hil", "metrics", *arguments],
+        cwd=ROOT,
+        env={**own_environment(), "no_proxy": "127.0.0.1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_a_retired_board_is_gone_from_every_job(
+    tmp_path: Path, gateway: Pushgateway, capsys: Captured
+) -> None:
+    """All its groups are deleted and named; its neighbour and a board of that name elsewhere stay."""
+    for rack in ("lab", "elsewhere"):
+        pushed(tmp_path / rack, gateway, rack, "nightly", "pr", "local")
+    capsys.readouterr()
+    assert main(["retire", "--rack", "lab", "--pushgateway", gateway.url, BOARDS[0]]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in lines] == [
+        f"deleted {job} of lab/{BOARDS[0]}" for job in ("hil_local", "hil_nightly", "hil_pr")
+    ]
+    assert lines[1].endswith("run lab-nightly")
+    assert not gateway.samples(rack="lab", board=BOARDS[0])
+    for rack, board in (("lab", BOARDS[1]), ("elsewhere", BOARDS[0])):
+        assert len(gateway.samples(rack=rack, board=board)["hil_run_info"]) == 3
+
+
+@pytest.mark.parametrize(
+    "board", ["a b", "a/b", 'a"b', "a+b", "a%2Fb", "a\nb", "a\\b", "böard", "?x#y", "a;b"]
+)
+def test_a_board_of_any_name_can_be_retired(gateway: Pushgateway, board: str) -> None:
+    """Blanks, slashes, quotes, line ends: the name arrives as it is, and exactly that group goes again."""
+    for name in (board, "left"):
+        families = Families({"kind": "virtual", "target": board})
+        families.add("hil_board_up", "Whether.", 1, case=board)
+        push_to_gateway(gateway.url, "hil_odd", families, grouping_key={"rack": "odd", "board": name})
+    held = [one for one in held_groups(gateway.url, timeout_s=TIMEOUT_S) if one.job == "hil_odd"]
+    assert sorted(one.board for one in held) == sorted([board, "left"])
+    (sample,) = gateway.samples(board=board)["hil_board_up"]
+    assert (sample[0]["case"], sample[0]["target"]) == (board, board)
+    delete_groups(gateway.url, [one for one in held if one.board == board], timeout_s=TIMEOUT_S)
+    left = [one.board for one in held_groups(gateway.url, timeout_s=TIMEOUT_S) if one.job == "hil_odd"]
+    assert left == ["left"]
+
+
+def test_a_dry_run_deletes_nothing(tmp_path: Path, gateway: Pushgateway, capsys: Captured) -> None:
+    """It says what would be deleted, and everything is still there."""
+    pushed(tmp_path, gateway, "dry", "local")
+    capsys.readouterr()
+    assert main(["retire", "--rack", "dry", "--pushgateway", gateway.url, "--dry-run", BOARDS[0]]) == 0
+    assert capsys.readouterr().out.startswith(f"would delete hil_local of dry/{BOARDS[0]}: pushed 20")
+    assert gateway.samples(rack="dry", board=BOARDS[0])["hil_run_info"]
+
+
+def test_an_unknown_board_is_refused_with_those_there_are(
+    tmp_path: Path, gateway: Pushgateway, capsys: Captured
+) -> None:
+    """One wrong name among several: nothing is deleted, and the sentence lists what the gateway knows."""
+    pushed(tmp_path, gateway, "typo", "local")
+    assert main(["retire", "--rack", "typo", "--pushgateway", gateway.url, BOARDS[0], "virtual-9"]) == 2
+    said = capsys.readouterr().err
+    assert "holds nothing of typo/virtual-9" in said
+    assert f"typo/{BOARDS[0]}, typo/{BOARDS[1]}" in said
+    assert gateway.samples(rack="typo", board=BOARDS[0])
+
+
+def test_foreign_groups_are_neither_listed_nor_touched(gateway: Pushgateway) -> None:
+    """What other programs push is theirs, also where it has a rack and a board."""
+    gateway.put("/metrics/job/backup/rack/foreign/board/x", "size_bytes 1\n")
+    gateway.put("/metrics/job/hil_rack/rack/foreign", "hil_rack_odd 1\n")
+    assert not [held for held in held_groups(gateway.url, timeout_s=TIMEOUT_S) if held.rack == "foreign"]
+
+
+class KeepsEverything(BaseHTTPRequestHandler):
+    """A gateway whose groups are pushed again as soon as they are taken away."""
+
+    def do_DELETE(self) -> None:
+        self._answer(202, {})
+
+    def do_GET(self) -> None:
+        labels = {"job": "hil_local", "rack": "lab", "board": "x"}
+        pushed = {"metrics": [{"labels": labels, "value": "1.7e+09"}]}
+        self._answer(200, {"status": "success", "data": [{"labels": labels, "push_time_seconds": pushed}]})
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def _answer(self, status: int, value: object) -> None:
+        body = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@contextmanager
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_a_group_that_stays_is_told() -> None:
+    """Nobody is told that a group is gone while the gateway holds it: a run may have pushed it again."""
+    with serving(KeepsEverything) as url:
+        held = held_groups(url, timeout_s=TIMEOUT_S)
+        assert [(one.job, one.rack, one.board) for one in held] == [("hil_local", "lab", "x")]
+        with pytest.raises(RigError, match=r"still holds hil_local of lab/x"):
+            delete_groups(url, held, timeout_s=0.2)
+
+
+class NoGateway(SimpleHTTPRequestHandler):
+    """A web server that has a page for everything."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"<html>")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_what_is_no_gateway_is_told(capsys: Captured) -> None:
+    """Another server's page is no list of groups: exit code 3, and where to look."""
+    with serving(NoGateway) as url:
+        assert main(["retire", "--rack", "lab", "--pushgateway", url, "x"]) == 3
+        assert f"what answers at {url} is no Pushgateway" in capsys.readouterr().err
+
+
+def test_a_stored_run_arrives_later(tmp_path: Path, gateway: Pushgateway, capsys: Captured) -> None:
+    """What could not be pushed at the run's end is pushed from its folder, its rack's health with it."""
+    store_health(tmp_path, "later")
+    run = store(tmp_path, slow(), rack="later")
+    assert main(["push", "--pushgateway", gateway.url, str(run)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"pushed hil_local of later/{BOARDS[0]}",
+        f"pushed hil_local of later/{BOARDS[1]}",
+        "pushed hil_rack of rack later",
+    ]
+    assert gateway.samples(rack="later", board=BOARDS[1])["hil_publish_latency_seconds"]
+
+
+def test_a_run_that_cannot_be_read_is_refused(tmp_path: Path, gateway: Pushgateway, capsys: Captured) -> None:
+    """A damaged run.json or a missing verdict: exit code 2 and a sentence, never a traceback."""
+    run = store(tmp_path, healthy(), rack="unread")
+    for name in ("run.json", "verdicts.json"):
+        (run / name).write_bytes(b"\xff{")
+        assert main(["push", "--pushgateway", gateway.url, str(run)]) == 2
+        assert str(run) in capsys.readouterr().err
+
+
+def test_an_older_run_does_not_replace_a_newer_one(
+    tmp_path: Path, gateway: Pushgateway, capsys: Captured
+) -> None:
+    """It would show old figures under a new date; --force does it all the same."""
+    newer = {"rack": "order", "run_id": "newer", "started_utc": "2026-11-21T22:12:57Z"}
+    assert main(["push", "--pushgateway", gateway.url, str(store(tmp_path, healthy(), **newer))]) == 0
+    older = store(tmp_path, healthy(), rack="order", run_id="older")
+    arguments = ["push", "--pushgateway", gateway.url, str(older)]
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert f"holds a newer run of order/{BOARDS[0]} (hil_local): newer" in said
+    assert "--force" in said
+    assert gateway.samples(rack="order", board=BOARDS[0])["hil_run_info"][0][0]["run_id"] == "newer"
+    assert main([*arguments, "--force"]) == 0
+    assert gateway.samples(rack="order", board=BOARDS[0])["hil_run_info"][0][0]["run_id"] == "older"
+
+
+@pytest.mark.parametrize("command", ["push", "retire"])
+def test_a_gateway_that_does_not_answer_is_the_labs_fault(
+    tmp_path: Path, command: str, capsys: Captured
+) -> None:
+    """Nothing listens there: exit code 3, what came back, and the way out."""
+    what = ["x", "--rack", "lab"] if command == "retire" else [str(store(tmp_path, healthy(), rack="lab"))]
+    assert main([command, *what, "--pushgateway", "http://127.0.0.1:9"]) == 3
+    said = capsys.readouterr().err
+    assert "cannot be asked: Connection refused. Next: check scheme, host and port" in said
+
+
+def test_the_command_takes_a_rack_file_or_a_name(tmp_path: Path, gateway: Pushgateway) -> None:
+    """The file gives name and address, and who still lists the board is told; a name needs the address."""
+    lines = (ROOT / "hil/racks/virtual.yaml").read_text()
+    rack = tmp_path / "rack.yaml"
+    rack.write_text(f"{lines}\nmetrics:\n  pushgateway: {gateway.url}\n")
+    board = "v1"
+    boards = [{"id": board, "kind": "virtual", "target": "virtual-esp32"}]
+    run = store(tmp_path / "out", healthy(), rack="virtual", boards=boards)
+    done = hil("push", str(run), "--rack", str(rack))
+    assert (done.returncode, done.stderr) == (0, "")
+    done = hil("retire", board, "--rack", str(rack), "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert f"still lists {board}" in done.stderr
+    assert f"would delete hil_local of virtual/{board}" in done.stdout
+    done = hil("retire", board, "--rack", "virtual")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no Pushgateway is named" in done.stderr
+    done = hil("retire", board, "--rack", "virtual", "--pushgateway", gateway.url)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not gateway.samples(rack="virtual", board=board)

@@ -1,0 +1,173 @@
+"""Rules, alerts and the scrape configuration of docs/metrics, checked by Prometheus' own tool."""
+
+from __future__ import annotations
+
+import copy
+import re
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+pytestmark = pytest.mark.slow
+
+METRICS = Path(__file__).resolve().parents[2] / "docs" / "metrics"
+
+Json = dict[str, Any]
+
+
+def load(name: str) -> Json:
+    found: Json = YAML(typ="safe").load((METRICS / name).read_text())
+    return found
+
+
+def dump(path: Path, value: object) -> None:
+    yaml = YAML()
+    yaml.width = 10_000
+    yaml.dump(value, path)
+
+
+def promtool(*arguments: str, folder: Path = METRICS) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["promtool", *arguments],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def names_in(name: str, pattern: str) -> set[str]:
+    """Return what a file names, wherever it stands."""
+    return set(re.findall(pattern, (METRICS / name).read_text()))
+
+
+ALERT = r"\b(?:alert|alertname): (\w+)"
+ALERTS = sorted(names_in("alerts.yaml", ALERT))
+RECORDS = sorted(rule["record"] for group in load("rules.yaml")["groups"] for rule in group["rules"])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("check", "config", "--lint=all", "--lint-fatal", "prometheus.yaml"),
+        ("check", "rules", "--lint=all", "--lint-fatal", "alerts.yaml", "rules.yaml"),
+        ("test", "rules", "alerts_test.yaml"),
+        ("test", "rules", "rules_test.yaml"),
+    ],
+    ids=" ".join,
+)
+def test_promtool_accepts(arguments: tuple[str, ...]) -> None:
+    """Configuration and rules are valid, and every alert fires where it must and only there."""
+    done = promtool(*arguments)
+    assert done.returncode == 0, done.stdout
+    assert "SUCCESS" in done.stdout
+
+
+def test_every_alert_is_tested_and_documented() -> None:
+    """An alert without a test or without a word on what to do is none."""
+    assert len(ALERTS) == 14
+    assert set(ALERTS) == names_in("alerts_test.yaml", ALERT)
+    documented = re.findall(r"^\| `(Hil\w+)` \|", (METRICS.parent / "metrics.md").read_text(), re.MULTILINE)
+    assert documented
+    assert set(documented) == set(ALERTS)
+    assert len(documented) == len(ALERTS)
+
+
+def test_every_alert_is_seen_firing_and_silent() -> None:
+    """The tests hold each alert in both states: a moment, or a series, at which it must not fire."""
+    tests = load("alerts_test.yaml")["tests"]
+    for alert in ALERTS:
+        about = [
+            (test, case) for test in tests for case in test["alert_rule_test"] if case["alertname"] == alert
+        ]
+        assert any(case["exp_alerts"] for _, case in about), alert
+        silent = any(not case["exp_alerts"] for _, case in about)
+        spared = any(len(test["input_series"]) > len(case["exp_alerts"]) for test, case in about)
+        assert silent or spared, alert
+
+
+Mutation = Callable[[Json], None]
+
+
+def never(rule: Json) -> None:
+    rule["expr"] = "vector(0) > 1"
+
+
+def turned(rule: Json) -> None:
+    """Turn every comparison of the expression: what fired is silent, and the other way round."""
+    opposites = {">=": "<", "==": "!=", "!=": "==", ">": "<=", "<": ">="}
+    rule["expr"] = re.sub(r">=|==|!=|[<>](?!=)", lambda found: opposites[found[0]], rule["expr"])
+
+
+def of_every_job(rule: Json) -> None:
+    rule["expr"] = rule["expr"].replace('job="hil_nightly"', 'job=~"hil_.+"')
+
+
+def at_once(rule: Json) -> None:
+    rule.pop("for")
+
+
+def without_a_minimum(rule: Json) -> None:
+    rule["expr"] = rule["expr"].partition(" and ")[0]
+
+
+def mutants() -> Iterator[Any]:
+    for group in load("alerts.yaml")["groups"]:
+        for rule in group["rules"]:
+            for mutation in (never, turned, of_every_job, at_once, without_a_minimum):
+                changed = copy.deepcopy(rule)
+                if mutation is not at_once or "for" in rule:
+                    mutation(changed)
+                if changed != rule:
+                    yield pytest.param(changed, id=f"{rule['alert']} {mutation.__name__}")
+
+
+@pytest.mark.parametrize("mutant", list(mutants()))
+def test_a_spoilt_alert_fails_its_test(tmp_path: Path, mutant: Json) -> None:
+    """Neutralised, turned, blind to the job, in haste, without its minimum: the alert's own tests notice."""
+    dump(tmp_path / "alerts.yaml", {"groups": [{"name": "hil", "rules": [mutant]}]})
+    dump(tmp_path / "alerts_test.yaml", asking_for(mutant["alert"]))
+    done = promtool("test", "rules", "alerts_test.yaml", folder=tmp_path)
+    assert "FAILED" in done.stdout, done.stdout
+    assert mutant["alert"] in done.stdout
+
+
+def asking_for(alert: str) -> Json:
+    """Return the tests that ask for an alert, and no other question."""
+    whole = load("alerts_test.yaml")
+    kept = []
+    for test in whole["tests"]:
+        asked = [case for case in test["alert_rule_test"] if case["alertname"] == alert]
+        kept += [{**test, "alert_rule_test": asked}] if asked else []
+    return {**whole, "tests": kept}
+
+
+@pytest.mark.parametrize("record", RECORDS)
+def test_a_recording_rule_that_is_gone_fails_a_test(tmp_path: Path, record: str) -> None:
+    """Each rule is asked for by name in rules_test.yaml; without it that test fails."""
+    rules = load("rules.yaml")
+    for group in rules["groups"]:
+        group["rules"] = [rule for rule in group["rules"] if rule["record"] != record]
+    dump(tmp_path / "rules.yaml", rules)
+    dump(tmp_path / "rules_test.yaml", load("rules_test.yaml"))
+    done = promtool("test", "rules", "rules_test.yaml", folder=tmp_path)
+    assert "FAILED" in done.stdout
+    assert record in done.stdout
+
+
+def test_every_recording_rule_is_documented() -> None:
+    """Who writes a query finds what is counted already."""
+    text = (METRICS.parent / "metrics.md").read_text()
+    assert not [record for record in RECORDS if f"`{record}`" not in text]
+
+
+def test_the_scrape_configuration_keeps_pushed_jobs() -> None:
+    """honor_labels stands where the gateway is scraped; without it every run would be of job pushgateway."""
+    (job,) = load("prometheus.yaml")["scrape_configs"]
+    assert (job["job_name"], job["honor_labels"]) == ("pushgateway", True)

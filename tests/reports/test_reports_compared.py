@@ -1,0 +1,268 @@
+"""Comparisons with the base where a person reads them: terminal, summary, first page, test report."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from hil.base.errors import ConfigError
+from hil.gate import judge
+from hil.model import BoardEffect, ComparedSeries, NotRun, Verdict
+from hil.reports import compared
+from hil.reports.allure.description import describe
+from hil.reports.allure.outcome import outcome_of
+from hil.reports.allure.story import read_run
+from hil.reports.metrics import board_groups
+from hil.reports.site.landing import render_landing
+from hil.reports.site.published import public_info
+from hil.reports.site.runs import read_run as read_site_run
+from hil.reports.stored import read_verdict
+from hil.reports.summary import render_markdown, render_verdict
+from hil.store import RunDirectory
+from hil.thresholds import load_all
+from tests.lab import ROOT
+from tests.make_records import RUN_ID, publish_record
+
+CASE = publish_record().case_id
+INFO = {
+    "run_id": RUN_ID,
+    "rack": "virtual",
+    "suite": "pr",
+    "started_utc": "2026-11-20T22:12:57Z",
+    "boards": [{"id": "virtual-1", "kind": "virtual", "target": "virtual-esp32"}],
+}
+
+
+def comparison(**changes: object) -> ComparedSeries:
+    base = ComparedSeries(
+        series_id=f"virtual/virtual-esp32/{CASE}/publish_latency_p50_us",
+        rack="virtual",
+        target="virtual-esp32",
+        kind="virtual",
+        boards=("virtual-1", "virtual-2"),
+        role="base",
+        case_id=CASE,
+        case_label="defaults",
+        metric="publish_latency_p50_us",
+        unit="us",
+        direction="lower",
+        outcome="pass",
+        blocking=True,
+        sentence="it stayed within its tolerance.",
+        change=0.004,
+        low=-0.031,
+        high=0.041,
+        z=0.3,
+        boundary=3.9,
+        look=1,
+        looks=6,
+        early=True,
+        candidate_boots=4,
+        other_boots=2,
+        boot_deviation=0.021,
+        session_deviation=0.012,
+        tolerance=0.10,
+        min_effect=0.03,
+        smallest_effect=0.055,
+        history_sessions=12,
+        history_weight=0.4,
+        checks=("same access point",),
+        effects=(BoardEffect("virtual-1", 2, 1, 0.004, -0.05, 0.06), BoardEffect("virtual-2", 2, 1)),
+    )
+    return replace(base, **changes)  # type: ignore[arg-type]
+
+
+GREW = comparison(
+    outcome="regressed",
+    change=0.123,
+    low=0.081,
+    high=0.167,
+    z=6.1,
+    sentence="publish_latency_p50_us grew by 12.3 %.",
+)
+
+
+def verdict_of(*items: ComparedSeries) -> Verdict:
+    bad = any(compared.is_blocked(item) for item in items)
+    return Verdict(
+        RUN_ID, "regressed" if bad else "pass", int(bad), "The sentence.", (), (), (), compared=items
+    )
+
+
+def terminal(verdict: Verdict, info: Mapping[str, object] = INFO) -> str:
+    console = Console(width=80, height=24, record=True, force_terminal=True, file=io.StringIO())
+    render_verdict(info, verdict, [], run_path=f"out/{RUN_ID}", console=console)
+    return console.export_text()
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    directory = RunDirectory.create(tmp_path, RUN_ID)
+    directory.write_info(INFO)
+    directory.append(publish_record())
+    directory.append(replace(publish_record(boot_index=1, latency_ms=70), role="base"))
+    directory.write_verdict(verdict_of(GREW))
+    return directory
+
+
+def test_the_terminal_shows_what_blocks_in_one_screen() -> None:
+    """A change with its interval and boots, the verdict first; ten comparisons fit 80 by 24."""
+    text = terminal(verdict_of(GREW))
+    assert text.splitlines()[0].count("REGRESSED") == 1
+    assert "+12.3 %" in text
+    assert "+8.1 … +16.7 %" in text
+    assert "4 + 2" in text
+    ten = [comparison(metric=f"m{n}_us", series_id=str(n)) for n in range(10)]
+    lines = terminal(verdict_of(*ten)).splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+
+
+def test_many_comparisons_leave_room_on_the_screen() -> None:
+    """Of thirty on three targets those that decide stand first, a line each; the rest is counted."""
+    many = [
+        comparison(series_id=f"{n}", target=f"virtual-{target}", case_label=f"reads=25,writes={n},after=25")
+        for n in range(10)
+        for target in ("esp32", "esp32s3", "esp32c3")
+    ]
+    lines = terminal(verdict_of(*many, replace(GREW, series_id="z"))).splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+    assert sum("✗ publish_latency_p50" in line for line in lines) == 1
+    assert any("more in the summary: " in line and line.rstrip().endswith(" pass") for line in lines)
+
+
+def test_simulated_noise_is_said_wherever_figures_are(run: RunDirectory) -> None:
+    """Terminal, summary.md and first page repeat what run.json says of it; without noise none says a word."""
+    words = "Simulated noise: profile typical (boots 4 %, sessions 3 %), seed 7."
+    noise = {"simulated": True, "profile": "typical", "seed": 7, "description": words[17:-1]}
+    info = {**INFO, "noise": noise}
+    assert "Simulated" not in terminal(verdict_of(GREW))
+    assert words in terminal(verdict_of(GREW), info)
+    assert f"> {words}" in render_markdown(info, verdict_of(GREW), [])
+    assert "Simulated" not in render_landing([read_site_run(run.path)], past=1, raw=[])
+    run.write_info(info)
+    stored = read_site_run(run.path)
+    assert words in render_landing([stored], past=1, raw=[])
+    assert public_info(stored.info)["noise"] == noise
+
+
+def test_an_interval_that_says_nothing_is_not_printed() -> None:
+    """Few boots leave any change possible; an exact figure has no interval."""
+    unsure = comparison(outcome="inconclusive", low=-0.98, high=67.4, pass_bound=None)
+    assert compared.interval(unsure, "us", relative=True) == "too wide"
+    assert "(interval too wide) against the base" in compared.line(unsure)
+    exact = comparison(metric="image_bytes", unit="bytes", relative=False, change=32, low=32, high=32)
+    assert compared.interval(exact, "bytes", relative=False) == "exact"
+
+
+def test_a_case_that_was_measured_is_not_called_left_out(run: RunDirectory) -> None:
+    """Where the budget ends a comparison, its case is inconclusive, neither skipped nor ruled out."""
+    why = "the time budget of 10 min ended after look 1 of 2"
+    cut = NotRun(RUN_ID, "virtual-1", CASE, why, expected=False)
+    unsure = comparison(outcome="inconclusive", reason=why, sentence=f"no verdict, {why}.")
+    measured = replace(
+        judge([publish_record()], load_all(ROOT / "thresholds")), compared=(unsure,), not_run=(cut,)
+    )
+    run.append(cut)
+    run.write_verdict(measured)
+    assert outcome_of(read_run(run.path).stories[0])[0] == "unknown"
+    assert "Ruled out" not in render_markdown(INFO, measured, [])
+
+
+def test_what_is_undecided_is_not_called_a_pass() -> None:
+    """Where a blocking comparison has no decision the loud word says so, though the exit code is 0."""
+    unsure = replace(verdict_of(comparison(outcome="inconclusive")), outcome="inconclusive")
+    assert "UNDECIDED, NOT BLOCKED" in terminal(unsure).splitlines()[0]
+
+
+def test_the_summary_shows_the_table_and_what_is_behind_what_did_not_pass() -> None:
+    """What blocks is a table; a regression opens to its boards, noise and history; advice is folded."""
+    text = render_markdown(INFO, verdict_of(GREW, comparison(blocking=False)), [])
+    assert text.index("## Compared with the base") < text.index("## What broke")
+    assert "- publish_latency_p50_us grew by 12.3 %." in text
+    assert "virtual-1: +0.4 % [-5.0 … +6.0 %], 2 + 1 boots" in text
+    assert "history: 12 sessions, weight 40%" in text
+    assert "Advice: 1 more comparison<" in text
+    assert "(early)" in text
+
+
+def test_a_pass_shows_its_bound_and_its_details_both() -> None:
+    """At an early look the interval may be absurd; the cell has what the pass excluded, the details both."""
+    wide = comparison(pass_bound=0.082, low=-0.31, high=0.402)
+    assert "≤ +8.2 %" in compared.cells(wide)
+    assert "passed with ≤ +8.2 %; interval -31.0 … +40.2 %" in compared.details(wide)
+    assert "≥ -8.2 %" in compared.cells(comparison(direction="higher", pass_bound=-0.082))
+    assert "-3.1 … +4.1 %" in compared.cells(comparison(outcome="inconclusive"))
+    drifting = BoardEffect("virtual-1", 6, 6, 0.004, -0.05, 0.06, drift="drifts: +2.1 % a boot")
+    told = comparison(effects=(drifting,))
+    assert any(line.endswith("6 + 6 boots, drifts: +2.1 % a boot") for line in compared.details(told))
+
+
+def test_identical_images_have_no_boots_and_no_figures() -> None:
+    """A comparison of the same bytes says so, and shows no number that nobody measured."""
+    same = comparison(
+        change=None, low=None, high=None, z=None, boundary=None, candidate_boots=0, other_boots=0, effects=()
+    )
+    cells = compared.cells(same)
+    assert cells[0] == "✓"
+    assert "identical" in cells
+    assert cells[4:6] == ["–", "–"]
+
+
+def test_figures_that_are_not_relative_carry_their_unit() -> None:
+    """Of a signed or an exact scale, change and tolerance are in the metric's unit."""
+    bytes_more = comparison(
+        metric="image_bytes", unit="bytes", relative=False, change=2048, low=2048, high=2048, tolerance=4096
+    )
+    assert compared.change(bytes_more, "bytes", relative=False) == "+2,048 B"
+    assert compared.size(bytes_more, 4096) == "4,096 B"
+
+
+def test_the_first_page_names_the_regression(run: RunDirectory) -> None:
+    """The landing page has the comparison as a line of what broke, and as a row of its table."""
+    page = render_landing([read_site_run(run.path)], past=1, raw=[])
+    assert "Compared with the base, rack virtual (virtual)" in page
+    assert page.count("+12.3 %") >= 2
+    assert "What broke" in page
+
+
+def test_the_test_report_fails_the_case_and_leaves_the_base_out(run: RunDirectory) -> None:
+    """The case's result fails with the comparison's sentence; samples are the candidate's alone."""
+    story = read_run(run.path).stories[0]
+    assert outcome_of(story) == ("failed", "regression: publish_latency_p50_us grew by 12.3 %.")
+    assert [record.role for record in story.records] == ["candidate"]
+    assert "+8.1 … +16.7 %" in describe(story, "")
+
+
+def test_a_stored_verdict_is_read_back_whole(run: RunDirectory) -> None:
+    """What was written is what is read; a wrong type in a comparison is named; older verdicts have none."""
+    assert read_verdict(run.verdicts_path) == verdict_of(GREW)
+    stored = json.loads(run.verdicts_path.read_text())
+    stored["compared"][0]["effects"][0]["low"] = "much"
+    run.verdicts_path.write_text(json.dumps(stored))
+    with pytest.raises(ConfigError, match=r"compared\[0\]\.effects\[0\]\.low is 'much'"):
+        read_verdict(run.verdicts_path)
+    del stored["compared"]
+    run.verdicts_path.write_text(json.dumps({**stored, "outcome": "regressed"}))
+    assert read_verdict(run.verdicts_path).compared == ()
+
+
+def test_each_board_of_a_comparison_pushes_it() -> None:
+    """Change, boots and outcome have the case's labels; the kind is the group's."""
+    (group,) = board_groups(INFO, verdict_of(GREW))
+    families = {family.name: family for family in group.families.collect()}
+    (sample,) = families["hil_comparison_change_ratio"].samples
+    assert sample.value == 0.123
+    assert sample.labels["kind"] == "virtual"
+    assert sample.labels["role"] == "base"
+    assert {s.labels["of"]: s.value for s in families["hil_comparison_boots"].samples} == {
+        "candidate": 4,
+        "other": 2,
+    }

@@ -1,0 +1,491 @@
+"""A reproduction as it is read: terminal, Markdown, JSON, page; no virtual figure without the word."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from rich.console import Console
+
+from hil.base.errors import ConfigError
+from hil.cli.app import run_command
+from hil.fixtures.measure import keep_limits
+from hil.gate import judge
+from hil.model import RunRecord, Scalar
+from hil.reports import rebuild
+from hil.reports.finish import Reporting, Wishes, finish
+from hil.reports.site.landing import render_landing
+from hil.reports.site.runs import read_run
+from hil.reports.studies.build import FILES, files_of, page_of, reproduce, stored_studies
+from hil.reports.studies.declaration import REFERENCE_FOLDER, ROOT, study_names
+from hil.reports.studies.document import Document
+from hil.reports.studies.terminal import WIDTH, print_documents
+from hil.store import RunDirectory
+from hil.thresholds import load_all
+from tests.lab import Lab, make_lab
+from tests.reports import qos_records
+from tests.reports.browser import chromium, visit
+from tests.reports.study_delivery import delivery_record
+from tests.reports.study_records import (
+    RUN_ID,
+    gateway_record,
+    period_record,
+    switch_record,
+    throughput_record,
+)
+
+pytestmark = pytest.mark.slow
+
+BOARDS = [{"id": "v1", "kind": "virtual", "target": "virtual-esp32"}]
+VIRTUAL = re.compile("virtual", re.IGNORECASE)
+
+
+def tcpip_records() -> list[RunRecord]:
+    """Return a run with something in each table."""
+    flat = [20.0 + n % 7 / 10 for n in range(30)]
+    busy = {"host_cpu_busy_core0_us": 500, "host_cpu_busy_core1_us": 20, "host_cpu_wall_us": 1000}
+    seen = {"capture_window_max_bytes": 5760, "capture_rtt_p50_us": 4000, "capture_mss_bytes": 360}
+    found = [
+        throughput_record([mbps * (1 - turn / 10) for mbps in flat], role=role, turn=turn, device=busy)
+        for turn in range(3)
+        for role in ("client", "server")
+    ]
+    for role in ("client", "server"):
+        found += [
+            throughput_record(flat, role=role, peer_mss_bytes=mss, peer=seen) for mss in (160, 360, 1360)
+        ]
+        found += [
+            throughput_record(flat, role=role, peer_window_bytes=size, peer=seen) for size in (2920, 5760)
+        ]
+        found += [
+            throughput_record(flat, protocol="udp", role=role, rate_kbps=kbps, lost=10)
+            for kbps in (5000, 40000)
+        ]
+    return found
+
+
+def rtt_records() -> list[RunRecord]:
+    reads = [20.0, 10.0, 11.0, 10.5, 11.5, 10.2, 11.2]
+    parts = {"tls_us": 3000, "tcp_us": 1000, "board_us": 8000}
+    first = {"connect_us": 500, "connack_us": 900, "suback_us": 1000}
+    return [
+        gateway_record(
+            [reads, reads], profile=profile, profiles=(number,), pause_ms=pause, parts=parts, first=first
+        )
+        for number, profile in enumerate(("baseline", "tight"))
+        for pause in (0, 1000)
+    ]
+
+
+def multicore_records() -> list[RunRecord]:
+    """Return a run with something in each table, two boots of it."""
+    spread = [n % 7 / 10 for n in range(70)]
+    found = []
+    for boot in range(2):
+        found += [
+            switch_record([us + 12 for us in spread], placement=placement, boot_index=boot)
+            for placement in ("same", "cross")
+        ]
+        found += [
+            period_record([10_000 + 30 * us for us in spread], load=load, boot_index=boot)
+            for load in ("none", "migrate")
+        ]
+    return found
+
+
+def rtos_records() -> list[RunRecord]:
+    """Return a run with something in each table, two boots of it."""
+    calls = [50 + n % 7 for n in range(70)]
+    cores = [("none", "none"), ("0", "1"), ("1", "0")]
+    found = []
+    for boot in range(2):
+        found += [
+            delivery_record(calls, boot_index=boot, transport=how, producer_core=one, publisher_core=other)
+            for how in ("tcp", "tls", "mtls", "password")
+            for one, other in cores
+        ]
+        found += [
+            delivery_record(calls, boot_index=boot, interval_us=250_000, hold_us=hold)
+            for hold in (0, 50_000, 200_000)
+        ]
+        found += [
+            delivery_record(calls, boot_index=boot, interval_us=1000, nodelay=nodelay, broker_nodelay=broker)
+            for nodelay in (0, 1)
+            for broker in (0, 1)
+        ]
+        found += [
+            delivery_record(calls, boot_index=boot, interval_us=100_000, air="hotspot", owners={3: 3}),
+            delivery_record(
+                calls, boot_index=boot, fault="cut", owners={4: 2}, peer={"recovery_us": 1_000_000}
+            ),
+        ]
+    return found
+
+
+STUDIES = {
+    "esp32-tcpip": tcpip_records,
+    "freertos-multicore": multicore_records,
+    "mqtt-http-rtt": rtt_records,
+    "mqtt-qos": qos_records.everything,
+    "rtos-mqtt": rtos_records,
+}
+
+
+def store(out: Path, study: str, records: Sequence[RunRecord]) -> RunDirectory:
+    """Leave on disk what a run leaves before it is judged."""
+    directory = RunDirectory.create(out, RUN_ID.replace("esp32-tcpip", study))
+    for record in records:
+        directory.append(record)
+    info = {"run_id": directory.run_id, "rack": "virtual", "suite": f"{study}-quick", "trigger": "local"}
+    started = {
+        "schema": 1,
+        "started_utc": "2026-11-21T10:15:00Z",
+        "boards": BOARDS,
+        "git": {"commit": "a" * 40},
+    }
+    directory.write_info({**info, **started})
+    keep_limits(directory, ROOT.parent)
+    return directory
+
+
+def store_judged(out: Path, records: Sequence[RunRecord]) -> RunDirectory:
+    """Leave on disk a judged run of esp32-tcpip-quick."""
+    directory = store(out, "esp32-tcpip", records)
+    directory.write_verdict(judge(directory.read().entries, load_all(ROOT.parent)))
+    return directory
+
+
+def printed(documents: Sequence[Document]) -> str:
+    text = io.StringIO()
+    print_documents(documents, Console(file=text))
+    return text.getvalue()
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("out")
+
+
+@pytest.fixture(scope="module")
+def finished(out: Path) -> tuple[RunDirectory, Reporting]:
+    """A run of esp32-tcpip-quick with everything that follows a verdict, the report included."""
+    directory = store_judged(out, tcpip_records())
+    return directory, finish(directory, Wishes(out), say=lambda _sentence: None)
+
+
+@pytest.fixture(scope="module", params=sorted(STUDIES))
+def written(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, list[Document]]:
+    """Each study set beside a run of it."""
+    study = str(request.param)
+    directory = store(tmp_path_factory.mktemp("written"), study, STUDIES[study]())
+    return directory.path, reproduce(directory.path, study)
+
+
+def test_every_table_and_answer_of_a_virtual_board_says_so(written: tuple[Path, list[Document]]) -> None:
+    """In the terminal, the Markdown, the JSON and the page: titles, captions, answers, warnings."""
+    run, documents = written
+    (document,) = documents
+    assert VIRTUAL.search(document.headline)
+    captions = [
+        document.caption(table) for section in document.sections for table in section.tables if table.measured
+    ]
+    said = [
+        document.said(one) for section in document.sections for one in (*section.answers, *section.warnings)
+    ]
+    assert captions
+    for text in (*captions, *said):
+        assert VIRTUAL.search(text), text
+    markdown, _data, page = ((run / name).read_text() for name in files_of(document.study))
+    assert VIRTUAL.search(re.findall(r"<h1>(.*?)</h1>", page)[0])
+    assert f"Board v1 (virtual, {document.target})" in markdown
+    assert "Virtual figures test logic and pipeline" in page
+    shown = printed(documents)
+    for caption in captions:
+        assert f"**{caption}**" in markdown
+        assert caption.replace("'", "&#x27;") in page
+        assert caption.split(",")[0] in shown
+
+
+def test_a_physical_board_is_not_called_virtual(tmp_path: Path) -> None:
+    """Its captions are bare, and its cycles are shown."""
+    busy = {"cpu_busy_core0_us": 500, "cpu_busy_core1_us": 0, "cpu_wall_us": 1000, "cpu_mhz": 240}
+    record = throughput_record([20.0] * 20, kind="physical", device=busy | {"steady_bytes": 2500})
+    directory = store(tmp_path, "esp32-tcpip", [record])
+    shown = printed(reproduce(directory.path, "esp32-tcpip"))
+    assert "board v1 (physical)" in shown
+    assert not VIRTUAL.search(shown)
+    assert re.search(r"TCP TX +1 +1 +20\.00 +50\.0 % +0 % +48\.00", shown)
+
+
+def test_the_terminal_shows_at_most_100_columns(written: tuple[Path, list[Document]]) -> None:
+    """Also where it is wider, or where the output is no terminal; figures stay whole."""
+    run, documents = written
+    shown = printed(documents)
+    assert max(map(len, shown.splitlines())) <= WIDTH == 100
+    wide = io.StringIO()
+    print_documents(documents, Console(file=wide, force_terminal=True, width=160, color_system=None))
+    assert max(map(len, wide.getvalue().splitlines())) <= WIDTH
+    for figure in re.findall(
+        r"\| (\d+\.\d\d \[\d+\.\d\d, \d+\.\d\d\])(?= \|)", (run / files_of(documents[0].study)[0]).read_text()
+    ):
+        assert figure in shown
+
+
+def test_the_json_holds_every_table_in_numbers(written: tuple[Path, list[Document]]) -> None:
+    """Strict JSON: bounds that there are none of are null; published values are as published."""
+    run, documents = written
+    content = json.loads(
+        (run / files_of(documents[0].study)[1]).read_text(), parse_constant=lambda word: pytest.fail(word)
+    )
+    (board,) = content["boards"]
+    assert set(board["tables"]) == {table.id for part in documents[0].sections for table in part.tables}
+    assert board["kind"] == "virtual"
+    assert [(found.study, found.kinds) for found in stored_studies(run)] == [(content["study"], ("virtual",))]
+
+
+def test_espressifs_figures_are_shown_and_not_judged(finished: tuple[RunDirectory, Reporting]) -> None:
+    """Beside a virtual board in words: no verdict is possible."""
+    shown = printed(finished[1].documents)
+    assert "no verdict against these tables is possible" in re.sub(r"\s+", " ", shown)
+    assert re.search(r"ESP32-S3 +88 +98 +73 +83", shown)
+    assert re.search(r"RX prior +34 +18 +145\.5 +48\.5 +39\.9", shown)
+
+
+def test_a_run_of_a_studys_suite_ends_with_its_reproduction(
+    out: Path, finished: tuple[RunDirectory, Reporting]
+) -> None:
+    """It is written before the report is built; the first page leads to it and says of which kind it is."""
+    directory, done = finished
+    assert not done.warnings
+    assert [document.board for document in done.documents] == ["v1"]
+    index = (out / "report" / "index.html").read_text()
+    address = f"runs/{directory.run_id}/{page_of('esp32-tcpip')}"
+    assert f'<a href="{address}"><b>Study esp32-tcpip →</b>' in index
+    assert "beside those of this run (virtual)" in index
+    assert (out / "report" / address).is_file()
+    assert (out / "report" / "runs" / directory.run_id / files_of("esp32-tcpip")[1]).is_file()
+
+
+def test_a_run_of_another_suite_has_none(tmp_path: Path) -> None:
+    """No file, no link."""
+    directory = store_judged(tmp_path, tcpip_records()[:1])
+    directory.write_info({**directory.read_info(), "suite": "quick"})
+    done = finish(directory, Wishes(tmp_path, site=False), say=lambda _sentence: None)
+    assert not done.documents
+    assert not any((directory.path / name).exists() for name in FILES)
+    assert "Study" not in render_landing([read_run(directory.path)], past=0, raw=())
+
+
+def test_the_study_is_what_it_was_when_the_run_was_started(tmp_path: Path) -> None:
+    """The run's own copy counts, not the project's file: --thresholds gave another, or it changed since."""
+    directory = store_judged(tmp_path, tcpip_records()[:2])
+    copy = directory.path / REFERENCE_FOLDER / "esp32-tcpip.yaml"
+    text = copy.read_text()
+    assert text.count("published: 49.64") == 1
+    copy.write_text(text.replace("published: 49.64", "published: 41.25"))
+    done = finish(directory, Wishes(tmp_path, site=False), say=lambda _sentence: None)
+    assert not done.warnings
+    assert "41.25" in printed(done.documents)
+    assert sorted(path.name for path in copy.parent.iterdir()) == [f"{name}.yaml" for name in study_names()]
+    for other in (directory.path / REFERENCE_FOLDER).iterdir():
+        other.unlink()
+    assert not finish(directory, Wishes(tmp_path, site=False), say=lambda _sentence: None).documents
+
+
+def test_the_page_in_a_browser(out: Path, finished: tuple[RunDirectory, Reporting]) -> None:
+    """From the first page by a click: tables, pictures, no complaint, nothing asked of another host."""
+    with chromium() as browser, visit(browser, (out / "report" / "index.html").resolve().as_uri()) as seen:
+        seen.page.get_by_text("Study esp32-tcpip").click()
+        seen.show("Throughput with iperf's own settings, Mbit/s (virtual)")
+        assert seen.page.locator("svg").count() >= 3
+        assert seen.page.locator("svg circle").count() >= 8
+        width = seen.page.evaluate("document.documentElement.scrollWidth")
+        assert width <= 1280
+        assert not seen.complaints
+        assert not seen.foreign()
+        seen.page.get_by_text("← Verdict").click()
+        seen.show("Test report →")
+
+
+# The command
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    """A rack of two boards that is never started."""
+    return make_lab(tmp_path, 2)
+
+
+@pytest.fixture
+def executed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The command line that the process would go on as; it goes no further."""
+    found: list[str] = []
+
+    def stop(_path: str, argv: Sequence[str]) -> NoReturn:
+        found.extend(argv)
+        raise SystemExit(0)
+
+    monkeypatch.setattr(os, "execv", stop)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("more", "present", "boards"),
+    [
+        ([], ["--suite=esp32-tcpip-quick", "--boots=1"], ["--board=b1"]),
+        (["--board", "b2", "--boots", "3"], ["--suite=esp32-tcpip-quick", "--boots=3"], ["--board=b2"]),
+        (["--size", "full"], ["--suite=esp32-tcpip", "--boots=10"], []),
+    ],
+)
+def test_it_goes_on_as_a_run_of_the_studys_suite(
+    lab: Lab, executed: list[str], more: list[str], present: list[str], boards: list[str]
+) -> None:
+    """Captures are kept; quick takes the rack's first board once, full every board ten times."""
+    with pytest.raises(SystemExit):
+        run_command(["reproduce", "esp32-tcpip", "--rack", str(lab.rack), *more])
+    assert {*present, "--keep-captures", f"--rack={lab.rack}"} <= set(executed)
+    assert [word for word in executed if word.startswith("--board")] == boards
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["esp32-tcip"], "there is no study 'esp32-tcip'; did you mean 'esp32-tcpip'?"),
+        (["esp32-tcpip", "--rack", "none.yaml"], "none.yaml: there is no such file"),
+        (["esp32-tcpip", "--run", "none", "--boots", "2"], "measured before, so --boots says nothing"),
+        (["esp32-tcpip", "--run", "none", "--size", "quick"], "measured before, so --size says nothing"),
+        (
+            ["esp32-tcpip", "--run=none", "--rack=r", "--board=b", "--profile=p", "--firmware=f", "--wait=1"],
+            "so --rack and --board and --profile and --firmware and --wait say nothing",
+        ),
+        (["esp32-tcpip", "--run", "none", "--out", "o"], "measured before, so --out says nothing"),
+        (["esp32-tcpi", "--run", "none"], "did you mean 'esp32-tcpip'?"),
+    ],
+)
+def test_wrong_input_is_refused(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exit 2 and what would have been right, before anything is started."""
+    for start in ("execv", "execve"):  # it would replace the tests
+        monkeypatch.setattr(os, start, lambda *_arguments: pytest.fail("it was started"))
+    assert run_command(["reproduce", *arguments]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_a_stored_run_is_shown_again(lab: Lab, finished: tuple[RunDirectory, Reporting]) -> None:
+    """--run measures nothing; it prints the tables and where the files are."""
+    run = finished[0].path
+    done = lab.hil("reproduce", "esp32-tcpip", "--run", str(run), "--no-report")
+    assert done.returncode == 0, done.stdout
+    assert "esp32-tcpip: published and measured, board v1 (virtual)" in done.stdout
+    assert str(run / page_of("esp32-tcpip")) in done.stdout
+
+
+def test_a_stored_run_is_shown_beside_its_own_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless --thresholds names another folder; the project's where the run has no copy."""
+    found: list[Path] = []
+    monkeypatch.setattr(
+        rebuild, "show_study", lambda _run, _study, reference, **_report: found.append(reference)
+    )
+    kept, bare = store(tmp_path / "out", "esp32-tcpip", []).path, tmp_path / "bare"
+    for run, more, expected in (
+        (kept, [], kept / REFERENCE_FOLDER),
+        (kept, ["--thresholds", str(ROOT.parent)], ROOT),
+        (bare, [], ROOT),
+    ):
+        assert run_command(["reproduce", "esp32-tcpip", "--run", str(run), *more]) == 0
+        assert found.pop() == expected
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
+    """The sentence names the folder; nothing is written into it."""
+    with pytest.raises(ConfigError, match=f"{tmp_path}: not a run directory"):
+        reproduce(tmp_path, "esp32-tcpip")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_of_another_bench_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    """No case of it compares with the study; what another study left there stays."""
+    directory = store(tmp_path, "esp32-tcpip", tcpip_records()[:1])
+    reproduce(directory.path, "esp32-tcpip")
+    before = {path: path.read_bytes() for path in directory.path.iterdir() if path.is_file()}
+    with pytest.raises(ConfigError, match=r"measured throughput, but .* compares with http_gateway alone"):
+        reproduce(directory.path, "mqtt-http-rtt")
+    assert before == {path: path.read_bytes() for path in directory.path.iterdir() if path.is_file()}
+
+
+def test_two_studies_of_one_run_stand_side_by_side(tmp_path: Path) -> None:
+    """Each has files of its own and a way from the first page; that the suite is another's is said."""
+    directory = store(tmp_path, "esp32-tcpip", [*tcpip_records()[:1], *rtt_records()[:1]])
+    both = ["esp32-tcpip", "mqtt-http-rtt"]
+    (own,), (other,) = (reproduce(directory.path, study) for study in both)
+    assert [found.study for found in stored_studies(directory.path)] == both
+    assert all((directory.path / name).is_file() for study in both for name in files_of(study))
+    assert not own.warnings
+    assert other.warnings[0].startswith("The run is of the suite 'esp32-tcpip-quick', none of the study's (")
+    assert "? The run is of the suite" in printed([other])
+    markdown, _data, page = ((directory.path / name).read_text() for name in files_of("mqtt-http-rtt"))
+    assert "The run is of the suite" in markdown
+    assert "The run is of the suite" in page
+    landing = render_landing(
+        [read_run(store_judged(tmp_path / "judged", tcpip_records()[:1]).path)], past=0, raw=()
+    )
+    assert "Study" not in landing
+    directory.write_verdict(judge(directory.read().entries, load_all(ROOT.parent)))
+    landing = render_landing([read_run(directory.path)], past=0, raw=())
+    assert all(f"Study {study} →" in landing for study in both)
+
+
+def test_what_it_was_measured_on_is_said_everywhere(tmp_path: Path) -> None:
+    """Board, chip, kind, firmware, and the air with what it counted: in each rendering."""
+    (record,) = tcpip_records()[:1]
+    counted = {
+        f"{way}_delay_{name}_us": us
+        for way in ("uplink", "downlink")
+        for name, us in (("min", 2000), ("p50", 3000))
+    }
+    counted |= {f"{way}_read_frames": 1000 for way in ("uplink", "downlink")} | {"uplink_drop_loss": 5}
+    point: dict[str, Mapping[str, Scalar]] = {
+        "access_point": {"type": "virtual", "profile": "lab"},
+        "air": counted,
+    }
+    record = dataclasses.replace(record, environment={**record.environment, **point})
+    directory = store(tmp_path, "esp32-tcpip", [record])
+    said = re.sub(r"\s+", " ", printed(reproduce(directory.path, "esp32-tcpip")))
+    expected = (
+        "Measured on: board v1, virtual-esp32, virtual, firmware abababababab, access point virtual "
+        "(air profile lab), air as counted: uplink 2.00 ms or more, p50 3.00 ms with queues, 0.500 % lost"
+    )
+    for text in (said, *((directory.path / name).read_text() for name in files_of("esp32-tcpip"))):
+        assert expected in text
+
+
+def test_a_chart_has_the_unit_once(written: tuple[Path, list[Document]]) -> None:
+    """The caption has it already."""
+    run, documents = written
+    page = (run / page_of(documents[0].study)).read_text()
+    captions = re.findall(r"<figcaption>(.*?)</figcaption>", page)
+    unit = {"esp32-tcpip": "Mbit/s", "freertos-multicore": "µs", "mqtt-qos": "ms", "rtos-mqtt": "ms"}.get(
+        documents[0].study, ""
+    )
+    assert all(caption.count(unit) == 1 for caption in captions)
+    assert bool(captions) == bool(unit)
+
+
+def test_a_stored_runs_study_is_read_as_strictly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With --run too a bench's parameter must exist; exit 2 with the line, nothing written."""
+    run = store(tmp_path, "mqtt-http-rtt", rtt_records()).path
+    copy = run / REFERENCE_FOLDER / "mqtt-http-rtt.yaml"
+    copy.write_text(copy.read_text().replace("{reconnect: both, http:", "{recconect: both, http:"))
+    assert run_command(["reproduce", "mqtt-http-rtt", "--run", str(run)]) == 2
+    assert "has no parameter 'recconect'; did you mean 'reconnect'?" in capsys.readouterr().err
+    assert not any((run / name).exists() for name in FILES)

@@ -1,0 +1,278 @@
+"""The report site in a real browser, over three runs: what each page shows; no page asks another host."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Browser
+
+from hil.reports.allure.distribution import draw_distribution
+from hil.reports.allure.samples import Samples, samples_of
+from hil.reports.allure.story import read_run
+from hil.reports.allure.timeline import draw_timeline
+from hil.reports.history import append_run
+from hil.reports.site import build_site
+from tests.make_records import publish_record
+from tests.reports.allure_runs import judged
+from tests.reports.browser import Visit, channels, chromium, served, visit
+from tests.reports.site_runs import healthy, store_run
+
+pytestmark = pytest.mark.slow
+
+PAGES = {
+    "index.html": "1 of 12 limits broken.",
+    "tests/index.html": "publish transport=tls on v2 (virtual)",
+    "trend/index.html": "publish latency",
+}
+SLOW = "publish transport=tls on v2 (virtual)"
+NAMES = tuple(f"2026112{day}T101500Z-quick-000{day}" for day in (1, 2, 3))
+CI = {"url": "https://github.example/acme/fw/actions/runs/17"}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three runs with a report after each, as on a rack; the third is too slow over TLS on v2."""
+    out = tmp_path_factory.mktemp("out")
+    for name, latency_ms, commit in zip(NAMES, (7.0, 7.5, 31.0), "abc", strict=True):
+        run = store_run(out, name, healthy(latency_ms), commit=commit * 40, ci=CI)
+        append_run(out / "history" / "metrics.jsonl", run)
+        build_site(out, [run])
+    return out
+
+
+@pytest.fixture(scope="module")
+def web(out: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The third run's report again, as many files behind a web server; its host and port."""
+    copy = tmp_path_factory.mktemp("web")
+    shutil.copytree(out / "history", copy / "history")
+    build_site(copy, [out / NAMES[2]], single_file=False, append=False)
+    with served(copy / "report") as host:
+        yield host
+
+
+def address(out: Path, page: str) -> str:
+    return (out / "report" / page).as_uri()
+
+
+def assert_at_home(seen: Visit, host: str = "") -> None:
+    """Nothing was asked of another host, and the browser had nothing to complain of."""
+    assert seen.requests
+    assert seen.foreign(host) == []
+    assert seen.complaints == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_opens_from_disk(browser: Browser, out: Path, page: str) -> None:
+    """A double click shows it whole: one file, nothing fetched, no error."""
+    with visit(browser, address(out, page)) as seen:
+        seen.show(PAGES[page])
+        assert_at_home(seen)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_opens_over_http(browser: Browser, web: str, page: str) -> None:
+    """Behind a web server every page asks its own host alone."""
+    with visit(browser, f"http://{web}/{page}") as seen:
+        seen.show(PAGES[page])
+        assert_at_home(seen, web)
+
+
+def test_a_test_shows_its_past_its_figures_and_whose_fault_it_is(browser: Browser, out: Path) -> None:
+    """The third run failed in category Regression after two that passed; charts are drawn in the page."""
+    with visit(browser, address(out, "tests/index.html")) as seen:
+        seen.page.get_by_text(SLOW).first.click()
+        seen.show("Category: Regression")
+        seen.show("breaks its limit of 25 ms")
+        assert count_past(seen) == 2
+        assert_at_home(seen)
+
+
+def count_past(seen: Visit) -> int:
+    """Return how many earlier runs the history of the test shown has."""
+    seen.page.get_by_text("History").first.click()
+    items = seen.page.get_by_test_id("test-result-history-item")
+    items.first.wait_for()
+    return items.count()
+
+
+def test_every_section_of_the_test_report_stays_at_home(browser: Browser, web: str) -> None:
+    """Attachments and the metrics section, too; a change from one run to the next is not coloured."""
+    with visit(browser, f"http://{web}/tests/index.html") as seen:
+        seen.page.get_by_text(SLOW).first.click()
+        seen.page.get_by_text("Attachments").first.click()
+        seen.page.get_by_text("Latency").first.wait_for()
+        seen.page.goto(f"http://{web}/tests/index.html#metrics")
+        seen.show("Performance metrics")
+        change = seen.page.get_by_text("+27.175 ms").first
+        red, green, _ = channels(change.evaluate("element => getComputedStyle(element).color"))
+        assert abs(red - green) < 40
+        assert_at_home(seen, web)
+
+
+def test_the_trend_shows_three_runs_and_the_third_over_its_limit(browser: Browser, out: Path) -> None:
+    """One mark, above the dashed line, with the figure to read; its run and commit are linked."""
+    with visit(browser, address(out, "trend/index.html")) as seen:
+        seen.show("3 runs, ")
+        seen.show("1 limit broken now")
+        tile = seen.page.locator("figure.tile").first
+        assert tile.locator("figcaption").inner_text().split("\n") == ["publish latency", "v2 (virtual)"]
+        broken = tile.locator("svg.trend-chart .excess .broken")
+        assert (broken.get_attribute("d") or "").count("M") == 1
+        mark, limit = broken.bounding_box(), tile.locator("path.limit").first.bounding_box()
+        assert mark
+        assert limit
+        assert mark["y"] + mark["height"] < limit["y"]
+        tile.locator("button").click()
+        row = seen.page.locator("table.runs tbody tr").first.inner_text()
+        assert "ccccccc" in row
+        assert "35.8 ms" in row
+        links = seen.page.locator(".drill-panel a")
+        hrefs = {link.get_attribute("href") for link in links.all()}
+        assert {CI["url"], f"https://github.example/acme/fw/commit/{'c' * 40}"} <= hrefs
+        assert_at_home(seen)
+
+
+def test_the_first_page_leads_everywhere(browser: Browser, out: Path) -> None:
+    """Verdict to test report, to trend, and back; the raw files are there."""
+    with visit(browser, address(out, "index.html")) as seen:
+        for link, text in (("Trend →", "Nearest to their limits"), ("Test report →", SLOW)):
+            seen.page.get_by_text(link).first.click()
+            seen.show(text)
+            seen.page.get_by_text("← Verdict").click()
+            seen.show("1 of 12 limits broken.")
+        hrefs = [link.get_attribute("href") or "" for link in seen.page.locator("a").all()]
+        for href in hrefs:
+            file = out / "report" / href.partition("#")[0]
+            assert href.startswith("https:") or file.is_file(), href
+        assert f"runs/{NAMES[2]}/records.jsonl" in hrefs
+        assert_at_home(seen)
+
+
+def test_what_broke_is_one_click_from_its_test(browser: Browser, out: Path) -> None:
+    """From the line on the first page to the case, its message and its charts."""
+    with visit(browser, address(out, "index.html")) as seen:
+        seen.page.get_by_text("v2 (virtual) publish transport=tls: publish_latency_p95").click()
+        seen.show("Category: Regression")
+        seen.show(SLOW)
+        assert_at_home(seen)
+
+
+def test_what_failed_stands_first_in_the_test_report(browser: Browser, out: Path) -> None:
+    """Of the cases of a board, whatever the order in which they ran."""
+    with visit(browser, address(out, "tests/index.html")) as seen:
+        seen.show(SLOW)
+        seen.page.get_by_text("v2 (virtual)", exact=True).last.wait_for()
+        names = seen.page.get_by_text(re.compile(r"^publish .* on v2 \(virtual\)$")).all_inner_texts()
+        assert names[0] == SLOW
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (800, "light"),
+        (1280, "dark"),
+        pytest.param(800, "dark", marks=pytest.mark.heavy),
+        pytest.param(1280, "light", marks=pytest.mark.heavy),
+    ],
+)
+def test_the_way_back_covers_nothing_and_follows_the_theme(
+    browser: Browser, out: Path, width: int, scheme: Literal["light", "dark"]
+) -> None:
+    """It has a strip of its own, so the language switch and the page's foot stay whole and in view."""
+    with visit(browser, address(out, "tests/index.html"), width=width) as seen:
+        seen.page.emulate_media(color_scheme=scheme)
+        seen.show(SLOW)
+        back = seen.page.locator(".way-back")
+        box, app = back.bounding_box(), seen.page.locator("#app > div").bounding_box()
+        assert box
+        assert app
+        assert box["y"] + box["height"] <= app["y"]
+        assert app["y"] + app["height"] <= 800
+        seen.page.wait_for_function("scheme => document.documentElement.dataset.theme === scheme", arg=scheme)
+        ink = channels(back.evaluate("element => getComputedStyle(element).color"))
+        ground = channels(back.evaluate("element => getComputedStyle(element).backgroundColor"))
+        assert (sum(ink) > sum(ground)) == (scheme == "dark")
+        assert abs(sum(ink) - sum(ground)) > 300
+
+
+@pytest.mark.parametrize("latency_ms", [4.23, 7, 24, 239, 1_234])
+@pytest.mark.parametrize("draw", [draw_distribution, draw_timeline])
+def test_labels_stay_within_their_chart(
+    browser: Browser, tmp_path: Path, draw: Callable[[Samples], bytes], latency_ms: float
+) -> None:
+    """As the browser measures them, bold ones too: inside the panel with some room, none on another."""
+    (story,) = read_run(judged(tmp_path, [publish_record(latency_ms=latency_ms, failed=1)])).stories
+    (samples,) = samples_of(story)
+    page = browser.new_page()
+    page.set_content(draw(samples).decode())
+    width, boxes = page.evaluate(MEASURE)
+    page.close()
+    assert len(boxes) > 10
+    for text, left, top, right, bottom in boxes:
+        assert left >= 4, text
+        assert right <= width - 8, text
+        for other, *box in boxes:
+            apart = right <= box[0] or box[2] <= left or bottom <= box[1] or box[3] <= top
+            assert other == text or apart, (text, other)
+
+
+# width of the chart, and of each level text its words and its box, lines' own spacing left out
+MEASURE = """() => {
+    const chart = document.querySelector("svg");
+    const start = chart.getBoundingClientRect();
+    const texts = [...chart.querySelectorAll("text:not([transform])")].map((text) => {
+        const box = text.getBoundingClientRect();
+        const base = Number(text.getAttribute("y")), size = Number(text.getAttribute("font-size"));
+        return [text.textContent, box.left - start.left, base - 0.7 * size, box.right - start.left, base];
+    });
+    return [start.width, texts];
+}"""
+
+
+def test_the_trend_tells_only_what_this_run_measured(browser: Browser, tmp_path: Path) -> None:
+    """A board that broke a limit and then vanished: its figure is closed, dated, and in no table."""
+    for name, records in zip(NAMES, (healthy(31.0), healthy()[:2]), strict=False):
+        run = store_run(tmp_path, name, records, profile="lab")
+        append_run(tmp_path / "history" / "metrics.jsonl", run)
+    build_site(tmp_path, [run])
+    with visit(browser, address(tmp_path, "trend/index.html")) as seen:
+        seen.show("2 runs, ")
+        seen.page.get_by_text("Nearest to their limits", exact=True).click()
+        assert "v2" not in seen.page.locator(".nearest").inner_text()
+        assert seen.page.locator(".bad").count() == 0
+        past = seen.page.locator(".group.past")
+        assert past.get_by_role("button").inner_text().endswith("last measured 2026-11-21 10:15")
+        assert past.locator("figure").count() == 0
+        seen.page.fill("#filter-text", "transport=tls")
+        past.locator("figure").first.wait_for()
+        assert past.locator(".case").count() == 1
+        assert_at_home(seen)
+
+
+def test_a_report_built_again_has_no_fourth_run(browser: Browser, out: Path) -> None:
+    """Neither history counts a run twice, and an older run's report does not know the newer ones."""
+    build_site(out, [out / NAMES[2]])
+    for name in ("metrics.jsonl", "allure.jsonl"):
+        assert len((out / "history" / name).read_text().splitlines()) == 3
+    with visit(browser, address(out, "trend/index.html")) as seen:
+        seen.show("3 runs")
+    again = out / "again"
+    build_site(again, [out / NAMES[1]], history=out / "history")
+    with visit(browser, address(again, "trend/index.html")) as seen:
+        seen.show("2 runs")
+    with visit(browser, address(again, "tests/index.html")) as seen:
+        for group in ("virtual", "v2 (virtual)", "publish"):  # closed where all passed
+            seen.page.get_by_text(group, exact=True).last.click()
+        seen.page.get_by_text(SLOW).first.click()
+        assert count_past(seen) == 1

@@ -1,0 +1,490 @@
+"""The report site as files: what is built from which runs, and what happens when it cannot be."""
+
+from __future__ import annotations
+
+import html
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from hil.base.errors import ConfigError, HilError, RigError
+from hil.model import Fault, NotRun
+from hil.reports.history import append_run
+from hil.reports.site import build_site, generator, outside, published
+from hil.reports.site.runs import read_run
+from tests.lab import descendants, wait_for
+from tests.make_records import publish_record
+from tests.reports.site_runs import CASES, healthy, store_run
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+SITE = ROOT / "reports" / "site"
+NAME = "20261121T101500Z-quick-0001"
+CI = {"url": "https://github.example/acme/fw/actions/runs/17", "head_sha": "f" * 40}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A healthy run."""
+    return store_run(tmp_path_factory.mktemp("out"), NAME, healthy())
+
+
+def hil(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "hil", "report", *map(str, arguments)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def landing(out: Path) -> str:
+    """Return the words of the first page."""
+    page = (out / "report" / "index.html").read_text(encoding="utf-8")
+    return re.sub(r"\s+", " ", re.sub(r"<style>.*?</style>|<[^>]*>", " ", page, flags=re.DOTALL))
+
+
+def test_the_generator_is_pinned_and_names_no_registry() -> None:
+    """Each package has a version and a hash, and none says where it was downloaded from."""
+    lock = (SITE / "package-lock.json").read_text()
+    packages = {name: entry for name, entry in json.loads(lock)["packages"].items() if name}
+    assert packages["node_modules/allure"]["version"] == "3.18.0"
+    assert [
+        name for name, entry in packages.items() if not entry.get("integrity", "").startswith("sha512-")
+    ] == []
+    assert [name for name, entry in packages.items() if "resolved" in entry] == []
+    assert "https://registry" not in lock
+
+
+def test_the_command_builds_the_latest_run_again(tmp_path: Path) -> None:
+    """`hil report build` names the page; built twice and named thrice, both histories have the run once."""
+    store_run(tmp_path, NAME, healthy())
+    for runs in ([], [tmp_path / NAME, tmp_path / "latest", tmp_path / NAME]):
+        done = hil("build", "--out", tmp_path, *runs)
+        assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{tmp_path}/report/index.html\n"
+    for name in ("metrics.jsonl", "allure.jsonl"):
+        assert len((tmp_path / "history" / name).read_text().splitlines()) == 1
+    assert not list(tmp_path.glob(".report-*"))
+
+
+def test_folders_may_be_named_relative_to_where_one_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`hil report build --out out --history past` is what it says, as the shell completes it."""
+    monkeypatch.chdir(tmp_path)
+    run = store_run(Path("out"), NAME, healthy())
+    build_site(Path("out"), [run], history=Path("past"))
+    assert (tmp_path / "out/report/index.html").is_file()
+    assert len((tmp_path / "past/allure.jsonl").read_text().splitlines()) == 1
+
+
+def test_a_pull_request_leaves_the_history_as_it_is(tmp_path: Path, run: Path) -> None:
+    """`--no-append` reads the history and writes none; the run is on its trend page all the same."""
+    nightly = store_run(tmp_path, "20261120T010000Z-nightly-0000", healthy(), trigger="nightly")
+    history = tmp_path / "history"
+    append_run(history / "metrics.jsonl", nightly)
+    before = {path.name: path.read_bytes() for path in history.iterdir()}
+    store_run(tmp_path, NAME, healthy(), trigger="pr", commit="b" * 40, ci=CI)
+    done = hil("build", "--out", tmp_path / "elsewhere", "--history", history, "--no-append", tmp_path / NAME)
+    assert done.returncode == 0, done.stderr
+    assert {path.name: path.read_bytes() for path in history.iterdir()} == before
+    trend = json.loads((tmp_path / "elsewhere/report/trend/trend.json").read_text())
+    assert trend["runs"]["id"] == [nightly.name, NAME]
+    assert trend["runs"]["commit"][-1] == "f" * 40
+    assert trend["runs"]["url"][-1] == CI["url"]
+
+
+def test_runs_of_several_racks_become_one_report(tmp_path: Path) -> None:
+    """One page with the verdict of each, the worst first, and the tests of both."""
+    names = (NAME, "20261121T101501Z-quick-0002")
+    store_run(tmp_path, names[0], healthy())
+    store_run(tmp_path, names[1], healthy(31.0))
+    build_site(tmp_path, [tmp_path / name for name in names])
+    words = landing(tmp_path)
+    assert words.index("REGRESSED") < words.index("PASS")
+    assert "8 cases" in words
+    assert len((tmp_path / "history" / "allure.jsonl").read_text().splitlines()) == 1
+    assert {path.name for path in (tmp_path / "report" / "runs").iterdir()} == set(names)
+
+
+def test_the_first_page_says_the_verdict_and_what_led_to_it(tmp_path: Path) -> None:
+    """Title, verdict, each board's part, what broke, faults, cases not run, the way to the raw files."""
+    entries = [
+        publish_record(board="v1", overrides=CASES[1], latency_ms=31),
+        Fault("", "rig", 3, "board v2 <vanished>", "v2"),
+        NotRun("", "v2", "publish/qos=2", "the board was lost"),
+    ]
+    store_run(tmp_path, NAME, entries, commit="abcdef0" + "0" * 33, ci=CI)
+    build_site(tmp_path, [tmp_path / NAME])
+    words = landing(tmp_path)
+    for part in (
+        "HIL performance · rack virtual · quick · commit fffffff · virtual figures",
+        "REGRESSED 1 of 3 limits broken",
+        "Virtual figures test logic and pipeline",
+        "v1 (virtual) publish transport=tls: publish_latency_p95",
+        "v1 (virtual) virtual-esp32 1 1 0 0 2 1 0 0",
+        "v2 – 1 0 0 1 0 0 0 0",
+        "rig on v2: board v2 &lt;vanished&gt;",
+        "1 case on v2: the board was lost",
+        "summary.md · verdicts.json · records.jsonl · run.json · workflow run",
+    ):
+        assert part in words
+    raw = tmp_path / "report" / "runs" / NAME
+    assert (raw / "records.jsonl").read_bytes() == (tmp_path / NAME / "records.jsonl").read_bytes()
+
+
+def test_a_run_that_measured_nothing_has_a_report(tmp_path: Path) -> None:
+    """A rig that failed at once is reported, too; its test report is empty and its trend page says so."""
+    run = store_run(tmp_path, NAME, [Fault("", "rig", 3, "the access point is gone")])
+    build_site(tmp_path, [run])
+    assert "NO VERDICT: THE RIG FAILED" in landing(tmp_path)
+    assert "No run has measured anything yet" in (tmp_path / "report/trend/index.html").read_text()
+
+
+def test_two_copies_of_a_run_are_refused(tmp_path: Path, run: Path) -> None:
+    """Both folders are named; nothing is built."""
+    copy = shutil.copytree(run, tmp_path / "copy" / run.name)
+    with pytest.raises(ConfigError, match=f"{run} and {copy} hold the same run"):
+        build_site(tmp_path / "out", [run, copy])
+
+
+def test_builds_at_the_same_time_leave_one_whole_report(tmp_path: Path) -> None:
+    """Both end well; the report is the one or the other run's, and both histories have both runs."""
+    names = {NAME, "20261121T101501Z-quick-0002"}
+    for name in names:
+        store_run(tmp_path, name, healthy())
+    arguments = [sys.executable, "-m", "hil", "report", "build", "--out", tmp_path]
+    builds = [subprocess.Popen([*arguments, tmp_path / name], cwd=ROOT) for name in names]
+    assert [build.wait(120) for build in builds] == [0, 0]
+    (shown,) = (path.name for path in (tmp_path / "report" / "runs").iterdir())
+    assert shown in names
+    assert f"Run {shown}" in landing(tmp_path)
+    assert {path.name for path in (tmp_path / "report").iterdir()} == {
+        "index.html",
+        "rack",
+        "runs",
+        "tests",
+        "trend",
+    }
+    for name in ("metrics.jsonl", "allure.jsonl"):
+        assert len((tmp_path / "history" / name).read_text().splitlines()) == 2
+    assert not list(tmp_path.glob(".report-*"))
+
+
+def test_noise_in_a_sentence_does_not_cost_the_report(tmp_path: Path) -> None:
+    """Bytes that some take for a line's end: the run has its report, and so has the next one after it."""
+    sentence = "panic'ed (Load\x85Prohibited\u2028\u2029\x0b)"
+    noise = Fault("", "firmware", 1, sentence, "v1", healthy()[0].case_id)
+    for name in (NAME, "20261121T101501Z-quick-0002"):
+        build_site(tmp_path, [store_run(tmp_path, name, [*healthy(), noise])])
+    points = (tmp_path / "history" / "allure.jsonl").read_bytes().decode("ascii").splitlines()
+    assert [json.loads(point)["runs"] for point in points] == [[NAME], ["20261121T101501Z-quick-0002"]]
+
+
+def test_what_is_published_tells_nothing_of_the_machine(tmp_path: Path) -> None:
+    """Neither user, host and command line nor where things lie; paths are those below the checkout."""
+    far = f"/home/runner/_work/fw/out/{NAME}"
+    sentence = f"panic. Log: {tmp_path}/out/{NAME}/console/v1.log. See {far}/console/v1.log, {ROOT}/docs/a.md"
+    entries = [*healthy(), Fault("", "firmware", 1, sentence, "v1", healthy()[0].case_id)]
+    secrets = {"user": "ada", "host": "cellar-pc", "argv": [f"{ROOT}/x"], "rack_file": "/srv/lab.yaml"}
+    firmware = {"esp32": {"sha256": "ab" * 32, "build_dir": "/srv/build"}}
+    ci = {**CI, "repository": "acme/fw", "pull_request": 7}
+    run = store_run(tmp_path / "out", NAME, entries, firmware=firmware, ci=ci, **secrets)
+    assert "by: ada on cellar-pc" in (run / "summary.md").read_text()
+    index = build_site(tmp_path / "out", [run])
+    raw = index.parent / "runs" / NAME
+    info = json.loads((raw / "run.json").read_text())
+    assert (info["ci"], info["firmware"]) == ({"url": CI["url"]}, {"esp32": {"sha256": "ab" * 32}})
+    (results,) = published.copy_results(
+        tmp_path / "copy", [read_run(run)], published.shortener([read_run(run)])
+    )
+    files = [index, *raw.iterdir(), *results.iterdir()]
+    for path in files:
+        content = path.read_bytes()
+        for word in (str(tmp_path), str(ROOT), "ada on", "cellar-pc", "/srv/", "_work"):
+            assert word.encode() not in content, f"{word} in {path}"
+    assert f"Log: out/{NAME}/console/v1.log. See " in (raw / "verdicts.json").read_text()
+    assert "docs/a.md" in landing(tmp_path / "out")
+
+
+def test_an_interrupted_build_ends_its_generator(tmp_path: Path, run: Path) -> None:
+    """SIGTERM: exit 143 and no traceback; the generator is gone, the report of yesterday is not."""
+    report = tmp_path / "report" / "index.html"
+    report.parent.mkdir()
+    report.write_text("the report of yesterday")
+    fake, started = tmp_path / "fake.mjs", tmp_path / "pid"
+    fake.write_text(f"""import fs from "node:fs";
+        fs.writeFileSync("{started}.new", String(process.pid)); fs.renameSync("{started}.new", "{started}");
+        setInterval(() => {{}}, 1000);""")
+    process = python(
+        f"from hil.reports.site import generator; generator.ALLURE = Path({str(fake)!r})",
+        *("report", "build", "--out", tmp_path, run),
+    )
+    wait_for(lambda: started.exists() or process.poll() is not None, lambda: "the generator did not start")
+    generators = [one for one in descendants(process.pid) if one.pid == int(started.read_text())]
+    process.send_signal(signal.SIGTERM)
+    said, _ = process.communicate(timeout=30)
+    assert (process.returncode, said) == (143, "")
+    assert len(generators) == 1
+    assert not generators[0].alive()
+    assert report.read_text() == "the report of yesterday"
+    assert not list(tmp_path.glob(".report-*"))
+
+
+def test_a_defect_of_the_reports_is_not_the_firmwares(run: Path) -> None:
+    """Exit 3 and one sentence; 1 would accuse the firmware."""
+    process = python("from hil.reports import allure; allure.complete_results = None", "report", "build", run)
+    said, _ = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert re.fullmatch(r"hil: The reports of \S+ were not written: internal error, TypeError: .*\n", said)
+
+
+def python(preparation: str, *arguments: str | Path) -> subprocess.Popen[str]:
+    """Start `hil report build` with a fault built in."""
+    program = f"import sys; from pathlib import Path; {preparation}; "
+    program += "from hil.cli import main; sys.argv[0] = 'hil'; main()"
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+@contextmanager
+def generator_is(program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Put a program of ours (JavaScript) in the generator's place."""
+    fake = tmp_path / "fake.mjs"
+    fake.write_text(program)
+    with monkeypatch.context() as patch:
+        patch.setattr(generator, "ALLURE", fake)
+        yield
+
+
+def assert_not_built(out: Path, run: Path, kind: type[HilError], *words: str) -> None:
+    """The error has these words, and the report that was there before is untouched."""
+    report = out / "report" / "index.html"
+    report.parent.mkdir(exist_ok=True)
+    report.write_text("the report of yesterday")
+    with pytest.raises(kind) as caught:
+        build_site(out, [run])
+    for word in words:
+        assert word in str(caught.value)
+    assert report.read_text() == "the report of yesterday"
+    assert not list(out.glob(".report-*"))
+
+
+def test_a_generator_that_is_not_installed(
+    tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exit 2, and the command that installs it."""
+    monkeypatch.setattr(generator, "ALLURE", tmp_path / "no-such-file.js")
+    assert_not_built(tmp_path, run, ConfigError, "no-such-file.js is missing", ".ci/bootstrap run")
+
+
+def test_a_generator_that_fails_is_quoted(tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its status and the last lines of what it said."""
+    with generator_is("console.log('one'); console.error('no luck'); process.exit(7)", tmp_path, monkeypatch):
+        assert_not_built(tmp_path, run, RigError, "ended with 7", "one / no luck")
+
+
+def test_a_full_disk_is_named_as_such(tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the generator ran out of space, the sentence says so and what to do, not where Node was."""
+    program = 'import fs from "node:fs"; fs.writeFileSync("/dev/full", "x")'
+    with generator_is(program, tmp_path, monkeypatch):
+        assert_not_built(tmp_path, run, RigError, "No space left on device", "free some space on this disk")
+
+
+def test_a_generator_that_leaves_a_page_out(
+    tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Allure says no more than a line when a plugin fails, and exits with 0."""
+    with generator_is("console.error('plugin trend error')", tmp_path, monkeypatch):
+        assert_not_built(tmp_path, run, RigError, "page 'tests' is missing", "plugin trend error")
+
+
+def test_a_generator_that_hangs_is_stopped(
+    tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run does not wait for its report for ever."""
+    monkeypatch.setattr(generator, "DEADLINE_S", 1.0)
+    with generator_is("setInterval(() => {}, 1000)", tmp_path, monkeypatch):
+        assert_not_built(tmp_path, run, RigError, "did not end within 1 s")
+
+
+def test_the_generator_sees_nothing_of_the_callers_environment(
+    tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A token of a reporting service in the environment must not send results there."""
+    monkeypatch.setenv("ALLURE_SERVICE_ACCESS_TOKEN", "ars1.secret")
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    program = "console.log(Object.keys(process.env).sort().join()); process.exit(1)"
+    with generator_is(program, tmp_path, monkeypatch):
+        assert_not_built(tmp_path, run, RigError, "It said: HOME,LANG,PATH")
+
+
+def test_what_a_killed_build_left_is_removed(tmp_path: Path, run: Path) -> None:
+    """The next build finds and removes the half-made report."""
+    left = tmp_path / ".report-killed"
+    left.mkdir()
+    (left / "allurerc.json").touch()
+    build_site(tmp_path, [run])
+    assert not left.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "page"), [("metrics.jsonl", "trend/trend.json"), ("health.jsonl", "rack/index.html")]
+)
+def test_a_damaged_past_costs_its_part_and_not_the_report(
+    tmp_path: Path, run: Path, name: str, page: str
+) -> None:
+    """The run's own figures are there; file, line and the command that takes it out stand on the page."""
+    history = tmp_path / "history" / name
+    history.parent.mkdir()
+    history.write_text("{\n")
+    report = build_site(tmp_path, [run]).parent
+    told = html.unescape((report / page).read_text())
+    assert "arlier runs are left out: " in told
+    assert f"history/{name}:1: " in told
+    assert f"(sed -i 1d history/{name})" in told
+    assert str(tmp_path) not in told
+    assert run.name in told
+    assert history.read_text() == "{\n"
+
+
+def test_the_command_warns_of_a_damaged_past_and_builds(tmp_path: Path, run: Path) -> None:
+    """Neither file takes the run, and stderr says which line is in the way; the report is there."""
+    (tmp_path / "history").mkdir()
+    for name in ("metrics.jsonl", "health.jsonl"):
+        (tmp_path / "history" / name).write_text("{\n")
+    done = hil("build", "--out", tmp_path, run)
+    assert done.returncode == 0, done.stderr
+    warnings = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
+    assert len(warnings) == 2
+    assert f"{tmp_path}/history/metrics.jsonl:1: " in warnings[0]
+    assert f"sed -i 1d {tmp_path}/history/health.jsonl" in warnings[1]
+    assert (tmp_path / "report" / "index.html").is_file()
+
+
+def test_a_damaged_past_of_the_tests_is_named(tmp_path: Path, run: Path) -> None:
+    """File, line and the command that takes the line out; the earlier report stays."""
+    history = tmp_path / "history" / "allure.jsonl"
+    history.parent.mkdir()
+    history.write_text("{\n")
+    assert_not_built(tmp_path, run, ConfigError, f"{history}:1: not JSON", f"sed -i 1d {history}")
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        '<script async src="https://stats.example/x.js"></script>',
+        "<script>\n  window.dataLayer = window.dataLayer || [];</script>",
+        "<SCRIPT SRC=//stats.example/x.js></SCRIPT>",
+    ],
+)
+def test_scripts_of_other_hosts_are_taken_out(markup: str) -> None:
+    """What is the page's own stays; a policy stands before anything else."""
+    own = '<html><head lang="en"><script src="app.js"></script></head><body><script>let a = 1;</script>'
+    sealed = outside.seal(own + markup)
+    assert sealed == own.replace('<head lang="en">', f'<head lang="en">{outside._POLICY_TAG}')
+    assert list(outside.foreign_addresses(sealed)) == []
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        '<script src="https://stats.example/x.js">',
+        '<link rel="stylesheet" href="//fonts.example/a.css">',
+        '<img src="http://pixel.example/1.gif">',
+        '<iframe src="https://frame.example/">',
+        '<video poster="https://video.example/p.png">',
+        '<svg><image href="https://image.example/i.png"/></svg>',
+        '<p style="background:url(https://back.example/b.png)">',
+        "<style>@import 'https://fonts.example/a.css';</style>",
+    ],
+)
+def test_a_page_that_would_ask_another_host_is_not_published(tmp_path: Path, markup: str) -> None:
+    """Page, line and address; a plain link to another host is not fetched, so it may stay."""
+    page = tmp_path / "tests" / "index.html"
+    page.parent.mkdir()
+    page.write_text('<p>\n<a href="https://github.example/">link</a>\n<img src="data:,"><img src="own.png">')
+    outside.check(tmp_path)
+    page.write_text(f"<p>\n{markup}")
+    with pytest.raises(RigError, match=r"tests/index\.html:2 would fetch .*\.example"):
+        outside.check(tmp_path)
+
+
+def test_serving_is_for_this_machine_only(tmp_path: Path, run: Path) -> None:
+    """It says its address, listens on loopback alone, and shows text as text."""
+    build_site(tmp_path, [run])
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hil", "report", "serve", "--out", tmp_path],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        assert process.stdout
+        address = process.stdout.readline().split()[0]
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", address)
+        port = address.rstrip("/").rpartition(":")[2]
+        connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=10)
+        connection.request("GET", f"/runs/{NAME}/summary.md")
+        answer = connection.getresponse()
+        assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
+        assert answer.read() == (run / "summary.md").read_bytes()
+        connection.close()
+        listening = subprocess.run(
+            ["ss", "-Hltn", f"sport = :{port}"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        ).stdout
+        assert [line.split()[3].rpartition(":")[0] for line in listening.splitlines()] == ["127.0.0.1"]
+        os.kill(process.pid, signal.SIGINT)
+        assert process.wait(10) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_what_cannot_be_served_or_built_is_a_sentence(tmp_path: Path) -> None:
+    """No report, a port that is taken, no run, a run that was never judged."""
+    done = hil("serve", "--out", tmp_path)
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"hil: {tmp_path}/report: there is no report. Next: build it: hil report build\n",
+    )
+    done = hil("build", "--out", tmp_path)
+    assert done.returncode == 2
+    assert "not a run directory" in done.stderr
+    unjudged = store_run(tmp_path, NAME, healthy())
+    (unjudged / "verdicts.json").unlink()
+    done = hil("build", "--out", tmp_path)
+    assert done.returncode == 2
+    assert f"hil gate {unjudged}" in done.stderr
+    (tmp_path / "report").mkdir()
+    (tmp_path / "report" / "index.html").touch()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = hil("serve", "--out", tmp_path, "--port", str(port))
+    assert done.returncode == 3
+    assert f"on port {port}: Address already in use" in done.stderr

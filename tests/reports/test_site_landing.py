@@ -1,0 +1,145 @@
+"""The first page as text: what each part counts, and that nothing which is known is missing."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hil.model import Entry, Fault, NotRun
+from hil.reports.rows import LEGEND
+from hil.reports.site.landing import render_landing
+from hil.reports.site.runs import read_run, title_of
+from hil.reports.studies.build import files_of
+from tests.make_records import publish_record, publish_thresholds
+from tests.reports.site_runs import CASES, store_run
+
+NAME = "20261121T101500Z-quick-0001"
+BOARDS = [{"id": name, "kind": "virtual", "target": "virtual-esp32"} for name in ("v1", "v2")]
+MARGINAL_MS = 21.5
+
+
+def page(out: Path, entries: Iterable[Entry], **info: Any) -> str:
+    return render_landing([read_run(store_run(out, NAME, entries, **info))], past=1, raw=())
+
+
+def words(markup: str) -> str:
+    text = re.sub(r"<style>.*?</style>|<[^>]*>", " ", markup, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", text).replace(" ,", ",")
+
+
+def case_id(**overrides: str | int) -> str:
+    return publish_thresholds().case(overrides).case_id
+
+
+def vanished() -> list[Entry]:
+    """Return what a board leaves that measured two of five cases and then fell silent."""
+    gone = "board v2 failed before: not a byte came."
+    return [
+        publish_record(board="v1"),
+        *(publish_record(board="v2", overrides=case) for case in CASES),
+        Fault("", "rig", 3, "not a byte came", "v2", case_id(transport="mtls")),
+        NotRun("", "v2", case_id(qos=0), gone),
+        NotRun("", "v2", case_id(qos=2), gone),
+    ]
+
+
+def test_the_cases_of_a_board_add_up(tmp_path: Path) -> None:
+    """Each planned case is measured, faulted or not run, and the page counts as many as the test report."""
+    said = page(tmp_path, vanished(), boards=BOARDS)
+    head = (
+        r"Board Target Cases Measured Faulted Not run Limits kept Broken Exceeded, not provably Inconclusive"
+    )
+    assert head in words(said)
+    assert "v1 (virtual) virtual-esp32 1 1 0 0 3 0 0 0" in words(said)
+    assert "v2 (virtual) virtual-esp32 5 2 1 2 6 0 0 0" in words(said)
+    results = list((tmp_path / NAME / "allure-results").glob("*-result.json"))
+    assert f"Test report → {len(results)} cases:" in words(said)
+
+
+def test_what_a_boards_own_limits_rule_out_is_no_case_that_is_missing(tmp_path: Path) -> None:
+    """It is told apart, in no warning colour, and is no reason for a count."""
+    ruled_out = NotRun("", "v1", case_id(qos=2), "too large for it", expected=False)
+    said = page(tmp_path, [publish_record(board="v1"), ruled_out], boards=BOARDS[:1])
+    assert "v1 (virtual) virtual-esp32 1 1 0 0 3 0 0 0" in words(said)
+    assert "1 case and 1 ruled out: figures" in words(said)
+    heading = "Ruled out by limits, chip or labels of a board, or by the rack"
+    assert f"{heading} 1 case on v1: too large for it" in words(said)
+    assert "<h2>Not run</h2>" not in said
+    assert 'class="unsure"' not in said
+
+
+def test_what_is_beyond_a_limit_is_not_counted_as_kept(tmp_path: Path) -> None:
+    """It has a column and a sign of its own, and the sign is explained."""
+    said = page(tmp_path, [publish_record(latency_ms=MARGINAL_MS)])
+    assert "virtual-1 (virtual) virtual-esp32 1 1 0 0 2 0 1 0" in words(said)
+    assert re.search(r'<b class="unsure">25\.\d ms \?</b>', said)
+    assert LEGEND in said
+
+
+def test_a_board_that_measured_nothing_keeps_its_name_kind_and_target(tmp_path: Path) -> None:
+    """run.json knows them; the page says virtual where the figures would have been."""
+    run = store_run(tmp_path, NAME, [Fault("", "rig", 3, "the access point is gone")], boards=BOARDS)
+    said = render_landing([read_run(run)], past=0, raw=())
+    assert title_of([read_run(run)]).endswith("virtual figures")
+    assert "v1 (virtual) virtual-esp32 0 0 0 0" in words(said)
+    assert "Virtual figures test logic and pipeline" in said
+    assert "Virtual figures test logic and pipeline" in (run / "summary.md").read_text()
+
+
+def test_what_went_wrong_in_reporting_is_worth_knowing(tmp_path: Path) -> None:
+    """A push that failed is told before what the gate warns of."""
+    entries = [publish_record(latency_ms=MARGINAL_MS)]
+    warnings = ["figures were not pushed: <no route>", "history: the disk is full"]
+    said = page(tmp_path, entries, reporting={"warnings": warnings})
+    worth = said.partition("Worth knowing</h2>")[2]
+    assert worth.index("&lt;no route&gt;") < worth.index("the disk is full") < worth.index("<details>")
+
+
+def test_worth_knowing_is_a_short_line_that_opens_to_the_sentence(tmp_path: Path) -> None:
+    """One line a board and case; the sentence with interval and reason is a click away."""
+    said = page(tmp_path, [publish_record(latency_ms=MARGINAL_MS)])
+    (line, inside), *others = re.findall(r"<summary>(.*?)</summary>(.*?)</details>", said)
+    assert re.fullmatch(
+        r"virtual-1 \(virtual\) publish: publish_latency_p95 25\.\d ms \? \(limit 25 ms\)", line
+    )
+    assert "lies beyond, but not provably, its limit of 25 ms" in inside
+    assert others == []
+
+
+def test_a_broken_case_and_a_faulted_one_lead_to_their_test(tmp_path: Path) -> None:
+    """One click; a fault of no single case has no such place."""
+    slow = publish_record(board="v1", overrides=CASES[1], latency_ms=60)
+    said = page(tmp_path, [slow, *vanished(), Fault("", "rig", 3, "no air", "")], boards=BOARDS)
+    linked = dict(re.findall(r'<li><a href="(tests/index\.html#[0-9a-f]{32})">([^:<]*):', said))
+    assert sorted(linked.values()) == ["rig on v2", "v1 (virtual) publish transport=tls"]
+    assert "<li>rig: no air</li>" in said
+
+
+@pytest.mark.parametrize(("profile", "said"), [("hotspot", True), ("", False)])
+def test_the_air_profile_is_named_where_there_is_one(tmp_path: Path, profile: str, said: bool) -> None:
+    """Figures over another air are other figures."""
+    text = words(page(tmp_path, [publish_record(board="v1")], profile=profile))
+    assert ("rack virtual · air profile hotspot · suite quick" in text) == said
+    assert ("air profile" in text) == said
+
+
+def test_studies_of_several_runs_are_told_apart_and_the_newest_stands_first(tmp_path: Path) -> None:
+    """Each card names its run's time, rack and air; the order in which runs are given does not matter."""
+    runs = []
+    for name, profile in (("20261120T101500Z-study-0001", "lab"), ("20261121T101500Z-study-0002", "crowded")):
+        run = store_run(tmp_path, name, [publish_record(board="v1")], profile=profile)
+        _markdown, data, study_page = (run / file for file in files_of("esp32-tcpip"))
+        data.write_text(json.dumps({"boards": [{"kind": "virtual"}]}))
+        study_page.write_text("<!doctype html>")
+        runs.append(read_run(run))
+    for given in (runs, runs[::-1]):
+        cards = re.findall(r"Study esp32-tcpip →</b>([^<]*)<", render_landing(given, past=2, raw=()))
+        assert [card.partition(": ")[2] for card in cards] == [
+            "2026-11-21 10:15 UTC · rack virtual · air profile crowded",
+            "2026-11-20 10:15 UTC · rack virtual · air profile lab",
+        ]

@@ -1,0 +1,242 @@
+"""The summaries: verdict first, one screen, and every virtual figure says that it is virtual."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from hil.gate import judge
+from hil.model import Entry, Fault, NotRun, RunRecord
+from hil.reports.rebuild import write_run
+from hil.reports.rows import LEGEND
+from hil.reports.summary import render_markdown, render_verdict, render_whereabouts
+from hil.store import RunDirectory
+from hil.thresholds import Thresholds
+from tests.make_records import (
+    RUN_ID,
+    publish_record,
+    publish_thresholds,
+    quick_run,
+    void_record,
+    void_thresholds,
+)
+
+pytestmark = pytest.mark.slow
+
+RUN_PATH = f"out/{RUN_ID}"
+INFO = {
+    "suite": "quick",
+    "rack": "virtual",
+    "user": "ada",
+    "host": "bench",
+    "started_utc": "2026-11-20T22:12:57Z",
+    "git": {"commit": "0123456789abcdef", "dirty": True},
+}
+
+
+def terminal(entries: Sequence[Entry], thresholds: Thresholds | None = None) -> list[str]:
+    console = Console(width=80, height=24, record=True, force_terminal=True, file=io.StringIO())
+    verdict = judge(entries, {"publish": thresholds or publish_thresholds()})
+    records = [entry for entry in entries if isinstance(entry, RunRecord)]
+    render_verdict(INFO, verdict, records, run_path=RUN_PATH, console=console)
+    render_whereabouts(RUN_PATH, None, (), console=console)
+    return console.export_text().splitlines()
+
+
+def markdown(entries: Sequence[Entry], thresholds: Thresholds | None = None) -> str:
+    verdict = judge(entries, {"publish": thresholds or publish_thresholds()})
+    records = [entry for entry in entries if isinstance(entry, RunRecord)]
+    return render_markdown(INFO, verdict, records, run_path=RUN_PATH)
+
+
+def everything_wrong() -> list[Entry]:
+    """Return a run with breaches on every board, faults, left-out cases and late enqueue cases."""
+    slow = [
+        publish_record(board=r.board, overrides=r.parameters, latency_ms=90, failed=9) for r in quick_run()
+    ]
+    faults = [
+        Fault(RUN_ID, "rig", 3, f"board virtual-{n} vanished, " + "word " * 40, f"virtual-{n}")
+        for n in (1, 2)
+    ]
+    left_out = [
+        NotRun(RUN_ID, f"virtual-{n}", f"publish/n={n}", f"reason {n} " + "word " * 20) for n in (1, 2, 3)
+    ]
+    return [*slow, *faults, *left_out]
+
+
+@pytest.mark.parametrize("entries", [quick_run(), everything_wrong(), [], everything_wrong()[-5:]])
+def test_the_terminal_summary_fits_80_by_24(entries: list[Entry]) -> None:
+    """Four boards, whatever happened: one screen, and where to read on."""
+    lines = terminal(entries)
+    assert len(lines) < 24
+    assert max(len(line) for line in lines) <= 80
+    assert lines[-1].startswith(f"Replay   hil gate {RUN_PATH}")
+
+
+def test_the_verdict_comes_first() -> None:
+    """The first line is the verdict and the second says how many limits."""
+    assert " PASS " in terminal(quick_run())[0]
+    assert "All 76 limits kept. Suite quick on rack virtual: 4 boards, 7 cases" in terminal(quick_run())[1]
+    assert " REGRESSED " in terminal([publish_record(latency_ms=31)])[0]
+    assert " NO VERDICT: THE RIG FAILED " in terminal([Fault(RUN_ID, "rig", 3, "gone")])[0]
+    assert " FIRMWARE AT FAULT " in terminal([publish_record(), Fault(RUN_ID, "firmware", 1, "panic")])[0]
+    assert " INCONCLUSIVE " in terminal([])[0]
+    assert " PASS, BUT INCOMPLETE " in terminal([publish_record(rows=20)])[0]
+
+
+def test_a_breach_names_board_case_metric_and_by_how_much() -> None:
+    """One line a board and case; the other metrics broken there are named behind it."""
+    record = publish_record(board="virtual-2", overrides={"transport": "tls"}, latency_ms=60)
+    text = " ".join(terminal([publish_record(), record]))
+    assert re.search(
+        r"✗ virtual-2 \(virtual\) publish transport=tls: publish_latency_p95 \S+ ms, limit +25 ms: ", text
+    )
+    assert "too much; also publish_latency_tail5" in text
+    assert re.search(r"publish_latency_p95 +≤ 25 ms +2 +\S+ ms +\S+ ms ✗", text)
+
+
+def test_void_samples_and_clocks_are_shown() -> None:
+    """The terminal counts what the host spoilt, the markdown does so for each series, with its clock."""
+    run, own = [void_record(100, 12)], void_thresholds()
+    assert "12 samples were void: the host's scheduling was late, by up to 5.3 ms" in " ".join(
+        terminal(run, own)
+    )
+    rows = [line for line in markdown(run, own).splitlines() if "| publish_latency_p95 |" in line]
+    assert rows[-1].endswith("| 88 (12 void) | 1 | esp_timer |")
+
+
+def test_a_metric_that_does_not_name_its_bench_is_shown_with_it() -> None:
+    """A reader of the tables knows which bench a score is of, and two benches with one name keep two rows."""
+    verdict = judge([publish_record()], {"publish": publish_thresholds()})
+    limited = next(item for item in verdict.series if item.metric == "publish_latency_p95_us")
+    other = replace(limited, metric="score_p95_us")
+    two = [replace(other, case_id=f"{bench}/n=1", case_label="n=1") for bench in ("memory", "hartstone")]
+    verdict = replace(verdict, series=[limited, *two])
+    text = render_markdown(INFO, verdict, [], run_path=RUN_PATH)
+    for name in ("publish_latency_p95", "memory score_p95", "hartstone score_p95"):
+        assert f"| {name} | ≤ 25 ms | 1 |" in text
+    assert "| hartstone n=1 | score_p95 |" in text
+    for width, name in ((100, "hartstone score_p95"), (40, "score_p95")):
+        console = Console(width=width, height=24, record=True, force_terminal=True, file=io.StringIO())
+        render_verdict(INFO, verdict, [], run_path=RUN_PATH, console=console)
+        assert sum(line.startswith(name) for line in console.export_text().splitlines()) >= 1
+
+
+def test_what_was_not_run_says_why() -> None:
+    """Cases left out for the same reason are one line."""
+    left_out = [NotRun(RUN_ID, f"virtual-{n}", "publish/x", "too large for it") for n in (3, 4)]
+    text = " ".join(terminal([publish_record(), *left_out]))
+    assert "– not run: 2 cases on virtual-3, virtual-4: too large for it" in text
+
+
+def test_more_than_four_boards_show_the_worst() -> None:
+    """A large rack still fits the width."""
+    slow = publish_record(board="board-5", latency_ms=60)
+    lines = terminal([*(publish_record(board=f"board-{n}") for n in range(1, 5)), slow])
+    text = " ".join(lines)
+    assert "worst of 5 boards" in text
+    assert "✗ on board-5" in text
+    assert max(len(line) for line in lines) <= 80
+
+
+def test_long_board_names_are_folded_not_cut() -> None:
+    """Every board of a rack with long names keeps its figures and all letters of its name."""
+    names = [f"bench-esp32s3-cellar-{n}" for n in range(1, 5)]
+    lines = terminal([publish_record(board=name) for name in names])
+    assert max(len(line) for line in lines) <= 80
+    assert "…" not in "".join(lines)
+    row = next(line for line in lines if line.startswith("publish_latency_p95"))
+    assert row.count(" ms") == 5
+
+
+def test_every_virtual_figure_is_labelled() -> None:
+    """The word stands over each board's column, at each breach, and once as a sentence."""
+    slow = [publish_record(board=f"virtual-{n}", latency_ms=60) for n in (1, 2)]
+    lines = terminal(slow)
+    header = next(n for n, line in enumerate(lines) if "worst of its cases" in line)
+    assert lines[header].split().count("virtual") == 2
+    assert any("Virtual figures test logic and pipeline" in line for line in lines)
+    for line in markdown(slow).splitlines():
+        if " ms" in line:
+            assert "virtual" in line or line.startswith("| publish_"), line
+
+
+def test_the_markdown_holds_sentences_and_every_series() -> None:
+    """summary.md can be read without the rest: verdict, sentences, environment, all series."""
+    text = markdown([publish_record(latency_ms=60), NotRun(RUN_ID, "virtual-2", "publish/x", "left out")])
+    assert text.startswith(f"# REGRESSED: {RUN_ID}\n")
+    headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert headings == ["Limits", "What broke", "Not run", "Run"]
+    assert "breaks its limit of 25 ms by" in text
+    assert "- commit: 0123456789ab, with changes" in text
+    assert f"`hil gate {RUN_PATH}`" in text
+    assert "All 9 series" in text
+
+
+def test_a_figure_among_timeouts_reads_at_least() -> None:
+    """Both summaries say "≥"."""
+    entries = [publish_record(failed=90)]
+    assert "≥ 5 s ✗" in " ".join(terminal(entries))
+    assert "≥ 5.00 s [5.00, –]" in markdown(entries)
+
+
+def test_what_is_beyond_a_limit_has_its_own_sign() -> None:
+    """Neither the table of limits nor that of all series calls it kept, and the sign is explained."""
+    text = markdown([publish_record(latency_ms=21.5)])
+    assert re.search(r"\| publish_latency_p95 \| ≤ 25 ms \| 1 \| 25\.\d ms \? \|", text)
+    assert re.search(r"^\| \? \| virtual-1 \(virtual\) \| \S+ \| publish_latency_p95 ", text, re.MULTILINE)
+    assert LEGEND in text
+
+
+def test_what_is_ruled_out_is_not_missing() -> None:
+    """A case that a board's own limits rule out stands under a heading of its own."""
+    left_out = [
+        NotRun(RUN_ID, "virtual-2", "publish/x", "lost"),
+        NotRun(RUN_ID, "virtual-2", "publish/y", "too large", expected=False),
+    ]
+    text = markdown([publish_record(), *left_out])
+    assert "## Not run\n\n- 1 case on virtual-2: lost\n\n" in text
+    assert "## Ruled out\n\n- 1 case on virtual-2: too large\n\n" in text
+
+
+def test_a_run_without_its_info_is_still_told() -> None:
+    """run.json may be missing after a crash."""
+    verdict = judge([publish_record()], {"publish": publish_thresholds()})
+    text = render_markdown({}, verdict, [publish_record()])
+    assert text.startswith("# PASS")
+
+
+def test_of_many_boards_a_broken_one_is_shown_before_a_merely_worse_one() -> None:
+    """A board whose limit is broken stands in the table, even if a figure that breaks nothing is larger."""
+    entries = [publish_record(board=f"board-{n}", latency_ms=60 if n == 5 else 7) for n in range(1, 6)]
+    verdict = judge(entries, {"publish": publish_thresholds()})
+    series = tuple(
+        replace(item, value=900_000.0, note="marginal") if item.board == "board-2" else item
+        for item in verdict.series
+    )
+    console = Console(width=80, record=True, file=io.StringIO())
+    render_verdict(INFO, replace(verdict, series=series), entries, run_path=RUN_PATH, console=console)
+    render_whereabouts(RUN_PATH, None, (), console=console)
+    row = next(line for line in console.export_text().splitlines() if line.startswith("publish_latency_p95"))
+    assert re.search(r"✗ +on board-5", row)
+
+
+def test_the_summary_can_be_written_again_from_disk(tmp_path: Path) -> None:
+    """write_run() gives the bytes that the run gave, from its records and verdict alone."""
+    directory = RunDirectory.create(tmp_path, RUN_ID)
+    entries = everything_wrong()
+    for entry in entries:
+        directory.append(entry)
+    directory.write_info(INFO)
+    verdict = judge(entries, {"publish": publish_thresholds()})
+    directory.write_verdict(verdict)
+    records = [entry for entry in entries if isinstance(entry, RunRecord)]
+    expected = render_markdown(INFO, verdict, records, run_path=str(directory.path))
+    write_run(directory)
+    assert directory.summary_path.read_text() == expected

@@ -1,0 +1,391 @@
+"""The trend page, the first page and the racks' page in a real browser, over nights with planted changes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from hil.reports.site import build_site
+from tests.reports.browser import Visit, channels, chromium, served, visit
+from tests.tools.demo.making import make
+from tests.tools.demo.plan import Plan
+
+pytestmark = pytest.mark.slow
+
+PAGES = {"index.html": "What changed", "trend/index.html": "Every series", "rack/index.html": "Rack lab"}
+TABS = {
+    "runs": "dotted: reference firmware",
+    "distribution": "400 samples",
+    "boots": "boots in the order of measurement",
+    "samples": "400 samples shown",
+    "wire": "Nothing was captured",
+}
+# each width and each theme once; the other two pairs where all tests run
+LOOKS = [
+    (1280, "light"),
+    (400, "dark"),
+    pytest.param(1280, "dark", marks=pytest.mark.heavy),
+    pytest.param(400, "light", marks=pytest.mark.heavy),
+]
+AXE = Path(__file__).resolve().parents[2] / "reports/site/node_modules/axe-core/axe.min.js"
+TOLD_APART = ("rack", "board", "kind", "profile", "case_id", "quantity", "unit")
+CUT = """() => [...document.querySelectorAll(".scroll")]
+    .filter((table) => table.scrollWidth > table.clientWidth + 1).length"""
+GARBAGE = (
+    "#event=99999&chart=%00%ff/../<img src=x onerror=alert(1)>&tab=nope&stat=,&from=2026-99-99&theme=&=&&%"
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Nights of two virtual racks with four changes planted in them."""
+    demo = make(tmp_path_factory.mktemp("trend"), Plan(nights=24, boots=2, seed=3))
+    return build_site(demo.out, demo.runs).parent
+
+
+@pytest.fixture(scope="module")
+def host(report: Path) -> Iterator[str]:
+    with served(report) as host:
+        yield host
+
+
+@pytest.fixture(scope="module")
+def data(report: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((report / "trend" / "trend.json").read_text())
+    return found
+
+
+@pytest.fixture(params=["file", "http"])
+def place(request: pytest.FixtureRequest, report: Path) -> tuple[str, str]:
+    """Where the report is opened from: the address of its folder, and its host."""
+    if request.param == "file":
+        return report.as_uri(), ""
+    own: str = request.getfixturevalue("host")
+    return f"http://{own}", own
+
+
+@pytest.fixture
+def trend(browser: Browser, report: Path) -> Iterator[Visit]:
+    """The trend page; whatever a test does there asks no other host and leaves no complaint."""
+    with visit(browser, trend_address(report)) as seen:
+        yield seen
+        assert seen.foreign() == []
+        assert seen.complaints == []
+
+
+def trend_address(report: Path, state: str = "") -> str:
+    return f"{report.as_uri()}/trend/index.html{state}"
+
+
+def tiles(seen: Visit) -> list[str]:
+    """Return the titles of the charts that are open."""
+    return seen.page.locator("figure.tile figcaption").all_inner_texts()
+
+
+def charts(data: dict[str, Any], matches: Callable[[dict[str, Any]], bool]) -> int:
+    """Return how many charts have a series that matches."""
+    return len({tuple(item[name] for name in TOLD_APART) for item in data["series"] if matches(item)})
+
+
+def shown(seen: Visit, wanted: int) -> None:
+    """Wait until the page says that it shows so many charts, and see that it does."""
+    seen.page.locator(".shown", has_text=f"{wanted} of ").wait_for()
+    assert len(tiles(seen)) == wanted > 0
+
+
+def choose(page: Page, name: str, value: str) -> None:
+    page.get_by_role("combobox", name=name, exact=True).select_option(value)
+
+
+def chosen(page: Page, name: str) -> str:
+    return page.get_by_role("combobox", name=name, exact=True).input_value()
+
+
+def focused(page: Page) -> str:
+    """Return the chart whose button has the focus, or the id of what else has it."""
+    found: str = page.evaluate("() => document.activeElement.dataset.chart ?? document.activeElement.id")
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_stays_at_home(browser: Browser, place: tuple[str, str], page: str) -> None:
+    """From disk and over http a page shows itself without a word to another host, and without a complaint."""
+    root, own = place
+    with visit(browser, f"{root}/{page}") as seen:
+        seen.show(PAGES[page])
+        assert seen.requests
+        assert seen.foreign(own) == []
+        assert seen.complaints == []
+
+
+def test_the_first_screens_answer_what_when_where_and_whose_fault(
+    browser: Browser, report: Path, data: dict[str, Any]
+) -> None:
+    """Within 800 pixels both pages have the worst event's headline, its night and its commits."""
+    worst = data["events"][0]
+    assert worst["cause"] == "firmware"
+    for page in ("index.html", "trend/index.html"):
+        with visit(browser, f"{report.as_uri()}/{page}", width=1280, height=800) as seen:
+            for words in (worst["headline"], worst["night"], f"{worst['good'][:7]}..{worst['bad'][:7]}"):
+                box = seen.page.get_by_text(words).first.bounding_box()
+                assert box, (page, words)
+                assert box["y"] + box["height"] <= 800, (page, words)
+
+
+def test_filters_show_what_they_name(trend: Visit, data: dict[str, Any]) -> None:
+    """Board, statistic, what changed and words narrow the charts, together too, and all come back."""
+    page = trend.page
+    choose(page, "Board", "e2")
+    shown(trend, charts(data, lambda item: item["board"] == "e2"))
+    assert all("e2 (virtual" in title for title in tiles(trend))
+    page.get_by_role("button", name="tail5", exact=True).click()
+    shown(trend, charts(data, lambda item: item["board"] == "e2" and item["stat"] == "tail5"))
+    page.get_by_role("button", name="Show everything").click()
+    page.get_by_label("changed only").check()
+    shown(trend, charts(data, lambda item: bool(item["changes"])))
+    page.fill("#filter-text", "latency transport=tls")
+    choose(page, "Rack", "lab")
+    wanted = charts(
+        data,
+        lambda item: (
+            bool(item["changes"])
+            and item["rack"] == "lab"
+            and "latency" in item["quantity"]
+            and "transport=tls" in item["case_id"]
+        ),
+    )
+    shown(trend, wanted)
+    page.fill("#filter-text", "transport=quic")
+    trend.show("No chart matches.")
+
+
+def test_only_the_first_few_groups_are_open(trend: Visit) -> None:
+    """Whoever scrolls meets three groups of charts, not all, and opens more with a click."""
+    heads = trend.page.locator(".group > h3 > button")
+    heads.first.wait_for()
+    assert trend.page.locator(".group > h3 > button[aria-expanded=true]").count() <= 3 < heads.count()
+    before = len(tiles(trend))
+    heads.last.click()
+    assert len(tiles(trend)) > before
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_a_drill_down_shows_every_tab(
+    browser: Browser, place: tuple[str, str], data: dict[str, Any], tab: str
+) -> None:
+    """A publish latency has figures in each tab; where a chart is drawn it says virtual and simulated."""
+    key = next(name for name in data["details"] if name.endswith("/publish latency"))
+    root, own = place
+    with visit(browser, f"{root}/trend/index.html") as seen:
+        seen.page.locator("figure.tile button", has_text="publish latency").first.click()
+        seen.page.locator(f"#drill-tab-{tab}").click()
+        panel = seen.page.locator("#drill-panel")
+        panel.get_by_text(TABS[tab]).first.wait_for()
+        drawn = panel.locator("svg.trend-chart:visible")
+        assert (drawn.count() > 0) == (tab != "wire"), key
+        for mark in panel.locator("text.watermark").all_text_contents():
+            assert "virtual · simulated noise" in mark
+        assert panel.locator("text.watermark").count() >= drawn.count()
+        assert seen.foreign(own) == []
+        assert seen.complaints == []
+
+
+def test_the_link_to_the_test_opens_that_test(browser: Browser, place: tuple[str, str]) -> None:
+    """From a chart's drill-down one click leads to the case in the test report."""
+    root, own = place
+    with visit(browser, f"{root}/trend/index.html") as seen:
+        seen.page.locator("figure.tile button", has_text="publish latency").first.click()
+        link = seen.page.locator('.drill footer a[href*="tests/index.html#"]').first
+        board = seen.page.locator("#drill-title").inner_text().partition(" on ")[2].partition(" ")[0]
+        test = (link.get_attribute("href") or "").partition("#")[2]
+        link.click()
+        seen.page.wait_for_url(f"**/tests/index.html#*{test}*")
+        name = seen.page.get_by_test_id("test-result-info-title")
+        name.wait_for()
+        assert "publish" in name.inner_text()
+        assert f" on {board} (virtual" in name.inner_text()
+        assert seen.foreign(own) == []
+
+
+def test_the_first_page_opens_the_event(browser: Browser, report: Path, data: dict[str, Any]) -> None:
+    """Its headline leads to the row of that event on the trend page, open, with only its charts."""
+    for index in (0, 1):
+        event = data["events"][index]
+        with visit(browser, f"{report.as_uri()}/index.html") as seen:
+            seen.page.get_by_role("link", name=event["headline"]).click()
+            row = seen.page.locator(f"#event-{index}")
+            row.get_by_role("button", name=event["headline"], expanded=True).wait_for()
+            seen.page.locator(".chosen", has_text=event["headline"]).wait_for()
+            ids = set(event["series"])
+            wanted = [item for number, item in enumerate(data["series"]) if number in ids]
+            shown(seen, len({tuple(item[name] for name in TOLD_APART) for item in wanted}))
+            assert seen.complaints == []
+
+
+def test_the_keyboard_alone_is_enough(trend: Visit) -> None:
+    """/ filters, Enter goes to what is found, j and k walk, Enter opens, Tab stays inside, Escape returns."""
+    page = trend.page
+    page.locator("figure.tile").first.wait_for()
+    page.keyboard.press("/")
+    assert focused(page) == "filter-text"
+    page.keyboard.type("jitter")
+    assert page.input_value("#filter-text") == "jitter"
+    page.locator("figure.tile").first.wait_for()
+    walked = []
+    for key in ("Enter", "j", "k"):
+        page.keyboard.press(key)
+        walked.append(focused(page))
+    assert walked[0] == walked[2] != walked[1]
+    assert all("/jitter/" in name for name in walked)
+    page.keyboard.press("Enter")
+    page.locator(".drill").wait_for()
+    for key in ["Tab"] * 20 + ["Shift+Tab"] * 20:
+        page.keyboard.press(key)
+        assert page.evaluate("() => Boolean(document.activeElement.closest('.drill'))")
+    page.keyboard.press("Escape")
+    page.locator(".drill").wait_for(state="detached")
+    assert focused(page) == walked[2]
+    page.keyboard.press("?")
+    page.get_by_role("dialog", name="Keys").wait_for()
+    page.keyboard.press("Escape")
+    page.get_by_role("dialog").wait_for(state="detached")
+    assert focused(page) == walked[2]
+
+
+def test_tabs_are_walked_with_the_arrow_keys(trend: Visit) -> None:
+    """Right and left go from tab to tab, and around."""
+    trend.page.locator("figure.tile button").first.click()
+    trend.page.locator("#drill-tab-runs").focus()
+    for key, tab in (("ArrowRight", "distribution"), ("ArrowLeft", "runs"), ("ArrowLeft", "wire")):
+        trend.page.keyboard.press(key)
+        trend.page.locator(f"#drill-tab-{tab}[aria-selected=true]").wait_for()
+        assert focused(trend.page) == f"drill-tab-{tab}"
+
+
+def test_the_theme_follows_the_system_until_a_reader_chooses(trend: Visit) -> None:
+    """Dark where the system is; the switch overrides it both ways, and the address keeps it."""
+    page = trend.page
+
+    def is_dark() -> bool:
+        style = "() => getComputedStyle(document.body).{}"
+        ground, ink = (page.evaluate(style.format(name)) for name in ("backgroundColor", "color"))
+        return sum(channels(ground)) < sum(channels(ink))
+
+    assert not is_dark()
+    page.emulate_media(color_scheme="dark")
+    assert is_dark()
+    choose(page, "Theme", "light")
+    page.wait_for_url("**#theme=light")
+    assert not is_dark()
+    page.emulate_media(color_scheme="light")
+    choose(page, "Theme", "dark")
+    page.reload()
+    page.locator("figure.tile").first.wait_for()
+    assert is_dark()
+
+
+def test_the_address_keeps_what_is_seen(trend: Visit) -> None:
+    """After a reload the same filter, event and chart are there; back undoes them one by one."""
+    page = trend.page
+    choose(page, "Board", "e2")
+    page.locator("#event-0 button").click()
+    page.locator("figure.tile button").first.click()
+    title = page.locator("#drill-title").inner_text()
+    page.locator("#drill-tab-boots").click()
+    page.reload()
+    page.locator("#drill-tab-boots[aria-selected=true]").wait_for()
+    assert page.locator("#drill-title").inner_text() == title
+    assert page.locator("#event-0 button").get_attribute("aria-expanded") == "true"
+    assert chosen(page, "Board") == "e2"
+    page.go_back()
+    page.locator(".drill").wait_for(state="detached")
+    assert page.locator("#event-0 button").get_attribute("aria-expanded") == "true"
+    page.go_back()
+    page.locator("#event-0 button[aria-expanded=false]").wait_for()
+    assert chosen(page, "Board") == "e2"
+    page.go_back()
+    page.wait_for_url("**/trend/index.html")
+    assert chosen(page, "Board") == ""
+
+
+def test_an_address_of_garbage_shows_the_whole_page(browser: Browser, report: Path) -> None:
+    """What no report has is left out; nothing breaks, and nothing of it becomes markup."""
+    with visit(browser, trend_address(report, GARBAGE)) as seen:
+        seen.show("Every series")
+        seen.page.locator("figure.tile svg.trend-chart").first.wait_for()
+        assert seen.page.locator(".drill, img").count() == 0
+        assert seen.complaints == []
+
+
+def test_every_chart_says_that_its_figures_are_virtual_and_simulated(trend: Visit) -> None:
+    """Title and watermark of each drawn chart, every row of changes, and the top of the page."""
+    drawn = trend.page.locator("svg.trend-chart")
+    drawn.first.wait_for()
+    marks = trend.page.locator("svg.trend-chart text.watermark").all_text_contents()
+    assert len(marks) == drawn.count()
+    assert all(mark == "virtual · simulated noise" for mark in marks)
+    assert all("(virtual, simulated noise)" in title for title in tiles(trend))
+    assert all("simulated noise" in row for row in trend.page.locator("tr.event").all_inner_texts())
+    top = trend.page.locator("header").first.inner_text()
+    assert "virtual" in top
+    assert "simulated noise" in top
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("page", PAGES)
+def test_no_page_is_wider_than_its_window(browser: Browser, report: Path, page: str, width: int) -> None:
+    """Nothing is cut off or hangs out: on a telephone wide tables scroll, on a desk none has to."""
+    with visit(browser, f"{report.as_uri()}/{page}", width=width) as seen:
+        seen.show(PAGES[page])
+        if page.startswith("trend"):
+            seen.page.locator("#event-0 button").click()
+            seen.page.locator("#event-0-more").wait_for()
+        assert seen.page.evaluate("() => document.documentElement.scrollWidth") <= width
+        assert width < 1280 or seen.page.evaluate(CUT) == 0
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+@pytest.mark.parametrize("page", PAGES)
+def test_axe_finds_nothing(
+    browser: Browser, report: Path, page: str, width: int, scheme: Literal["light", "dark"]
+) -> None:
+    """No page has a violation of axe-core's rules: contrast, names, landmarks, what a keyboard can reach."""
+    with visit(browser, f"{report.as_uri()}/{page}", width=width) as seen:
+        seen.page.emulate_media(color_scheme=scheme)
+        seen.show(PAGES[page])
+        if page.startswith("trend"):
+            seen.page.locator("figure.tile").first.scroll_into_view_if_needed()
+            seen.page.locator("figure.tile svg.trend-chart").first.wait_for()
+        assert violations(seen.page) == []
+
+
+@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.heavy), "dark"])
+def test_axe_finds_nothing_in_a_drill_down(
+    browser: Browser, report: Path, scheme: Literal["light", "dark"]
+) -> None:
+    """With an event open and in each tab."""
+    with visit(browser, trend_address(report, "#event=0"), width=400) as seen:
+        seen.page.emulate_media(color_scheme=scheme)
+        seen.page.locator(".series a").first.click()
+        for tab in TABS:
+            seen.page.locator(f"#drill-tab-{tab}").click()
+            seen.page.locator(f"#drill-tab-{tab}[aria-selected=true]").wait_for()
+            assert violations(seen.page) == [], tab
+
+
+def violations(page: Page) -> list[str]:
+    """Return what axe-core finds wrong: the rule and the first element that breaks it."""
+    page.evaluate(AXE.read_text())
+    found = page.evaluate("async () => (await axe.run({resultTypes: ['violations']})).violations")
+    return [f"{rule['id']}: {rule['nodes'][0]['target']}" for rule in found]

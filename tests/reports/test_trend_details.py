@@ -1,0 +1,219 @@
+"""What stands behind a chart of a reported run: distribution, boots, samples, packets, files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hil.history import append
+from hil.metrics.boot_value import boot_value
+from hil.model import RunRecord
+from hil.network.dissect.symptoms import SYMPTOMS
+from hil.reports.site.runs import read_run
+from hil.reports.trend import Sources, choosing, read_sources, trend_of, write_trend
+from hil.reports.trend.distribution import distribution
+from hil.reports.trend.thinning import kept_of
+from hil.reports.trend.wire import wire_of
+from tests.history.history_files import night
+from tests.make_records import publish_record, publish_thresholds
+from tests.reports.site_runs import store_run
+from tests.reports.trend_rig import validator
+
+NAME = "20260301T101500Z-quick-0001"
+LATENCY = "publish latency"
+
+
+def detail_of(run: Path, quantity: str = LATENCY, **info: Any) -> dict[str, Any]:
+    """Return the detail of the run's one case."""
+    (found,) = [one for key, one in data_of(run, **info)["details"].items() if key.endswith(f"/{quantity}")]
+    return dict(found)
+
+
+def data_of(run: Path, sources: Sources | None = None) -> dict[str, Any]:
+    """Return the trend of a stored run as it is read back from JSON, checked against its schema."""
+    own = sources or Sources(thresholds={"publish": publish_thresholds()})
+    found = trend_of([read_run(run)], [], own, title="title", remark="virtual figures", most=400)
+    data: dict[str, Any] = json.loads(json.dumps(found.data, allow_nan=False))
+    validator().validate(data)
+    return data
+
+
+def boots(count: int, *, base: bool = False, failed: int = 0) -> list[RunRecord]:
+    """Return boots of a candidate; with ``base`` in turn with boots of a base, which is faster."""
+    own = [publish_record(boot_index=2 * n, latency_ms=8, failed=failed, seed=n) for n in range(count)]
+    other = [
+        replace(
+            publish_record(boot_index=2 * n + 1, latency_ms=7, seed=n), role="base", firmware_sha256="cd" * 32
+        )
+        for n in range(count)
+    ]
+    return [*own, *other] if base else own
+
+
+def test_candidate_and_base_share_their_bins(tmp_path: Path) -> None:
+    """Both are counted in the same bins, at most 60, each sample once; warm-up is left out."""
+    found = detail_of(store_run(tmp_path, NAME, boots(3, base=True)))["distribution"]
+    assert (found["scale"], found["role"]) == ("log", "base")
+    assert len(found["candidate"]) == len(found["other"]) == len(found["edges"]) - 1 <= 60
+    assert sum(found["candidate"]) == found["candidate_samples"] == 300
+    assert sum(found["other"]) == found["other_samples"] == 300
+    assert found["edges"] == sorted(found["edges"])
+
+
+def test_boots_are_in_the_order_in_which_they_were_measured(tmp_path: Path) -> None:
+    """Roles take turns as they did, and each value is the one that the gate compares, in the chart's unit."""
+    found = detail_of(store_run(tmp_path, NAME, boots(3, base=True)))
+    assert found["boots"]["role"] == ["candidate", "base"] * 3
+    assert found["boots"]["index"] == [0, 1, 2, 3, 4, 5]
+    assert set(found["boots"]["stats"]) == {"p50", "p95", "tail5", "p99"}
+    metric = publish_thresholds().metrics["publish_latency_p95_us"]
+    value = boot_value(metric, boots(3)[1])
+    assert value
+    assert found["unit"] == "ms"
+    assert found["boots"]["stats"]["p95"][2] == pytest.approx(value.value / 1000, rel=1e-4)
+
+
+def test_a_boot_beyond_the_timeout_has_no_value(tmp_path: Path) -> None:
+    """More than 5 % timeouts leave p95 without a number and p50 with one."""
+    found = detail_of(store_run(tmp_path, NAME, boots(1, failed=10)))
+    assert found["boots"]["stats"]["p95"] == [None]
+    assert found["boots"]["stats"]["p50"][0] > 0
+
+
+def test_samples_say_what_failed_and_of_how_many(tmp_path: Path) -> None:
+    """Failed samples have a time and no value; ``of`` counts all of every boot, warm-up left out."""
+    found = detail_of(store_run(tmp_path, NAME, boots(2, failed=3)))["samples"]
+    assert (found["of"], len(found["value"]), len(found["failed_time_s"])) == (200, 194, 6)
+    assert set(found["boot"]) == {0, 2}
+    assert max(found["time_s"]) == pytest.approx(2.18)
+
+
+def test_a_case_alone_has_no_other(tmp_path: Path) -> None:
+    """Without a comparison there is nothing beside the candidate; its limits stand in the chart's unit."""
+    found = detail_of(store_run(tmp_path, NAME, boots(1)))["distribution"]
+    assert (found["other"], found["role"], found["other_samples"]) == (None, None, None)
+    assert {"stat": "p95", "value": 25} in found["limits"]
+
+
+def test_a_quantity_without_samples_has_its_boots(tmp_path: Path) -> None:
+    """A ratio has a value a boot, and neither distribution nor samples."""
+    found = detail_of(store_run(tmp_path, NAME, boots(2)), "publish failed")
+    assert (found["distribution"], found["samples"], found["boots"]["stats"]) == (None, None, {"": [0, 0]})
+
+
+def test_details_lead_to_the_runs_files_and_test(tmp_path: Path) -> None:
+    """Each address goes from the trend page to a file that the site publishes, or to the case's result."""
+    run = store_run(tmp_path, NAME, boots(1))
+    data = data_of(run)
+    (detail,) = [one for key, one in data["details"].items() if key.endswith(LATENCY)]
+    assert detail["test"] in {series["test"] for series in data["series"]} - {""}
+    addresses = [file["href"] for file in detail["files"]]
+    assert addresses[0] == f"../tests/index.html#{detail['test']}"
+    assert f"../runs/{NAME}/records.jsonl" in addresses
+
+
+def test_thinning_keeps_every_extreme() -> None:
+    """At most as many as asked for, in order, smallest and largest among them; few stay as they are."""
+    chance = np.random.default_rng(3)
+    values = chance.exponential(1.0, 10_000).tolist()
+    kept = kept_of(values, 600)
+    assert len(kept) <= 600
+    assert kept == sorted(set(kept))
+    assert {int(np.argmin(values)), int(np.argmax(values))} <= set(kept)
+    assert kept_of(values[:600], 600) == list(range(600))
+
+
+@pytest.mark.parametrize("values", [[5.0] * 9, [0.0] * 3, [-1.0, 4.0, 0.0], [7.0], [1e-9, 1e9, 1.0]])
+def test_a_distribution_counts_every_value_once(values: list[float]) -> None:
+    """Equal values, zeros, negative ones and far outliers: edges ascend, and no value is lost."""
+    found = distribution(values, values[:2], role="reference", log=True)
+    assert found
+    assert all(low < high for low, high in zip(found["edges"], found["edges"][1:], strict=False))
+    assert (sum(found["candidate"]), sum(found["other"])) == (len(values), len(values[:2]))
+    assert found["scale"] == ("log" if min(values) > 0 else "linear")
+
+
+def test_no_value_is_no_distribution() -> None:
+    """Where everything failed there is nothing to count."""
+    assert distribution([], [1.0], role="base", log=True) is None
+
+
+def test_symptoms_are_those_of_the_access_points_side() -> None:
+    """Counts of all boots with Wireshark's own filter; the broker's where the air was not captured."""
+    facts = {"ap_duplicate_ack_count": 2, "broker_duplicate_ack_count": 9, "ap_retransmission_count": None}
+    both = [publish_record(boot_index=n, environment={"peer": facts}) for n in range(2)]
+    (symptom,), note = wire_of(both)
+    assert symptom == {"symptom": "Dup ACK", "count": 4, "filter": SYMPTOMS[0].display_filter}
+    assert note == "Captured on the access point's side of the air (virtual), 2 boots together."
+    alone = publish_record(
+        environment={"peer": {"ap_duplicate_ack_count": None, "broker_duplicate_ack_count": 9}}
+    )
+    (symptom,), note = wire_of([alone])
+    assert symptom["count"] == 9
+    assert "at the broker" in note
+
+
+def test_without_a_capture_a_note_says_so() -> None:
+    """No symptom is not the same as none seen."""
+    found, note = wire_of([publish_record()])
+    assert found == []
+    assert note.startswith("Nothing was captured")
+
+
+def test_what_broke_has_its_details_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of more charts than the page can hold those that broke a limit stay, and a note says so."""
+    monkeypatch.setattr(choosing, "MOST_DETAILS", 1)
+    slow = publish_record(overrides={"qos": 2}, latency_ms=60)
+    data = data_of(store_run(tmp_path, NAME, [*boots(1), slow]))
+    (key,) = data["details"]
+    assert "qos=2" in key
+    assert key.endswith(LATENCY)
+    assert any(note.startswith("Distribution, boots and samples of 1 of 12 charts") for note in data["notes"])
+
+
+def test_damaged_boot_values_are_a_note(tmp_path: Path) -> None:
+    """The trend goes on without them, names the file and the way out, and not where it lies."""
+    folder = tmp_path / "hil-data"
+    append(folder, night(1))
+    (broken,) = folder.glob("*/*.json")
+    broken.write_text("{")
+    run = store_run(tmp_path, NAME, boots(1))
+    data = data_of(run, read_sources(folder, [read_run(run)]))
+    (note,) = data["notes"]
+    assert note.startswith(f"The boot values of earlier runs are left out: hil-data/bench-1/{broken.name}: ")
+    assert "delete the file" in note
+    assert str(tmp_path) not in json.dumps(data)
+
+
+def test_a_damaged_journal_costs_the_details_alone(tmp_path: Path) -> None:
+    """What is behind the figures is left out with a sentence; the figures are there."""
+    run = store_run(tmp_path, NAME, boots(1))
+    journal = run / "records.jsonl"
+    journal.write_bytes(b"{\n" + journal.read_bytes())
+    data = data_of(run)
+    assert data["details"] == {}
+    assert any(series["now"] == 0 for series in data["series"])
+    (note,) = data["notes"]
+    assert f"{NAME}/records.jsonl:1" in note
+    assert str(tmp_path) not in note
+
+
+def test_nothing_of_the_machine_is_in_the_trend(tmp_path: Path) -> None:
+    """Neither who started a run, on which host and how, nor a path; made twice it is the same."""
+    secrets = {"user": "ada", "host": "cellar-pc", "argv": ["/srv/x"], "rack_file": "/srv/lab.yaml"}
+    append(tmp_path / "hil-data", night(1, rack="virtual"))
+    run = store_run(tmp_path, NAME, boots(2, base=True), trigger="nightly", **secrets)
+    written = []
+    for _ in range(2):
+        data = data_of(run, read_sources(tmp_path / "hil-data", [read_run(run)]))
+        write_trend(tmp_path / "trend.json", data)
+        written.append((tmp_path / "trend.json").read_bytes())
+    assert written[0] == written[1]
+    assert b"bench-1" not in written[0]
+    for word in (str(tmp_path), "ada", "cellar-pc", "/srv/", str(Path.cwd())):
+        assert word.encode() not in written[0]

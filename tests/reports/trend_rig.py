@@ -1,0 +1,174 @@
+"""Runs, lines and histories for tests of the trend: small, and with figures that are easy to follow."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jsonschema import Draft202012Validator
+
+from hil.metrics.sessions import History, SeriesHistory, Session, SessionBoard
+from hil.model import Scalar, Verdict, format_series_id
+from hil.reports.trend import Sources, trend_of
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMA = json.loads((ROOT / "docs" / "schema" / "trend.schema.json").read_text())
+CASE, METRIC = "publish/qos=1", "publish_latency_p95_us"
+LATEST = "20260301T120000Z-nightly-0001"
+REFERENCE = "r" * 64
+
+
+def started(run_id: str) -> str:
+    """Return the time that a run id starts with."""
+    return f"{run_id[:4]}-{run_id[4:6]}-{run_id[6:8]}T{run_id[9:11]}:{run_id[11:13]}:{run_id[13:15]}Z"
+
+
+def line(
+    run_id: str,
+    metrics: Mapping[str, Mapping[str, Any]] | None = None,
+    *,
+    board: str = "e1",
+    kind: str = "physical",
+    **facts: Any,
+) -> dict[str, Any]:
+    """Return a line of metrics.jsonl; without ``metrics`` one in which nothing was measured."""
+    case = {"board": board, "kind": kind, "target": "esp32", "case_id": CASE, "label": "defaults"}
+    return {
+        "schema": 1,
+        "run_id": run_id,
+        "started_utc": started(run_id),
+        "commit": "a" * 40,
+        "dirty": False,
+        "trigger": "nightly",
+        "rack": "lab",
+        "profile": "",
+        "suite": "nightly",
+        "outcome": "pass",
+        "exit_code": 0,
+        "url": "",
+        "cases": [{**case, "metrics": metrics}] if metrics else [],
+        **facts,
+    }
+
+
+def figure(value: float | None, **more: Any) -> dict[str, Any]:
+    """Return what a line says of a metric: "pass" under a limit of 25 ms."""
+    return {"value": value, "outcome": "pass", "limit": 25000, "blocking": True, **more}
+
+
+@dataclass(frozen=True)
+class Boots:
+    """A session of one series: boot values of the candidate and of the reference."""
+
+    run_id: str
+    candidate: Sequence[float]
+    reference: Sequence[float] = ()
+    board: str = "e1"
+    rack: str = "lab"
+    kind: str = "physical"
+    trigger: str = "nightly"
+    image: str = "i" * 64
+    commit: str = "a" * 40
+    metric: str = METRIC
+    conditions: Mapping[str, Scalar] = field(default_factory=dict)
+
+
+def history_of(*sessions: Boots) -> History:
+    """Return a history in which each of these is a session of its own."""
+    ordered = sorted(sessions, key=lambda one: one.run_id)
+    columns: dict[tuple[str, str], list[tuple[int, int, float, str]]] = {}
+    for number, one in enumerate(ordered):
+        series_id = format_series_id(one.rack, one.board, CASE, one.metric)
+        for role, values, image in (
+            ("candidate", one.candidate, one.image),
+            ("reference", one.reference, REFERENCE),
+        ):
+            rows = columns.setdefault((series_id, role), [])
+            rows += [(number, boot, value, image) for boot, value in enumerate(values)]
+    entries = {key: _series(*key, rows) for key, rows in sorted(columns.items()) if rows}
+    return History(tuple(map(_session, ordered)), entries)
+
+
+def _series(series_id: str, role: str, rows: Sequence[tuple[int, int, float, str]]) -> SeriesHistory:
+    session, boot, value, image = zip(*rows, strict=True)
+    return SeriesHistory(
+        series_id,
+        role,
+        session=np.array(session),
+        boot=np.array(boot),
+        value=np.array(value, dtype=float),
+        samples=np.full(len(rows), 200),
+        hits=np.zeros(len(rows), dtype=int),
+        ruler=np.array(["ruler"] * len(rows), dtype=object),
+        firmware=np.array(image, dtype=object),
+    )
+
+
+def _session(one: Boots) -> Session:
+    return Session(
+        one.run_id,
+        started(one.run_id),
+        one.rack,
+        one.trigger,
+        one.commit,
+        False,
+        conditions={f"{one.board}.{key}": fact for key, fact in one.conditions.items()},
+        suite="nightly",
+        boards={one.board: SessionBoard("esp32", one.kind)},  # type: ignore[arg-type]
+    )
+
+
+@dataclass(frozen=True)
+class Reported:
+    """A run that the report is about, of which only the line is asked."""
+
+    line: Mapping[str, Any]
+    info: Mapping[str, Any] = field(default_factory=dict)
+    path: Path = Path("/nowhere")
+    test_ids: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    @property
+    def run_id(self) -> str:
+        return str(self.line["run_id"])
+
+    @property
+    def verdict(self) -> Verdict:
+        return Verdict(self.run_id, "pass", 0, "", (), (), ())
+
+
+def trend(
+    *reported: Mapping[str, Any],
+    lines: Sequence[Mapping[str, Any]] = (),
+    history: History | None = None,
+    most: int = 400,
+    **sources: Any,
+) -> dict[str, Any]:
+    """Return the trend of reported lines as it is read back from JSON, checked against its schema."""
+    found = trend_of(
+        [Reported(one) for one in reported],
+        lines,
+        Sources(history or History(), **sources),
+        title="title",
+        remark="virtual figures",
+        most=most,
+    )
+    data: dict[str, Any] = json.loads(json.dumps(found.data, allow_nan=False))
+    validator().validate(data)
+    return data
+
+
+@functools.cache
+def validator() -> Draft202012Validator:
+    Draft202012Validator.check_schema(SCHEMA)
+    return Draft202012Validator(SCHEMA)
+
+
+def only(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the trend's one series."""
+    (series,) = data["series"]
+    return dict(series)

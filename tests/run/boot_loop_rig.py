@@ -1,0 +1,147 @@
+"""Boards in memory for the boot loop: they behave, fail and wait as a test tells them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hil.base.errors import HilError
+from hil.boards.firmware.variant import Image
+from hil.boards.lease import lease_rack
+from hil.boards.rack import Board, load_rack
+from hil.model import Case, Entry, Role, RunRecord, Series
+from hil.network.peers.companion import Outcome
+from hil.run.boot_loop import STOP_DEADLINE_S, BootLoop
+from hil.run.interfaces import Boot
+from hil.run.plan import BoardPlan, Omitted, Plan
+from hil.run.rounds import Comparing
+
+RACK = load_rack(Path(__file__).resolve().parents[2] / "hil" / "racks" / "virtual.yaml")
+V1, V2 = RACK.boards[:2]
+CASES = tuple(Case("publish", {"qos": qos}) for qos in (0, 1, 2))
+WAIT_S = 20.0
+
+
+def ignore(*_arguments: object) -> None:
+    """Whoever does not look."""
+
+
+def _set_event() -> threading.Event:
+    event = threading.Event()
+    event.set()
+    return event
+
+
+@dataclass
+class FakeRig:
+    """Boards in memory: ``faults`` maps (board, case or step) to what is raised there, in one role's boots
+    where the role is added to it."""
+
+    faults: dict[tuple[str, str], HilError] = field(default_factory=dict)
+    entries: list[Entry] = field(default_factory=list)
+    on_measure: Callable[[Board, Case], None] = ignore
+    on_flash: Callable[[Board], object] = ignore
+    before_rack: Callable[[], None] = ignore
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    air_is_free: threading.Event = field(default_factory=_set_event)
+    companions_stopped: threading.Event = field(default_factory=threading.Event)
+    locks: Path | None = None  # where the rack's lock lies, if these boards share one
+    steps: list[tuple[str, str, str]] = field(default_factory=list)  # (step, board, image)
+    roles: list[tuple[str, Role]] = field(default_factory=list)  # (board, what it was booted into)
+
+    def step(self, board: Board, name: str) -> None:
+        if (board.id, name) in self.faults:
+            raise self.faults[board.id, name]
+
+    def prepare(self, board: Board, image: Image, role: Role, **_options: object) -> None:
+        self.steps.append(("flash", board.id, f"{image}{f' {role} first' if role != 'candidate' else ''}"))
+        self.on_flash(board)
+        self.step(board, "flash")
+
+    @contextmanager
+    def boot(self, board: Board, boot: Boot, **_options: object) -> Iterator[FakeDevice]:
+        self.steps.append(("boot", board.id, str(boot.image)))
+        self.roles.append((board.id, boot.role))
+        self.step(board, "boot")
+        self.step(board, f"boot {boot.role}")
+        yield FakeDevice(self, board, boot)
+
+    def record(self, board: Board, boot: Boot, case: Case, outcome: Outcome, started_utc: str) -> RunRecord:
+        return RunRecord(
+            run_id="r",
+            rack=RACK.name,
+            board=board.id,
+            target=board.target,
+            kind=board.kind,
+            role=boot.role,
+            boot_index=boot.index,
+            bench=case.bench,
+            parameters=case.parameters,
+            firmware_sha256="f",
+            ruler_hash="h",
+            protocol_version=1,
+            clock="c",
+            started_utc=started_utc,
+            warmup_rows=0,
+            columns=outcome.series.columns,
+            environment={},
+        )
+
+    @contextmanager
+    def lease_air(self, *, check_stop: Callable[[], None]) -> Iterator[None]:
+        while not self.air_is_free.wait(0.01):
+            check_stop()
+        yield
+
+    @contextmanager
+    def lease_rack(self, *, alone: bool, check_stop: Callable[[], None]) -> Iterator[None]:
+        self.before_rack()
+        if self.locks is None:
+            yield
+            return
+        with lease_rack(self.locks, run_id="r", alone=alone, check_stop=check_stop):
+            yield
+
+    def stop_companions(self, timeout_s: float) -> None:
+        assert 0 < timeout_s < STOP_DEADLINE_S
+        self.companions_stopped.set()
+
+    def append(self, entry: Entry) -> None:
+        with self.lock:
+            self.entries.append(entry)
+
+    def now_utc(self) -> str:
+        return "2026-01-01T00:00:00Z"
+
+
+@dataclass
+class FakeDevice:
+    rig: FakeRig
+    board: Board
+    boot: Boot
+
+    def confirm(self) -> None:
+        self.rig.step(self.board, "confirm")
+
+    def measure(self, case: Case, **_options: object) -> Outcome:
+        self.rig.on_measure(self.board, case)
+        self.rig.step(self.board, case.case_id)
+        self.rig.step(self.board, f"{case.case_id} {self.boot.role}")
+        return Outcome(Series(case, {"done_us": (1, 2)}, 0, "c", "f", "h", 1), {})
+
+
+def plan_of(*boards: Board, boots: int = 1, omitted: Sequence[Omitted] = ()) -> Plan:
+    return Plan("quick", tuple(BoardPlan(board, (CASES,) * boots, tuple(omitted)) for board in boards))
+
+
+def run(plan: Plan, rig: FakeRig, comparing: Comparing | None = None) -> BootLoop:
+    loop = BootLoop(plan, rig, run_id="r", notify=ignore, comparing=comparing)
+    loop.start()
+    for board in plan.boards:
+        for case in board.cases:
+            loop.wait(board.board.id, case)
+    loop.stop()
+    return loop

@@ -1,0 +1,307 @@
+"""Boot loops that compare: looks, turns, cases that are decided, boards that fail, stops and budgets."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+
+from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
+from hil.boards.firmware.variant import Image
+from hil.boards.rack import Board
+from hil.fixtures.progress import LineWatcher
+from hil.gate.design import LOOKS as PLANNED_LOOKS
+from hil.model import Case, Comparison, Entry, Fault, NotRun, RunRecord
+from hil.run.boot_loop import BootLoop
+from hil.run.interfaces import Event
+from hil.run.plan import Plan
+from hil.run.rounds import Comparing, order_of
+from tests.run.boot_loop_rig import CASES, RACK, V1, V2, WAIT_S, FakeRig, ignore, plan_of, run
+
+IMAGE = Image(V1.target)
+LOOKS = ((2, 1), (4, 2), (6, 3))
+COMPARISON = Comparison(
+    run_id="r",
+    rack=RACK.name,
+    image=str(IMAGE),
+    target=V1.target,
+    boards=("v1", "v2"),
+    role="base",
+    candidate_sha256="c",
+    other_sha256="b",
+    looks=LOOKS,
+    cases=tuple(case.case_id for case in CASES),
+)
+
+Judge = Callable[[Comparison, Sequence[Entry]], frozenset[str]]
+
+
+def boots_of(entries: Sequence[Entry], board: str = "v1") -> Counter[tuple[str, str]]:
+    """Count the records of a board by case and role."""
+    return Counter(
+        (entry.case_id, entry.role)
+        for entry in entries
+        if isinstance(entry, RunRecord) and entry.board == board
+    )
+
+
+def open_until(**looks: int) -> Judge:
+    """Return a judge to whom the case q0, q1 or q2 is decided after so many looks."""
+
+    def judge(comparison: Comparison, entries: Sequence[Entry]) -> frozenset[str]:
+        most = max(entry.boot_index for entry in entries if isinstance(entry, RunRecord)) + 1
+        look = 1 + [sum(look) for look in comparison.looks].index(most)
+        return frozenset(case.case_id for case in CASES if look < looks[f"q{case.parameters['qos']}"])
+
+    return judge
+
+
+def comparing(judge: Judge, *, budget_s: float = 900.0, **changes: object) -> Comparing:
+    return Comparing({IMAGE: replace(COMPARISON, **changes)}, judge, budget_s)  # type: ignore[arg-type]
+
+
+def test_cases_are_measured_until_they_are_decided() -> None:
+    """Each case has the boots of the looks that it needed, on both boards; nothing is measured after."""
+    rig = FakeRig()
+    run(plan_of(V1, V2), rig, comparing(open_until(q0=1, q1=2, q2=9)))
+    for board in ("v1", "v2"):
+        counts = boots_of(rig.entries, board)
+        assert [counts[case.case_id, "candidate"] for case in CASES] == [2, 4, 6]
+        assert [counts[case.case_id, "base"] for case in CASES] == [1, 2, 3]
+    assert not [entry for entry in rig.entries if not isinstance(entry, RunRecord)]
+
+
+def test_boots_are_counted_over_both_roles_and_flashed_once() -> None:
+    """boot_index is the position among the board's boots; both images are flashed at once, then switched."""
+    rig = FakeRig()
+    run(plan_of(V1), rig, comparing(open_until(q0=9, q1=9, q2=9), boards=("v1",)))
+    places = sorted({(e.boot_index, e.role) for e in rig.entries if isinstance(e, RunRecord)})
+    assert [index for index, _role in places] == list(range(9))
+    assert [role for _board, role in rig.roles] == [role for _index, role in places]
+    assert [step for step, _board, _image in rig.steps].count("flash") == 1
+
+
+@pytest.mark.parametrize("looks", [PLANNED_LOOKS, ((2, 1), (4, 2), (9, 4)), ((5, 5),), ((30, 30),)])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_drift_falls_on_both_alike(looks: tuple[tuple[int, int], ...], first: bool) -> None:
+    """Each look has the boots that it asks for, and the mean position of both roles is hardly different."""
+    done: list[str] = []
+    for look, roles in zip(looks, order_of(looks, first=first), strict=True):
+        done += roles
+        assert (done.count("candidate"), done.count("other")) == look
+    places = {role: [at for at, one in enumerate(done) if one == role] for role in set(done)}
+    means = [sum(own) / len(own) for own in places.values()]
+    assert abs(means[0] - means[1]) <= 0.5
+
+
+def test_the_decision_is_made_once_for_all_boards() -> None:
+    """After each look but the last, one thread asks once, when all boards have their boots."""
+    rig = FakeRig()
+    asked: list[tuple[int, int]] = []
+
+    def judge(comparison: Comparison, entries: Sequence[Entry]) -> frozenset[str]:
+        assert comparison in entries
+        asked.append(tuple(sum(boots_of(entries, board).values()) for board in ("v1", "v2")))  # type: ignore[arg-type]
+        return frozenset(comparison.cases)
+
+    run(plan_of(V1, V2), rig, comparing(judge))
+    assert asked == [(9, 9), (18, 18)]
+
+
+def test_an_item_is_told_as_soon_as_its_case_is_decided() -> None:
+    """What is decided after look 1 is reported while others are still measured."""
+    rig = FakeRig()
+    later, reported = threading.Event(), threading.Event()
+
+    def hold(_board: Board, case: Case) -> None:
+        if case is CASES[2] and boots_of(rig.entries)[case.case_id, "candidate"] == 2:
+            later.set()
+            assert reported.wait(WAIT_S)
+
+    rig.on_measure = hold
+    loop = BootLoop(
+        plan_of(V1),
+        rig,
+        run_id="r",
+        notify=ignore,
+        comparing=comparing(open_until(q0=1, q1=1, q2=2), boards=("v1",)),
+    )
+    loop.start()
+    assert later.wait(WAIT_S)
+    assert len(loop.wait("v1", CASES[0])) == 3
+    reported.set()
+    assert len(loop.wait("v1", CASES[2])) == 6
+    loop.stop()
+
+
+def test_a_board_that_fails_in_look_2_is_not_waited_for() -> None:
+    """The other board goes through all looks; the failed one's open cases say how many boots they miss."""
+    rig = FakeRig()
+
+    def fail(board: Board, case: Case) -> None:
+        if board is V1 and case is CASES[1] and boots_of(rig.entries)[CASES[1].case_id, "candidate"] == 3:
+            raise RigError("the cable fell out")
+
+    rig.on_measure = fail
+    run(plan_of(V1, V2), rig, comparing(open_until(q0=1, q1=9, q2=9)))
+    assert sum(boots_of(rig.entries, "v2").values()) == 3 + 9 + 9
+    (fault,) = [entry for entry in rig.entries if isinstance(entry, Fault)]
+    assert (fault.board, fault.case_id) == ("v1", CASES[1].case_id)
+    missing = {entry.case_id: entry.reason for entry in rig.entries if isinstance(entry, NotRun)}
+    assert set(missing) <= {CASES[1].case_id, CASES[2].case_id}  # the first one was decided
+    assert all("the cable fell out" in reason for reason in missing.values())
+
+
+def test_a_gate_that_cannot_judge_ends_every_board() -> None:
+    """An error of the decision reaches all boards, as the configuration's, and none waits for ever."""
+    rig = FakeRig()
+
+    def refuse(_comparison: Comparison, _entries: Sequence[Entry]) -> frozenset[str]:
+        raise ConfigError("two rules match")
+
+    run(plan_of(V1, V2), rig, comparing(refuse))
+    faults = [(entry.board, entry.exit_code) for entry in rig.entries if isinstance(entry, Fault)]
+    assert sorted(faults) == [("v1", 2), ("v2", 2)]
+
+
+def test_a_stop_wakes_a_board_that_waits_for_the_others() -> None:
+    """v1 has its boots and waits for v2, which hangs: a stop ends both, and no fault is left behind."""
+    rig = FakeRig()
+    waiting = threading.Event()
+
+    def watch(event: Event) -> None:
+        if event.stage == "waiting for the other boards":
+            waiting.set()
+
+    loop = BootLoop(
+        plan_of(V1, V2), rig, run_id="r", notify=watch, comparing=comparing(open_until(q0=9, q1=9, q2=9))
+    )
+
+    def hang(board: Board, _case: Case) -> None:
+        if board is V2 and sum(boots_of(rig.entries, "v2").values()) == 8:
+            raise_after(loop.stopping)
+
+    rig.on_measure = hang
+    loop.start()
+    assert waiting.wait(WAIT_S)
+    loop.stop("interrupted")
+    assert not any(thread.is_alive() for thread in loop._threads)
+    assert not [entry for entry in rig.entries if isinstance(entry, Fault)]
+
+
+def raise_after(event: threading.Event) -> None:
+    """Hang until the run is stopped."""
+    assert event.wait(WAIT_S)
+    raise RigError("the run was stopped")
+
+
+def test_a_budget_ends_the_looks() -> None:
+    """Without time for another look the open cases are left out with the reason, which is no failure."""
+    rig = FakeRig()
+    run(plan_of(V1, V2), rig, comparing(open_until(q0=1, q1=9, q2=9), budget_s=1e-3))
+    assert sum(boots_of(rig.entries).values()) == 9
+    left = [entry for entry in rig.entries if isinstance(entry, NotRun)]
+    assert {(entry.board, entry.case_id) for entry in left} == {
+        (board, case.case_id) for board in ("v1", "v2") for case in CASES[1:]
+    }
+    assert {entry.reason for entry in left} == {"the time budget of 0 s ended after look 1 of 3"}
+    assert not any(entry.expected for entry in left)
+
+
+def test_identical_images_are_not_booted() -> None:
+    """Where candidate and base are the same bytes nothing is flashed; each item learns why."""
+    rig = FakeRig()
+    loop = run(plan_of(V1, V2), rig, comparing(open_until(), looks=(), identical=True))
+    assert rig.steps == []
+    (entry,) = loop.wait("v2", CASES[0])
+    assert isinstance(entry, NotRun)
+    assert (entry.reason, entry.expected) == ("the image is the base's, byte for byte", False)
+
+
+@pytest.mark.parametrize("step", ["boot base", f"{CASES[1].case_id} base"])
+def test_a_base_that_fails_is_not_the_candidates_fault(step: str) -> None:
+    """What the base cannot boot or measure is not compared, with the reason; the candidate's boots stand."""
+    rig = FakeRig({("v1", step): FirmwareError("unknown bench")})
+    run(plan_of(V1), rig, comparing(open_until(q0=2, q1=9, q2=2), boards=("v1",)))
+    assert not [entry for entry in rig.entries if isinstance(entry, Fault)]
+    left = [entry for entry in rig.entries if isinstance(entry, NotRun)]
+    failing = CASES if step == "boot base" else CASES[1:2]
+    assert {entry.case_id for entry in left} == {case.case_id for case in failing}
+    assert all("the base could not measure it: unknown bench" in entry.reason for entry in left)
+    counts = boots_of(rig.entries)
+    for case in CASES:
+        more = case not in failing
+        assert (counts[case.case_id, "candidate"], counts[case.case_id, "base"]) == (
+            (4, 2) if more else (2, 0)
+        )
+
+
+def test_a_base_that_failed_is_not_booted_for_it_again() -> None:
+    """Once is enough, also within a look: each case is left out once, and the progress adds up."""
+    rig = FakeRig({("v1", "boot base"): FirmwareError("panic")})
+    events: list[Event] = []
+    one = comparing(open_until(q0=9, q1=9, q2=9), boards=("v1",), looks=((3, 3),))
+    loop = BootLoop(plan_of(V1), rig, run_id="r", notify=events.append, comparing=one)
+    loop.start()
+    loop.wait("v1", CASES[2])
+    loop.stop()
+    assert rig.roles.count(("v1", "base")) == 1
+    left = [entry.case_id for entry in rig.entries if isinstance(entry, NotRun)]
+    assert sorted(left) == sorted(case.case_id for case in CASES)
+    assert sum(boots_of(rig.entries).values()) == 3 * len(CASES)
+    assert events[-1].done == events[-1].total
+
+
+def test_a_candidate_that_fails_beside_a_base_is_the_firmwares() -> None:
+    """The same failure in a boot of the candidate ends the board with its fault."""
+    fault: HilError = FirmwareError("panic")
+    rig = FakeRig({("v1", f"{CASES[1].case_id} candidate"): fault})
+    run(plan_of(V1), rig, comparing(open_until(q0=9, q1=9, q2=9), boards=("v1",)))
+    assert [entry.exit_code for entry in rig.entries if isinstance(entry, Fault)] == [1]
+
+
+def test_progress_names_the_look() -> None:
+    """The total grows look by look, and the words say which look it is and how much is open."""
+    rig = FakeRig()
+    events: list[Event] = []
+    loop = BootLoop(
+        plan_of(V1),
+        rig,
+        run_id="r",
+        notify=events.append,
+        comparing=comparing(open_until(q0=1, q1=2, q2=2), boards=("v1",)),
+    )
+    loop.start()
+    loop.wait("v1", CASES[2])
+    loop.stop()
+    looks = list(dict.fromkeys(event.look for event in events))
+    assert looks[0] == "look 1 of 3"
+    assert looks[1].startswith("look 2 of 3, 2 cases open, 1")
+    assert looks[1].endswith(" min left")
+    assert events[0].total == 9
+    assert (events[-1].done, events[-1].total) == (15, 15)
+
+
+def test_a_line_says_which_look_it_is() -> None:
+    """The look stands before what happens; without a comparison a line is as it was."""
+    stream = io.StringIO()
+    watcher = LineWatcher(stream)
+    watcher.notify(Event("v1", "measuring", 3, 9, "publish qos=1", "look 2 of 5, 1 case open"))
+    watcher.notify(Event("v1", "booting", 0, 9))
+    lines = ["v1 [3/9] look 2 of 5, 1 case open: measuring: publish qos=1", "v1 [0/9] booting"]
+    assert stream.getvalue().splitlines() == lines
+
+
+def test_an_image_that_is_not_compared_has_its_boots_as_always() -> None:
+    """In a run that compares one image, another one is measured as without a base."""
+    slow = tuple(Case("jitter", {"tick_hz": "100", "period_us": period_us}) for period_us in (1000, 10_000))
+    rig = FakeRig()
+    (board,) = plan_of(V1).boards
+    plan = Plan("all", (replace(board, boots=(CASES, slow)),))
+    run(plan, rig, comparing(open_until(q0=1, q1=1, q2=1), boards=("v1",)))
+    assert {role for (case_id, role) in boots_of(rig.entries) if case_id == slow[0].case_id} == {"candidate"}
+    assert [image for step, _board, image in rig.steps if step == "flash"][1] == f"{V1.target}+tick100"

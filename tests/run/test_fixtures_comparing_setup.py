@@ -1,0 +1,184 @@
+"""What a run compares, before anything is measured: images, looks, what is known, what is written down."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hil.boards.firmware.build_folder import image_sha256
+from hil.boards.firmware.partition_table import read_csv, to_binary
+from hil.boards.firmware.selection import Firmware
+from hil.boards.firmware.variant import Image
+from hil.boards.rack import load_rack
+from hil.gate.design import LOOKS
+from hil.history.past import read_past
+from hil.model import Comparison, NotRun
+from hil.run.campaign import Against, Campaign
+from hil.run.comparing import Other, find_other, prepare_comparisons
+from hil.run.plan import make_plan
+from hil.store import RunDirectory
+from tests.history.baseline_history import RACK, add_sessions, echo_thresholds, history_of
+from tests.virtual.virtual_board_rig import PARTITIONS, make_build
+
+IMAGE = Image("virtual-esp32")
+RACK_FILE = f"""\
+schema: 1
+name: {RACK}
+host: {{interface: hil0, address: 10.77.0.1}}
+access_point: {{type: virtual, profile: lab, seed: 1}}
+boards:
+  - {{id: e1, kind: virtual, target: esp32, power: {{type: virtual}}, mac: '02:00:00:77:01:01',
+     serial: 'fastrfc2217://127.0.0.1:47191'}}
+  - {{id: e2, kind: virtual, target: esp32, power: {{type: virtual}}, mac: '02:00:00:77:01:02',
+     serial: 'fastrfc2217://127.0.0.1:47192'}}
+"""
+
+
+@pytest.fixture(scope="module")
+def builds(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Firmware]:
+    folder = tmp_path_factory.mktemp("builds")
+    return {tag: firmware_of(make_build(folder, tag=tag)) for tag in ("one", "two")}
+
+
+def firmware_of(build_dir: Path) -> Firmware:
+    return Firmware(build_dir, image_sha256(build_dir))
+
+
+@pytest.fixture
+def campaign(tmp_path: Path, builds: Mapping[str, Firmware]) -> Campaign:
+    """Two boards, one case with two blocking comparisons, against the build ``two``."""
+    (tmp_path / "rack.yaml").write_text(RACK_FILE)
+    rack, thresholds = load_rack(tmp_path / "rack.yaml"), echo_thresholds(tmp_path)
+    return Campaign(
+        rack=rack,
+        thresholds=thresholds,
+        thresholds_folder=tmp_path / "thresholds",
+        plan=make_plan(rack, thresholds, selection="pr"),
+        profile="lab",
+        firmware=None,
+        out=tmp_path / "out",
+        wait_s=0.0,
+        trigger="pr",
+        pushgateway="",
+        report=False,
+        keep_captures=False,
+        against=Against("base", builds["two"].build_dir, tmp_path / "history", budget_s=900.0),
+    )
+
+
+def prepared(campaign: Campaign, candidate: Firmware) -> tuple[RunDirectory, list[str]]:
+    """Prepare a run's comparisons; return its folder and what was said."""
+    directory = RunDirectory.create(campaign.out, "20261121T000000Z-pr-0001")
+    said: list[str] = []
+    images = {IMAGE: candidate}
+    prepare_comparisons(campaign, directory, images, find_other(campaign.against, images), said.append)
+    return directory, said
+
+
+def comparison_of(directory: RunDirectory) -> Comparison:
+    (entry,) = directory.read().entries
+    assert isinstance(entry, Comparison)
+    return entry
+
+
+@pytest.mark.parametrize(("budget_s", "looks"), [(900.0, LOOKS), (60.0, LOOKS[:2]), (1.0, LOOKS[:1])])
+def test_the_looks_are_what_the_budget_pays(
+    campaign: Campaign, builds: Mapping[str, Firmware], budget_s: float, looks: object
+) -> None:
+    """Up to the first that would end beyond it; all boards of an image have the same looks."""
+    against = replace(campaign.against or pytest.fail("none"), budget_s=budget_s)
+    directory, said = prepared(replace(campaign, against=against), builds["one"])
+    comparison = comparison_of(directory)
+    assert comparison.looks == looks
+    assert comparison.boards == ("e1", "e2")
+    assert (comparison.candidate_sha256, comparison.other_sha256) == (
+        builds["one"].sha256,
+        builds["two"].sha256,
+    )
+    few = [sentence for sentence in said if "without history no time or rate is decided before 6" in sentence]
+    assert said == few
+    assert len(few) == (looks == LOOKS[:1])  # 2 + 2 boots on two boards decide nothing
+
+
+def test_the_run_keeps_what_it_knows(
+    campaign: Campaign, builds: Mapping[str, Firmware], tmp_path: Path
+) -> None:
+    """History and baselines of the rack are copied to the run's folder, which is all that a replay reads."""
+    add_sessions(tmp_path / "history", 5)
+    add_sessions(tmp_path / "history", 2, first=30, rack="another")
+    session = history_of(tmp_path / "history").sessions[0]
+    baselines = tmp_path / "thresholds" / "baselines"
+    baselines.mkdir()
+    epochs = {
+        "schema": 1,
+        "rack": RACK,
+        "epochs": [
+            {"accepted": "2026-11-10", "by": "R. Tester", "reason": "first", "commit": "c" * 40}
+            | {"sessions": {session.run_id: session.digest}}
+        ],
+    }
+    (baselines / f"{RACK}.yaml").write_text(json.dumps(epochs).replace('"2026-11-10"', "2026-11-10"))
+    directory, _said = prepared(campaign, builds["one"])
+    before = read_past(directory.path)
+    shutil.rmtree(tmp_path / "history")
+    shutil.rmtree(baselines)
+    past = read_past(directory.path)
+    assert len(past.history.sessions) == len(before.history.sessions) == 5
+    assert past.history.series(f"{RACK}/e1/echo/count=100,timeout_ms=5000,transport=tcp/echo_latency_p50_us")
+    assert past.baselines.epoch(RACK) is not None
+
+
+def test_a_reference_has_a_fixed_number_of_boots(campaign: Campaign, builds: Mapping[str, Firmware]) -> None:
+    """One look, whatever the history knows."""
+    against = replace(campaign.against or pytest.fail("none"), role="reference", boots=4)
+    directory, _said = prepared(replace(campaign, against=against), builds["one"])
+    assert comparison_of(directory).looks == ((4, 4),)
+
+
+def test_a_base_that_cannot_be_on_the_board_is_told(
+    campaign: Campaign, builds: Mapping[str, Firmware], tmp_path: Path
+) -> None:
+    """Another partition table: a warning at once, and each case says why it is not compared."""
+    other = tmp_path / "moved"
+    shutil.copytree(builds["two"].build_dir, other)
+    (tmp_path / "moved.csv").write_text(PARTITIONS.replace("0x1f0000", "0x1e0000"))
+    table = other / "partition_table" / "partition-table.bin"
+    table.write_bytes(to_binary(read_csv(tmp_path / "moved.csv")))
+    against = replace(campaign.against or pytest.fail("none"), firmware=other)
+    directory, said = prepared(replace(campaign, against=against), builds["one"])
+    entries = directory.read().entries
+    assert [entry.board for entry in entries if isinstance(entry, NotRun) and not entry.expected] == [
+        "e1",
+        "e2",
+    ]
+    why = "the base cannot be on a board beside the candidate: its partition table is another one"
+    assert {entry.reason for entry in entries if isinstance(entry, NotRun)} == {f"not compared: {why}"}
+    assert said == [f"Warning: virtual-esp32 is not compared: {why}."]
+
+
+def test_a_suite_without_rules_is_told(campaign: Campaign, builds: Mapping[str, Firmware]) -> None:
+    """Where no rule is for a selected case, the run says that all is advice, and looks once."""
+    echo = replace(campaign.thresholds["echo"], compare=())
+    directory, said = prepared(replace(campaign, thresholds={"echo": echo}), builds["one"])
+    assert len(comparison_of(directory).looks) == 1
+    assert len(said) == 1
+    assert "no rule under 'compare:' names a case of 'pr'" in said[0]
+
+
+def test_the_same_bytes_are_found(campaign: Campaign, builds: Mapping[str, Firmware]) -> None:
+    """A base that flashes the same bytes makes an identical comparison without looks."""
+    directory, said = prepared(campaign, builds["two"])
+    comparison = comparison_of(directory)
+    assert (comparison.identical, comparison.looks) == (True, ())
+    assert "byte for byte" in said[0]
+
+
+def test_nothing_is_compared_without_a_wish(builds: Mapping[str, Firmware]) -> None:
+    """A run without --base or --reference has one build an image."""
+    assert find_other(None, {IMAGE: builds["one"]}) == Other()
+    assert Other().builds({IMAGE: builds["one"]}, None) == {IMAGE: {"candidate": builds["one"]}}

@@ -1,0 +1,127 @@
+"""The network of a run on a rack of its own and on one that somebody keeps up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hil.base.errors import RigError
+from hil.boards.rack import load_rack
+from hil.model import Case
+from hil.network.access_point import VirtualAccessPoint
+from hil.run.network import HostSide, RunNetwork
+from hil.virtual.air.profile import AirProfile, load_profile
+from hil.virtual.start import attach_virtual_rack, profile_in_force, up_dir
+from hil.virtual.virtual_rack import VirtualRack
+from tests.boards.rack_tools import start_rack
+
+RACK = load_rack(Path(__file__).resolve().parents[2] / "hil" / "racks" / "virtual.yaml")
+BOARD = RACK.boards[0]
+LAB = load_profile("lab")
+
+
+class BrokenRack:
+    """A rack whose board has died, with its log in ``folder``."""
+
+    def __init__(self, folder: Path, *, owned: bool) -> None:
+        self.boards = {BOARD.id: BOARD}
+        self.owned = owned
+        self._folder = folder
+
+    def state(self) -> dict[str, list[str]]:
+        return {"dead": [f"board {BOARD.id} ended, see {self._folder.resolve()}/{BOARD.id}.log"]}
+
+    def stop(self) -> None:
+        self.owned = False
+
+
+class Broker:
+    def stop(self) -> None:
+        """It has ended."""
+
+
+def network_on(
+    rack: BrokenRack | VirtualRack, state_dir: Path, log_dir: Path, profile: AirProfile | None = None
+) -> RunNetwork:
+    broker: Any = Broker()
+    virtual_rack: Any = rack
+    certificates: Any = None  # no board is provisioned
+    secrets_dir = state_dir.parent / "secrets"
+    secrets_dir.mkdir(exist_ok=True)
+    (secrets_dir / "client.key").write_text("secret")
+    host = HostSide(virtual_rack, "10.77.0.1", "hil0", secrets_dir)
+    point = VirtualAccessPoint("lab", 1)
+    return RunNetwork(point, host, broker, certificates, virtual_rack, state_dir, log_dir, profile)
+
+
+@pytest.mark.parametrize("owned", [True, False])
+def test_the_evidence_is_that_of_the_rack_measured_on(tmp_path: Path, owned: bool) -> None:
+    """Logs of the run's own rack move into the run, those of an attached one stay; secrets go in any case."""
+    state_dir, log_dir = tmp_path / "state", tmp_path / "run" / "rack"
+    state_dir.mkdir()
+    (state_dir / f"{BOARD.id}.log").write_text("it died\n")
+    network = network_on(BrokenRack(state_dir, owned=owned), state_dir, log_dir)
+    with pytest.raises(RigError) as caught:
+        network.check(BOARD)
+    assert f"see {log_dir if owned else state_dir}/{BOARD.id}.log" in str(caught.value)
+    assert ("each run starts a rack of its own" in str(caught.value)) == owned
+    assert ("hil virtual up" in str(caught.value)) != owned
+    network.stop()
+    assert (log_dir / f"{BOARD.id}.log").exists() == owned
+    assert not (tmp_path / "secrets").exists()
+
+
+@pytest.mark.parametrize("named", ["", "ap0"])
+def test_a_case_is_told_where_captures_are_taken(tmp_path: Path, named: str) -> None:
+    """On a physical rack the access point's interface is the rack file's; keys go to the run's secrets."""
+    nothing: Any = None
+    host = HostSide(nothing, "192.168.77.1", "eth0", tmp_path, named)
+    point = VirtualAccessPoint("lab", 1)
+    network = RunNetwork(point, host, nothing, nothing, None, tmp_path, tmp_path)
+    case = Case("publish", {})
+    place = network.place(case, BOARD, "192.168.77.9", folder=tmp_path / "peer", keep_captures=False)
+    assert (place.access_point_interface, place.secrets_dir) == (named, tmp_path)
+
+
+def test_a_case_on_a_virtual_rack_captures_at_its_boards_own_port(tmp_path: Path) -> None:
+    """A virtual rack finds the access point's side of each board's air itself."""
+    boards = RACK.boards[:2]
+    running = start_rack(tmp_path / "rack", boards=[board.id for board in boards])
+    try:
+        network = network_on(running, tmp_path / "state", tmp_path / "logs")
+        for board in boards:
+            place = network.place(
+                Case("publish", {}), board, "", folder=tmp_path / "peer", keep_captures=False
+            )
+            assert place.access_point_interface == running.access_point_interface(board.id)
+    finally:
+        running.stop()
+
+
+def reaches_the_host(rack: VirtualRack, board: str, folder: Path, within_s: int = 8) -> bool:
+    """Whether one answer comes; the air of a lab loses some."""
+    argv = ["ping", "-c", "1", "-w", str(within_s), rack.host_address]
+    return rack.spawn(argv, netns=board, log_path=folder / "ping.log").wait(20) == 0
+
+
+def test_a_link_that_a_killed_run_left_down_is_raised(tmp_path: Path) -> None:
+    """Who attaches to a rack raises its own boards' links; who takes the air raises all others too."""
+    own, other = RACK.boards[:2]
+    running = start_rack(up_dir(RACK, tmp_path), name=RACK.name, boards=(own.id, other.id), profile=LAB)
+    try:
+        for board in (own.id, other.id):
+            running.air.down(board)
+        assert not profile_in_force(running, LAB)
+        attached = attach_virtual_rack(RACK, [own], tmp_path)
+        assert attached
+        assert reaches_the_host(attached, own.id, tmp_path)
+        # another run's: it may be measuring
+        assert not reaches_the_host(attached, other.id, tmp_path, within_s=1)
+        network = network_on(attached, tmp_path / "state", tmp_path / "logs", LAB)
+        network.apply_profile()
+        assert reaches_the_host(attached, other.id, tmp_path)
+        assert profile_in_force(running, LAB)
+    finally:
+        running.stop()

@@ -1,0 +1,189 @@
+"""What the rig refuses: a board that runs another image than the one that was built."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hil.base.errors import FirmwareError, RigError
+from hil.boards.firmware.selection import Firmware
+from hil.boards.firmware.variant import Image
+from hil.boards.rack import load_rack
+from hil.fixtures.board import ConsoleLog
+from hil.model import Case, Series
+from hil.network.peers.companion import Outcome
+from hil.run.companions import Companions
+from hil.run.interfaces import Boot
+from hil.run.lab_rig import AgentDevice, LabRig
+from hil.store import RunDirectory
+
+RACK = load_rack(Path(__file__).resolve().parents[2] / "hil" / "racks" / "virtual.yaml")
+BOARD = RACK.boards[0]
+CASE = Case("publish", {"qos": 1})
+BUILT, OTHER = "a" * 64, "b" * 64
+
+
+@dataclass
+class Agent:
+    """A session whose board runs the image ``runs`` and fails with ``error``, if any."""
+
+    runs: str
+    error: Exception | None = None
+
+    @property
+    def hello(self) -> Any:
+        return self
+
+    @property
+    def firmware_sha256(self) -> str:
+        return self.runs
+
+    def command(self, _verb: str, **_options: object) -> None:
+        """The board says hello again."""
+
+    def provision(self, told: Mapping[str, object]) -> None:
+        assert not told  # the bench has no peer
+
+    def run_case(self, case: Case, **_options: object) -> Series:
+        if self.error:
+            raise self.error
+        return Series(case, {"done_us": (1,)}, 0, "esp_timer", self.runs, "ruler", 1)
+
+
+@dataclass
+class Network:
+    """A network that is broken where ``error`` is given."""
+
+    error: Exception | None = None
+
+    def awake(self, _for_s: float) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def check(self, _board: object) -> None:
+        if self.error:
+            raise self.error
+
+
+def device(runs: str, *, fails: Exception | None = None, network: Exception | None = None) -> AgentDevice:
+    agent: Any = Agent(runs, fails)
+    around: Any = Network(network)
+    companions = Companions({}, around, Path("out"))
+    return AgentDevice(BOARD, agent, around, BUILT, companions, "127.0.0.1")
+
+
+def test_the_built_image_is_measured() -> None:
+    """The image that was built passes the check before a case, and its series is returned as it is."""
+    board = device(BUILT)
+    board.confirm()
+    outcome = board.measure(CASE, timeout_s=1)
+    assert outcome.series.firmware_sha256 == BUILT
+    assert outcome.environment == {}
+
+
+def test_another_image_is_not_measured() -> None:
+    """Another image than the built one is a rig fault that names both, before and after the case."""
+    with pytest.raises(RigError, match=f"runs {OTHER[:12]}, which is not the image that was built"):
+        device(OTHER).confirm()
+    with pytest.raises(RigError, match=BUILT[:12]):
+        device(OTHER).measure(CASE, timeout_s=1)
+
+
+def test_a_broken_network_explains_a_failed_case() -> None:
+    """Where the broker died, a case's failure is the rig's; else it stays the firmware's."""
+    timeout = FirmwareError("no answer")
+    with pytest.raises(RigError, match="broker"):
+        device(BUILT, fails=timeout, network=RigError("the broker died")).measure(CASE, timeout_s=1)
+    with pytest.raises(FirmwareError, match="no answer"):
+        device(BUILT, fails=timeout).measure(CASE, timeout_s=1)
+
+
+class Telling:
+    """A companion that has the board told these fields."""
+
+    def __init__(self, told: Mapping[str, str | int]) -> None:
+        self._told = told
+
+    def start(self) -> Mapping[str, str | int]:
+        return self._told
+
+    def note(self, note: object) -> None:
+        """The board says nothing."""
+
+    def finish(self, series: Series) -> Outcome:
+        return Outcome(series, {})
+
+    def stop(self) -> None:
+        """Nothing was started."""
+
+
+def test_what_one_case_was_told_is_taken_back_for_the_next(tmp_path: Path) -> None:
+    """A broker of a case's own is gone afterwards: the next case is told the run's again, and only once."""
+    run = {"broker_host": "10.77.0.1", "broker_tcp_port": 1883, "utc_us": 5}
+    case = {"broker_host": "10.77.0.1", "broker_tcp_port": 1893, "peer_port": 7}
+    heard: list[Mapping[str, object]] = []
+    agent: Any = Agent(BUILT)
+    agent.provision = heard.append
+    network: Any = Network()
+    network.provision, network.place = (lambda: run), (lambda *_, **__: None)
+    companions: list[Mapping[str, str | int]] = [case, case, {}, {}]
+
+    def factory(_peer: str) -> Any:
+        return lambda _place: Telling(companions.pop(0))
+
+    peers = Companions({"publish": "any"}, network, tmp_path, factory=factory)
+    board = AgentDevice(BOARD, agent, network, BUILT, peers, "10.77.0.11")
+    for _ in range(4):
+        board.measure(CASE, timeout_s=1)
+    assert heard == [case, case, {"broker_host": "10.77.0.1", "broker_tcp_port": 1883}, {}]
+
+
+@dataclass
+class Slots:
+    """A board with two images whose switch takes at attempt ``takes_at``; 0: it never does."""
+
+    takes_at: int
+    writes: list[str] = field(default_factory=list)
+
+    def build(self, _image: object, _role: str) -> Firmware:
+        return Firmware(Path("out"), BUILT)
+
+    def select(self, _board: object, role: str, *, again: bool = False) -> bool:
+        self.writes.append(f"{'again ' if again else ''}{role}")
+        return True
+
+    def session(self, *_arguments: object) -> Any:
+        self.running = BUILT if len(self.writes) == self.takes_at else OTHER
+        return self
+
+    def wait_ready(self, **_options: object) -> Agent:
+        return Agent(self.running)
+
+
+@pytest.mark.parametrize("takes_at", [1, 2, 0])
+def test_a_switch_that_did_not_take_is_repeated_once(tmp_path: Path, takes_at: int) -> None:
+    """The image that comes up proves the switch; what still runs after a repetition is the rig's fault."""
+    slots = Slots(takes_at)
+    anything: Any = None
+    rig = LabRig(RACK, RunDirectory(tmp_path), "r", {}, anything, anything, anything, tmp_path)
+    rig._images, rig._session = slots, slots.session  # type: ignore[assignment, method-assign]
+    boot = Boot(Image("virtual-esp32"), "base", 3)
+    with ExitStack() as stack:
+        if takes_at:
+            rig._started(BOARD, boot, stack, lambda: None)
+        else:
+            with pytest.raises(RigError, match=f"runs {OTHER[:12]}, which is not the image"):
+                rig._started(BOARD, boot, stack, lambda: None)
+    assert slots.writes == ["base", "again base"][: takes_at or 2]
+
+
+def test_the_console_log_is_readable_while_it_grows(tmp_path: Path) -> None:
+    """Each line is stamped and on disk at once, so that a killed run leaves it whole."""
+    log = ConsoleLog(tmp_path / "console" / "b1.log")
+    log("I (12) main: hello")
+    assert log.path.read_text().split(" ", 1)[1] == "I (12) main: hello\n"
+    log.close()

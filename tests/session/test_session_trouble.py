@@ -1,0 +1,292 @@
+"""A board that panics, resets, falls silent, never stops talking or never starts: an error with its owner."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
+from hil.session import AgentSession
+from tests.session.fake_agent import FakeAgent, FakeConsole
+from tests.session.session_rig import CASE, run, session_with
+
+PANIC = [
+    "Guru Meditation Error: Core  0 panic'ed (LoadProhibited). Exception was unhandled.",
+    "",
+    "Core  0 register dump:",
+    "PC      : 0x400d1234  PS      : 0x00060e30",
+    "Backtrace: 0x400d1234:0x3ffb5e10 0x400d2345:0x3ffb5e30",
+    "Rebooting...",
+]
+RISCV_PANIC = [
+    "Guru Meditation Error: Core  0 panic'ed (Load access fault). Exception was unhandled.",
+    "",
+    "Core  0 register dump:",
+    "MEPC    : 0x42007a5e  RA      : 0x42007a4c  SP      : 0x3fc96f60  GP      : 0x3fc8c000",
+    "",
+    "Stack memory:",
+    *(f"{0x3FC96F60 + 32 * row:08x}:" + " 0x00000000" * 8 for row in range(32)),
+    "",
+    "ELF file SHA256: 0123456789",
+    "",
+    "Rebooting...",
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "sentence"),
+    [
+        (PANIC, FirmwareError, r"panicked.*LoadProhibited.*Backtrace: 0x400d1234.*out/bench-1.log"),
+        (
+            ["abort() was called at PC 0x400d1234 on core 0", "Rebooting..."],
+            FirmwareError,
+            r"called abort\(\)",
+        ),
+        (
+            ["assert failed: bench_run publish.c:42 (ring != NULL)", "", "Rebooting..."],
+            FirmwareError,
+            r"failed an assertion.*publish.c:42 \(ring != NULL\)",
+        ),
+        (
+            ["E (5123) task_wdt: Task watchdog got triggered. The following tasks did not reset"],
+            FirmwareError,
+            "task watchdog",
+        ),
+        (["Brownout detector was triggered", "", "rst:0xf (BROWNOUT_RST)"], RigError, "browned out.*supply"),
+        (["rst:0xf (RTCWDT_BROWN_OUT_RESET),boot:0x13"], RigError, "browned out.*supply"),
+        (["rst:0x1 (POWERON_RESET),boot:0x13"], RigError, "lost its power.*POWERON.*cable, hub.*DTR and RTS"),
+        (["rst:0x1 (POWERON),boot:0x8 (SPI_FAST_FLASH_BOOT)"], RigError, "lost its power"),
+        (["rst:0x15 (USB_UART_CHIP_RESET),boot:0x8"], RigError, "reset from outside"),
+        (["rst:0xc (SW_CPU_RESET),boot:0x13"], FirmwareError, "was reset.*SW_CPU_RESET"),
+        (["rst:0x8 (TG1WDT_SYS_RESET),boot:0x13"], FirmwareError, "was reset.*TG1WDT"),
+        (["rst:0xe (EXT_CPU_RESET),boot:0x13"], FirmwareError, "was reset.*EXT_CPU_RESET"),
+        (["rst:0x10 (RTCWDT_RTC_RESET),boot:0x13"], FirmwareError, "was reset.*look for what reset"),
+    ],
+)
+def test_trouble_on_the_board_is_quoted(text: list[str], error: type[HilError], sentence: str) -> None:
+    """What the board says when it dies is the error, with its owner."""
+    with pytest.raises(error, match=sentence):
+        run(dying(text))
+
+
+def test_noise_in_a_quoted_line_is_replaced() -> None:
+    """A sentence is one line of text, whatever the wire did to the board's; colours are left out."""
+    agent = FakeAgent(
+        on_measured=lambda _: ["\x1b[0;31mGuru Meditation Error: Load\x85\x00\x0bProhibited\x9f\x1b[0m"]
+    )
+    with pytest.raises(FirmwareError) as caught:
+        run(agent)
+    assert "Guru Meditation Error: Load\ufffd\ufffd\ufffdProhibited\ufffd" in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+    assert "\x1b" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "way_out"),
+    [
+        (PANIC, "decode the backtrace with the ELF of this build (addr2line)"),
+        (RISCV_PANIC, "decode MEPC and RA with the ELF of this build (riscv32-esp-elf-addr2line)"),
+        (PANIC[:1], "decode the addresses in it"),
+    ],
+)
+@pytest.mark.parametrize("booting", [True, False])
+def test_the_way_out_of_a_panic_is_the_architectures(text: list[str], way_out: str, booting: bool) -> None:
+    """A RISC-V chip prints no backtrace; what it prints is what there is to decode, at boot as in use."""
+    console = FakeConsole(FakeAgent())
+    console.silent = True
+    console.send(text)
+    session = AgentSession(console, "bench-1", clock=console.clock)
+    panic = partial(session.wait_ready, timeout_s=8.0) if booting else partial(run, dying(text))
+    with pytest.raises(FirmwareError) as caught:
+        panic()
+    assert way_out in str(caught.value)
+
+
+def dying(text: list[str]) -> FakeAgent:
+    """Return an agent that says ``text`` instead of the samples."""
+    return FakeAgent(on_measured=lambda _: text)
+
+
+def test_a_reboot_is_noticed_by_its_hello() -> None:
+    """A second hello means that the samples are gone, even if nothing else was printed."""
+    agent = FakeAgent(on_measured=FakeAgent.reset, restarts_silently=True)
+    with pytest.raises(FirmwareError, match=r"was reset \(reset reason SW\)"):
+        run(agent)
+
+
+@pytest.mark.parametrize(
+    ("reason", "error", "sentence"),
+    [
+        ("POWERON", RigError, "lost its power or was reset from outside.*cable, hub and supply"),
+        ("EXT", RigError, "reset from outside.*DTR and RTS"),
+        ("BROWNOUT", RigError, "browned out.*supply"),
+        ("PANIC", FirmwareError, "was reset"),
+        ("WDT", FirmwareError, "look for what reset the board"),
+        ("TASK_WDT", FirmwareError, "was reset"),
+    ],
+)
+def test_a_second_hello_tells_whose_reset_it_was(reason: str, error: type[HilError], sentence: str) -> None:
+    """Its reset reason decides: cable, supply and other programs are the rig's, the rest the firmware's."""
+
+    def reset(agent: FakeAgent) -> list[str]:
+        agent.edit_line = lambda line: line.replace("reset_reason=SW", f"reset_reason={reason}")
+        return agent.reset()
+
+    with pytest.raises(error, match=sentence) as caught:
+        run(FakeAgent(on_measured=reset, restarts_silently=True))
+    assert f"(reset reason {reason})" in str(caught.value)
+
+
+def test_a_reboot_is_noticed_by_its_line_numbers() -> None:
+    """Numbers that start again mean a reboot even if its hello got lost."""
+    agent = FakeAgent(measuring_s=1.0, on_measured=lambda agent: agent.reset()[3:], restarts_silently=True)
+    session, _, _ = session_with(agent)
+    with pytest.raises(FirmwareError, match="was reset"):
+        session.run_case(CASE, timeout_s=5.0)
+
+
+def test_the_first_cause_is_repeated_until_a_new_hello() -> None:
+    """After a panic every call says so, and a new hello mends it."""
+    agent = FakeAgent(on_measured=lambda _: PANIC)
+    session, _, _ = session_with(agent)
+    for call in (lambda: session.run_case(CASE, timeout_s=10.0), session.info):
+        with pytest.raises(FirmwareError, match="LoadProhibited"):
+            call()
+    agent.reset()
+    agent.on_measured = None
+    session.wait_ready(timeout_s=10.0)
+    assert session.run_case(CASE, timeout_s=10.0).rows == 700
+
+
+def test_silence_is_the_rigs_fault_and_a_mute_agent_the_firmwares() -> None:
+    """Not a byte: power, cable, port. Log text but no answer: the firmware."""
+    session, console, _ = session_with(FakeAgent())
+    console.silent = True
+    with pytest.raises(RigError, match=r"'info' on board bench-1: not a byte came within 10.0 s.*power"):
+        session.info()
+    session, console, _ = session_with(FakeAgent())
+    console.silent = True
+    console.send(["I (99) app: still here"])
+    with pytest.raises(FirmwareError, match=r"no answer within 10.0 s, though the board talks.*still here"):
+        session.info()
+
+
+def test_a_run_that_takes_too_long_is_an_error_that_says_so() -> None:
+    """At the deadline the board is asked, and its answer is in the sentence."""
+    agent = FakeAgent(measuring_s=100.0)
+    with pytest.raises(
+        FirmwareError, match=r"had not finished example/count=3,mode=fast after 10.0 s.*running"
+    ):
+        run(agent)
+
+
+def test_a_failed_bench_names_its_error() -> None:
+    """A status is not an empty series."""
+    with pytest.raises(FirmwareError, match=r"ended with ESP_ERR_NO_MEM instead of samples\. Log"):
+        run(FakeAgent(status="ESP_ERR_NO_MEM"))
+
+
+@pytest.mark.parametrize(
+    ("owner", "error"),
+    [
+        (" owner=rig", RigError),
+        (" owner=configuration", ConfigError),
+        (" owner=firmware", FirmwareError),
+        (" owner=neighbour", FirmwareError),
+        ("", FirmwareError),
+    ],
+)
+def test_a_failed_bench_says_whose_fault_it_is(owner: str, error: type[HilError]) -> None:
+    """The end line's owner makes the error, its sentence is quoted; without an owner it is the firmware."""
+    agent = FakeAgent(status="ESP_FAIL", failure=f"{owner} error=no%20air%2A")
+    with pytest.raises(error, match=r"on board bench-1 .*ESP_FAIL instead of samples: no air\*\. Log: out/b"):
+        run(agent)
+    assert agent.acknowledged == [1]
+
+
+class FloodingConsole(FakeConsole):
+    """A board that prints a line at every read, and never stops; ``stop_at`` is when it is stopped."""
+
+    flood: Callable[[], str] | None = None
+    stop_at: float = math.inf
+
+    def read(self, timeout_s: float) -> bytes:
+        if self.now >= self.stop_at:
+            raise KeyboardInterrupt
+        if self.flood is None:
+            return super().read(timeout_s)
+        assert self.now < 1000.0, "the session listens for ever"
+        self.now += 0.01
+        return f"{self.flood()}\n".encode()
+
+
+def flooded(agent: FakeAgent, flood: Callable[[], str]) -> tuple[AgentSession, FloodingConsole]:
+    console = FloodingConsole(agent)
+    session = AgentSession(console, "bench-1", clock=console.clock, log_path="out/bench-1.log")
+    session.wait_ready(timeout_s=30.0)
+    console.flood = flood
+    console.silent = True  # its agent does not get round to answering
+    return session, console
+
+
+@pytest.mark.parametrize("kind", ["log", "marked"])
+def test_a_firmware_that_never_stops_talking_is_an_error_at_the_deadline(kind: str) -> None:
+    """Log lines or marked lines without end are no reason to wait for ever: it ends as in silence."""
+    agent = FakeAgent()
+    line = (lambda: "W (9) app: again") if kind == "log" else (lambda: agent.line("R", "other ok"))
+    session, console = flooded(agent, line)
+    before = console.now
+    with pytest.raises(FirmwareError, match=r"no answer within 10.0 s, though the board talks"):
+        session.info()
+    assert console.now - before < 11.0
+    before = console.now
+    with pytest.raises(FirmwareError, match=r"no hello came; its last lines"):
+        session.wait_ready(timeout_s=20.0)
+    assert console.now - before < 21.0
+
+
+def test_a_flood_does_not_hide_a_request_to_stop() -> None:
+    """While the board floods the console, a stop is honoured at the next read."""
+    session, console = flooded(FakeAgent(), lambda: "W (9) app: again")
+    console.stop_at = console.now + 2.0
+    with pytest.raises(KeyboardInterrupt):
+        session.info()
+    assert console.now < console.stop_at + 0.1
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "sentence"),
+    [
+        ([], RigError, "not a byte came"),
+        (["waiting for download"], RigError, "download mode"),
+        (["invalid header: 0xffffffff"] * 3, RigError, "no bootable image.*hil board flash"),
+        (["\x80\xfe\x9f\x83" * 9], RigError, "unreadable.*baud"),
+        (["Brownout detector was triggered", "rst:0xf (BROWNOUT_RST)"] * 5, RigError, "browned out"),
+        (["rst:0x1 (POWERON_RESET),boot:0x13"] * 8, RigError, "lost its power.*while booting"),
+        (["rst:0x1 (POWERON_RESET),boot:0x13", "I (30) app: hangs"], FirmwareError, "no hello came.*hangs"),
+        (["rst:0x1 (POWERON_RESET),boot:0x3 (DOWNLOAD_BOOT(UART0))"], RigError, "download mode"),
+        (["rst:0x1 (POWERON_RESET),boot:0x13", *PANIC], FirmwareError, "panicked while booting"),
+        (PANIC * 5, FirmwareError, "panicked while booting.*LoadProhibited"),
+        (["I (30) app: some other firmware"], FirmwareError, "no hello came.*some other firmware"),
+    ],
+)
+def test_a_board_without_agent_is_explained(text: list[str], error: type[HilError], sentence: str) -> None:
+    """Why no hello came is read off what the board printed."""
+    console = FakeConsole(FakeAgent())
+    console.silent = True
+    console.send(text)
+    session = AgentSession(console, "bench-1", clock=console.clock)
+    if not text:
+        assert console.read(0.0) == b""
+    with pytest.raises(error, match=sentence):
+        session.wait_ready(timeout_s=8.0)
+
+
+def test_an_unknown_protocol_version_is_named() -> None:
+    """A board that speaks none of our versions is a mismatch of builds, and both sides are named."""
+    console = FakeConsole(FakeAgent(proto=(3, 4)))
+    with pytest.raises(ConfigError, match="speaks protocol 3 to 4, this host 1"):
+        AgentSession(console, "bench-1", clock=console.clock).wait_ready(timeout_s=5.0)

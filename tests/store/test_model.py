@@ -1,0 +1,177 @@
+"""The records: names of cases and series, and the JSON of everything the store writes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hil.base.errors import ConfigError, ExitCode, FirmwareError, Inconclusive, RigError, combine_exit_codes
+from hil.gate import judge
+from hil.model import Case, Comparison, Entry, Fault, NotRun, format_case_id, format_series_id
+from hil.store import RunDirectory
+from hil.store.entries import EntryError, entry_from_json
+from hil.store.run_info import describe_run
+from tests.make_records import RUN_ID, publish_record, publish_thresholds, quick_run
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+FAULT = Fault(RUN_ID, "rig", 3, "the port is gone", "virtual-1")
+NOT_RUN = NotRun(RUN_ID, "virtual-1", "publish/x", "the board was lost")
+COMPARISON = Comparison(
+    RUN_ID, "virtual", "virtual-esp32", "virtual-esp32", ("virtual-1",), "base", "ab" * 32, "ba" * 32,
+    ((2, 1), (4, 2)), cases=(publish_record(rows=1).case_id,),
+)  # fmt: skip
+UNEXPECTED = dataclasses.replace(NOT_RUN, expected=False)
+TIMED = dataclasses.replace(publish_record(rows=2), measured_s=4.125)
+
+
+def validate(name: str, value: object) -> None:
+    schema = json.loads((DOCS / "schema" / f"{name}.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.Draft202012Validator(schema).validate(value)
+
+
+def test_a_case_is_named_by_its_sorted_parameters() -> None:
+    """The order in which parameters were given does not matter."""
+    assert format_case_id("publish", {"qos": 1, "api": "publish"}) == "publish/api=publish,qos=1"
+    assert Case("publish", {"b": 2, "a": 1}).case_id == "publish/a=1,b=2"
+    assert format_series_id("lab", "b1", "publish/a=1", "p95_us") == "lab/b1/publish/a=1/p95_us"
+
+
+@pytest.mark.parametrize("entry", [publish_record(rows=2), TIMED, FAULT, NOT_RUN, UNEXPECTED, COMPARISON])
+def test_an_entry_comes_back_from_its_json(entry: Entry) -> None:
+    """What is written is what is read."""
+    assert entry_from_json(json.loads(json.dumps(entry.to_json()))) == entry
+
+
+def test_a_case_left_out_of_an_older_journal_was_expected() -> None:
+    """Where ``expected`` is missing it is true, for the schema as for the store."""
+    older = {key: value for key, value in NOT_RUN.to_json().items() if key != "expected"}
+    validate("not-run", older)
+    assert entry_from_json(older) == NOT_RUN
+
+
+def test_an_older_record_does_not_say_how_long_it_took() -> None:
+    """Where ``measured_s`` is missing it is None, for the schema as for the store, and not written again."""
+    older = publish_record(rows=1)
+    written = json.loads(json.dumps(older.to_json()))
+    assert "measured_s" not in written
+    validate("record", written)
+    assert entry_from_json(written).to_json() == older.to_json()
+    with pytest.raises(EntryError, match="'measured_s' is -1; expected seconds"):
+        entry_from_json({**written, "measured_s": -1})
+
+
+@given(st.dictionaries(st.text(min_size=1), st.none() | st.booleans() | st.integers() | st.text()))
+def test_any_environment_survives(facts: dict[str, str | int | bool | None]) -> None:
+    """Facts are single values of any type."""
+    record = dataclasses.replace(publish_record(rows=1), environment={"device": facts})
+    assert entry_from_json(json.loads(json.dumps(record.to_json()))) == record
+
+
+def test_warm_up_rows_are_counted_apart() -> None:
+    """Ten cold rows and three that count are thirteen rows."""
+    record = publish_record(rows=3)
+    assert (record.rows, record.measured_rows) == (13, 3)
+
+
+def test_what_the_store_writes_fits_the_schemas(tmp_path: Path) -> None:
+    """Every file of a run directory validates against docs/schema, byte for byte as on disk."""
+    run = RunDirectory.create(tmp_path, RUN_ID)
+    entries = [
+        *quick_run(("virtual-1",)),
+        publish_record(board="virtual-2", failed=30),
+        TIMED,
+        FAULT,
+        NOT_RUN,
+        COMPARISON,
+    ]
+    for entry in entries:
+        run.append(entry)
+    run.write_verdict(judge(run.read().entries, {"publish": publish_thresholds()}))
+    run.write_info(
+        describe_run(
+            run_id=RUN_ID,
+            rack="virtual",
+            suite="quick",
+            argv=["hil"],
+            repository=tmp_path,
+            trigger="pr",
+            ci={"url": "https://github.example/acme/firmware/actions/runs/17", "pull_request": 42},
+        )
+    )
+    for line in run.journal_path.read_text().splitlines():
+        value = json.loads(line)
+        validate(value["type"], value)
+    validate("verdicts", json.loads(run.verdicts_path.read_text()))
+    validate("run", json.loads((run.path / "run.json").read_text()))
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("record", {"kind": "real"}),
+        ("record", {"extra": 1}),
+        ("record", {"measured_s": "long"}),
+        ("fault", {"exit_code": 7}),
+        ("not-run", {"board": 1}),
+        ("not-run", {"expected": "no"}),
+        ("comparison", {"looks": [[2]]}),
+        ("comparison", {"role": "candidate"}),
+        ("comparison", {"boards": []}),
+        ("comparison", {"schema": 2}),
+    ],
+)
+def test_the_schemas_refuse_what_the_store_would_not_write(name: str, change: dict[str, object]) -> None:
+    """A schema that accepts anything would prove nothing."""
+    entries: dict[str, Entry] = {
+        "record": publish_record(rows=1),
+        "fault": FAULT,
+        "not-run": NOT_RUN,
+        "comparison": COMPARISON,
+    }
+    entry = entries[name]
+    with pytest.raises(jsonschema.ValidationError):
+        validate(name, {**json.loads(json.dumps(entry.to_json())), **change})
+
+
+def test_the_documentation_names_every_field_of_a_record() -> None:
+    """docs/records.md and the model do not drift apart."""
+    text = (DOCS / "records.md").read_text()
+    names = [
+        field.name
+        for kind in (type(publish_record()), Fault, NotRun, Comparison)
+        for field in dataclasses.fields(kind)
+    ]
+    assert [name for name in names if f"`{name}`" not in text] == []
+
+
+def test_an_error_is_a_sentence_with_log_and_next_step() -> None:
+    """Log and next step follow the sentence."""
+    error = RigError("the port is gone.", next_step="plug it in.", log="out/x.log")
+    assert str(error) == "the port is gone. Log: out/x.log. Next: plug it in."
+
+
+def test_each_error_has_its_owner_and_exit_code() -> None:
+    """Whose fault it is decides the exit code."""
+    codes = {
+        kind: (kind.owner, int(kind.exit_code))
+        for kind in (ConfigError, FirmwareError, RigError, Inconclusive)
+    }
+    assert codes == {
+        ConfigError: ("configuration", 2),
+        FirmwareError: ("firmware", 1),
+        RigError: ("rig", 3),
+        Inconclusive: ("rig", 4),
+    }
+
+
+@given(st.lists(st.sampled_from([0, 1, 2, 3, 4])))
+def test_exit_codes_rank_2_1_3_4_0(codes: list[int]) -> None:
+    """Where several apply the first of this order wins; none is a pass."""
+    assert combine_exit_codes(codes) == next((code for code in (2, 1, 3, 4) if code in codes), ExitCode.PASS)

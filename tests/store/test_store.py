@@ -1,0 +1,362 @@
+"""The store: an entry that was appended is on disk, whatever happens next."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hil.base.errors import ConfigError, RigError
+from hil.base.git import git, try_git
+from hil.gate import judge
+from hil.model import Entry, Fault, NotRun
+from hil.store import RunDirectory
+from hil.store.run_info import ci_facts, describe_run, git_state, new_run_id
+from tests.make_records import RUN_ID, publish_record, publish_thresholds, quick_run
+
+ENTRIES: tuple[Entry, ...] = (
+    publish_record(rows=3),
+    Fault(RUN_ID, "rig", 3, "could not open the port: µ.", "virtual-1", "publish/x"),
+    NotRun(RUN_ID, "virtual-2", "publish/x", "left out"),
+)
+
+
+def written(tmp_path: Path, entries: tuple[Entry, ...] = ENTRIES) -> RunDirectory:
+    run = RunDirectory.create(tmp_path / "out", RUN_ID)
+    for entry in entries:
+        run.append(entry)
+    return run
+
+
+def test_entries_come_back_as_they_were(tmp_path: Path) -> None:
+    """Records, faults and left-out cases survive the disk unchanged, in their order."""
+    journal = written(tmp_path).read()
+    assert journal.entries == ENTRIES
+    assert journal.torn == ""
+    assert journal.records == ENTRIES[:1]
+
+
+def test_a_journal_cut_off_at_any_byte_of_its_last_line_is_read(tmp_path: Path) -> None:
+    """All entries before the torn one come back, and the loss is reported with file and line."""
+    run = written(tmp_path)
+    content = run.journal_path.read_bytes()
+    start = content.rfind(b"\n", 0, -1) + 1
+    for size in range(start, len(content)):
+        run.journal_path.write_bytes(content[:size])
+        journal = run.read()
+        assert journal.entries == ENTRIES[:2]
+        assert (f"{run.journal_path}:3: the last line was cut off" in journal.torn) == (size > start)
+
+
+def test_appending_after_a_torn_line_starts_a_new_one(tmp_path: Path) -> None:
+    """What a killed writer left is cut off first, so that it does not spoil the next entry."""
+    run = written(tmp_path)
+    run.journal_path.write_bytes(run.journal_path.read_bytes()[:-5])
+    run.append(ENTRIES[1])
+    assert run.read().entries == (*ENTRIES[:2], ENTRIES[1])
+
+
+@pytest.mark.parametrize(
+    ("reason", "expected"),
+    [
+        ("payload_bytes=2048 is beyond max_payload_bytes=512 of board virtual-2", False),
+        ("rate=-1.5 is beyond min_rate=0 of board v2", False),
+        ("the board said: qos=3 is beyond max_qos=2 of board v2", True),
+        ("payload_bytes=2048 is beyond max_payload_bytes=512 of board v2 and more", True),
+        ("the board did not answer", True),
+    ],
+)
+def test_a_journal_without_expected_is_judged_as_it_was(tmp_path: Path, reason: str, expected: bool) -> None:
+    """Older journals said by the reason alone that a board's own limits rule a case out."""
+    run = written(tmp_path, tuple(quick_run(("virtual-1",))))
+    value = NotRun(RUN_ID, "virtual-2", "publish/x", reason).to_json()
+    del value["expected"]
+    with run.journal_path.open("a", encoding="utf-8") as journal:
+        journal.write(json.dumps(value) + "\n")
+    entries = run.read().entries
+    assert isinstance(entries[-1], NotRun)
+    assert entries[-1].expected is expected
+    assert judge(entries, {"publish": publish_thresholds()}).exit_code == (4 if expected else 0)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("{", "not JSON: "),
+        ("", "not JSON: "),
+        ("\xff", "not JSON: "),
+        ("[]", "not an entry: it is not a JSON object"),
+        ('{"type": "recod", "schema": 1}', "its type is 'recod'; expected record, fault, not-run"),
+        ('{"type": "not-run", "schema": 2}', "its schema is 2; this program reads 1"),
+        ('{"type": "not-run", "schema": 1, "run_id": "x"}', "'board' is missing"),
+        (
+            '{"type": "not-run", "schema": 1, "run_id": "x", "board": "b", "case_id": "c", "reason": "r", '
+            '"expected": 1}',
+            "'expected' is 1; expected true or false",
+        ),
+    ],
+)
+def test_any_other_bad_line_names_file_and_line(tmp_path: Path, line: str, expected: str) -> None:
+    """A damaged line in the middle is never skipped."""
+    run = written(tmp_path)
+    lines = run.journal_path.read_bytes().split(b"\n")
+    lines[1] = line.encode("latin-1")
+    run.journal_path.write_bytes(b"\n".join(lines))
+    with pytest.raises(ConfigError) as caught:
+        run.read()
+    assert str(caught.value).startswith(f"{run.journal_path}:2: not ")
+    assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"kind": "real"}, "'kind' is 'real'; expected one of physical, emulated, virtual"),
+        ({"boot_index": "0"}, "'boot_index' is '0'; expected an integer"),
+        ({"board": None}, "'board' is None; expected text"),
+        ({"extra": 1}, "'extra' is unknown"),
+        ({"columns": {"a_us": [1], "b_us": [1, 2]}}, "its columns have different lengths"),
+        ({"columns": {"a_us": [1.5]}}, "column 'a_us' is not a list of integers"),
+        ({"warmup_rows": 14}, "it has 14 warm-up rows of 13"),
+        ({"parameters": {"qos": 1}}, "but its parameters say 'publish/qos=1'"),
+        ({"environment": {"device": 1}}, "'device' is 1; expected an object"),
+    ],
+)
+def test_a_record_with_a_wrong_value_is_refused(
+    tmp_path: Path, change: dict[str, object], expected: str
+) -> None:
+    """Every field of a record is checked on reading."""
+    run = written(tmp_path)
+    value = {**ENTRIES[0].to_json(), **change}
+    run.journal_path.write_text(json.dumps(value) + "\n")
+    with pytest.raises(ConfigError) as caught:
+        run.read()
+    assert expected in str(caught.value)
+
+
+def test_many_threads_append_whole_lines(tmp_path: Path) -> None:
+    """Eight board threads at once: every entry arrives, none mixed with another."""
+    run = RunDirectory.create(tmp_path, RUN_ID)
+
+    def write(board: int) -> None:
+        for boot in range(10):
+            run.append(publish_record(board=f"virtual-{board}", boot_index=boot, rows=50))
+
+    threads = [threading.Thread(target=write, args=(board,)) for board in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found = {(record.board, record.boot_index) for record in run.read().records}
+    assert len(found) == 80
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from hil.model import NotRun
+from hil.store import RunDirectory
+run = RunDirectory.open(Path(sys.argv[1]))
+number = 0
+while True:
+    run.append(NotRun(run.run_id, "virtual-1", f"case-{number}", "x" * 20000))
+    number += 1
+    print(number, flush=True)
+"""
+
+
+def test_a_killed_writer_loses_nothing_it_had_finished(tmp_path: Path) -> None:
+    """kill -9 in the middle of writing leaves a readable journal with every acknowledged entry."""
+    run = RunDirectory.create(tmp_path, RUN_ID)
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(run.path)],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+    ) as writer:
+        assert writer.stdout is not None
+        for _ in range(20):
+            acknowledged = int(writer.stdout.readline())
+        writer.send_signal(signal.SIGKILL)
+        acknowledged = max([acknowledged, *(int(line) for line in writer.stdout if line.endswith(b"\n"))])
+    entries = run.read().entries
+    assert len(entries) >= acknowledged >= 20
+    assert [entry.case_id for entry in entries] == [f"case-{n}" for n in range(len(entries))]
+
+
+@contextmanager
+def largest_file(size: int) -> Iterator[None]:
+    """Make the kernel refuse files beyond ``size`` bytes, as a full disk refuses them."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_a_disk_that_fills_up_keeps_every_entry_before(tmp_path: Path) -> None:
+    """The half-written line is taken back; the RigError says what is safe and what to do."""
+    run = written(tmp_path)
+    size = run.journal_path.stat().st_size
+    with largest_file(size + 100), pytest.raises(RigError) as caught:
+        run.append(ENTRIES[0])
+    assert "File too large. Safe on disk: the 3 entries written before it." in str(caught.value)
+    assert "Next: free some space on this disk" in str(caught.value)
+    assert run.journal_path.stat().st_size == size
+    run.append(ENTRIES[2])
+    assert run.read().entries == (*ENTRIES, ENTRIES[2])
+
+
+def test_a_full_device_is_a_rig_error(tmp_path: Path) -> None:
+    """/dev/full answers every write with ENOSPC, as a full disk does."""
+    run = RunDirectory.create(tmp_path, RUN_ID)
+    run.journal_path.unlink()
+    run.journal_path.symlink_to("/dev/full")
+    with pytest.raises(RigError, match="No space left on device"):
+        run.append(ENTRIES[2])
+
+
+def test_a_verdict_on_a_full_disk_leaves_the_old_one(tmp_path: Path) -> None:
+    """Files are replaced whole: the previous verdicts.json stays until the new one is on disk."""
+    run = written(tmp_path)
+    thresholds = {"publish": publish_thresholds()}
+    run.write_verdict(judge([publish_record()], thresholds))
+    before = run.verdicts_path.read_bytes()
+    with largest_file(100), pytest.raises(RigError, match="could not write"):
+        run.write_verdict(judge(quick_run(("virtual-1",)), thresholds))
+    assert run.verdicts_path.read_bytes() == before
+    assert not [path for path in run.path.iterdir() if path.name.startswith(".")]
+
+
+def test_a_replay_gives_the_same_bytes(tmp_path: Path) -> None:
+    """Judging again from disk writes byte-identical verdicts."""
+    run = written(tmp_path, tuple(quick_run(("virtual-1",))))
+    thresholds = {"publish": publish_thresholds()}
+    run.write_verdict(judge(run.read().entries, thresholds))
+    first = run.verdicts_path.read_bytes()
+    run.write_verdict(judge(RunDirectory.open(run.path).read().entries, thresholds))
+    assert run.verdicts_path.read_bytes() == first
+
+
+def test_latest_points_at_the_newest_run_at_every_moment(tmp_path: Path) -> None:
+    """While runs are made one after the other, ``latest`` never fails to name one."""
+    RunDirectory.create(tmp_path, "run-0")
+    stop = multiprocessing.Event()
+    misses: list[str] = []
+
+    def look() -> None:
+        while not stop.is_set():
+            if not (tmp_path / "latest" / "records.jsonl").exists():
+                misses.append("latest named no run")
+
+    reader = threading.Thread(target=look)
+    reader.start()
+    for number in range(1, 60):
+        RunDirectory.create(tmp_path, f"run-{number:02}")
+    stop.set()
+    reader.join()
+    assert not misses
+    assert RunDirectory.latest(tmp_path).run_id == "run-59"
+    assert (tmp_path / "latest").readlink() == Path("run-59")
+    assert len(RunDirectory.list(tmp_path)) == 60
+
+
+def test_a_run_of_the_same_name_is_refused(tmp_path: Path) -> None:
+    """Nothing is ever overwritten."""
+    RunDirectory.create(tmp_path, RUN_ID)
+    with pytest.raises(ConfigError, match="there is a run of this name already"):
+        RunDirectory.create(tmp_path, RUN_ID)
+
+
+def test_a_path_that_is_no_run_names_those_nearby(tmp_path: Path) -> None:
+    """A mistyped run is answered with the last ones."""
+    RunDirectory.create(tmp_path, RUN_ID)
+    with pytest.raises(ConfigError, match=f"not a run directory.*holds {RUN_ID}"):
+        RunDirectory.open(tmp_path / "other")
+
+
+def test_an_out_folder_that_cannot_be_written_is_a_rig_error(tmp_path: Path) -> None:
+    """A file in the folder's place: the sentence names the path and the cause."""
+    (tmp_path / "out").write_text("")
+    with pytest.raises(RigError, match="could not create the run directory"):
+        RunDirectory.create(tmp_path / "out" / "deeper", RUN_ID)
+
+
+def test_run_info_says_who_ran_what_with_which_versions(tmp_path: Path) -> None:
+    """run.json comes back; outside a repository the commit is empty, not an error."""
+    run = RunDirectory.create(tmp_path, new_run_id("quick and qos=1"))
+    info = describe_run(
+        run_id=run.run_id, rack="virtual", suite="quick", argv=["hil", "run"], repository=tmp_path, air="lab"
+    )
+    assert run.read_info() == {}
+    run.write_info(info)
+    assert run.read_info() == info
+    assert info["git"] == {"commit": "", "dirty": False}
+    assert info["versions"]["esptool"]
+    assert run.run_id.split("-", 1)[1].startswith("quick-and-qos-1-")
+
+
+def test_a_machine_whose_git_does_not_work_has_runs_without_a_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No git, and one that cannot be started, cost the commit and not the run; a build does say so."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert git_state(tmp_path) == {"commit": "", "dirty": False}
+    with pytest.raises(ConfigError, match="git is not installed"):
+        git(tmp_path, "status")
+    (tmp_path / "git").write_text("no program")
+    (tmp_path / "git").chmod(0o755)
+    assert git_state(tmp_path) == {"commit": "", "dirty": False}
+    with pytest.raises(ConfigError, match="git cannot be started: Exec format error"):
+        git(tmp_path, "status")
+
+
+def test_git_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The caller's deadline holds, and is in the sentence."""
+    (tmp_path / "git").write_text("#!/bin/sh\nexec sleep 60\n")
+    (tmp_path / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(ConfigError, match=r"`git status` in .* did not end within 0\.05 s"):
+        try_git(tmp_path, "status", deadline_s=0.05)
+
+
+def test_a_run_on_github_says_where_it_is_to_be_found() -> None:
+    """The workflow run's address, the pull request's number, and its own head, not the merge commit."""
+    environment = {
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_SERVER_URL": "https://github.example",
+        "GITHUB_REPOSITORY": "acme/firmware",
+        "GITHUB_RUN_ID": "17",
+        "GITHUB_REF": "refs/pull/42/merge",
+        "GITHUB_SHA": "merge",
+        "HIL_HEAD_SHA": "head",
+    }
+    assert ci_facts(environment) == {
+        "repository": "acme/firmware",
+        "url": "https://github.example/acme/firmware/actions/runs/17",
+        "pull_request": 42,
+        "head_sha": "head",
+    }
+    nightly = {**environment, "GITHUB_REF": "refs/heads/main", "HIL_HEAD_SHA": ""}
+    assert ci_facts(nightly)["head_sha"] == "merge"
+    assert "pull_request" not in ci_facts(nightly)
+    assert ci_facts({}) == {}
+
+
+def test_equal_records_are_equal_after_the_disk(tmp_path: Path) -> None:
+    """A record read back judges exactly as the one in memory did."""
+    record = replace(publish_record(), environment={"device": {"sched": "fifo", "rssi_dbm": None}})
+    assert written(tmp_path, (record,)).read().records == (record,)

@@ -1,0 +1,353 @@
+"""Thresholds files: everything wrong in them is found while reading, with file and line."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from hil import thresholds
+from hil.base.errors import ConfigError
+from hil.model import KINDS, Scalar
+from hil.run.plan.selection import select_cases
+from hil.thresholds.limits import series_facts
+from hil.thresholds.types import Thresholds
+from tests.make_records import THRESHOLDS_ROOT
+
+TODAY = datetime.date(2026, 11, 20)
+
+EXAMPLE = """\
+schema: 1
+bench: echo
+parameters:
+  transport: {default: tcp, choices: [tcp, tls]}
+  core: {default: none, choices: [none, 0, 1]}
+  count: {default: 100, min: 1, max: 1000}
+  timeout_ms: {default: 5000, min: 1, max: 60000}
+outcome: {column: outcome, ok: 0, timeout: timeout_ms}
+suites:
+  quick:
+    - {transport: tcp}
+    - {transport: tls, core: [0, 1]}
+metrics:
+  latency_p95_us: {of: done_us - planned_us, statistic: p95, direction: lower, blocking: true}
+  failed_ratio: {of: outcome, statistic: ratio, direction: lower, blocking: true}
+limits:
+  - where: {metric: latency_p95_us, kind: virtual}
+    abs_max_ms: 25
+    why: a round trip
+    since: {date: 2026-11-20, commit: abc, board: virtual-1, n: 200}
+  - where: {metric: latency_p95_us, kind: virtual, case: {transport: tls}}
+    abs_max_ms: 30
+    why: TLS
+    since: {date: 2026-11-20}
+    expires: 2026-12-24
+suppressions:
+  - where: {metric: latency_p95_us, board: virtual-3}
+    reason: its link is bad
+    issue: "#12"
+    expires: 2026-11-30
+"""
+
+
+def load(tmp_path: Path, text: str = EXAMPLE, today: datetime.date = TODAY) -> Thresholds:
+    (tmp_path / "thresholds").mkdir(exist_ok=True)
+    (tmp_path / "thresholds" / "echo.yaml").write_text(text)
+    return thresholds.load("echo", tmp_path / "thresholds", today=today)
+
+
+def facts(transport: str = "tcp", kind: str = "virtual", board: str = "virtual-1") -> dict[str, Scalar]:
+    return series_facts(
+        "latency_p95_us",
+        {"transport": transport},
+        kind=kind,
+        rack="virtual",
+        target="virtual-esp32",
+        board=board,
+        air="lab",
+    )
+
+
+def test_a_time_says_by_which_clock_it_was_taken(tmp_path: Path) -> None:
+    """One clock, or the two whose differences are subtracted; a metric may leave it open."""
+    one = load(tmp_path, EXAMPLE.replace("statistic: p95,", "statistic: p95, clock: gptimer,"))
+    two = load(tmp_path, EXAMPLE.replace("statistic: p95,", "statistic: p95, clock: [esp_timer, host],"))
+    found = [each.metrics["latency_p95_us"].clock for each in (one, two, load(tmp_path))]
+    assert found == ["gptimer", "esp_timer and host", ""]
+
+
+def test_every_time_of_the_shipped_files_has_a_clock() -> None:
+    """Nobody should have to guess what took a figure."""
+    metrics = [
+        metric for bench in thresholds.load_all(THRESHOLDS_ROOT).values() for metric in bench.metrics.values()
+    ]
+    times = [metric for metric in metrics if metric.unit.dimension == "time"]
+    assert len(times) > 20
+    assert [metric.source for metric in times if not metric.clocks] == []
+
+
+def test_void_rows_have_an_outcome_of_their_own(tmp_path: Path) -> None:
+    """Which outcome is void, and how many of them a metric bears, is in the file; 20 % where it is silent."""
+    text = EXAMPLE.replace(
+        "timeout: timeout_ms}", "timeout: timeout_ms, void: 2}\npolicy: {max_void_ratio: 0.5}"
+    )
+    read = load(tmp_path, text)
+    outcome = read.metrics["latency_p95_us"].outcome
+    assert outcome is not None
+    assert (outcome.void, read.policy.max_void_ratio) == (2, 0.5)
+    assert load(tmp_path).policy.max_void_ratio == 0.2
+
+
+def test_suites_are_cases_with_defaults_filled_in(tmp_path: Path) -> None:
+    """A list stands for each of its values, choices are text, and the label names what is not default."""
+    read = load(tmp_path)
+    cases = read.cases("quick")
+    assert [read.case_label(case.parameters) for case in cases] == [
+        "defaults",
+        "transport=tls,core=0",
+        "transport=tls,core=1",
+    ]
+    assert cases[0].case_id == "echo/core=none,count=100,timeout_ms=5000,transport=tcp"
+
+
+def test_an_unknown_suite_is_named_with_those_there_are(tmp_path: Path) -> None:
+    """The nearest name is offered."""
+    with pytest.raises(ConfigError, match=r"no suite 'quik'; did you mean 'quick'\? It has: quick"):
+        load(tmp_path).cases("quik")
+
+
+def test_a_case_is_checked_against_the_domains(tmp_path: Path) -> None:
+    """Cases given by a person are checked as those of the file."""
+    read = load(tmp_path)
+    assert read.case({"transport": "tls"}).parameters["count"] == 100
+    with pytest.raises(ConfigError, match="no parameter 'transprt'; did you mean 'transport'"):
+        read.case({"transprt": "tls"})
+    with pytest.raises(ConfigError, match="'count' of bench 'echo' is 0; expected an integer from 1 to 1000"):
+        read.case({"count": 0})
+
+
+def test_the_most_specific_limit_wins(tmp_path: Path) -> None:
+    """TLS has its own limit; the unit of the key becomes the metric's; other kinds have none."""
+    read = load(tmp_path)
+    general = read.limit_for(facts())
+    special = read.limit_for(facts(transport="tls"))
+    assert general is not None
+    assert special is not None
+    assert (general.value, special.value) == (25_000, 30_000)
+    assert special.source == "thresholds/echo.yaml:21"
+    assert read.limit_for(facts(kind="physical")) is None
+
+
+def test_a_suppression_holds_for_its_board_alone(tmp_path: Path) -> None:
+    """Its neighbours still block."""
+    read = load(tmp_path)
+    assert read.suppression_for(facts(board="virtual-3")) is not None
+    assert read.suppression_for(facts(board="virtual-1")) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("bench: echo", "bench: ecco", ":2: bench 'ecco' must have the file's name, 'echo'"),
+        ("schema: 1", "schema: 2", ":1: 'schema' in the file is the integer '2'"),
+        ("default: tcp", "default: udp", ":4: parameter 'transport' is 'udp'"),
+        (
+            "default: 100,",
+            "default: 5000,",
+            ":6: parameter 'count' is 5000; expected an integer from 1 to 1000",
+        ),
+        ("timeout: timeout_ms", "timeout: timout_ms", ":8: there is no parameter 'timout_ms'; did you mean"),
+        (
+            "- {transport: tcp}",
+            "- {transprt: tcp}",
+            ":11: unknown parameter 'transprt'; did you mean 'transport'?",
+        ),
+        ("- {transport: tcp}", "- {transport: udp}", ":11: parameter 'transport' is 'udp'"),
+        ("- {transport: tcp}", "- {count: true}", ":11: parameter 'count' is True; expected an integer"),
+        ("core: [0, 1]", "core: [0, 0]", ":12: suite 'quick' holds a case twice"),
+        ("latency_p95_us: {of", "latency_p95: {of", ":14: 'latency_p95' does not end with a unit"),
+        (
+            "latency_p95_us: {of",
+            "latency_p95_bytes: {of",
+            ":14: metric 'latency_p95_bytes' cannot be computed",
+        ),
+        (
+            "statistic: p95",
+            "statistic: p95, clock: esptimer",
+            ":14: there is no clock 'esptimer'; did you mean",
+        ),
+        (
+            "statistic: ratio",
+            "statistic: ratio, clock: host",
+            ":15: only a time has a clock, and 'failed_ratio'",
+        ),
+        ("ok: 0,", "ok: 0, void: 0,", ":8: a row whose outcome is 0 is ok, so it cannot be void"),
+        ("statistic: p95", "statistic: p96", ":14: 'statistic' in metric 'latency_p95_us' is the text 'p96'"),
+        ("of: outcome", "of: done_us", ":15: the statistic 'ratio' is the share of rows that are not ok"),
+        ("blocking: true}", "bloking: true}", ":14: unknown key 'bloking' in metric 'latency_p95_us'"),
+        ("abs_max_ms: 25", "abs_max_bytes: 25", ":18: 'abs_max_bytes' does not fit 'latency_p95_us'"),
+        ("abs_max_ms: 25", "abs_min_ms: 25", ":18: 'abs_min_ms' does not fit 'latency_p95_us', where lower"),
+        ("    abs_max_ms: 25\n", "", ":17: a limit has one value, as in 'abs_max_us: …'; it has none"),
+        ("    why: a round trip\n", "", ":17: limit 1 has no 'why', which is required"),
+        ("metric: latency_p95_us, kind: virtual}", "kind: virtual}", ":17: 'where' names no metric"),
+        (
+            "kind: virtual, case",
+            "kind: virtul, case",
+            ":21: 'kind' in 'where' is the text 'virtul'; did you mean",
+        ),
+        ("case: {transport: tls}", "case: {transport: udp}", ":21: parameter 'transport' is 'udp'"),
+        (
+            "expires: 2026-12-24",
+            "expires: 2026-11-19",
+            ":25: this limit expired on 2026-11-19; today is 2026-11-20",
+        ),
+        ("expires: 2026-11-30", "expires: 2026-11-19", ":30: this suppression expired on 2026-11-19"),
+        ("suppressions:", "supressions:", ":26: unknown key 'supressions' in the file; did you mean"),
+    ],
+)
+def test_a_mistake_names_its_line(tmp_path: Path, old: str, new: str, expected: str) -> None:
+    """Each mistake is a ConfigError that starts with file and line."""
+    assert EXAMPLE.count(old) >= 1
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, EXAMPLE.replace(old, new, 1))
+    assert f"thresholds/echo.yaml{expected}" in str(caught.value)
+
+
+def test_a_file_outside_the_project_is_named_by_its_path(tmp_path: Path) -> None:
+    """Two folders of one name cannot be told apart by their last part."""
+    (tmp_path / "echo.yaml").write_text(EXAMPLE.replace("schema: 1", "schema: 9"))
+    with pytest.raises(ConfigError, match=f"^{re.escape(str(tmp_path))}/echo.yaml:1"):
+        thresholds.load("echo", tmp_path, today=TODAY)
+
+
+def test_two_limits_of_which_neither_is_more_specific_name_both_lines(tmp_path: Path) -> None:
+    """A board's limit and a transport's limit collide on TLS on that board, before anything is measured."""
+    text = EXAMPLE.replace("case: {transport: tls}}", "case: {transport: tls}}").replace(
+        "  - where: {metric: latency_p95_us, kind: virtual}\n",
+        "  - where: {metric: latency_p95_us, board: virtual-1}\n",
+    )
+    with pytest.raises(ConfigError, match=r"echo\.yaml:17 .* and thresholds/echo\.yaml:21 .* both match"):
+        load(tmp_path, text)
+
+
+def test_a_third_limit_with_both_conditions_resolves_the_collision(tmp_path: Path) -> None:
+    """What the error sentence advises works."""
+    text = EXAMPLE.replace("kind: virtual}", "board: virtual-1}", 1).replace(
+        "suppressions:",
+        "  - where: {metric: latency_p95_us, kind: virtual, board: virtual-1, case: {transport: tls}}\n"
+        "    abs_max_ms: 40\n    why: both\n    since: {date: 2026-11-20}\nsuppressions:",
+    )
+    limit = load(tmp_path, text).limit_for(facts(transport="tls"))
+    assert limit is not None
+    assert limit.value == 40_000
+
+
+def test_the_files_of_this_checkout_are_correct() -> None:
+    """Every thresholds file reads, has the suites quick and nightly, and a limit for each blocking series."""
+    for stem, read in thresholds.load_all(THRESHOLDS_ROOT).items():
+        assert set(read.suites) >= {"quick", "nightly"}, stem
+        for suite in read.suites.values():
+            for case in suite:
+                for metric in read.metrics_of(case.parameters):
+                    where = series_facts(
+                        metric.name,
+                        case.parameters,
+                        kind="virtual",
+                        rack="virtual",
+                        target="virtual-esp32",
+                        board="virtual-1",
+                        air="lab",
+                    )
+                    assert not metric.blocking or read.limit_for(where), (case.case_id, metric.name)
+
+
+def test_the_first_suite_shows_latency_throughput_jitter_and_a_loss() -> None:
+    """What `make hil` measures is one or two cases of each; a message is lost on purpose."""
+    cases = select_cases(thresholds.load_all(THRESHOLDS_ROOT), "first")
+    counts = Counter(case.bench for case in cases)
+    assert set(counts) == {"publish", "throughput", "jitter", "delivery"}
+    assert max(counts.values()) <= 2
+    assert [case.parameters["fault"] for case in cases if case.bench == "delivery"] == ["cut"]
+
+
+def test_the_limits_of_this_checkout_say_where_they_come_from() -> None:
+    """A measured limit names boards (a kind is none) and samples, any other n of 0; each has its last day."""
+    for stem, read in thresholds.load_all(THRESHOLDS_ROOT).items():
+        for limit in read.limits:
+            assert limit.since.board not in KINDS, (stem, limit.source)
+            assert bool(limit.since.board) == bool(limit.since.n), (stem, limit.source)
+            assert limit.expires is not None, (stem, limit.source)
+            assert limit.expires > limit.since.date, (stem, limit.source)
+
+
+def test_a_ratio_may_be_of_a_column_of_its_own(tmp_path: Path) -> None:
+    """With ``ok`` a ratio is the share of rows whose column holds another value; only a ratio has the key."""
+    own = EXAMPLE.replace("of: outcome, statistic: ratio", "of: owner, ok: 3, statistic: ratio")
+    (rule,) = {
+        (metric.outcome.column, metric.outcome.ok)
+        for metric in load(tmp_path, own).metrics.values()
+        if metric.statistic == "ratio" and metric.outcome
+    }
+    assert rule == ("owner", 3)
+    with pytest.raises(ConfigError, match="only a ratio has rows that are ok"):
+        load(tmp_path, EXAMPLE.replace("statistic: p95", "ok: 3, statistic: p95", 1))
+
+
+SHARE = (
+    "  lost_ratio: {of: lost_count, per: sent_count, statistic: share, direction: lower, blocking: true}\n"
+)
+
+
+def test_a_thresholds_file_says_that_its_cases_are_measured_alone(tmp_path: Path) -> None:
+    """Without the key the rack goes on with the rest; anything but true and false is an error."""
+    assert load(tmp_path).alone is False
+    assert load(tmp_path, EXAMPLE.replace("bench: echo\n", "bench: echo\nalone: true\n")).alone is True
+    with pytest.raises(ConfigError, match="'alone'"):
+        load(tmp_path, EXAMPLE.replace("bench: echo\n", "bench: echo\nalone: quiet\n"))
+
+
+def test_a_thresholds_file_names_the_benchs_peer(tmp_path: Path) -> None:
+    """Without the key a bench needs none; a word that is no peer is an error with those there are."""
+    assert load(tmp_path).peer == ""
+    assert load(tmp_path, EXAMPLE.replace("bench: echo\n", "bench: echo\npeer: iperf\n")).peer == "iperf"
+    with pytest.raises(ConfigError, match=r"echo\.yaml:3: .*'iperff'.*iperf"):
+        load(tmp_path, EXAMPLE.replace("bench: echo\n", "bench: echo\npeer: iperff\n"))
+
+
+def test_a_metric_may_be_for_some_cases_only(tmp_path: Path) -> None:
+    """The cases that its parameters match have it, others do not; a wrong value is found on reading."""
+    text = EXAMPLE.replace("statistic: ratio,", "statistic: ratio, case: {transport: tls},")
+    read = load(tmp_path, text)
+    names = {
+        transport: [metric.name for metric in read.metrics_of({"transport": transport})]
+        for transport in ("tcp", "tls")
+    }
+    assert names == {"tcp": ["latency_p95_us"], "tls": ["latency_p95_us", "failed_ratio"]}
+    with pytest.raises(ConfigError, match=r"echo\.yaml:15: .*Choices: tcp, tls"):
+        load(tmp_path, text.replace("case: {transport: tls},", "case: {transport: mtls},", 1))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (", per: sent_count", "", "statistic share, per: <column>"),
+        ("statistic: share", "statistic: mean", "cannot be computed|only a share is of a column"),
+        ("per: sent_count", "per: sent_us", "count.*time|time.*count"),
+        ("of: lost_count", "of: lost_count - late_count", "one column, per one column"),
+        ("lost_ratio", "lost_count", "ratio.*count|count.*ratio"),
+        (
+            "statistic: share",
+            "statistic: share, scale: exact",
+            "exact figure is not averaged: statistic min or max",
+        ),
+    ],
+)
+def test_a_share_is_of_one_column_per_another(tmp_path: Path, old: str, new: str, expected: str) -> None:
+    """What is no share of two columns of one unit names the line."""
+    text = EXAMPLE.replace("metrics:\n", f"metrics:\n{SHARE}")
+    assert load(tmp_path, text).metrics["lost_ratio"].per == "sent_count"
+    with pytest.raises(ConfigError, match=rf"echo\.yaml:14: .*({expected})"):
+        load(tmp_path, EXAMPLE.replace("metrics:\n", f"metrics:\n{SHARE.replace(old, new)}"))

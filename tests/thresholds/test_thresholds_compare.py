@@ -1,0 +1,212 @@
+"""The rules of ``compare:`` and the policy of comparisons: every mistake names its line and the way out."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import pytest
+
+from hil import thresholds
+from hil.base.errors import ConfigError
+from hil.gate.comparing import may_block
+from hil.model import Comparison, Scalar
+from hil.run.plan.selection import select_cases
+from hil.thresholds.limits import series_facts
+from hil.thresholds.types import Policy, Thresholds
+from tests.make_records import THRESHOLDS_ROOT
+
+TODAY = datetime.date(2026, 11, 20)
+
+EXAMPLE = """\
+schema: 1
+bench: echo
+parameters:
+  transport: {default: tcp, choices: [tcp, tls]}
+  timeout_ms: {default: 5000, min: 1, max: 60000}
+outcome: {column: outcome, ok: 0, timeout: timeout_ms}
+suites:
+  quick: [{transport: [tcp, tls]}]
+metrics:
+  latency_p50_us: {of: done_us - planned_us, statistic: p50, direction: lower, blocking: compared}
+  latency_p95_us: {of: done_us - planned_us, statistic: p95, direction: lower, blocking: true}
+  latency_p99_us: {of: done_us - planned_us, statistic: p99, direction: lower, blocking: false}
+  latency_max_us: {of: done_us - planned_us, statistic: max, direction: lower, blocking: compared}
+  offset_p50_us: {of: skew_us, statistic: p50, direction: lower, blocking: compared, scale: identity}
+  failed_ratio: {of: outcome, statistic: ratio, scale: count, direction: lower, blocking: true}
+  lost_ratio: {of: lost_count, per: sent_count, statistic: share, direction: lower, blocking: true}
+  image_bytes: {of: image_bytes, statistic: max, scale: exact, direction: lower, blocking: true}
+policy:
+  tolerance: 0.08
+  min_effect: 0.02
+compare:
+  - where: {metric: latency_p50_us}
+    why: the usual time
+  - where: {metric: latency_p50_us, case: {transport: tls}}
+    tolerance_percent: 15
+    min_effect_ratio: 0.05
+    why: TLS varies more
+  - where: {metric: offset_p50_us, kind: virtual}
+    tolerance_ms: 0.2
+    min_effect_us: 50
+    why: a clock's
+  - where: {metric: failed_ratio}
+    tolerance_percent: 2
+    min_effect_ratio: 0.005
+    why: losses
+  - where: {metric: image_bytes}
+    tolerance_kib: 4
+    why: a page
+"""
+
+
+def load(tmp_path: Path, text: str = EXAMPLE) -> Thresholds:
+    (tmp_path / "thresholds").mkdir(exist_ok=True)
+    (tmp_path / "thresholds" / "echo.yaml").write_text(text)
+    return thresholds.load("echo", tmp_path / "thresholds", today=TODAY)
+
+
+def facts(metric: str, transport: str = "tcp", kind: str = "virtual") -> dict[str, Scalar]:
+    return series_facts(
+        metric, {"transport": transport}, kind=kind, rack="virtual", target="virtual-esp32", board="v1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("metric", "transport", "expected"),
+    [
+        ("latency_p50_us", "tcp", (0.08, 0.02)),  # the policy's
+        ("latency_p50_us", "tls", (0.15, 0.05)),  # the more specific rule's
+        ("offset_p50_us", "tcp", (200.0, 50.0)),  # in the metric's unit
+        ("failed_ratio", "tcp", (0.02, 0.005)),
+        ("image_bytes", "tcp", (4096.0, 4096.0)),  # of an exact figure what is tolerated is small
+    ],
+)
+def test_a_rule_says_what_is_tolerated_on_the_metrics_scale(
+    tmp_path: Path, metric: str, transport: str, expected: tuple[float, float]
+) -> None:
+    """Relative on the scale log, else converted to the metric's unit."""
+    rule = load(tmp_path).compare_rule(facts(metric, transport))
+    assert rule is not None
+    assert (rule.tolerance, rule.min_effect) == pytest.approx(expected)
+    assert rule.source.startswith("thresholds/echo.yaml:")
+
+
+def test_what_no_rule_is_for_is_compared_as_advice(tmp_path: Path) -> None:
+    """Neither another metric nor another kind has one."""
+    read = load(tmp_path)
+    assert read.compare_rule(facts("latency_p95_us")) is None
+    assert read.compare_rule(facts("offset_p50_us", kind="physical")) is None
+
+
+def test_a_metric_may_block_by_comparison_alone(tmp_path: Path) -> None:
+    """``compared`` leaves limits as they are: nothing blocks that is not compared."""
+    metrics = load(tmp_path).metrics
+    found = {name: (metrics[name].blocking, metrics[name].compared) for name in list(metrics)[:3]}
+    assert found == {
+        "latency_p50_us": (False, True),
+        "latency_p95_us": (True, True),
+        "latency_p99_us": (False, False),
+    }
+
+
+def test_the_policy_has_defaults_for_comparisons(tmp_path: Path) -> None:
+    """A file that says nothing has those of the type; a small tolerance takes the smallest effect with it."""
+    text = EXAMPLE.replace("policy:\n  tolerance: 0.08\n  min_effect: 0.02\n", "")
+    assert load(tmp_path, text).policy == Policy()
+    small = load(tmp_path, EXAMPLE.replace("  tolerance: 0.08\n  min_effect: 0.02\n", "  tolerance: 0.01\n"))
+    assert (small.policy.tolerance, small.policy.min_effect) == (0.01, 0.01)
+    text = EXAMPLE.replace("  min_effect: 0.02\n", "  beta: 0.1\n  max_boots: 12\n  samples_per_boot: 40\n")
+    policy = load(tmp_path, text).policy
+    assert (policy.beta, policy.max_boots, policy.samples_per_boot) == (0.1, 12, 40)
+
+
+RULE = "  - where: {metric: latency_p50_us}\n    why: the usual time\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("blocking: compared}", "blocking: compred}", ":10: 'blocking' is 'compred'; expected true, false o"),
+        ("tolerance: 0.08", "tolerance: 8", ":19: 'tolerance' in 'policy' is the integer '8'"),
+        ("tolerance: 0.08", "tolerence: 0.08", ":19: unknown key 'tolerence' in 'policy'; did you mean 'tol"),
+        ("min_effect: 0.02", "min_effect: 0.2", ":20: min_effect (0.2) is larger than the tolerance (0.08)"),
+        ("min_effect: 0.02", "beta: 0", ":20: 'beta' in 'policy' is the integer '0'"),
+        ("min_effect: 0.02", "max_boots: 3", ":20: 'max_boots' in 'policy' is the integer '3'"),
+        ("min_effect: 0.02", "samples_per_boot: 0", ":20: 'samples_per_boot' in 'policy' is the integer '0'"),
+        ("compare:", "compar:", ":21: unknown key 'compar' in the file; did you mean 'compare'"),
+        ("{metric: latency_p50_us}", "{kind: virtual}", ":22: 'where' names no metric"),
+        ("{metric: latency_p50_us}", "{metric: latency_p5_us}", ":22: 'metric' in 'where' is the text"),
+        ("{metric: latency_p50_us}", "{metric: latency_p99_us}", ":22: 'latency_p99_us' never blocks (thres"),
+        ("{metric: latency_p50_us}", "{metric: latency_max_us}", ":22: 'latency_max_us' is a maximum, and o"),
+        ("{metric: latency_p50_us}", "{metric: lost_ratio}", ":22: 'lost_ratio' is a share, which may be 0"),
+        ("p50, direction: lower, blocking: compared}", "p50, scale: count, direction: lower, blocking: true}",
+         ":22: 'latency_p50_us' is no share but a p50, so it is not compared on the scale count"),
+        ("    why: the usual time\n", "", ":22: compare 1 has no 'why', which is required"),
+        ("why: the usual time", "wy: the usual time", ":23: unknown key 'wy' in compare 1; did you mean 'wh"),
+        ("tolerance_percent: 15", "tolerence_ratio: 0.1", ":25: unknown key 'tolerence_ratio' in compare 2;"),
+        ("tolerance_percent: 15", "tolerance_us: 15", ":25: 'tolerance_us' does not fit 'latency_p50_us' (i"),
+        ("tolerance_percent: 15", "tolerance_percent: 95", ":25: 'tolerance_percent' comes to 0.95; a relat"),
+        ("tolerance_percent: 15", "tolerance_ratio: 0.04", ":26: min_effect (0.05) is larger than the toler"),
+        ("tolerance_percent: 15", "min_effect_percent: 1", ":26: min_effect is said twice: min_effect_perce"),
+        ("tolerance_ms: 0.2", "tolerance_ratio: 0.2", ":29: 'tolerance_ratio' does not fit 'offset_p50_us'"),
+        ("tolerance_ms: 0.2", "tolerance_ms: -1", ":29: 'tolerance_ms' in compare 3 is the integer '-1'"),
+        ("    tolerance_ms: 0.2\n", "", ":28: the policy's tolerance is relative, and 'offset_p50_us' is"),
+        ("    min_effect_us: 50\n", "", ":28: the policy's min_effect is relative, and 'offset_p50_us' is"),
+        ("    tolerance_kib: 4\n", "", ":36: the policy's tolerance is relative, and 'image_bytes' is compa"),
+        ("tolerance_kib: 4", "tolerance_ms: 4", ":37: 'tolerance_ms' does not fit 'image_bytes' (its scale"),
+    ],
+)  # fmt: skip
+def test_a_mistake_names_its_line(tmp_path: Path, old: str, new: str, expected: str) -> None:
+    """Each mistake is a ConfigError that starts with file and line."""
+    assert old in EXAMPLE
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, EXAMPLE.replace(old, new, 1))
+    assert f"thresholds/echo.yaml{expected}" in str(caught.value)
+
+
+def test_two_rules_of_which_neither_is_more_specific_name_both_lines(tmp_path: Path) -> None:
+    """Before anything is measured, as with limits."""
+    text = EXAMPLE.replace("{metric: latency_p50_us}", "{metric: latency_p50_us, board: v1}", 1)
+    with pytest.raises(ConfigError, match=r"echo\.yaml:22 .* and thresholds/echo\.yaml:24 .* both match"):
+        load(tmp_path, text)
+
+
+def test_this_checkouts_pull_request_suite_blocks_by_ten_comparisons_at_most() -> None:
+    """alpha is shared among them, so that the family of a pull request stays below one per cent."""
+    benches = thresholds.load_all(THRESHOLDS_ROOT)
+    for target in ("virtual-esp32", "esp32"):
+        comparison = Comparison("r", "rack", target, target, ("b",), "base", "a", "b", ((2, 2),))
+        pairs = [
+            (case.case_id, metric.name)
+            for case in select_cases(benches, "pr")
+            for metric in benches[case.bench].metrics_of(case.parameters)
+            if may_block(comparison, case, metric, benches[case.bench])
+        ]
+        assert 5 <= len(pairs) <= 10, pairs
+
+
+def test_each_rule_of_this_checkout_is_for_a_case_of_the_pull_request_suite() -> None:
+    """A rule for a case that is measured no longer would compare nothing, and nobody would notice."""
+    for stem, read in thresholds.load_all(THRESHOLDS_ROOT).items():
+        for rule in read.compare:
+            cases = read.suites.get("pr", ())
+            found = [
+                case
+                for case in cases
+                if not rule.where.contradicts(
+                    {f"case.{key}": value for key, value in case.parameters.items()}
+                )
+            ]
+            assert found, (stem, rule.source)
+
+
+def test_a_bench_without_cases_for_pull_requests_is_left_out_of_them() -> None:
+    """The suite's word selects from the benches that have one."""
+    benches = thresholds.load_all(THRESHOLDS_ROOT)
+    selected = {case.bench for case in select_cases(benches, "pr")}
+    assert {"publish", "throughput", "footprint"} <= selected
+    assert "hartstone" not in selected
+    assert {case.bench for case in select_cases(benches, "pr or (quick and hartstone)")} == selected | {
+        "hartstone"
+    }

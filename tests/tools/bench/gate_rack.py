@@ -1,0 +1,205 @@
+"""``make bench-gate-rack``: the gate end to end, by real runs on the virtual rack under simulated noise.
+
+    python -m tests.tools.bench.gate_rack --judgements 300 --boards 2 --noise typical --out out/gate-rack
+
+Every step is a number of whole ``hil run … --base …``, each bounded in time. What is done is kept in
+``OUT/runs.jsonl``: the same command goes on where it was stopped. All figures are virtual, the noise is
+simulated. With ``--short`` a few runs are done anew, and nothing is kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from hil.boards.firmware.build import build
+from tests.gate.gate_lab import LAB_DELAY_US, GateLab, Judged, open_gate_lab, suites
+from tests.lab import ROOT
+from tests.tools.bench.figure import SHORT_PASS, fails, show, wide_console
+from tests.tools.bench.gate_rack_figures import Done, figure, kept
+from tests.variants import TEN_PER_CENT_US, TWENTY_PER_CENT_US, late_publish, renamed
+
+OUT = ROOT / "out" / "bench" / "gate-rack"
+PAYLOADS = (128, 256, 512, 1024, 2048, 3072)
+COUNT, INTERVAL_US = 60, 5_000
+SHORT_PAYLOADS = PAYLOADS[:1]
+SHORT = {  # as many sessions as an epoch takes, and one run that is compared with them
+    "judgements": 2,
+    "noise": "quiet",
+    "sessions": 5,
+    "session_boots": 1,
+    "only": ["sessions", "aa-history"],
+}
+ALREADY_THERE = "the access point is another since the history: every session 15 % slower"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A number of runs of one kind; ``aim`` is what each of them shall be judged."""
+
+    name: str
+    words: str
+    aim: str
+    runs: Callable[[int, int], bool]  # (runs, judgements) done → whether another one is wanted
+    noise: Callable[[int], str]  # number of the run → the rack file's section
+    firmware: str = "same"
+    history: bool = False
+    boards: int = 0  # 0: as many as asked for
+    hand: bool = False
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What all steps share."""
+
+    options: argparse.Namespace
+    base: Path
+    variants: dict[str, Path]
+
+    def lab(self, step: Step) -> GateLab:
+        """Return the rack of a step: those with a history have one of their own, with its accepted epoch."""
+        count = step.boards or self.options.boards
+        folder = self.options.out / f"rack{count}{'h' if step.history else ''}"
+        payloads = SHORT_PAYLOADS if self.options.short else PAYLOADS
+        return open_gate_lab(folder, count, suites(payloads, COUNT, INTERVAL_US))
+
+    def measure(self, step: Step, number: int) -> Judged:
+        """Do one run of a step."""
+        lab = self.lab(step)
+        lab.set_noise(step.noise(number))
+        if step.firmware == "collect":
+            done = lab.collect(self.base, self.options.session_boots)
+            return dataclasses.replace(done, said=done.said + lab.remember(done))
+        if step.history:
+            lab.accept()
+        candidate, more = self.variants[step.firmware], ["--history", str(lab.history)]
+        if not step.hand:
+            return lab.compare(candidate, self.base, *more)
+        with lab.air_changed_by_hand(round(LAB_DELAY_US * 1.15), after_records=4 * len(PAYLOADS)):
+            return lab.compare(candidate, self.base, *more)
+
+
+def steps(options: argparse.Namespace) -> Iterator[Step]:
+    """Yield what is to be done, in order."""
+    half = options.judgements // 2
+
+    def noise(name: str, more: str = "") -> Callable[[int], str]:
+        return lambda number: (
+            f"{{profile: {options.noise}, seed: {options.seed}, session: {name}-{number}{more}}}"
+        )
+
+    def times(count: int) -> Callable[[int, int], bool]:
+        return lambda runs, _judgements: runs < count
+
+    def until(count: int) -> Callable[[int, int], bool]:
+        return lambda _runs, judgements: judgements < count
+
+    again = times(options.repeats)
+    yield Step("aa", "unchanged, no history", "pass", until(half), noise("aa"))
+    yield Step(
+        "sessions",
+        "sessions for the history",
+        "",
+        times(options.sessions),
+        noise("past"),
+        "collect",
+        history=True,
+    )
+    yield Step("aa-history", "unchanged, with history", "pass", until(half), noise("aah"), history=True)
+    for share in ("ten", "twenty"):
+        words = f"+{10 if share == 'ten' else 20} % publish latency"
+        yield Step(f"{share}", f"{words}, no history", "regressed", again, noise(share), share)
+        name = f"{share}-history"
+        yield Step(name, f"{words}, with history", "regressed", again, noise(name), share, history=True)
+    yield Step("hand", "air changed by hand in the run", "inconclusive", again, noise("hand"), hand=True)
+    step = noise("step", ", session_step: 15 %")
+    yield Step("step", ALREADY_THERE, "pass", again, step, history=True)
+    three = {"boards": 3, "history": True}
+    sessions = times(options.sessions), noise("past3"), "collect"
+    yield Step("sessions3", "sessions for the history of three boards", "", *sessions, **three)
+    drift = noise("drift", ", drift: {board: b2, per_boot: 2 %}")
+    yield Step("drift", "one of three boards drifts by 2 % a boot", "pass", again, drift, **three)
+    fall = noise("fall", ", drift: {board: b2, step: 40 %, at_boot: 3}")
+    words = "one of three boards is 40 % slower from its 4th boot on"
+    yield Step("fall", words, "odd", again, fall, **three)
+
+
+def main() -> int:
+    options = arguments()
+    if not options.short:
+        return measure_all(options)
+    vars(options).update(SHORT)
+    with tempfile.TemporaryDirectory(prefix="hil-gate-") as name:
+        options.out = Path(name)
+        return measure_all(options)
+
+
+def measure_all(options: argparse.Namespace) -> int:
+    """Do the steps and show them; return the exit status."""
+    console = wide_console()
+    if options.short:
+        console.print(f"{SHORT_PASS}\n")
+    options.out.mkdir(parents=True, exist_ok=True)
+    base = build("virtual-esp32", say=lambda _sentence: None)
+    bench = Bench(options, base, dict(variants(base, options)))
+    wanted = [step for step in steps(options) if not options.only or step.name in options.only]
+    for step in wanted:
+        run_step(bench, step, console)
+    shown = wanted if options.short else list(steps(options))
+    found = figure(shown, kept(options.out / "runs.jsonl"), options.noise)
+    show(console, found)
+    return 1 if fails(found, short=options.short) else 0
+
+
+def variants(base: Path, options: argparse.Namespace) -> Iterator[tuple[str, Path]]:
+    """Yield the firmwares that the steps compare, by name."""
+    yield "same", renamed(base, "0.0.0-same")
+    if not options.short:
+        yield "ten", late_publish(TEN_PER_CENT_US)
+        yield "twenty", late_publish(TWENTY_PER_CENT_US)
+
+
+def run_step(bench: Bench, step: Step, console: Console) -> None:
+    """Do what is not done yet of a step."""
+    path = bench.options.out / "runs.jsonl"
+    done = [one for one in kept(path) if one.step == step.name]
+    while step.runs(len(done), sum(one.judgements for one in done)):
+        judged = bench.measure(step, len(done))
+        one = Done.of(step.name, judged)
+        with path.open("a", encoding="utf-8") as file:
+            file.write(one.to_json() + "\n")
+        done.append(one)
+        console.print(f"{step.name} {len(done)}: {one.sentence()}", markup=False, highlight=False)
+        if one.failed:
+            console.print(judged.said[-2000:], markup=False)
+            raise SystemExit(f"run {judged.path} ended with {judged.exit_code} and no comparison; stopped.")
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.tools.bench.gate_rack", description=__doc__)
+    parser.add_argument(
+        "--judgements", type=int, default=300, help="comparisons of unchanged firmware in all"
+    )
+    parser.add_argument("--boards", type=int, default=2)
+    parser.add_argument("--noise", default="typical", help="quiet, typical or noisy")
+    parser.add_argument("--seed", type=int, default=1, help="of the noise")
+    parser.add_argument("--sessions", type=int, default=8, help="sessions of the history")
+    parser.add_argument("--session-boots", type=int, default=4, help="boots a session and board")
+    parser.add_argument("--repeats", type=int, default=3, help="runs of each change")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="STEP", help="do this step; repeatable"
+    )
+    parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--short", action="store_true", help="six runs: whether it works, not for docs")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

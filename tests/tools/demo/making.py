@@ -1,0 +1,77 @@
+"""Writes a whole demonstration below a folder, through the readers and writers of the product."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from hil.boards.health import HEALTH_FILE, health_of, write_lines
+from hil.boards.health import with_runs as with_health
+from hil.history import append
+from hil.reports.history import line_of, read_history, with_runs, write_history
+from hil.store import RunDirectory
+from hil.thresholds import Thresholds, load
+from tests.tools.demo.newest import store
+from tests.tools.demo.nights import Night, measured, segment_of
+from tests.tools.demo.past import figures_line, health_line
+from tests.tools.demo.plan import NEWEST, RACKS, Plan
+from tests.tools.demo.samples import CASES, cases_of
+
+LIMITS = Path(__file__).resolve().parents[3] / "thresholds"
+_OURS = ("hil-data", "history", "report", "latest")
+
+
+@dataclass(frozen=True)
+class Demo:
+    """``runs`` are the folders of the newest night, a rack each; ``warnings`` what their reports lack."""
+
+    out: Path
+    runs: tuple[Path, ...]
+    thresholds: dict[str, Thresholds]
+    warnings: tuple[str, ...]
+
+    @property
+    def history(self) -> Path:
+        return self.out / "hil-data"
+
+
+def make(out: Path, plan: Plan) -> Demo:
+    """Write histories and runs; what an earlier demonstration left below ``out`` goes.
+
+    Raises ConfigError, RigError as the product's writers do.
+    """
+    _clear(out)
+    thresholds = {bench: load(bench, LIMITS, today=NEWEST) for bench in CASES}
+    cases = cases_of(thresholds)
+    lines, health, runs = [], [], []
+    warnings: list[str] = []
+    for rack in RACKS:
+        newest = Night(plan, rack, plan.nights - 1)
+        run, said = store(out, newest, list(measured(newest, cases)), thresholds, LIMITS)
+        runs.append(run.path)
+        warnings += said
+        usual = line_of(run.path)
+        for number in range(plan.nights - 1):
+            night = Night(plan, rack, number)
+            found = list(measured(night, cases))
+            append(out / "hil-data", segment_of(night, found, thresholds))
+            lines.append(figures_line(night, found, thresholds, usual))
+            health.append(health_line(night))
+        health.append(health_of(run.path))
+    figures = out / "history" / "metrics.jsonl"
+    write_history(figures, with_runs(read_history(figures), lines))
+    write_lines(out / "history" / HEALTH_FILE, with_health((), health))
+    return Demo(out, tuple(runs), thresholds, tuple(warnings))
+
+
+def _clear(out: Path) -> None:
+    """Remove what an earlier demonstration left, and nothing else."""
+    for run in RunDirectory.list(out):
+        shutil.rmtree(run.path)
+    for name in _OURS:
+        path = out / name
+        if path.is_symlink():
+            path.unlink()
+        elif path.is_dir():
+            shutil.rmtree(path)

@@ -1,0 +1,249 @@
+"""A trace on disk, in the record, and in the reports."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from hil.base.errors import ConfigError, FirmwareError, RigError
+from hil.model import Case, RunRecord, Scalar, Series
+from hil.reports.allure import complete_results
+from hil.reports.site.landing import render_landing
+from hil.reports.site.published import copy_raw
+from hil.reports.site.runs import read_run
+from hil.reports.stored import read_verdict
+from hil.reports.summary import render_markdown, render_verdict
+from hil.run.companions import Companions
+from hil.run.lab_rig import AgentDevice
+from hil.store import RunDirectory
+from hil.trace import read_stored, store_trace
+from hil.trace.files import CASE, VOID, Origin
+from tests.make_records import publish_record
+from tests.reports.site_runs import healthy, store_run
+from tests.run.test_fixtures_rig import BOARD, BUILT, Agent, Network
+from tests.trace.trace_events import JITTER, inverted, on_a_host, series_of
+
+FINDING = (
+    "priority inversion: jitter (20) waited 3.1 ms for binary semaphore 1, held by low (6), which middle (10)"
+)
+NAME = "20261121T101500Z-quick-0001"
+ORIGIN = Origin("v2", "virtual", 0, 1, Case("jitter", {"trace": "outlier"}))
+
+
+def case_series(device: Mapping[str, Scalar] | None = None, **columns: tuple[int, ...]) -> Series:
+    facts = {"sched": "fifo", "trace_events_count": 21, "trace_frozen": 1, **(device or {})}
+    return Series(ORIGIN.case, columns or {"woke_us": (1,)}, 0, "esp_timer", BUILT, "cd" * 32, 1, facts)
+
+
+def sent() -> Series:
+    return series_of(on_a_host(inverted()))
+
+
+def test_events_and_perfetto_lie_with_the_run(tmp_path: Path) -> None:
+    """Both files lie under board, boot and number; the group says what they are; they read back the same."""
+    group = store_trace(tmp_path, ORIGIN, case_series(), sent())
+    assert group["file"] == "trace/v2/0-01-jitter.json"
+    assert (group["events_count"], group["frozen"], group["outlier_us"]) == (sent().rows, True, 3127)
+    assert str(group["finding"]).startswith(FINDING)
+    stored = read_stored(tmp_path / str(group["file"]))
+    assert stored.finding.sentence == group["finding"]
+    assert (stored.title, stored.case_id, stored.trace.exact) == (
+        "v2 (virtual)",
+        "jitter/trace=outlier",
+        False,
+    )
+    assert (tmp_path / "trace/v2/0-01-jitter.pftrace").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(("sched", "exact"), [("freertos", True), ("simulator", True), ("other", False)])
+def test_only_a_host_is_inferred(tmp_path: Path, sched: str, exact: bool) -> None:
+    """FreeRTOS tells its switches, on a chip and in the simulator; Linux does not."""
+    group = store_trace(tmp_path, ORIGIN, case_series({"sched": sched}), series_of(inverted()))
+    assert read_stored(tmp_path / str(group["file"])).trace.exact is exact
+
+
+@pytest.mark.parametrize(("outcome", "void"), [(VOID, True), (0, False)])
+def test_a_void_sample_is_the_hosts(tmp_path: Path, outcome: int, void: bool) -> None:
+    """Where the row that the outlier is of is void, the finding is how late the host was, read back too."""
+    columns = {
+        "planned_us": (0, 10_000),
+        "woke_us": (12, 10_012),
+        "acquired_us": (20, 13_139),
+        "host_late_us": (3, 5200),
+        "outcome": (0, outcome),
+    }
+    group = store_trace(tmp_path, ORIGIN, case_series(None, **columns), sent())
+    assert ("host was late by 5.2 ms" in str(group["finding"])) is void
+    assert read_stored(tmp_path / str(group["file"])).finding.sentence == group["finding"]
+
+
+def test_a_trace_that_makes_no_sense_is_said(tmp_path: Path) -> None:
+    """What cannot be read stands in the group, and no file is left."""
+    group = store_trace(tmp_path, ORIGIN, case_series(), series_of([(0, 0, 31, 1, 0)]))
+    assert set(group) == {"error"}
+    assert "event 31 at 0 us is unknown" in str(group["error"])
+    assert not (tmp_path / "trace").exists()
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    """Reading what is no trace names the file."""
+    (tmp_path / "a.json").write_text("{}")
+    with pytest.raises(ConfigError, match=r"a\.json: no trace can be read"):
+        read_stored(tmp_path / "a.json")
+
+
+class Traced(Agent):
+    """A board that has a trace to send, or fails to."""
+
+    def __init__(self, events_count: int, fails: Exception | None = None) -> None:
+        super().__init__(BUILT)
+        self.events_count = events_count
+        self.fails = fails
+        self.asked: list[str] = []
+
+    def abort(self) -> None:
+        self.asked.append("abort")
+
+    def run_case(self, case: Case, **_options: object) -> Series:
+        self.asked.append(case.bench)
+        if case == CASE and self.fails:
+            raise self.fails
+        return replace(sent() if case == CASE else case_series({"trace_events_count": self.events_count}))
+
+
+def measured(agent: Traced) -> Any:
+    around: Any = Network()
+    board: Any = agent
+    device = AgentDevice(BOARD, board, around, BUILT, Companions({}, around, Path("out")), "127.0.0.1")
+    return device.measure(ORIGIN.case, timeout_s=1)
+
+
+def test_a_case_is_asked_for_its_trace() -> None:
+    """Where the board kept events they are fetched on the same session, else nothing is asked."""
+    agent = Traced(21)
+    outcome = measured(agent)
+    assert agent.asked == ["jitter", "trace"]
+    assert outcome.trace.columns == sent().columns
+    silent = Traced(0)
+    assert measured(silent).trace is None
+    assert silent.asked == ["jitter"]
+
+
+@pytest.mark.parametrize("error", [FirmwareError("nothing was traced"), RigError("the board is silent")])
+def test_a_trace_that_cannot_be_fetched_fails_no_case(error: Exception) -> None:
+    """The samples stand; why the trace is missing is told, and the board is free for the next case."""
+    agent = Traced(21, error)
+    outcome = measured(agent)
+    assert agent.asked == ["jitter", "trace", "abort"]
+    assert outcome.series.case == ORIGIN.case
+    assert outcome.trace is None
+    assert str(error).rstrip(".") in outcome.trace_error
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A judged run in which a case of v2 was traced, one of v1 could not be, others had nothing to tell."""
+    out = tmp_path_factory.mktemp("out")
+    group = store_trace(out / "kept", ORIGIN, case_series(), sent())
+    quiet = {
+        "events_count": 3,
+        "frozen": True,
+        "file": "trace/none.json",
+        "outlier_us": None,
+        "finding": "nothing",
+    }
+    traces: dict[str, Mapping[str, Scalar]] = {"v2": group, "v1": {"error": "the board is silent."}}
+    entries = [
+        traced(record, traces[record.board])
+        if record.parameters["transport"] == "tls"
+        else traced(record, quiet)
+        for record in healthy()
+    ]
+    path = store_run(out, NAME, entries)
+    (out / "kept" / "trace").rename(path / "trace")
+    complete_results(path)
+    return path
+
+
+def traced(record: RunRecord, group: Mapping[str, Scalar]) -> RunRecord:
+    return replace(record, environment={**record.environment, "trace": group})
+
+
+def test_the_summary_names_finding_and_file(run: Path) -> None:
+    """One line a trace that tells something: which case, what was found, which file; also in the terminal."""
+    directory = RunDirectory.open(run)
+    verdict, records = read_verdict(directory.verdicts_path), directory.read().records
+    markdown = render_markdown(directory.read_info(), verdict, records)
+    section = markdown.split("## Traces")[1].split("##")[0]
+    lines = [line for line in section.splitlines() if line]
+    assert len(lines) == 2
+    assert (
+        "v1 (virtual) publish transport=tls: the scheduler trace could not be had: the board is silent"
+        in section
+    )
+    assert f"v2 (virtual) publish transport=tls: {FINDING}" in section
+    assert "trace/v2/0-01-jitter.svg" in section
+    console = Console(width=200, record=True, force_terminal=False, file=io.StringIO())
+    render_verdict(directory.read_info(), verdict, records, run_path="out/x", console=console)
+    assert FINDING in re.sub(r"\s+", " ", console.export_text())
+
+
+def test_a_result_has_picture_and_trace(run: Path) -> None:
+    """The case's result says the finding and carries the picture, drawn then, and the file for Perfetto."""
+    results = [json.loads(path.read_text()) for path in (run / "allure-results").glob("*-result.json")]
+    named = {
+        item["name"]: [one["name"] for one in item["attachments"] if "scheduler trace" in one["name"]]
+        for item in results
+    }
+    assert named["publish transport=tls on v2 (virtual)"] == [
+        "scheduler trace, boot 0, virtual",
+        "scheduler trace for ui.perfetto.dev, boot 0, virtual",
+    ]
+    assert sum(map(bool, named.values())) == 1
+    texts = {item["name"]: item["descriptionHtml"] for item in results}
+    assert f"Scheduler trace of v2 (virtual): {FINDING}" in texts["publish transport=tls on v2 (virtual)"]
+    assert "could not be had" in texts["publish transport=tls on v1 (virtual)"]
+    assert (run / "trace/v2/0-01-jitter.svg").read_bytes().startswith(b"<svg")
+
+
+def test_the_site_leads_to_picture_and_trace(run: Path, tmp_path: Path) -> None:
+    """The first page links case, picture and trace, and both files lie in the site."""
+    stored = read_run(run)
+    copy_raw(tmp_path, [stored], lambda text: text)
+    page = render_landing([stored], past=1, raw=())
+    for suffix in (".svg", ".pftrace"):
+        address = f"trace/v2/0-01-jitter{suffix}"
+        assert f'href="runs/{NAME}/{address}"' in page
+        assert (tmp_path / NAME / address).read_bytes() == (run / address).read_bytes()
+    assert FINDING in page
+
+
+def test_a_file_outside_of_the_run_is_not_read(tmp_path: Path) -> None:
+    """A record that names a file elsewhere attaches nothing."""
+    (tmp_path / "out").mkdir()
+    for suffix in (".json", ".svg", ".pftrace"):
+        (tmp_path / "out" / f"secret{suffix}").write_text("{}")
+    record = traced(publish_record(), {"file": "../secret.json", "outlier_us": JITTER, "finding": "x"})
+    path = store_run(tmp_path / "out", NAME, [record])
+    results = [json.loads(each.read_text()) for each in (path / "allure-results").glob("*-result.json")]
+    assert not [one for item in results for one in item["attachments"] if "scheduler" in one["name"]]
+
+
+def test_a_damaged_trace_costs_its_picture_alone(tmp_path: Path) -> None:
+    """The results of the run are complete all the same, and say the finding."""
+    group = {"file": "trace/a.json", "outlier_us": 5, "finding": "preempted: x"}
+    path = store_run(tmp_path, NAME, [traced(publish_record(), group)])
+    (path / "trace").mkdir()
+    (path / "trace" / "a.json").write_text("{")
+    assert complete_results(path) == 1
+    (result,) = (path / "allure-results").glob("*-result.json")
+    assert "preempted: x" in result.read_text()
+    assert not (path / "trace" / "a.svg").exists()

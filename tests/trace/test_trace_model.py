@@ -1,0 +1,194 @@
+"""From events to who ran when: exact where the kernel told, inferred where a host's did not."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hil.base.errors import FirmwareError
+from hil.trace import EventKind, Mark, State, Timeline, read_trace, reconstruct
+from tests.trace.trace_events import (
+    DELAYS,
+    IN,
+    INHERITS,
+    JITTER,
+    LOW,
+    MIDDLE,
+    OUT,
+    READY,
+    TAKEN,
+    TASKS,
+    TIMER,
+    WAITS,
+    Row,
+    inherited,
+    inverted,
+    on_a_host,
+    series_of,
+    trace_of,
+)
+
+NUMBERS = [*(int(kind) for kind in EventKind), *(int(EventKind.MARK) + int(mark) for mark in Mark)]
+
+
+def states(timeline: Timeline, task: int) -> list[tuple[int, int, str]]:
+    return [(one.start_us, one.end_us, one.state.value) for one in timeline.segments[task]]
+
+
+def test_names_are_read() -> None:
+    """Tasks have name, priority and core, "-" is none; objects have a kind; marks are told apart."""
+    series = series_of([(5, 0, 34, 6, 17)], device={"task_6": "a:b:3:-", "object_2": "event_group"})
+    trace = read_trace(series.columns, series.device, exact=True)
+    assert (trace.tasks[6].name, trace.tasks[6].priority, trace.tasks[6].core) == ("a:b", 3, None)
+    assert trace.tasks[1].label == "jitter (20)"
+    assert [trace.object(number).label for number in (1, 2)] == ["binary semaphore 1", "event group 2"]
+    assert (trace.events[0].kind, trace.events[0].mark) == (EventKind.MARK, Mark.OUTLIER)
+
+
+@pytest.mark.parametrize(
+    ("row", "device", "named"),
+    [
+        ((5, 0, 20, 1, 0), {}, "event 20 at 5 us is unknown"),
+        ((5, 0, 63, 1, 0), {}, "event 63"),
+        ((5, 0, 1, 1, 0), {"task_9": "low:x:1"}, "task_9='low:x:1'"),
+        ((5, 0, 1, 1, 0), {"object_3": "spoon"}, "object_3='spoon' is none of mutex"),
+    ],
+)
+def test_what_cannot_be_read_is_named(row: Row, device: dict[str, str], named: str) -> None:
+    """An unknown event or a name of another form is the firmware's, and the sentence quotes it."""
+    series = series_of([row], device=device)
+    with pytest.raises(FirmwareError, match=named):
+        read_trace(series.columns, series.device, exact=True)
+
+
+def test_a_missing_column_is_named() -> None:
+    """Samples of another bench are no trace."""
+    with pytest.raises(FirmwareError, match="event, task, argument missing"):
+        read_trace({"time_us": (1,), "core": (0,)}, {}, exact=True)
+
+
+def test_switches_of_a_chip_are_exact() -> None:
+    """A task runs from IN to OUT; then it does what it said before, and is ready where it said nothing."""
+    timeline = reconstruct(trace_of(inverted()))
+    assert states(timeline, LOW) == [
+        (0, 700, "running"),
+        (700, 4030, "ready"),
+        (4030, 4121, "running"),
+        (4121, 4155, "ready"),
+        (4155, 4400, "running"),
+        (4400, 4500, "sleeping"),
+    ]
+    assert states(timeline, JITTER)[:3] == [
+        (1010, 1012, "ready"),
+        (1012, 1020, "running"),
+        (1020, 4120, "waiting"),
+    ]
+    waiting = timeline.segments[JITTER][2]
+    assert (waiting.object, waiting.core) == (1, 1)
+    assert [(held.task, held.start_us, held.end_us) for held in timeline.holdings] == [
+        (LOW, 100, 4120),
+        (JITTER, 4126, 4140),
+    ]
+
+
+def test_who_runs_on_a_host_is_inferred() -> None:
+    """Without switches by preemption the highest task that is in runs; the others are ready."""
+    timeline = reconstruct(trace_of(on_a_host(inverted()), exact=False))
+    assert (705, 1012, "running") in states(timeline, MIDDLE)
+    assert (1012, 1020, "ready") in states(timeline, MIDDLE)
+    assert (1020, 4025, "running") in states(timeline, MIDDLE)
+    assert (705, 4025, "ready") in states(timeline, LOW)
+
+
+def test_an_inherited_priority_decides_on_a_host() -> None:
+    """The owner of a mutex runs before a task that is above its own priority, as long as it inherits."""
+    timeline = reconstruct(trace_of(on_a_host(inherited()), kind="mutex", exact=False))
+    low = [one for one in timeline.segments[LOW] if one.state is State.RUNNING and one.priority == 20]
+    assert [(one.start_us, one.end_us) for one in low] == [(1020, 1400)]
+
+
+def test_who_ran_before_the_first_event_is_known_by_what_it_does() -> None:
+    """A ring begins in the middle: who waits, takes or sleeps there was running."""
+    timeline = reconstruct(
+        trace_of(
+            [
+                (10, 1, TAKEN, MIDDLE, 1),
+                (50, 1, WAITS, MIDDLE, 2),
+                (50, 1, OUT, MIDDLE, 0),
+                (60, 1, IN, LOW, 0),
+            ]
+        )
+    )
+    assert states(timeline, MIDDLE) == [(10, 50, "running"), (50, 60, "waiting")]
+
+
+def test_a_raised_priority_splits_a_stretch() -> None:
+    """A segment has one priority in force."""
+    timeline = reconstruct(
+        trace_of([(0, 1, IN, LOW, 0), (5, 1, INHERITS, LOW, 20), (9, 1, DELAYS, LOW, 0), (9, 1, OUT, LOW, 0)])
+    )
+    assert [(one.end_us, one.priority) for one in timeline.segments[LOW]] == [(5, 6), (9, 20)]
+
+
+ROWS = st.lists(
+    st.tuples(
+        st.integers(0, 40),
+        st.integers(0, 1),
+        st.sampled_from(NUMBERS),
+        st.integers(0, len(TASKS) + 1),
+        st.integers(0, 3),
+    ),
+    max_size=40,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(rows=ROWS, exact=st.booleans())
+def test_at_most_one_task_runs_on_a_core(rows: list[Row], exact: bool) -> None:
+    """Whatever the board sends: no two tasks on a core at once, no task on two, no task in two states."""
+    trace = trace_of(rows, exact=exact)
+    timeline = reconstruct(trace)
+    by_core = defaultdict(list)
+    for segments in timeline.segments.values():
+        assert all(one.end_us <= other.start_us for one, other in pairwise(segments))
+        assert all(trace.start_us <= one.start_us < one.end_us <= trace.end_us for one in segments)
+        for one in segments:
+            if one.state is State.RUNNING:
+                assert one.core is not None
+                by_core[one.core].append((one.start_us, one.end_us))
+    for stretches in by_core.values():
+        assert all(end <= start for (_, end), (start, _) in pairwise(sorted(stretches)))
+
+
+def test_a_ready_task_that_runs_goes_on() -> None:
+    """FreeRTOS lists a running task anew when its priority changes: it is not out for that."""
+    timeline = reconstruct(
+        trace_of(
+            [(0, 0, IN, TIMER, 0), (5, 0, READY, TIMER, 22), (9, 0, WAITS, TIMER, 1), (9, 0, OUT, TIMER, 0)]
+        )
+    )
+    assert states(timeline, TIMER) == [(0, 9, "running")]
+
+
+def test_times_go_on_where_32_bits_end() -> None:
+    """A board that traces for more than 71 minutes begins anew; the events stay in order."""
+    rows = [
+        (2**32 - 5, 1, IN, LOW, 0),
+        (2**32 - 7, 1, READY, LOW, 6),
+        (10, 1, DELAYS, LOW, 0),
+        (10, 1, OUT, LOW, 0),
+    ]
+    trace = trace_of(rows)
+    assert [event.kind for event in trace.events] == [READY, IN, DELAYS, OUT]
+    assert trace.end_us - trace.start_us == 17
+
+
+def test_a_task_that_moved_runs_on_one_core() -> None:
+    """Where a chip's ring lost the event that took a task off a core, its next one counts."""
+    rows = [(0, 0, IN, LOW, 0), (10, 1, IN, LOW, 0), (20, 0, WAITS, TIMER, 1), (30, 1, OUT, LOW, 0)]
+    segments = reconstruct(trace_of(rows)).segments[LOW]
+    assert [(one.start_us, one.end_us, one.core) for one in segments] == [(0, 10, 0), (10, 30, 1)]

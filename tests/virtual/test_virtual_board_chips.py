@@ -1,0 +1,316 @@
+"""What one chip does and another does not: identity, ROM and boot texts, foreign images, panics."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from hil.base.errors import FirmwareError
+from hil.session import trouble
+from hil.virtual.board.chips import CHIPS
+from hil.virtual.board.detection import DETECTIONS
+from hil.virtual.board.registers import Registers
+from tests.virtual.virtual_board_rig import (
+    MAC,
+    OTA_0,
+    BoardProcess,
+    console,
+    flash_files,
+    make_build,
+    write_flash_file,
+)
+
+pytestmark = pytest.mark.slow
+
+NEWER = ("esp32s3", "esp32c3")
+
+
+@pytest.fixture(scope="module")
+def builds(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    return {chip: make_build(tmp_path_factory.mktemp(chip), chip=chip) for chip in CHIPS}
+
+
+@pytest.fixture
+def chip() -> str:
+    """The chip of a test's board; tests name theirs as a parameter."""
+    return "esp32"
+
+
+@pytest.fixture
+def board(chip: str, builds: Mapping[str, Path], tmp_path: Path) -> Iterator[BoardProcess]:
+    """A board of the chip, flashed with the build for it."""
+    flash = write_flash_file(tmp_path / "flash.bin", flash_files(builds[chip]))
+    with BoardProcess(tmp_path, "--chip", chip, flash=flash) as process:
+        yield process
+
+
+IDENTITIES = {
+    "esp32": (
+        "Detecting chip type... ESP32\n",
+        "Chip type:          ESP32-D0WD-V3 (revision v3.1)\n",
+        "Features:           Wi-Fi, BT, Dual Core + LP Core, 240MHz, Coding Scheme None\n",
+        "Manufacturer: ef\nDevice: 4016\nDetected flash size: 4MB\n",
+        "Flash voltage set by a strapping pin: 3.3V\n",
+    ),
+    "esp32s3": (
+        "Detecting chip type... ESP32-S3\n",
+        "Chip type:          ESP32-S3 (QFN56) (revision v0.2)\n",
+        "Features:           Wi-Fi, BT 5 (LE), Dual Core + LP Core, 240MHz\n",
+        "Manufacturer: ef\nDevice: 4016\nDetected flash size: 4MB\n",
+        "Flash type set in eFuse: quad (4 data lines)\nFlash voltage set by a strapping pin: 3.3V\n",
+    ),
+    "esp32c3": (
+        "Detecting chip type... ESP32-C3\n",
+        "Chip type:          ESP32-C3 (QFN32) (revision v0.4)\n",
+        "Features:           Wi-Fi, BT 5 (LE), Single Core, 160MHz, Embedded Flash 4MB (XMC)\n",
+        "Manufacturer: 20\nDevice: 4016\nDetected flash size: 4MB\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("chip", IDENTITIES)
+def test_esptool_names_the_chip(board: BoardProcess, chip: str) -> None:
+    """esptool detects the chip and reads revision, features, crystal, MAC address and flash out of it."""
+    done = board.esptool("flash-id")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for text in (*IDENTITIES[chip], "Crystal frequency:  40MHz\n", f"MAC:                {MAC}\n"):
+        assert text in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("chip", "asked", "says"),
+    [
+        ("esp32", "esp32c3", "This chip is ESP32, not ESP32-C3"),
+        ("esp32s3", "esp32", "This chip is ESP32-S3, not ESP32"),
+        ("esp32c3", "esp32s3", "This chip is ESP32-C3, not ESP32-S3"),
+    ],
+)
+def test_wrong_chip_argument_is_refused(board: BoardProcess, asked: str, says: str) -> None:
+    """esptool that is told another chip says which one it has found, whichever way it looked."""
+    done = board.esptool("--chip", asked, "chip-id")
+    assert done.returncode != 0
+    assert says in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("chip", NEWER)
+def test_security_info(board: BoardProcess, chip: str) -> None:
+    """The newer chips answer get-security-info, from ROM and stub alike: nothing is locked."""
+    for before in ((), ("--no-stub",)):
+        done = board.esptool(*before, "get-security-info")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert f"Chip ID: {CHIPS[chip].image_chip_id}\n" in done.stdout
+        assert "Secure Boot: Disabled\nFlash Encryption: Disabled\n" in done.stdout
+
+
+@pytest.mark.parametrize("chip", NEWER)
+def test_stub_that_runs_is_found_by_the_chip_id(board: BoardProcess, chip: str) -> None:
+    """A stub left running names the chip; its watchdog reset samples the straps and boots the application."""
+    assert board.esptool("--after", "no-reset-stub", "chip-id").returncode == 0
+    again = board.esptool("--before", "no-reset", "--after", "watchdog-reset", "chip-id")
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert "Stub flasher is already running" in again.stdout
+    assert board.wait_for(lambda state: state["app_pid"])["reset_reason"] == "WDT"
+
+
+@pytest.mark.parametrize("chip", NEWER)
+def test_watchdog_is_locked(chip: str) -> None:
+    """Both words of the RTC watchdog's configuration need the key, and it counts with its enable bit only."""
+    watchdog = CHIPS[chip].rtc_watchdog
+    assert watchdog is not None
+    registers = Registers(CHIPS[chip], bytes.fromhex(MAC.replace(":", "")), DETECTIONS[chip])
+    for key, value, runs in (
+        (0, watchdog.enable_bit, False),
+        (watchdog.key, 1, False),
+        (watchdog.key, watchdog.enable_bit, True),
+    ):
+        registers.write(watchdog.protect, key, 0xFFFFFFFF)
+        registers.write(watchdog.config0, value, 0xFFFFFFFF)
+        registers.write(watchdog.config1, value, 0xFFFFFFFF)
+        assert registers.watchdog_runs == runs
+        assert registers.read(watchdog.config1, uart_baud=115200) == (value if key else 0)
+
+
+ROM_TEXTS = {
+    "esp32": (
+        "ets Jul 29 2019 12:21:46\r\n\r\nrst:0x1 (POWERON_RESET),boot:0x13 (SPI_FAST_FLASH_BOOT)\r\n"
+        "configsip: 0, SPIWP:0xee\r\n"
+        "clk_drv:0x00,q_drv:0x00,d_drv:0x00,cs0_drv:0x00,hd_drv:0x00,wp_drv:0x00\r\n"
+        "mode:DIO, clock div:2\r\nload:0x3fff0030,len:88\r\nload:0x40078000,len:64\r\nentry 0x40078000\r\n",
+        "rst:0xc (SW_CPU_RESET),boot:0x13 (SPI_FAST_FLASH_BOOT)\r\nconfigsip",
+    ),
+    "esp32s3": (
+        "ESP-ROM:esp32s3-20210327\r\nBuild:Mar 27 2021\r\n"
+        "rst:0x1 (POWERON),boot:0x8 (SPI_FAST_FLASH_BOOT)\r\n"
+        "SPIWP:0xee\r\nmode:DIO, clock div:1\r\n"
+        "load:0x3fce2820,len:0x58\r\nload:0x403c8700,len:0x40\r\nentry 0x403c8700\r\n",
+        "rst:0x3 (RTC_SW_SYS_RST),boot:0x8 (SPI_FAST_FLASH_BOOT)\r\nSaved PC:0x00000000\r\nSPIWP",
+    ),
+    "esp32c3": (
+        "ESP-ROM:esp32c3-api1-20210207\r\nBuild:Feb  7 2021\r\n"
+        "rst:0x1 (POWERON),boot:0xc (SPI_FAST_FLASH_BOOT)\r\n"
+        "SPIWP:0xee\r\nmode:DIO, clock div:1\r\n"
+        "load:0x3fcd5820,len:0x58\r\nload:0x403cbf10,len:0x40\r\nentry 0x403cbf10\r\n",
+        "rst:0x3 (RTC_SW_SYS_RST),boot:0xc (SPI_FAST_FLASH_BOOT)\r\nSaved PC:0x00000000\r\nSPIWP",
+    ),
+}
+
+
+@pytest.mark.parametrize("chip", ROM_TEXTS)
+def test_rom_texts(board: BoardProcess, chip: str) -> None:
+    """At 115200 baud the ROM prints what the chip's ROM prints, after power-on and after a crash."""
+    power_on, restart = ROM_TEXTS[chip]
+    with console(board, baud=115200) as monitor:
+        monitor.reset()
+        monitor.expect(power_on)
+        board.wait_for(lambda state: state["app_pid"])
+        board.control.fault("abort")
+        monitor.expect(restart)
+
+
+SECOND_STAGE = {
+    "esp32": r"boot: Multicore bootloader\r\n.*chip revision: v3\.1\r\n"
+    r".*boot\.esp32: SPI Speed      : 40MHz\r\n",
+    "esp32s3": r"boot: Multicore bootloader\r\n.*chip revision: v0\.2\r\n.*efuse block revision: v1\.3\r\n"
+    r".*boot\.esp32s3: Boot SPI Speed : 80MHz\r\n",
+    "esp32c3": r"2nd stage bootloader\r\n.*chip revision: v0\.4\r\n.*efuse block revision: v1\.3\r\n"
+    r".*boot\.esp32c3: SPI Speed      : 80MHz\r\n",
+}
+
+
+@pytest.mark.parametrize("chip", SECOND_STAGE)
+def test_second_stage_names_the_chip(board: BoardProcess, chip: str) -> None:
+    """The second stage says cores, revisions and flash clock; the application is told its chip."""
+    with console(board) as monitor:
+        monitor.reset()
+        log = monitor.expect("READY").decode("latin-1")
+        assert re.search(SECOND_STAGE[chip], log), log
+        assert re.search(r"segment 0: paddr=00010020 .* map\r\n", log)
+        assert re.search(r"segment 1: paddr=0001\w{4} .* load\r\n", log)
+        monitor.write("env VBOARD_CHIP")
+        monitor.expect(f"VBOARD_CHIP={chip}\n")
+
+
+@pytest.mark.parametrize(
+    ("chip", "other"), [("esp32s3", "esp32c3"), ("esp32c3", "esp32"), ("esp32", "esp32s3")]
+)
+def test_application_of_another_chip_is_refused(
+    builds: Mapping[str, Path], tmp_path: Path, chip: str, other: str
+) -> None:
+    """The second stage names the image's chip id and its own, and boots nothing."""
+    parts = {**flash_files(builds[chip]), OTA_0: builds[other] / "testapp.bin"}
+    flash = write_flash_file(tmp_path / "flash.bin", parts)
+    ids = f"expected {CHIPS[chip].image_chip_id}, found {CHIPS[other].image_chip_id}"
+    with BoardProcess(tmp_path, "--chip", chip, flash=flash) as board, console(board) as monitor:
+        monitor.expect(f"boot_comm: mismatch chip ID, {ids}\r\n")
+        monitor.expect("boot: No bootable app partitions in the partition table\r\n")
+        assert board.control.state()["app_pid"] is None
+
+
+@pytest.mark.parametrize(
+    ("chip", "other", "says"),
+    [
+        (
+            "esp32s3",
+            "esp32c3",
+            "Invalid chip id. Expected 9 read 5. Bootloader for wrong chip?\r\nets_main.c 329 \r\n",
+        ),
+        (
+            "esp32c3",
+            "esp32",
+            "Invalid chip id. Expected 5 read 0. Bootloader for wrong chip?\r\nets_main.c 333 \r\n",
+        ),
+        (
+            "esp32",
+            "esp32s3",
+            "entry 0x403c8700\r\nets Jul 29 2019 12:21:46\r\n\r\nrst:0x10 (RTCWDT_RTC_RESET)",
+        ),
+    ],
+)
+def test_bootloader_of_another_chip_does_not_run(
+    builds: Mapping[str, Path], tmp_path: Path, chip: str, other: str, says: str
+) -> None:
+    """The newer ROMs refuse it by its chip id; the ESP32's jumps into it and is reset by a watchdog."""
+    bootloader = builds[other] / "bootloader" / "bootloader.bin"
+    flash = write_flash_file(tmp_path / "flash.bin", {CHIPS[chip].bootloader_offset: bootloader})
+    with (
+        BoardProcess(tmp_path, "--chip", chip, flash=flash) as board,
+        console(board, baud=115200) as monitor,
+    ):
+        monitor.expect(says)
+
+
+XTENSA_TRACE = (
+    "PC      : 0x00000000  PS      : 0x00000000  ",
+    "\r\n\r\nBacktrace: 0x00000000:0x00000000\r\n",
+)
+RISCV_TRACE = (
+    "MEPC    : 0x00000000  RA      : 0x00000000  ",
+    "MHARTID : 0x00000000  \r\n\r\nStack memory:\r\n",
+)
+NO_DUMP = ("", XTENSA_TRACE[1])
+
+
+@pytest.mark.parametrize(
+    ("chip", "fault", "value", "head", "trace"),
+    [
+        ("esp32s3", "panic", "StoreProhibited", "panic'ed (StoreProhibited).", XTENSA_TRACE),
+        ("esp32c3", "panic", "StoreProhibited", "panic'ed (Store access fault).", RISCV_TRACE),
+        ("esp32s3", "abort", None, "abort() was called at PC", NO_DUMP),
+        ("esp32c3", "abort", None, "abort() was called at PC", RISCV_TRACE),
+        ("esp32s3", "watchdog", "task", "CPU 0: main\r\nCPU 1: IDLE1", NO_DUMP),
+        ("esp32c3", "watchdog", "task", " - IDLE (CPU 0)", RISCV_TRACE),
+        ("esp32c3", "watchdog", "interrupt", "Interrupt wdt timeout on CPU0", RISCV_TRACE),
+    ],
+)
+def test_panic_is_that_of_the_architecture(
+    board: BoardProcess, fault: str, value: str | None, head: str, trace: tuple[str, str]
+) -> None:
+    """Exception, registers and trace are Xtensa's or RISC-V's; the harness blames the firmware for each."""
+    with console(board) as monitor:
+        monitor.write("hello")
+        monitor.expect("echo hello\n")
+        board.control.fault(fault, value)
+        log = monitor.expect("Rebooting...\r\n").decode()
+        monitor.expect("READY tag=one reset=")
+    text = re.sub(r"E \(\d+\) task_wdt: ", "", log)
+    assert head in text
+    assert all(part in text for part in trace)
+    assert ("register dump" in text) == (trace is not NO_DUMP)
+    assert trouble.worst(log.splitlines()).error is FirmwareError
+
+
+@pytest.mark.parametrize(
+    ("chip", "command", "says"),
+    [("esp32c3", "panic", "(Load access fault)"), ("esp32c3", "divide", "(Breakpoint)")],
+)
+def test_signal_is_an_exception_of_the_architecture(board: BoardProcess, command: str, says: str) -> None:
+    """A signal that ends the program is named as the chip's CPU would name its cause."""
+    with console(board) as monitor:
+        monitor.write(command)
+        monitor.expect(f"Core  0 panic'ed {says}. Exception was unhandled.\r\n")
+
+
+@pytest.mark.parametrize(
+    ("chip", "answer", "says"),
+    [
+        ("esp32s3", None, "This chip is ESP32-S2, not ESP32-S3"),
+        ("esp32c3", "esp32", "This chip is ESP32, not ESP32-C3"),
+        ("esp32", "esp32s3", "This chip is ESP32-S3, not ESP32"),
+    ],
+)
+def test_board_can_answer_as_any_chip(board: BoardProcess, chip: str, answer: str | None, says: str) -> None:
+    """The fault wrong_chip answers detection as the chip that it names, by word or by chip id."""
+    board.control.fault("wrong_chip", answer)
+    done = board.esptool("--chip", chip, "chip-id")
+    assert done.returncode != 0
+    assert says in done.stdout + done.stderr
+
+
+def test_every_chip_answers_as_itself() -> None:
+    """Each chip's answer to detection carries its image's chip id, or none where it has only a word."""
+    for chip in CHIPS.values():
+        info = chip.detection.security_info
+        assert (int.from_bytes(info[12:16], "little") if info else 0) == chip.image_chip_id

@@ -1,0 +1,155 @@
+"""The real esptool command line works on a virtual board as on a real one.
+
+Most of it goes over fastrfc2217://; what goes over pyserial's own rfc2217:// is slow and therefore little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from hil.virtual.board.chips import CHIPS
+from tests.virtual.virtual_board_rig import (
+    MAC,
+    OTA_0,
+    BoardProcess,
+    console,
+    flash_files,
+    make_build,
+    write_flash_file,
+)
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def builds(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    folder = tmp_path_factory.mktemp("app")
+    return {chip: make_build(folder, chip=chip, padding_bytes=100_000) for chip in CHIPS}
+
+
+@pytest.fixture
+def build(builds: Mapping[str, Path]) -> Path:
+    return builds["esp32"]
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Iterator[BoardProcess]:
+    with BoardProcess(tmp_path) as process:
+        yield process
+
+
+def assert_flash_holds(board: BoardProcess, build: Path) -> None:
+    content = board.flash.read_bytes()
+    for offset, path in flash_files(build).items():
+        data = path.read_bytes()
+        if offset != 0xD000:  # the bootloader has written otadata since
+            assert content[offset : offset + len(data)] == data, f"{path.name} at {offset:#x}"
+
+
+def test_stock_client(board: BoardProcess, build: Path) -> None:
+    """Unmodified esptool over unmodified pyserial finds the board, runs its stub, and resets it."""
+    write_flash_file(board.flash, flash_files(build))
+    done = board.esptool("chip-id", scheme="rfc2217", timeout_s=120)
+    assert done.returncode == 0, done.stdout
+    for line in ("ESP32-D0WD-V3 (revision v3.1)", "Stub flasher running.", "Hard resetting via RTS pin..."):
+        assert line in done.stdout
+    board.wait_for(lambda state: state["app_partition"] == "ota_0")
+
+
+def test_chip_and_mac_are_read(board: BoardProcess) -> None:
+    """chip-id and read-mac answer what the eFuses hold."""
+    for command in ("chip-id", "read-mac"):
+        done = board.esptool(command)
+        assert done.returncode == 0, done.stdout
+        assert f"MAC:                {MAC}" in done.stdout
+        assert "Detecting chip type... ESP32" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("chip", "before", "options"),
+    [
+        ("esp32", (), ()),
+        ("esp32", (), ("--no-compress",)),
+        ("esp32", ("--no-stub",), ()),
+        ("esp32", ("--no-stub",), ("--no-compress",)),
+        ("esp32s3", (), ()),
+        ("esp32s3", ("--no-stub",), ("--no-compress",)),
+        ("esp32c3", (), ("--no-compress",)),
+        ("esp32c3", ("--no-stub",), ()),
+    ],
+)
+def test_every_way_to_write(
+    builds: Mapping[str, Path],
+    tmp_path: Path,
+    chip: str,
+    before: tuple[str, ...],
+    options: tuple[str, ...],
+) -> None:
+    """Compressed or not, with the stub or the ROM: what lies in flash is the build, and it boots."""
+    build = builds[chip]
+    words = [word for offset, path in flash_files(build).items() for word in (f"{offset:#x}", str(path))]
+    with BoardProcess(tmp_path, "--chip", chip) as board:
+        done = board.esptool(*before, "--baud", "460800", "write-flash", *options, *words)
+        assert done.returncode == 0, done.stdout + done.stderr
+        with console(board) as monitor:
+            monitor.write("hello")
+            monitor.expect("echo hello\n")
+        assert_flash_holds(board, build)
+
+
+def test_bootloader_of_another_chip_is_not_written(board: BoardProcess, builds: Mapping[str, Path]) -> None:
+    """esptool compares a bootloader's chip id with the chip's, and leaves flash alone."""
+    done = board.esptool("write-flash", "0x1000", str(builds["esp32c3"] / "bootloader" / "bootloader.bin"))
+    assert done.returncode != 0
+    assert "bootloader.bin' is not an ESP32 image" in done.stdout + done.stderr
+    assert board.flash.read_bytes() == b"\xff" * (4 << 20)
+
+
+def test_verify_read_and_erase(board: BoardProcess, build: Path, tmp_path: Path) -> None:
+    """verify-flash agrees, read-flash returns the bytes, erase-region and erase-flash leave 0xFF."""
+    write_flash_file(board.flash, flash_files(build))
+    app = build / "testapp.bin"
+    assert board.esptool("verify-flash", f"{OTA_0:#x}", str(app)).returncode == 0
+    size = app.stat().st_size
+    copy = tmp_path / "copy.bin"
+    read = board.esptool("read-flash", f"{OTA_0:#x}", str(size), str(copy))
+    assert read.returncode == 0, read.stdout
+    assert copy.read_bytes() == app.read_bytes()
+
+    assert board.esptool("erase-region", f"{OTA_0:#x}", "0x2000").returncode == 0
+    content = board.flash.read_bytes()
+    assert content[OTA_0 : OTA_0 + 0x2000] == b"\xff" * 0x2000
+    assert content[OTA_0 + 0x2000 : OTA_0 + size] == app.read_bytes()[0x2000:]
+    assert board.esptool("verify-flash", f"{OTA_0:#x}", str(app)).returncode != 0
+
+    assert board.esptool("erase-flash").returncode == 0
+    assert board.flash.read_bytes() == b"\xff" * (4 << 20)
+
+
+def test_read_flash_without_the_stub(board: BoardProcess, build: Path, tmp_path: Path) -> None:
+    """The ROM's slow read returns the same bytes, 64 at a time."""
+    write_flash_file(board.flash, flash_files(build))
+    copy = tmp_path / "copy.bin"
+    done = board.esptool("--no-stub", "read-flash", "0x8000", "0x210", str(copy))
+    assert done.returncode == 0, done.stdout
+    assert copy.read_bytes() == board.flash.read_bytes()[0x8000:0x8210]
+
+
+def test_run_leaves_the_loader(board: BoardProcess, build: Path) -> None:
+    """esptool run starts what is in flash without a pulse on EN."""
+    write_flash_file(board.flash, flash_files(build))
+    done = board.esptool("--after", "no-reset", "--no-stub", "run")
+    assert done.returncode == 0, done.stdout
+    assert board.wait_for(lambda state: state["app_pid"])["reset_reason"] == "SW"
+
+
+def test_loader_stays_until_reset(board: BoardProcess) -> None:
+    """After --after no-reset the stub is still there, and --before no-reset finds it."""
+    assert board.esptool("--after", "no-reset-stub", "chip-id").returncode == 0
+    assert board.control.state()["mode"] == "download"
+    again = board.esptool("--before", "no-reset", "chip-id")
+    assert again.returncode == 0, again.stdout
+    assert "Stub flasher is already running" in again.stdout

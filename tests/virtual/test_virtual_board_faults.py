@@ -1,0 +1,279 @@
+"""Every fault of a virtual board does what its name says, at run time, and can be taken back."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hil.base.errors import ConfigError, RigError
+from hil.virtual.board.client import BoardControl
+from hil.virtual.board.faults import FAULTS
+from tests.virtual.virtual_board_rig import (
+    OTA_0,
+    BoardProcess,
+    console,
+    flash_files,
+    make_build,
+    python,
+    write_flash_file,
+)
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_build(tmp_path_factory.mktemp("app"), padding_bytes=100_000)
+
+
+@pytest.fixture
+def board(build: Path, tmp_path: Path) -> Iterator[BoardProcess]:
+    flash = write_flash_file(tmp_path / "flash.bin", flash_files(build))
+    with BoardProcess(tmp_path, flash=flash) as process:
+        yield process
+
+
+def boots_again(board: BoardProcess) -> bool:
+    """Whether the board, faults cleared, boots on reset."""
+    board.control.clear()
+    with console(board) as monitor:
+        monitor.reset()
+        return b"READY" in monitor.expect("READY")
+
+
+def test_no_sync(board: BoardProcess) -> None:
+    """esptool sees the download banner but gets no answer, and says that."""
+    board.control.fault("no_sync")
+    done = board.esptool("--connect-attempts", "1", "chip-id")
+    assert done.returncode != 0
+    assert "Download mode successfully detected, but getting no sync reply" in done.stdout + done.stderr
+    assert boots_again(board)
+
+
+def test_wrong_chip(board: BoardProcess) -> None:
+    """A board of another kind than asked for is refused by esptool."""
+    board.control.fault("wrong_chip")
+    done = board.esptool("--chip", "esp32", "chip-id")
+    assert done.returncode != 0
+    assert "This chip is ESP32-S2, not ESP32" in done.stdout + done.stderr
+    assert boots_again(board)
+
+
+def test_no_stub(board: BoardProcess) -> None:
+    """Without OHAI from the stub esptool 5.6 waits for ever; without the stub it works."""
+    board.control.fault("no_stub")
+    with pytest.raises(subprocess.TimeoutExpired) as error:
+        board.esptool("chip-id", timeout_s=3)
+    assert (error.value.stdout or b"").rstrip().endswith(b"Running stub flasher...")
+    assert board.esptool("--no-stub", "chip-id").returncode == 0
+    assert boots_again(board)
+
+
+def test_bad_md5(board: BoardProcess, build: Path) -> None:
+    """What esptool wrote is not what lies in flash, and its verification says so."""
+    board.control.fault("bad_md5")
+    done = board.esptool("write-flash", f"{OTA_0:#x}", str(build / "testapp.bin"))
+    assert done.returncode != 0
+    assert "MD5 of file does not match data in flash" in done.stdout + done.stderr
+
+
+def test_disconnect_while_flashing(board: BoardProcess, build: Path) -> None:
+    """The connection drops before the third block; esptool comes back and flashes the board."""
+    board.control.fault("disconnect", 3)
+    output = board.write_flash({OTA_0: build / "testapp.bin"})
+    assert "Lost connection, retrying..." in output
+    assert board.control.state()["faults"] == {}
+    board.wait_for(lambda state: state["app_partition"] == "ota_0")
+
+
+def test_disconnect_whenever_flashing(board: BoardProcess, build: Path) -> None:
+    """A connection that drops at every attempt makes esptool fail; cleared, the board can be flashed."""
+    board.control.fault("disconnect", "always")
+    done = board.esptool("write-flash", f"{OTA_0:#x}", str(build / "testapp.bin"))
+    assert done.returncode != 0
+    board.control.clear()
+    board.write_flash(flash_files(build))
+
+
+@pytest.mark.parametrize("when", ["now", "boot"])
+def test_disconnect_at_run_time(board: BoardProcess, when: str) -> None:
+    """The console's client is cut off, at once or when the app starts, and can come back."""
+    with console(board) as monitor:
+        monitor.write("hello")
+        monitor.expect("echo hello\n")
+        board.control.fault("disconnect", when)
+        with pytest.raises(OSError, match=r"lost|failed|Broken pipe|reset"):  # noqa: PT012 (either call notices)
+            monitor.reset()
+            monitor.silence(5)
+    with console(board) as monitor:
+        monitor.write("again")
+        monitor.expect("echo again\n")
+
+
+@pytest.mark.parametrize("cause", ["LoadProhibited", "IllegalInstruction"])
+def test_panic(board: BoardProcess, cause: str) -> None:
+    """The app dies of the given exception and the board reboots."""
+    with console(board) as monitor:
+        board.control.panic(cause)
+        monitor.expect(f"Guru Meditation Error: Core  0 panic'ed ({cause}). Exception was unhandled.\r\n")
+        monitor.expect("Rebooting...\r\n")
+        monitor.expect("READY tag=one reset=PANIC")
+
+
+def test_abort(board: BoardProcess) -> None:
+    """The app aborts and the board reboots."""
+    with console(board) as monitor:
+        board.control.fault("abort")
+        monitor.expect("abort() was called at PC 0x00000000 on core 0\r\n")
+        monitor.expect("READY tag=one reset=PANIC")
+
+
+@pytest.mark.parametrize(
+    ("which", "says", "reset"),
+    [
+        ("task", "task_wdt: Task watchdog got triggered. The following tasks/users did not", "TASK_WDT"),
+        ("interrupt", "Guru Meditation Error: Core  0 panic'ed (Interrupt wdt timeout on CPU0).", "INT_WDT"),
+    ],
+)
+def test_watchdog(board: BoardProcess, which: str, says: str, reset: str) -> None:
+    """A watchdog bites; the next boot knows which one it was."""
+    with console(board) as monitor:
+        board.control.fault("watchdog", which)
+        monitor.expect(says)
+        monitor.expect("Rebooting...\r\n")
+        monitor.expect(f"READY tag=one reset={reset}")
+
+
+def test_brownout_loop(board: BoardProcess) -> None:
+    """Three brownouts in a row, then the supply is good again."""
+    with console(board) as monitor:
+        monitor.reset()
+        monitor.expect("READY tag=one reset=POWERON")
+        board.control.fault("brownout", 3)
+        for _ in range(3):
+            monitor.expect("Brownout detector was triggered\r\n")
+            monitor.expect("READY tag=one reset=BROWNOUT")
+        assert board.control.state()["faults"] == {}
+        monitor.write("steady")
+        monitor.expect("echo steady\n")
+
+
+def test_garbage(board: BoardProcess) -> None:
+    """Noise comes at once and at the head of each boot, and the application is none the worse."""
+    with console(board) as monitor:
+        monitor.write("before")
+        monitor.expect("echo before\n")
+        board.control.fault("garbage", 300)
+        monitor.write("after")
+        assert len(monitor.expect("echo after\n")) == 300 + len("echo after\n")
+        monitor.reset()
+        monitor.expect("READY")
+
+
+def test_silent(board: BoardProcess) -> None:
+    """A frozen app neither answers nor dies, across a reset too; cleared, it goes on where it was."""
+    with console(board) as monitor:
+        monitor.write("before")
+        monitor.expect("echo before\n")
+        board.control.fault("silent")
+        monitor.write("frozen")
+        assert monitor.silence(0.2) == b""
+        board.control.clear()
+        monitor.expect("echo frozen\n")
+        board.control.fault("silent")
+        monitor.reset()
+        log = monitor.silence(0.3)
+        assert b"boot: Disabling RNG early entropy source" in log
+        assert b"READY" not in log
+
+
+@pytest.mark.parametrize(
+    ("what", "baud", "says"),
+    [
+        ("app", 921600, "esp_image: Checksum failed. Calculated 0x"),
+        ("bootloader", 115200, "csum err:0x"),
+        ("partition-table", 921600, "flash_parts: Incorrect MD5 checksum"),
+        ("otadata", 921600, "boot: ota data partition invalid and no factory, will try all partitions"),
+    ],
+)
+def test_corrupt_image(board: BoardProcess, what: str, baud: int, says: str) -> None:
+    """A lost bit in flash is found by the next boot, which says where."""
+    board.wait_for(lambda state: state["app_pid"])
+    with console(board, baud=baud) as monitor:
+        board.control.fault("corrupt_image", what)
+        monitor.reset()
+        monitor.expect(says)
+
+
+def test_faults_concern_one_board(build: Path, tmp_path: Path) -> None:
+    """A fault of one board leaves the board beside it alone."""
+    one = write_flash_file(tmp_path / "one.bin", flash_files(build))
+    two = write_flash_file(tmp_path / "two.bin", flash_files(build))
+    with (
+        BoardProcess(tmp_path / "1", flash=one) as faulty,
+        BoardProcess(tmp_path / "2", flash=two) as sound,
+    ):
+        faulty.control.fault("silent")
+        faulty.control.power("off")
+        with console(sound) as monitor:
+            monitor.write("hello")
+            monitor.expect("echo hello\n")
+        assert sound.control.state()["faults"] == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("no_snyc", None, "There is no fault 'no_snyc'. Did you mean 'no_sync'?"),
+        ("zzz", None, f"Known faults: {', '.join(FAULTS)}."),
+        ("disconnect", "later", "does not take the value 'later'; it takes: now | boot | N | always."),
+        ("brownout", 0, "does not take the value 0; it takes: N."),
+        ("panic", "Boredom", "it takes: LoadProhibited |"),
+    ],
+)
+def test_unknown_fault_or_value_is_refused(board: BoardProcess, name: str, value: object, says: str) -> None:
+    """A wrong name or value changes nothing and is answered with what there is."""
+    with pytest.raises(ConfigError) as error:
+        board.control.fault(name, value)
+    assert says in str(error.value)
+    assert board.control.state()["faults"] == {}
+
+
+@pytest.mark.parametrize(
+    ("request_", "says"),
+    [
+        ({"op": "dance"}, "There is no operation 'dance'"),
+        ({"op": "power", "state": "half"}, "Power cannot be 'half'"),
+    ],
+)
+def test_unknown_operation_is_refused(board: BoardProcess, request_: dict[str, str], says: str) -> None:
+    """The control socket names the operations that it knows."""
+    with pytest.raises(ConfigError, match=says):
+        board.control.request(**request_)
+
+
+def test_faults_are_listed(board: BoardProcess) -> None:
+    """The board tells every fault with what it does and the values it takes."""
+    listed = board.control.faults()
+    assert set(listed) == set(FAULTS)
+    assert all(entry["summary"] and entry["value"] for entry in listed.values())
+
+
+def test_control_by_hand(board: BoardProcess) -> None:
+    """The client module switches faults from a shell; a refusal is one sentence and exit code 2."""
+    socket_path = str(board.folder / "control")
+    done = python("-m", "hil.virtual.board.client", socket_path, "fault", "garbage", "50")
+    assert done.returncode == 0, done.stderr
+    assert board.control.state()["faults"] == {"garbage": 50}
+    refused = python("-m", "hil.virtual.board.client", socket_path, "fault", "nothing")
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("There is no fault 'nothing'.")
+
+
+def test_board_that_is_gone_is_a_rig_error(tmp_path: Path) -> None:
+    """A board whose process does not run is the rig's fault, and the sentence names the socket."""
+    with pytest.raises(RigError, match=r"virtual board at .*/control for 'state' failed"):
+        BoardControl(tmp_path / "control").state()

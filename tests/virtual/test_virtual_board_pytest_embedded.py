@@ -1,0 +1,56 @@
+"""pytest-embedded, unmodified, flashes a virtual board, reads and writes its console, and resets it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.virtual.virtual_board_rig import BoardProcess, make_build, python
+
+pytestmark = pytest.mark.slow
+
+TEST_MODULE = """\
+def test_app(dut):
+    dut.write("hello")
+    dut.expect_exact("echo hello", timeout=20)
+    dut.serial.hard_reset()
+    dut.expect_exact("READY tag=one reset=POWERON", timeout=20)
+    dut.write("abort")
+    dut.expect_exact("Rebooting...", timeout=20)
+    dut.expect_exact("READY tag=one reset=PANIC", timeout=20)
+"""
+
+REGISTER = "from hil import serial_url\n\nserial_url.register()\n"
+
+
+@pytest.mark.parametrize(
+    ("chip", "scheme"),
+    [
+        ("esp32", "rfc2217"),
+        ("esp32", "fastrfc2217"),
+        ("esp32s3", "fastrfc2217"),
+        ("esp32c3", "fastrfc2217"),
+    ],
+)
+def test_autoflash_expect_write_and_reset(tmp_path: Path, chip: str, scheme: str) -> None:
+    """An empty board is flashed with the build and runs it, over pyserial's own client and over ours."""
+    build = make_build(tmp_path / "app", chip=chip, console_baud=115200)
+    with BoardProcess(tmp_path / "board", "--chip", chip) as board:
+        run_project(board, build, tmp_path, chip, scheme)
+        assert board.control.state()["app_elf_sha256"] is not None
+
+
+def run_project(board: BoardProcess, build: Path, tmp_path: Path, chip: str, scheme: str) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "pytest.ini").write_text("[pytest]\n")
+    (project / "test_app.py").write_text(TEST_MODULE)
+    (project / "conftest.py").write_text(REGISTER if scheme == "fastrfc2217" else "")
+    done = python(
+        *("-m", "pytest", "-x", "--embedded-services", "esp,idf", "--target", chip),
+        *("--port", board.url(scheme), "--build-dir", str(build), "--root-logdir", str(tmp_path / "logs")),
+        cwd=project,
+        timeout_s=150,
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
