@@ -112,7 +112,7 @@ def test_frames_that_were_dropped_are_counted(lab: IperfLab, tmp_path: Path) -> 
 AS_USER = """
 from pathlib import Path
 from hil.network.capture import Capture
-from tests import rack_tools
+from tests.boards import rack_tools
 rack_tools.build_air = lambda _: Path("{air}")
 rack = rack_tools.start_rack(Path("/mnt/rack"))
 interfaces = [rack.access_point_interface("b1"), "hil0"]

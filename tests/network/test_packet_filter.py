@@ -205,7 +205,7 @@ def test_rules_take_header_lengths_into_account(rack: VirtualRack, tmp_path: Pat
 AS_USER = """
 from pathlib import Path
 from hil.network.packet_filter import PacketFilter
-from tests import rack_tools
+from tests.boards import rack_tools
 rack_tools.build_air = lambda _: Path("{air}")
 rack = rack_tools.start_rack(Path("/mnt/rack"))
 port, address = rack.access_point_interface("b1"), rack.board_address("b1")
