@@ -21,8 +21,7 @@ from hil.base.flock import wait_for_lock
 from hil.model import SeriesVerdict, Verdict
 from hil.reports.stored import read_verdict
 from hil.store import RunDirectory, time_in
-from hil.store.files import disk_error, replace_file
-from hil.store.jsonl import parse_line, read_jsonl
+from hil.store.files import disk_error, parse_line, read_jsonl, replace_file
 from hil.store.run_info import measured_commit
 
 HISTORY_SCHEMA = 1

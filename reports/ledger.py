@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hil.model import RunRecord, Verdict
-from hil.network.ledger.files import LEDGER_FILE
+from hil.network.ledger.files import LEDGER_FILE, Counts, counts_of, sentence_of, total_of
 from hil.network.ledger.points import OWNERS
-from hil.network.ledger.words import Counts, counts_of, sentence_of, total_of
 from hil.reports.names import place
 
 GROUP = "peer"

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hil.base.errors import ConfigError, RigError
+from hil.reports.gateway_groups import Held, delete_groups, held_groups
 from hil.reports.metrics import Group
-from hil.reports.metrics_groups import Held, delete_groups, held_groups
 from hil.reports.pushgateway import groups_of, push
 
 TIMEOUT_S = 15.0

@@ -2,17 +2,21 @@
 
 All but the quarantine are figures over a window; its length stands in the label ``days``, for the same name
 with another window is another figure. docs/metrics.md says what each means.
+
+The groups that racks push of themselves at a run's end, from the history of their health.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from pathlib import Path
 
-from hil.boards.health.moments import unix_s
-from hil.boards.health.types import BoardHealth, RackHealth
+from hil.base.errors import HilError
+from hil.boards.health import HEALTH_FILE, read_lines, summarise
+from hil.boards.health.types import BoardHealth, RackHealth, unix_s
 from hil.boards.health.words import nearest_rank
-from hil.reports.metrics import Group
-from hil.reports.metrics_families import Families
+from hil.reports.metrics import Families, Group
+from hil.store.run_info import utc_now
 
 JOB = "hil_rack"
 OWNERS = ("configuration", "firmware", "rig")
@@ -89,3 +93,15 @@ def _add_known(
 ) -> None:
     if value is not None:
         families.add(name, text, value, **labels)
+
+
+def rack_groups(history: Path, racks: Collection[str]) -> tuple[list[Group], str]:
+    """Return one group for each of ``racks`` that the history knows, and a sentence on what stood in the way.
+
+    ``history`` is the folder of health.jsonl. Without the file there is no group, and nothing to say.
+    """
+    try:
+        known = summarise(read_lines(history / HEALTH_FILE), now_utc=utc_now())
+    except HilError as error:
+        return [], f"Nothing of the rack's health was pushed: {error}"
+    return [rack_group(health) for health in known if health.rack in racks], ""

@@ -14,9 +14,9 @@ from prometheus_client.exposition import push_to_gateway
 
 from hil.base.errors import HilError
 from hil.base.gateway_url import problem_of
+from hil.reports.gateway_groups import explain, get, sender
 from hil.reports.metrics import Group, board_groups
-from hil.reports.metrics_health import rack_groups
-from hil.reports.metrics_http import explain, get, sender
+from hil.reports.metrics_rack import rack_groups
 from hil.reports.stored import read_verdict
 from hil.store import RunDirectory
 from hil.store.files import short_path

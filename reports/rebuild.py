@@ -19,7 +19,7 @@ from hil.reports.finish import sentence_of, summarise
 from hil.reports.site import build_site
 from hil.reports.stored import judged_runs
 from hil.reports.studies.build import files_of, reproduce
-from hil.reports.studies.terminal import print_documents
+from hil.reports.studies.text import print_documents
 from hil.store import RunDirectory
 from hil.store.files import short_path
 

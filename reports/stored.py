@@ -12,7 +12,7 @@ from hil.base.errors import ConfigError, ExitCode
 from hil.base.units import UNITS
 from hil.model import BoardEffect, ComparedSeries, Fault, NotRun, SeriesVerdict, Verdict
 from hil.store import RunDirectory
-from hil.store.typed import check_of
+from hil.store.files import check_of
 
 _Item = TypeVar("_Item")
 _UNITS = {unit.name for unit in UNITS}

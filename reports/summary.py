@@ -11,7 +11,7 @@ from hil.reports.boards import not_run_groups, remarks, split_not_run
 from hil.reports.ledger import loss_lines, loss_table
 from hil.reports.names import case_name, short_metric
 from hil.reports.terminal import render_verdict, render_whereabouts
-from hil.reports.traces.notes import trace_notes
+from hil.reports.trace_notes import trace_notes
 
 __all__ = ["render_markdown", "render_verdict", "render_whereabouts"]
 

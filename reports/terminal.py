@@ -17,7 +17,7 @@ from hil.model import ComparedSeries, RunRecord, Verdict
 from hil.reports import compared, rows
 from hil.reports.boards import not_run_groups, remarks
 from hil.reports.ledger import loss_total
-from hil.reports.traces.notes import TraceNote, trace_notes
+from hil.reports.trace_notes import TraceNote, trace_notes
 
 _MOST_BOARDS = 4
 _FEWEST_LINES = 24

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from hil.base.paths import PROJECT_ROOT
 from hil.boards.firmware.build import BUILD_ROOT, FIRMWARE_DIR, HOST_TREE, PROJECT_NAME
-from hil.boards.firmware.build_lock import locked
-from hil.boards.firmware.host_tree import HostTree
+from hil.boards.firmware.host_tree import HostTree, locked
 from hil.boards.firmware.image import build_image_dir
 from hil.boards.firmware.revision import VERSION_FILE
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from hil.boards.firmware.variant import Image
+from hil.boards.firmware.build_folder import Image
 from hil.boards.rack import load_rack
 from hil.gate.judging import judge
 from hil.metrics.evaluation import estimate

@@ -2,33 +2,144 @@
 
 Whose pull request it is, which commit was measured and how the required check ended, GitHub says. The
 artefact only adds figures; where it does not fit what GitHub says, the comment tells no verdict.
+
+The hidden line by which our comment is found again; the run in it keeps an older one from replacing it.
+
+Puts a page under a pull request, where ours was before; one that a newer run wrote is never touched.
 """
 
 from __future__ import annotations
 
+import re
 import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hil.base.errors import ConfigError, ExitCode, HilError
+from hil.base.errors import ConfigError, ExitCode, HilError, RigError
 from hil.base.untrusted import code, markdown, terminal
 from hil.ci import artefact
-from hil.ci.artefact_plan import read_strictly
-from hil.ci.comment_marker import Marker
+from hil.ci.artefact import read_strictly
 from hil.ci.comment_page import Source, facts_of, render, run_links, without_verdict
-from hil.ci.comment_write import write
-from hil.ci.github import GitHub, Refused
-from hil.ci.github_facts import (
+from hil.ci.github import (
+    BOT,
     VERDICT_JOB,
+    GitHub,
     Jobs,
+    PullRequest,
+    Refused,
     WorkflowRun,
     find_artefact,
     find_pull_requests,
     read_jobs,
     read_run,
+    still_open_at,
 )
 from hil.ci.github_http import TooLarge
-from hil.ci.verdict import CiVerdict, conclude
+from hil.ci.summary import CiVerdict, conclude
+
+_MARKER = re.compile(
+    r"<!-- hil-verdict run=(\d{1,18}) number=(\d{1,12}) attempt=(\d{1,6}) head=([0-9a-f]{40}) -->(?=\r?\n|\Z)"
+)
+
+
+@dataclass(frozen=True)
+class Marker:
+    """A run of pr.yml; ``number`` grows from run to run, ``attempt`` where one is run again."""
+
+    run_id: int
+    number: int
+    attempt: int
+    head: str
+
+    def __str__(self) -> str:
+        return (
+            f"<!-- hil-verdict run={self.run_id} number={self.number} attempt={self.attempt} "
+            f"head={self.head} -->"
+        )
+
+    def is_older_than(self, other: Marker) -> bool:
+        return (self.number, self.attempt) < (other.number, other.attempt)
+
+
+def find_marker(body: str) -> Marker | None:
+    """Return the marker that a comment begins with, None where it is not one of ours."""
+    found = _MARKER.match(body)
+    return Marker(int(found[1]), int(found[2]), int(found[3]), found[4]) if found else None
+
+
+_WRITES = 3
+_GAVE_WAY = "_The newest verdict is in another comment of this pull request._"
+_Comment = Mapping[str, Any]
+
+
+def write(github: GitHub, mine: Marker, pull_request: PullRequest, body: str) -> str:
+    """Write the comment of one pull request, in the place of our earlier one; return what was done.
+
+    Raises:
+        RigError: GitHub refuses, or does not answer.
+    """
+    own, where = _own_login(github), f"issues/{pull_request.number}/comments"
+    for attempt in range(1, _WRITES + 1):
+        if not still_open_at(github, pull_request):
+            return f"#{pull_request.number} has a newer head or is closed by now, so nothing is written."
+        ours = _ours(github, where, own)
+        if ours and mine.is_older_than(ours[0][0]):
+            return f"#{pull_request.number} has a comment of a newer run, so nothing is written."
+        try:
+            if ours:
+                _patch(github, ours[0][1], body)
+                _give_way(github, ours[1:])
+                return f"#{pull_request.number}: comment brought up to date."
+            github.post(where, {"body": body})
+            # another job may have written one between our look and our own
+            _give_way(github, _ours(github, where, own)[1:])
+        except RigError as error:  # it may have arrived all the same, or be deleted: look again
+            final = isinstance(error, Refused) and error.status < 500 and error.status != 404
+            if final or attempt == _WRITES:
+                raise
+        else:
+            return f"#{pull_request.number}: comment written."
+    raise AssertionError("unreachable")
+
+
+def _ours(github: GitHub, where: str, own: str) -> list[tuple[Marker, _Comment]]:
+    """Return the comments that we wrote, that of the newest run first."""
+    found = [
+        (marker, one)
+        for one in github.pages(where)
+        if _is_by(one, own) and (marker := find_marker(str(one.get("body") or "")))
+    ]
+    return sorted(found, key=lambda pair: (pair[0].number, pair[0].attempt), reverse=True)
+
+
+def _give_way(github: GitHub, older: list[tuple[Marker, _Comment]]) -> None:
+    """Take the verdict out of comments beside the newest: two jobs that wrote at once leave two."""
+    for marker, one in older:
+        body = f"{marker}\n{_GAVE_WAY}\n"
+        if str(one["body"]).split() != body.split():
+            _patch(github, one, body)
+
+
+def _patch(github: GitHub, one: _Comment, body: str) -> None:
+    github.patch(f"issues/comments/{int(one['id'])}", {"body": body})
+
+
+def _own_login(github: GitHub) -> str:
+    """Return as whom the token writes; the token of a job may not ask, and is the bot's."""
+    try:
+        return str(github.get("/user")["login"])
+    except Refused as error:
+        if error.status in (401, 403, 404):
+            return BOT
+        raise
+
+
+def _is_by(one: _Comment, login: str) -> bool:
+    user = one.get("user")
+    return isinstance(user, dict) and user.get("login") == login
+
 
 EVENT = "pull_request"
 _MOST_CHARACTERS = 65_000  # GitHub refuses a comment beyond 65,536

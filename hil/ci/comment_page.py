@@ -16,7 +16,7 @@ from hil.base.errors import ExitCode, RigError
 from hil.base.paths import PROJECT_ROOT
 from hil.ci.legs import LegResult
 from hil.ci.plan import CiPlan
-from hil.ci.verdict import CiVerdict
+from hil.ci.summary import CiVerdict
 from hil.store import RunDirectory
 
 DEADLINE_S = 120.0

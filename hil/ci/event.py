@@ -1,15 +1,26 @@
-"""What GitHub says has happened: which commit is to be measured, against which, and who asks for it."""
+"""What GitHub says has happened: which commit is to be measured, against which, and who asks for it.
+
+What a change touches, so that nothing is measured in vain and nothing is left out.
+
+Which chips the workflows build for, and for which of them a rack is registered.
+
+A file of the repository and not a repository variable, because GitHub does not pass variables to the
+workflows of pull requests from forks.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
 
 from hil.base.errors import ConfigError
 from hil.base.git import git, try_git
+from hil.base.yamlvalue import did_you_mean
+from hil.boards.firmware.build import HOST_TARGET, IMAGE_TARGETS, VIRTUAL_TARGETS
+from hil.boards.rack import load_rack
 
 DEFAULT_BRANCHES = ("origin/HEAD", "origin/main", "main")
 
@@ -114,3 +125,99 @@ def _text(parent: Mapping[str, Any], key: str) -> str:
 
 
 _OTHER_EVENT = "check that GITHUB_EVENT_NAME and GITHUB_EVENT_PATH belong to one event."
+
+
+Kind = Literal["documentation", "tests", "firmware", "harness"]
+
+
+def merge_base(repository: Path, tip: str, head: str) -> str:
+    """Return where ``head`` left the branch of ``tip``; empty where there is nothing to compare with.
+
+    Raises:
+        ConfigError: git knows no common ancestor, mostly because the clone is shallow.
+    """
+    if not tip:
+        return ""
+    found = try_git(repository, "merge-base", tip, head)
+    if found.returncode:
+        said = found.stderr.decode(errors="replace").strip() or "they have no common ancestor"
+        raise ConfigError(
+            f"the merge base of {tip[:12]} and {head[:12]} was not found: {said}.",
+            next_step="fetch the history (fetch-depth: 0), or rebase the branch.",
+        )
+    base = found.stdout.decode().strip()
+    return "" if base == git(repository, "rev-parse", head) else base
+
+
+def changed_files(repository: Path, base: str, head: str) -> tuple[str, ...]:
+    """Return the paths that differ between two commits, both names of a renamed file. Raises ConfigError."""
+    names = git(repository, "diff", "--name-only", "--no-renames", "-z", base, head)
+    return tuple(name for name in names.split("\0") if name)
+
+
+def kind_of(path: str) -> Kind:
+    """Tell what a path belongs to; what is not known is harness, so that it is measured."""
+    parts = PurePosixPath(path).parts
+    if parts[0] == "docs" or (len(parts) == 1 and path.endswith(".md")) or path == "LICENSE":
+        return "documentation"
+    if parts[0] in ("tests", "firmware"):
+        return "tests" if parts[0] == "tests" else "firmware"
+    return "harness"
+
+
+def kinds_of(paths: Iterable[str]) -> tuple[Kind, ...]:
+    """Return what the paths belong to, sorted, each once."""
+    return tuple(sorted({kind_of(path) for path in paths}))
+
+
+TARGETS_FILE = ".github/hil-targets.json"
+VIRTUAL_RACK = "hil/racks/virtual.yaml"
+_CHIPS = f"use some of: {', '.join(IMAGE_TARGETS)}."
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Chips, in the order in which they are written."""
+
+    build: tuple[str, ...] = ()
+    racks: tuple[str, ...] = ()
+
+
+def read_targets(repository: Path, revision: str) -> Targets:
+    """Return what the file says at a commit; nothing where it does not exist there. Raises ConfigError."""
+    blob = f"{revision}:{TARGETS_FILE}"
+    if try_git(repository, "cat-file", "-e", blob).returncode:
+        git(repository, "cat-file", "-e", f"{revision}^{{commit}}")  # an unknown commit is an error
+        return Targets()
+    where = f"{TARGETS_FILE} at {revision[:12]}"
+    try:
+        content = json.loads(git(repository, "show", blob))
+    except ValueError as error:
+        raise ConfigError(f"{where} is not JSON: {error}.") from error
+    if not isinstance(content, dict) or set(content) != {"build", "racks"}:
+        raise ConfigError(f"{where} holds other keys than 'build' and 'racks'.")
+    return Targets(_chips(content["build"], where), _chips(content["racks"], where))
+
+
+def virtual_targets(repository: Path) -> tuple[str, ...]:
+    """Return the targets of the virtual rack's boards; all where the run will tell that its file is wrong."""
+    try:
+        return tuple(dict.fromkeys(board.target for board in load_rack(repository / VIRTUAL_RACK).boards))
+    except ConfigError:
+        return VIRTUAL_TARGETS
+
+
+def _chips(value: object, where: str) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise ConfigError(f"{where}: {value!r} is no list of targets.")
+    for target in value:
+        if target == HOST_TARGET:
+            raise ConfigError(
+                f"{where}: the target {target} gives a program and no image to flash, so there is nothing "
+                "to bundle or to put on a rack.",
+                next_step=_CHIPS,
+            )
+        if target not in IMAGE_TARGETS:
+            hint = did_you_mean(str(target), IMAGE_TARGETS)
+            raise ConfigError(f"{where}: there is no target {target!r}{hint}", next_step=_CHIPS)
+    return tuple(dict.fromkeys(value))

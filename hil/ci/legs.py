@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hil.base.errors import ConfigError, ExitCode, RigError
-from hil.boards.firmware.variant import target_of
+from hil.boards.firmware.build_folder import target_of
 from hil.ci.plan import CiPlan, Leg
 from hil.store import RunDirectory
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hil.base.errors import ConfigError
-from hil.boards.firmware.comparison import SCHEMA
+from hil.boards.firmware.selection import SCHEMA
 from hil.ci.legs import unchanged_image, write_skip
 from hil.ci.plan import CiPlan
 

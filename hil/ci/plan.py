@@ -11,11 +11,18 @@ from typing import Any
 
 from hil.base.errors import ConfigError
 from hil.boards.firmware.build import VIRTUAL_TARGETS
-from hil.boards.firmware.variant import DEFAULT_TICK_HZ, TICKS_HZ, Image
-from hil.ci.changes import changed_files, kinds_of, merge_base
-from hil.ci.event import Event
-from hil.ci.nights import LEG, references_tonight
-from hil.ci.targets import TARGETS_FILE, Targets, read_targets, virtual_targets
+from hil.boards.firmware.build_folder import DEFAULT_TICK_HZ, TICKS_HZ, Image
+from hil.ci.event import (
+    TARGETS_FILE,
+    Event,
+    Targets,
+    changed_files,
+    kinds_of,
+    merge_base,
+    read_targets,
+    virtual_targets,
+)
+from hil.ci.history import LEG, references_tonight
 from hil.run.plan import ticks_hz_of
 from hil.thresholds import load_all
 from hil.thresholds.loader import FOLDER

@@ -18,8 +18,7 @@ from hil.gate.sequential import LOOKS
 from hil.history import load
 from hil.history.nightly.survey import Finding, survey
 from hil.run.bisect.bisect_run import ProcessRunner, Search, write_thresholds
-from hil.run.bisect.bisect_task import Task, case_of, check_metric, commits_between
-from hil.run.bisect.bisection import Progress, Trial, runs_at_most
+from hil.run.bisect.task import Progress, Task, Trial, case_of, check_metric, commits_between, runs_at_most
 from hil.run.plan import deadline_s
 from hil.run.plan.pace import BOOT_S
 from hil.thresholds import Thresholds, load_all

@@ -15,19 +15,17 @@ import click
 
 from hil.base.errors import ConfigError, RigError
 from hil.boards.firmware.build import BUILD_ROOT
+from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.selection import find_firmware
-from hil.boards.firmware.variant import Image
 from hil.boards.flash import WearCounter, flash, read_wear
 from hil.boards.health.quarantine import describe, folder_of, put, read_quarantine, release, way_out
 from hil.boards.health.types import Quarantine
 from hil.boards.lease import kept_dir, lease_boards, lease_rack, lock_dir, read_holder
 from hil.boards.power import VirtualSwitch, switch_power
 from hil.boards.rack import Board, Rack, load_rack
-from hil.cli.options import out_option, rack_option
-from hil.cli.table import aligned
+from hil.cli.options import aligned, out_option, rack_option
 from hil.store.run_info import utc_now
-from hil.virtual.start import boards_up, up_dir
-from hil.virtual.virtual_rack import VirtualRack
+from hil.virtual.virtual_rack import VirtualRack, boards_up, up_dir
 
 NO_PORT = "no port: not up"
 

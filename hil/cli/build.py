@@ -10,9 +10,9 @@ import click
 from hil.base.errors import ConfigError
 from hil.base.paths import PROJECT_ROOT
 from hil.boards.firmware.build import HOST_TARGET, TARGETS, build
+from hil.boards.firmware.build_folder import DEFAULT_TICK_HZ, TICKS_HZ, Image
 from hil.boards.firmware.bundle import write_bundle
 from hil.boards.firmware.revision import Revision, SourceState, find_revision, source_state
-from hil.boards.firmware.variant import DEFAULT_TICK_HZ, TICKS_HZ, Image
 
 
 @click.command("build")

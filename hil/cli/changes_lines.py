@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from hil.cli.table import aligned
+from hil.cli.options import aligned
 from hil.history.nightly.events import Event, bisect_command, by_chance
 from hil.history.nightly.survey import Finding, Survey
 

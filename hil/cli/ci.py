@@ -14,10 +14,10 @@ from hil.base.errors import ConfigError, ExitCode, RigError
 from hil.base.untrusted import markdown, terminal_page
 from hil.ci import artefact, comment_page, legs, summary
 from hil.ci.event import read_event
+from hil.ci.history import add_runs
 from hil.ci.narrow import narrow, read_comparisons
-from hil.ci.nights import add_runs
 from hil.ci.plan import CiPlan, plan_event, read_plan, write_plan
-from hil.ci.verdict import CiVerdict, conclude
+from hil.ci.summary import CiVerdict, conclude
 from hil.cli import ci_comment, ci_history
 from hil.cli.options import DEFAULT_OUT, out_option
 from hil.history import DEFAULT_HISTORY

@@ -13,7 +13,7 @@ from hil.ci import artefact, comment_page
 from hil.ci.comment import comment
 from hil.ci.github import DEFAULT_API, GitHub
 from hil.ci.plan import read_plan
-from hil.ci.verdict import conclude
+from hil.ci.summary import conclude
 
 
 @click.command("comment")

@@ -15,7 +15,7 @@ import click
 from hil.base.errors import ConfigError, RigError
 from hil.base.finding import Finding
 from hil.base.paths import PROJECT_ROOT
-from hil.network.peers.iperf.program import PROGRAM, require_version
+from hil.network.peers.iperf.process import PROGRAM, require_version
 from hil.virtual import privileges
 
 PYTHON_VERSIONS = ((3, 11), (3, 12))

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import click
 
-from hil.boards.firmware.comparison import SCHEMA, TargetComparison, compare_bundles
-from hil.boards.firmware.digests import NO_IDF, Digests
-from hil.boards.firmware.selection import verify_bundle
+from hil.boards.firmware.bundle import NO_IDF, Digests
+from hil.boards.firmware.selection import SCHEMA, TargetComparison, compare_bundles, verify_bundle
 
 _PATH = click.Path(path_type=Path)
 

@@ -14,12 +14,10 @@ import numpy as np
 
 from hil.base.errors import ConfigError
 from hil.base.units import QuantityError, Unit, find_unit, format_value, unit_of
-from hil.cli.options import history_option
-from hil.cli.table import aligned
+from hil.cli.options import aligned, history_option
 from hil.history import load
-from hil.history.export import write_csv
+from hil.history.export import merge, write_csv
 from hil.history.from_run import add_run
-from hil.history.merge import merge
 from hil.metrics.sessions import History, SeriesHistory
 from hil.store.files import disk_error
 

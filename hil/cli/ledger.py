@@ -13,9 +13,8 @@ import click
 from hil.base.errors import ConfigError
 from hil.cli.options import DEFAULT_OUT, boards_option
 from hil.model import RunRecord
-from hil.network.ledger.files import LEDGER_FILE
+from hil.network.ledger.files import LEDGER_FILE, Counts, counts_of, lines_of, sentence_of, table_of
 from hil.network.ledger.points import Owner
-from hil.network.ledger.words import Counts, counts_of, lines_of, sentence_of, table_of
 from hil.store import RunDirectory
 from hil.thresholds import load
 from hil.thresholds.loader import FOLDER

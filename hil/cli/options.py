@@ -1,8 +1,11 @@
-"""Options that several commands share."""
+"""Options that several commands share.
+
+Columns for the terminal.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -67,3 +70,9 @@ def boards_option(function: F) -> F:
     return click.option(
         "--board", "boards", multiple=True, metavar="ID", help="Only this board; repeatable."
     )(function)
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return a line for each row, its columns two blanks apart and as wide as their widest cell."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]

@@ -1,23 +1,211 @@
-"""``hil rack``: is everything there, who holds what, how it fared, and take back what a dead run left."""
+"""``hil rack``: is everything there, who holds what, how it fared, and take back what a dead run left.
+
+``hil rack health``: what the lab keeper looks at first.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import os
+import shutil
 import signal
 import socket
+import sys
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
 
-from hil.base.errors import RigError
+from hil.base.errors import ConfigError, RigError
 from hil.base.finding import Finding
+from hil.base.untrusted import markdown as markdown_text
+from hil.base.untrusted import terminal
+from hil.boards.health import BoardHealth, RackHealth, RunHealth, health_of, read_lines, summarise, with_runs
+from hil.boards.health.lines import HEALTH_FILE
+from hil.boards.health.quarantine import describe, folder_of, read_quarantine, reason
+from hil.boards.health.summary import DEFAULT_DAYS
+from hil.boards.health.types import Quarantine
+from hil.boards.health.words import HEAD, advice, cells, kinds, moment, rack_lines, runs_of
 from hil.boards.lease import Holder, clear_stale, lock_dir, read_holder
-from hil.boards.rack import Rack, load_rack
+from hil.boards.rack import Board, Rack, load_rack
 from hil.boards.rack.check import check_rack
-from hil.cli.options import out_option, rack_option
-from hil.cli.rack_health import health
-from hil.virtual.start import boards_up
+from hil.cli.options import aligned, out_option, rack_option
+from hil.store import RunDirectory
+from hil.store.run_info import utc_now
+from hil.virtual.virtual_rack import boards_up
+
+_LEAST = ("kind", "measured", "held", "MTTR", "used", "target")  # the first is left out first
+
+
+@click.command("health")
+@rack_option
+@click.option(
+    "--days",
+    type=click.IntRange(1, 3650),
+    default=DEFAULT_DAYS,
+    show_default=True,
+    metavar="N",
+    help="Look at the last N days.",
+)
+@click.option("--fail-on-down", is_flag=True, help="Exit 3 where a board is down that is not in quarantine.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--markdown", is_flag=True, help="Print Markdown, for the summary of a workflow.")
+@out_option
+def health(*, rack: Path, days: int, fail_on_down: bool, as_json: bool, markdown: bool, out: Path) -> None:
+    """Say how a rack's boards fared: failures, recoveries, use, flakes, and which board to keep out.
+
+    It reads OUT/history/health.jsonl, and the runs in OUT that are not in there: those that were killed.
+    """
+    loaded = load_rack(rack)
+    whole = _health_of(loaded, out, days)
+    found, gone = _without_others(whole, loaded)
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    if as_json:
+        click.echo(json.dumps(dataclasses.asdict(found), ensure_ascii=False))
+    else:
+        for line in markdown_lines(found, rack) if markdown else lines(found, rack, width):
+            click.echo(line)
+        for line in [*_gone_lines(gone, rack), *_stray_lines(loaded, rack, out)]:
+            click.echo(f"- {markdown_text(line)}\n" if markdown else terminal(line))
+    down = [board for board in found.boards if board.down_since_utc and not board.quarantine]
+    if fail_on_down and down:
+        names = ", ".join(board.board for board in down)
+        last = terminal(down[0].last_fault) or "unknown"
+        raise RigError(
+            f"{'boards' if len(down) > 1 else 'board'} {names} of rack {loaded.name} "
+            f"{'are' if len(down) > 1 else 'is'} down; the last fault: {last}",
+            next_step="hil rack check, and mend it; or keep it out of runs: "
+            "hil board quarantine BOARD --why TEXT",
+        )
+
+
+def lines(rack: RackHealth, rack_file: Path, width: int | None = None) -> Iterator[str]:
+    """Yield the health for a reader: a line a board with what went wrong last, the rack, the advice.
+
+    On a terminal of ``width`` columns a board stays on its line: what tells least is left out, and named.
+    """
+    yield f"rack {rack.rack} ({kinds(rack)}), the last {rack.days} days: {runs_of(rack)}"
+    (head, *rows), left_out = _fitting([HEAD, *map(cells, rack.boards)], width)
+    yield head
+    for board, row in zip(rack.boards, rows, strict=True):
+        yield row
+        if board.quarantine:
+            yield f"  {terminal(describe(board.quarantine))}"
+        if board.last_fault:  # it may quote what a board said
+            yield f"  last fault: {terminal(board.last_fault)}"
+    if left_out:
+        yield f"({', '.join(left_out)}: in a wider window, or --json)"
+    yield from rack_lines(rack)
+    yield from (f"→ {line}" for line in advice(rack, rack_file))
+
+
+def _fitting(rows: list[tuple[str, ...]], width: int | None) -> tuple[list[str], list[str]]:
+    """Return the table's lines, and the columns that had to go for them to fit."""
+    left_out: list[str] = []
+    for name in _LEAST:
+        if width is None or max(map(len, aligned(rows))) <= width:
+            break
+        column = rows[0].index(name)
+        rows = [row[:column] + row[column + 1 :] for row in rows]
+        left_out.append(name)
+    return aligned(rows), left_out
+
+
+def markdown_lines(rack: RackHealth, rack_file: Path) -> Iterator[str]:
+    """Yield the health as Markdown."""
+    yield f"## Rack {rack.rack} ({kinds(rack)}), the last {rack.days} days: {runs_of(rack)}\n"
+    rows = [tuple(map(markdown_text, (*cells(board), board.last_fault))) for board in rack.boards]
+    for row in ((*HEAD, "last fault"), ("---",) * (len(HEAD) + 1), *rows):
+        yield f"| {' | '.join(row)} |"
+    yield ""
+    yield from (f"- {markdown_text(line)}" for line in (*rack_lines(rack), *advice(rack, rack_file)))
+    yield ""
+
+
+def _health_of(rack: Rack, out: Path, days: int) -> RackHealth:
+    """Return the rack's health, with the boards of its file that no run knows yet."""
+    quarantined = read_quarantine(folder_of(rack, out))
+    by_place = {f"{rack.name}/{board}": one for board, one in quarantined.items()}
+    runs = [run for run in _runs(rack, out) if run.rack == rack.name]
+    found = summarise(runs, now_utc=utc_now(), days=days, quarantine=by_place)
+    health = found[0] if found else _nothing(rack.name, days)
+    seen = {board.board for board in health.boards}
+    unseen = [_unseen(rack, board, quarantined) for board in rack.boards if board.id not in seen]
+    return dataclasses.replace(health, boards=tuple(sorted((*health.boards, *unseen), key=_by_name)))
+
+
+def _without_others(health: RackHealth, rack: Rack) -> tuple[RackHealth, tuple[BoardHealth, ...]]:
+    """Part off the boards that left the rack file: renamed, or taken away. They are not down, and no one can
+    keep them out."""
+    known = {board.id for board in rack.boards}
+    there = tuple(board for board in health.boards if board.board in known)
+    gone = tuple(board for board in health.boards if board.board not in known)
+    return dataclasses.replace(health, boards=there), gone
+
+
+def _gone_lines(gone: Sequence[BoardHealth], rack_file: Path) -> Iterator[str]:
+    for board in gone:
+        seen = moment(board.last_seen_utc)
+        yield f"{board.board} is not in {rack_file} any more; last seen {seen}"
+
+
+def _stray_lines(rack: Rack, rack_file: Path, out: Path) -> Iterator[str]:
+    """Yield what keeps nothing out: a board that was renamed measures again under its new name."""
+    known = {board.id for board in rack.boards}
+    for board, one in read_quarantine(folder_of(rack, out)).items():
+        if board not in known:
+            yield f"{board} is not in {rack_file} any more, but {reason(one, rack_file)}"
+
+
+def _by_name(board: BoardHealth) -> str:
+    return board.board
+
+
+def _runs(rack: Rack, out: Path) -> Sequence[RunHealth]:
+    """Return the history's runs, and those on disk that are not in it, without the ones under way."""
+    known = read_lines(out / "history" / HEALTH_FILE)
+    ids = {run.run_id for run in known} | _under_way(rack, out)
+    more = []
+    for directory in RunDirectory.list(out):
+        if directory.run_id not in ids:
+            try:
+                more.append(health_of(directory.path))
+            except ConfigError as error:
+                click.echo(f"warning: {directory.path} is left out: {error}", err=True)
+    return with_runs(known, more)
+
+
+def _under_way(rack: Rack, out: Path) -> set[str]:
+    holders = (read_holder(lock_dir(rack, out), board.id) for board in rack.boards)
+    return {holder.run_id for holder in holders if holder}
+
+
+def _nothing(rack: str, days: int) -> RackHealth:
+    return RackHealth(rack, days, 0, (), {}, (), 0, 0, None, 0, 0, None)
+
+
+def _unseen(rack: Rack, board: Board, quarantined: dict[str, Quarantine]) -> BoardHealth:
+    return BoardHealth(
+        rack=rack.name,
+        board=board.id,
+        kind=board.kind,
+        target=board.target,
+        runs=0,
+        faulted_runs=0,
+        failure_ratio=None,
+        recoveries=0,
+        mean_time_to_recovery_s=None,
+        held_s=0.0,
+        measured_s=0.0,
+        utilisation_ratio=None,
+        faults_in_a_row=0,
+        last_run_id="",
+        last_seen_utc="",
+        quarantine=quarantined.get(board.id),
+    )
+
 
 RELEASE_DEADLINE_S = 10.0
 

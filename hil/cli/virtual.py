@@ -13,11 +13,9 @@ import click
 
 from hil.base.errors import ConfigError
 from hil.boards.rack import Board, load_rack
-from hil.cli.options import DEFAULT_OUT, DEFAULT_RACK, boards_option, out_option, rack_option
-from hil.cli.table import aligned
+from hil.cli.options import DEFAULT_OUT, DEFAULT_RACK, aligned, boards_option, out_option, rack_option
 from hil.virtual.air.profile import load_profile
-from hil.virtual.start import at_its_port, start_virtual_rack, up_dir
-from hil.virtual.virtual_rack import VirtualRack
+from hil.virtual.virtual_rack import VirtualRack, at_its_port, start_virtual_rack, up_dir
 
 CHECK_S = 0.5
 

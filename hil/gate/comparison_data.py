@@ -12,7 +12,7 @@ from hil.gate.comparing import Unit
 from hil.gate.environment import Check, check_board
 from hil.gate.scale import Scale
 from hil.metrics.boot_value import BootValue, boot_value
-from hil.metrics.columns import count_voids
+from hil.metrics.values import count_voids
 from hil.model import RunRecord
 
 Values = tuple[BootValue | None, ...]

@@ -16,10 +16,9 @@ from hil.base.units import convert, find_unit
 from hil.gate import conditions, sentences
 from hil.gate.rounding import rounded
 from hil.metrics import evaluation as metrics
-from hil.metrics.batches import FEWEST_ROWS
-from hil.metrics.columns import Voids, count_voids
 from hil.metrics.evaluation import Estimate, Metric
-from hil.metrics.stats import ratio_interval
+from hil.metrics.stats import FEWEST_ROWS, ratio_interval
+from hil.metrics.values import Voids, count_voids
 from hil.model import Outcome, RunRecord, SeriesVerdict, format_series_id
 from hil.thresholds.limits import Limit
 from hil.thresholds.types import Thresholds

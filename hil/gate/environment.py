@@ -11,10 +11,10 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hil.metrics.columns import count_voids
 from hil.metrics.conditions import conditions_of
 from hil.metrics.evaluation import Metric
 from hil.metrics.sessions import Session
+from hil.metrics.values import count_voids
 from hil.model import RunRecord, Scalar
 
 

@@ -1,12 +1,20 @@
-"""The history as CSV: a line a boot value, everything named, for spreadsheets and statistics programs."""
+"""The history as CSV: a line a boot value, everything named, for spreadsheets and statistics programs.
+
+Union of the histories of several racks: files are copied, never changed, never deleted.
+"""
 
 from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TextIO
 
+from hil.base.errors import ConfigError
 from hil.base.units import QuantityError, unit_of
+from hil.history.loading import in_order_of_time, read_bytes, read_segment, segment_paths
+from hil.history.saving import write_once
 from hil.metrics.sessions import History, SeriesHistory
 
 COLUMNS = (
@@ -88,3 +96,33 @@ def _unit(metric: str) -> str:
         return unit_of(metric).name
     except QuantityError:
         return ""
+
+
+def merge(sources: Sequence[Path], target: Path) -> list[Path]:
+    """Copy what ``target`` lacks; return the new files. Nothing is written where anything is wrong.
+
+    Raises:
+        ConfigError: a source is no folder or holds no run; a file is damaged; one run has two contents, both
+            named.
+        RigError: the disk does not take it.
+    """
+    known: dict[str, Path] = {}
+    for folder in [target, *sources]:
+        paths = segment_paths(folder)
+        if folder != target and not paths:
+            what = "holds no <rack>/<run-id>.json" if folder.is_dir() else "no such folder"
+            raise ConfigError(f"{folder}: {what}, so there is nothing to merge.")
+        for path in paths:
+            name = f"{path.parent.name}/{path.name}"
+            if known.setdefault(name, path) != path and read_bytes(known[name]) != read_bytes(path):
+                raise ConfigError(
+                    f"{known[name]} and {path} are one run with two contents; a file of the history never "
+                    "changes, so one of them was.",
+                    next_step="compare both with the branch hil-data, delete the changed one, merge again.",
+                )
+    in_order_of_time(map(read_segment, known.values()))  # each can be read, and is of one rack
+    return [path for name, source in known.items() if _copy(source, path := target / name)]
+
+
+def _copy(source: Path, target: Path) -> bool:
+    return source != target and write_once(target, read_bytes(source))

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hil.base.errors import ConfigError
-from hil.history.building import DuplicateError, Point, build
-from hil.history.saving import append, path_of
+from hil.history.saving import DuplicateError, Point, append, build, path_of
 from hil.history.segment import ROLES, Image, Segment, SegmentBoard
 from hil.metrics.boot_value import boot_value
 from hil.metrics.conditions import conditions_of

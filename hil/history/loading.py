@@ -1,19 +1,160 @@
-"""Reading the whole history at once: every segment of a folder, turned into one array a series."""
+"""Reading the whole history at once: every segment of a folder, turned into one array a series.
+
+Segments to one array a series: all values in one table, sorted once, cut where the series changes.
+"""
 
 from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TypeVar
+
+import numpy as np
 
 from hil.base.errors import ConfigError
 from hil.base.paths import PROJECT_ROOT
-from hil.history.assembling import assemble
-from hil.history.segment import SCHEMA_VERSION, Segment, digest_of
-from hil.history.segment_reader import SegmentError, from_json
-from hil.metrics.sessions import NO_HISTORY, History
+from hil.history.segment import ROLES, SCHEMA_VERSION, Segment, SegmentError, digest_of, from_json
+from hil.metrics.sessions import NO_HISTORY, History, SeriesHistory, Session, SessionBoard
+from hil.model import format_series_id
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+class _Names(dict[Key, int]):
+    """Numbers names in the order in which they are first asked for."""
+
+    def __missing__(self, name: Key) -> int:
+        self[name] = len(self)
+        return self[name]
+
+    def array(self) -> np.ndarray:
+        """Return the names, by number."""
+        found = np.empty(len(self), dtype=object)
+        found[:] = list(self)
+        return found
+
+
+class _Table:
+    """One row a boot value; columns are numbers of names."""
+
+    def __init__(self) -> None:
+        self.boards = _Names[tuple[str, str]]()  # rack, board
+        self.cases, self.metrics = _Names[str](), _Names[str]()
+        self.rulers, self.images = _Names[str](), _Names[str]()
+        self._parts: dict[str, list[np.ndarray]] = {}
+
+    def add(self, session: int, segment: Segment) -> None:
+        """Append a segment's values."""
+        rows = segment.series
+        sets = [np.array(boots, dtype=np.intp) for boots in segment.boot_sets]
+        sizes = np.array([len(boots) for boots in sets], dtype=np.intp)
+        case, metric, chosen = rows.T
+        times = sizes[chosen] if len(rows) else chosen
+        boot = np.concatenate([sets[n] for n in chosen] or [chosen])
+        image = _column([one.image for one in segment.boots])[boot]
+        case = np.repeat(case, times)
+        boards = _column([self.boards[segment.rack, one.id] for one in segment.boards])
+        roles = _column([ROLES.index(one.role) for one in segment.images])
+        self._put(
+            session=np.full(len(boot), session),
+            board=boards[_column([one.board for one in segment.boots])][boot],
+            role=roles[image],
+            boot=_column([one.index for one in segment.boots])[boot],
+            case=_column([self.cases[name] for name in segment.cases])[case],
+            metric=_column([self.metrics[name] for name in segment.metrics])[np.repeat(metric, times)],
+            image=_column([self.images[one.sha256] for one in segment.images])[image],
+            ruler=self._rulers_of(segment)[image, case],
+            value=segment.values,
+            samples=segment.samples,
+            hits=segment.hits,
+        )
+        if len(boot) and self._parts["ruler"][-1].min() < 0:
+            raise ConfigError(
+                f"{segment.rack}/{segment.run_id}.json: an image lacks the ruler of a bench.",
+                next_step="delete the file, then `hil history add` its run again.",
+            )
+
+    def _put(self, **columns: np.ndarray) -> None:
+        for name, column in columns.items():
+            self._parts.setdefault(name, []).append(column)
+
+    def _rulers_of(self, segment: Segment) -> np.ndarray:
+        """Return the number of the ruler of each image and case; -1 where it is unknown."""
+        benches = [case_id.partition("/")[0] for case_id in segment.cases]
+        table = [
+            [self.rulers[image.rulers[bench]] if bench in image.rulers else -1 for bench in benches]
+            for image in segment.images
+        ]
+        return np.array(table, dtype=np.intp).reshape(len(segment.images), len(benches))
+
+    def series(self) -> dict[tuple[str, str], SeriesHistory]:
+        """Return all series, by name and role, each in order of session, then boot."""
+        columns = {name: np.concatenate(parts) for name, parts in self._parts.items()}
+        if not columns or not len(columns["value"]):
+            return {}
+        code = (columns.pop("board") * len(self.cases) + columns.pop("case")) * len(self.metrics)
+        code = (code + columns.pop("metric")) * len(ROLES) + columns.pop("role")
+        order = np.argsort(code, kind="stable")  # rows come by session, and within one by boot
+        code = code[order]
+        columns = {name: column[order] for name, column in columns.items()}
+        columns["ruler"] = self.rulers.array()[columns["ruler"]]
+        columns["firmware"] = self.images.array()[columns.pop("image")]
+        for column in columns.values():
+            column.setflags(write=False)
+        starts = np.flatnonzero(np.diff(code, prepend=-1))
+        ends = np.append(starts[1:], len(code))
+        found = {}
+        for key, start, end in zip(self._keys(code[starts]), starts.tolist(), ends.tolist(), strict=True):
+            cut = {name: column[start:end] for name, column in columns.items()}
+            found[key] = SeriesHistory(series_id=key[0], role=key[1], **cut)
+        return dict(sorted(found.items()))
+
+    def _keys(self, codes: np.ndarray) -> list[tuple[str, str]]:
+        """Return the series and roles that numbers stand for."""
+        boards, cases, metrics = list(self.boards), list(self.cases), list(self.metrics)
+        rest, roles = np.divmod(codes, len(ROLES))
+        rest, measured = np.divmod(rest, len(metrics))
+        numbers = zip(*np.divmod(rest, len(cases)), measured, roles, strict=True)
+        names = ((*boards[b], cases[c], metrics[m], ROLES[r]) for b, c, m, r in numbers)
+        return [(format_series_id(rack, board, case, name), role) for rack, board, case, name, role in names]
+
+
+def assemble(segments: Sequence[Segment]) -> History:
+    """Return the history of segments in order of time. Raises ConfigError where one lacks a ruler."""
+    table = _Table()
+    for number, segment in enumerate(segments):
+        table.add(number, segment)
+    return History(tuple(map(_session, segments)), table.series())
+
+
+def _column(numbers: Sequence[int]) -> np.ndarray:
+    return np.array(numbers, dtype=np.intp)
+
+
+def _session(segment: Segment) -> Session:
+    return Session(
+        run_id=segment.run_id,
+        started_utc=segment.started_utc,
+        rack=segment.rack,
+        trigger=segment.trigger,
+        commit=segment.commit,
+        dirty=segment.dirty,
+        digest=segment.digest,
+        firmware=_firmware(segment),
+        conditions={
+            f"{board.id}.{key}": fact for board in segment.boards for key, fact in board.conditions.items()
+        },
+        suite=segment.suite,
+        boards={board.id: SessionBoard(board.target, board.kind) for board in segment.boards},
+    )
+
+
+def _firmware(segment: Segment) -> Mapping[str, str]:
+    """Return the SHA-256 of what booted, by role and name."""
+    return {f"{image.role} {image.name}": image.sha256 for image in segment.images}
+
 
 DEFAULT_HISTORY = PROJECT_ROOT / "out" / "hil-data"
 SLICE = "slice.json"

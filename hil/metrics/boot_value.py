@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from hil.base.units import convert, find_unit
 from hil.metrics import stats
-from hil.metrics.columns import its_rows
 from hil.metrics.metric import Metric, source_unit
-from hil.metrics.values import ceiling_of, failed_rows, hits_and_trials, row_values, statistic_of
+from hil.metrics.values import ceiling_of, failed_rows, hits_and_trials, its_rows, row_values, statistic_of
 from hil.model import RunRecord
 
 # The slowest that a chip's counter of cycles counts, for boards that do not say how fast theirs does.

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hil.base.units import convert, find_unit
-from hil.metrics import batches, stats
-from hil.metrics.columns import column_of, its_rows
+from hil.metrics import stats
+from hil.metrics import stats as batches
 from hil.metrics.metric import (
     DIRECTIONS,
     NOT_OK,
@@ -32,7 +32,15 @@ from hil.metrics.metric import (
     parse_terms,
     source_unit,
 )
-from hil.metrics.values import ceiling_of, failed_rows, hits_and_trials, row_values, statistic_of
+from hil.metrics.values import (
+    ceiling_of,
+    column_of,
+    failed_rows,
+    hits_and_trials,
+    its_rows,
+    row_values,
+    statistic_of,
+)
 from hil.model import RunRecord
 
 __all__ = [

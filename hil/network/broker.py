@@ -14,25 +14,23 @@ from typing import Literal
 
 from hil.base.errors import HilError, RigError
 from hil.network.broker_client import ask_dropped
-from hil.network.broker_config import (
+from hil.network.broker_program import (
     BrokerLogin,
     BrokerOptions,
     BrokerPorts,
-    SlowDisk,
-    broker_config,
-    config_digest,
-    make_login,
-    write_password_file,
-)
-from hil.network.broker_program import (
     PortTakenError,
     Preload,
+    SlowDisk,
     await_running,
     await_stopped,
+    broker_config,
+    config_digest,
     free_ports,
+    make_login,
     mosquitto_argv,
     prepare_preload,
     usual_ports,
+    write_password_file,
 )
 from hil.network.certificates import Certificates
 from hil.network.cutting import find_client, reset_connections, take_over

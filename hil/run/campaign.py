@@ -12,7 +12,7 @@ from hil.base.errors import ConfigError, RigError
 from hil.base.gateway_url import masked, problem_of
 from hil.base.paths import PROJECT_ROOT
 from hil.boards.firmware.build_folder import FLASHER_ARGS
-from hil.boards.firmware.digests import DIGESTS
+from hil.boards.firmware.bundle import DIGESTS
 from hil.boards.firmware.selection import bundle_folders
 from hil.boards.health.quarantine import Watch, describe, folder_of, read_quarantine, reason, way_out
 from hil.boards.health.types import Quarantine

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from hil.base.errors import HilError, RigError
 from hil.boards.environment import host_environment, rig_environment
+from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.selection import Firmware
-from hil.boards.firmware.variant import Image
 from hil.boards.flash import FlashResult, SlotFlasher, WearCounter, flash
 from hil.boards.lease import kept_dir, lease_air, lease_rack
 from hil.boards.rack import Board, Rack

@@ -1,13 +1,25 @@
-"""Names of files, and writing them so that no reader, nor a start after a power cut, finds half of one."""
+"""Names of files, and writing them so that no reader, nor a start after a power cut, finds half of one.
+
+Files of one JSON object a line: read whole, or with an error that names file and line and the way out.
+
+Whether a value that was read back from JSON is one that a field of ours can have.
+"""
 
 from __future__ import annotations
 
 import errno
+import functools
+import json
+import math
 import os
 import threading
+import types
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
-from hil.base.errors import RigError
+from hil.base.errors import ConfigError, RigError
 
 
 def short_path(path: Path) -> str:
@@ -55,3 +67,93 @@ def disk_error(what: str, error: OSError, safe: str) -> RigError:
     return RigError(
         f"{what}: {error.strerror or error}. Safe on disk: {safe}.", next_step=f"{next_step}, then run again."
     )
+
+
+_SHOWN_BYTES = 40
+_Item = TypeVar("_Item")
+
+
+def read_jsonl(path: Path, parse: Callable[[Path, int, bytes], _Item]) -> list[_Item]:
+    """Return what ``parse`` makes of each line; nothing where the file does not exist yet.
+
+    A last line without its end is left out if it was cut off in writing.
+
+    Raises:
+        ConfigError: ``parse`` refuses another line.
+        RigError: the disk does not give the file.
+    """
+    try:
+        *whole, last = path.read_bytes().split(b"\n")
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise disk_error(f"could not read {path}", error, "what is on disk") from error
+    found = [parse(path, number, raw) for number, raw in enumerate(whole, start=1)]
+    with suppress(ConfigError):
+        found += [parse(path, len(whole) + 1, last)] if last else []
+    return found
+
+
+def parse_line(
+    path: Path, number: int, raw: bytes, *, read: Callable[[dict[str, Any]], _Item], loss: str
+) -> _Item:
+    """Return what ``read`` makes of the object in line ``number`` of ``path``.
+
+    ``read`` raises ValueError, which says what is wrong; ``loss`` says what is lost if the line is taken out.
+
+    Raises:
+        ConfigError: the line is no JSON object, or ``read`` refuses it.
+    """
+    try:
+        return read(_object_in(raw))
+    except ValueError as error:
+        start = raw[:_SHOWN_BYTES].decode(errors="replace")
+        raise ConfigError(
+            f"{path}:{number}: {error}; the line starts with {start!r}.",
+            next_step=f"take it out (sed -i {number}d {path}); {loss}.",
+        ) from error
+
+
+def _object_in(raw: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise ValueError("not a JSON object")  # noqa: TRY004 - the file's content is wrong, not a call
+    return value
+
+
+Check = Callable[[object], bool]
+
+
+@functools.cache
+def check_of(hint: Any) -> Check:
+    """Return what says whether a value is of the type ``hint``; made once a type, asked for every figure.
+
+    ``hint`` is a class, a union, Literal, tuple[item, ...] or Mapping[str, item]. A whole number fits float,
+    True and False fit bool alone, and no number is infinite or NaN.
+    """
+    if isinstance(hint, types.UnionType):
+        each = [check_of(one) for one in get_args(hint)]
+        return lambda value: any(fits(value) for fits in each)
+    if get_origin(hint) is Literal:
+        words = get_args(hint)
+        return lambda value: value in words
+    if get_origin(hint) is tuple:
+        item = check_of(get_args(hint)[0])
+        return lambda value: isinstance(value, tuple) and all(map(item, value))
+    if get_origin(hint) is Mapping:
+        content = check_of(get_args(hint)[1])
+        return lambda value: isinstance(value, dict) and all(map(content, value.values()))
+    return _check_of_plain(hint)
+
+
+def _check_of_plain(hint: type) -> Check:
+    if hint is float:
+        return lambda value: (
+            isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        )
+    if hint is bool:
+        return lambda value: isinstance(value, bool)
+    return lambda value: isinstance(value, hint) and not isinstance(value, bool)

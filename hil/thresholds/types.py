@@ -16,7 +16,7 @@ from hil.model import Case, Scalar
 from hil.thresholds.comparison import CompareRule
 from hil.thresholds.limits import Advice, Limit, Suppression, most_specific
 
-# What a bench may need on the host beside the broker; hil.network.peers.registry knows what does it.
+# What a bench may need on the host beside the broker; hil.network.peers.companion knows what does it.
 PEERS = ("iperf", "http", "interruption", "delivery", "echo")
 
 

@@ -1,21 +1,53 @@
-"""What is attached to a result, in order: charts, traces, samples, ledgers, console, environment."""
+"""What is attached to a result, in order: charts, traces, samples, ledgers, console, environment.
+
+The part of a board's console log that belongs to one case. Secrets were masked when it was written.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from hil.model import RunRecord
-from hil.reports.allure.console import console_of
-from hil.reports.allure.distribution import draw_distribution
+from hil.model import RunRecord, Scalar
+from hil.reports.allure.charts import draw_distribution, draw_timeline
 from hil.reports.allure.samples import samples_of
 from hil.reports.allure.story import RunStory, Story, parse_case_id
-from hil.reports.allure.timeline import draw_timeline
 from hil.reports.ledger import ledger_file
-from hil.reports.traces.files import events_file
+from hil.reports.trace_notes import events_file
+
+_COMMAND = re.compile(r"\d+\.\d+ > #\S+ (?P<verb>\S+) ?(?P<rest>.*)")
+_BETWEEN_BOOTS = "…\n"
+
+
+def console_of(run_path: Path, board: str, bench: str, parameters: Mapping[str, Scalar]) -> str:
+    """Return the lines from a case's ``run`` to the next case, of every boot.
+
+    The whole log where it has no such line, and "" where the board has no log.
+    """
+    path = run_path / "console" / f"{board}.log"
+    if not path.is_file():
+        return ""
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+    wanted = {f"{key}={value}" for key, value in parameters.items()}
+    commands = [(number, match) for number, line in enumerate(lines) if (match := _COMMAND.match(line))]
+    parts = []
+    for place, (number, match) in enumerate(commands):
+        words = match["rest"].split()
+        if match["verb"] == "run" and words[:1] == [bench] and wanted <= set(words[1:]):
+            parts.append("".join(lines[number : _end(commands, place, len(lines))]))
+    return _BETWEEN_BOOTS.join(parts) if parts else "".join(lines)
+
+
+def _end(commands: list[tuple[int, re.Match[str]]], place: int, lines: int) -> int:
+    """Return the line of the greeting before the next case, or before the next boot's."""
+    later = (number for number, match in commands[place + 1 :] if match["verb"] in ("hello", "run"))
+    return next(later, lines)
+
 
 _OWN_COLUMNS = ("boot_index", "row", "warmup")
 _TRACE_FILES = (

@@ -12,7 +12,7 @@ from hil.reports.allure.outcome import findings
 from hil.reports.allure.story import Story
 from hil.reports.ledger import ledger_sentence
 from hil.reports.names import short_metric
-from hil.reports.traces.notes import finding_of
+from hil.reports.trace_notes import finding_of
 
 _ORDER = ("regressed", "inconclusive", "no-baseline", "improved", "pass")
 _LEFT_OUT = (2, 3, 7)  # case and target stand above, z and its boundary in the sentence

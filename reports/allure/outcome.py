@@ -1,32 +1,73 @@
-"""What a case's verdict, faults and gaps come to as Allure's status and message."""
+"""What a case's verdict, faults and gaps come to as Allure's status and message.
+
+Whose a failure is: how each message begins, and the categories that Allure sorts results into by it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final, TypedDict
 
 from hil.base.errors import ExitCode
 from hil.model import ComparedSeries, Fault, SeriesVerdict
 from hil.reports import compared, rows
-from hil.reports.allure import categories
 from hil.reports.allure.story import Story
 from hil.reports.names import short_metric
+
+
+class Category(TypedDict):
+    """As Allure 2 reads it from categories.json, and Allure 3 from the key ``categories`` of its config."""
+
+    name: str
+    matchedStatuses: list[str]
+    messageRegex: str
+
+
+REGRESSION: Final = "regression"
+FIRMWARE: Final = "firmware"
+RIG: Final = "rig"
+CONFIGURATION: Final = "configuration"
+INCONCLUSIVE: Final = "inconclusive"
+NOT_RUN: Final = "not run"
+
+# first word of the message → status, name of the category
+_MEANINGS = {
+    REGRESSION: ("failed", "Regression"),
+    FIRMWARE: ("failed", "Firmware fault"),
+    RIG: ("broken", "Rig trouble"),
+    CONFIGURATION: ("broken", "Configuration"),
+    INCONCLUSIVE: ("unknown", "Inconclusive"),
+    NOT_RUN: ("skipped", "Not run"),
+}
+
+# Allure 2 matches a pattern with the whole message, Allure 3 searches for it: this one suits both
+CATEGORIES: list[Category] = [
+    {"name": name, "matchedStatuses": [status], "messageRegex": f"^{word}: .*"}
+    for word, (status, name) in _MEANINGS.items()
+]
+
+
+def status_of(word: str) -> str:
+    """Return Allure's status for a message that begins with ``word``."""
+    return _MEANINGS[word][0]
+
 
 PASSED = "passed"
 
 _WORDS = {
-    ExitCode.CONFIG: categories.CONFIGURATION,
-    ExitCode.FIRMWARE: categories.FIRMWARE,
-    ExitCode.RIG: categories.RIG,
-    ExitCode.INCONCLUSIVE: categories.INCONCLUSIVE,
+    ExitCode.CONFIG: CONFIGURATION,
+    ExitCode.FIRMWARE: FIRMWARE,
+    ExitCode.RIG: RIG,
+    ExitCode.INCONCLUSIVE: INCONCLUSIVE,
 }
 # the same precedence as the run's exit code has; then what is missing, then what is undecided
 _ORDER = (
-    categories.CONFIGURATION,
-    categories.FIRMWARE,
-    categories.REGRESSION,
-    categories.RIG,
-    categories.NOT_RUN,
-    categories.INCONCLUSIVE,
+    CONFIGURATION,
+    FIRMWARE,
+    REGRESSION,
+    RIG,
+    NOT_RUN,
+    INCONCLUSIVE,
 )
 
 
@@ -37,16 +78,16 @@ def outcome_of(story: Story, harness_failure: str = "") -> tuple[str, str]:
     """
     found = list(findings(story))
     if harness_failure and not story.faults and not story.not_run:
-        found.append((categories.RIG, f"the harness failed: {harness_failure}"))
+        found.append((RIG, f"the harness failed: {harness_failure}"))
     if not found:
         return PASSED, ""
     word, sentence = min(found, key=lambda item: _ORDER.index(item[0]))
-    return categories.status_of(word), f"{word}: {sentence}"
+    return status_of(word), f"{word}: {sentence}"
 
 
 def word_of(fault: Fault) -> str:
     """Return how the message of a fault begins."""
-    return _WORDS.get(ExitCode(fault.exit_code), categories.RIG)
+    return _WORDS.get(ExitCode(fault.exit_code), RIG)
 
 
 def findings(story: Story) -> Iterator[tuple[str, str]]:
@@ -55,16 +96,16 @@ def findings(story: Story) -> Iterator[tuple[str, str]]:
         yield word_of(fault), fault.sentence
     for item in story.compared:
         if compared.is_blocked(item):
-            yield categories.REGRESSION, item.sentence
+            yield REGRESSION, item.sentence
     broken = rows.by_severity(story.series)
     if broken:
         also = ", ".join(short_metric(item) for item in broken[1:])
         more = f" Also broken: {also}." if also else ""
-        yield categories.REGRESSION, f"{broken[0].sentence}{more}"
+        yield REGRESSION, f"{broken[0].sentence}{more}"
     for missing in story.not_run:
         if missing.expected or not story.series:  # else it was measured, and only not compared any further
-            yield categories.NOT_RUN, missing.reason
+            yield NOT_RUN, missing.reason
     judged: tuple[SeriesVerdict | ComparedSeries, ...] = (*story.compared, *story.series)
     for series in judged:
         if series.blocking and series.outcome == "inconclusive":
-            yield categories.INCONCLUSIVE, series.sentence
+            yield INCONCLUSIVE, series.sentence

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from hil.base.units import Unit, best_unit, convert, find_unit, format_value, unit_of
 from hil.metrics import stats
-from hil.metrics.columns import count_voids, its_rows
 from hil.metrics.evaluation import QUANTILES, Metric, Term, row_values, source_unit
 from hil.metrics.metric import name_of
+from hil.metrics.values import count_voids, its_rows
 from hil.model import RunRecord
-from hil.reports.allure.axes import wants_log
+from hil.reports.allure.figure import wants_log
 from hil.reports.allure.story import Story
 
 CHARTS_MAX = 3

@@ -10,7 +10,7 @@ from hil.model import ComparedSeries, SeriesVerdict, Verdict
 from hil.reports import compared, rows
 from hil.reports.comment import tables
 from hil.reports.comment.facts import Facts, LegFacts
-from hil.reports.comment.fitting import Block, fit
+from hil.reports.comment.tables import Block, fit
 from hil.reports.names import case_name, short_metric
 
 # by layout: GitHub takes 65,536 characters of a comment, to which a marker is added, and 1 MiB of a summary,

@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET  # written only, never parsed
 
 from hil.model import Fault
 from hil.reports import compared
-from hil.reports.allure import categories
+from hil.reports.allure import outcome as categories
 from hil.reports.allure.outcome import findings, outcome_of, word_of
 from hil.reports.allure.story import RunStory, Story
 from hil.reports.allure.times import run_start_of, times_of
@@ -22,7 +22,7 @@ from hil.reports.boards import remarks
 from hil.reports.names import case_name
 from hil.reports.plain.facts import RunFacts
 
-NAME = "junit.xml"
+JUNIT = "junit.xml"
 _ELEMENTS = {
     categories.REGRESSION: "failure",
     categories.FIRMWARE: "failure",

@@ -9,11 +9,9 @@ from pathlib import Path
 from hil.base.errors import ConfigError
 from hil.boards.health import BoardHealth, RackHealth, RunHealth, health_of, read_lines, summarise, with_runs
 from hil.boards.health.lines import HEALTH_FILE
-from hil.boards.health.moments import DAY_S, unix_s, utc
-from hil.boards.health.outages import rig_failed
 from hil.boards.health.quarantine import describe
 from hil.boards.health.summary import DEFAULT_DAYS
-from hil.boards.health.types import BoardRun
+from hil.boards.health.types import DAY_S, BoardRun, rig_failed, unix_s, utc
 from hil.boards.health.words import HEAD, advice, cells, kinds, moment, rack_lines, runs_of, state_of
 from hil.reports.page import frame
 from hil.reports.rows import VIRTUAL_REMARK

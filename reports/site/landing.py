@@ -1,4 +1,9 @@
-"""The first page: the verdict, each board's part in it, and the ways on from there."""
+"""The first page: the verdict, each board's part in it, and the ways on from there.
+
+What changed in the nights, on the first page: who did it, what, since when, on which boards.
+
+The comparisons of a run on the first page.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +12,125 @@ from html import escape
 from typing import Any
 
 from hil.base.errors import ExitCode
-from hil.model import Fault, NotRun, SeriesVerdict
+from hil.model import ComparedSeries, Fault, NotRun, SeriesVerdict
 from hil.reports import compared, rows
 from hil.reports.boards import BoardCases, boards_of, not_run_groups, remarks, split_not_run
 from hil.reports.page import frame
 from hil.reports.site import markup
-from hil.reports.site.changed import changed
-from hil.reports.site.comparisons import comparisons
 from hil.reports.site.runs import StoredRun, decisive, title_of
 from hil.reports.studies.build import StoredStudy, page_of, stored_studies
+
+
+def comparisons(run: StoredRun) -> str:
+    """Return the comparisons that block, what is behind those that did not pass, and advice folded."""
+    found = compared.ranked(run.verdict)
+    if not found:
+        return ""
+    lines = [_row("td", _cells(item)) for item in found if item.blocking]
+    kinds = ", ".join(sorted({item.kind for item in found}))
+    title = f"{compared.heading(found)}, rack {run.line['rack']} ({kinds})"
+    head = _row("th", compared.HEAD)
+    advice = [_row("td", compared.cells(item)) for item in found if not item.blocking]
+    behind = [
+        markup.details(compared.line(item), compared.details(item)) for item in compared.notable(run.verdict)
+    ]
+    return (
+        (markup.table(title, head, lines) if lines else "")
+        + f'<p class="soft">{escape(compared.LEGEND)}</p>'
+        + markup.items("Behind what did not simply pass", behind)
+        + (markup.folded(f"{len(advice)} comparisons of advice", head, advice) if advice else "")
+    )
+
+
+def _row(tag: str, cells: Iterable[str]) -> str:
+    """Return a row: sign, metric and case stand left."""
+    return markup.row(tag, cells, names=compared.HEAD.index("case") + 1)
+
+
+def _cells(item: ComparedSeries) -> list[str]:
+    tones = {"regressed": "bad", "improved": "good", "pass": ""}
+    first, *rest = (cell.removesuffix(compared.EARLY_MARK) for cell in compared.cells(item))
+    tone = tones.get(item.outcome, "unsure")
+    return [markup.bold(first, tone) if tone else first, *rest]
+
+
+MOST_SHOWN = 6
+BOARDS_NAMED = 3
+_COMMIT_DIGITS = 7
+_CAUSES = {"firmware": "Firmware", "environment": "Environment", "board": "Board"}
+_NO_NIGHTS = (
+    "Change points come from nightly runs, of which the history has none yet: docs/nightly.md says how to "
+    "measure them."
+)
+
+
+def changed(
+    events: Sequence[Mapping[str, Any]], *, nights: int = 0, trend_page: str = "trend/index.html"
+) -> str:
+    """Return the events of trend.json as HTML, the first MOST_SHOWN of them, in their order.
+
+    ``nights`` is how many nights were judged. Each event leads to ``trend_page``, its index in the address.
+    """
+    if not events:
+        return f'<p class="soft">{escape(_nothing(nights))}</p>'
+    lines = [_event(event, f"{trend_page}#event={index}") for index, event in enumerate(events[:MOST_SHOWN])]
+    more = len(events) - MOST_SHOWN
+    if more > 0:
+        link = markup.link(trend_page, f"and {more} more, in the trend")
+        lines.append(f'<li class="soft">{markup.safe(link)}</li>')
+    return f'<h2>What changed</h2><ul class="events">{"".join(lines)}</ul>'
+
+
+def _nothing(nights: int) -> str:
+    if not nights:
+        return _NO_NIGHTS
+    return f"No change point in {nights} {'night' if nights == 1 else 'nights'}."
+
+
+def _event(event: Mapping[str, Any], address: str) -> str:
+    tone, tag = _tag(event)
+    facts = " · ".join(f"<span>{escape(fact)}</span>" for fact in _changed_facts(event))
+    return (
+        f'<li><b class="tag {tone}">{escape(tag)}</b><div>'
+        f'<a href="{escape(address)}">{escape(str(event["headline"]))}</a>'
+        f'<p class="soft">{facts}</p></div></li>'
+    )
+
+
+def _tag(event: Mapping[str, Any]) -> tuple[str, str]:
+    """Return tone and words of a tag; its sign and its words say what its colour says."""
+    cause, effect = str(event["cause"]), str(event["effect"])
+    if cause == "unclear" or cause not in _CAUSES:
+        return "unsure", "Unclear ?"
+    name = _CAUSES[cause]
+    if effect == "better":
+        return "good", f"{name} ↑ improved"
+    tone = "bad" if cause == "firmware" else "unsure"
+    words = {"worse": "✗ worse", "mixed": "± mixed"}.get(effect, "? changed")
+    return ("unsure" if words.startswith("?") else tone), f"{name} {words}"
+
+
+def _changed_facts(event: Mapping[str, Any]) -> list[str]:
+    """Return since when, between which commits, by how much and where."""
+    nights = int(event["nights"])
+    facts = [f"since {event['night']}, {nights} {'night' if nights == 1 else 'nights'}"]
+    if event["good"] and event["bad"]:
+        facts.append(f"commits {str(event['good'])[:_COMMIT_DIGITS]}..{str(event['bad'])[:_COMMIT_DIGITS]}")
+    of_ratio = " beside the reference" if event["of_ratio"] else ""
+    low, high = _signed(event["low"]), _signed(event["high"])
+    series = event.get("series", event.get("series_ids", ()))
+    surest = "surest series " if len(series) > 1 else ""
+    facts.append(f"{surest}{_signed(event['change'])} % [{low}, {high}]{of_ratio}")
+    boards = [str(board) for board in event["boards"]]
+    rest = len(boards) - BOARDS_NAMED
+    facts.append(", ".join(boards[:BOARDS_NAMED]) + (f" and {rest} more" if rest > 0 else ""))
+    return facts
+
+
+def _signed(ratio: float) -> str:
+    """Return per cent with a sign, without its unit: "+12.3", "−4.0"."""
+    return f"{100 * ratio:+,.1f}".replace("-", "−")
+
 
 _TONES = {(ExitCode.PASS, "pass"): "good", (ExitCode.FIRMWARE, "regressed"): "bad"}  # else "unsure"
 

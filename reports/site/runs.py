@@ -1,22 +1,31 @@
-"""The runs that a site is about, as they are on disk."""
+"""The runs that a site is about, as they are on disk.
+
+What of a run is published: neither who started it, where and how, nor where it lay on that machine.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+import json
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hil.base.errors import ConfigError, ExitCode, combine_exit_codes
+from hil.base.paths import PROJECT_ROOT
 from hil.model import Verdict
-from hil.reports.allure.address import ids_of
+from hil.reports.allure.identity import ids_of
 from hil.reports.boards import has_virtual
 from hil.reports.history import line_of
 from hil.reports.ledger import PEER_FOLDER, LossNote, loss_notes
+from hil.reports.plain import FILES as PLAIN_FILES
 from hil.reports.stored import read_verdict
-from hil.reports.traces.notes import TraceNote, trace_notes
+from hil.reports.studies.build import FILES as REPRODUCTION_FILES
+from hil.reports.trace_notes import TraceNote, published_files, trace_notes
 from hil.store import RunDirectory
 from hil.trace.files import FOLDER as TRACES
 
@@ -85,3 +94,102 @@ def title_of(runs: Sequence[StoredRun]) -> str:
 
 def _distinct(words: Any) -> list[str]:
     return [word for word in dict.fromkeys(words) if word.strip("+")]
+
+
+RAW_FILES = ("summary.md", "verdicts.json", "records.jsonl", "run.json", *PLAIN_FILES, *REPRODUCTION_FILES)
+_CHECKOUT = PROJECT_ROOT
+_PUBLIC = ("schema", "run_id", "rack", "suite", "trigger", "started_utc", "git", "versions", "noise")
+_PUBLIC_OF_BOARD = ("id", "kind", "target")
+_TEXTS = {".json", ".jsonl", ".md", ".txt", ".log", ".csv", ".svg", ".html", ".properties"}
+_STARTED_BY = re.compile(rb"(?m)^- by: .*\n")  # the line of summary.md that names user and host
+# where a path begins: in JSON a new line is \n, and an address or another path is none
+_BEGIN = rb"(?:(?<=\\n)|(?<![\w.:/-]))"
+_SEGMENT = rb"""[^\s/"'`,;:<>|()\\]+"""
+
+Shorten = Callable[[bytes], bytes]
+
+
+def shortener(runs: Sequence[StoredRun]) -> Shorten:
+    """Return what writes paths in texts as they are below the checkout, or below what holds the folder out.
+
+    A run may come from another machine, so what leads to its folder is taken out wherever that was.
+    """
+    roots = [rb"%s/" % re.escape(bytes(_CHECKOUT))]
+    for run in runs:
+        out, name = run.path.parent, re.escape(run.run_id.encode())
+        here = re.escape(bytes(out.parent)).rstrip(b"/")
+        roots.append(rb"%s/(?=%s/%s\b)" % (here, re.escape(out.name.encode()), name))
+        roots.append(rb"/(?:%s/)*?(?=%s/%s\b)" % (_SEGMENT, _SEGMENT, name))
+    pattern = re.compile(_BEGIN + rb"(?:%s)" % b"|".join(roots))
+    # nearly no file holds one, and to look for plain bytes is quick
+    marks = [bytes(_CHECKOUT) + b"/", *(b"/" + run.run_id.encode() for run in runs)]
+    return lambda text: pattern.sub(b"", text) if any(mark in text for mark in marks) else text
+
+
+def public_info(info: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of run.json stands in the site."""
+    found = {key: info[key] for key in _PUBLIC if key in info}
+    if url := info.get("ci", {}).get("url"):
+        found["ci"] = {"url": url}
+    boards = info.get("boards", [])
+    found["boards"] = [{key: board.get(key) for key in _PUBLIC_OF_BOARD} for board in boards]
+    firmware = info.get("firmware", {})
+    found["firmware"] = {target: {"sha256": image.get("sha256")} for target, image in firmware.items()}
+    return found
+
+
+def copy_raw(folder: Path, runs: Sequence[StoredRun], shorten: Shorten) -> None:
+    """Put each run's files into a folder of its own below ``folder``."""
+    for run in runs:
+        (folder / run.run_id).mkdir(parents=True)
+        for name in RAW_FILES:
+            if (run.path / name).exists():
+                (folder / run.run_id / name).write_bytes(shorten(_raw(run, name)))
+        for source in published_files(run.path):
+            target = folder / run.run_id / source.relative_to(run.path)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+
+
+def _raw(run: StoredRun, name: str) -> bytes:
+    if name == "run.json":
+        return (
+            json.dumps(public_info(run.info), ensure_ascii=False, indent=2, sort_keys=True).encode() + b"\n"
+        )
+    content = (run.path / name).read_bytes()
+    return _STARTED_BY.sub(b"", content) if name == "summary.md" else content
+
+
+def copy_results(folder: Path, runs: Sequence[StoredRun], shorten: Shorten) -> list[Path]:
+    """Copy the runs' Allure results; return the folders, an empty one where no run has got that far."""
+    found = []
+    for run in runs:
+        if run.results.is_dir():
+            found.append(folder / run.run_id)
+            found[-1].mkdir(parents=True)
+            _copy_folder(run.results, found[-1], shorten)
+    if not found:
+        found = [folder / "none"]
+        found[0].mkdir(parents=True)
+    return found
+
+
+def _copy_folder(source: Path, target: Path, shorten: Shorten) -> None:
+    for path in source.iterdir():
+        if path.suffix in _TEXTS:
+            content = path.read_bytes()
+            public = shorten(content)
+            if public is content:
+                _link(path, target / path.name)
+            else:
+                (target / path.name).write_bytes(public)
+        elif path.is_file():
+            _link(path, target / path.name)
+
+
+def _link(source: Path, target: Path) -> None:
+    """Give a file a second name, which only the generator reads; copy it where that cannot be."""
+    try:
+        target.hardlink_to(source)
+    except OSError:  # another file system, or one without links
+        shutil.copyfile(source, target)

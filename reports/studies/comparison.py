@@ -1,10 +1,14 @@
-"""Published values beside ours, row by row."""
+"""Published values beside ours, row by row.
+
+Tables of others, shown as they are and judged by nobody.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hil.reports.studies.declaration import Comparison, Row
+from hil.base.units import find_unit
+from hil.reports.studies.declaration import Background, Comparison, Row
 from hil.reports.studies.declaration import Table as Published
 from hil.reports.studies.document import NONE, NOT_MEASURED, Line, Picture, Table, number
 from hil.reports.studies.rates import Throughput, finite_ends, grouped, throughput_of
@@ -162,3 +166,16 @@ def _size_of(row: Row) -> float | None:
         row.ours.case.get(key, (None,))[0] for key in ("peer_mss_bytes", "mss_bytes", "peer_window_bytes")
     ]
     return next((float(size) for size in sizes if isinstance(size, int) and size), None)
+
+
+def plain_table(table: Background) -> Table:
+    """Return a published table of somebody else's with its source."""
+    rows = tuple(
+        (row.label, *(NONE if value is None else str(value) for value in row.values)) for row in table.rows
+    )
+    data = tuple(
+        {"label": row.label, **dict(zip(table.columns, row.values, strict=True))} for row in table.rows
+    )
+    notes = (f"Source: {table.source}.", table.remark)
+    title = ", ".join(filter(None, (table.title, find_unit(table.unit).symbol, "published")))
+    return Table(table.id, title, ("", *table.columns), rows, notes, data, measured=False)

@@ -4,7 +4,7 @@ The published way: iperf's average over the whole test, slow start and last part
 mean of three runs. Ours: the rate of each full interval after the start, as the receiver saw it.
 
 Intervals of a stream depend on those before them, and a boot's on the boot. So the mean is bounded over
-boots; of one boot over its tests; of one test over batches of its intervals (hil.metrics.batches).
+boots; of one boot over its tests; of one test over batches of its intervals (hil.metrics.stats).
 Percentiles describe the intervals that were measured and have no bounds.
 """
 
@@ -14,8 +14,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hil.metrics.batches import batch_mean_interval, overdispersion
-from hil.metrics.stats import mean, ratio_interval
+from hil.metrics.stats import batch_mean_interval, mean, overdispersion, ratio_interval
 from hil.model import RunRecord
 from hil.reports.studies.document import NONE, Line, Picture, Table, number
 from hil.reports.studies.estimate import (

@@ -17,13 +17,9 @@ from hil.reports.history import comparable, with_runs
 from hil.reports.trend.choosing import Choice, choose, choose_series
 from hil.reports.trend.columns import series_json
 from hil.reports.trend.details import CaseKey, Detail, Wanted, details_of
-from hil.reports.trend.epochs import epochs_json
-from hil.reports.trend.happenings import add_levels_and_changes, events_json
-from hil.reports.trend.nights import LAST_NIGHTS
+from hil.reports.trend.happenings import LAST_NIGHTS, add_levels_and_changes, epochs_json, events_json
 from hil.reports.trend.points import Series, series_of
-from hil.reports.trend.purposes import comparable_history
-from hil.reports.trend.runs import Reported, Run, runs_of
-from hil.reports.trend.sources import Sources
+from hil.reports.trend.runs import Reported, Run, Sources, comparable_history, runs_of
 from hil.store.files import replace_file
 from hil.thresholds import Thresholds
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hil.reports.trend.naming import label_of, metric_of, split_metric
-from hil.reports.trend.numbers import Number, tidy, tidy_all
+from hil.reports.trend.naming import Number, label_of, metric_of, split_metric, tidy, tidy_all
 from hil.reports.trend.points import Point, Series
 from hil.reports.trend.runs import Run
 from hil.thresholds import Thresholds

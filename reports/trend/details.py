@@ -1,4 +1,11 @@
-"""What stands behind a chart in a reported run: distribution, boots, samples, packets, files."""
+"""What stands behind a chart in a reported run: distribution, boots, samples, packets, files.
+
+How samples are distributed, in bins that candidate and other share.
+
+Which files of a run a drill-down leads to: what the site publishes of it.
+
+What was seen on the wire of a case: Wireshark's symptoms, each with the filter that counts it.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +14,138 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from hil.base.errors import ConfigError
 from hil.base.units import Unit, convert
 from hil.metrics.boot_value import boot_value
 from hil.metrics.metric import Metric, name_of
 from hil.model import RunRecord, SeriesVerdict
+from hil.network.dissect.symptoms import SYMPTOMS
 from hil.reports.allure.samples import Samples, samples_of
 from hil.reports.allure.story import Story, read_thresholds
-from hil.reports.trend.distribution import distribution
-from hil.reports.trend.files import files_of
-from hil.reports.trend.naming import label_of, split_metric
-from hil.reports.trend.numbers import Number, tidy
+from hil.reports.ledger import GROUP
+from hil.reports.trace_notes import PUBLISHED, events_file
+from hil.reports.trend.choosing import MOST_SAMPLES, samples_json
+from hil.reports.trend.naming import Number, label_of, split_metric, tidy, tidy_all
 from hil.reports.trend.runs import Reported
-from hil.reports.trend.thinning import MOST_SAMPLES, samples_json
-from hil.reports.trend.wire import wire_of
 from hil.store import RunDirectory
 from hil.thresholds import Thresholds
+
+BINS_FEWEST, BINS_MOST = 6, 60
+
+
+def distribution(
+    candidate: Sequence[float], other: Sequence[float] | None, *, role: str | None, log: bool
+) -> dict[str, Any] | None:
+    """Return edges and counts; None where the candidate has no value.
+
+    All values are in one unit. Bins are of equal width on the scale, as wide as the rule of Freedman and
+    Diaconis (1981) says of both together. The scale is logarithmic where ``log`` and all values are positive.
+    """
+    own = np.sort(np.asarray(candidate, dtype=float))
+    beside = np.sort(np.asarray(other, dtype=float)) if other else None
+    if not len(own):
+        return None
+    values = own if beside is None else np.sort(np.concatenate([own, beside]))
+    scaled_log = bool(log and values[0] > 0)
+    edges = _edges(values, log=scaled_log)
+    return {
+        "scale": "log" if scaled_log else "linear",
+        "edges": tidy_all(edges.tolist()),
+        "candidate": _counts(own, edges),
+        "other": None if beside is None else _counts(beside, edges),
+        "role": None if beside is None else role,
+        "candidate_samples": len(own),
+        "other_samples": None if beside is None else len(beside),
+    }
+
+
+def _edges(values: np.ndarray, *, log: bool) -> np.ndarray:
+    """Return ascending edges; those of a single value lie a little apart round it."""
+    low, high = float(values[0]), float(values[-1])
+    if high - low <= abs(high) * 1e-4:  # closer than what trend.json's digits tell apart
+        around = abs(high) * 0.01 or 0.5
+        return np.array([low - around, high + around])
+    scaled = np.log(values) if log else values
+    edges = np.linspace(scaled[0], scaled[-1], _bins(scaled) + 1)
+    edges = np.exp(edges) if log else edges
+    edges[0], edges[-1] = low, high
+    return edges
+
+
+def _bins(scaled: np.ndarray) -> int:
+    quarter, three = np.quantile(scaled, [0.25, 0.75])
+    width = 2 * (three - quarter) / len(scaled) ** (1 / 3)
+    wanted = int(np.ceil((scaled[-1] - scaled[0]) / width)) if width > 0 else BINS_FEWEST
+    return int(np.clip(wanted, BINS_FEWEST, BINS_MOST))
+
+
+def _counts(ordered: np.ndarray, edges: np.ndarray) -> list[int]:
+    """Count the values of each bin; a value on an edge belongs to the bin below it."""
+    places = np.searchsorted(ordered, edges[1:-1], side="right")
+    ends = np.concatenate([[0], places, [len(ordered)]])
+    return [int(count) for count in np.diff(ends)]
+
+
+_FILES = {
+    "records.jsonl": "all samples of the run (records.jsonl)",
+    "series.csv": "all figures of the run (series.csv)",
+    "comparisons.csv": "all comparisons of the run (comparisons.csv)",
+}
+_IN_TEST = "samples (CSV), charts and console of this case, in the test report"
+
+
+def files_of(run: Reported, test: str, records: Sequence[RunRecord]) -> list[dict[str, str]]:
+    """Return text and address (from the trend page) of each; ``test`` is the id of the case's Allure result,
+    ``records`` are the case's."""
+    found = [{"text": _IN_TEST, "href": f"../tests/index.html#{test}"}] if test else []
+    there = {name: text for name, text in _FILES.items() if (run.path / name).is_file()}
+    there |= dict(_traces(run, records))
+    return found + [{"text": text, "href": f"../runs/{run.run_id}/{name}"} for name, text in there.items()]
+
+
+def _traces(run: Reported, records: Sequence[RunRecord]) -> Iterator[tuple[str, str]]:
+    for record in records:
+        path = events_file(run.path, record)
+        for suffix in PUBLISHED:
+            if path and (file := path.with_suffix(suffix)).is_file():
+                name = file.relative_to(run.path).as_posix()
+                yield name, f"scheduler trace, boot {record.boot_index} ({suffix.removeprefix('.')})"
+
+
+_POINTS = (("ap_", "on the access point's side of the air"), ("broker_", "at the broker"))
+NOTHING = "Nothing was captured: only cases with a broker of their own (delivery, echo) record their packets."
+
+
+def wire_of(records: Sequence[RunRecord]) -> tuple[list[dict[str, Any]], str]:
+    """Return the symptoms of a case over its boots, and a note: where they were seen, or why there are none.
+
+    The access point's capture comes before the broker's, which did not see what the air lost.
+    """
+    for prefix, where in _POINTS:
+        counts = {symptom.name: _count(records, f"{prefix}{symptom.name}") for symptom in SYMPTOMS}
+        seen = {name: count for name, count in counts.items() if count is not None}
+        if seen:
+            return [
+                {"symptom": symptom.label, "count": seen[symptom.name], "filter": symptom.display_filter}
+                for symptom in SYMPTOMS
+                if symptom.name in seen
+            ], _note(records, where)
+    return [], NOTHING
+
+
+def _count(records: Sequence[RunRecord], name: str) -> int | None:
+    counts = [record.environment.get(GROUP, {}).get(name) for record in records]
+    known = [count for count in counts if isinstance(count, int) and not isinstance(count, bool)]
+    return sum(known) if known else None
+
+
+def _note(records: Sequence[RunRecord], where: str) -> str:
+    virtual = " (virtual)" if any(record.kind == "virtual" for record in records) else ""
+    boots = f"{len(records)} boots together" if len(records) > 1 else "one boot"
+    return f"Captured {where}{virtual}, {boots}."
+
 
 ROLES = ("base", "reference")  # what a candidate is set beside; the base where there are both
 

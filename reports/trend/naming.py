@@ -1,8 +1,9 @@
-"""How the trend calls a series and its quantity: the words of a metric's name."""
+"""How the trend calls a series and its quantity, and its numbers: five significant digits, null for none."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -75,3 +76,24 @@ def metric_of(key: SeriesKey, thresholds: Mapping[str, Thresholds]) -> Metric | 
     """Return what the thresholds say of a series; None where they do not know it (any more)."""
     own = thresholds.get(key.bench)
     return own.metrics.get(key.metric) if own else None
+
+
+SIGNIFICANT_DIGITS = 5
+
+
+_LARGEST_WHOLE = 2**53  # above it a float tells whole numbers apart no more
+
+
+Number = int | float | None
+
+
+def tidy(value: float | None) -> Number:
+    """Return a value rounded, whole numbers as such; None of NaN and of what is infinite."""
+    if value is None or not math.isfinite(value):
+        return None
+    rounded = float(f"{value:.{SIGNIFICANT_DIGITS}g}")
+    return int(rounded) if rounded.is_integer() and abs(rounded) < _LARGEST_WHOLE else rounded
+
+
+def tidy_all(values: Iterable[float | None]) -> list[Number]:
+    return [tidy(value) for value in values]

@@ -1,15 +1,30 @@
-"""The runs of the trend: lines of metrics.jsonl and sessions of the history, joined by their run id."""
+"""The runs of the trend: lines of metrics.jsonl and sessions of the history, joined by their run id.
+
+What the trend is made of beside the runs: boot values of earlier runs, thresholds, baselines.
+
+Which sessions of the history the reported runs are shown against: as comparable() says.
+"""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from hil.metrics.sessions import History, Session
+import numpy as np
+
+from hil.base.errors import ConfigError
+from hil.base.paths import PROJECT_ROOT
+from hil.history import load
+from hil.metrics.sessions import NO_HISTORY, History, SeriesHistory, Session
 from hil.model import Verdict
+from hil.reports.allure.story import THRESHOLDS, read_thresholds
+from hil.reports.history import comparable
+from hil.reports.stored import by_name
+from hil.thresholds import Thresholds
+from hil.thresholds.baselines import FOLDER, NO_BASELINES, Baselines, load_baselines
 
 _BEFORE_ALL = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 
@@ -137,3 +152,95 @@ def _profile_of(session: Session) -> str:
     """Return the profile of the virtual air, as the boards' conditions tell it; "" where the air is real."""
     told = {str(fact) for key, fact in session.conditions.items() if key.endswith(".air") and fact}
     return " | ".join(sorted(told))
+
+
+DATA = "hil-data"  # below OUT
+_CHECKOUT = PROJECT_ROOT
+
+_Read = TypeVar("_Read")
+
+
+@dataclass(frozen=True)
+class Sources:
+    """``notes`` say which of them could not be read, and the way out."""
+
+    history: History = NO_HISTORY
+    thresholds: Mapping[str, Thresholds] = field(default_factory=dict)
+    baselines: Baselines = NO_BASELINES
+    notes: tuple[str, ...] = ()
+
+
+def read_sources(data: Path, runs: Sequence[Reported]) -> Sources:
+    """Read the boot values in ``data``, and the thresholds of the newest run (the checkout's baselines).
+
+    What is damaged costs its part of the trend, and a note that names the file and the way out; it does not
+    cost the report.
+    """
+    notes: list[str] = []
+
+    def attempt(read: Callable[[], _Read], without: _Read, loss: str) -> _Read:
+        try:
+            return read()
+        except ConfigError as error:
+            notes.append(f"{loss}: {_public(str(error), data)}")
+            return without
+
+    newest = max(runs, key=lambda run: (str(run.line["started_utc"]), run.run_id))
+    return Sources(
+        attempt(lambda: load(data), NO_HISTORY, "The boot values of earlier runs are left out"),
+        attempt(
+            lambda: read_thresholds(newest.path, newest.info), {}, "The thresholds of the run are left out"
+        ),
+        attempt(
+            lambda: load_baselines(_CHECKOUT / THRESHOLDS / FOLDER),
+            NO_BASELINES,
+            "Accepted baselines are left out",
+        ),
+        tuple(notes),
+    )
+
+
+def _public(sentence: str, data: Path) -> str:
+    return by_name(sentence, data).replace(f"{_CHECKOUT}/", "")
+
+
+def comparable_history(history: History, reported: Sequence[Mapping[str, Any]]) -> History:
+    """Return the sessions of the same purpose up to the newest reported run, and their boot values.
+
+    ``reported`` are the runs' lines. A reported run's own session is one of them.
+    """
+    own = {line["run_id"] for line in reported}
+    sessions = [
+        {"trigger": one.trigger, "started_utc": one.started_utc, "run_id": one.run_id, "number": number}
+        for number, one in enumerate(history.sessions)
+    ]
+    kept = {one["number"] for one in comparable(sessions, reported)}
+    kept |= {one["number"] for one in sessions if one["run_id"] in own}
+    return of_sessions(history, sorted(kept))
+
+
+def of_sessions(history: History, kept: Sequence[int]) -> History:
+    """Return a history of some sessions, named by their positions in ascending order."""
+    if len(kept) == len(history.sessions):
+        return history
+    position = np.full(len(history.sessions), -1, dtype=np.intp)
+    position[list(kept)] = np.arange(len(kept))
+    entries = {}
+    for key, entry in history.entries.items():
+        rows = position[entry.session] >= 0
+        if rows.any():
+            entries[key] = _rows_of(entry, rows, position)
+    return History(tuple(history.sessions[number] for number in kept), entries)
+
+
+def _rows_of(entry: SeriesHistory, rows: np.ndarray, position: np.ndarray) -> SeriesHistory:
+    return replace(
+        entry,
+        session=position[entry.session[rows]],
+        boot=entry.boot[rows],
+        value=entry.value[rows],
+        samples=entry.samples[rows],
+        hits=entry.hits[rows],
+        ruler=entry.ruler[rows],
+        firmware=entry.firmware[rows],
+    )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hil.base.chips import CHIPS, CORES
-from hil.boards.firmware.image_layout import layout_of
+from hil.boards.firmware.image import layout_of
 from hil.virtual.board import chips
 
 TARGETS = Path(__file__).resolve().parents[2] / "firmware" / "host" / "idf" / "target"

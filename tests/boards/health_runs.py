@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from hil.boards.health import BoardRun, Quarantine, RunHealth
-from hil.boards.health.moments import unix_s, utc
+from hil.boards.health.types import unix_s, utc
 
 FIRST_S = unix_s("2026-11-01T00:00:00Z") or 0.0
 HOUR_S = 3600.0

@@ -13,8 +13,8 @@ import pytest
 
 from hil.base.chips import CHIPS
 from hil.boards.firmware.build import FIRMWARE_DIR, VIRTUAL_TARGETS, build, build_all
+from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.host_tree import HostTree
-from hil.boards.firmware.variant import Image
 from tests.host_builds import PLAIN, build_programs
 from tests.lab import ROOT, all_processes, wait_for
 
@@ -28,7 +28,7 @@ build never: slow
 RUN = """
 import signal, sys
 from pathlib import Path
-from hil.boards.firmware.step import run_step
+from hil.boards.firmware.revision import run_step
 def terminated(*_arguments):
     raise SystemExit(143)
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for what it starts with &

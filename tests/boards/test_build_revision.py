@@ -14,12 +14,10 @@ import pytest
 
 from hil.base.errors import ConfigError
 from hil.boards.firmware.app_image import read_image, unpack_app_description
-from hil.boards.firmware.build_folder import flash_files
-from hil.boards.firmware.bundle import write_bundle
-from hil.boards.firmware.comparison import compare_bundles
-from hil.boards.firmware.digests import Digests, read_digests
+from hil.boards.firmware.build_folder import Image, flash_files
+from hil.boards.firmware.bundle import Digests, read_digests, write_bundle
 from hil.boards.firmware.revision import SourceState, check_sources, find_revision, source_state, sources_at
-from hil.boards.firmware.variant import Image
+from hil.boards.firmware.selection import compare_bundles
 from tests.lab import ROOT, run
 
 pytestmark = pytest.mark.slow

@@ -17,13 +17,10 @@ import pytest
 
 from hil.base.errors import ConfigError
 from hil.boards.firmware.build import build
-from hil.boards.firmware.build_folder import flash_files
-from hil.boards.firmware.bundle import write_bundle
-from hil.boards.firmware.comparison import compare_bundles
-from hil.boards.firmware.digests import DIGESTS, file_sha256, read_digests, write_digests
+from hil.boards.firmware.build_folder import Image, flash_files
+from hil.boards.firmware.bundle import DIGESTS, file_sha256, read_digests, write_bundle, write_digests
 from hil.boards.firmware.revision import SourceState
-from hil.boards.firmware.selection import find_firmware, verify_bundle
-from hil.boards.firmware.variant import Image
+from hil.boards.firmware.selection import compare_bundles, find_firmware, verify_bundle
 from hil.cli.app import run_command
 from tests.lab import ROOT
 

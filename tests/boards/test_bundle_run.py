@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from hil.boards.firmware.build import build
-from hil.boards.firmware.bundle import write_bundle
-from hil.boards.firmware.digests import read_digests
+from hil.boards.firmware.build_folder import Image
+from hil.boards.firmware.bundle import read_digests, write_bundle
 from hil.boards.firmware.revision import SourceState
-from hil.boards.firmware.variant import Image
 from hil.virtual.air import build_air
 from tests.boards.rack_tools import AIR_DIR
 from tests.lab import Lab, make_lab, of_type

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from hil.boards.firmware import otadata
-from hil.boards.firmware.comparison import same_flash
 from hil.boards.firmware.image import build_image_dir
 from hil.boards.firmware.partition_table import read_csv, to_binary
+from hil.boards.firmware.selection import same_flash
 from hil.boards.flash import SlotFlasher, WearCounter, read_wear, why_not_side_by_side
 from hil.boards.rack import Board, Power
 from tests.virtual.virtual_board_rig import (

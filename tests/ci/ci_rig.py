@@ -7,9 +7,8 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from hil.ci.event import Event
+from hil.ci.event import TARGETS_FILE, Event, Targets
 from hil.ci.plan import CiPlan, make_plan
-from hil.ci.targets import TARGETS_FILE, Targets
 from hil.gate import judge
 from hil.model import Entry
 from hil.store import RunDirectory

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import ConfigError, RigError
-from hil.ci.comment import comment
-from hil.ci.comment_marker import Marker, find_marker
+from hil.ci.comment import Marker, comment, find_marker
 from hil.ci.github import GitHub, Refused
 from tests.ci.comment_rig import HEAD, kept, leave_all
 from tests.ci.github_server import BOT, FORK, HOME, RUN, TOKEN, Answer, State, serve

@@ -23,9 +23,9 @@ from hypothesis import strategies as st
 from hil.base import untrusted
 from hil.base.errors import ConfigError, ExitCode
 from hil.ci import artefact, comment_page, summary
-from hil.ci.artefact_plan import read_strictly
+from hil.ci.artefact import read_strictly
 from hil.ci.legs import LegResult
-from hil.ci.verdict import CiVerdict, conclude
+from hil.ci.summary import CiVerdict, conclude
 from hil.reports.comment import read_facts, render
 from hil.reports.comment.facts import Facts, LegFacts
 from tests.ci.ci_rig import HEAD, a_plan

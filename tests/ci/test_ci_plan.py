@@ -10,12 +10,10 @@ from typing import Any
 import pytest
 
 from hil.base.errors import ConfigError
-from hil.ci.changes import changed_files, kind_of, merge_base
-from hil.ci.event import read_event
+from hil.ci.event import TARGETS_FILE, changed_files, kind_of, merge_base, read_event, read_targets
+from hil.ci.history import add_runs
 from hil.ci.narrow import narrow, read_comparisons
-from hil.ci.nights import add_runs
 from hil.ci.plan import CiPlan, plan_event, read_plan, write_plan
-from hil.ci.targets import TARGETS_FILE, read_targets
 from tests.ci.ci_rig import BASE, HEAD, Repository, a_plan, leave_run, targets_file
 from tests.lab import ROOT, run
 

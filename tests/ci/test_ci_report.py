@@ -59,7 +59,7 @@ def test_a_night_without_a_judged_run(tmp_path: Path) -> None:
     done = report(tmp_path, "--legs", str(legs))
     assert done.returncode == 2
     assert done.stderr.startswith(
-        f"{legs} holds no run that was judged, so there is nothing to report. Next: "
+        f"hil: {legs} holds no run that was judged, so there is nothing to report. Next: "
     )
     kill_leg(legs, "virtual")
     done = report(tmp_path, "--legs", str(legs))

@@ -14,7 +14,7 @@ from hil.base.errors import ConfigError, ExitCode, RigError
 from hil.ci import summary
 from hil.ci.legs import LegResult, collect, read_leg, unchanged_image, write_skip
 from hil.ci.plan import CiPlan, write_plan
-from hil.ci.verdict import CiVerdict, conclude
+from hil.ci.summary import CiVerdict, conclude
 from hil.model import Fault, NotRun
 from tests.ci.ci_rig import BASE, BUNDLE, a_plan, leave_rack_run, leave_run
 from tests.lab import ROOT, run

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from hil.ci.github_facts import ARTEFACT, JOB_NAMES, VERDICT_JOB
+from hil.ci.github import ARTEFACT, JOB_NAMES, VERDICT_JOB
 from hil.ci.narrow import read_comparisons
 from tests.ci.act import Project
 from tests.lab import ROOT

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.boards.firmware.variant import DEFAULT_TICK_HZ, TICKS_HZ, Image
+from hil.boards.firmware.build_folder import DEFAULT_TICK_HZ, TICKS_HZ, Image
 
 FIRMWARE = Path(__file__).resolve().parents[2] / "firmware"
 IDF = FIRMWARE / "host" / "idf"

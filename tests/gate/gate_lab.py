@@ -15,7 +15,7 @@ from typing import Any
 
 from hil.base.errors import HilError
 from hil.history import load
-from hil.history.baseline.candidates import OBSTACLES
+from hil.history.baseline.collect import OBSTACLES
 from hil.virtual.air.control import AirControl
 from hil.virtual.rack_state import RackPaths
 from tests.lab import ROOT, Lab, make_lab

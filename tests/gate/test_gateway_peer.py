@@ -18,8 +18,8 @@ import pytest
 
 from hil.network.broker import Broker
 from hil.network.name_server import PEER_NAME
-from hil.network.peers.gateway.artefacts import metadata_of, summarise
 from hil.network.peers.gateway.companion import GatewayCompanion
+from hil.network.peers.gateway.joining import metadata_of, summarise
 from hil.network.peers.gateway.plan import RequesterPlan
 from tests.boards.rack_tools import running_rack
 from tests.lab import ROOT, make_lab, of_type

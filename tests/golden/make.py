@@ -22,7 +22,7 @@ from hil.history.past import read_past
 from hil.history.saving import save
 from hil.model import Case, Comparison, Entry, Fault, NotRun, Role, RunRecord, Series, format_series_id
 from hil.network.ledger import Evidence, Handed, Sighting, attribute
-from hil.network.ledger.evidence import Arrival
+from hil.network.ledger.attribution import Arrival
 from hil.network.ledger.files import write_ledger
 from hil.store import RunDirectory
 from hil.thresholds import Thresholds

@@ -15,7 +15,7 @@ from typing import Any
 from hil.boards.health import HEALTH_FILE
 from hil.gate import judge
 from hil.history import load
-from hil.history.baseline.epoch_file import append_epoch
+from hil.history.baseline.acceptance import append_epoch
 from hil.history.from_run import add_run
 from hil.model import Case, Comparison, Entry, Fault, NotRun, Role, RunRecord
 from hil.reports import health, history

@@ -24,7 +24,7 @@ from rich.console import Console
 from hil.boards.health import HEALTH_FILE, read_lines, summarise
 from hil.ci import comment_page
 from hil.ci.plan import read_plan
-from hil.ci.verdict import conclude
+from hil.ci.summary import conclude
 from hil.cli import changes_lines
 from hil.gate import judge
 from hil.history import load
@@ -263,7 +263,7 @@ def _site(run: Path, out: Path) -> Files:
 
     with (
         mock.patch("hil.reports.site.build.generating", played),
-        mock.patch("hil.reports.trend.sources._CHECKOUT", run),
+        mock.patch("hil.reports.trend.runs._CHECKOUT", run),
     ):
         build_site(out, [run], append=False)
     report = out / "report"

@@ -10,8 +10,7 @@ import numpy as np
 
 from hil import thresholds
 from hil.history import load
-from hil.history.building import Point, build
-from hil.history.saving import append
+from hil.history.saving import Point, append, build
 from hil.history.segment import Image, SegmentBoard
 from hil.metrics.sessions import History
 from hil.model import Scalar

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hil.history.building import Point, build
+from hil.history.saving import Point, build
 from hil.history.segment import Image, Segment, SegmentBoard
 from hil.model import Scalar, format_case_id
 

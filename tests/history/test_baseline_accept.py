@@ -12,10 +12,9 @@ import pytest
 from hil.base.errors import ConfigError, ExitCode
 from hil.cli.app import run_command
 from hil.history import load
-from hil.history.baseline.acceptance import Proposal, Request, accept_epoch, propose
-from hil.history.baseline.candidates import Choice
+from hil.history.baseline.acceptance import Proposal, Request, accept_epoch, append_epoch, propose
 from hil.history.baseline.changes import rows, unnamed
-from hil.history.baseline.epoch_file import append_epoch
+from hil.history.baseline.collect import Choice
 from hil.thresholds.baselines import Epoch, load_baselines
 from tests.history.baseline_history import COMMIT, P50, RACK, add_sessions, echo_thresholds, history_of
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import ConfigError
-from hil.history.baseline.epoch_file import append_epoch
+from hil.history.baseline.acceptance import append_epoch
 from hil.thresholds.baselines import Baselines, Epoch, check, load_baselines, missing_sessions
 from tests.history.baseline_history import P50, RACK, add_sessions, history_of
 

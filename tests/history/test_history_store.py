@@ -16,10 +16,9 @@ import pytest
 
 from hil.base.errors import ConfigError, RigError
 from hil.history import append, load, save
-from hil.history.building import DuplicateError, Point, build
+from hil.history.export import merge
 from hil.history.loading import read_segment
-from hil.history.merge import merge
-from hil.history.saving import path_of
+from hil.history.saving import DuplicateError, Point, build, path_of
 from hil.history.segment import HEAD, Segment, to_bytes
 from hil.metrics.sessions import NO_HISTORY, History, SeriesHistory
 from tests.history.history_files import CANDIDATE, REFERENCE, night

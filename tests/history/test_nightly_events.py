@@ -19,9 +19,8 @@ from hil.cli.app import run_command
 from hil.history import save
 from hil.history.nightly.divisive import FIRST_PASS, _Distances, _end, _Tester
 from hil.history.nightly.event_conditions import short, told_by
-from hil.history.nightly.event_words import HEADLINE_MAX
+from hil.history.nightly.event_words import HEADLINE_MAX, change_word, metric_words, percent
 from hil.history.nightly.events import Event, events_of
-from hil.history.nightly.metric_words import change_word, metric_words, percent
 from hil.history.nightly.nights import nights_of
 from hil.history.nightly.survey import Finding, Survey, survey
 from hil.metrics.sessions import History

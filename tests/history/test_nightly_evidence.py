@@ -17,9 +17,8 @@ from hil.cli.app import run_command
 from hil.history import save
 from hil.history.nightly.change_points import ChangePoint, analyse
 from hil.history.nightly.divisive import find_steps
-from hil.history.nightly.event_parts import Group
-from hil.history.nightly.events import by_chance, events_of, new_steps
-from hil.history.nightly.evidence import is_certain
+from hil.history.nightly.event_conditions import Group
+from hil.history.nightly.events import by_chance, events_of, is_certain, new_steps
 from hil.history.nightly.nights import nights_of
 from hil.history.nightly.straying import Straying
 from hil.history.nightly.survey import Finding, SeriesName, Survey, survey

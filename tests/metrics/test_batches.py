@@ -10,7 +10,8 @@ import math
 import numpy as np
 import pytest
 
-from hil.metrics import batches, stats
+from hil.metrics import stats
+from hil.metrics import stats as batches
 
 RUNS = 4000
 ALPHA = 0.02

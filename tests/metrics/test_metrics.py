@@ -9,8 +9,8 @@ import pytest
 
 from hil.base.errors import ConfigError
 from hil.metrics import evaluation as metrics
-from hil.metrics.columns import count_voids
 from hil.metrics.evaluation import Estimate, Metric, Term
+from hil.metrics.values import count_voids
 from hil.model import RunRecord
 from tests.make_records import publish_record, publish_thresholds, void_record, void_thresholds
 

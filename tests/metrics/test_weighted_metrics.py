@@ -10,7 +10,7 @@ import pytest
 from hil import thresholds
 from hil.base.errors import ConfigError
 from hil.metrics import evaluation as metrics
-from hil.metrics.columns import count_voids
+from hil.metrics.values import count_voids
 from hil.model import RunRecord
 from hil.thresholds import Thresholds
 from tests.make_records import publish_record

@@ -16,8 +16,7 @@ import pytest
 from hil.base.errors import RigError
 from hil.network import capture as capture_module
 from hil.network.capture import Capture, CaptureCounts
-from hil.network.packets.datagrams import read_datagrams
-from hil.network.packets.pcapng import read_frames
+from hil.network.packets.datagrams import read_datagrams, read_frames
 from hil.network.process import LocalSpawner
 from hil.virtual.air import build_air
 from tests.boards.rack_tools import AIR_DIR, CHECKOUT, UnprivilegedSpawner

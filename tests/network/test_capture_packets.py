@@ -16,8 +16,8 @@ from hil.base.errors import RigError
 from hil.network.capture import Capture, CaptureCounts
 from hil.network.packets.datagrams import facts_of, read_datagrams, transits
 from hil.network.packets.tcp import TcpFacts, read_facts
-from hil.network.peers.iperf.facts import analyse
-from hil.network.peers.iperf.settings import Settings
+from hil.network.peers.iperf.merging import analyse
+from hil.network.peers.iperf.process import Settings
 from hil.reports.studies.esp32_tcpip.link import overhead_bytes, published_overhead_bytes
 from tests.network.iperf_rig import DEFAULTS, IperfLab, iperf_lab
 

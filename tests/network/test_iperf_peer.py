@@ -13,15 +13,12 @@ import pytest
 from hil.base.errors import ConfigError, FirmwareError, RigError
 from hil.model import Case, Scalar
 from hil.network.peers.companion import Outcome
-from hil.network.peers.iperf import facts, settings
+from hil.network.peers.iperf import merging as facts
+from hil.network.peers.iperf import process as settings
 from hil.network.peers.iperf.companion import IperfCompanion
-from hil.network.peers.iperf.facts import Captured
-from hil.network.peers.iperf.losses import settle_losses
-from hil.network.peers.iperf.merging import COLUMNS, merge
-from hil.network.peers.iperf.process import IperfProcess
-from hil.network.peers.iperf.program import require_version
+from hil.network.peers.iperf.merging import COLUMNS, Captured, merge, settle_losses
+from hil.network.peers.iperf.process import IperfProcess, Settings, require_version
 from hil.network.peers.iperf.report import parse_report
-from hil.network.peers.iperf.settings import Settings
 from hil.network.process import LocalSpawner
 from hil.wire import Note
 from tests.network.iperf_peers import DATAGRAM_BYTES, LOOPBACK, datagram

@@ -12,8 +12,7 @@ from hil.base.errors import RigError
 from hil.network.dissect import Pdu, Segment
 from hil.network.ledger import Arrival, Evidence, Handed, Sighting, attribute
 from hil.network.ledger.files import LEDGER_COLUMNS, read_arrivals, write_ledger
-from hil.network.ledger.sightings import number_of, sighting_of
-from hil.network.ledger.stream import stream_facts
+from hil.network.ledger.sightings import number_of, sighting_of, stream_facts
 
 RUN = 0x1234ABCD
 BROKER, BOARD = 1883, 50_000

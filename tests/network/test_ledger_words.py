@@ -15,7 +15,7 @@ from hil.base.errors import ConfigError
 from hil.cli.app import run_command
 from hil.model import RunRecord, Scalar
 from hil.network.ledger import Evidence, Handed, Sighting, attribute
-from hil.network.ledger.words import counts_of, lines_of, sentence_of, table_of, total_of
+from hil.network.ledger.files import counts_of, lines_of, sentence_of, table_of, total_of
 from hil.reports.allure.completion import complete_results
 from hil.reports.ledger import loss_notes, loss_total
 from hil.reports.site.landing import render_landing

@@ -20,7 +20,7 @@ from hil.network.process import Process
 from hil.run.network import RunAir
 from hil.virtual.air.profile import load_profile
 from hil.virtual.noise import Noise, load_noise_profile
-from hil.virtual.start import profile_in_force
+from hil.virtual.virtual_rack import profile_in_force
 from tests.lab import wait_for
 from tests.network.mqtt_board import OK
 from tests.network.mqtt_peers_rig import BOARD, PeersLab, await_end, peers_lab, series_of

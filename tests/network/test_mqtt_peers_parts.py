@@ -12,18 +12,16 @@ import pytest
 
 from hil.base.errors import FirmwareError, RigError
 from hil.model import Case, Scalar, Series
-from hil.network.broker_config import BrokerOptions
+from hil.network.broker_program import BrokerOptions
 from hil.network.capture import CaptureCounts
 from hil.network.ledger import Arrival, Owner, attribute
 from hil.network.peers.mqtt import faults as faults_module
-from hil.network.peers.mqtt.air import bursts_of, changes_of, description_of
 from hil.network.peers.mqtt.bench_broker import options_of
-from hil.network.peers.mqtt.captures import Captured
-from hil.network.peers.mqtt.dissecting import Dissected, Seen
-from hil.network.peers.mqtt.evidence import evidence_of, nonce_of
-from hil.network.peers.mqtt.facts import faults_facts, rates_facts
+from hil.network.peers.mqtt.delivery import faults_facts, rates_facts
+from hil.network.peers.mqtt.dissecting import Captured, Dissected, Seen, evidence_of, nonce_of
 from hil.network.peers.mqtt.faults import Faults, Moment
 from hil.network.peers.mqtt.settings import AirWish, FaultPlan, Settings
+from hil.network.peers.mqtt.switching import bursts_of, changes_of, description_of
 from hil.virtual.air.profile import load_profile
 from tests.firmware.case_defaults import case_defaults
 from tests.lab import wait_for

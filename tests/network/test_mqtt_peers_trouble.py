@@ -17,13 +17,13 @@ from hil.model import Series
 from hil.network.broker import Broker
 from hil.network.peers.companion import Place
 from hil.network.peers.mqtt import parts as parts_module
-from hil.network.peers.mqtt.air import BoardAir
-from hil.network.peers.mqtt.captures import Captures
 from hil.network.peers.mqtt.delivery import DeliveryCompanion
+from hil.network.peers.mqtt.dissecting import Captures
 from hil.network.peers.mqtt.echoing import EchoCompanion
 from hil.network.peers.mqtt.peer_program import PeerProgram
+from hil.network.peers.mqtt.switching import BoardAir
 from hil.virtual.air.profile import load_profile
-from hil.virtual.start import profile_in_force
+from hil.virtual.virtual_rack import profile_in_force
 from tests.lab import Process, all_processes, wait_for
 from tests.network.mqtt_peers_rig import PeersLab, await_end, peers_lab, series_of
 

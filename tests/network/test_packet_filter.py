@@ -18,7 +18,7 @@ from hil.base.errors import RigError
 from hil.network import packet_filter
 from hil.network.capture import Capture
 from hil.network.packet_filter import Dropped, PacketFilter
-from hil.network.packets.pcapng import read_frames
+from hil.network.packets.datagrams import read_frames
 from hil.network.process import LocalSpawner
 from hil.virtual.air import build_air
 from hil.virtual.virtual_rack import VirtualRack

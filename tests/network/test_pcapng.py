@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import RigError
-from hil.network.packets.pcapng import Frame, read_frames
+from hil.network.packets.datagrams import Frame, read_frames
 
 SECTION, INTERFACE, PACKET, SIMPLE, STATISTICS = 0x0A0D0D0A, 1, 6, 3, 5
 NAME, RESOLUTION, OFFSET = 2, 9, 14

@@ -1,4 +1,4 @@
-"""The nights of a series, told boot by boot: hil.history.nightly.nights, which is faster, must agree."""
+"""The nights of a series, told boot by boot: hil.history.nightly.survey, which is faster, must agree."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from hil.network.peers.gateway.artefacts import PublishedRow
+from hil.network.peers.gateway.joining import PublishedRow
 
 PUBLISHED_COLUMNS = (
     "phase",

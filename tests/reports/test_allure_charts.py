@@ -19,13 +19,10 @@ from hil.metrics import stats
 from hil.metrics.evaluation import parse_terms
 from hil.model import RunRecord
 from hil.reports.allure import complete_results
-from hil.reports.allure.axes import Axis, linear_ticks, log_ticks, pushed_apart
-from hil.reports.allure.distribution import draw_distribution
-from hil.reports.allure.figure import wrapped
-from hil.reports.allure.labels import rows_of_labels, subtitle
+from hil.reports.allure.charts import draw_distribution, draw_timeline, rows_of_labels, subtitle
+from hil.reports.allure.figure import Axis, linear_ticks, log_ticks, pushed_apart, wrapped
 from hil.reports.allure.samples import Samples, samples_of
 from hil.reports.allure.story import read_run
-from hil.reports.allure.timeline import draw_timeline
 from tests.make_records import (
     THRESHOLDS_ROOT,
     publish_record,

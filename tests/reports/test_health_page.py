@@ -16,7 +16,7 @@ from hil.boards.health.words import HEAD, advice, duration, nearest_rank, percen
 from hil.boards.lease import lease_boards
 from hil.cli.app import app
 from hil.cli.app import run_command as hil
-from hil.cli.rack_health import lines
+from hil.cli.rack import lines
 from hil.model import Fault
 from hil.reports.rows import VIRTUAL_REMARK
 from hil.reports.site.health import rack_states, render_health, write_health

@@ -17,8 +17,8 @@ from prometheus_client.exposition import push_to_gateway
 
 from hil.base.errors import RigError
 from hil.cli.app import run_command
-from hil.reports.metrics_families import Families
-from hil.reports.metrics_groups import delete_groups, held_groups
+from hil.reports.gateway_groups import delete_groups, held_groups
+from hil.reports.metrics import Families
 from tests.lab import ROOT, own_environment
 from tests.reports.metrics_rig import BOARDS, TIMEOUT_S, healthy, slow, store, store_health
 from tests.reports.prometheus_rig import Pushgateway, run_pushgateway

@@ -17,8 +17,8 @@ from hil.cli.app import run_command
 from hil.model import Comparison, Fault, NotRun, RunRecord
 from hil.reports.metrics import board_groups
 from hil.reports.plain import FILES, write_plain
-from hil.reports.plain.tables import cell, to_csv
-from hil.reports.site.published import RAW_FILES
+from hil.reports.plain.writing import cell, to_csv
+from hil.reports.site.runs import RAW_FILES
 from hil.reports.stored import read_verdict
 from hil.store import RunDirectory
 from tests.gate.compare_records import run as compared_run

@@ -15,7 +15,7 @@ from hil.ci.plan import read_plan, write_plan
 from hil.history import load, save
 from hil.history.saving import append
 from hil.model import Case, Series
-from hil.reports.plain import comparisons, series
+from hil.reports.plain.writing import COMPARISON_COLUMNS, SERIES_COLUMNS
 from hil.trace.events import EventKind
 from hil.trace.files import Origin, store_trace
 from tests.ci.ci_rig import a_plan
@@ -53,7 +53,7 @@ def test_every_schema_is_one(path: Path) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
 
 
-@pytest.mark.parametrize("columns", [series.COLUMNS, comparisons.COLUMNS], ids=["series", "comparisons"])
+@pytest.mark.parametrize("columns", [SERIES_COLUMNS, COMPARISON_COLUMNS], ids=["series", "comparisons"])
 def test_every_column_is_explained(columns: tuple[str, ...]) -> None:
     """docs/files.md names each column of both tables."""
     missing = [column for column in columns if f"`{column}`" not in DOCS]

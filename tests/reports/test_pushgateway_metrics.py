@@ -13,8 +13,7 @@ from prometheus_client import generate_latest
 from hil.base.units import UNITS
 from hil.gate import judge
 from hil.model import Fault, NotRun, SeriesVerdict, Verdict
-from hil.reports.metrics import board_groups
-from hil.reports.metrics_families import Families, case_labels, in_base_unit, parse_name
+from hil.reports.metrics import Families, board_groups, case_labels, in_base_unit, parse_name
 from hil.thresholds import load_all
 from tests.make_records import THRESHOLDS_ROOT, publish_record, publish_thresholds, quick_run
 

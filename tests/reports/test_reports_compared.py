@@ -20,7 +20,7 @@ from hil.reports.allure.outcome import outcome_of
 from hil.reports.allure.story import read_run
 from hil.reports.metrics import board_groups
 from hil.reports.site.landing import render_landing
-from hil.reports.site.published import public_info
+from hil.reports.site.runs import public_info
 from hil.reports.site.runs import read_run as read_site_run
 from hil.reports.stored import read_verdict
 from hil.reports.summary import render_markdown, render_verdict

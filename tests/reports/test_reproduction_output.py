@@ -26,7 +26,7 @@ from hil.reports.site.runs import read_run
 from hil.reports.studies.build import FILES, files_of, page_of, reproduce, stored_studies
 from hil.reports.studies.declaration import REFERENCE_FOLDER, ROOT, study_names
 from hil.reports.studies.document import Document
-from hil.reports.studies.terminal import WIDTH, print_documents
+from hil.reports.studies.text import WIDTH, print_documents
 from hil.store import RunDirectory
 from hil.thresholds import load_all
 from tests.lab import Lab, make_lab

@@ -11,10 +11,9 @@ from typing import Literal
 import pytest
 from playwright.sync_api import Browser
 
-from hil.reports.allure.distribution import draw_distribution
+from hil.reports.allure.charts import draw_distribution, draw_timeline
 from hil.reports.allure.samples import Samples, samples_of
 from hil.reports.allure.story import read_run
-from hil.reports.allure.timeline import draw_timeline
 from hil.reports.history import append_run
 from hil.reports.site import build_site
 from tests.make_records import publish_record

@@ -21,7 +21,9 @@ import pytest
 from hil.base.errors import ConfigError, HilError, RigError
 from hil.model import Fault, NotRun
 from hil.reports.history import append_run
-from hil.reports.site import build_site, generator, outside, published
+from hil.reports.site import build_site, generator
+from hil.reports.site import generator as outside
+from hil.reports.site import runs as published
 from hil.reports.site.runs import read_run
 from tests.lab import descendants, wait_for
 from tests.make_records import publish_record

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from hil.history.nightly.event_words import HEADLINE_MAX
-from hil.reports.site.changed import MOST_SHOWN, changed
-from hil.reports.site.landing import render_landing
+from hil.reports.site.landing import MOST_SHOWN, changed, render_landing
 from hil.reports.site.runs import read_run
 from tests.make_records import publish_record
 from tests.reports.browser import chromium, visit

@@ -16,9 +16,8 @@ from hil.model import RunRecord
 from hil.network.dissect.symptoms import SYMPTOMS
 from hil.reports.site.runs import read_run
 from hil.reports.trend import Sources, choosing, read_sources, trend_of, write_trend
-from hil.reports.trend.distribution import distribution
-from hil.reports.trend.thinning import kept_of
-from hil.reports.trend.wire import wire_of
+from hil.reports.trend.choosing import kept_of
+from hil.reports.trend.details import distribution, wire_of
 from tests.history.history_files import night
 from tests.make_records import publish_record, publish_thresholds
 from tests.reports.site_runs import store_run

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from hil.metrics import stats
-from hil.reports.trend import choosing, naming, numbers
-from hil.reports.trend.boots import ranks
+from hil.reports.trend import choosing
+from hil.reports.trend import columns as naming
+from hil.reports.trend import columns as numbers
+from hil.reports.trend.points import ranks
 from hil.thresholds.baselines import Baselines, Epoch
 from tests.reports.trend_rig import CASE, LATEST, METRIC, Boots, figure, history_of, line, only, trend
 

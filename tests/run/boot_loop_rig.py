@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hil.base.errors import HilError
-from hil.boards.firmware.variant import Image
+from hil.boards.firmware.build_folder import Image
 from hil.boards.lease import lease_rack
 from hil.boards.rack import Board, load_rack
 from hil.model import Case, Entry, Role, RunRecord, Series

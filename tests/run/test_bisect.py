@@ -20,8 +20,17 @@ from hil.run.bisect.bisect_run import (
     read_outcome,
     write_thresholds,
 )
-from hil.run.bisect.bisect_task import Task, case_of, check_metric, commits_between, read_trials
-from hil.run.bisect.bisection import Progress, Trial, progress, runs_at_most
+from hil.run.bisect.task import (
+    Progress,
+    Task,
+    Trial,
+    case_of,
+    check_metric,
+    commits_between,
+    progress,
+    read_trials,
+    runs_at_most,
+)
 from hil.thresholds import Thresholds, load, load_all
 from tests.ci.ci_rig import Repository
 from tests.lab import ROOT

@@ -14,8 +14,7 @@ import pytest
 from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.boards.rack import load_rack
 from hil.model import Case
-from hil.network.peers.companion import Place
-from hil.network.peers.registry import companion_factory
+from hil.network.peers.companion import Place, companion_factory
 from hil.network.process import LocalSpawner
 from hil.run.companions import Companions
 from hil.run.lab_rig import AgentDevice

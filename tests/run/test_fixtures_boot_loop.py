@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import FirmwareError, RigError
-from hil.boards.firmware.variant import Image
+from hil.boards.firmware.build_folder import Image
 from hil.boards.lease import lease_rack
 from hil.boards.rack import Board
 from hil.model import Case, Fault, NotRun, RunRecord

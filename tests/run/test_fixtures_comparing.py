@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
-from hil.boards.firmware.variant import Image
+from hil.boards.firmware.build_folder import Image
 from hil.boards.rack import Board
 from hil.fixtures.progress import LineWatcher
 from hil.gate.design import LOOKS as PLANNED_LOOKS

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from hil.boards.firmware.build_folder import image_sha256
+from hil.boards.firmware.build_folder import Image, image_sha256
 from hil.boards.firmware.partition_table import read_csv, to_binary
 from hil.boards.firmware.selection import Firmware
-from hil.boards.firmware.variant import Image
 from hil.boards.rack import load_rack
 from hil.gate.design import LOOKS
 from hil.history.past import read_past

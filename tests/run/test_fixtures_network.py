@@ -13,8 +13,7 @@ from hil.model import Case
 from hil.network.access_point import VirtualAccessPoint
 from hil.run.network import HostSide, RunNetwork
 from hil.virtual.air.profile import AirProfile, load_profile
-from hil.virtual.start import attach_virtual_rack, profile_in_force, up_dir
-from hil.virtual.virtual_rack import VirtualRack
+from hil.virtual.virtual_rack import VirtualRack, attach_virtual_rack, profile_in_force, up_dir
 from tests.boards.rack_tools import start_rack
 
 RACK = load_rack(Path(__file__).resolve().parents[2] / "hil" / "racks" / "virtual.yaml")

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from hil.base.errors import FirmwareError, RigError
+from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.selection import Firmware
-from hil.boards.firmware.variant import Image
 from hil.boards.rack import load_rack
 from hil.fixtures.board import ConsoleLog
 from hil.model import Case, Series

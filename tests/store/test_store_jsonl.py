@@ -10,8 +10,7 @@ import pytest
 
 from hil.base.errors import ConfigError
 from hil.store import time_in
-from hil.store.jsonl import parse_line, read_jsonl
-from hil.store.typed import check_of
+from hil.store.files import check_of, parse_line, read_jsonl
 
 
 def number_in(value: Mapping[str, Any]) -> int:

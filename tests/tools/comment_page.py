@@ -10,7 +10,7 @@ import cmarkgfm
 from cmarkgfm.cmark import Options
 
 from hil.ci import comment_page
-from hil.ci.verdict import conclude
+from hil.ci.summary import conclude
 from tests.ci.comment_rig import leave_all, pull_request_plan
 from tests.reports.browser import chromium, visit
 

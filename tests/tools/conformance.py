@@ -14,7 +14,7 @@ from pathlib import Path
 
 from hil.base.errors import ConfigError
 from hil.base.paths import PROJECT_ROOT
-from hil.boards.firmware.step import run_step
+from hil.boards.firmware.revision import run_step
 from tests.host_builds import PLAIN, build_programs
 
 SOURCES = PROJECT_ROOT / "firmware" / "host" / "conformance"

@@ -17,8 +17,7 @@ from hil.base.errors import ConfigError, FirmwareError, RigError
 from hil.model import Case, RunRecord, Scalar, Series
 from hil.reports.allure import complete_results
 from hil.reports.site.landing import render_landing
-from hil.reports.site.published import copy_raw
-from hil.reports.site.runs import read_run
+from hil.reports.site.runs import copy_raw, read_run
 from hil.reports.stored import read_verdict
 from hil.reports.summary import render_markdown, render_verdict
 from hil.run.companions import Companions

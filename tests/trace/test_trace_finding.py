@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hil.trace import Finding, Mark, explain, lock_waits, reconstruct
-from hil.trace.finding import HELD, HOST, INVERSION, NONE, PREEMPTED, WAITED
+from hil.trace.finding import HELD, HOST, INVERSION, NONE, PREEMPTED, SHORTEST_US, WAITED
 from hil.trace.finding import TIMER as WOKEN_LATE
-from hil.trace.inversion import SHORTEST_US
 from tests.trace.trace_events import (
     DELAYS,
     GIVEN,

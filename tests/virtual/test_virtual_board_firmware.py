@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.virtual.board import resets
+from hil.virtual.board import reset as resets
 from tests.host_builds import PLAIN, build_programs
 
 pytestmark = pytest.mark.slow

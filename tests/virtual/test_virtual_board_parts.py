@@ -19,14 +19,14 @@ from hypothesis import strategies as st
 from hil.base.errors import ConfigError, RigError
 from hil.boards.firmware import otadata
 from hil.boards.firmware.app_image import xor_bytes
-from hil.virtual.board import chips, faults, panic, resets, slip
-from hil.virtual.board.chip import Chip
-from hil.virtual.board.detection import DETECTIONS, MAGIC_REGISTER
+from hil.virtual.board import chips, faults, panic, slip
+from hil.virtual.board import reset as resets
+from hil.virtual.board.cable import Wire, resample, same_baud
+from hil.virtual.board.chip import DETECTIONS, MAGIC_REGISTER, Chip
 from hil.virtual.board.esp32 import ESP32, crc8_dallas
 from hil.virtual.board.flash import FlashRangeError, NorFlash
-from hil.virtual.board.line import Wire, resample, same_baud
+from hil.virtual.board.flash_commands import LoaderActions
 from hil.virtual.board.loader import SerialLoader
-from hil.virtual.board.loader_link import LoaderActions
 from hil.virtual.board.reset import STRAP_DELAY_S, ResetActions, ResetCircuit
 
 pytestmark = pytest.mark.slow

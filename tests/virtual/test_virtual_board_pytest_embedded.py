@@ -21,7 +21,7 @@ def test_app(dut):
     dut.expect_exact("READY tag=one reset=PANIC", timeout=20)
 """
 
-REGISTER = "from hil import serial_url\n\nserial_url.register()\n"
+REGISTER = "from hil.boards import serial_url\n\nserial_url.register()\n"
 
 
 @pytest.mark.parametrize(

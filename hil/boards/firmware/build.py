@@ -14,12 +14,9 @@ import hil
 from hil.base.chips import CHIPS
 from hil.base.errors import ConfigError
 from hil.base.paths import PROJECT_ROOT
-from hil.boards.firmware.build_folder import image_sha256
-from hil.boards.firmware.build_lock import locked
-from hil.boards.firmware.host_tree import HostTree
-from hil.boards.firmware.revision import VERSION_FILE, Revision, check_sources, sources_at
-from hil.boards.firmware.step import run_step
-from hil.boards.firmware.variant import DEFAULT_TICK_HZ, Image, check_tick_hz
+from hil.boards.firmware.build_folder import DEFAULT_TICK_HZ, Image, check_tick_hz, image_sha256
+from hil.boards.firmware.host_tree import HostTree, locked
+from hil.boards.firmware.revision import VERSION_FILE, Revision, check_sources, run_step, sources_at
 from hil.store.files import short_path
 
 FIRMWARE_DIR = PROJECT_ROOT / "firmware"

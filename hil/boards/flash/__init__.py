@@ -1,8 +1,7 @@
 """Flashing: one build, or two builds side by side in OTA slots; and what it costs the flash."""
 
-from hil.boards.flash.builds import flash, flash_command
 from hil.boards.flash.slots import SlotFlasher, why_not_side_by_side
-from hil.boards.flash.tool import DIE_WITH_PARENT, FLASH_TIMEOUT_S, FlashResult
+from hil.boards.flash.tool import DIE_WITH_PARENT, FLASH_TIMEOUT_S, FlashResult, flash, flash_command
 from hil.boards.flash.wear import Wear, WearCounter, read_wear
 
 __all__ = [

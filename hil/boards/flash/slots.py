@@ -22,8 +22,7 @@ from hil.boards.firmware.partition_table import (
     find_data,
     from_binary,
 )
-from hil.boards.flash.builds import parts_of, write_of
-from hil.boards.flash.tool import FlashResult, Write, write
+from hil.boards.flash.tool import FlashResult, Write, parts_of, write, write_of
 from hil.boards.flash.wear import WearCounter
 from hil.boards.rack import Board
 

@@ -15,11 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_origin, get_type_hints
 
-from hil.boards.health.moments import unix_s
-from hil.boards.health.types import BoardRun, Quarantine, RunHealth
-from hil.store.files import replace_file
-from hil.store.jsonl import parse_line, read_jsonl
-from hil.store.typed import check_of
+from hil.boards.health.types import BoardRun, Quarantine, RunHealth, unix_s
+from hil.store.files import check_of, parse_line, read_jsonl, replace_file
 
 HEALTH_SCHEMA = 1
 HEALTH_FILE = "health.jsonl"

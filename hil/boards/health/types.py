@@ -1,9 +1,15 @@
-"""What is known of a rack's health: a line a run, and what follows from many of them."""
+"""What is known of a rack's health: a line a run, and what follows from many of them.
+
+When a board was out: runs in a row in which the rig failed on it, up to the next sound one. Pure.
+
+Moments of runs: texts such as ``2026-11-20T22:12:57Z``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from hil.model import Kind
@@ -125,3 +131,67 @@ class RackHealth:
     false_regressions: int
     comparisons_checked: int
     false_regression_ratio: float | None
+
+
+RIG = "rig"  # whose faults are the rack's own (hil.base.errors)
+
+Part = tuple[RunHealth, BoardRun]
+
+
+@dataclass(frozen=True)
+class Outage:
+    """``ended_utc`` is the start of the next sound run, "" while the board is still down."""
+
+    since_utc: str
+    runs: int
+    ended_utc: str = ""
+
+
+def took_part(board: BoardRun) -> bool:
+    """Say whether a run tells of the board: it measured, or something went wrong with it."""
+    return board.state in ("measured", "faulted")
+
+
+def rig_failed(board: BoardRun) -> bool:
+    """Say whether the rig failed on the board; a panic is the firmware's, and the board was sound."""
+    return took_part(board) and board.faults.get(RIG, 0) > 0
+
+
+def outages_of(parts: Iterable[Part]) -> list[Outage]:
+    """Return a board's outages, the earliest first; ``parts`` are in the order of the runs' start.
+
+    Runs that the board took no part in neither end an outage nor make one longer.
+    """
+    ended: list[Outage] = []
+    current: Outage | None = None
+    for run, board in parts:
+        if rig_failed(board):
+            current = Outage(current.since_utc, current.runs + 1) if current else Outage(run.started_utc, 1)
+        elif current and took_part(board):
+            ended.append(replace(current, ended_utc=run.started_utc))
+            current = None
+    return [*ended, current] if current else ended
+
+
+DAY_S = 86_400.0
+
+
+def unix_s(text: str) -> float | None:
+    """Return a moment in seconds since 1970, one without an offset as UTC; None where ``text`` is none."""
+    try:
+        moment = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)).timestamp()
+
+
+def between_s(start: str, end: str) -> float | None:
+    """Return how long it was from ``start`` to ``end``, at least 0; None where one of them is no moment."""
+    first, last = unix_s(start), unix_s(end)
+    return None if first is None or last is None else max(0.0, last - first)
+
+
+def utc(seconds: float) -> str:
+    """Return a moment as text, to the second."""
+    moment = datetime.datetime.fromtimestamp(seconds, tz=datetime.UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

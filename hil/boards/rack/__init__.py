@@ -1,6 +1,5 @@
 """A rack: its description and whether it is fit."""
 
-from hil.boards.rack.description import Board, Power, Rack
-from hil.boards.rack.loader import load_rack
+from hil.boards.rack.loader import Board, Power, Rack, load_rack
 
 __all__ = ["Board", "Power", "Rack", "load_rack"]

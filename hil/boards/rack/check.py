@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hil.base.finding import Finding
 from hil.boards.lease import read_holder
-from hil.boards.rack.description import Board, Rack
+from hil.boards.rack.loader import Board, Rack
 
 
 def check_rack(rack: Rack, lock_dir: Path, *, served: Mapping[str, int]) -> list[Finding]:

@@ -2,25 +2,32 @@
 
 Each is a `hil run`, a process of its own. Those that end well enter the history; one that fails is told, and
 the next one begins. What is done is read from OUT, so that the same command goes on after an interruption.
+
+Which sessions may become an epoch: of committed firmware of the default branch, all of the same.
 """
 
 from __future__ import annotations
 
+import datetime
 import json
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hil.base.errors import ConfigError, ExitCode, RigError
+from hil.base.git import try_git
+from hil.base.yamlvalue import did_you_mean
 from hil.history.from_run import add_run
 from hil.history.saving import path_of
+from hil.metrics.sessions import History, Session
 from hil.store import RunDirectory
 from hil.store.files import replace_file
+from hil.thresholds.baselines import Epoch
 
 TRIGGER = "baseline"
 MOST_FAILURES = 3  # in a row
@@ -164,3 +171,161 @@ def _check(code: int, failures: int) -> None:
             f"{failures} sessions in a row failed, the last one with {code}; what it said is above.",
             next_step="mend what it names; the same command goes on.",
         )
+
+
+TRIGGERS = ("baseline", "nightly")
+FEWEST_SESSIONS = 5
+_BRANCHES = ("origin/HEAD", "origin/main", "main", "origin/master", "master")
+
+# what --allow takes → why it is refused without
+OBSTACLES: Mapping[str, str] = {
+    "dirty": "nobody can find the sources again",
+    "branch": "a baseline is what the default branch does, not what a branch hopes for",
+    "firmware": "a change between two builds would count as noise",
+    "conditions": "a change of the surroundings would count as noise",
+}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What of a rack's sessions is asked for: these runs, or all since a day, or since the epoch in force."""
+
+    runs: tuple[str, ...] = ()
+    since: datetime.date | None = None
+
+
+def choose(history: History, rack: str, choice: Choice, epoch: Epoch | None) -> tuple[Session, ...]:
+    """Return the sessions of a rack that are asked for, in order of time.
+
+    Without runs: those of baseline collections and nights, since the day, or those that started after the
+    sessions of the epoch in force.
+
+    Raises:
+        ConfigError: a run that the history does not hold, or too few.
+    """
+    own = [session for session in history.sessions if session.rack == rack]
+    if not own:
+        known = sorted({session.rack for session in history.sessions})
+        raise ConfigError(
+            f"the history holds no session of rack {rack!r}{did_you_mean(rack, known)} It holds: "
+            f"{', '.join(known) or 'nothing'}.",
+            next_step="measure: hil baseline collect --sessions 10",
+        )
+    found = _named(own, choice.runs) if choice.runs else _recent(own, choice.since, epoch)
+    if len(found) < FEWEST_SESSIONS:
+        since = (
+            f" since {choice.since}"
+            if choice.since
+            else " beyond those of the epoch in force"
+            if epoch
+            else ""
+        )
+        asked = "named" if choice.runs else f"of baseline collections and nights{since}"
+        raise ConfigError(
+            f"rack {rack}: {len(found)} sessions {asked}; an epoch takes {FEWEST_SESSIONS} at least, because "
+            "fewer do not tell how much sessions differ.",
+            next_step=f"measure more: hil baseline collect --sessions {max(10, FEWEST_SESSIONS)}",
+        )
+    return tuple(found)
+
+
+def _named(own: Sequence[Session], runs: Collection[str]) -> list[Session]:
+    known = [session.run_id for session in own]
+    for run in runs:
+        if run not in known:
+            raise ConfigError(
+                f"the history holds no session {run!r} of this rack{did_you_mean(run, known)}",
+                next_step="`hil history show` lists them; `hil history add RUN` adds a run.",
+            )
+    return [session for session in own if session.run_id in runs]
+
+
+def _recent(own: Sequence[Session], since: datetime.date | None, epoch: Epoch | None) -> list[Session]:
+    found = [session for session in own if session.trigger in TRIGGERS]
+    if since is not None:
+        return [session for session in found if day_of(session) >= since]
+    if epoch is None:
+        return found
+    last = max(
+        (session.started_utc for session in own if session.run_id in epoch.sessions),
+        default=epoch.accepted.isoformat(),
+    )
+    return [session for session in found if session.started_utc > last]
+
+
+def day_of(session: Session) -> datetime.date:
+    """Return the day (UTC) on which a session started."""
+    return datetime.date.fromisoformat(session.started_utc[:10])
+
+
+def check_sessions(sessions: Sequence[Session], repository: Path, allowed: Collection[str] = ()) -> None:
+    """Refuse what would make a poor baseline. Raises ConfigError with the reason and both ways out."""
+    checks: Mapping[str, Callable[[Sequence[Session], Path], str]] = {
+        "dirty": _not_committed,
+        "firmware": _different_firmware,
+        "branch": _not_of_default_branch,
+        "conditions": _different_conditions,
+    }
+    for name, look in checks.items():
+        what = "" if name in allowed else look(sessions, repository)
+        if what:
+            raise ConfigError(
+                f"{what}: {OBSTACLES[name]}.",
+                next_step=f"choose others (--since, --sessions), or accept it as it is: --allow {name}.",
+            )
+
+
+def _not_committed(sessions: Sequence[Session], _repository: Path) -> str:
+    for session in sessions:
+        if session.dirty or not session.commit:
+            return f"session {session.run_id} measured sources that were not committed"
+    return ""
+
+
+def _different_firmware(sessions: Sequence[Session], _repository: Path) -> str:
+    first = sessions[0]
+    for session in sessions[1:]:
+        both = images_of(first).keys() & images_of(session).keys()
+        different = sorted(image for image in both if images_of(first)[image] != images_of(session)[image])
+        if different:
+            return (
+                f"sessions {first.run_id} ({first.commit[:12]}) and {session.run_id} ({session.commit[:12]}) "
+                f"measured different firmware, {', '.join(different)}"
+            )
+    return ""
+
+
+def images_of(session: Session) -> dict[str, str]:
+    """Return the images that a session measured as its candidate, by name."""
+    start = "candidate "
+    return {
+        key.removeprefix(start): sha256 for key, sha256 in session.firmware.items() if key.startswith(start)
+    }
+
+
+def _not_of_default_branch(sessions: Sequence[Session], repository: Path) -> str:
+    branch = next((name for name in _BRANCHES if _resolves(repository, name)), "")
+    for commit in dict.fromkeys(session.commit for session in sessions):
+        if not branch:
+            return f"{repository} has no default branch to look for {commit[:12]} in"
+        if not _resolves(repository, f"{commit}^{{commit}}"):
+            return f"this checkout does not know the commit {commit[:12]} (git fetch)"
+        if try_git(repository, "merge-base", "--is-ancestor", commit, branch).returncode:
+            return f"the commit {commit[:12]} is not in {branch}"
+    return ""
+
+
+def _resolves(repository: Path, name: str) -> bool:
+    return try_git(repository, "rev-parse", "--verify", "--quiet", name).returncode == 0
+
+
+def _different_conditions(sessions: Sequence[Session], _repository: Path) -> str:
+    last = sessions[-1]
+    for session in sessions:
+        for key in sorted(session.conditions.keys() & last.conditions.keys()):
+            if session.conditions[key] != last.conditions[key]:
+                return (
+                    f"{key} was {session.conditions[key]!r} in session {session.run_id} and "
+                    f"{last.conditions[key]!r} in {last.run_id}"
+                )
+    return ""

@@ -15,8 +15,16 @@ from typing import Literal
 
 import numpy as np
 
-from hil.history.nightly.chaining import OVERLAP_NIGHTS, Chain, chain
-from hil.history.nightly.divisive import NIGHTS_MIN, find_steps, interval, p_value, plausible
+from hil.history.nightly.divisive import (
+    NIGHTS_MIN,
+    OVERLAP_NIGHTS,
+    Chain,
+    chain,
+    find_steps,
+    interval,
+    p_value,
+    plausible,
+)
 from hil.history.nightly.nights import Night
 
 Cause = Literal["firmware", "environment", "unclear"]

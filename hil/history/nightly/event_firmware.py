@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from hil.history.nightly.change_points import RATIO_UNSURE
-from hil.history.nightly.event_parts import (
+from hil.history.nightly.event_conditions import (
     MINORITY,
     Group,
     most_common_night,
@@ -17,7 +17,7 @@ from hil.history.nightly.event_parts import (
     split,
     without,
 )
-from hil.history.nightly.metric_words import metric_words
+from hil.history.nightly.event_words import metric_words
 from hil.history.nightly.nights import Night
 from hil.history.nightly.straying import Straying
 from hil.history.nightly.survey import Finding

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from hil.history.nightly.change_points import Cause
+from hil.history.nightly.event_conditions import Group, most_common_night, near, one_a_series, split, without
 from hil.history.nightly.event_firmware import firmware_groups, with_unsure
-from hil.history.nightly.event_parts import Group, most_common_night, near, one_a_series, split, without
 from hil.history.nightly.neighbours import Neighbours
 from hil.history.nightly.straying import Straying
 from hil.history.nightly.survey import TOGETHER_NIGHTS, Finding, Survey

@@ -14,6 +14,8 @@ from hil.metrics.sessions import History, SeriesHistory, Session
 from hil.model import Scalar
 
 TRIGGER = "nightly"
+
+
 NOON = datetime.timedelta(hours=12)
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from hil.base.errors import ConfigError
 from hil.base.yamlfile import Node, load
-from hil.history.nightly.chaining import OVERLAP_NIGHTS
+from hil.history.nightly.divisive import OVERLAP_NIGHTS
 from hil.thresholds.baselines import REFERENCE
 
 SCHEMA = 1

@@ -15,14 +15,19 @@ from statistics import fmean
 import numpy as np
 import scipy.special
 
-from hil.history.nightly.chaining import chain
-from hil.history.nightly.divisive import loss_at
-from hil.history.nightly.event_parts import split
+from hil.history.nightly.divisive import (
+    chain,
+    loss_at,
+)
+from hil.history.nightly.event_conditions import split
 from hil.history.nightly.nights import Night
 from hil.history.nightly.survey import Finding, Survey
 
 STRAY_NIGHTS = 10
+
+
 STRAY_LOSS = 8.0  # logarithm of a likelihood ratio; chance reaches it in one step of some thousand (e^-8)
+
 
 _Line = tuple[Sequence[Night], Sequence[float]]
 

@@ -4,9 +4,8 @@ tshark dissects; what is read here is its output.
 """
 
 from hil.network.dissect.bundling import Bundling, Burst, bundling_of, publishes_in_gap
-from hil.network.dissect.connects import Attempt, attempts_of
-from hil.network.dissect.expected import expected_overhead
-from hil.network.dissect.overhead import Overhead, overhead_of
+from hil.network.dissect.flows import Attempt, attempts_of
+from hil.network.dissect.overhead import Overhead, expected_overhead, overhead_of
 from hil.network.dissect.segments import MqttPorts, Pdu, Segment, read_segments
 from hil.network.dissect.symptoms import SYMPTOMS, Symptom, count_symptoms
 

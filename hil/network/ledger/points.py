@@ -37,4 +37,6 @@ class Owner(_Worded):
 
 
 POINTS = tuple(Point)
+
+
 OWNERS = tuple(Owner)

@@ -1,4 +1,7 @@
-"""What a capture says of one TCP connection, seen in the direction that carries the test's data."""
+"""What a capture says of one TCP connection, seen in the direction that carries the test's data.
+
+TCP's sequence numbers: 32 bits that begin again at 0 (RFC 9293, 3.4).
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,22 @@ from pathlib import Path
 
 import dpkt
 
-from hil.network.packets.frames import Packet, read_tcp
-from hil.network.packets.sequence import SEQUENCE_SPAN, after
+from hil.network.packets.datagrams import Packet, read_tcp
+
+SEQUENCE_SPAN = 1 << 32
+_HALF = SEQUENCE_SPAN >> 1
+
+
+def after(one: int, other: int) -> bool:
+    """True where sequence number ``one`` lies beyond ``other`` (RFC 1982)."""
+    return 0 < (one - other) % SEQUENCE_SPAN < _HALF
+
+
+def unwrapped(number: int, near: int) -> int:
+    """Return the number without wraps that is nearest to ``near``, which has none either."""
+    ahead = (number - near) % SEQUENCE_SPAN
+    return near + ahead - (SEQUENCE_SPAN if ahead >= _HALF else 0)
+
 
 UNSCALED = 0
 _SYN, _ACK, _FIN, _RST = dpkt.tcp.TH_SYN, dpkt.tcp.TH_ACK, dpkt.tcp.TH_FIN, dpkt.tcp.TH_RST

@@ -2,20 +2,24 @@
 
 A thresholds file names its peer (``peer: iperf``); registry.py knows them. One companion serves
 one case on one board, once.
+
+Which companion a thresholds file means by ``peer:``. Each is imported when it is first wanted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 from hil.boards.rack import Board
 from hil.model import Case, Scalar, Series
 from hil.network.broker import Broker
 from hil.network.certificates import Certificates
 from hil.network.process import Spawner
+from hil.thresholds.types import PEERS
 from hil.virtual.air.control import AirControl
 from hil.wire import Note
 
@@ -110,3 +114,21 @@ class NoCompanion:
 
     def stop(self) -> None:
         """Nothing was started."""
+
+
+CompanionFactory = Callable[[Place], Companion]
+
+_FACTORIES: Mapping[str, str] = {
+    "iperf": "hil.network.peers.iperf.companion:IperfCompanion",
+    "http": "hil.network.peers.gateway.companion:GatewayCompanion",
+    "interruption": "hil.network.peers.interruption:Interruption",
+    "delivery": "hil.network.peers.mqtt.delivery:DeliveryCompanion",
+    "echo": "hil.network.peers.mqtt.echoing:EchoCompanion",
+}
+assert set(_FACTORIES) == set(PEERS), "hil.thresholds.types names the peers"
+
+
+def companion_factory(peer: str) -> CompanionFactory:
+    """Return what makes the companion that a thresholds file calls ``peer``, one of PEERS."""
+    module, _, name = _FACTORIES[peer].partition(":")
+    return cast(CompanionFactory, getattr(importlib.import_module(module), name))

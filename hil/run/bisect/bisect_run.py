@@ -16,10 +16,9 @@ from typing import Any, Protocol
 from ruamel.yaml import YAML
 
 from hil.base.errors import ConfigError, ExitCode, RigError
-from hil.boards.firmware.step import STEP_TIMEOUT_S
+from hil.boards.firmware.revision import STEP_TIMEOUT_S
 from hil.model import Case
-from hil.run.bisect.bisect_task import Task, read_trials, write_trials
-from hil.run.bisect.bisection import Answer, Progress, Trial, progress
+from hil.run.bisect.task import Answer, Progress, Task, Trial, progress, read_trials, write_trials
 
 SUITE = "bisect"
 ATTEMPTS = 2  # runs of one commit before it is left out as undecided

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from hil.boards.firmware.variant import Image
+from hil.boards.firmware.build_folder import Image
 from hil.gate.comparing import may_block
 from hil.gate.looks import schedule
 from hil.metrics.metric import Metric

@@ -16,7 +16,7 @@ from hil.boards.firmware.partition_table import APP, DATA, Partition, TableError
 from hil.virtual.board import otadata
 from hil.virtual.board.chip import Chip
 from hil.virtual.board.flash import NorFlash
-from hil.virtual.board.resets import BOOTLOADER_FAILED, POWER_ON, ROM_WATCHDOG, Reset
+from hil.virtual.board.reset import BOOTLOADER_FAILED, POWER_ON, ROM_WATCHDOG, Reset
 
 ROM_BAUD = 115200
 _ROM_RETRIES = 4

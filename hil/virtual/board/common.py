@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hil.virtual.board.chip import RtcWatchdog, SpiRegisters, mac_words
-from hil.virtual.board.resets import Cause
+from hil.virtual.board.reset import Cause
 
 _SPI1 = 0x60002000
 SPI = SpiRegisters(command=_SPI1, start_bit=1 << 18, user2=_SPI1 + 0x20, data0=_SPI1 + 0x58)

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hil.virtual.board.architecture import XTENSA
-from hil.virtual.board.chip import Bootloader, Chip, Rom, SpiRegisters, mac_words
-from hil.virtual.board.detection import DETECTIONS
-from hil.virtual.board.resets import Cause
+from hil.virtual.board.chip import DETECTIONS, XTENSA, Bootloader, Chip, Rom, SpiRegisters, mac_words
+from hil.virtual.board.reset import Cause
 
 _EFUSE = 0x3FF5A000
 _SPI1 = 0x3FF42000

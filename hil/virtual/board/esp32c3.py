@@ -6,10 +6,8 @@ Sources: ESP32-C3 Technical Reference Manual (eFuse, SPI, RTC, UART registers), 
 
 from __future__ import annotations
 
-from hil.virtual.board.architecture import RISCV
-from hil.virtual.board.chip import Bootloader, Chip, Rom
+from hil.virtual.board.chip import DETECTIONS, RISCV, Bootloader, Chip, Rom
 from hil.virtual.board.common import RESETS, SPI, UART_DIVIDER, Block1, rtc_watchdog
-from hil.virtual.board.detection import DETECTIONS
 
 _EFUSE = Block1(base=0x60008800, major=0, minor=4, block_minor=3, flash_capacity=1, flash_vendor=1)
 

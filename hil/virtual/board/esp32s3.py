@@ -6,10 +6,8 @@ Sources: ESP32-S3 Technical Reference Manual (eFuse, SPI, RTC, UART registers), 
 
 from __future__ import annotations
 
-from hil.virtual.board.architecture import XTENSA
-from hil.virtual.board.chip import Bootloader, Chip, Rom
+from hil.virtual.board.chip import DETECTIONS, XTENSA, Bootloader, Chip, Rom
 from hil.virtual.board.common import RESETS, RTC, SPI, UART_DIVIDER, Block1, rtc_watchdog
-from hil.virtual.board.detection import DETECTIONS
 
 _EFUSE = Block1(base=0x60007000, major=0, minor=2, block_minor=3)
 

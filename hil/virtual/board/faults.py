@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
 from hil.base.errors import ConfigError
-from hil.virtual.board.detection import DETECTIONS
+from hil.virtual.board.chip import DETECTIONS
 
 PANIC_CAUSES = (
     "LoadProhibited",

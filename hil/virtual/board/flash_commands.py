@@ -1,22 +1,60 @@
-"""The serial loader's commands that write, erase and read flash, as ROM and stub answer them."""
+"""The serial loader's commands that write, erase and read flash, as ROM and stub answer them.
+
+What the parts of the serial loader share: error codes, the wire, and what lies outside of the loader.
+
+Source of the codes: esptool documentation, "Serial Protocol".
+"""
 
 from __future__ import annotations
 
 import hashlib
 import struct
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from hil.virtual.board.faults import ActiveFaults
 from hil.virtual.board.flash import NorFlash
-from hil.virtual.board.loader_link import (
-    ROM_DEFLATE_ERROR,
-    ROM_FAILED,
-    STUB_INFLATE_ERROR,
-    STUB_NOT_IN_FLASH_MODE,
-    CommandError,
-    Link,
-)
+
+ROM_INVALID_MESSAGE, ROM_FAILED, ROM_INVALID_CRC, ROM_DEFLATE_ERROR = 0x05, 0x06, 0x07, 0x0B
+STUB_BAD_LENGTH, STUB_BAD_CHECKSUM, STUB_NOT_IN_FLASH_MODE = 0xC0, 0xC1, 0xC6
+STUB_FAILED_FLASH, STUB_INFLATE_ERROR, STUB_NOT_IMPLEMENTED = 0xC4, 0xC7, 0xFF
+
+
+class CommandError(Exception):
+    """A command fails: the code that the ROM and the one that the stub answers."""
+
+    def __init__(self, rom: int, stub: int) -> None:
+        super().__init__(f"rom {rom:#x} stub {stub:#x}")
+        self.rom, self.stub = rom, stub
+
+
+@dataclass(frozen=True)
+class LoaderActions:
+    """What the loader does outside of itself; ``restart`` is told whether the straps still say download.
+
+    ``set_watchdog`` says after each write of registers whether the RTC watchdog runs; its bite lets the chip
+    sample its straps again.
+    """
+
+    transmit: Callable[[bytes], None]
+    baud: Callable[[], int]
+    set_baud: Callable[[int], None]
+    restart: Callable[[bool], None]
+    set_watchdog: Callable[[bool], None]
+    disconnect: Callable[[], None]
+
+
+class Link(Protocol):
+    """The loader's side of the wire; ``stub`` says who is talking."""
+
+    stub: bool
+    actions: LoaderActions
+
+    def reply(self, value: int = 0, data: bytes = b"") -> None: ...
+    def send(self, packet: bytes) -> None: ...
+
 
 _SLOW_READ_BYTES = 64
 _U32, _2U32, _4U32 = struct.Struct("<I"), struct.Struct("<2I"), struct.Struct("<4I")

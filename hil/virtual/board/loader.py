@@ -11,12 +11,10 @@ from collections.abc import Callable
 
 from hil.boards.firmware.app_image import xor_bytes
 from hil.virtual.board import slip
-from hil.virtual.board.chip import Chip
-from hil.virtual.board.detection import DETECTIONS
+from hil.virtual.board.chip import DETECTIONS, Chip
 from hil.virtual.board.faults import ActiveFaults
 from hil.virtual.board.flash import FlashRangeError, NorFlash
-from hil.virtual.board.flash_commands import FlashCommands
-from hil.virtual.board.loader_link import (
+from hil.virtual.board.flash_commands import (
     ROM_FAILED,
     ROM_INVALID_CRC,
     ROM_INVALID_MESSAGE,
@@ -25,6 +23,7 @@ from hil.virtual.board.loader_link import (
     STUB_FAILED_FLASH,
     STUB_NOT_IMPLEMENTED,
     CommandError,
+    FlashCommands,
     LoaderActions,
 )
 from hil.virtual.board.registers import Registers

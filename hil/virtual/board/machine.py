@@ -19,11 +19,10 @@ from hil.virtual.board.cable import Cable
 from hil.virtual.board.config import BoardConfig
 from hil.virtual.board.faults import ActiveFaults
 from hil.virtual.board.flash import NorFlash
+from hil.virtual.board.flash_commands import LoaderActions
 from hil.virtual.board.loader import SerialLoader
-from hil.virtual.board.loader_link import LoaderActions
 from hil.virtual.board.panic import Crash
-from hil.virtual.board.reset import ResetActions, ResetCircuit
-from hil.virtual.board.resets import POWER_ON, RTC_WATCHDOG, SOFTWARE, Reset
+from hil.virtual.board.reset import POWER_ON, RTC_WATCHDOG, SOFTWARE, Reset, ResetActions, ResetCircuit
 from hil.virtual.board.running import AppRunner
 from hil.virtual.board.timers import Timers, call_later
 

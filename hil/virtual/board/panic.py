@@ -6,7 +6,7 @@ import signal
 from dataclasses import dataclass
 
 from hil.virtual.board.chip import Chip
-from hil.virtual.board.resets import (
+from hil.virtual.board.reset import (
     BROWNOUT,
     INTERRUPT_WATCHDOG,
     PANIC,

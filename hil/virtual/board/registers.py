@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hil.virtual.board.chip import Chip
-from hil.virtual.board.detection import MAGIC_REGISTER, Detection
+from hil.virtual.board.chip import MAGIC_REGISTER, Chip, Detection
 
 # What a raw SPI flash command reads back: three status registers, and the signature of the SFDP table.
 _FLASH_REPLIES = {0x05: 0, 0x35: 0, 0x15: 0, 0x5A: int.from_bytes(b"SFDP", "little")}

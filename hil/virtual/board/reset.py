@@ -9,12 +9,15 @@
 A "1" is an asserted line. Source: ESP32-DevKitC schematic. The chip samples IO0 when EN rises; here the
 sampling is delayed while both lines are asserted, because a client changes DTR and RTS one after the
 other, 50 ms apart with pyserial, where the capacitor on EN holds a real board in reset.
+
+Why the chip started: what its ROM prints, and what the application is told (``esp_reset_reason``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Protocol
 
 STRAP_DELAY_S = 0.4
@@ -68,3 +71,32 @@ class ResetCircuit:
         if self._sampling is not None:
             self._sampling.cancel()
             self._sampling = None
+
+
+class Cause(Enum):
+    """What reset the chip, as its ROM sees it; each chip has its own words for it (``rom/rtc.h``)."""
+
+    POWER_ON = "power on"
+    RESTART = "esp_restart() or a panic"
+    SYSTEM = "software reset of the whole system"
+    ROM_WATCHDOG = "the ROM found nothing to start"
+    RTC_WATCHDOG = "RTC watchdog"
+
+
+@dataclass(frozen=True)
+class Reset:
+    """``reason`` is what the application is told, ``cause`` what the ROM prints."""
+
+    reason: str
+    cause: Cause
+
+
+POWER_ON = Reset("POWERON", Cause.POWER_ON)  # chips report a pulse on EN so, too
+SOFTWARE = Reset("SW", Cause.RESTART)
+PANIC = Reset("PANIC", Cause.RESTART)
+TASK_WATCHDOG = Reset("TASK_WDT", Cause.RESTART)
+INTERRUPT_WATCHDOG = Reset("INT_WDT", Cause.RESTART)
+BROWNOUT = Reset("BROWNOUT", Cause.SYSTEM)  # the brownout interrupt restarts the whole system
+BOOTLOADER_FAILED = Reset("SW", Cause.SYSTEM)
+ROM_WATCHDOG = Reset("WDT", Cause.ROM_WATCHDOG)
+RTC_WATCHDOG = Reset("WDT", Cause.RTC_WATCHDOG)

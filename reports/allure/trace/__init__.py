@@ -9,7 +9,7 @@ from pathlib import Path
 from hil.base.errors import ConfigError
 from hil.model import RunRecord
 from hil.reports.allure.trace.picture import draw_trace
-from hil.reports.traces.files import events_file
+from hil.reports.trace_notes import events_file
 from hil.store.files import disk_error, replace_file
 from hil.trace.files import read_stored
 

@@ -6,12 +6,12 @@
 from hil.reports.studies.declaration.loader import (
     REFERENCE_FOLDER,
     ROOT,
+    SIZES,
     load_study,
     study_names,
     study_of_suite,
 )
 from hil.reports.studies.declaration.needs import CHECKS, STUDIES
-from hil.reports.studies.declaration.parts import SIZES
 from hil.reports.studies.declaration.types import (
     Application,
     Background,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from hil.model import RunRecord
-from hil.reports.studies.background import plain_table
 from hil.reports.studies.claims import CONTRADICTED, SUPPORTED, UNDECIDED, Finding, claim_table, from_test
-from hil.reports.studies.comparison import rate_table
+from hil.reports.studies.comparison import plain_table, rate_table
 from hil.reports.studies.declaration import Claim, Study
 from hil.reports.studies.declaration import Table as Published
 from hil.reports.studies.document import Section, Table

@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable, Mapping
 
 from hil.metrics.stats import quantile, ratio_interval
-from hil.reports.studies.background import plain_table
 from hil.reports.studies.claims import CONTRADICTED, SUPPORTED, UNDECIDED, Finding, claim_table, from_test
+from hil.reports.studies.comparison import plain_table
 from hil.reports.studies.declaration import Claim, Study
 from hil.reports.studies.document import Section, Table, number
 from hil.reports.studies.estimate import ALPHA, Estimate, above, median, share_text

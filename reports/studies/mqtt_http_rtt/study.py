@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hil.metrics.batches import overdispersion
-from hil.metrics.stats import Interval, ratio_interval
+from hil.metrics.stats import Interval, overdispersion, ratio_interval
 from hil.reports.studies.claims import CONTRADICTED, SUPPORTED, UNDECIDED, Finding, claim_table, from_test
 from hil.reports.studies.declaration import Claim, Study
 from hil.reports.studies.document import Section, Table, number, percent

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hil.model import RunRecord
-from hil.network.ledger.words import Counts, counts_of, sentence_of, total_of
+from hil.network.ledger.files import Counts, counts_of, sentence_of, total_of
 from hil.reports.studies.document import NONE, Table, number
 from hil.reports.studies.estimate import median
 from hil.reports.studies.mqtt_qos.echoes import BENCH, OK, Echoes, by_setting, others, rate_text, size_text

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hil.network.ledger.words import sentence_of
-from hil.reports.studies.background import plain_table
+from hil.network.ledger.files import sentence_of
 from hil.reports.studies.claims import claim_table
+from hil.reports.studies.comparison import plain_table
 from hil.reports.studies.declaration import Study
 from hil.reports.studies.document import Section, Table, number
 from hil.reports.studies.mqtt_qos.claims import LEVELS, at_limit, at_loss, check

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from hil.metrics.batches import overdispersion
-from hil.metrics.stats import Interval, ratio_interval
+from hil.metrics.stats import Interval, overdispersion, ratio_interval
 from hil.model import RunRecord
 from hil.network.ledger import Owner
 from hil.reports.studies.claims import CONTRADICTED, SUPPORTED, UNDECIDED, Finding, from_test

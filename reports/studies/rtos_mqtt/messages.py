@@ -10,8 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from hil.metrics.batches import batch_mean_interval
-from hil.metrics.stats import Interval, mean
+from hil.metrics.stats import Interval, batch_mean_interval, mean
 from hil.model import RunRecord, Scalar
 from hil.reports.studies.declaration import Comparison
 from hil.reports.studies.estimate import ALPHA, NOTHING, Estimate, student_interval

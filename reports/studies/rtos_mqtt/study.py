@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from hil.model import RunRecord
-from hil.network.ledger.words import sentence_of
-from hil.reports.studies.background import plain_table
+from hil.network.ledger.files import sentence_of
 from hil.reports.studies.claims import claim_table
+from hil.reports.studies.comparison import plain_table
 from hil.reports.studies.declaration import Study
 from hil.reports.studies.document import Section, Table, number
 from hil.reports.studies.estimate import Estimate

@@ -24,8 +24,8 @@ from hil.network.ledger.files import ARRIVALS_FILE
 from hil.network.ledger.points import Owner
 from hil.network.packet_filter import PacketFilter
 from hil.network.peers.companion import Outcome, Place
-from hil.network.peers.mqtt.captures import ACCESS_POINT_FILE, BROKER_FILE
 from hil.network.peers.mqtt.delivery import DROPPED_FILE, DeliveryCompanion
+from hil.network.peers.mqtt.dissecting import ACCESS_POINT_FILE, BROKER_FILE
 from hil.network.process import Process
 from hil.run.plan import deadline_s
 from tests.tools.bench.figure import SHORT_PASS, fails, show, wide_console

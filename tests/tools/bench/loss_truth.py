@@ -15,8 +15,8 @@ import dpkt
 
 from hil.network.dissect import MqttPorts, read_segments
 from hil.network.ledger.points import Owner
-from hil.network.packets.frames import read_tcp
-from hil.network.packets.sequence import unwrapped
+from hil.network.packets.datagrams import read_tcp
+from hil.network.packets.tcp import unwrapped
 
 NOT_ACCEPTED = (2, 3, 4)  # refused, outbox_full, overrun
 ANSWER_US = 50_000  # through the perfect air an answer takes a millisecond

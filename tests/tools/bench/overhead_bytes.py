@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hil.network.dissect import Overhead, Segment, expected_overhead, overhead_of
-from hil.network.dissect.expected import LWIP_SYN_OPTIONS_BYTES
-from hil.network.dissect.overhead import PARTS
+from hil.network.dissect.overhead import LWIP_SYN_OPTIONS_BYTES, PARTS
 from tests.network.dissect_rig import CLIENT_ID, TOPIC, DissectLab, dissect_lab
 from tests.tools.bench.figure import Figure
 

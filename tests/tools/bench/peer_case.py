@@ -7,8 +7,7 @@ import shutil
 from hil.base.paths import PROJECT_ROOT
 from hil.model import Case
 from hil.network.name_server import PEER_NAME
-from hil.network.peers.companion import Outcome, Place
-from hil.network.peers.registry import companion_factory
+from hil.network.peers.companion import Outcome, Place, companion_factory
 from hil.run.plan import deadline_s
 from hil.thresholds import load
 from tests.tools.bench.workbench import Workbench

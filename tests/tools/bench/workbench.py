@@ -23,8 +23,7 @@ from hil.network.name_server import PEER_NAME
 from hil.session import AgentSession
 from hil.thresholds import load
 from hil.virtual.air.profile import load_profile
-from hil.virtual.start import at_its_port, run_dir, start_virtual_rack
-from hil.virtual.virtual_rack import VirtualRack
+from hil.virtual.virtual_rack import VirtualRack, at_its_port, run_dir, start_virtual_rack
 
 OUT = PROJECT_ROOT / "out"
 RACK_FILE = PROJECT_ROOT / "hil" / "racks" / "virtual.yaml"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hil.boards.rack.noise import NoiseSettings
-from hil.history.building import Point, build
+from hil.history.saving import Point, build
 from hil.history.segment import Image, Segment, SegmentBoard
 from hil.metrics.conditions import conditions_of
 from hil.model import Case, Role, RunRecord

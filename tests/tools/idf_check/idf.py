@@ -14,7 +14,7 @@ from hil.base.errors import ConfigError
 from hil.base.git import try_git
 from hil.base.paths import PROJECT_ROOT
 from hil.boards.firmware.build import FIRMWARE_DIR
-from hil.boards.firmware.step import run_step
+from hil.boards.firmware.revision import run_step
 
 WANTED = "v5.5"
 SOURCE = ". $IDF_PATH/export.sh, or run it in the container espressif/idf:v5.5.4."

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hil.base.errors import ConfigError
 from hil.base.paths import PROJECT_ROOT
-from hil.boards.firmware.step import run_step
+from hil.boards.firmware.revision import run_step
 
 HERE = Path(__file__).resolve().parent
 TARGET = "linux"

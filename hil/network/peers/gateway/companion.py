@@ -15,9 +15,7 @@ from hil.base.errors import ConfigError, FirmwareError, RigError
 from hil.model import Series
 from hil.network.name_server import NameServer
 from hil.network.peers.companion import Outcome, Place
-from hil.network.peers.gateway.artefacts import write_artefacts
-from hil.network.peers.gateway.facts import requester_facts, server_facts
-from hil.network.peers.gateway.joining import columns_of, join
+from hil.network.peers.gateway.joining import columns_of, join, requester_facts, server_facts, write_artefacts
 from hil.network.peers.gateway.plan import PROFILES, RequesterPlan
 from hil.network.peers.gateway.program import AGAIN, Program
 from hil.wire import Note

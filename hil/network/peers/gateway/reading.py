@@ -8,8 +8,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from hil.network.peers.gateway.answers import Answers
-from hil.network.peers.gateway.connection import STEP_TIMEOUT_S, BrokerRefusedError, Connection, LinkLostError
+from hil.network.peers.gateway.connection import (
+    STEP_TIMEOUT_S,
+    Answers,
+    BrokerRefusedError,
+    Connection,
+    LinkLostError,
+)
 from hil.network.peers.gateway.lines import LineWriter
 from hil.network.peers.gateway.plan import Outcome, RequesterPlan, format_request_id
 

@@ -10,12 +10,9 @@ from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.model import Scalar, Series
 from hil.network.capture import Capture
 from hil.network.peers.companion import Outcome, Place
-from hil.network.peers.iperf.facts import analyse
-from hil.network.peers.iperf.merging import merge
-from hil.network.peers.iperf.process import IperfProcess
-from hil.network.peers.iperf.program import require_version
+from hil.network.peers.iperf.merging import analyse, merge
+from hil.network.peers.iperf.process import IperfProcess, Settings, require_version
 from hil.network.peers.iperf.report import Report
-from hil.network.peers.iperf.settings import Settings
 from hil.wire import Note
 
 READY = "ready"

@@ -1,18 +1,171 @@
-"""A running iperf on the rack's host: ready when it listens, ended by itself, everything bounded in time."""
+"""A running iperf on the rack's host: ready when it listens, ended by itself, everything bounded in time.
+
+Which iperf this machine has, and its command lines.
+
+What a case of the bench `throughput` asks of the host.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import re
+import shutil
 import socket
+import subprocess
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from hil.base.errors import RigError
-from hil.network.peers.iperf.program import client_command, server_command
+from hil.model import Case
 from hil.network.peers.iperf.report import Report, parse_report
-from hil.network.peers.iperf.settings import Settings
 from hil.network.process import Process, Spawner, how_ended
+
+UDP_RATE_BPS = 1_048_576  # iperf's own defaults
+TCP_LENGTH_BYTES = 16_384  # ESP-IDF's iperf
+UDP_LENGTH_BYTES = 1_470
+SLACK_S = 5.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The parameters of a case, read once. Sizes and rates of 0 are iperf's defaults, see the properties."""
+
+    udp: bool
+    board_is_client: bool
+    reverse: bool
+    rate_kbps: int
+    length_bytes: int
+    amount_bytes: int
+    duration_s: int
+    omit_s: int
+    interval_ms: int
+    peer_window_bytes: int
+    peer_mss_bytes: int
+    nodelay: bool
+    timeout_ms: int
+
+    @classmethod
+    def of(cls, case: Case) -> Settings:
+        """Read the parameters of a case; the thresholds file has checked their ranges."""
+
+        def number(name: str) -> int:
+            return int(case.parameters[name] or 0)
+
+        return cls(
+            udp=case.parameters["protocol"] == "udp",
+            board_is_client=case.parameters["role"] == "client",
+            reverse=bool(number("reverse")),
+            rate_kbps=number("rate_kbps"),
+            length_bytes=number("length_bytes"),
+            amount_bytes=number("amount_bytes"),
+            duration_s=number("duration_s"),
+            omit_s=number("omit_s"),
+            interval_ms=number("interval_ms"),
+            peer_window_bytes=number("peer_window_bytes"),
+            peer_mss_bytes=number("peer_mss_bytes"),
+            nodelay=bool(number("nodelay")),
+            timeout_ms=number("timeout_ms"),
+        )
+
+    @property
+    def board_sends(self) -> bool:
+        return self.board_is_client != self.reverse
+
+    @property
+    def length(self) -> int:
+        """Bytes of a write, or of a datagram."""
+        return self.length_bytes or (UDP_LENGTH_BYTES if self.udp else TCP_LENGTH_BYTES)
+
+    @property
+    def rate_bps(self) -> int:
+        """Bits a second offered; 0 where nothing limits them but TCP."""
+        return self.rate_kbps * 1000 or (UDP_RATE_BPS if self.udp else 0)
+
+    @property
+    def interval_us(self) -> int:
+        return self.interval_ms * 1000
+
+    @property
+    def rows_max(self) -> int | None:
+        """How many full intervals the test has; None where it lasts until an amount has been sent."""
+        return None if self.amount_bytes else self.duration_s * 1000 // self.interval_ms
+
+    @property
+    def end_timeout_s(self) -> float:
+        """How long the host's iperf may take to end once the board has ended."""
+        return self.timeout_ms / 1e3 + SLACK_S
+
+
+PROGRAM = "iperf"
+VERSION_TIMEOUT_S = 5.0
+# Of a UDP receiver that a busy machine may keep waiting; the kernel gives what net.core.rmem_max allows.
+UDP_BUFFER_BYTES = 4 * 1024 * 1024
+INSTALL = (
+    "sudo apt-get install iperf (Debian 12 and Ubuntu 24.04 have 2.1), or build 2.1 from the iperf2 project."
+)
+
+_VERSION = re.compile(r"iperf (?:version )?v?(\d+)\.(\d+)(\S*)")
+
+
+def require_version() -> str:
+    """Return the version of the iperf on PATH. Raises RigError where it is none, or not 2.1 or later 2.x."""
+    if shutil.which(PROGRAM) is None:
+        raise RigError("Starting iperf: it is not installed.", next_step=INSTALL)
+    try:
+        done = subprocess.run(
+            [PROGRAM, "-v"], capture_output=True, text=True, timeout=VERSION_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise RigError(f"Asking iperf for its version: {error}.", next_step=INSTALL) from error
+    said = done.stdout + done.stderr
+    found = _VERSION.search(said)
+    if found is None:
+        words = " ".join(said.split())[:80] or "nothing"
+        raise RigError(f"Asking iperf for its version: it said {words!r}.", next_step=INSTALL)
+    major, minor = int(found.group(1)), int(found.group(2))
+    version = f"{major}.{minor}{found.group(3)}"
+    if major != 2 or minor < 1:
+        raise RigError(
+            f"iperf on this machine is {version}; the bench `throughput` needs 2.1 or a later 2.x.",
+            next_step=INSTALL,
+        )
+    return version
+
+
+def server_command(settings: Settings, address: str, port: int) -> list[str]:
+    """Return the host's server, which ends by itself after one client (-P 1)."""
+    # a server reads what fits its buffer of a datagram; -R makes it the sender, with its own length
+    length = max(settings.length, UDP_LENGTH_BYTES) if settings.udp else settings.length
+    sizes = ["-l", str(length)] if settings.udp or settings.reverse else []
+    return [PROGRAM, "-s", "-B", address, "-p", str(port), "-P", "1", *_common(settings), *sizes]
+
+
+def client_command(settings: Settings, address: str, port: int) -> list[str]:
+    """Return the host's client of a board that is the server."""
+    amount = settings.amount_bytes
+    lasting = ["-n", str(amount)] if amount else ["-t", str(settings.duration_s)]
+    rate = ["-b", str(settings.rate_bps)] if settings.rate_bps else []
+    reverse = ["-R"] if settings.reverse else []
+    length = ["-l", str(settings.length)]
+    return [PROGRAM, "-c", address, "-p", str(port), *_common(settings), *length, *lasting, *rate, *reverse]
+
+
+def _common(settings: Settings) -> list[str]:
+    # -e with -f b prints whole bytes and intervals to 0.1 ms, -y C (CSV) rounds intervals to 0.1 s
+    words = ["-e", "-f", "b", "-i", f"{settings.interval_ms / 1000:g}"]
+    if settings.udp:
+        words.append("-u")
+    window = settings.peer_window_bytes or (UDP_BUFFER_BYTES if settings.udp and settings.board_sends else 0)
+    if window:
+        words += ["-w", str(window)]
+    if settings.peer_mss_bytes and not settings.udp:
+        words += ["-M", str(settings.peer_mss_bytes)]
+    if settings.nodelay and not settings.udp:
+        words.append("-N")
+    return words
+
 
 PORT = 5001
 ISOLATED_PORT_ATTEMPTS = 16  # servers at once in one rack's network

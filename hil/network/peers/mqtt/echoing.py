@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from hil.model import Series
 from hil.network.peers.companion import Outcome, Place
+from hil.network.peers.mqtt.delivery import rates_facts
 from hil.network.peers.mqtt.dissecting import dissect
-from hil.network.peers.mqtt.facts import rates_facts
 from hil.network.peers.mqtt.parts import PeerParts
 from hil.network.peers.mqtt.settings import Settings
 from hil.wire import Note

@@ -7,16 +7,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from hil.model import Scalar
-from hil.network.dissect.tshark import require_tshark
+from hil.network.dissect.segments import require_tshark
 from hil.network.peers.companion import Place
-from hil.network.peers.mqtt.air import BoardAir
 from hil.network.peers.mqtt.bench_broker import BenchBroker
-from hil.network.peers.mqtt.captures import Captures, counts_facts
-from hil.network.peers.mqtt.dissecting import Dissected, Seen, dissected_facts
+from hil.network.peers.mqtt.dissecting import Captures, Dissected, Seen, counts_facts, dissected_facts
 from hil.network.peers.mqtt.faults import Faults, Moment
 from hil.network.peers.mqtt.peer_program import PeerProgram
 from hil.network.peers.mqtt.settings import Settings
-from hil.network.peers.mqtt.switching import Parts, check_fault, switch_of
+from hil.network.peers.mqtt.switching import BoardAir, Parts, check_fault, switch_of
 
 
 class PeerParts:

@@ -1,13 +1,17 @@
-"""One line a trace: where a sample was late or a limit broke, and what the trace says of it."""
+"""One line a trace: where a sample was late or a limit broke, and what the trace says of it.
+
+Where the files of a run's traces lie, and which of them are published.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from hil.model import RunRecord, Verdict
 from hil.reports.names import place
+from hil.trace.files import FOLDER
 from hil.trace.finding import INVERSION
 
 GROUP = "trace"
@@ -67,3 +71,19 @@ def _notes(record: RunRecord, verdict: Verdict) -> Iterator[TraceNote]:
         where = place(own[0]) if own else f"{record.board} ({record.kind}) {record.bench}"
         file = str(group.get("file", ""))
         yield TraceNote(record.board, record.case_id, where, finding, file)
+
+
+PUBLISHED = (".svg", ".pftrace")
+
+
+def events_file(run_path: Path, record: RunRecord) -> Path | None:
+    """Return the file of a record's trace, None where there is none (any more)."""
+    name = record.environment.get(GROUP, {}).get("file")
+    path = run_path / str(name)
+    inside = isinstance(name, str) and path.resolve().is_relative_to((run_path / FOLDER).resolve())
+    return path if inside and path.is_file() else None
+
+
+def published_files(run_path: Path) -> Iterator[Path]:
+    """Yield what a site shows of a run's traces."""
+    yield from (path for path in sorted((run_path / FOLDER).rglob("*")) if path.suffix in PUBLISHED)

@@ -1,1 +1,0 @@
-"""Scheduler traces in reports: one line a trace, and where its files lie."""
