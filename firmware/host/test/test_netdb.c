@@ -1,4 +1,5 @@
-/* lwIP's getaddrinfo() where nobody has to be asked, and its errors. tests/firmware/test_host_netdb.py asks a server.
+/* lwIP's getaddrinfo() where nobody has to be asked, and its errors. tests/firmware/test_host_netdb.py asks a
+ * server.
  */
 #include <arpa/inet.h>
 

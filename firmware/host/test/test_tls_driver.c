@@ -1,5 +1,5 @@
-/* A client of esp_tls.h driven line by line from stdin: tests/firmware/test_host_tls.py says what to do, this program
- * does it and prints what came back.
+/* A client of esp_tls.h driven line by line from stdin: tests/firmware/test_host_tls.py says what to do, this
+ * program does it and prints what came back.
  *
  *   connect MODE HOST PORT key=value…   MODE sync | async | own; timeout_ms ca cert key name skip plain
  *                                       non_block resume (0, 1, twice)

@@ -1,6 +1,7 @@
 /* The host build's configuration, as ESP-IDF would generate it: the values of firmware/sdkconfig.defaults and
- * sdkconfig.defaults.<target> (tests/firmware/test_sdkconfig.py compares them), and ESP-IDF's own defaults as far as
- * sources or host/idf read them. What differs from chip to chip is in target/<target>/sdkconfig_target.h. */
+ * sdkconfig.defaults.<target> (tests/firmware/test_sdkconfig.py compares them), and ESP-IDF's own defaults as
+ * far as sources or host/idf read them. What differs from chip to chip is in
+ * target/<target>/sdkconfig_target.h. */
 #pragma once
 
 #include "sdkconfig_target.h"
