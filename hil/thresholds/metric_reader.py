@@ -1,4 +1,8 @@
-"""Read a metric of a thresholds file: what it computes, from which columns, for which cases."""
+"""Read the metrics of a thresholds file: what each computes, from which columns, for which cases.
+
+An entry with several statistics is a metric each, all else equal: with ``statistic: [p50, p95]``,
+``latency_us`` is ``latency_p50_us`` and ``latency_p95_us``.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +19,12 @@ from hil.thresholds.metric import (
     Metric,
     OutcomeRule,
     Term,
+    name_of,
     parse_terms,
     source_unit,
 )
+from hil.thresholds.rule_reader import read_case
+from hil.thresholds.types import Parameter
 from hil.units import QuantityError, Unit, convert, find_unit, unit_of
 from hil.yamlfile import Node
 from hil.yamlvalue import did_you_mean
@@ -41,9 +48,42 @@ def read_outcome(node: Node | None, parameters: Collection[str]) -> OutcomeRule 
     return rule
 
 
-def read_metric(name: str, node: Node, outcome: OutcomeRule | None, case: Mapping[str, Scalar]) -> Metric:
-    """Read one metric; ``case`` are the parameters that its key ``case`` holds. Raises ConfigError."""
-    statistic = node.choice("statistic", STATISTICS)
+def read_metrics(
+    parts: Mapping[str, Node], outcome: OutcomeRule | None, parameters: Mapping[str, Parameter]
+) -> dict[str, Metric]:
+    """Read the metrics of a file by name, in its order. Raises ConfigError."""
+    metrics: dict[str, Metric] = {}
+    for entry, node in parts.items():
+        names = _read_names(entry, node)
+        case, blocking = read_case(node, parameters), _read_blocking(node, names.values())
+        for name, statistic in names.items():
+            if name in metrics:
+                raise node.error("", f"there is a metric {name!r} already ({metrics[name].source}).")
+            metrics[name] = _read_metric(name, statistic, node, outcome, case, blocking[statistic])
+    return metrics
+
+
+def _read_names(entry: str, node: Node) -> dict[str, str]:
+    """Return the statistics of an entry by the names of their metrics; of a list, each is in its name."""
+    statistics = node.choice_or_choices("statistic", STATISTICS)
+    unit = f"_{read_unit(node, '', entry).name}"
+    if isinstance(statistics, str):
+        return {entry: statistics}
+    if not statistics or len(set(statistics)) < len(statistics):
+        raise node.error("statistic", "a list of statistics names each of them once.")
+    if shares := [statistic for statistic in statistics if statistic in _SHARES]:
+        raise node.error("statistic", f"a {shares[0]} is the only statistic of its metric.")
+    return {f"{entry.removesuffix(unit)}_{name_of(word)}{unit}": word for word in statistics}
+
+
+def _read_metric(
+    name: str,
+    statistic: str,
+    node: Node,
+    outcome: OutcomeRule | None,
+    case: Mapping[str, Scalar],
+    blocking: bool | str,
+) -> Metric:
     unit = read_unit(node, "", name)
     of = node.text("of")
     outcome = _read_own_outcome(node, statistic, of, outcome)
@@ -58,7 +98,6 @@ def read_metric(name: str, node: Node, outcome: OutcomeRule | None, case: Mappin
     scale = node.choice("scale", SCALES, default="log")
     if scale == "exact" and statistic not in _EXACT:
         raise node.error("scale", f"an exact figure is not averaged: statistic {' or '.join(_EXACT)}.")
-    blocking = _read_blocking(node)
     return Metric(
         name=name,
         terms=terms,
@@ -89,13 +128,22 @@ def _read_own_outcome(node: Node, statistic: str, of: str, outcome: OutcomeRule 
     return OutcomeRule(of, ok, outcome.timeout_parameter, outcome.void if of == outcome.column else None)
 
 
-def _read_blocking(node: Node) -> bool | str:
-    """Read whether limits and comparisons may block by a metric, or comparisons alone."""
-    value = node.scalar("blocking")
-    if not isinstance(value, bool) and value != _COMPARED:
-        sentence = f"'blocking' is {value!r}; expected true, false or {_COMPARED}{_near(value)}"
-        raise node.error("blocking", sentence)
-    return value
+def _read_blocking(node: Node, statistics: Collection[str]) -> dict[str, bool | str]:
+    """Read of each statistic whether limits and comparisons may block by it, or comparisons alone.
+
+    One word is for all of them; ``{p50: compared, p95: true}`` names those that may, and the rest may not.
+    """
+    key = "blocking"
+    if not node.is_section(key):
+        return dict.fromkeys(statistics, _blocking_of(node, key, node.scalar(key)))
+    own = node.section(key)
+    return {word: _blocking_of(own, word, own.scalar(word, default=False)) for word in statistics}
+
+
+def _blocking_of(node: Node, key: str, value: Scalar) -> bool | str:
+    if isinstance(value, bool) or value == _COMPARED:
+        return value
+    raise node.error(key, f"{key!r} is {value!r}; expected true, false or {_COMPARED}{_near(value)}")
 
 
 def _near(value: Scalar) -> str:
