@@ -13,7 +13,18 @@ ROOT = Path(__file__).resolve().parent.parent
 # lower layers know nothing of higher ones: a module imports its own layer and those before it
 LAYERS = (
     {"chips", "model", "errors", "units", "finding", "gateway_url", "untrusted"},
-    {"wire", "stats", "batches", "flock", "git", "thresholds", "yamlfile", "yamlvalue", "serial_url"},
+    {
+        "samples",
+        "wire",
+        "stats",
+        "batches",
+        "flock",
+        "git",
+        "thresholds",
+        "yamlfile",
+        "yamlvalue",
+        "serial_url",
+    },
     {"session", "gate", "store", "rack", "lease", "network", "virtual", "plan", "flash", "power", "build"}
     | {"environment", "firmware", "reference", "trace", "history", "dissect", "ledger"},
     {"peers", "ci", "doctor", "nightly", "baseline", "health"},

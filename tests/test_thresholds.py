@@ -331,7 +331,7 @@ def test_a_list_of_statistics_is_a_metric_each(tmp_path: Path) -> None:
         ("latency_us:", "latency:", "'latency' does not end with a unit"),
         (
             "  failed_ratio:",
-            "  latency_p50_us: {of: a_us, statistic: p50, direction: lower, blocking: false}\n  failed_ratio:",
+            "  latency_p50_us: {of: a_us, statistic: p50, direction: lower, blocking: true}\n  failed_ratio:",
             r"there is a metric 'latency_p50_us' already \(thresholds/echo.yaml:14\)",
         ),
     ],

@@ -1,0 +1,66 @@
+"""What the author of a bench reads a record by: rows whose columns are attributes.
+
+    def test_mybench(measure: Measure) -> None:
+        for samples in measure():
+            for row in samples.rows(outcome=OK):
+                assert row.planned_us <= row.sent_us
+
+A row's repr is the way to it, ``boot[0].row[7]``, so that pytest's sentence on a failed assertion names row,
+columns and values: ``5 <= 3, where 5 = boot[0].row[7].planned_us and 3 = boot[0].row[7].sent_us``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from hil.model import RunRecord
+
+OK, NOT_DONE, VOID = 0, 1, 2  # of the column `outcome` where a late host makes rows void
+
+
+class Row:
+    """One row of the samples; each column is an attribute, an integer."""
+
+    def __init__(self, samples: Samples, number: int) -> None:
+        self._samples = samples
+        self._number = number
+
+    def __getattr__(self, column: str) -> int:
+        return self._samples.column(column)[self._number]
+
+    def __repr__(self) -> str:
+        return f"{self._samples}.row[{self._number}]"
+
+
+class Samples:
+    """The samples of one case from one boot, the warm-up's rows included."""
+
+    def __init__(self, record: RunRecord) -> None:
+        self._record = record
+        self.parameters = record.parameters
+
+    def __repr__(self) -> str:
+        return f"boot[{self._record.boot_index}]"
+
+    def rows(self, **values: int) -> Sequence[Row]:
+        """Return the rows in the board's order; with ``outcome=OK`` those that hold it."""
+        wanted = [(self.column(column), value) for column, value in values.items()]
+        numbers = range(self._record.rows)
+        return [Row(self, n) for n in numbers if all(column[n] == value for column, value in wanted)]
+
+    def column(self, name: str) -> Sequence[int]:
+        """Return a column. Raises AttributeError where the board did not send it."""
+        if name not in self._record.columns:
+            raise AttributeError(f"{self} has no column {name!r}; it has {', '.join(self._record.columns)}")
+        return self._record.columns[name]
+
+    def number(self, parameter: str) -> int:
+        """Return the case's value of an integer parameter, or of a choice of integers."""
+        return int(str(self.parameters[parameter]))
+
+    def fact(self, name: str) -> int:
+        """Return an integer that the bench told by ``bench_environment_int``."""
+        return int(str(self._record.environment["device"][name]))
+
+
+Measure = Callable[[], Sequence[Samples]]

@@ -1,0 +1,141 @@
+"""What each bench asserts of its samples: it holds for what boards sent, and names what cannot be."""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fixtures.campaign import BENCHES_DIR, bench_stems
+from hil.model import RunRecord, Scalar
+from hil.samples import Measure, Samples
+from hil.store.entries import entry_from_json
+
+DATA = (
+    Path(__file__).parent / "data" / "bench_records.jsonl.gz"
+)  # of virtual boards, one of each way to measure
+
+
+def read_records() -> list[RunRecord]:
+    entries = map(entry_from_json, map(json.loads, gzip.decompress(DATA.read_bytes()).splitlines()))
+    return [entry for entry in entries if isinstance(entry, RunRecord)]
+
+
+RECORDS = read_records()
+
+
+def record_of(bench: str, **parameters: Scalar) -> RunRecord:
+    return next(
+        record
+        for record in RECORDS
+        if record.bench == bench and parameters.items() <= dict(record.parameters).items()
+    )
+
+
+def changed(record: RunRecord, by: int, row: int, *columns: str) -> RunRecord:
+    """Return the record with another value in one row of these columns."""
+    values = {name: list(record.columns[name]) for name in columns}
+    for column in values.values():
+        column[row] += by
+    return replace(record, columns={**record.columns, **{name: tuple(v) for name, v in values.items()}})
+
+
+def run_bench(*records: RunRecord) -> None:
+    """Run the bench's own test on these boots."""
+    bench = records[0].bench
+    measure: Measure = lambda: [Samples(record) for record in records]  # noqa: E731
+    getattr(importlib.import_module(f"hil.benches.test_{bench}"), f"test_{bench}")(measure)
+
+
+def test_there_is_a_record_of_each_bench() -> None:
+    """A bench without one would have its assertions tried on no samples."""
+    assert {record.bench for record in RECORDS} == set(bench_stems(BENCHES_DIR))
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.case_id)
+def test_what_a_board_sent_can_be(record: RunRecord) -> None:
+    """No assertion refuses what a virtual board really measured."""
+    run_bench(record)
+
+
+@pytest.mark.parametrize(
+    ("bench", "parameters", "column", "row", "by"),
+    [
+        ("cyclictest", {"threads": "all"}, "loops_count", 0, 1),
+        ("cyclictest", {}, "host_late_us", 0, 600),
+        ("cyclictest", {}, "latency_us", 0, 1),
+        ("delivery", {}, "tcp", 5, 2),
+        ("delivery", {}, "connection", 5, 7),
+        ("echo", {}, "order", 3, 1),
+        ("echo", {}, "copies", 3, -1),
+        ("footprint", {}, "slot_free_bytes", 0, 1),
+        ("hartstone", {}, "activations_count", 0, 1),
+        ("hartstone", {}, "sustained_permille", -1, 1),
+        ("http_gateway", {}, "http_us", 0, 1_000_000),
+        ("http_gateway", {}, "resumed", 0, 1),
+        ("jitter", {}, "deviation_us", 7, 1),
+        ("jitter", {"source": "gptimer"}, "isr_us", 7, -1000),
+        ("mcrae", {}, "scenario", 3, 1),
+        ("memory", {}, "corrected_ns", 0, 1_000_000),
+        ("publish", {}, "sent_us", 7, -1000),
+        ("publish", {}, "done_us", 7, 6_000_000),
+        ("publish", {}, "outcome", 7, 4),
+        ("reconnect", {"cause": "access_point"}, "detected_us", 0, 1),
+        ("reconnect", {}, "gap_us", 0, -300_000),
+        ("rhealstone", {}, "per_second_count", 0, 1),
+        ("rhealstone", {}, "outcome", 6, 1),
+        ("startup", {}, "boot_us", 3, 1),
+        ("task_switch", {"placement": "cross"}, "end_core", 5, 1),
+        ("task_switch", {"placement": "same"}, "corrected_ns", 5, 1_000_000),
+        ("thread_metric", {}, "rate_ops", 0, 5),
+        ("throughput", {}, "received_bps", 4, 1),
+    ],
+)
+def test_what_cannot_be_is_named(
+    bench: str, parameters: dict[str, Scalar], column: str, row: int, by: int
+) -> None:
+    """One value that contradicts another fails the bench's test; the sentence names the column."""
+    record = record_of(bench, **parameters)
+    with pytest.raises(AssertionError) as caught:
+        run_bench(record, changed(replace(record, boot_index=1), by, row, column))
+    said = f"{caught.value} {caught.traceback[-1].statement}"
+    assert column in said or column in str(caught.traceback[-2].statement), said
+
+
+def test_the_sentence_names_row_columns_and_values() -> None:
+    """The way to the value is in it, of which boot and row, as pytest explains a comparison."""
+    record = record_of("publish")
+    with pytest.raises(AssertionError) as caught:
+        run_bench(record, changed(replace(record, boot_index=1), -1000, 7, "sent_us"))
+    planned, sent = record.columns["planned_us"][7], record.columns["sent_us"][7]
+    said = str(caught.value)
+    assert f"{sent - 1000} = boot[1].row[7].sent_us" in said
+    assert f"{planned} = boot[1].row[7].planned_us" in said
+
+
+def test_intervals_sum_to_what_the_timer_advanced() -> None:
+    """A period that a task counted twice is seen, though each row agrees with itself."""
+    record = record_of("jitter", source="delay_until")
+    row = record.columns["deviation_us"].index(0)
+    with pytest.raises(AssertionError, match=r"boot\[0\]\.row\[0\] to boot\[0\]\.row\[109\]"):
+        run_bench(changed(record, 20_000, row, "interval_us", "deviation_us"))
+
+
+def test_bytes_of_the_intervals_sum_to_the_total() -> None:
+    """An interval that is not in the total is seen."""
+    record = record_of("throughput", protocol="tcp")
+    received, interval = record.columns["received_bytes"][9], record.columns["interval_us"][9]
+    bps = (received + 1000) * 8_000_000 // interval - record.columns["received_bps"][9]
+    with pytest.raises(AssertionError, match="received_bytes"):
+        run_bench(changed(changed(record, 1000, 9, "received_bytes"), bps, 9, "received_bps"))
+
+
+def test_a_column_that_is_missing_is_named() -> None:
+    """The assertion and the firmware do not fit each other; nobody takes that for a broken one."""
+    record = record_of("footprint")
+    with pytest.raises(AttributeError, match="boot\\[0\\] has no column 'image_bytes'; it has other"):
+        run_bench(replace(record, columns={"other": (1,)}))
