@@ -102,6 +102,19 @@ def test_void_rows_have_an_outcome_of_their_own(tmp_path: Path) -> None:
     assert load(tmp_path).policy.max_void_ratio == 0.2
 
 
+def test_a_bench_whose_rows_cannot_time_out_names_no_timeout(tmp_path: Path) -> None:
+    """A time then says what becomes of rows that are not ok; a share of them needs nothing."""
+    text = EXAMPLE.replace(", timeout: timeout_ms}", "}")
+    left_out = text.replace("statistic: p95,", "statistic: p95, not_ok: left-out,")
+    assert {
+        metric.outcome.timeout_parameter
+        for metric in load(tmp_path, left_out).metrics.values()
+        if metric.outcome
+    } == {""}
+    with pytest.raises(ConfigError, match=r"echo\.yaml:14: 'latency_p95_us' counts rows .*left-out"):
+        load(tmp_path, text)
+
+
 def test_suites_are_cases_with_defaults_filled_in(tmp_path: Path) -> None:
     """A list stands for each of its values, choices are text, and the label names what is not default."""
     read = load(tmp_path)

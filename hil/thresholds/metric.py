@@ -25,6 +25,8 @@ _TERM = re.compile(r"\s*([+-])\s*([a-z][a-z0-9_]*)")
 class OutcomeRule:
     """Which rows succeeded: ``column`` equals ``ok``; others were given up after ``timeout_parameter``.
 
+    It is "" where nothing can time out.
+
     Rows that hold ``void`` say nothing of the firmware, because the host under it was late: they count in no
     statistic. None where a bench has no such rows.
     """

@@ -38,13 +38,14 @@ def read_outcome(node: Node | None, parameters: Collection[str]) -> OutcomeRule 
     """Read which rows were done, given up or void; None where a bench has none. Raises ConfigError."""
     if node is None:
         return None
-    column, ok, timeout = node.text("column"), node.integer("ok"), node.text("timeout")
+    column, ok, timeout = node.text("column"), node.integer("ok"), node.text("timeout", default="")
     rule = OutcomeRule(column, ok, timeout, node.integer("void", default=None))
-    if timeout not in parameters:
+    if timeout and timeout not in parameters:
         raise node.error("timeout", f"there is no parameter {timeout!r}{did_you_mean(timeout, parameters)}")
     if rule.void == ok:
         raise node.error("void", f"a row whose {column} is {ok} is ok, so it cannot be void.")
-    read_unit(node, "timeout", timeout)
+    if timeout:
+        read_unit(node, "timeout", timeout)
     return rule
 
 
@@ -98,6 +99,12 @@ def _read_metric(
     scale = node.choice("scale", SCALES, default="log")
     if scale == "exact" and statistic not in _EXACT:
         raise node.error("scale", f"an exact figure is not averaged: statistic {' or '.join(_EXACT)}.")
+    not_ok = node.choice("not_ok", NOT_OK, default="infinite")
+    if outcome and not outcome.timeout_parameter and unit.dimension == "time" and not_ok == "infinite":
+        raise node.error(
+            "", f"{name!r} counts rows that are not ok with the timeout, and 'outcome' names none.",
+            next_step="add 'timeout: …' to 'outcome', or 'not_ok: left-out' here where nothing can time out.",
+        )  # fmt: skip
     return Metric(
         name=name,
         terms=terms,
@@ -106,7 +113,7 @@ def _read_metric(
         direction=cast(Literal["lower", "higher"], direction),
         blocking=blocking is True,
         unit=unit,
-        not_ok=node.choice("not_ok", NOT_OK, default="infinite"),
+        not_ok=not_ok,
         outcome=outcome,
         source=node.where(),
         per=_read_per(node, statistic, terms),
