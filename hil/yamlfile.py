@@ -152,6 +152,14 @@ class Node:
         """Take one of ``choices``, or a list of them."""
         return self._take(key, REQUIRED, lambda value: yamlvalue.as_choices(value, choices))
 
+    def choices(
+        self, key: str, choices: Sequence[str], *, default: Default | Required = REQUIRED
+    ) -> list[str] | Default:
+        """Take a list of ``choices``."""
+        return self._take(
+            key, default, lambda value: [yamlvalue.as_choice(v, choices) for v in value.items()]
+        )
+
     def scalar(self, key: str, *, default: Default | Required = REQUIRED) -> Scalar | Default:
         """Take a single value of any type: text, integer, number, truth value or nothing."""
         return self._take(key, default, yamlvalue.as_scalar)

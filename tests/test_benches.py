@@ -51,9 +51,9 @@ def run_bench(*records: RunRecord) -> None:
     getattr(importlib.import_module(f"hil.benches.test_{bench}"), f"test_{bench}")(measure)
 
 
-def test_there_is_a_record_of_each_bench() -> None:
-    """A bench without one would have its assertions tried on no samples."""
-    assert {record.bench for record in RECORDS} == set(bench_stems(BENCHES_DIR))
+def test_the_records_are_of_benches_that_there_are() -> None:
+    """A bench that goes takes its records with it; a new one needs none, for runs try its assertions."""
+    assert {record.bench for record in RECORDS} <= set(bench_stems(BENCHES_DIR))
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.case_id)

@@ -269,7 +269,7 @@ def test_the_files_of_this_checkout_are_correct() -> None:
                     where = series_facts(
                         metric.name,
                         case.parameters,
-                        kind="virtual",
+                        kind="virtual" if "virtual" in read.kinds else read.kinds[0],
                         rack="virtual",
                         target="virtual-esp32",
                         board="virtual-1",
@@ -406,6 +406,15 @@ def test_a_thresholds_file_says_that_its_cases_are_measured_alone(tmp_path: Path
     assert load(tmp_path, EXAMPLE.replace("bench: echo\n", "bench: echo\nalone: true\n")).alone is True
     with pytest.raises(ConfigError, match="'alone'"):
         load(tmp_path, EXAMPLE.replace("bench: echo\n", "bench: echo\nalone: quiet\n"))
+
+
+def test_a_thresholds_file_says_which_kinds_of_boards_can(tmp_path: Path) -> None:
+    """Without the key all can; a word that is no kind is an error with those there are."""
+    assert load(tmp_path).kinds == KINDS
+    text = EXAMPLE.replace("bench: echo\n", "bench: echo\nkinds: [physical]\n")
+    assert load(tmp_path, text).kinds == ("physical",)
+    with pytest.raises(ConfigError, match=r"echo\.yaml:3: .*'phisical'; did you mean 'physical'"):
+        load(tmp_path, text.replace("physical", "phisical"))
 
 
 def test_a_thresholds_file_names_the_benchs_peer(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from hil.chips import CORES
 from hil.errors import ConfigError
-from hil.model import Case, Scalar
+from hil.model import KINDS, Case, Scalar
 from hil.rack import Board, Rack
 from hil.yamlvalue import did_you_mean
 
@@ -43,10 +43,11 @@ class Omitted:
     reason: str
 
 
-def why_omitted(rack: Rack, board: Board, case: Case) -> str:
-    """Return why the board does not measure the case; "" where it does."""
+def why_omitted(rack: Rack, board: Board, case: Case, kinds: Sequence[str] = KINDS) -> str:
+    """Return why the board does not measure the case, which boards of ``kinds`` can; "" where it does."""
     return (
-        _beyond_limit(board, case)
+        _of_another_kind(board, case, kinds)
+        or _beyond_limit(board, case)
         or _too_few_cores(board, case)
         or _without_psram(board, case)
         or _hidden_by_tls(case)
@@ -64,6 +65,12 @@ def check_limits(board: Board, cases: Sequence[Case]) -> None:
                 f"which no selected bench has{did_you_mean(limit[4:], known)}",
                 next_step=f"use max_ or min_ with one of: {', '.join(known)}.",
             )
+
+
+def _of_another_kind(board: Board, case: Case, kinds: Sequence[str]) -> str:
+    if board.kind in kinds:
+        return ""
+    return f"{case.bench} is for {' and '.join(kinds)} boards, and board {board.id} is {board.kind}"
 
 
 def _beyond_limit(board: Board, case: Case) -> str:

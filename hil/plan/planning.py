@@ -98,7 +98,8 @@ def make_plan(
         raise ConfigError(f"{boots} boots a board; 1 to {BOOTS_MAX} are possible.")
     cases = select_cases(benches, selection)
     boards = rack.select(board_ids)
-    plans = (_plan_board(rack, board, cases, boots, quarantine.get(board.id, "")) for board in boards)
+    kinds = {bench: source.kinds for bench, source in benches.items()}
+    plans = (_plan_board(rack, board, cases, boots, kinds, quarantine.get(board.id, "")) for board in boards)
     return Plan(selection, tuple(plans))
 
 
@@ -124,11 +125,18 @@ def ticks_hz_of(benches: Mapping[str, CaseSource], selection: str) -> tuple[int,
     return tuple(tick_hz for tick_hz in TICKS_HZ if tick_hz in needed)
 
 
-def _plan_board(rack: Rack, board: Board, cases: Sequence[Case], boots: int, quarantine: str) -> BoardPlan:
+def _plan_board(
+    rack: Rack,
+    board: Board,
+    cases: Sequence[Case],
+    boots: int,
+    kinds: Mapping[str, Sequence[str]],
+    quarantine: str,
+) -> BoardPlan:
     check_limits(board, cases)
     if quarantine:
         return BoardPlan(board, (), tuple(Omitted(case, quarantine) for case in cases), quarantine)
-    reasons = {case.case_id: why_omitted(rack, board, case) for case in cases}
+    reasons = {case.case_id: why_omitted(rack, board, case, kinds[case.bench]) for case in cases}
     measured = [case for case in cases if not reasons[case.case_id]]
     omitted = tuple(Omitted(case, reason) for case in cases if (reason := reasons[case.case_id]))
     return BoardPlan(board, tuple(_boots(measured, boots)), omitted)

@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Mapping
 from pathlib import Path
 
-from hil.model import Case, Scalar
+from hil.model import KINDS, Case, Scalar
 from hil.thresholds.limits import check_ambiguities
 from hil.thresholds.metric_reader import read_metrics, read_outcome
 from hil.thresholds.policy_reader import read_policy
@@ -69,6 +69,7 @@ class _Reader:
             raise node.error("bench", f"bench {bench!r} must have the file's name, {stem!r}.")
         peer = node.choice("peer", PEERS, default=None) or ""
         alone = node.boolean("alone", default=False)
+        kinds = tuple(node.choices("kinds", KINDS, default=KINDS))
         parts = node.named_sections("parameters")
         self.parameters = {name: _read_parameter(name, part) for name, part in parts.items()}
         outcome = read_outcome(node.section("outcome", default=None), self.parameters)
@@ -87,6 +88,7 @@ class _Reader:
             source=node.label,
             peer=peer,
             alone=alone,
+            kinds=kinds,
             compare=tuple(
                 rules.read_compare_rule(part, policy) for part in node.sections("compare", default=[])
             ),
