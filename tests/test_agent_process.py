@@ -104,7 +104,14 @@ def test_hello_names_image_benches_and_reason(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bench", "own"), [("publish", ()), ("throughput", ("iperf",)), ("http_gateway", ("http_link",))]
+    ("bench", "own"),
+    [
+        ("publish", ()),
+        ("throughput", ("iperf",)),
+        ("http_gateway", ("http_link",)),
+        ("mcrae", ("rtos", "trace")),
+        ("jitter", ("rtos", "trace")),
+    ],
 )
 def test_ruler_hash_covers_what_measures(rig: Rig, bench: str, own: tuple[str, ...]) -> None:
     """SHA-256 over agent, load, mqtt_link and the bench's own; a change of any makes another ruler."""
