@@ -17,6 +17,7 @@ import pytest
 from hil.errors import ConfigError, FirmwareError, RigError
 from hil.model import Case
 from hil.session import AgentSession
+from hil.thresholds import load_all
 from hil.wire import format_command
 from tests.agent_process import AgentProcess
 from tests.fake_agent import Noise
@@ -98,8 +99,8 @@ def test_hello_names_image_benches_and_reason(rig: Rig) -> None:
     assert hello is not None
     assert re.fullmatch(r"[0-9a-f]{64}", hello.firmware_sha256)
     assert set(hello.firmware_sha256) != {"0"}
-    stems = {path.stem for path in (ROOT / "firmware" / "components" / "benches").glob("*.c")}
-    assert set(hello.benches) == stems
+    benches = load_all(ROOT / "thresholds")
+    assert set(hello.benches) == {stem for stem, bench in benches.items() if "virtual" in bench.kinds}
     assert hello.reset_reason == "POWERON"
 
 
