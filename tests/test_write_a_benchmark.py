@@ -6,6 +6,8 @@ import datetime
 import importlib.util
 import re
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -121,6 +123,20 @@ def test_the_guides_bench_is_left_out_by_name_on_virtual_boards(checkout: Path) 
     lab = load_rack(racks / "lab-example.yaml")
     (chip,) = make_plan(lab, benches, selection="nightly", board_ids=[lab.boards[0].id]).boards
     assert len(chip.cases) == 2
+
+
+def test_the_guides_files_pass_the_projects_linters(checkout: Path) -> None:
+    """Who takes them over has nothing to put right first."""
+    tools = Path(sys.executable).parent
+    style = f"--style=file:{ROOT / 'firmware' / '.clang-format'}"
+    config = ROOT / "pyproject.toml"
+    for command in (
+        [tools / "clang-format", style, "--dry-run", "--Werror", PATHS[0]],
+        [tools / "ruff", "check", "--quiet", "--no-cache", "--config", config, PATHS[1]],
+        [tools / "ruff", "format", "--check", "--quiet", "--no-cache", "--config", config, PATHS[1]],
+    ):
+        done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.slow
