@@ -11,11 +11,19 @@ columns and values: ``5 <= 3, where 5 = boot[0].row[7].planned_us and 3 = boot[0
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
+from hil.errors import ConfigError
 from hil.model import RunRecord
+from hil.yamlvalue import did_you_mean
+
+T = TypeVar("T")
 
 OK, NOT_DONE, VOID = 0, 1, 2  # of the column `outcome` where a late host makes rows void
+
+_NOT_SENT = "correct the test, or build the firmware of this checkout."
+_NO_PARAMETER = "correct the test; thresholds/<bench>.yaml has the parameters."
 
 
 class Row:
@@ -26,6 +34,8 @@ class Row:
         self._number = number
 
     def __getattr__(self, column: str) -> int:
+        if column.startswith("_"):
+            raise AttributeError(column)  # Python's own, such as __iter__
         return self._samples.column(column)[self._number]
 
     def __repr__(self) -> str:
@@ -49,18 +59,25 @@ class Samples:
         return [Row(self, n) for n in numbers if all(column[n] == value for column, value in wanted)]
 
     def column(self, name: str) -> Sequence[int]:
-        """Return a column. Raises AttributeError where the board did not send it."""
-        if name not in self._record.columns:
-            raise AttributeError(f"{self} has no column {name!r}; it has {', '.join(self._record.columns)}")
-        return self._record.columns[name]
+        """Return a column. Raises ConfigError where the board did not send it."""
+        return _take(self._record.columns, name, "column", _NOT_SENT)
 
     def number(self, parameter: str) -> int:
-        """Return the case's value of an integer parameter, or of a choice of integers."""
-        return int(str(self.parameters[parameter]))
+        """Return the case's value of an integer parameter, or of a choice of integers. Raises ConfigError."""
+        return int(str(_take(self.parameters, parameter, "parameter", _NO_PARAMETER)))
 
     def fact(self, name: str) -> int:
-        """Return an integer that the bench told by ``bench_environment_int``."""
-        return int(str(self._record.environment["device"][name]))
+        """Return an integer that the bench told by ``bench_environment_int``. Raises ConfigError."""
+        return int(str(_take(self._record.environment["device"], name, "fact", _NOT_SENT)))
+
+
+def _take(values: Mapping[str, T], name: str, what: str, next_step: str) -> T:
+    if name not in values:
+        hint = did_you_mean(name, values)
+        raise ConfigError(
+            f"the bench's test asks for the {what} {name!r}, which there is not{hint}", next_step=next_step
+        )
+    return values[name]
 
 
 Measure = Callable[[], Sequence[Samples]]

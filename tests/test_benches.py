@@ -11,9 +11,15 @@ from pathlib import Path
 import pytest
 
 from fixtures.campaign import BENCHES_DIR, bench_stems
-from hil.model import RunRecord, Scalar
+from fixtures.options import Planned
+from fixtures.results import fault_in_samples
+from hil.errors import ConfigError
+from hil.model import Case, RunRecord, Scalar
+from hil.plan import BoardPlan
+from hil.rack import load_rack
 from hil.samples import Measure, Samples
 from hil.store.entries import entry_from_json
+from tests.lab import ROOT
 
 DATA = (
     Path(__file__).parent / "data" / "bench_records.jsonl.gz"
@@ -137,5 +143,32 @@ def test_bytes_of_the_intervals_sum_to_the_total() -> None:
 def test_a_column_that_is_missing_is_named() -> None:
     """The assertion and the firmware do not fit each other; nobody takes that for a broken one."""
     record = record_of("footprint")
-    with pytest.raises(AttributeError, match="boot\\[0\\] has no column 'image_bytes'; it has other"):
-        run_bench(replace(record, columns={"other": (1,)}))
+    with pytest.raises(
+        ConfigError, match="column 'image_bytes', which there is not; did you mean 'image_byte'"
+    ):
+        run_bench(replace(record, columns={"image_byte": (1,)}))
+    with pytest.raises(ConfigError, match="fact 'cpu_mhz'"):
+        run_bench(replace(record_of("memory"), environment={"device": {}}))
+    with pytest.raises(ConfigError, match="parameter 'count'"):
+        run_bench(replace(record_of("publish"), parameters={"schedule": "random", "timeout_ms": 1}))
+
+
+def test_who_is_to_blame_for_what_a_test_raises() -> None:
+    """A test of a bench that does not run is no fault of the firmware, nor is an assertion of the harness."""
+    case = Case("publish", {"qos": 1})
+    plan = BoardPlan(load_rack(ROOT / "hil" / "racks" / "virtual.yaml").boards[0], ((case,),), ())
+    planned = Planned(plan, case, "qos=1")
+    assert [
+        fault_in_samples(planned, raised_by(error)).owner
+        for error in (TypeError("no"), AssertionError("of the harness"), ConfigError("no column"))
+    ] == ["rig", "rig", "configuration"]
+    assert "publish/qos=1 on board v1: the harness failed in " in str(
+        fault_in_samples(planned, raised_by(TypeError("no")))
+    )
+
+
+def raised_by(error: Exception) -> Exception:
+    """Return the error with where it was raised: here, which is not in hil/benches."""
+    with pytest.raises(type(error)) as caught:
+        raise error
+    return caught.value
