@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FLOORS = (
     "hil.model",
     "hil.base",
+    "hil.samples",
     "hil.store",
     "hil.metrics",
     "hil.thresholds",

@@ -25,8 +25,8 @@ from typing import Final, TypeVar
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, ScalarNode
 from ruamel.yaml.nodes import Node as YamlNode
-from ruamel.yaml.nodes import ScalarNode
 
 from hil.base import yamlvalue
 from hil.base.errors import ConfigError
@@ -73,6 +73,10 @@ class Node:
     def keys(self) -> tuple[str, ...]:
         """The keys present, in the file's order; looking does not count as asking."""
         return tuple(self._values)
+
+    def is_section(self, key: str) -> bool:
+        """Say whether ``key`` is there and holds a mapping; looking does not count as asking."""
+        return key in self._values and isinstance(self._values[key].node, MappingNode)
 
     def where(self, key: str = "") -> str:
         """Return ``file:line`` of ``key``, or of the section itself."""
@@ -143,6 +147,18 @@ class Node:
     ) -> str | Default:
         """Take one of ``choices``."""
         return self._take(key, default, lambda value: yamlvalue.as_choice(value, choices))
+
+    def choice_or_choices(self, key: str, choices: Sequence[str]) -> str | list[str]:
+        """Take one of ``choices``, or a list of them."""
+        return self._take(key, REQUIRED, lambda value: yamlvalue.as_choices(value, choices))
+
+    def choices(
+        self, key: str, choices: Sequence[str], *, default: Default | Required = REQUIRED
+    ) -> list[str] | Default:
+        """Take a list of ``choices``."""
+        return self._take(
+            key, default, lambda value: [yamlvalue.as_choice(v, choices) for v in value.items()]
+        )
 
     def scalar(self, key: str, *, default: Default | Required = REQUIRED) -> Scalar | Default:
         """Take a single value of any type: text, integer, number, truth value or nothing."""

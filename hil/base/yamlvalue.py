@@ -161,6 +161,12 @@ def as_choice(value: Value, choices: Sequence[str]) -> str:
     return content
 
 
+def as_choices(value: Value, choices: Sequence[str]) -> str | list[str]:
+    if isinstance(value.node, SequenceNode):
+        return [as_choice(item, choices) for item in value.items()]
+    return as_choice(value, choices)
+
+
 def as_scalar(value: Value) -> Scalar:
     content = value.content()
     if content is not None and not isinstance(content, bool | int | float | str):

@@ -1,8 +1,13 @@
 """Footprint: the flash that the running image takes."""
 
-from collections.abc import Callable
+from hil.samples import Measure
+
+SECTOR_BYTES = 4096
 
 
-def test_footprint(measure: Callable[[], object]) -> None:
-    """The case is measured on the board that it is planned for."""
-    measure()
+def test_footprint(measure: Measure) -> None:
+    """An image takes something, and with what is free it fills a slot, which is whole sectors."""
+    for samples in measure():
+        (row,) = samples.rows()
+        assert row.image_bytes > 0
+        assert (row.image_bytes + row.slot_free_bytes) % SECTOR_BYTES == 0

@@ -1,8 +1,17 @@
 """Throughput over TCP and UDP between the board and an iperf 2 on the rack's host."""
 
-from collections.abc import Callable
+from hil.samples import Measure
+
+UINT32_MAX = 2**32 - 1
 
 
-def test_throughput(measure: Callable[[], object]) -> None:
-    """The case is measured on the board that it is planned for."""
-    measure()
+def test_throughput(measure: Measure) -> None:
+    """A rate is its bytes by its interval, and the board's intervals sum to all that it received."""
+    for samples in measure():
+        if samples.fact("received_bytes") == 0:
+            continue  # the host received, so the rows are its iperf's
+        for row in samples.rows():
+            assert row.interval_us > 0
+            assert row.received_bps == min(row.received_bytes * 8_000_000 // row.interval_us, UINT32_MAX)
+        within_rows = sum(samples.column("received_bytes"))
+        assert within_rows + samples.fact("last_partial_bytes") == samples.fact("received_bytes")

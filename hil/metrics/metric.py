@@ -25,6 +25,8 @@ _TERM = re.compile(r"\s*([+-])\s*([a-z][a-z0-9_]*)")
 class OutcomeRule:
     """Which rows succeeded: ``column`` equals ``ok``; others were given up after ``timeout_parameter``.
 
+    It is "" where nothing can time out.
+
     Rows that hold ``void`` say nothing of the firmware, because the host under it was late: they count in no
     statistic. None where a bench has no such rows.
     """
@@ -91,6 +93,18 @@ class Metric:
 def name_of(statistic: str) -> str:
     """Return how a metric's name spells a statistic: p99_9."""
     return statistic.replace(".", "_")
+
+
+def metric_names(entry: str, statistic: str | Sequence[str]) -> dict[str, str]:
+    """Return the statistics of an entry of ``metrics:`` by the names of their metrics.
+
+    Of a list each is in its name, before the unit: ``latency_us`` with ``[p50, p99.9]`` is ``latency_p50_us``
+    and ``latency_p99_9_us``. Raises QuantityError where the entry's name has no unit.
+    """
+    if isinstance(statistic, str):
+        return {entry: statistic}
+    unit = f"_{unit_of(entry).name}"
+    return {f"{entry.removesuffix(unit)}_{name_of(word)}{unit}": word for word in statistic}
 
 
 def parse_terms(text: str) -> tuple[Term, ...]:

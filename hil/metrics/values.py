@@ -128,7 +128,7 @@ def ceiling_of(metric: Metric, records: Sequence[RunRecord]) -> float:
 
     +inf where there is none. Raises ConfigError where a case does not say it.
     """
-    if metric.outcome is None or metric.unit.dimension != "time":
+    if metric.outcome is None or not metric.outcome.timeout_parameter or metric.unit.dimension != "time":
         return math.inf
     name = metric.outcome.timeout_parameter
     timeouts = [record.parameters.get(name) for record in records]

@@ -31,6 +31,12 @@ _WRONG_INPUT = {
 }
 
 
+_UNKNOWN_BENCH = (
+    "build the firmware of this checkout; a bench of a driver that the host has not says "
+    "'kinds: [physical]' in its thresholds file."
+)
+
+
 class AgentSession:
     """Drives the agent of one board over its console.
 
@@ -173,7 +179,8 @@ class AgentSession:
             error = ConfigError
         elif reply.code == "link-failed":
             error = RigError
-        raise error(sentence, log=self._link.log_path)
+        next_step = _UNKNOWN_BENCH if reply.code == "unknown-bench" else ""
+        raise error(sentence, log=self._link.log_path, next_step=next_step)
 
 
 def _scalars(reply: Reply) -> dict[str, Scalar]:

@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hil.base.yamlfile import Node, loads, read_text
-from hil.model import Case, Scalar
+from hil.model import KINDS, Case, Scalar
 from hil.thresholds.limits import check_ambiguities
-from hil.thresholds.metric_reader import read_metric, read_outcome
+from hil.thresholds.metric_reader import read_metrics, read_outcome
 from hil.thresholds.policy_reader import read_policy
-from hil.thresholds.rule_reader import RuleReader, check_value, read_case, require_parameter
+from hil.thresholds.rule_reader import RuleReader, check_value, require_parameter
 from hil.thresholds.types import PEERS, Parameter, Policy, Thresholds
 
 SCHEMA_VERSION = 1
@@ -69,13 +69,11 @@ class _Reader:
             raise node.error("bench", f"bench {bench!r} must have the file's name, {stem!r}.")
         peer = node.choice("peer", PEERS, default=None) or ""
         alone = node.boolean("alone", default=False)
+        kinds = tuple(node.choices("kinds", KINDS, default=KINDS))
         parts = node.named_sections("parameters")
         self.parameters = {name: _read_parameter(name, part) for name, part in parts.items()}
         outcome = read_outcome(node.section("outcome", default=None), self.parameters)
-        metrics = {
-            name: read_metric(name, part, outcome, read_case(part, self.parameters))
-            for name, part in node.named_sections("metrics").items()
-        }
+        metrics = read_metrics(node.named_sections("metrics"), outcome, self.parameters)
         policy = read_policy(node.section("policy", default=None))
         rules = RuleReader(self.parameters, metrics, self.today)
         thresholds = Thresholds(
@@ -90,6 +88,7 @@ class _Reader:
             source=node.label,
             peer=peer,
             alone=alone,
+            kinds=kinds,
             compare=tuple(
                 rules.read_compare_rule(part, policy) for part in node.sections("compare", default=[])
             ),

@@ -1,4 +1,8 @@
-"""Read a metric of a thresholds file: what it computes, from which columns, for which cases."""
+"""Read the metrics of a thresholds file: what each computes, from which columns, for which cases.
+
+An entry with several statistics is a metric each, all else equal: with ``statistic: [p50, p95]``,
+``latency_us`` is ``latency_p50_us`` and ``latency_p95_us``.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +21,13 @@ from hil.metrics.metric import (
     Metric,
     OutcomeRule,
     Term,
+    metric_names,
     parse_terms,
     source_unit,
 )
 from hil.model import Scalar
+from hil.thresholds.rule_reader import read_case
+from hil.thresholds.types import Parameter
 
 _SHARES = ("ratio", "share")  # of what was tried
 _EXACT = ("min", "max")
@@ -31,19 +38,52 @@ def read_outcome(node: Node | None, parameters: Collection[str]) -> OutcomeRule 
     """Read which rows were done, given up or void; None where a bench has none. Raises ConfigError."""
     if node is None:
         return None
-    column, ok, timeout = node.text("column"), node.integer("ok"), node.text("timeout")
+    column, ok, timeout = node.text("column"), node.integer("ok"), node.text("timeout", default="")
     rule = OutcomeRule(column, ok, timeout, node.integer("void", default=None))
-    if timeout not in parameters:
+    if timeout and timeout not in parameters:
         raise node.error("timeout", f"there is no parameter {timeout!r}{did_you_mean(timeout, parameters)}")
     if rule.void == ok:
         raise node.error("void", f"a row whose {column} is {ok} is ok, so it cannot be void.")
-    read_unit(node, "timeout", timeout)
+    if timeout:
+        read_unit(node, "timeout", timeout)
     return rule
 
 
-def read_metric(name: str, node: Node, outcome: OutcomeRule | None, case: Mapping[str, Scalar]) -> Metric:
-    """Read one metric; ``case`` are the parameters that its key ``case`` holds. Raises ConfigError."""
-    statistic = node.choice("statistic", STATISTICS)
+def read_metrics(
+    parts: Mapping[str, Node], outcome: OutcomeRule | None, parameters: Mapping[str, Parameter]
+) -> dict[str, Metric]:
+    """Read the metrics of a file by name, in its order. Raises ConfigError."""
+    metrics: dict[str, Metric] = {}
+    for entry, node in parts.items():
+        names = _read_names(entry, node)
+        case, blocking = read_case(node, parameters), _read_blocking(node, names.values())
+        for name, statistic in names.items():
+            if name in metrics:
+                raise node.error("", f"there is a metric {name!r} already ({metrics[name].source}).")
+            metrics[name] = _read_metric(name, statistic, node, outcome, case, blocking[statistic])
+    return metrics
+
+
+def _read_names(entry: str, node: Node) -> dict[str, str]:
+    """Return the statistics of an entry by the names of their metrics; of a list, each is in its name."""
+    statistics = node.choice_or_choices("statistic", STATISTICS)
+    read_unit(node, "", entry)
+    if not isinstance(statistics, str):
+        if not statistics or len(set(statistics)) < len(statistics):
+            raise node.error("statistic", "a list of statistics names each of them once.")
+        if shares := [statistic for statistic in statistics if statistic in _SHARES]:
+            raise node.error("statistic", f"a {shares[0]} is the only statistic of its metric.")
+    return metric_names(entry, statistics)
+
+
+def _read_metric(
+    name: str,
+    statistic: str,
+    node: Node,
+    outcome: OutcomeRule | None,
+    case: Mapping[str, Scalar],
+    blocking: bool | str,
+) -> Metric:
     unit = read_unit(node, "", name)
     of = node.text("of")
     outcome = _read_own_outcome(node, statistic, of, outcome)
@@ -58,7 +98,12 @@ def read_metric(name: str, node: Node, outcome: OutcomeRule | None, case: Mappin
     scale = node.choice("scale", SCALES, default="log")
     if scale == "exact" and statistic not in _EXACT:
         raise node.error("scale", f"an exact figure is not averaged: statistic {' or '.join(_EXACT)}.")
-    blocking = _read_blocking(node)
+    not_ok = node.choice("not_ok", NOT_OK, default="infinite")
+    if outcome and not outcome.timeout_parameter and unit.dimension == "time" and not_ok == "infinite":
+        raise node.error(
+            "", f"{name!r} counts rows that are not ok with the timeout, and 'outcome' names none.",
+            next_step="add 'timeout: …' to 'outcome', or 'not_ok: left-out' here where nothing can time out.",
+        )  # fmt: skip
     return Metric(
         name=name,
         terms=terms,
@@ -67,7 +112,7 @@ def read_metric(name: str, node: Node, outcome: OutcomeRule | None, case: Mappin
         direction=cast(Literal["lower", "higher"], direction),
         blocking=blocking is True,
         unit=unit,
-        not_ok=node.choice("not_ok", NOT_OK, default="infinite"),
+        not_ok=not_ok,
         outcome=outcome,
         source=node.where(),
         per=_read_per(node, statistic, terms),
@@ -89,13 +134,22 @@ def _read_own_outcome(node: Node, statistic: str, of: str, outcome: OutcomeRule 
     return OutcomeRule(of, ok, outcome.timeout_parameter, outcome.void if of == outcome.column else None)
 
 
-def _read_blocking(node: Node) -> bool | str:
-    """Read whether limits and comparisons may block by a metric, or comparisons alone."""
-    value = node.scalar("blocking")
-    if not isinstance(value, bool) and value != _COMPARED:
-        sentence = f"'blocking' is {value!r}; expected true, false or {_COMPARED}{_near(value)}"
-        raise node.error("blocking", sentence)
-    return value
+def _read_blocking(node: Node, statistics: Collection[str]) -> dict[str, bool | str]:
+    """Read of each statistic whether limits and comparisons may block by it, or comparisons alone.
+
+    One word is for all of them; ``{p50: compared, p95: true}`` names those that may, and the rest may not.
+    """
+    key = "blocking"
+    if not node.is_section(key):
+        return dict.fromkeys(statistics, _blocking_of(node, key, node.scalar(key)))
+    own = node.section(key)
+    return {word: _blocking_of(own, word, own.scalar(word, default=False)) for word in statistics}
+
+
+def _blocking_of(node: Node, key: str, value: Scalar) -> bool | str:
+    if isinstance(value, bool) or value == _COMPARED:
+        return value
+    raise node.error(key, f"{key!r} is {value!r}; expected true, false or {_COMPARED}{_near(value)}")
 
 
 def _near(value: Scalar) -> str:

@@ -5,14 +5,14 @@ hil.thresholds reads the file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from hil.base.errors import ConfigError
 from hil.base.yamlvalue import did_you_mean
 from hil.metrics.evaluation import Metric
-from hil.model import Case, Scalar
+from hil.model import KINDS, Case, Scalar
 from hil.thresholds.comparison import CompareRule
 from hil.thresholds.limits import Advice, Limit, Suppression, most_specific
 
@@ -68,7 +68,8 @@ class Policy:
 class Thresholds:
     """One thresholds file. ``source`` names it in sentences; ``peer`` is one of PEERS, "" where none is.
 
-    ``alone`` says that the rack does nothing else while one of its cases is measured.
+    ``alone`` says that the rack does nothing else while one of its cases is measured; ``kinds`` are those of
+    the boards that can.
     """
 
     bench: str
@@ -82,6 +83,7 @@ class Thresholds:
     source: str
     peer: str = ""
     alone: bool = False
+    kinds: Sequence[str] = KINDS
     compare: tuple[CompareRule, ...] = ()
 
     def cases(self, suite: str) -> tuple[Case, ...]:

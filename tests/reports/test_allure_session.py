@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from hil.model import Fault
 from hil.reports.allure import complete_results
 from hil.store import RunDirectory
 from tests.lab import ROOT
@@ -33,7 +35,9 @@ BOARD = """\
 DEADLINE_S = 90.0
 
 
-def measure(folder: Path, *arguments: str, boards: Sequence[str] = ("b1", "b2"), panic: str = "") -> Path:
+def measure(
+    folder: Path, *arguments: str, boards: Sequence[str] = ("b1", "b2"), panic: str = "", lie: str = ""
+) -> Path:
     """Run a session as `hil run` starts it and return the run's folder."""
     folder.mkdir(exist_ok=True)
     rack = folder / "rack.yaml"
@@ -44,7 +48,8 @@ def measure(folder: Path, *arguments: str, boards: Sequence[str] = ("b1", "b2"),
     argv += [f"--out={folder / 'out'}", "--suite=quick and publish", *arguments]
     done = subprocess.run(
         argv, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=DEADLINE_S,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "HIL_TEST_PANIC": panic}, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "HIL_TEST_PANIC": panic, "HIL_TEST_LIE": lie},
+        check=False,
     )  # fmt: skip
     assert (folder / "out" / "latest").exists(), done.stdout
     run = (folder / "out" / "latest").resolve()
@@ -92,6 +97,28 @@ def test_pytest_and_the_journal_agree_on_who_is_who(quick: Path, tmp_path: Path)
     shutil.rmtree(killed / "allure-results")
     complete_results(killed)
     assert ids(killed) == ids(quick)
+
+
+def test_samples_that_cannot_be_are_the_firmwares_fault(tmp_path: Path) -> None:
+    """A board that lies is measured to the end; each of its cases is a fault of the firmware, on disk."""
+    run = measure(tmp_path / "lab", lie="b2")
+    journal = RunDirectory.open(run).read()
+    faults = [entry for entry in journal.entries if isinstance(entry, Fault)]
+    assert len(journal.records) == 14
+    assert {(fault.owner, fault.exit_code, fault.board) for fault in faults} == {("firmware", 1, "b2")}
+    assert len({fault.case_id for fault in faults}) == 7
+    lying = next(record for record in journal.records if record.case_id == faults[0].case_id)
+    planned = lying.columns["planned_us"][-1]
+    for word in ("publish/", "board b2", f"= boot[0].row[{lying.rows - 1}].sent_us", str(planned)):
+        assert word in faults[0].sentence
+    asserted = r"contradict 'assert row\.planned_us - early_us <= row\.sent_us': .* = boot\[0\]\.row"
+    assert re.search(asserted, faults[0].sentence)
+    assert re.search(r"correct publish\.c, or hil/benches/plausible\.py:\d+", faults[0].sentence)
+    verdict = json.loads((run / "verdicts.json").read_text())
+    assert verdict["exit_code"] == 1
+    assert "The firmware is at fault" in verdict["sentence"]
+    statuses = {(board, result["status"]) for (board, _), result in results_of(run).items()}
+    assert statuses == {("b1", "passed"), ("b2", "failed")}
 
 
 def test_sessions_share_a_history(quick: Path, tmp_path: Path) -> None:

@@ -218,6 +218,7 @@ def test_the_thresholds_of_a_bisection(tmp_path: Path, case: Case) -> None:
     assert publish.suites == {"bisect": (case,)}
     (rule,) = publish.compare
     assert (rule.tolerance, rule.min_effect, publish.limits) == (0.1, 0.05, ())
+    assert {name: metric.statistic for name, metric in publish.metrics.items()} == {METRIC: "p50"}
     assert publish.compare_rule({"metric": METRIC, **{f"case.{k}": v for k, v in case.parameters.items()}})
 
 

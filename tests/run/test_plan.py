@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import pytest
 
 from hil.base.errors import ConfigError
 from hil.boards.rack import Rack, load_rack
-from hil.model import Case, Scalar
+from hil.model import KINDS, Case, Scalar
 from hil.network.peers.gateway.plan import RequesterPlan
 from hil.run.plan import deadline_s, make_plan
 from hil.run.plan.deadline import GATEWAY_READY_S
@@ -25,6 +25,7 @@ class Source:
     """A thresholds file with nothing but suites."""
 
     suites: Mapping[str, tuple[Case, ...]]
+    kinds: Sequence[str] = KINDS
 
 
 def publish(qos: int, payload_bytes: int = 64, transport: str = "tcp") -> Case:
@@ -114,6 +115,17 @@ def test_packets_that_tls_hides_are_not_dropped() -> None:
     assert [omitted.reason for omitted in one.omitted] == [
         "cause=connack drops packets of plain TCP, and transport=tls is TLS"
     ]
+
+
+def test_a_bench_for_chips_alone_is_left_out_by_name_on_virtual_boards() -> None:
+    """The host has not all drivers: what needs one is no failure there, and its reason is by name."""
+    case = Case("adc_jitter", {"count": 100})
+    source = {"adc_jitter": Source({"nightly": (case,)}, kinds=("physical",))}
+    on_host = make_plan(RACK, source, selection="nightly").boards[0]
+    assert [omitted.reason for omitted in on_host.omitted] == [
+        "adc_jitter is for physical boards, and board v1 is virtual"
+    ]
+    assert make_plan(lab_rack(), source, selection="nightly").boards[0].cases == (case,)
 
 
 def lab_rack(*, capture: str = "") -> Rack:

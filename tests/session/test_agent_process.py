@@ -17,6 +17,7 @@ import pytest
 from hil.base.errors import ConfigError, FirmwareError, RigError
 from hil.model import Case
 from hil.session import AgentSession
+from hil.thresholds import load_all
 from hil.wire import format_command
 from tests.host_builds import FUZZED, build_programs, build_sanitized
 from tests.session.agent_process import AgentProcess
@@ -98,13 +99,20 @@ def test_hello_names_image_benches_and_reason(rig: Rig) -> None:
     assert hello is not None
     assert re.fullmatch(r"[0-9a-f]{64}", hello.firmware_sha256)
     assert set(hello.firmware_sha256) != {"0"}
-    stems = {path.stem for path in (ROOT / "firmware" / "components" / "benches").glob("*.c")}
-    assert set(hello.benches) == stems
+    benches = load_all(ROOT / "thresholds")
+    assert set(hello.benches) == {stem for stem, bench in benches.items() if "virtual" in bench.kinds}
     assert hello.reset_reason == "POWERON"
 
 
 @pytest.mark.parametrize(
-    ("bench", "own"), [("publish", ()), ("throughput", ("iperf",)), ("http_gateway", ("http_link",))]
+    ("bench", "own"),
+    [
+        ("publish", ()),
+        ("throughput", ("iperf",)),
+        ("http_gateway", ("http_link",)),
+        ("mcrae", ("rtos", "trace")),
+        ("jitter", ("rtos", "trace")),
+    ],
 )
 def test_ruler_hash_covers_what_measures(rig: Rig, bench: str, own: tuple[str, ...]) -> None:
     """SHA-256 over agent, load, mqtt_link and the bench's own; a change of any makes another ruler."""

@@ -11,6 +11,7 @@ import pytest
 
 from hil import thresholds
 from hil.base.errors import ConfigError
+from hil.metrics.metric import Metric
 from hil.model import KINDS, Scalar
 from hil.run.plan.selection import select_cases
 from hil.thresholds.limits import series_facts
@@ -99,6 +100,19 @@ def test_void_rows_have_an_outcome_of_their_own(tmp_path: Path) -> None:
     assert outcome is not None
     assert (outcome.void, read.policy.max_void_ratio) == (2, 0.5)
     assert load(tmp_path).policy.max_void_ratio == 0.2
+
+
+def test_a_bench_whose_rows_cannot_time_out_names_no_timeout(tmp_path: Path) -> None:
+    """A time then says what becomes of rows that are not ok; a share of them needs nothing."""
+    text = EXAMPLE.replace(", timeout: timeout_ms}", "}")
+    left_out = text.replace("statistic: p95,", "statistic: p95, not_ok: left-out,")
+    assert {
+        metric.outcome.timeout_parameter
+        for metric in load(tmp_path, left_out).metrics.values()
+        if metric.outcome
+    } == {""}
+    with pytest.raises(ConfigError, match=r"echo\.yaml:14: 'latency_p95_us' counts rows .*left-out"):
+        load(tmp_path, text)
 
 
 def test_suites_are_cases_with_defaults_filled_in(tmp_path: Path) -> None:
@@ -255,13 +269,98 @@ def test_the_files_of_this_checkout_are_correct() -> None:
                     where = series_facts(
                         metric.name,
                         case.parameters,
-                        kind="virtual",
+                        kind="virtual" if "virtual" in read.kinds else read.kinds[0],
                         rack="virtual",
                         target="virtual-esp32",
                         board="virtual-1",
                         air="lab",
                     )
                     assert not metric.blocking or read.limit_for(where), (case.case_id, metric.name)
+
+
+def words_of(bench: str, metric: Metric) -> str:
+    """Return a metric's definition as a line of tests/thresholds/metrics.txt."""
+    of = " ".join(f"{'+' if term.sign > 0 else '-'}{term.column}" for term in metric.terms)
+    may_block = "blocking" if metric.blocking else "compared" if metric.compared else "shown"
+    words = [bench, metric.name, metric.unit.name, metric.statistic, of, metric.scale, metric.direction]
+    facts: dict[str, object] = {"per": metric.per, "weight": metric.weight}
+    facts["clock"] = metric.clock.replace(" ", "-")
+    facts |= {f"case.{key}": value for key, value in metric.case.items()}
+    facts |= {f"rows.{key}": value for key, value in metric.rows.items()}
+    if rule := metric.outcome:
+        facts["outcome"] = f"{rule.column}:{rule.ok}:{rule.timeout_parameter}:{rule.void}"
+    own = [f"{key}={value}" for key, value in facts.items() if value != ""]
+    return " ".join([*words, may_block, metric.not_ok, *own])
+
+
+def test_a_metric_keeps_its_name_and_meaning() -> None:
+    """History is kept under a metric's name, so what has one is not renamed or redefined unnoticed."""
+    lines = (Path(__file__).parent / "metrics.txt").read_text().splitlines()
+    read = thresholds.load_all(THRESHOLDS_ROOT).items()
+    assert set(lines) <= {words_of(stem, metric) for stem, bench in read for metric in bench.metrics.values()}
+
+
+def test_a_list_of_statistics_is_a_metric_each(tmp_path: Path) -> None:
+    """Each has its statistic in its name; ``blocking`` names those that may block, else all are alike."""
+    listed = "latency_us: {of: done_us - planned_us, statistic: [p50, p95, p99.9], clock: gptimer, "
+    single = "latency_p95_us: {of: done_us - planned_us, statistic: p95, "
+    text = EXAMPLE.replace(single, listed)
+    metrics = load(
+        tmp_path, text.replace("blocking: true", "blocking: {p50: compared, p95: true}", 1)
+    ).metrics
+    assert [
+        (name, each.statistic, each.blocking, each.compared, each.clock)
+        for name, each in metrics.items()
+        if name.startswith("latency")
+    ] == [
+        ("latency_p50_us", "p50", False, True, "gptimer"),
+        ("latency_p95_us", "p95", True, True, "gptimer"),
+        ("latency_p99_9_us", "p99.9", False, False, "gptimer"),
+    ]
+    assert all(metric.blocking for metric in load(tmp_path, text).metrics.values())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (
+            "[p50, p95]",
+            "[p50, p59]",
+            "item 2 of 'statistic' in metric 'latency_us' is the text 'p59'; did you",
+        ),
+        ("[p50, p95]", "[p95, p95]", "a list of statistics names each of them once"),
+        ("[p50, p95]", "[]", "a list of statistics names each of them once"),
+        ("[p50, p95]", "[p95, ratio]", "a ratio is the only statistic of its metric"),
+        (
+            "blocking: {p95: true}",
+            "blocking: {p59: true}",
+            "unknown key 'p59' in 'blocking'; did you mean 'p",
+        ),
+        (
+            "blocking: {p95: true}",
+            "blocking: {p95: ture}",
+            "'p95' is 'ture'; expected .*; did you mean 'true'",
+        ),
+        ("latency_us:", "latency:", "'latency' does not end with a unit"),
+        (
+            "  failed_ratio:",
+            "  latency_p50_us: {of: a_us, statistic: p50, direction: lower, blocking: true}\n  failed_ratio:",
+            r"there is a metric 'latency_p50_us' already \(thresholds/echo.yaml:14\)",
+        ),
+    ],
+)
+def test_a_mistake_in_a_list_of_statistics_names_its_line(
+    tmp_path: Path, old: str, new: str, expected: str
+) -> None:
+    """What cannot be a metric each is found while reading, as in an entry with one statistic."""
+    text = EXAMPLE.replace("latency_p95_us: {", "latency_us: {").replace(
+        "statistic: p95, direction: lower, blocking: true",
+        "statistic: [p50, p95], direction: lower, blocking: {p95: true}",
+    )
+    assert text.count(old) == 1
+    line = r"echo\.yaml:(14|15): .*"
+    with pytest.raises(ConfigError, match=line + expected):
+        load(tmp_path, text.replace(old, new))
 
 
 def test_the_first_suite_shows_latency_throughput_jitter_and_a_loss() -> None:
@@ -307,6 +406,15 @@ def test_a_thresholds_file_says_that_its_cases_are_measured_alone(tmp_path: Path
     assert load(tmp_path, EXAMPLE.replace("bench: echo\n", "bench: echo\nalone: true\n")).alone is True
     with pytest.raises(ConfigError, match="'alone'"):
         load(tmp_path, EXAMPLE.replace("bench: echo\n", "bench: echo\nalone: quiet\n"))
+
+
+def test_a_thresholds_file_says_which_kinds_of_boards_can(tmp_path: Path) -> None:
+    """Without the key all can; a word that is no kind is an error with those there are."""
+    assert load(tmp_path).kinds == KINDS
+    text = EXAMPLE.replace("bench: echo\n", "bench: echo\nkinds: [physical]\n")
+    assert load(tmp_path, text).kinds == ("physical",)
+    with pytest.raises(ConfigError, match=r"echo\.yaml:3: .*'phisical'; did you mean 'physical'"):
+        load(tmp_path, text.replace("physical", "phisical"))
 
 
 def test_a_thresholds_file_names_the_benchs_peer(tmp_path: Path) -> None:

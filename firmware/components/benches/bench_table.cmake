@@ -3,12 +3,9 @@
 #
 # ruler hash: SHA-256 over what measures, that is the sources of the agent, of what benches share (load,
 # mqtt_link) and the bench's own. Two series are comparable only if it is the same; a change of the code under
-# test leaves it as it is. Components that one bench alone measures by are named here:
-set(ruler_http_gateway http_link)
-set(ruler_throughput iperf)
-foreach(stem cyclictest hartstone jitter mcrae memory rhealstone task_switch thread_metric)
-    set(ruler_${stem} rtos trace)
-endforeach()
+# test leaves it as it is. These are components that a bench measures by where it includes a header of theirs:
+set(ruler_components http_link iperf rtos trace)
+set(ruler_rtos rtos trace) # which stamps what the tasks of rtos do
 
 # Hash of a list of files: of their paths below `root` and their contents, in sorted order.
 function(bench_hash_files out root)
@@ -24,10 +21,48 @@ function(bench_hash_files out root)
     set(${out} ${hash} PARENT_SCOPE)
 endfunction()
 
-# bench_table(<output.c> <list of sources>): writes the table, returns the sources of all benches.
+# bench_ruler(<out> <source>): the components of a bench's own that it measures by.
+function(bench_ruler out bench)
+    set(found "")
+    foreach(component IN LISTS ruler_components)
+        file(STRINGS "${bench}" lines REGEX "^#include \"${component}/")
+        if(lines AND DEFINED ruler_${component})
+            list(APPEND found ${ruler_${component}})
+        elseif(lines)
+            list(APPEND found ${component})
+        endif()
+    endforeach()
+    list(REMOVE_DUPLICATES found)
+    set(${out} ${found} PARENT_SCOPE)
+endfunction()
+
+# bench_drivers(<out> <source>...): the headers of drivers that benches include, driver/… and esp_adc/….
+function(bench_drivers out)
+    set(headers "")
+    foreach(bench IN LISTS ARGN)
+        file(STRINGS "${bench}" lines REGEX "^#include \"(driver|esp_adc)/")
+        list(TRANSFORM lines REPLACE "^#include \"([^\"]+)\".*" "\\1")
+        list(APPEND headers ${lines})
+    endforeach()
+    set(${out} ${headers} PARENT_SCOPE)
+endfunction()
+
+# bench_table(<output.c> <list of sources> [<folder>]): writes the table, returns the sources of all benches. Where
+# a folder holds the headers of all drivers that the target has, benches of other drivers are left out.
 function(bench_table output sources_out)
     get_filename_component(root "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/.." ABSOLUTE)
     file(GLOB benches CONFIGURE_DEPENDS "${root}/benches/*.c")
+    foreach(bench IN LISTS benches)
+        bench_drivers(headers "${bench}")
+        foreach(header IN LISTS headers)
+            if(ARGC GREATER 2 AND NOT EXISTS "${ARGV2}/${header}")
+                get_filename_component(stem "${bench}" NAME_WE)
+                message(STATUS "${stem} is left out: this target has no driver ${header}, so it is for chips alone")
+                list(REMOVE_ITEM benches "${bench}")
+                set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${bench}")
+            endif()
+        endforeach()
+    endforeach()
     set(ruler "")
     foreach(component agent load mqtt_link)
         file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${root}/${component}/*.c" "${root}/${component}/*.h")
@@ -40,7 +75,8 @@ function(bench_table output sources_out)
     foreach(bench IN LISTS benches)
         get_filename_component(stem "${bench}" NAME_WE)
         set(own "")
-        foreach(component IN LISTS ruler_${stem})
+        bench_ruler(measures_by "${bench}")
+        foreach(component IN LISTS measures_by)
             file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${root}/${component}/*.c" "${root}/${component}/*.h")
             list(APPEND own ${sources})
         endforeach()

@@ -17,6 +17,7 @@ from ruamel.yaml import YAML
 
 from hil.base.errors import ConfigError, ExitCode, RigError
 from hil.boards.firmware.revision import STEP_TIMEOUT_S
+from hil.metrics.metric import metric_names
 from hil.model import Case
 from hil.run.bisect.task import Answer, Progress, Task, Trial, progress, read_trials, write_trials
 
@@ -150,7 +151,7 @@ class ProcessRunner:
 
 
 def write_thresholds(source: Path, to: Path, task: Task, case: Case) -> Path:
-    """Copy the thresholds with a suite of this one case, and one rule: a step as large as the task's blocks.
+    """Copy the thresholds with one case, one metric and one rule: a step as large as the task's blocks.
 
     Between no step and the whole step the gate decides at half of it; the rest of the file's rules would take
     their share of alpha, so they go.
@@ -164,7 +165,7 @@ def write_thresholds(source: Path, to: Path, task: Task, case: Case) -> Path:
         content.pop(key, None)
     change = min(max(abs(task.change), LEAST_CHANGE), LARGEST_CHANGE)
     content["suites"] = {SUITE: [dict(case.parameters)]}
-    content["metrics"][task.metric]["blocking"] = "compared"
+    content["metrics"] = {task.metric: _entry_of(content["metrics"], task.metric)}
     content["compare"] = [
         {
             "where": {"metric": task.metric, "case": dict(case.parameters)},
@@ -176,6 +177,14 @@ def write_thresholds(source: Path, to: Path, task: Task, case: Case) -> Path:
     with path.open("w", encoding="utf-8") as stream:
         yaml.dump(content, stream)
     return to
+
+
+def _entry_of(entries: Mapping[str, Any], metric: str) -> dict[str, Any]:
+    """Return the entry of one metric of a thresholds file, which may block by comparison alone."""
+    for entry, fields in entries.items():
+        if statistic := metric_names(entry, fields["statistic"]).get(metric):
+            return {**fields, "statistic": statistic, "blocking": "compared"}
+    raise KeyError(metric)  # check_metric has found it
 
 
 def read_outcome(run: Path, case_id: str, metric: str) -> Outcome:

@@ -17,7 +17,7 @@ from hil.base.errors import ConfigError
 from hil.base.yamlvalue import did_you_mean
 from hil.boards.firmware.build_folder import DEFAULT_TICK_HZ, TICKS_HZ, Image
 from hil.boards.rack import Board, Rack
-from hil.model import Case, Scalar
+from hil.model import KINDS, Case, Scalar
 from hil.run.plan.selection import CaseSource, select_cases
 
 # Values of parameters that need two cores. A parameter that ends in _core names a core by its number.
@@ -50,10 +50,11 @@ class Omitted:
     reason: str
 
 
-def why_omitted(rack: Rack, board: Board, case: Case) -> str:
-    """Return why the board does not measure the case; "" where it does."""
+def why_omitted(rack: Rack, board: Board, case: Case, kinds: Sequence[str] = KINDS) -> str:
+    """Return why the board does not measure the case, which boards of ``kinds`` can; "" where it does."""
     return (
-        _beyond_limit(board, case)
+        _of_another_kind(board, case, kinds)
+        or _beyond_limit(board, case)
         or _too_few_cores(board, case)
         or _without_psram(board, case)
         or _hidden_by_tls(case)
@@ -71,6 +72,12 @@ def check_limits(board: Board, cases: Sequence[Case]) -> None:
                 f"which no selected bench has{did_you_mean(limit[4:], known)}",
                 next_step=f"use max_ or min_ with one of: {', '.join(known)}.",
             )
+
+
+def _of_another_kind(board: Board, case: Case, kinds: Sequence[str]) -> str:
+    if board.kind in kinds:
+        return ""
+    return f"{case.bench} is for {' and '.join(kinds)} boards, and board {board.id} is {board.kind}"
 
 
 def _beyond_limit(board: Board, case: Case) -> str:
@@ -216,7 +223,8 @@ def make_plan(
         raise ConfigError(f"{boots} boots a board; 1 to {BOOTS_MAX} are possible.")
     cases = select_cases(benches, selection)
     boards = rack.select(board_ids)
-    plans = (_plan_board(rack, board, cases, boots, quarantine.get(board.id, "")) for board in boards)
+    kinds = {bench: source.kinds for bench, source in benches.items()}
+    plans = (_plan_board(rack, board, cases, boots, kinds, quarantine.get(board.id, "")) for board in boards)
     return Plan(selection, tuple(plans))
 
 
@@ -242,11 +250,18 @@ def ticks_hz_of(benches: Mapping[str, CaseSource], selection: str) -> tuple[int,
     return tuple(tick_hz for tick_hz in TICKS_HZ if tick_hz in needed)
 
 
-def _plan_board(rack: Rack, board: Board, cases: Sequence[Case], boots: int, quarantine: str) -> BoardPlan:
+def _plan_board(
+    rack: Rack,
+    board: Board,
+    cases: Sequence[Case],
+    boots: int,
+    kinds: Mapping[str, Sequence[str]],
+    quarantine: str,
+) -> BoardPlan:
     check_limits(board, cases)
     if quarantine:
         return BoardPlan(board, (), tuple(Omitted(case, quarantine) for case in cases), quarantine)
-    reasons = {case.case_id: why_omitted(rack, board, case) for case in cases}
+    reasons = {case.case_id: why_omitted(rack, board, case, kinds[case.bench]) for case in cases}
     measured = [case for case in cases if not reasons[case.case_id]]
     omitted = tuple(Omitted(case, reason) for case in cases if (reason := reasons[case.case_id]))
     return BoardPlan(board, tuple(_boots(measured, boots)), omitted)

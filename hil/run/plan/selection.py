@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from hil.base.errors import ConfigError
@@ -35,6 +35,10 @@ class CaseSource(Protocol):
 
     @property
     def suites(self) -> Mapping[str, tuple[Case, ...]]: ...
+
+    @property
+    def kinds(self) -> Sequence[str]:
+        """The kinds of boards that can measure it."""
 
 
 def select_cases(benches: Mapping[str, CaseSource], selection: str) -> tuple[Case, ...]:
