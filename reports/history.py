@@ -1,7 +1,7 @@
 """What every run measured, one JSON line a run: the memory behind the trend page.
 
-The file is ``out/history/metrics.jsonl``; docs/schema/history.schema.json says what a line holds. A run that
-is appended again replaces its line, so everything here may be repeated.
+The file is ``out/history/metrics.jsonl``; docs/reference/schema/history.schema.json says what a line holds. A
+run that is appended again replaces its line, so everything here may be repeated.
 
 Format history
     1  first format

@@ -2,7 +2,7 @@
 
 ``publish_latency_p99_us`` of a verdict becomes ``hil_publish_latency_seconds{stat="p99"}``, and its limit
 ``hil_publish_latency_limit_seconds{stat="p99"}``. Names are derived from the metric's name and unit, so a new
-bench needs nothing here. docs/metrics.md lists what there is.
+bench needs nothing here. docs/operate/metrics.md lists what there is.
 
 Whatever changes with each run (commit, run id, firmware) is a label of ``hil_run_info`` alone: any other
 series with such a label would end with each commit, and a new one begin.

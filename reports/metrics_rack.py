@@ -1,7 +1,7 @@
 """A rack's health as Prometheus metrics: one group a rack, of the job ``hil_rack``.
 
 All but the quarantine are figures over a window; its length stands in the label ``days``, for the same name
-with another window is another figure. docs/metrics.md says what each means.
+with another window is another figure. docs/operate/metrics.md says what each means.
 
 The groups that racks push of themselves at a run's end, from the history of their health.
 """

@@ -83,7 +83,7 @@ def _clashes(groups: Sequence[Group]) -> str:
         return ""
     return (
         f"Not pushed to the Pushgateway: {', '.join(names)}, because another metric comes to the same name "
-        "there. Next: rename it in the thresholds file; docs/metrics.md tells how names are made."
+        "there. Next: rename it in the thresholds file; docs/operate/metrics.md tells how names are made."
     )
 
 

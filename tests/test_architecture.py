@@ -1,4 +1,4 @@
-"""The path of one sample, as docs/architecture.md gives it, walked."""
+"""The path of one sample, as docs/explain/architecture.md gives it, walked."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.make_records import publish_thresholds
 from tests.session.fake_agent import FakeAgent, FakeConsole
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "architecture.md"
+PAGE = ROOT / "docs" / "explain" / "architecture.md"
 LATENCY_US = 7654
 STEPS: Mapping[str, Callable[..., object]] = {
     "read": BoardLink.receive,

@@ -1,4 +1,4 @@
-"""Links between README.md and docs/*.md lead to files and headings that are there."""
+"""Links between the pages lead to files and headings that are there, and the index names every page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 
 from tests.lab import ROOT
 
-_PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+_INDEX = ROOT / "docs" / "README.md"
+_PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _ELSEWHERE = re.compile(r"https?:|mailto:")
 
@@ -24,7 +25,7 @@ def anchors(page: Path) -> set[str]:
     return {f"{name}-{found[:n].count(name)}" if name in found[:n] else name for n, name in enumerate(found)}
 
 
-@pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", _PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
     """Each relative link names a file, and of a page a heading that it has."""
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
@@ -36,3 +37,17 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert target.exists(), f"{page.name}: {link}: there is no such file"
         if heading and target.suffix == ".md":
             assert heading in anchors(target), f"{page.name}: {link}: there is no such heading"
+
+
+def test_the_index_names_every_page() -> None:
+    """docs/README.md names each page below docs once, under the folder that it stands in."""
+    folder, named = "", []
+    for line in _INDEX.read_text(encoding="utf-8").splitlines():
+        if line.startswith("## "):
+            folder = line.removeprefix("## ").lower()
+        elif line.startswith("| ["):
+            path = _LINK.findall(line)[0]
+            assert path.startswith(f"{folder}/"), f"{path} stands under {folder!r}"
+            named.append(path)
+    pages = [str(page.relative_to(_INDEX.parent)) for page in _PAGES if page.parent.parent == _INDEX.parent]
+    assert sorted(named) == sorted(pages)

@@ -36,7 +36,7 @@ FLOORS = (
 FLOOR_OF = {room: number for number, room in enumerate(FLOORS)}
 DOORS = {"hil.__main__"}  # what starts the command
 FOLDERS = ("hil", "fixtures", "reports")
-ARCHITECTURE = ROOT / "docs" / "architecture.md"
+ARCHITECTURE = ROOT / "docs" / "explain" / "architecture.md"
 
 
 def imports(path: Path) -> Iterator[tuple[int, str]]:
@@ -98,7 +98,7 @@ def test_reports_and_fixtures_have_one_name() -> None:
 
 
 def test_the_page_of_the_architecture_names_these_floors() -> None:
-    """docs/architecture.md lists the same floors in the same order."""
+    """docs/explain/architecture.md lists the same floors in the same order."""
     text = ARCHITECTURE.read_text(encoding="utf-8")
     assert tuple(re.findall(r"^\| `(hil\.\w+)` \|", text, re.MULTILINE)) == FLOORS
 

@@ -126,7 +126,7 @@ def _class_words(found: Sequence[Prospect], *, virtual: bool) -> Iterator[str]:
         yield (
             f"Some boundaries are widened by more than {_LARGE_KAPPA:g} times (kappa): the sessions, put "
             "together as comparisons, cross them more often than chance does. Look for what makes boots "
-            "differ in step (docs/baselines.md), then collect again and accept a new epoch."
+            "differ in step (docs/operate/baselines.md), then collect again and accept a new epoch."
         )
 
 
@@ -167,7 +167,7 @@ DAY = click.DateTime(formats=["%Y-%m-%d"])
 
 @click.group("baseline")
 def command() -> None:
-    """What is normal on a rack: collect sessions, look at them, accept them; docs/baselines.md."""
+    """What is normal on a rack: collect sessions, look at them, accept them; docs/operate/baselines.md."""
 
 
 @command.command("show", short_help="How noisy the rack is, and what a pull request would see.")

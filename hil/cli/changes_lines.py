@@ -68,7 +68,8 @@ def _beneath(event: Event) -> list[str]:
 def _headline(found: Survey, events: Sequence[Event]) -> str:
     if not found.series:
         return (
-            "No night is in the history: add runs of the trigger nightly, hil history add (docs/nightly.md)."
+            "No night is in the history: add runs of the trigger nightly, hil history add "
+            "(docs/operate/nightly.md)."
         )
     told = f" in {len(events)} {'event' if len(events) == 1 else 'events'}" if events else ""
     count = sum(len(event.findings) for event in events)

@@ -44,7 +44,7 @@ legs_option = click.option(
 
 @click.group("ci")
 def command() -> None:
-    """Steps of the GitHub workflows; docs/ci.md shows the whole.
+    """Steps of the GitHub workflows; docs/operate/ci.md shows the whole.
 
     GitHub's variables (GITHUB_EVENT_NAME, GITHUB_EVENT_PATH, GITHUB_OUTPUT, GITHUB_STEP_SUMMARY, …) are
     used where they are set.

@@ -40,7 +40,7 @@ def command(run_id: int | None, repository: str, folder: Path | None, head: str,
     """Say under a pull request what changed, by how much, and what was not run.
 
     The comment is written once and brought up to date; an older run never replaces a newer one. GITHUB_TOKEN
-    gives access, GITHUB_API_URL another server than api.github.com. docs/ci.md says what is trusted.
+    gives access, GITHUB_API_URL another server than api.github.com. docs/operate/ci.md says what is trusted.
     """
     if (run_id is None) == (folder is None):
         raise ConfigError(

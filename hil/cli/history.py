@@ -29,7 +29,7 @@ _HEADING = ("kind", "role", "sessions", "boots", "median", "deviation", "last", 
 
 @click.group("history")
 def command() -> None:
-    """Boot values of earlier runs, that comparisons lean on; docs/history.md.
+    """Boot values of earlier runs, that comparisons lean on; docs/operate/history.md.
 
     `hil ci history --branch hil-data` fetches and pushes them.
     """

@@ -42,7 +42,7 @@ class _Case:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, an object a case and boot.")
 def command(run: Path, boards: tuple[str, ...], text: str, *, as_json: bool) -> None:
-    """Say where the messages of RUN's delivery cases were lost; docs/loss-ledger.md.
+    """Say where the messages of RUN's delivery cases were lost; docs/explain/loss-ledger.md.
 
     RUN is a folder below out, by default the latest.
     """

@@ -24,7 +24,7 @@ def _url_option(function: F) -> F:
 
 @click.group("metrics")
 def command() -> None:
-    """What a Pushgateway holds of runs and boards; docs/metrics.md."""
+    """What a Pushgateway holds of runs and boards; docs/operate/metrics.md."""
 
 
 @command.command("push", short_help="Push a stored run again.")

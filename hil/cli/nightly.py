@@ -15,7 +15,7 @@ from hil.thresholds.baselines import FOLDER
 
 @click.group("nightly")
 def command() -> None:
-    """Nights; docs/nightly.md shows the whole."""
+    """Nights; docs/operate/nightly.md shows the whole."""
 
 
 @command.command("reference", short_help="Print the reference firmware's commits.")

@@ -70,7 +70,7 @@ def command(
 
     \b
     esp32-tcpip, freertos-multicore, mqtt-http-rtt, mqtt-qos, rtos-mqtt;
-    docs/studies.md explains them.
+    docs/explain/studies.md explains them.
 
     The exit code is that of `hil run`: limits are judged as always, published values judge nothing.
     """

@@ -8,7 +8,7 @@ often as the boundaries promise, or the boundaries are widened by the factor kap
 That asks for a tail of the history's own sessions: of a few of them it says next to nothing, and an upper
 bound of it is so large that a comparison with such an epoch sees less than one without. So series shorter
 than FEWEST_CALIBRATING sessions have DEFAULT_KAPPA, a little more than what longer histories of noise as the
-theory has it come to (docs/gate-simulation.md says what it does to histories of 5 and 10 sessions).
+theory has it come to (docs/explain/gate-simulation.md says what it does to histories of 5 and 10 sessions).
 """
 
 from __future__ import annotations

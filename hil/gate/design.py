@@ -15,7 +15,7 @@ import numpy as np
 UNDECIDED, PASS, REGRESSED, IMPROVED, INCONCLUSIVE = range(5)
 
 # Boots a board, (candidate, other), after which it is judged. A base with fewer boots than the candidate
-# leans on the history, and does worse where main has crept away from it (docs/gate-simulation.md).
+# leans on the history, and does worse where main has crept away from it (docs/explain/gate-simulation.md).
 LOOKS = ((2, 2), (4, 4), (6, 6), (9, 9), (12, 12))
 
 

@@ -2,7 +2,8 @@
 
 What the firmware chooses by itself (its clock frequency, Wi-Fi's power saving, its heap) is no environment:
 a difference there is a finding. What it cannot choose is, and where that differs nobody can say whether the
-firmware or the room made the difference. All rules are in the tables below; docs/records.md lists them.
+firmware or the room made the difference. All rules are in the tables below;
+docs/reference/records.md lists them.
 """
 
 from __future__ import annotations

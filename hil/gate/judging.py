@@ -2,7 +2,8 @@
 
 The same input gives the same bytes. ``alpha`` is shared out: with m blocking decisions in the run each may be
 wrong with probability alpha/m, so that at most the share alpha of clean runs is blocked; where the run has
-both comparisons and absolute limits, each kind has half. See docs/gate.md and docs/comparisons.md.
+both comparisons and absolute limits, each kind has half. See
+docs/explain/gate.md and docs/explain/comparisons.md.
 """
 
 from __future__ import annotations

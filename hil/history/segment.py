@@ -1,8 +1,8 @@
 """A segment: what the history keeps of one run. One canonical JSON file, ``<rack>/<run-id>.json``.
 
-docs/history.md says what each key holds. Values are columns: a row of ``series`` is a metric of a case on a
-set of boots, and its values follow one another in ``values``. The same run gives the same bytes, in whatever
-order its records came.
+docs/operate/history.md says what each key holds. Values are columns: a row of ``series`` is a metric of a
+case on a set of boots, and its values follow one another in ``values``. The same run gives the same bytes,
+in whatever order its records came.
 
 Format history
     1  first format

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from hil.model import RunRecord, Scalar
 
-# key in the history → group and key of a record's environment (docs/history.md lists them)
+# key in the history → group and key of a record's environment (docs/operate/history.md lists them)
 _FACTS = {
     "access_point": ("access_point", "type"),
     "air": ("access_point", "profile"),

@@ -15,7 +15,7 @@ STATISTICS = (*QUANTILES, "tail5", "mean", "batch_mean", "min", "max", "ratio", 
 SCALES = ("log", "identity", "count", "exact")
 DIRECTIONS = ("lower", "higher")
 NOT_OK = ("infinite", "left-out")
-# By what a time was taken: docs/gate.md explains them.
+# By what a time was taken: docs/explain/gate.md explains them.
 CLOCKS = ("esp_timer", "cycle_counter", "cycle_counter_corrected", "gptimer", "host")
 
 _TERM = re.compile(r"\s*([+-])\s*([a-z][a-z0-9_]*)")

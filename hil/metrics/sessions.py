@@ -24,7 +24,7 @@ class Session:
 
     ``firmware`` maps a role and image (``candidate virtual-esp32``) to the image's SHA-256; ``conditions``
     are what a board's values hang on (access point, channel, air, broker, clock), flattened: ``v1.air``.
-    docs/history.md lists them.
+    docs/operate/history.md lists them.
     """
 
     run_id: str

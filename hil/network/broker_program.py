@@ -51,7 +51,7 @@ class BrokerOptions:
     its loop in which anything changed (autosave_on_changes, where autosave_interval 1 counts changes). It
     answers before it saves.
     ``statistics``: mosquitto counts under $SYS every two seconds (sys_interval 1) instead of every eleven.
-    Each report costs the broker CPU time in which it forwards nothing: docs/broker.md has the figure.
+    Each report costs the broker CPU time in which it forwards nothing: docs/reference/broker.md has it.
     """
 
     tcp_nodelay: bool = True

@@ -8,7 +8,7 @@ from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.model import Case
 from hil.wire.messages import End
 
-# docs/console-protocol.md, `owner` of an end line: the error, and what to do next.
+# docs/reference/console-protocol.md, `owner` of an end line: the error, and what to do next.
 _OWNERS: Mapping[str, tuple[type[HilError], str]] = {
     "firmware": (FirmwareError, "read the board's log lines before the end of the run."),
     "configuration": (ConfigError, "correct the case's parameters, or what the board is provisioned with."),

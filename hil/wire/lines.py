@@ -1,4 +1,6 @@
-"""The console protocol: marked lines of the board, command lines of the host (docs/console-protocol.md).
+"""The console protocol: marked lines of the board, command lines of the host.
+
+docs/reference/console-protocol.md has every line.
 
 Protocol history
     1  first version; notes came later, and no older host drives a firmware that sends them

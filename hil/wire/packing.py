@@ -1,4 +1,6 @@
-"""Packing of samples: column after column, first differences, zigzag, varint (docs/console-protocol.md).
+"""Packing of samples: column after column, first differences, zigzag, varint.
+
+docs/reference/console-protocol.md shows one.
 
 A column starts from 0, so its first value is a difference too. Values are unsigned 32-bit integers.
 """

@@ -59,8 +59,8 @@ BOARDS_NAMED = 3
 _COMMIT_DIGITS = 7
 _CAUSES = {"firmware": "Firmware", "environment": "Environment", "board": "Board"}
 _NO_NIGHTS = (
-    "Change points come from nightly runs, of which the history has none yet: docs/nightly.md says how to "
-    "measure them."
+    "Change points come from nightly runs, of which the history has none yet: docs/operate/nightly.md says "
+    "how to measure them."
 )
 
 

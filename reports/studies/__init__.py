@@ -1,4 +1,5 @@
 """A published study beside our run of it: tables, answers, claims; as text, Markdown, JSON and a page.
 
-Everything is computed from the run's records and thresholds/reference/<study>.yaml; see docs/studies.md.
+Everything is computed from the run's records and thresholds/reference/<study>.yaml.
+docs/explain/studies.md shows it.
 """

@@ -1,4 +1,4 @@
-"""What the trend page shows, computed from the histories: docs/schema/trend.schema.json."""
+"""What the trend page shows, computed from the histories: docs/reference/schema/trend.schema.json."""
 
 from hil.reports.trend.build import Trend, build_trend, trend_of, write_trend
 from hil.reports.trend.runs import DATA, Sources, read_sources

@@ -74,8 +74,8 @@ def test_a_moved_bundle_is_whole(bundle: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_digests_match_their_schema(bundle: Path) -> None:
-    """digests.json validates against docs/schema; names that lead out of the folder do not."""
-    schema = json.loads((ROOT / "docs" / "schema" / "digests.schema.json").read_text())
+    """digests.json validates against docs/reference/schema; names that lead out of the folder do not."""
+    schema = json.loads((ROOT / "docs" / "reference" / "schema" / "digests.schema.json").read_text())
     content = json.loads((bundle / TARGET / DIGESTS).read_text())
     jsonschema.validate(content, schema)
     for name in ("../x", "/x", "a/../b"):

@@ -41,8 +41,8 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 
 
 def test_a_line_is_as_its_schema_says() -> None:
-    """docs/schema/health.schema.json holds of a full line and of a bare one, and not of another key."""
-    schema = json.loads((ROOT / "docs/schema/health.schema.json").read_text())
+    """The schema of the docs holds of a full line and of a bare one, and not of another key."""
+    schema = json.loads((ROOT / "docs/reference/schema/health.schema.json").read_text())
     validator = Draft202012Validator(schema)
     for run in (FULL, BARE):
         line = json.loads(to_line(run))

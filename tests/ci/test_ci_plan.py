@@ -99,7 +99,7 @@ def test_an_event_that_says_too_little(tmp_path: Path) -> None:
     ("path", "kind"),
     [
         ("README.md", "documentation"),
-        ("docs/path.svg", "documentation"),
+        ("docs/img/path.svg", "documentation"),
         ("tests/gate/test_gate.py", "tests"),
         ("firmware/README.md", "firmware"),
         ("hil/benches/test_publish.py", "harness"),

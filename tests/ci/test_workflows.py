@@ -323,11 +323,11 @@ def test_a_slower_firmware_fails_with_the_reason(project: Project) -> None:
 @pytest.mark.heavy
 def test_documentation_alone_is_not_measured(project: Project) -> None:
     """Nothing is built or measured; the required check passes with the recorded reason."""
-    done = project.pull_request(project.branch("words", {"docs/gate.md": "Other words.\n"}))
+    done = project.pull_request(project.branch("words", {"docs/explain/gate.md": "Other words.\n"}))
     assert done.status == 0, done.log
     assert not done.ran("Virtual rack")
     assert "# PASS: nothing had to be measured" in done.log
-    assert "only documentation changed (docs/gate.md)" in done.log
+    assert "only documentation changed (docs/explain/gate.md)" in done.log
 
 
 @pytest.mark.heavy

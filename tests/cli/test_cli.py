@@ -29,6 +29,18 @@ pytestmark = pytest.mark.slow
 
 NewLab = Callable[..., Lab]
 
+_COMMAND = re.compile(r"^(?:\.venv/bin/)?hil .*$", re.MULTILINE)
+
+
+def commands_of(page: Path) -> list[str]:
+    """Return the `hil …` lines of a page's shell blocks."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    text = "".join(blocks).replace("\\\n", " ").replace(" && ", "\n")
+    return _COMMAND.findall(text)
+
+
+PAGES_WITH_COMMANDS = [page for page in sorted((ROOT / "docs").rglob("*.md")) if commands_of(page)]
+
 
 @pytest.fixture
 def files(tmp_path: Path) -> Lab:
@@ -327,26 +339,10 @@ def test_an_old_run_replays_under_limits_that_have_expired_since(files: Lab) -> 
         assert ("expired on 2026-06-30" in done.stdout) == (code == 2)
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        "operate.md",
-        "build-a-rack.md",
-        "write-a-benchmark.md",
-        "benches.md",
-        "throughput.md",
-        "iperf.md",
-        "http-gateway.md",
-        "studies.md",
-    ],
-)
-def test_the_commands_in_the_docs_are_commands(page: str) -> None:
+@pytest.mark.parametrize("page", PAGES_WITH_COMMANDS, ids=lambda page: page.name)
+def test_the_commands_in_the_docs_are_commands(page: Path) -> None:
     """Every `hil …` line in a shell block names a command, options and boards that there are."""
-    text = (ROOT / "docs" / page).read_text()
-    blocks = re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    lines = [line for block in blocks for line in block.splitlines()]
-    commands = [shlex.split(line, comments=True) for line in lines if re.match(r"(\.venv/bin/)?hil ", line)]
-    assert commands
+    commands = [shlex.split(line, comments=True) for line in commands_of(page)]
     for words in commands:
         parse(app, [word for word in words[1:] if word != "&"])
         if "--board" in words and "my-rack.yaml" not in words:

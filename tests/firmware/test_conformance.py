@@ -13,7 +13,7 @@ from tests.tools.conformance import BROKEN, HOLDS, build_on_host, run_rules, tab
 
 pytestmark = pytest.mark.slow
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "host-idf.md"
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "explain" / "host-idf.md"
 NOT_GIVEN_BY_LINUX = {"equals-take-turns-by-tick", "critical-not-preempted", "inheritance-ends-with-wait"}
 
 

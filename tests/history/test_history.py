@@ -22,7 +22,7 @@ from tests.store.test_store import largest_file
 
 pytestmark = pytest.mark.slow
 
-SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "schema" / "history.schema.json"
+SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "reference" / "schema" / "history.schema.json"
 NAMES = ("20261121T101500Z-quick-0001", "20261122T101500Z-quick-0002", "20261123T101500Z-quick-0003")
 
 
@@ -85,7 +85,7 @@ def test_what_is_written_fits_the_schema(runs: list[Path], history: Path, tmp_pa
 
 
 def test_the_documentation_names_every_key() -> None:
-    """docs/reports.md and the schema do not drift apart."""
+    """docs/operate/reports.md and the schema do not drift apart."""
     schema = json.loads(SCHEMA.read_text())
     case = schema["properties"]["cases"]["items"]["properties"]
     metric = case["metrics"]["additionalProperties"]["properties"]

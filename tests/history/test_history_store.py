@@ -24,7 +24,7 @@ from hil.metrics.sessions import NO_HISTORY, History, SeriesHistory
 from tests.history.history_files import CANDIDATE, REFERENCE, night
 from tests.store.test_store import largest_file
 
-SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "schema" / "boot-values.schema.json"
+SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "reference" / "schema" / "boot-values.schema.json"
 P50 = "bench-1/e1/publish/count=200,turn=0/publish_latency_p50_us"
 
 
@@ -170,7 +170,7 @@ def test_a_full_disk_leaves_no_half_file(tmp_path: Path) -> None:
 
 
 def test_every_file_fits_the_schema(tmp_path: Path) -> None:
-    """docs/schema says what is on disk."""
+    """docs/reference/schema says what is on disk."""
     schema = json.loads(SCHEMA.read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     for path in store(tmp_path, night(0), night(1, rack="attic")).glob("*/*.json"):

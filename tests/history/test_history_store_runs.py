@@ -316,8 +316,8 @@ def test_a_torn_journal_is_told(run: Path, tmp_path: Path, capsys: pytest.Captur
 
 
 def test_the_documentation_names_every_key() -> None:
-    """docs/history.md: what a file holds, what a line of CSV holds, what values hang on."""
-    text = (ROOT / "docs" / "history.md").read_text()
-    schema = json.loads((ROOT / "docs" / "schema" / "boot-values.schema.json").read_text())
+    """docs/operate/history.md: what a file holds, what a line of CSV holds, what values hang on."""
+    text = (ROOT / "docs" / "operate" / "history.md").read_text()
+    schema = json.loads((ROOT / "docs" / "reference" / "schema" / "boot-values.schema.json").read_text())
     for key in (*schema["properties"], *COLUMNS, *CONDITIONS):
         assert f"`{key}`" in text, key

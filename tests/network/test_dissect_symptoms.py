@@ -84,8 +84,8 @@ def test_each_symptom_is_counted_as_by_its_filter(tmp_path: Path) -> None:
 
 
 def test_the_page_has_each_filter() -> None:
-    """What docs/dissecting.md tells a user to type is what is tested here."""
-    page = (ROOT / "docs" / "dissecting.md").read_text(encoding="utf-8").replace("\\\n", " ")
+    """What docs/explain/dissecting.md tells a user to type is what is tested here."""
+    page = (ROOT / "docs" / "explain" / "dissecting.md").read_text(encoding="utf-8").replace("\\\n", " ")
     said = " ".join(page.split())
     for symptom in SYMPTOMS:
         assert symptom.display_filter in said, symptom.name

@@ -126,7 +126,7 @@ def run_pushgateway(folder: Path, *, web_config: str = "", kept: Path | None = N
 
 @contextmanager
 def run_prometheus(folder: Path, gateway: Pushgateway, *, rules: Path | None = None) -> Iterator[Prometheus]:
-    """Start a Prometheus that scrapes ``gateway`` as docs/metrics/prometheus.yaml does, only more often.
+    """Start a Prometheus that scrapes ``gateway`` as the prometheus.yaml of the docs does, only more often.
 
     It looks at its list of targets 5 s after it started, so start it early and ask it late. ``rules`` is a
     file of recording rules.

@@ -19,7 +19,7 @@ from hil.reports.pushgateway import push_run
 from tests.reports.metrics_rig import BOARDS, TIMEOUT_S, healthy, store, store_health
 from tests.reports.prometheus_rig import Pushgateway, run_pushgateway
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "operate" / "metrics.md"
 Sample = tuple[dict[str, str], float]
 
 BOARD = BoardHealth(
@@ -152,7 +152,7 @@ def test_promtool_finds_nothing_to_object_to() -> None:
 
 
 def test_the_documentation_lists_every_metric_of_a_rack() -> None:
-    """Each name stands in a table of docs/metrics.md, and no name there that is not pushed."""
+    """Each name stands in a table of docs/operate/metrics.md, and no name there that is not pushed."""
     pushed = set(samples(replace(RACK, false_regression_ratio=0.01)))
     rows = [line for line in DOCS.read_text().splitlines() if line.startswith("| `hil_rack_")]
     assert {name for row in rows for name in re.findall(r"`(hil_rack_\w+)`", row)} == pushed

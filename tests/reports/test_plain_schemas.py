@@ -1,4 +1,4 @@
-"""Every format that is written has a schema, and docs/files.md names it."""
+"""Every format that is written has a schema, and docs/reference/files.md names it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from tests.ci.ci_rig import a_plan
 from tests.history.history_files import night
 
 ROOT = Path(__file__).resolve().parents[2]
-SCHEMAS = ROOT / "docs" / "schema"
+SCHEMAS = ROOT / "docs" / "reference" / "schema"
 EVENT = min(kind.value for kind in EventKind)
-DOCS = (ROOT / "docs" / "files.md").read_text(encoding="utf-8")
+DOCS = (ROOT / "docs" / "reference" / "files.md").read_text(encoding="utf-8")
 
 
 def check(name: str, content: Any) -> None:
@@ -40,14 +40,14 @@ def check(name: str, content: Any) -> None:
 
 
 def test_every_schema_is_named_where_a_person_looks() -> None:
-    """docs/files.md links each file of docs/schema, and none that is not there."""
+    """docs/reference/files.md links each file of docs/reference/schema, and none that is not there."""
     named = set(re.findall(r"\(schema/([a-z-]+\.schema\.json)\)", DOCS))
     assert named == {path.name for path in SCHEMAS.glob("*.json")}
 
 
 @pytest.mark.parametrize("path", sorted(SCHEMAS.glob("*.json")), ids=lambda path: path.name)
 def test_every_schema_is_one(path: Path) -> None:
-    """Each file of docs/schema says that it is JSON Schema 2020-12, and is."""
+    """Each file of docs/reference/schema says that it is JSON Schema 2020-12, and is."""
     schema = json.loads(path.read_text(encoding="utf-8"))
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -55,7 +55,7 @@ def test_every_schema_is_one(path: Path) -> None:
 
 @pytest.mark.parametrize("columns", [SERIES_COLUMNS, COMPARISON_COLUMNS], ids=["series", "comparisons"])
 def test_every_column_is_explained(columns: tuple[str, ...]) -> None:
-    """docs/files.md names each column of both tables."""
+    """docs/reference/files.md names each column of both tables."""
     missing = [column for column in columns if f"`{column}`" not in DOCS]
     assert not missing
 

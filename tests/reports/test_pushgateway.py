@@ -23,7 +23,7 @@ from tests.reports.prometheus_rig import Prometheus, Pushgateway, run_prometheus
 
 pytestmark = pytest.mark.slow
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "operate" / "metrics.md"
 
 
 @pytest.fixture(autouse=True)
@@ -331,7 +331,7 @@ def test_a_run_can_be_queried(tmp_path: Path, gateway: Pushgateway, prometheus: 
 
 
 def test_the_documented_queries_answer(tmp_path: Path, gateway: Pushgateway, prometheus: Prometheus) -> None:
-    """Each query in docs/metrics.md finds something."""
+    """Each query in docs/operate/metrics.md finds something."""
     run = store(tmp_path, healthy(), rack="docs", run_id="run-docs")
     assert push_run(gateway.url, run, timeout_s=TIMEOUT_S) is None
     prometheus.await_run("run-docs", len(BOARDS))

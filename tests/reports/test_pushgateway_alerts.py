@@ -1,4 +1,4 @@
-"""Rules, alerts and the scrape configuration of docs/metrics, checked by Prometheus' own tool."""
+"""Rules, alerts and the scrape configuration of docs/operate/metrics, checked by Prometheus' own tool."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 
 pytestmark = pytest.mark.slow
 
-METRICS = Path(__file__).resolve().parents[2] / "docs" / "metrics"
+METRICS = Path(__file__).resolve().parents[2] / "docs" / "operate" / "metrics"
 
 Json = dict[str, Any]
 

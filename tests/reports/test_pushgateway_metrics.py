@@ -17,7 +17,7 @@ from hil.reports.metrics import Families, board_groups, case_labels, in_base_uni
 from hil.thresholds import load_all
 from tests.make_records import THRESHOLDS_ROOT, publish_record, publish_thresholds, quick_run
 
-DOCS = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "operate" / "metrics.md"
 INFO = {
     "run_id": "r",
     "rack": "virtual",
@@ -225,7 +225,7 @@ def test_promtool_finds_nothing_to_object_to() -> None:
 
 
 def test_the_documentation_lists_what_is_pushed(quick: dict[str, list[Sample]]) -> None:
-    """Every metric of hil's own, and every label, stands in docs/metrics.md."""
+    """Every metric of hil's own, and every label, stands in docs/operate/metrics.md."""
     text = DOCS.read_text()
     own = {name for name in quick if name.startswith(("hil_board_", "hil_run_", "hil_case_", "hil_series_"))}
     assert len(own) == 9

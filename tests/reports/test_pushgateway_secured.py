@@ -1,4 +1,4 @@
-"""A Pushgateway as docs/metrics sets it up: TLS, user name and password, and a file that outlives it."""
+"""A Pushgateway as the docs set it up: TLS, user name and password, and a file that outlives it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.reports.prometheus_rig import run_configured_prometheus, run_pushgate
 
 pytestmark = pytest.mark.slow
 
-METRICS = Path(__file__).resolve().parents[2] / "docs" / "metrics"
+METRICS = Path(__file__).resolve().parents[2] / "docs" / "operate" / "metrics"
 
 
 @pytest.fixture(autouse=True)

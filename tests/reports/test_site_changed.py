@@ -97,7 +97,7 @@ def test_where_nothing_changed_one_line_says_so() -> None:
     assert "in 1 night." in changed([], nights=1)
     none = changed([], nights=0)
     assert "come from nightly runs" in none
-    assert "docs/nightly.md" in none
+    assert "docs/operate/nightly.md" in none
     assert none.count("<p") == 1
 
 

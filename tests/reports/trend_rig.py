@@ -17,7 +17,7 @@ from hil.model import Scalar, Verdict, format_series_id
 from hil.reports.trend import Sources, trend_of
 
 ROOT = Path(__file__).resolve().parents[2]
-SCHEMA = json.loads((ROOT / "docs" / "schema" / "trend.schema.json").read_text())
+SCHEMA = json.loads((ROOT / "docs" / "reference" / "schema" / "trend.schema.json").read_text())
 CASE, METRIC = "publish/qos=1", "publish_latency_p95_us"
 LATEST = "20260301T120000Z-nightly-0001"
 REFERENCE = "r" * 64

@@ -56,7 +56,7 @@ def no_choice(bursts: int) -> list[Columns]:
 
 @dataclass
 class FakeAgent:
-    """Executes commands as docs/console-protocol.md says. The fields are what tests set and look at."""
+    """Executes commands of the console protocol. The fields are what tests set and look at."""
 
     bench: str = "example"
     bursts: Sequence[Columns] = field(default_factory=lambda: no_choice(1))

@@ -30,7 +30,7 @@ from hil.wire import (
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
-DOC = ROOT / "docs" / "console-protocol.md"
+DOC = ROOT / "docs" / "reference" / "console-protocol.md"
 FUZZ_RUNS = 30_000
 VALUES = st.integers(0, packing.VALUE_MAX)
 COLUMNS = st.integers(0, 40).flatmap(

@@ -19,7 +19,7 @@ from hil.store.entries import EntryError, entry_from_json
 from hil.store.run_info import describe_run
 from tests.make_records import RUN_ID, publish_record, publish_thresholds, quick_run
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "reference"
 FAULT = Fault(RUN_ID, "rig", 3, "the port is gone", "virtual-1")
 NOT_RUN = NotRun(RUN_ID, "virtual-1", "publish/x", "the board was lost")
 COMPARISON = Comparison(
@@ -81,7 +81,7 @@ def test_warm_up_rows_are_counted_apart() -> None:
 
 
 def test_what_the_store_writes_fits_the_schemas(tmp_path: Path) -> None:
-    """Every file of a run directory validates against docs/schema, byte for byte as on disk."""
+    """Every file of a run directory validates against docs/reference/schema, byte for byte as on disk."""
     run = RunDirectory.create(tmp_path, RUN_ID)
     entries = [
         *quick_run(("virtual-1",)),
@@ -141,7 +141,7 @@ def test_the_schemas_refuse_what_the_store_would_not_write(name: str, change: di
 
 
 def test_the_documentation_names_every_field_of_a_record() -> None:
-    """docs/records.md and the model do not drift apart."""
+    """docs/reference/records.md and the model do not drift apart."""
     text = (DOCS / "records.md").read_text()
     names = [
         field.name

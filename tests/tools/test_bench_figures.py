@@ -139,9 +139,9 @@ def test_a_figure_that_does_not_exist_is_said(capsys: pytest.CaptureFixture[str]
 
 
 def test_each_figure_has_a_name_and_its_place_in_the_docs(capsys: pytest.CaptureFixture[str]) -> None:
-    """`--list` gives each a sentence, and docs/figures.md says under which heading it stands."""
+    """`--list` gives each a sentence, and docs/reference/figures.md says under which heading it stands."""
     assert command.main(["--list"]) == 0
     listed = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
     assert [name for name, _sentence in listed] == list(command.FIGURES)
-    page = (ROOT / "docs" / "figures.md").read_text()
+    page = (ROOT / "docs" / "reference" / "figures.md").read_text()
     assert [name for name in command.FIGURES if f"`{name}`" not in page] == []

@@ -25,7 +25,7 @@ from tests.firmware.kernel_rig import board
 from tests.lab import ROOT
 from tests.make_records import publish_record
 
-GUIDE = ROOT / "docs" / "write-a-benchmark.md"
+GUIDE = ROOT / "docs" / "start" / "write-a-benchmark.md"
 STEM = "adc_jitter"
 PATHS = (f"firmware/components/benches/{STEM}.c", f"hil/benches/test_{STEM}.py", f"thresholds/{STEM}.yaml")
 PROGRAM = "hil-firmware.elf"

@@ -1,4 +1,4 @@
-/* The verbs of the console (docs/console-protocol.md). */
+/* The verbs of the console (docs/reference/console-protocol.md). */
 #pragma once
 
 #include "esp_err.h"

@@ -1,7 +1,7 @@
 /* The console protocol's building blocks: CRC-32, base64, varints, marked lines, command lines.
  *
- * docs/console-protocol.md specifies them. Plain C without an operating system, so that they are tested
- * and fuzzed alone.
+ * docs/reference/console-protocol.md specifies them. Plain C without an operating system, so that they are
+ * tested and fuzzed alone.
  */
 #pragma once
 

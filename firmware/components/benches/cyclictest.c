@@ -1,6 +1,6 @@
 /* cyclictest: how late a thread on each core wakes, as cyclictest of rt-tests measures a Linux: every thread
  * sleeps until the next moment of an absolute grid, and counts in a histogram by how much it was late.
- * docs/jitter.md
+ * docs/explain/jitter.md
  *
  * A row is a bucket of a thread's histogram that was hit, so that a run may be as long as it likes.
  *

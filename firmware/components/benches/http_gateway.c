@@ -1,6 +1,6 @@
 /* http_gateway: the board between MQTT and HTTP. It takes a request from a topic, fetches it from a server on
  * the rack's host, and publishes the answer; the host's requester keeps the time of the whole way, the board
- * that of the parts on it. docs/http-gateway.md has topics and messages.
+ * that of the parts on it. docs/reference/http-gateway.md has topics and messages.
  *
  *   phase, read, profile          of the request; phase 0: a row left over, its request never came
  *   received_us, published_us     since t0: MQTT's event; right before the answer is published

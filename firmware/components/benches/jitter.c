@@ -1,5 +1,5 @@
 /* jitter: how late a periodic task wakes, how far its periods are from what was asked for, and how long it
- * then waits for what it shares with tasks below it. docs/jitter.md
+ * then waits for what it shares with tasks below it. docs/explain/jitter.md
  *
  *   planned_us              when it should have woken, since t0, on a grid that no late wake moves
  *   woke_us, acquired_us    when it ran, and when it had the lock (woke_us where there is none)

@@ -1,5 +1,5 @@
 /* mcrae: the six scenarios of E. McRae, "Benchmarking Real-Time Operating Systems", Dr. Dobb's Journal 21(5),
- * 1996, each reduced to its operation. docs/task-switching.md says where this differs.
+ * 1996, each reduced to its operation. docs/explain/task-switching.md says where this differs.
  *
  *   scenario      0 round robin: the turn passes between two tasks of one priority, by taskYIELD
  *                 1 priority preemption: a task notifies one of higher priority, which runs

@@ -1,5 +1,5 @@
 /* rhealstone: the six operations of R. P. Kar and K. Porter, "Rhealstone: a Real-Time Benchmarking Proposal",
- * Dr. Dobb's Journal 14(2), 1989. docs/task-switching.md says where this differs.
+ * Dr. Dobb's Journal 14(2), 1989. docs/explain/task-switching.md says where this differs.
  *
  * Each operation is timed by itself, so that there is no loop to take off. A row is one operation, or the
  * mean:

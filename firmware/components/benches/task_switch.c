@@ -1,4 +1,5 @@
-/* task_switch: how long from giving to the taker running. docs/task-switching.md says what is compared.
+/* task_switch: how long from giving to the taker running. docs/explain/task-switching.md says what is
+ * compared.
  *
  * The giver has the lower priority, the taker the higher one. `placement` same: both on core 0; cross: the
  * giver on core 1, the taker on core 0; free: no affinity. The stretch begins directly before the call that

@@ -9,7 +9,7 @@ typedef struct {
     const char *why;
 } excuse_t;
 
-/* With real-time priority; docs/host-idf.md. */
+/* With real-time priority; docs/explain/host-idf.md. */
 static const excuse_t EXCUSES[] = {
     {"equals-take-turns-by-tick",
      "Linux has one time slice for the whole machine, which is no tick: tasks of equal "

@@ -1,4 +1,4 @@
-/* What the trace costs: prints it, and expects nothing of it (docs/tracing.md quotes it). */
+/* What the trace costs: prints it, and expects nothing of it (docs/explain/tracing.md quotes it). */
 #include "idf_check.h"
 #include "trace/hooks.h"
 

@@ -1,4 +1,5 @@
-/* wire.c: checksum, base64, varints, marked lines and command lines are those of docs/console-protocol.md. */
+/* wire.c: checksum, base64, varints, marked lines and command lines are those of
+ * docs/reference/console-protocol.md. */
 #include "wire.h"
 
 #include "expect.h"

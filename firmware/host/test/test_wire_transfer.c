@@ -1,5 +1,5 @@
 /* samples.c, pack.c, transfer.c: what a bench put in is what the lines carry; the lines of the worked example
- * stand in docs/console-protocol.md byte for byte.
+ * stand in docs/reference/console-protocol.md byte for byte.
  *
  * Records, identity and environment are the test's own, so that the lines are the same every time. */
 #include "environment.h"
@@ -102,7 +102,7 @@ static void the_worked_example_is_what_is_sent(void) {
     bench_environment_text(&s_samples, "note", "two words");
     transfer_send(&s_transfer);
     if (strstr(read_docs(), s_sent) == NULL) {
-        fprintf(stderr, "docs/console-protocol.md lacks these lines:\n%s", s_sent);
+        fprintf(stderr, "docs/reference/console-protocol.md lacks these lines:\n%s", s_sent);
         exit(EXIT_FAILURE);
     }
 }

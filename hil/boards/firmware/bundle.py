@@ -50,7 +50,7 @@ _LATER = {"tick_hz": DEFAULT_TICK_HZ}  # what older files do not say
 
 @dataclass(frozen=True)
 class Digests:
-    """The content of digests.json (docs/schema/digests.schema.json).
+    """The content of digests.json (docs/reference/schema/digests.schema.json).
 
     ``image_sha256`` is the digest that the app image carries and the board reports of what it runs; ``files``
     maps the name of each file in the folder but digests.json to the SHA-256 of its content.

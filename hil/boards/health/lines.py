@@ -1,7 +1,7 @@
 """``out/history/health.jsonl``: one JSON line a run, of what it says of its rack.
 
-docs/schema/health.schema.json says what a line holds. A run that is appended again replaces its line, so
-everything here may be repeated.
+docs/reference/schema/health.schema.json says what a line holds. A run that is appended again replaces its
+line, so everything here may be repeated.
 
 Format history
     1  first format

@@ -37,7 +37,7 @@ from hil.thresholds.types import Thresholds
 
 _HEAD = """\
 # What is normal on rack {rack}: the sessions of each accepted epoch, the last one in force. Written by
-# `hil baseline accept`, reviewed and committed by people; docs/baselines.md says what to look at.
+# `hil baseline accept`, reviewed and committed by people; docs/operate/baselines.md says what to look at.
 schema: 1
 rack: {rack}
 epochs:
@@ -169,7 +169,7 @@ def accept_epoch(request: Request, proposal: Proposal, path: Path) -> Epoch:
         raise ConfigError(
             f"{', '.join(missing)} moved by more than is tolerated against the epoch in force, for better or "
             "worse, and the reason does not name it.",
-            next_step="find out why (docs/baselines.md), then say it: --reason "
+            next_step="find out why (docs/operate/baselines.md), then say it: --reason "
             f"'{missing[0]}: why it is another now'.",
         )
     epoch = Epoch(

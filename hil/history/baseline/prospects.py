@@ -17,7 +17,8 @@ from hil.metrics.sessions import History
 from hil.thresholds.baselines import Epoch
 
 # Deviations of boots and of sessions, as shares of the value, up to which a rack is called so: half way (on
-# the log scale) between the levels that docs/gate-simulation.md simulates: 2 and 1 %, 4 and 3 %, 8 and 6 %.
+# the log scale) between the levels that docs/explain/gate-simulation.md simulates: 2 and 1 %, 4 and 3 %,
+# 8 and 6 %.
 QUIET = (math.sqrt(0.02 * 0.04), math.sqrt(0.01 * 0.03))
 TYPICAL = (math.sqrt(0.04 * 0.08), math.sqrt(0.03 * 0.06))
 CLASSES = ("quiet", "typical", "noisy")

@@ -143,6 +143,6 @@ def require_one(references: References, night: datetime.date, folder: Path) -> t
     if not found:
         raise ConfigError(
             f"{folder / REFERENCE} has no reference for the night of {night}.",
-            next_step="add one (commit, since, why); docs/nightly.md says how to choose it.",
+            next_step="add one (commit, since, why); docs/operate/nightly.md says how to choose it.",
         )
     return found

@@ -1,6 +1,6 @@
 """Measure the air on this machine by its own statistics: ``python -m hil.virtual.air.accuracy``.
 
-Prints the tables of docs/virtual-air.md: delivered delay, rate, loss.
+Prints the tables of docs/explain/virtual-air.md: delivered delay, rate, loss.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-/* The control language: one textual command a message, one textual reply. See docs/virtual-air.md. */
+/* The control language: one textual command a message, one textual reply. See docs/explain/virtual-air.md. */
 #pragma once
 
 #include <stddef.h>

@@ -12,7 +12,7 @@ const STYLES = ["../style.css", "trend.css", "charts.css"];
 
 /** The plugin; Allure makes one and calls done() at its end. */
 export default class TrendPlugin {
-  /** @param {{data: string}} options  the path of trend.json (docs/schema/trend.schema.json) */
+  /** @param {{data: string}} options  the path of trend.json (docs/reference/schema/trend.schema.json) */
   constructor(options) {
     this.options = options;
   }

@@ -1,5 +1,5 @@
 /**
- * Trend data as docs/schema/trend.schema.json has it, made up from a seed: for the tests and for trying the
+ * Trend data as docs/reference/schema/trend.schema.json has it, made up from a seed: for the tests and for trying the
  * page.
  */
 import { detailsOf } from "./sample_details.js";

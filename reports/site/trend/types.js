@@ -1,5 +1,5 @@
 /**
- * What trend.json holds (docs/schema/trend.schema.json) and what the page makes of it.
+ * What trend.json holds (docs/reference/schema/trend.schema.json) and what the page makes of it.
  *
  * Columns over the runs, in time order:
  * @typedef {{id: string[], started_utc: string[], commit: string[], dirty: number[], rack: string[],

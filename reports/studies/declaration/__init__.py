@@ -1,6 +1,6 @@
 """Published studies: their tables, what is wrong with them, and what of ours each row compares with.
 
-``thresholds/reference/<study>.yaml`` holds one study; docs/studies.md explains the keys.
+``thresholds/reference/<study>.yaml`` holds one study; docs/explain/studies.md explains the keys.
 """
 
 from hil.reports.studies.declaration.loader import (

@@ -259,7 +259,7 @@ def broker_table(run: BoardRun) -> Table | None:
         "persistence: off; on: the broker writes now and then; each: after each change. slowest: the "
         "longest from a message's plan to its acknowledgement (QoS 0: to the call's return), in ms; "
         "recovered: from the fault's end to the first message that came and was planned after it began, "
-        "in ms. Who owns a loss: docs/loss-ledger.md",
+        "in ms. Who owns a loss: docs/explain/loss-ledger.md",
     )
     columns = ("fault", "persistence", "QoS", "sent", "lost", "twice", "slowest", "recovered", "where")
     return Table("broker", "Messages through a broker in trouble", columns, tuple(rows), notes, tuple(data))

@@ -1,1 +1,1 @@
-"""The Grafana dashboards of docs/metrics as code; ``python -m tests.reports.dashboards`` writes them."""
+"""The Grafana dashboards of the docs as code; ``python -m tests.reports.dashboards`` writes them."""

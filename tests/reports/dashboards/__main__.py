@@ -1,4 +1,4 @@
-"""Writes docs/metrics/dashboards: python -m tests.reports.dashboards"""
+"""Writes docs/operate/metrics/dashboards: python -m tests.reports.dashboards"""
 
 from __future__ import annotations
 

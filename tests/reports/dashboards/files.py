@@ -11,7 +11,7 @@ from tests.reports.dashboards.latency import latency
 from tests.reports.dashboards.overview import overview
 from tests.reports.dashboards.racks import racks
 
-FOLDER = Path(__file__).resolve().parents[3] / "docs" / "metrics" / "dashboards"
+FOLDER = Path(__file__).resolve().parents[3] / "docs" / "operate" / "metrics" / "dashboards"
 
 
 def rendered() -> dict[str, str]:

@@ -39,7 +39,7 @@ def overview() -> Any:
     ]
     about = (
         f"What the latest runs pushed. {REMARK} The verdict itself is in each run's summary and report; "
-        "this page needs the recording rules of docs/metrics/rules.yaml."
+        "this page needs the recording rules of docs/operate/metrics/rules.yaml."
     )
     rows = [
         [text_panel(about)],

@@ -33,7 +33,7 @@ def racks() -> Any:
     ]
     about = (
         f"Figures over a window of **$days days** that ends with the rack's latest run. {REMARK} "
-        "docs/metrics.md says how each is reckoned; `hil rack health` shows the same on a terminal."
+        "docs/operate/metrics.md says how each is reckoned; `hil rack health` shows the same on a terminal."
     )
     rows = [[text_panel(about)], _numbers(), _time(), _faults(), _trust(), _boards()]
     return build("hil-racks", "HIL racks", "Health of the racks that measure.", variables, rows)

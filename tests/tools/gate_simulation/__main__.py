@@ -23,7 +23,7 @@ FULL, QUICK, SHORT = 3000, 200, 20
 SHORT_POOL_BOOTS = 400
 CALIBRATED_RACKS = 2
 PROCESSES = 2
-WIDTH = 200  # columns of text, whatever the terminal has: the tables are pasted into docs/gate-simulation.md
+WIDTH = 200  # columns of text, whatever the terminal has: the tables are pasted into the docs
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

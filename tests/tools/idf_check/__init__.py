@@ -1,1 +1,1 @@
-"""`make idf-check`: the firmware and `firmware/host/idf` against a real ESP-IDF (docs/hardware.md)."""
+"""`make idf-check`: the firmware and `firmware/host/idf` against a real ESP-IDF."""

@@ -1,4 +1,4 @@
-/* One heap, glibc's; the sizes are modelled on an esp32's budget, see docs/host-idf.md. */
+/* One heap, glibc's; the sizes are modelled on an esp32's budget, see docs/explain/host-idf.md. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

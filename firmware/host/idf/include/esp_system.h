@@ -36,7 +36,7 @@ esp_err_t esp_register_shutdown_handler(shutdown_handler_t handle);
 esp_err_t esp_unregister_shutdown_handler(shutdown_handler_t handle);
 void esp_restart(void) __attribute__((noreturn));
 esp_reset_reason_t esp_reset_reason(void);
-/* Modelled on an esp32's budget, see docs/host-idf.md. */
+/* Modelled on an esp32's budget, see docs/explain/host-idf.md. */
 uint32_t esp_get_free_heap_size(void);
 uint32_t esp_get_free_internal_heap_size(void);
 uint32_t esp_get_minimum_free_heap_size(void);

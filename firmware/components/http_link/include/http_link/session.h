@@ -1,6 +1,6 @@
 /* A gateway's run as the requester leads it: ready, requests, another phase, more requests, the end.
  *
- * docs/http-gateway.md has the topics and messages.
+ * docs/reference/http-gateway.md has the topics and messages.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* An iperf 2 peer: TCP and UDP, client and server, in either direction (-R), as iperf 2.1.8 speaks it.
  *
  * One task does all of a test: it moves the bytes, keeps the intervals on the board's timer and counts, so no
- * counter is shared. docs/iperf.md says what it speaks and what it was tested against.
+ * counter is shared. docs/reference/iperf.md says what it speaks and what it was tested against.
  */
 #pragma once
 

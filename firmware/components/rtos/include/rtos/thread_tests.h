@@ -1,7 +1,7 @@
 /* The eight tests of Thread-Metric (Express Logic, 2007), written anew for FreeRTOS from their definitions.
  *
  * Each counts how often one thing is done while a window lasts. Partners that count the same thing must agree
- * when it ends. docs/rtos-suites.md says what is done, and what differs from the original.
+ * when it ends. docs/explain/rtos-suites.md says what is done, and what differs from the original.
  */
 #pragma once
 

@@ -35,7 +35,7 @@
 #define TRACE_NOTIFIED_VALUE(task, index) ((task)->ulNotifiedValue[(index)])
 #endif
 
-/* As object_<n> names them (docs/tracing.md). */
+/* As object_<n> names them (docs/explain/tracing.md). */
 typedef enum {
     TRACE_MUTEX = 1,
     TRACE_RECURSIVE,

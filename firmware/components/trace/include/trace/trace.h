@@ -14,7 +14,8 @@ extern "C" {
 
 enum { TRACE_EVENTS = 1024 }; /* 12 bytes each, static */
 
-/* What the agent sends of an event (`run trace`, docs/tracing.md). Numbers stay as they are: hosts know them.
+/* What the agent sends of an event (`run trace`, docs/explain/tracing.md). Numbers stay as they are: hosts
+ * know them.
  */
 typedef enum {
     TRACE_SWITCHED_IN = 1,  /* the task runs on the core from now on */

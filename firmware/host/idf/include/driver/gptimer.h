@@ -1,4 +1,4 @@
-/* The general purpose timer; docs/host-idf.md says what differs. */
+/* The general purpose timer; docs/explain/host-idf.md says what differs. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* FreeRTOS of ESP-IDF (10.5.1, two cores) on POSIX threads. docs/host-idf.md says what differs. */
+/* FreeRTOS of ESP-IDF (10.5.1, two cores) on POSIX threads. docs/explain/host-idf.md says what differs. */
 #pragma once
 #include <assert.h>
 #include <stddef.h>

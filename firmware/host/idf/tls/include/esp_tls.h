@@ -1,5 +1,6 @@
 // ESP-IDF's esp_tls.h on sockets and OpenSSL: the subset for a client. Return values, states and their
-// transitions are those of ESP-IDF v5.5 with Mbed TLS, what is odd in them included; docs/host-idf.md.
+// transitions are those of ESP-IDF v5.5 with Mbed TLS, what is odd in them included;
+// docs/explain/host-idf.md.
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,6 @@
 // ESP-IDF's esp_transport.h on POSIX sockets and OpenSSL: the subset esp-mqtt and the benchmarks use.
-// Return values are those of ESP-IDF v5.5 (components/tcp_transport); what differs is in docs/host-mqtt.md.
+// Return values are those of ESP-IDF v5.5 (components/tcp_transport); what differs is in
+// docs/explain/host-mqtt.md.
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* Name resolution as lwIP's: the host's own structures and constants, but lwIP's errors and its own way to a
- * name server. docs/host-idf.md. */
+ * name server. docs/explain/host-idf.md. */
 #pragma once
 
 #include <netdb.h>
