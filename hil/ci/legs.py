@@ -1,4 +1,7 @@
-"""What a leg leaves for the verdict: a folder of its name that holds its run, or ``skipped.json``."""
+"""What a leg leaves for the verdict: a folder of its name that holds its run, or ``skipped.json``.
+
+A rack need not measure an image that is the merge base's, byte for byte.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from typing import Any
 
 from hil.base.errors import ConfigError, ExitCode, RigError
 from hil.boards.firmware.build_folder import target_of
+from hil.boards.firmware.selection import SCHEMA as COMPARISON_SCHEMA
 from hil.ci.plan import CiPlan, Leg
 from hil.store import RunDirectory
 
@@ -187,3 +191,45 @@ def _not_the_head(firmware: Mapping[str, Any], plan: CiPlan) -> str:
     if built != plan.head:
         return f"its firmware is of the commit {built[:12]}"
     return "its firmware was built with changes that are in no commit" if firmware.get("dirty") else ""
+
+
+IDENTICAL = "identical"
+
+
+def narrow(plan: CiPlan, comparisons: Mapping[str, str], to: Path) -> tuple[str, ...]:
+    """Return the targets that a rack still has to measure; record in ``to`` why the others need not.
+
+    ``comparisons`` maps an image to what `hil firmware compare` said of head and merge base. A target is left
+    out where all of its images are the same. All stay where nothing was compared, and where what measures or
+    judges has changed.
+    """
+    if not plan.may_leave_out_racks:
+        return plan.racks
+    same = [
+        target
+        for target in plan.racks
+        if all(comparisons.get(image) == IDENTICAL for image in plan.images(target))
+    ]
+    for target in same:
+        write_skip(to, f"rack-{target}", unchanged_image(plan, target))
+    return tuple(target for target in plan.racks if target not in same)
+
+
+def read_comparisons(folder: Path) -> dict[str, str]:
+    """Read the JSON files of `hil firmware compare --json` below ``folder``. Raises ConfigError."""
+    found: dict[str, str] = {}
+    for path in sorted(folder.rglob("*.json")):
+        try:
+            found.update(_read(path))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ConfigError(
+                f"{path} is not what `hil firmware compare --json` prints: {error!r}."
+            ) from error
+    return found
+
+
+def _read(path: Path) -> dict[str, str]:
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    if stored["schema"] != COMPARISON_SCHEMA:
+        raise ValueError(f"schema {stored['schema']}")
+    return {str(item["target"]): str(item["outcome"]) for item in stored["targets"]}

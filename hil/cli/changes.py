@@ -1,22 +1,147 @@
-"""``hil changes``: since when a figure is another one, and whose doing that is."""
+"""``hil changes``: since when a figure is another one, and whose doing that is.
+
+What ``hil changes`` prints: events, then the series behind them; for the terminal, and as Markdown.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from html import escape
 from pathlib import Path
 
 import click
 
 from hil.base.errors import ConfigError, ExitCode
 from hil.base.yamlvalue import did_you_mean
-from hil.cli import changes_lines
-from hil.cli.options import history_option, thresholds_option
+from hil.cli.options import aligned, history_option, thresholds_option
 from hil.history import load
 from hil.history.loading import segment_paths
-from hil.history.nightly.events import Event, by_chance, events_of, new_steps
-from hil.history.nightly.survey import Survey, survey
+from hil.history.nightly.events import Event, bisect_command, by_chance, events_of, new_steps
+from hil.history.nightly.survey import Finding, Survey, survey
 from hil.thresholds import load_all
+
+SERIES_SHOWN = 20  # of many; --series shows all
+_SIGNS = {"worse": "✗", "better": "↑", "mixed": "±"}
+
+
+def text_lines(found: Survey, events: Sequence[Event], *, every_series: bool) -> Iterator[str]:
+    """Yield lines for the terminal: each event with its sentence beneath, then the series."""
+    yield _headline(found, events)
+    for event in events:
+        yield f"\n{_sign(event)} {event.headline}"
+        yield from (f"    {line}" for line in _beneath(event))
+    if found.findings:
+        yield "\nSeries"
+        shown, chance = _shown(found, events, every_series), by_chance(found, events)
+        for finding, line in zip(shown, aligned([_row(finding) for finding in shown]), strict=True):
+            yield line
+            yield from (f"    {remark}" for remark in _remarks(finding, chance))
+        yield from _left_out(found, shown, chance)
+    yield from _note_lines(found)
+
+
+def markdown_lines(found: Survey, events: Sequence[Event], *, every_series: bool) -> Iterator[str]:
+    """Yield the same as Markdown."""
+    yield f"## Change points\n\n{_headline(found, events)}\n"
+    for event in events:
+        yield "<br>\n  ".join(_item(event))
+    if found.findings:
+        shown, chance = _shown(found, events, every_series), by_chance(found, events)
+        yield "\n| night | cause | change | nights | series | |\n| --- | --- | --- | --- | --- | --- |"
+        for finding in shown:
+            cells = (*_row(finding), "; ".join(_remarks(finding, chance)))
+            yield f"| {' | '.join(_plain(cell) for cell in cells)} |"
+        yield from (f"\n{line}" for line in _left_out(found, shown, chance))
+    yield "".join(f"\n- {line}" for line in _note_lines(found))
+
+
+def _item(event: Event) -> Iterator[str]:
+    yield f"- {_sign(event)} **{_plain(event.headline)}**"
+    for line in _beneath(event):
+        yield f"`{line.replace('`', '')}`" if line == event.bisect else _plain(line)
+
+
+def _plain(words: str) -> str:
+    """Return text of others so that it is neither HTML nor a cell's end."""
+    return escape(words.replace("|", "/"), quote=False)
+
+
+def _sign(event: Event) -> str:
+    return "?" if event.cause == "unclear" else _SIGNS.get(event.effect, "?")
+
+
+def _beneath(event: Event) -> list[str]:
+    """Return the sentence of an event, its note, and its bisect command last."""
+    note = f"{event.note[:1].upper()}{event.note[1:]}." if event.note else ""
+    return [line for line in (event.sentence, note, event.bisect) if line]
+
+
+def _headline(found: Survey, events: Sequence[Event]) -> str:
+    if not found.series:
+        return (
+            "No night is in the history: add runs of the trigger nightly, hil history add "
+            "(docs/operate/nightly.md)."
+        )
+    told = f" in {len(events)} {'event' if len(events) == 1 else 'events'}" if events else ""
+    count = sum(len(event.findings) for event in events)
+    return f"{found.series} series over up to {found.nights} nights: {count or 'no'} change points{told}"
+
+
+def _shown(found: Survey, events: Sequence[Event], every_series: bool) -> Sequence[Finding]:
+    """Return the findings to list: all of them, or the newest that chance does not explain."""
+    chance = {id(finding) for finding in by_chance(found, events)}
+    told = [finding for finding in found.findings if id(finding) not in chance]
+    return found.findings if every_series else told[-SERIES_SHOWN:]
+
+
+def _left_out(found: Survey, shown: Sequence[Finding], chance: Sequence[Finding]) -> Iterator[str]:
+    if len(shown) == len(found.findings):
+        return
+    more = len(found.findings) - len(shown) - len(chance)
+    if more:
+        yield f"and {more} older change points of series: hil changes --series"
+    if chance:
+        steps = "1 more step of a series" if len(chance) == 1 else f"{len(chance)} more steps of series"
+        yield f"{steps} that chance explains, so no event: hil changes --series"
+
+
+def _row(finding: Finding) -> tuple[str, ...]:
+    point, name = finding.point, finding.name
+    cause = f"{point.cause}, {finding.effect}" if finding.effect else point.cause
+    kind = f" ({finding.kind})" if finding.kind else ""
+    size = f"{point.change:+.1%} [{point.low:+.1%}, {point.high:+.1%}] {'of the ratio' * point.of_ratio}"
+    return (
+        str(point.night),
+        cause,
+        size.strip(),
+        f"{point.nights} nights",
+        f"{name.rack}/{name.board}{kind}: {name.metric} of {name.case_id}",
+    )
+
+
+def _remarks(finding: Finding, chance: Sequence[Finding]) -> Iterator[str]:
+    point = finding.point
+    if any(finding is other for other in chance):
+        yield "of no event: among so many series and nights, chance explains it"
+        return
+    if point.cause == "firmware":
+        yield f"first bad commit in {point.good[:12]}..{point.bad[:12]}: {bisect_command(finding)}"
+    if finding.together:
+        boards = sorted({series_id.split("/")[1] for series_id in finding.together})
+        yield f"moved together with {len(finding.together)} other series on {', '.join(boards)}"
+    if point.conditions:
+        yield f"changed too: {'; '.join(point.conditions)}"
+    elif point.cause == "environment":
+        yield "nothing that the runs record changed that night"
+    if point.note:
+        yield point.note
+
+
+def _note_lines(found: Survey) -> Iterator[str]:
+    for note, series in found.notes.items():
+        yield f"{len(series)} of {found.series} series: {note}."
+
 
 LAST_NIGHTS = 120
 
@@ -70,7 +195,7 @@ def command(
     if as_json:
         click.echo(json.dumps(_to_json(found, events), indent=2, ensure_ascii=False))
     else:
-        lines = changes_lines.markdown if markdown else changes_lines.text
+        lines = markdown_lines if markdown else text_lines
         click.echo("\n".join(lines(found, events, every_series=every_series)))
     return int(ExitCode.FIRMWARE if fail_on_new and new_steps(events, fail_on_new) else ExitCode.PASS)
 

@@ -15,7 +15,7 @@ from hil.base.untrusted import markdown, terminal_page
 from hil.ci import artefact, comment_page, legs, summary
 from hil.ci.event import read_event
 from hil.ci.history import add_runs
-from hil.ci.narrow import narrow, read_comparisons
+from hil.ci.legs import narrow, read_comparisons
 from hil.ci.plan import CiPlan, plan_event, read_plan, write_plan
 from hil.ci.summary import CiVerdict, conclude
 from hil.cli import ci_comment, ci_history

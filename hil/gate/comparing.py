@@ -24,8 +24,7 @@ from hil.model import (
     Scalar,
     format_series_id,
 )
-from hil.thresholds.comparison import CompareRule
-from hil.thresholds.limits import Where, series_facts
+from hil.thresholds.limits import CompareRule, Where, series_facts
 from hil.thresholds.types import Thresholds
 
 Records = Mapping[str, tuple[RunRecord, ...]]

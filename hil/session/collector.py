@@ -1,16 +1,37 @@
-"""Collects the transfers of a run from a board: waits, asks again for what is missing, acknowledges."""
+"""Collects the transfers of a run from a board: waits, asks again for what is missing, acknowledges.
+
+Whose fault it is that a bench ended without samples, the board says on the end line.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from hil.base.errors import FirmwareError, RigError
+from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.model import Case, Series
 from hil.session.board_link import BoardLink
-from hil.session.run_fault import run_fault
 from hil.session.transfer import Burst, Transfer, merge
 from hil.wire import Begin, Data, End, Message, Note, Reply
+
+# docs/reference/console-protocol.md, `owner` of an end line: the error, and what to do next.
+_OWNERS: Mapping[str, tuple[type[HilError], str]] = {
+    "firmware": (FirmwareError, "read the board's log lines before the end of the run."),
+    "configuration": (ConfigError, "correct the case's parameters, or what the board is provisioned with."),
+    "rig": (RigError, "check the broker and the network between it and the board (hil doctor)."),
+}
+
+
+def run_fault(end: End, *, case: Case, board: str, log: str) -> HilError:
+    """Return the error of a run whose end line has a status other than ``ok`` and ``aborted``.
+
+    An owner that is missing or unknown is the firmware.
+    """
+    kind, next_step = _OWNERS.get(end.owner, _OWNERS["firmware"])
+    why = f": {end.error}" if end.error else ""
+    sentence = f"{case.case_id} on board {board} ended with {end.status} instead of samples{why}."
+    return kind(sentence, log=log, next_step=next_step)
+
 
 QUIET_S = 0.5  # no line of a transfer for this long: ask for what is missing
 ROUNDS_WITHOUT_PROGRESS_MAX = 8

@@ -1,4 +1,4 @@
-"""Limits and where they hold: the most specific match wins, and an ambiguity is an error.
+"""Limits and comparisons, and where they hold: the most specific match wins, and an ambiguity is an error.
 
 A ``where`` is a set of conditions; it is more specific than another when it contains all of the other's
 conditions and more. Two that both match, neither more specific, leave open which is meant.
@@ -150,3 +150,17 @@ def _ambiguity(first: Rule, second: Rule) -> ConfigError:
         "and neither is more specific.",
         next_step="add the other one's condition to one of them, or write a third with both.",
     )
+
+
+@dataclass(frozen=True)
+class CompareRule:
+    """A comparison that blocks; ``source`` is file:line.
+
+    ``tolerance`` and ``min_effect`` are relative on the scale ``log``, else in the metric's unit.
+    """
+
+    where: Where
+    tolerance: float
+    min_effect: float
+    why: str
+    source: str

@@ -16,8 +16,7 @@ from hil.base.yamlfile import Node, loads, read_text
 from hil.model import KINDS, Case, Scalar
 from hil.thresholds.limits import check_ambiguities
 from hil.thresholds.metric_reader import read_metrics, read_outcome
-from hil.thresholds.policy_reader import read_policy
-from hil.thresholds.rule_reader import RuleReader, check_value, require_parameter
+from hil.thresholds.rule_reader import RuleReader, check_value, read_policy, require_parameter
 from hil.thresholds.types import PEERS, Parameter, Policy, Thresholds
 
 SCHEMA_VERSION = 1

@@ -13,8 +13,7 @@ from hil.base.errors import ConfigError
 from hil.base.yamlvalue import did_you_mean
 from hil.metrics.evaluation import Metric
 from hil.model import KINDS, Case, Scalar
-from hil.thresholds.comparison import CompareRule
-from hil.thresholds.limits import Advice, Limit, Suppression, most_specific
+from hil.thresholds.limits import Advice, CompareRule, Limit, Suppression, most_specific
 
 # What a bench may need on the host beside the broker; hil.network.peers.companion knows what does it.
 PEERS = ("iperf", "http", "interruption", "delivery", "echo")

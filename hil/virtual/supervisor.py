@@ -27,8 +27,60 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hil.virtual import rack_namespace, supervisor_setup, unix_socket
+from hil.virtual import rack_namespace, unix_socket
 from hil.virtual.supervisor_child import AIR_CONTROL_FD, Child, StartError, launch, send_pid
+
+PRIORITY = 61  # above the air (60), which is above every board
+
+
+def line_arrives(fd: int, *, timeout_s: float) -> bool:
+    """Say whether a line comes out of a pipe in time."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(fd, selectors.EVENT_READ)
+        return bool(selector.select(timeout_s)) and os.read(fd, 64).endswith(b"\n")
+
+
+def take_priority() -> None:
+    """Become SCHED_FIFO where that is permitted."""
+    with contextlib.suppress(PermissionError):
+        policy = os.SCHED_FIFO | os.SCHED_RESET_ON_FORK  # what is started here is not real-time by itself
+        os.sched_setscheduler(0, policy, os.sched_param(PRIORITY))
+
+
+def held_priority() -> int:
+    """Return the real-time priority held, 0 = none."""
+    return os.sched_getparam(0).sched_priority
+
+
+def signal_wakeup() -> socket.socket:
+    """Return a socket that becomes readable when a child ends; SIGALRM ends this process."""
+    read_end, write_end = socket.socketpair()
+    read_end.setblocking(False)
+    write_end.setblocking(False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
+    signal.set_wakeup_fd(write_end.detach(), warn_on_full_buffer=False)
+    return read_end
+
+
+def place_descriptors(plan: dict[str, Any], fds: list[int]) -> socket.socket:
+    """Give the received descriptors the numbers that the command lines state; return the request socket.
+
+    The first is the rack's lock: it stays open, so that the lock lasts as long as this process.
+    """
+    _lock_fd, server_fd, *rest = fds
+    numbers = [AIR_CONTROL_FD, *(board["listen_fd"] for board in plan["boards"])]
+    for received, number in zip(rest, numbers, strict=True):
+        os.dup2(received, number, inheritable=False)
+        os.close(received)
+    return socket.socket(fileno=server_fd)
+
+
+def hand_over(plan: dict[str, Any]) -> None:
+    """Close what the parts now hold: a dead board's port must refuse."""
+    for number in [AIR_CONTROL_FD, *(board["listen_fd"] for board in plan["boards"])]:
+        os.close(number)
+
 
 AIR_READY_TIMEOUT_S = 10.0
 STOP_TIMEOUT_S = 2.0
@@ -69,7 +121,7 @@ class Supervisor:
         child = launch("air", air["argv"], air["log"], fds=[AIR_CONTROL_FD], stdout=ready_write)
         os.close(ready_write)
         self._add(child)
-        if not supervisor_setup.line_arrives(ready_read, timeout_s=AIR_READY_TIMEOUT_S):
+        if not line_arrives(ready_read, timeout_s=AIR_READY_TIMEOUT_S):
             said = Path(air["log"]).read_text(errors="replace").strip().splitlines()[-1:]
             raise StartError(f"the virtual air did not start: {' '.join(said) or 'it said nothing'}")
         os.close(ready_read)
@@ -180,7 +232,7 @@ class Supervisor:
         return {
             "dead": self.dead,
             "parts": parts,
-            "priority": supervisor_setup.held_priority(),
+            "priority": held_priority(),
             "congestion_control": self.congestion_control,
         }
 
@@ -213,16 +265,16 @@ def main(channel_fd: int) -> int:
     channel = socket.socket(fileno=channel_fd)
     channel.set_inheritable(False)
     plan, fds = unix_socket.receive_message(channel)
-    server = supervisor_setup.place_descriptors(plan, fds)
-    supervisor_setup.take_priority()
+    server = place_descriptors(plan, fds)
+    take_priority()
     supervisor = Supervisor(plan)
-    supervisor.watch(supervisor_setup.signal_wakeup(), supervisor.on_child_signal)
+    supervisor.watch(signal_wakeup(), supervisor.on_child_signal)
     try:
         supervisor.start_parts()
     except (rack_namespace.NetworkSetupError, StartError) as error:
         unix_socket.send_message(channel, {"error": str(error)})
         return 1
-    supervisor_setup.hand_over(plan)
+    hand_over(plan)
     supervisor.watch(channel, supervisor.on_lifeline)
     supervisor.watch(server, supervisor.on_client)
     unix_socket.send_message(channel, {"ready": True})

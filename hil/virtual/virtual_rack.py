@@ -22,7 +22,7 @@ from hil.virtual import rack_namespace, rack_start, rack_state, remote_process, 
 from hil.virtual.air.build import build_air
 from hil.virtual.air.control import AirControl
 from hil.virtual.air.profile import AirProfile
-from hil.virtual.rack_plan import BoardCommand, default_board_command
+from hil.virtual.rack_start import BoardCommand, default_board_command
 from hil.virtual.rack_state import RackPaths, VirtualBoardSpec
 from hil.virtual.remote_process import RemoteProcess
 

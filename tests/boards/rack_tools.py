@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hil.network.process import LocalProcess, LocalSpawner
 from hil.virtual.air import AirProfile, build_air
-from hil.virtual.rack_plan import BoardLaunch
+from hil.virtual.rack_start import BoardLaunch
 from hil.virtual.virtual_rack import VirtualBoardSpec, VirtualRack
 from tests.lab import wait_for
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from hil.boards import lease
 from hil.boards.flash import Wear, WearCounter, read_wear
 from hil.boards.flash.wear import SECTOR_CYCLES
-from hil.boards.lease import kept_dir, lock_file
+from hil.boards.lease import kept_dir
 from hil.boards.rack import Board, Power, load_rack
 from tests.virtual.virtual_board_rig import REPOSITORY, python
 
@@ -93,7 +94,7 @@ def test_the_count_of_a_physical_rack_outlives_a_reboot(
     virtual = load_rack(REPOSITORY / "hil" / "racks" / "virtual.yaml")
     physical = load_rack(REPOSITORY / "hil" / "racks" / "lab-example.yaml")
     assert (virtual.is_virtual, physical.is_virtual) == (True, False)
-    monkeypatch.setattr(lock_file, "KEPT_DIR", tmp_path / "lib" / "hil")
+    monkeypatch.setattr(lease, "KEPT_DIR", tmp_path / "lib" / "hil")
     assert kept_dir(physical, locks) == locks
     (tmp_path / "lib").mkdir()
     folder = kept_dir(physical, locks)

@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import ConfigError, RigError
-from hil.boards.lease import clear_stale, lease_air, lease_boards, lease_rack, read_holder, turns
+from hil.boards import lease
+from hil.boards.lease import clear_stale, lease_air, lease_boards, lease_rack, read_holder
 from tests.lab import wait_for
 
 pytestmark = pytest.mark.slow
@@ -294,7 +295,7 @@ def test_waiting_for_the_rack_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, holder_named: str
 ) -> None:
     """Whoever waits too long is told who has it now, which need not be who had it all the time."""
-    monkeypatch.setattr(turns, "DEADLINE_S", 0.3)
+    monkeypatch.setattr(lease, "TURN_DEADLINE_S", 0.3)
     with rack_user(tmp_path, "first", 1, how) as process:
         assert said(process) == "held 0\n"
         with (

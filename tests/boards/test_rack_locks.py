@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import RigError
-from hil.boards.lease import UNKNOWN_HOLDER, clear_stale, lease_boards, lock_file, read_holder
+from hil.boards import lease
+from hil.boards.lease import UNKNOWN_HOLDER, clear_stale, lease_boards, read_holder
 from hil.cli.app import run_command
 from tests.lab import Lab, make_lab, open_to_other_users
 
@@ -27,12 +28,13 @@ SOMEBODY, SOMEBODY_ELSE = 65533, 65534
 HOLD = """
 import os, sys
 from pathlib import Path
-from hil.boards.lease import lease_boards, lock_file
-lock_file.PHYSICAL_LOCK_DIR = Path(sys.argv[1])
+from hil.boards import lease
+from hil.boards.lease import lease_boards
+lease.PHYSICAL_LOCK_DIR = Path(sys.argv[1])
 os.umask(0o077)
 if os.getuid() == 0:
     os.setuid(int(sys.argv[2]))
-with lease_boards(lock_file.PHYSICAL_LOCK_DIR / "shared", ["a"], run_id=sys.argv[3]):
+with lease_boards(lease.PHYSICAL_LOCK_DIR / "shared", ["a"], run_id=sys.argv[3]):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -56,7 +58,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shared = tmp_path / "run-lock"
     shared.mkdir()
     shared.chmod(0o1777)
-    monkeypatch.setattr(lock_file, "PHYSICAL_LOCK_DIR", shared / "hil")
+    monkeypatch.setattr(lease, "PHYSICAL_LOCK_DIR", shared / "hil")
     return shared / "hil"
 
 

@@ -12,7 +12,7 @@ import pytest
 from hil.base.errors import ConfigError
 from hil.ci.event import TARGETS_FILE, changed_files, kind_of, merge_base, read_event, read_targets
 from hil.ci.history import add_runs
-from hil.ci.narrow import narrow, read_comparisons
+from hil.ci.legs import narrow, read_comparisons
 from hil.ci.plan import CiPlan, plan_event, read_plan, write_plan
 from tests.ci.ci_rig import BASE, HEAD, Repository, a_plan, leave_run, targets_file
 from tests.lab import ROOT, run

@@ -14,7 +14,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from hil.ci.github import ARTEFACT, JOB_NAMES, VERDICT_JOB
-from hil.ci.narrow import read_comparisons
+from hil.ci.legs import read_comparisons
 from tests.ci.act import Project
 from tests.lab import ROOT
 

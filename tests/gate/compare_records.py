@@ -14,8 +14,7 @@ from hil.gate.past import Past
 from hil.metrics.sessions import History, SeriesHistory, Session, SessionBoard
 from hil.model import Comparison, Entry, RunRecord, Scalar, format_series_id
 from hil.thresholds.baselines import Baselines, Epoch
-from hil.thresholds.comparison import CompareRule
-from hil.thresholds.limits import Where
+from hil.thresholds.limits import CompareRule, Where
 from hil.thresholds.types import Thresholds
 from tests.gate.gate_boots import UNEVEN_LOOKS
 from tests.make_records import RUN_ID, publish_record, publish_thresholds

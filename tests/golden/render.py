@@ -25,7 +25,7 @@ from hil.boards.health import HEALTH_FILE, read_lines, summarise
 from hil.ci import comment_page
 from hil.ci.plan import read_plan
 from hil.ci.summary import conclude
-from hil.cli import changes_lines
+from hil.cli import changes as changes_lines
 from hil.gate import judge
 from hil.history import load
 from hil.history.from_run import segment_of
@@ -236,7 +236,10 @@ def _changes(out: Path, thresholds: Mapping[str, Thresholds]) -> Files:
     """Return what `hil changes` prints: text, Markdown, and the events as JSON."""
     found = survey(load(out / "hil-data"), thresholds, last=NIGHTS)
     events = events_of(found, thresholds=thresholds)
-    ways = {"changes.txt": (changes_lines.text, True), "changes.md": (changes_lines.markdown, False)}
+    ways = {
+        "changes.txt": (changes_lines.text_lines, True),
+        "changes.md": (changes_lines.markdown_lines, False),
+    }
     files = {
         name: ("\n".join(lines(found, events, every_series=every)) + "\n").encode()
         for name, (lines, every) in ways.items()

@@ -12,7 +12,7 @@ from hil.base.errors import FirmwareError
 from hil.session import trouble
 from hil.virtual.board.chip import DETECTIONS
 from hil.virtual.board.chips import CHIPS
-from hil.virtual.board.registers import Registers
+from hil.virtual.board.loader import Registers
 from tests.virtual.virtual_board_rig import (
     MAC,
     OTA_0,

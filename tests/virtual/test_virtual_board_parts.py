@@ -23,7 +23,7 @@ from hil.virtual.board import chips, faults, panic, slip
 from hil.virtual.board import reset as resets
 from hil.virtual.board.cable import Wire, resample, same_baud
 from hil.virtual.board.chip import DETECTIONS, MAGIC_REGISTER, Chip
-from hil.virtual.board.esp32 import ESP32, crc8_dallas
+from hil.virtual.board.chips import ESP32, crc8_dallas
 from hil.virtual.board.flash import FlashRangeError, NorFlash
 from hil.virtual.board.flash_commands import LoaderActions
 from hil.virtual.board.loader import SerialLoader

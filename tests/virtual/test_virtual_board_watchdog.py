@@ -11,9 +11,8 @@ import pytest
 
 from hil.virtual.board import machine, slip
 from hil.virtual.board.chip import Chip
+from hil.virtual.board.chips import ESP32C3, ESP32S3
 from hil.virtual.board.config import BoardConfig
-from hil.virtual.board.esp32c3 import ESP32C3
-from hil.virtual.board.esp32s3 import ESP32S3
 from hil.virtual.board.flash import NorFlash
 from hil.virtual.board.machine import Board
 from hil.virtual.board.timers import call_later

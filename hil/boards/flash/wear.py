@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from hil.base.flock import wait_for_lock
-from hil.boards.lease.lock_file import open_lock
+from hil.boards.lease import open_lock
 from hil.boards.rack import Board
 
 SECTOR_CYCLES = 100_000  # erases that makers of NOR flash promise of a sector

@@ -17,8 +17,7 @@ from hil.metrics.metric import Metric
 from hil.metrics.sessions import History, SeriesHistory, SessionBoard
 from hil.model import Case, Kind, Scalar, format_series_id
 from hil.thresholds.baselines import Epoch
-from hil.thresholds.comparison import CompareRule
-from hil.thresholds.limits import series_facts
+from hil.thresholds.limits import CompareRule, series_facts
 from hil.thresholds.types import Thresholds
 
 SUITE = "pr"

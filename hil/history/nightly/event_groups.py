@@ -1,17 +1,262 @@
-"""Which findings belong together: steps of one cause, in nights and commits that fit."""
+"""Which findings belong together: steps of one cause, in nights and commits that fit.
+
+The firmware's are put together by the commits that they suspect; a board's own are told from its rack's by
+its neighbours, the same case and metric on other boards.
+"""
 
 from __future__ import annotations
 
 import datetime
+import math
+import statistics
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from hil.history.nightly.change_points import Cause
-from hil.history.nightly.event_conditions import Group, most_common_night, near, one_a_series, split, without
-from hil.history.nightly.event_firmware import firmware_groups, with_unsure
-from hil.history.nightly.neighbours import Neighbours
+from hil.history.nightly.change_points import RATIO_UNSURE, Cause
+from hil.history.nightly.event_conditions import (
+    MINORITY,
+    Group,
+    most_common_night,
+    near,
+    one_a_series,
+    split,
+    without,
+)
+from hil.history.nightly.event_words import metric_words
+from hil.history.nightly.nights import Night
 from hil.history.nightly.straying import Straying
-from hil.history.nightly.survey import TOGETHER_NIGHTS, Finding, Survey
+from hil.history.nightly.survey import TOGETHER_NIGHTS, Finding, Survey, split_series_id
+
+WINDOW = datetime.timedelta(days=14)  # before a step and after it
+NIGHTS_MIN = 2  # on either side; a board that left, or came, says nothing
+FOLLOWED = 0.5  # a neighbour moved with a board where it moved by this share of its step
+
+
+class Neighbours:
+    """Looks up what was judged beside a series."""
+
+    def __init__(self, survey: Survey) -> None:
+        self._judged: Mapping[str, Sequence[Night]] = survey.judged
+        self._beside: dict[tuple[str, str, str], list[str]] = {}
+        for series_id in survey.judged:
+            name = split_series_id(series_id)
+            self._beside.setdefault((name.rack, name.case_id, name.metric), []).append(series_id)
+        self._steps: dict[str, list[datetime.date]] = {}
+        for finding in survey.findings:
+            if finding.point.cause != "firmware":
+                self._steps.setdefault(finding.point.series_id, []).append(finding.point.night)
+
+    def stayed(self, finding: Finding) -> bool:
+        """Whether other boards measured the same in the nights around a step, and none of them moved."""
+        name, point = finding.name, finding.point
+        size = math.log1p(point.change)
+        shares = []
+        for series_id in self._beside.get((name.rack, name.case_id, name.metric), ()):
+            moved = None if series_id == point.series_id else _moved(self._judged[series_id], point.night)
+            if moved is None:
+                continue
+            if self._has_step(series_id, point.night):
+                return False
+            shares.append(moved / size)
+        return bool(shares) and statistics.median(shares) < FOLLOWED
+
+    def _has_step(self, series_id: str, night: datetime.date) -> bool:
+        return any(abs((step - night).days) <= TOGETHER_NIGHTS for step in self._steps.get(series_id, ()))
+
+
+def _moved(nights: Sequence[Night], step: datetime.date) -> float | None:
+    """Return by how much the level changed at a night (logarithm), None where a side has too few nights."""
+    before = [night.level for night in nights if step - WINDOW <= night.date < step]
+    after = [night.level for night in nights if step <= night.date < step + WINDOW]
+    if min(len(before), len(after)) < NIGHTS_MIN:
+        return None
+    return statistics.median(after) - statistics.median(before)
+
+
+NEAR_NIGHTS = 2  # a step of the firmware shows on all boards within so many nights
+AGREED = 0.9  # the commits that this share of an event's findings name
+
+_Position = tuple[datetime.date, int]
+
+
+def firmware_groups(
+    findings: Sequence[Finding], judged: Mapping[str, Sequence[Night]], straying: Straying
+) -> list[Group]:
+    """Return the steps of the firmware: same effect, commits that overlap, nights near to each other.
+
+    Where one quantity of a case moved both ways by the same commits, that is one step; and series of which
+    the thresholds do not say what is worse go with those of which they do.
+    """
+    order = _Order(judged)
+    found: list[Group] = []
+    for part in split(findings, lambda finding: finding.effect):
+        found += _with_strays(list(_of_firmware(part, order)), straying)
+    return _joined(found, order)
+
+
+class _Order:
+    """The order of commits: that in which nights first measured them, on whichever rack."""
+
+    def __init__(self, judged: Mapping[str, Sequence[Night]]) -> None:
+        self._first: dict[str, _Position] = {}
+        for nights in judged.values():
+            seen: Counter[datetime.date] = Counter()
+            for night in nights:
+                position = (night.date, seen[night.date])
+                seen[night.date] += 1
+                self._first[night.commit] = min(position, self._first.get(night.commit, position))
+        self._commits = sorted(self._first, key=lambda commit: self._first[commit])
+        self._number = {commit: number for number, commit in enumerate(self._commits)}
+
+    def suspects(self, good: str, bad: str) -> range:
+        """Return the numbers of the commits after ``good`` up to ``bad``."""
+        last = self._number[bad]
+        return range(min(self._number[good] + 1, last), last + 1)
+
+    def around(self, best: int, findings: Sequence[Finding]) -> range:
+        """Return the stretch of commits around ``best`` that nearly all findings suspect."""
+        votes = self.votes(findings)
+        enough = AGREED * votes[best]
+        start, end = best, best
+        while votes[start - 1] >= enough:
+            start -= 1
+        while votes[end + 1] >= enough:
+            end += 1
+        return range(start, end + 1)
+
+    def votes(self, findings: Iterable[Finding]) -> Counter[int]:
+        return Counter(number for finding in findings for number in self.of(finding))
+
+    def of(self, finding: Finding) -> range:
+        return self.suspects(finding.point.good, finding.point.bad)
+
+    def ends(self, suspects: range, findings: Sequence[Finding]) -> tuple[str, str]:
+        """Return the last good commit, as some finding names it, and the first bad one for sure."""
+        goods = sorted(finding.point.good for finding in findings)
+        before = [commit for commit in goods if self._number[commit] < suspects[0]]
+        good = max(before, key=lambda commit: self._number[commit], default=goods[0])
+        return good, self._commits[suspects[-1]]
+
+
+def _of_firmware(findings: Sequence[Finding], order: _Order) -> Iterator[Group]:
+    """Yield events: the commit that most findings suspect, what suspects it in these nights, and so on.
+
+    Findings vote, so that one with a wide range does not tie two steps together.
+    """
+    left = list(findings)
+    while left:
+        votes = order.votes(left)
+        best = min(votes, key=lambda number: (-votes[number], number))
+        sure = [finding for finding in left if best in order.of(finding)]
+        night = most_common_night(sure)
+        sure = [finding for finding in sure if near(finding, night, NEAR_NIGHTS)]
+        suspects = order.around(best, sure)
+        close = [finding for finding in left if near(finding, night, NEAR_NIGHTS)]
+        members = one_a_series((finding for finding in close if _overlap(order.of(finding), suspects)), night)
+        yield Group("firmware", tuple(members), *order.ends(suspects, members))
+        left = without(left, members)
+
+
+def _with_strays(groups: Sequence[Group], straying: Straying) -> list[Group]:
+    """Give series that put a step beside the others to the larger step of their quantity, where they can.
+
+    A commit shows on all boards in one night, so a few that say another night are noise, as long as their own
+    figures allow it. The range stays that of the larger step.
+    """
+    found: list[Group] = []
+    for group in sorted(groups, key=lambda group: -len(group.findings)):
+        fitting = [number for number, other in enumerate(found) if _strays(group, other, straying)]
+        if fitting:
+            best = min(fitting, key=lambda number: abs((group.night - found[number].night).days))
+            found[best] = replace(found[best], findings=(*found[best].findings, *group.findings))
+        else:
+            found.append(group)
+    return found
+
+
+def _strays(group: Group, other: Group, straying: Straying) -> bool:
+    return (
+        _quantities(group) <= _quantities(other)
+        and not _series(group) & _series(other)
+        and straying.allows(group.findings, other.night)
+    )
+
+
+def _joined(groups: Sequence[Group], order: _Order) -> list[Group]:
+    """Join steps of different effects that are one all the same."""
+    found: list[Group] = []
+    for group in sorted(groups, key=lambda group: -len(group.findings)):
+        for number, other in enumerate(found):
+            if _same_step(group, other, order) and (_contrary(group, other) or _neutral(group, other)):
+                members = (*other.findings, *group.findings)
+                ends = order.suspects(other.good, other.bad), order.suspects(group.good, group.bad)
+                both = range(max(ends[0][0], ends[1][0]), min(ends[0][-1], ends[1][-1]) + 1)
+                found[number] = Group("firmware", members, *order.ends(both, members))
+                break
+        else:
+            found.append(group)
+    return found
+
+
+def _same_step(group: Group, other: Group, order: _Order) -> bool:
+    return (
+        abs((group.night - other.night).days) <= NEAR_NIGHTS
+        and _overlap(order.suspects(group.good, group.bad), order.suspects(other.good, other.bad))
+        and not _series(group) & _series(other)
+    )
+
+
+def _contrary(group: Group, other: Group) -> bool:
+    """Whether the smaller group and the other are a quantity of a case, for the worse and for the better."""
+    return (
+        _effects(group) | _effects(other) >= {"worse", "better"}
+        and len(group.findings) >= MINORITY * (len(group.findings) + len(other.findings))
+        and bool(_quantities(group) & _quantities(other))
+    )
+
+
+def _neutral(group: Group, other: Group) -> bool:
+    """Whether exactly one of two groups is worse or better at all."""
+    return (_effects(group) == {""}) != (_effects(other) == {""})
+
+
+def _effects(group: Group) -> set[str]:
+    return {finding.effect for finding in group.findings}
+
+
+def _quantities(group: Group) -> set[tuple[str, str]]:
+    return {(finding.name.case_id, metric_words(finding.name.metric).quantity) for finding in group.findings}
+
+
+def _series(group: Group) -> set[str]:
+    return {finding.point.series_id for finding in group.findings}
+
+
+def with_unsure(groups: Sequence[Group], unclear: Sequence[Finding]) -> tuple[list[Group], list[Finding]]:
+    """Give steps of which the ratio moved, but not for certain, to the firmware's step that they show."""
+    left, found = list(unclear), []
+    for group in groups:
+        known = {finding.point.series_id for finding in group.findings}
+        racks = {finding.name.rack for finding in group.findings}
+        effects = {finding.effect for finding in group.findings}
+        weak = [
+            finding
+            for finding in left
+            if finding.point.note == RATIO_UNSURE
+            and finding.name.rack in racks
+            and finding.effect in effects
+            and finding.point.series_id not in known
+            and near(finding, group.night, NEAR_NIGHTS)
+        ]
+        members = one_a_series(weak, group.night)
+        found.append(replace(group, findings=(*group.findings, *members)))
+        left = without(left, members)
+    return found, left
+
+
+def _overlap(one: range, other: range) -> bool:
+    return max(one[0], other[0]) <= min(one[-1], other[-1])
 
 
 def groups_of(survey: Survey) -> list[Group]:
@@ -23,7 +268,7 @@ def groups_of(survey: Survey) -> list[Group]:
     environment = [
         group
         for part in split(_caused(survey, "environment"), lambda finding: finding.name.rack)
-        for cluster in _with_strays(list(_by_night(part)), straying)
+        for cluster in _clusters_with_strays(list(_by_night(part)), straying)
         for group in _boards_apart(cluster, neighbours)
     ]
     rest = [
@@ -54,7 +299,7 @@ def _by_night(findings: Sequence[Finding]) -> Iterator[list[Finding]]:
         left = without(left, members)
 
 
-def _with_strays(clusters: Sequence[Sequence[Finding]], straying: Straying) -> list[list[Finding]]:
+def _clusters_with_strays(clusters: Sequence[Sequence[Finding]], straying: Straying) -> list[list[Finding]]:
     """Give boards that put a step beside the others to the larger step, where their own figures allow it."""
     found: list[list[Finding]] = []
     for cluster in sorted(clusters, key=lambda cluster: -len(cluster)):

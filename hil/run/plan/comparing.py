@@ -10,8 +10,7 @@ from hil.gate.comparing import may_block
 from hil.gate.looks import schedule
 from hil.metrics.metric import Metric
 from hil.model import Case, Comparison, Role, format_series_id
-from hil.run.plan.deadline import expected_s
-from hil.run.plan.pace import affordable
+from hil.run.plan.deadline import affordable, expected_s
 from hil.run.plan.planning import Plan
 from hil.thresholds.types import Thresholds
 

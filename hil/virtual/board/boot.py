@@ -2,6 +2,8 @@
 
 The ROM always talks at 115200 baud; bootloader and application at the rate that they were built for.
 Texts follow ESP-IDF v5.5 (``bootloader_utility.c``, ``esp_image_format.c``, ``flash_partitions.c``).
+
+The otadata partition in a board's flash; what its entries mean stands in hil.boards.firmware.otadata.
 """
 
 from __future__ import annotations
@@ -11,12 +13,27 @@ from dataclasses import dataclass, field
 
 from hil.boards.firmware import app_image, partition_table
 from hil.boards.firmware.app_image import AppDescription, ChecksumError, Image, ImageError
+from hil.boards.firmware.otadata import ENTRY_BYTES, SECTOR_BYTES, SECTORS, STATE_VALID, Entry, pack, unpack
 from hil.boards.firmware.otadata import select as select_slot
 from hil.boards.firmware.partition_table import APP, DATA, Partition, TableError
-from hil.virtual.board import otadata
 from hil.virtual.board.chip import Chip
 from hil.virtual.board.flash import NorFlash
 from hil.virtual.board.reset import BOOTLOADER_FAILED, POWER_ON, ROM_WATCHDOG, Reset
+
+
+def read_otadata(flash: NorFlash, partition: Partition) -> tuple[Entry, ...]:
+    """Read both entries; none where the partition is smaller than two sectors."""
+    if partition.size_bytes < SECTORS * SECTOR_BYTES:
+        return ()
+    offsets = (partition.offset + index * SECTOR_BYTES for index in range(SECTORS))
+    return tuple(unpack(flash.read(offset, ENTRY_BYTES)) for offset in offsets)
+
+
+def write_otadata(flash: NorFlash, partition: Partition, sequence: int) -> None:
+    """Write the first entry, as the bootloader does after it had to guess."""
+    flash.erase(partition.offset, SECTOR_BYTES)
+    flash.program(partition.offset, pack(sequence, STATE_VALID))
+
 
 ROM_BAUD = 115200
 _ROM_RETRIES = 4
@@ -151,7 +168,7 @@ class _SecondStage:
                 continue
             if guessed and data and candidate in slots:
                 sequence = slots.index(candidate) + 1
-                otadata.write_first(self._flash, data, sequence)
+                write_otadata(self._flash, data, sequence)
                 self._log("I", "boot", f"Set actual ota_seq={sequence} in otadata[0]")
             app = self._host_app(image, candidate)
             self._log("I", "boot", "Disabling RNG early entropy source...")
@@ -163,7 +180,7 @@ class _SecondStage:
         self, data: Partition | None, *, has_factory: bool, slot_count: int
     ) -> tuple[int | None, bool]:
         """Return the slot to try first (None: factory), and whether it was guessed without otadata."""
-        entries = otadata.read(self._flash, data) if data else ()
+        entries = read_otadata(self._flash, data) if data else ()
         if not entries:
             return None, False
         if not slot_count or all(entry.empty for entry in entries):

@@ -14,7 +14,7 @@ from hil.gate.design import INCONCLUSIVE, UNDECIDED, Decisions, Design, Noise
 from hil.gate.looks import schedule
 from hil.gate.noise import noise_of_table
 from hil.gate.sequential import FEWEST_SESSIONS, decide, trace
-from hil.run.plan.pace import affordable
+from hil.run.plan.deadline import affordable
 from hil.thresholds.types import Policy
 from tests.tools.gate_simulation.draws import Draw, Environment, interleaved
 from tests.tools.gate_simulation.model import SAMPLES

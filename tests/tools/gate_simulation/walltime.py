@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hil.run.plan.pace import BOOT_S
+from hil.run.plan.deadline import BOOT_S
 from tests.tools.gate_simulation.model import SAMPLES
 from tests.tools.gate_simulation.suite import GROUPS, METRICS
 
