@@ -6,6 +6,7 @@ whoever judges the whole journal later find the same, whatever was measured for 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -85,9 +86,26 @@ def _look_at(unit: Unit, alpha: float | None, past: Past) -> Finding:
             f"give the metric 'scale: identity' ({unit.metric.source})"
         )
         return Finding(unit, "inconclusive", final=True, reason=reason, boards=boards)
-    if comparison_counts.is_of_timeouts(usable):
-        return comparison_counts.compare_timeouts(unit, boards, alpha)
-    return comparison_values.compare_values(unit, boards, alpha, past)
+    values = comparison_values.compare_values(unit, boards, alpha, past)
+    if not comparison_counts.is_of_timeouts(usable):
+        return values
+    return _with_timeouts(comparison_counts.compare_timeouts(unit, boards, alpha), values)
+
+
+def _with_timeouts(failures: Finding, values: Finding) -> Finding:
+    """Return the worse of what the failures say, and the values with timeouts as the slowest of them.
+
+    So neither passes for the other: fewer failures excuse no slower messages, nor the other way round. Where
+    most of the other's boots fell among timeouts, no value can be slower, and the failures alone decide.
+    """
+    if values.numbers is None or not math.isfinite(values.numbers.difference):
+        return failures
+    if failures.outcome == "regressed" or (
+        failures.outcome == "inconclusive" and values.outcome != "regressed"
+    ):
+        return replace(failures, final=failures.final and (failures.outcome == "regressed" or values.final))
+    final = values.final and (values.outcome == "regressed" or failures.final)
+    return replace(values, final=final, note="; ".join(filter(None, (failures.note, values.note))))
 
 
 def _why_no_baseline(unit: Unit) -> str:

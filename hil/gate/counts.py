@@ -6,6 +6,8 @@ its degrees of freedom, each board and role by itself), 1 at least. Counts are d
 tested exactly: of all failures, the candidate's are binomial with its share of the trials, whatever the rate,
 so that one failure more is never significant. "Not worse than tolerated" is tested with the variance that
 there would be at the tolerance (Farrington & Manning 1990), so that no failures at all still need trials.
+Where every boot lost all or nothing, nothing tells the dispersion: a boot then counts as a single trial,
+which no dispersion exceeds.
 """
 
 from __future__ import annotations
@@ -102,8 +104,16 @@ def _dispersion(candidate: Counts, other: Counts, known: np.ndarray) -> tuple[np
     has_history = np.isfinite(known)
     factor = np.maximum(1.0, np.maximum(own, np.where(has_history, known, 1.0)))
     failed = candidate.hits.sum(axis=(1, 2)) + other.hits.sum(axis=(1, 2)) > 0
-    surely = has_history | ~failed
+    # all or nothing in every boot: nothing says how failures hang together, so each boot counts as one trial
+    untold = failed & (freedom == 0.0)
+    factor = np.where(untold, np.maximum(factor, _trials_per_boot(candidate, other)), factor)
+    surely = has_history | ~failed | untold
     return factor, np.where(surely, _KNOWN_FREEDOM, np.maximum(freedom, 1.0))
+
+
+def _trials_per_boot(candidate: Counts, other: Counts) -> np.ndarray:
+    """Return the most trials (R,) that a boot has."""
+    return np.asarray(np.maximum(candidate.trials.max(axis=(1, 2)), other.trials.max(axis=(1, 2))))
 
 
 def _look(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -350,6 +351,35 @@ def test_failures_are_compared_as_counts() -> None:
     assert "publish_failed_ratio on virtual-esp32 grew by 20 percentage points" in found.sentence
 
 
+@pytest.mark.parametrize("boards", [1, 4])
+@pytest.mark.parametrize("failed", [rig.ROWS, rig.ROWS - 1])
+def test_a_firmware_that_loses_everything_regresses(failed: int, boards: int) -> None:
+    """From no message lost to all of them, or all but one in each boot: blocked, on one board too."""
+    own = thresholds({FAILED: (0.02, 0.005)})
+    entry = comparison(looks=LOOKS, boards=BOARDS[:boards])
+    entries = [
+        rig.boot(e.board, e.role, e.boot_index, failed=failed if e.role == "candidate" else 0)
+        if isinstance(e, RunRecord)
+        else e
+        for e in run(looks=LOOKS, entry=entry, boards=BOARDS[:boards])
+    ]
+    found = verdict(entries, own, NO_PAST)
+    assert (compared(found, FAILED).outcome, found.exit_code) == ("regressed", ExitCode.FIRMWARE)
+    assert compared(verdict(swapped(entries), own, NO_PAST), FAILED).outcome in ("pass", "improved")
+
+
+def swapped(entries: Sequence[Entry]) -> list[Entry]:
+    """Return the journal with what was measured of candidate and base exchanged."""
+    other = {"candidate": "base", "base": "candidate"}
+    digest = {"candidate": rig.CANDIDATE, "base": rig.BASE}
+    return [
+        replace(e, role=other[e.role], firmware_sha256=digest[other[e.role]])
+        if isinstance(e, RunRecord)
+        else e  # type: ignore[arg-type]
+        for e in entries
+    ]
+
+
 def test_among_timeouts_the_failures_decide() -> None:
     """p95 is "at least the timeout" in most of the candidate's boots: how often it was so is compared."""
     name = "publish_latency_p95_us"
@@ -367,6 +397,58 @@ def test_among_timeouts_the_failures_decide() -> None:
         "publish_latency_p95_us on virtual-esp32 fell among timeouts more often against the base"
         in found.sentence
     )
+
+
+def with_bad_boots(
+    entries: Sequence[Entry], boots: int, slower: float = 0.0, role: str = "candidate"
+) -> list[Entry]:
+    """Return the journal with 9 of 60 messages timed out in the first boots of a role.
+
+    The candidate's other messages take exp(``slower``) times as long.
+    """
+    found: list[Entry] = []
+    for entry in entries:
+        if isinstance(entry, RunRecord):
+            bad = entry.role == role and boots > 0
+            boots -= bad
+            offset = slower if entry.role == "candidate" else 0.0
+            found.append(
+                rig.boot(
+                    entry.board,
+                    entry.role,
+                    entry.boot_index,
+                    offset=offset,
+                    failed=9 * bad,
+                    seed=entry.boot_index,
+                )
+            )
+        else:
+            found.append(entry)
+    return found
+
+
+@pytest.mark.parametrize("name", ["publish_latency_p95_us", "publish_latency_tail5_us"])
+@pytest.mark.parametrize("role", ["candidate", "base"])
+@pytest.mark.parametrize("boots", [0, 1, 2, 4])
+def test_timeouts_in_some_boots_hide_no_slower_messages(name: str, role: str, boots: int) -> None:
+    """A candidate that is 60 % slower regresses, whatever number of boots of either arm timed out."""
+    entries = with_bad_boots(run(looks=LOOKS, entry=comparison(looks=LOOKS)), boots, math.log(1.6), role)
+    assert compared(verdict(entries, thresholds({name: (0.10, 0.03)}), NO_PAST), name).outcome == "regressed"
+
+
+def test_more_timeouts_make_no_verdict_better() -> None:
+    """With each further boot among timeouts an unchanged candidate passes no more easily."""
+    name, ranks = "publish_latency_p95_us", {"improved": 0, "pass": 1, "inconclusive": 2, "regressed": 3}
+    entries = run(looks=LOOKS, entry=comparison(looks=LOOKS))
+    found = [
+        ranks[
+            compared(
+                verdict(with_bad_boots(entries, boots), thresholds({name: (0.10, 0.03)}), NO_PAST), name
+            ).outcome
+        ]
+        for boots in (0, 2, 6, 12)
+    ]
+    assert found == sorted(found)
 
 
 def test_all_timeouts_on_both_sides_are_no_pass_of_a_value() -> None:
