@@ -14,6 +14,7 @@ from hil.gate import judge
 from hil.history.past import read_past
 from hil.model import Verdict
 from hil.store import RunDirectory
+from hil.store.run_info import planned_boots
 from hil.thresholds import load_all
 from hil.thresholds.loader import FOLDER
 
@@ -35,7 +36,8 @@ def command(run: Path, thresholds: Path | None) -> int:
     directory = RunDirectory.open(run)
     journal = directory.read()
     limits = load_all(thresholds or _own_thresholds(directory), today=_day_of(directory))
-    verdict = judge(journal.entries, limits, read_past(directory.path))
+    planned = planned_boots(directory.read_info())
+    verdict = judge(journal.entries, limits, read_past(directory.path), planned)
     stored = directory.verdicts_path
     before = stored.read_bytes() if stored.exists() else None
     directory.write_verdict(verdict)

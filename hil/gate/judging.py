@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from hil.base.errors import ConfigError
@@ -45,10 +45,12 @@ def judge(
     entries: Sequence[Entry],
     thresholds: Mapping[str, Thresholds],
     past: Past = NO_PAST,
+    planned: Mapping[tuple[str, str], int] | None = None,
 ) -> Verdict:
     """Judge the entries of one run's journal.
 
-    ``past`` is what the run knew of earlier ones; absolute limits do not depend on it.
+    ``past`` is what the run knew of earlier ones; absolute limits do not depend on it. ``planned`` says in
+    how many boots each (board, case id) was to be measured: what is missing, the verdict says.
 
     Raises:
         ConfigError: a bench without thresholds, a column that a metric needs is absent, two limits match
@@ -56,8 +58,9 @@ def judge(
             stands there twice.
     """
     faults = tuple(entry for entry in entries if isinstance(entry, Fault))
-    not_run = tuple(entry for entry in entries if isinstance(entry, NotRun))
     run_id = check_entries(entries)
+    said = [entry for entry in entries if isinstance(entry, NotRun)]
+    not_run = (*said, *_unmeasured(run_id, entries, planned or {}))
     family = family_of(entries, thresholds)
     series = _judge_limits(entries, thresholds, family)
     compared = _judge_comparisons(entries, thresholds, past, family)
@@ -79,6 +82,23 @@ def check_entries(entries: Sequence[Entry]) -> str:
                 next_step="delete the line that does not belong there.",
             )
     return run_id
+
+
+def _unmeasured(
+    run_id: str, entries: Sequence[Entry], planned: Mapping[tuple[str, str], int]
+) -> Iterator[NotRun]:
+    """Yield what was planned and is neither measured nor said to be not: the run was killed before it."""
+    said = {(entry.board, entry.case_id) for entry in entries if isinstance(entry, NotRun)}
+    measured = Counter(
+        (entry.board, entry.case_id)
+        for entry in entries
+        if isinstance(entry, RunRecord) and entry.role == "candidate"
+    )
+    for (board, case_id), boots in planned.items():
+        missing = boots - measured[board, case_id]
+        if missing > 0 and (board, case_id) not in said:
+            counted = f"in {missing} of {boots} boots: " if missing < boots else ""
+            yield NotRun(run_id, board, case_id, f"{counted}the run ended before it")
 
 
 def find(unit: Unit, family: Family, past: Past) -> Finding:

@@ -46,6 +46,7 @@ class Campaign:
     noise: NoiseSettings | None = None
     against: Against | None = None
     quarantined: Mapping[str, Quarantine] = field(default_factory=dict)
+    deselected: Sequence[tuple[str, str]] = ()  # board and case id: planned, and left out by pytest's -k
 
 
 def bench_stems(folder: Path) -> list[str]:

@@ -45,6 +45,8 @@ _KINDS: Mapping[str, type] = {
     "firmware.*": dict,
     "boards": list,
     "boards.*": dict,
+    "plan": dict,
+    "plan.*": dict,
     "quarantined": list,
     "quarantined.*": dict,
     "reporting": dict,
@@ -74,6 +76,12 @@ def _values(info: Mapping[str, Any], key: str, inner: str = "") -> list[Any]:
     if inner == "*":
         return list(value.values() if isinstance(value, dict) else value)
     return [value] if not inner else [value[inner]] if inner in value else []
+
+
+def planned_boots(info: Mapping[str, Any]) -> dict[tuple[str, str], int]:
+    """Return in how many boots each (board, case id) was to be measured; nothing of old runs."""
+    plan: Mapping[str, Mapping[str, int]] = info.get("plan", {})
+    return {(board, case_id): boots for board, cases in plan.items() for case_id, boots in cases.items()}
 
 
 def new_run_id(suite: str, *, now: datetime.datetime | None = None) -> str:

@@ -327,6 +327,34 @@ def test_nothing_measured_is_never_a_pass(entries: tuple[Entry, ...]) -> None:
     assert found.sentence.startswith("Nothing was measured")
 
 
+def test_a_part_never_passes_for_the_whole() -> None:
+    """What was planned and has no record is in the verdict, its headline and its exit code."""
+    record = publish_record()
+    done, never = (record.board, record.case_id), ("virtual-2", record.case_id)
+
+    def judged(planned: dict[tuple[str, str], int]) -> Verdict:
+        return judge([record], {"publish": publish_thresholds()}, planned=planned)
+
+    assert judged({done: 1}).exit_code == ExitCode.PASS
+    found = judged({done: 1, never: 1})
+    assert (found.outcome, found.exit_code) == ("inconclusive", ExitCode.INCONCLUSIVE)
+    assert "1 planned case not measured" in found.sentence
+    (missing,) = found.not_run
+    assert (missing.board, missing.reason) == ("virtual-2", "the run ended before it")
+    partly = judged({done: 3})
+    assert partly.exit_code == ExitCode.INCONCLUSIVE
+    assert partly.not_run[0].reason == "in 2 of 3 boots: the run ended before it"
+
+
+def test_what_the_journal_gives_a_reason_for_is_not_missing_twice() -> None:
+    """A planned case that its board could not measure stands there once, as the run wrote it down."""
+    why = NotRun(RUN_ID, "virtual-2", "publish/x", "board virtual-2 failed before", expected=True)
+    thresholds = {"publish": publish_thresholds()}
+    assert judge([publish_record(), why], thresholds, planned={("virtual-2", "publish/x"): 1}).not_run == (
+        why,
+    )
+
+
 def test_a_record_without_rows_is_nothing_measured() -> None:
     """A board that answered with an empty series has measured nothing."""
     assert verdict(publish_record(rows=0)).exit_code == ExitCode.INCONCLUSIVE

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.kernel_rig import board
 
 from hil.thresholds import load_all
+from tests.firmware.kernel_rig import board
 from tests.host_builds import PLAIN, build_programs, build_variant
 from tests.lab import PYTEST, ROOT, Lab, of_type, run
 
@@ -133,12 +133,15 @@ def test_a_report_that_fails_does_not_change_the_verdict(new_lab: NewLab) -> Non
 
 
 def test_only_what_pytest_kept_is_planned(new_lab: NewLab) -> None:
-    """`-k` leaves boards and cases out of the run: no lease, no record, no "not run" for them."""
+    """`-k` leaves boards and cases out of the run, with no lease and no record, and the verdict says so."""
     lab = new_lab(2)
     done = run([*PYTEST, *lab.arguments("--suite", "nightly"), "-k", "b2 and mtls"], env=lab.env)
-    assert done.returncode == 0, done.stdout
-    assert {entry["type"] for entry in lab.entries()} == {"record"}
-    assert {(e["board"], e["parameters"]["transport"]) for e in lab.entries()} == {("b2", "mtls")}
+    assert done.returncode == 4, done.stdout
+    assert "planned cases not measured" in done.stdout
+    records, left_out = of_type(lab.entries(), "record"), of_type(lab.entries(), "not-run")
+    assert {(e["board"], e["parameters"]["transport"]) for e in records} == {("b2", "mtls")}
+    assert {entry["board"] for entry in left_out} == {"b1", "b2"}
+    assert all("left out by what pytest was asked to run" in entry["reason"] for entry in left_out)
     run_info = json.loads((lab.out / "latest" / "run.json").read_text())
     assert [board["id"] for board in run_info["boards"]] == ["b2"]
 

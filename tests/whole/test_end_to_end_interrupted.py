@@ -11,6 +11,7 @@ import pytest
 
 from hil.reports.history import locked
 from hil.store import RunDirectory
+from hil.store.run_info import planned_boots
 from tests.lab import PYTEST, Lab, Process, Running, descendants, of_type, run
 
 pytestmark = pytest.mark.slow
@@ -129,7 +130,11 @@ def test_kill_9_of_the_run_leaves_nothing(measuring: tuple[Lab, Running]) -> Non
     running.send(signal.SIGKILL)
     running.wait()
     lab.await_nothing_left(*family)
-    assert RunDirectory.latest(lab.out).read().entries == ()
+    killed = RunDirectory.latest(lab.out)
+    assert killed.read().entries == ()
+    assert planned_boots(killed.read_info())
+    judged = lab.hil("gate", str(killed.path))
+    assert (judged.returncode, "1 planned case not measured" in judged.stdout) == (4, True), judged.stdout
     assert lab.run().returncode == 0
 
 
