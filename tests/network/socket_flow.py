@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from hil.network.capture import Capture
-from hil.network.packets.tcp import TcpFacts, read_facts
+from hil.network.dissect.tcp import TcpFacts, read_facts
 from hil.virtual.remote_process import RemoteProcess
 from hil.virtual.virtual_rack import VirtualRack
 from tests.boards.rack_tools import wait_until

@@ -16,7 +16,8 @@ import pytest
 from hil.base.errors import RigError
 from hil.network import capture as capture_module
 from hil.network.capture import Capture, CaptureCounts
-from hil.network.packets.datagrams import read_datagrams, read_frames
+from hil.network.dissect.iperf_datagrams import read_datagrams
+from hil.network.dissect.tshark import read_fields
 from hil.network.process import LocalSpawner
 from hil.virtual.air import build_air
 from tests.boards.rack_tools import AIR_DIR, CHECKOUT, UnprivilegedSpawner
@@ -74,9 +75,10 @@ def test_one_file_holds_several_interfaces(lab: IperfLab, tmp_path: Path) -> Non
     send_burst(lab, tmp_path / "sender.txt")
     counts = capture.stop()
     assert counts.complete
-    seen = Counter(frame.interface for frame in read_frames(capture.path) if frame.wire_bytes == FRAME_BYTES)
+    frames = list(read_fields(capture.path, ("frame.interface_name", "frame.len"), (), "frame"))
+    seen = Counter(interface.decode() for interface, length in frames if int(length) == FRAME_BYTES)
     assert seen == {port: BURST, "hil0": BURST}
-    assert counts.captured == counts.received == len(list(read_frames(capture.path)))
+    assert counts.captured == counts.received == len(frames)
 
 
 def test_stop_waits_for_a_capture_that_was_kept_from_reading(lab: IperfLab, tmp_path: Path) -> None:

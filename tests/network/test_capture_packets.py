@@ -14,8 +14,8 @@ from dpkt.tcp import TH_ACK, TH_SYN
 
 from hil.base.errors import RigError
 from hil.network.capture import Capture, CaptureCounts
-from hil.network.packets.datagrams import facts_of, read_datagrams, transits
-from hil.network.packets.tcp import TcpFacts, read_facts
+from hil.network.dissect.iperf_datagrams import facts_of, read_datagrams, transits
+from hil.network.dissect.tcp import TcpFacts, read_facts
 from hil.network.peers.iperf.merging import analyse
 from hil.network.peers.iperf.process import Settings
 from hil.reports.studies.esp32_tcpip.link import overhead_bytes, published_overhead_bytes

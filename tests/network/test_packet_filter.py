@@ -11,14 +11,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import dpkt
 import pytest
 
 from hil.base.errors import RigError
 from hil.network import packet_filter
 from hil.network.capture import Capture
+from hil.network.dissect.tshark import read_fields
 from hil.network.packet_filter import Dropped, PacketFilter
-from hil.network.packets.datagrams import read_frames
 from hil.network.process import LocalSpawner
 from hil.virtual.air import build_air
 from hil.virtual.virtual_rack import VirtualRack
@@ -129,12 +128,12 @@ def test_what_is_named_is_dropped_and_nothing_else(
 
 def flags_and_payload(capture: Capture, interface: str) -> list[tuple[int, bytes]]:
     """Return the TCP segments that a capture has of one interface."""
-    frames = (
-        dpkt.ethernet.Ethernet(one.data) for one in read_frames(capture.path) if one.interface == interface
-    )
-    packets = [frame.data for frame in frames if isinstance(frame.data, dpkt.ip.IP)]
-    tcp = [packet.data for packet in packets if isinstance(packet.data, dpkt.tcp.TCP)]
-    return [(segment.flags, bytes(segment.data)) for segment in tcp]
+    rows = read_fields(capture.path, ("frame.interface_name", "tcp.flags", "tcp.payload"), (), "tcp")
+    return [
+        (int(flags, 16), bytes.fromhex(payload.decode()))
+        for name, flags, payload in rows
+        if name.decode() == interface
+    ]
 
 
 @pytest.mark.parametrize(("what", "seen_at_the_port"), [("connect", True), ("connack", False), ("all", True)])

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from hil.network.dissect.segments import Pdu, Segment
-from hil.network.packets.tcp import unwrapped
+from hil.network.dissect.tcp import unwrapped
 
 _APPLICATION_DATA = 23  # TLS content type (RFC 8446, 5.1)
 

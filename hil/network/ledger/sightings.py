@@ -12,8 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from hil.network.dissect.segments import Segment
+from hil.network.dissect.tcp import unwrapped
 from hil.network.ledger.attribution import Arrival, Sighting
-from hil.network.packets.tcp import unwrapped
 
 _ANSWERS = frozenset({"PUBACK", "PUBREC"})
 

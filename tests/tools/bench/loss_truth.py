@@ -14,9 +14,8 @@ from pathlib import Path
 import dpkt
 
 from hil.network.dissect import MqttPorts, read_segments
+from hil.network.dissect.tcp import unwrapped
 from hil.network.ledger.points import Owner
-from hil.network.packets.datagrams import read_tcp
-from hil.network.packets.tcp import unwrapped
 
 NOT_ACCEPTED = (2, 3, 4)  # refused, outbox_full, overrun
 ANSWER_US = 50_000  # through the perfect air an answer takes a millisecond
@@ -91,24 +90,31 @@ class Connection:
         return bytes(stream)
 
 
+def _segments(capture: Path) -> Iterator[tuple[int, dpkt.tcp.TCP]]:
+    """Yield when each TCP segment was captured, and the segment, read without tshark."""
+    with capture.open("rb") as file:
+        for time_s, frame in dpkt.pcap.UniversalReader(file):
+            ip = dpkt.ethernet.Ethernet(frame).data
+            if isinstance(ip, dpkt.ip.IP) and isinstance(ip.data, dpkt.tcp.TCP) and not ip.offset:
+                yield round(time_s * 1_000_000), ip.data
+
+
 def connections_in(capture: Path, port: int) -> Mapping[int, Connection]:
     """Return the connections to a port by the board's own port, put together from single segments."""
     found: dict[int, Connection] = {}
-    for packet in read_tcp(capture):
-        tcp = packet.transport
-        assert isinstance(tcp, dpkt.tcp.TCP)
-        if packet.destination_port == port and tcp.flags & dpkt.tcp.TH_SYN:
-            known = found.setdefault(packet.source_port, Connection(tcp.seq + 1))
-            assert known.first == tcp.seq + 1, f"port {packet.source_port} was used for two connections"
-        elif packet.destination_port == port and packet.source_port in found and packet.payload:
-            own = found[packet.source_port]
+    for time_us, tcp in _segments(capture):
+        if tcp.dport == port and tcp.flags & dpkt.tcp.TH_SYN:
+            known = found.setdefault(tcp.sport, Connection(tcp.seq + 1))
+            assert known.first == tcp.seq + 1, f"port {tcp.sport} was used for two connections"
+        elif tcp.dport == port and tcp.sport in found and tcp.data:
+            own = found[tcp.sport]
             at = own.position(tcp.seq)
-            own.sent.append((packet.time_us, at, at + len(packet.payload)))
-            own.pieces[at] = max(own.pieces.get(at, b""), packet.payload, key=len)
-        elif packet.source_port == port and packet.destination_port in found:
-            own = found[packet.destination_port]
+            own.sent.append((time_us, at, at + len(tcp.data)))
+            own.pieces[at] = max(own.pieces.get(at, b""), bytes(tcp.data), key=len)
+        elif tcp.sport == port and tcp.dport in found:
+            own = found[tcp.dport]
             if tcp.flags & dpkt.tcp.TH_RST:
-                own.resets_us.append(packet.time_us)
+                own.resets_us.append(time_us)
             elif tcp.flags & dpkt.tcp.TH_ACK:
                 own.acknowledged = max(own.acknowledged, own.position(tcp.ack))
     return found

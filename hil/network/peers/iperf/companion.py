@@ -9,6 +9,7 @@ from pathlib import Path
 from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.model import Scalar, Series
 from hil.network.capture import Capture
+from hil.network.dissect.tshark import require_tshark
 from hil.network.peers.companion import Outcome, Place
 from hil.network.peers.iperf.merging import analyse, merge
 from hil.network.peers.iperf.process import IperfProcess, Settings, require_version
@@ -36,12 +37,13 @@ class IperfCompanion:
     def start(self) -> Mapping[str, str | int]:
         """Start the capture, and iperf's server where the board is the client.
 
-        Raises RigError: iperf or dumpcap is missing or of no use, every port is taken. ConfigError: a segment
-        size that no Linux takes.
+        Raises RigError: iperf, dumpcap or tshark is missing or of no use, every port is taken. ConfigError: a
+        segment size that no Linux takes.
         """
         place = self._place
         self._check_mss()
         self._version = require_version()
+        require_tshark()
         self._capture = Capture.start(
             place.spawner,
             [place.interface],

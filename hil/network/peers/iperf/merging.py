@@ -20,8 +20,8 @@ from pathlib import Path
 from hil.base.errors import FirmwareError, RigError
 from hil.model import Scalar, Series
 from hil.network.capture import CaptureCounts
-from hil.network.packets.datagrams import Datagram, Transit, facts_of, read_datagrams, transits
-from hil.network.packets.tcp import TcpFacts, read_facts
+from hil.network.dissect.iperf_datagrams import Datagram, Transit, facts_of, read_datagrams, transits
+from hil.network.dissect.tcp import TcpFacts, read_facts
 from hil.network.peers.iperf.process import Settings
 from hil.network.peers.iperf.report import Report, Span
 

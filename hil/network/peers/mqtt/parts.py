@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from hil.model import Scalar
-from hil.network.dissect.segments import require_tshark
+from hil.network.dissect.tshark import require_tshark
 from hil.network.peers.companion import Place
 from hil.network.peers.mqtt.bench_broker import BenchBroker
 from hil.network.peers.mqtt.dissecting import Captures, Dissected, Seen, counts_facts, dissected_facts

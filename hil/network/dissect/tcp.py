@@ -10,9 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import dpkt
-
-from hil.network.packets.datagrams import Packet, read_tcp
+from hil.network.dissect.segments import ACK, FIN, RST, SYN
+from hil.network.dissect.transport import TcpSegment, read_tcp
 
 SEQUENCE_SPAN = 1 << 32
 _HALF = SEQUENCE_SPAN >> 1
@@ -30,7 +29,6 @@ def unwrapped(number: int, near: int) -> int:
 
 
 UNSCALED = 0
-_SYN, _ACK, _FIN, _RST = dpkt.tcp.TH_SYN, dpkt.tcp.TH_ACK, dpkt.tcp.TH_FIN, dpkt.tcp.TH_RST
 
 
 @dataclass(frozen=True)
@@ -70,15 +68,15 @@ def read_facts(path: Path, *, port: int, sender: str, host: str) -> TcpFacts | N
     ``port`` is the server's, ``sender`` and ``host`` are IPv4 addresses. Raises RigError: not a capture.
     """
     connections: dict[tuple[tuple[str, int], ...], _Connection] = {}
-    for packet in read_tcp(path):
-        if port not in (packet.source_port, packet.destination_port):
+    for segment in read_tcp(path):
+        if port not in (segment.source_port, segment.destination_port):
             continue
-        ends = [(packet.source, packet.source_port), (packet.destination, packet.destination_port)]
+        ends = [(segment.source, segment.source_port), (segment.destination, segment.destination_port)]
         key = tuple(sorted(ends))
         connection = connections.get(key)
         if connection is None:
             connection = connections[key] = _Connection(sender, host)
-        connection.add(packet)
+        connection.add(segment)
     busiest = max(connections.values(), key=lambda one: one.payload_bytes, default=None)
     return busiest.facts() if busiest is not None and busiest.segments_count else None
 
@@ -94,7 +92,7 @@ class _End:
 
 
 class _Connection:
-    """Adds up one connection, packet by packet. Sequence numbers are those after the first one, unwrapped."""
+    """Adds up one connection, segment by segment. Sequence numbers are as they came."""
 
     def __init__(self, sender: str, host: str) -> None:
         self.sender = sender
@@ -110,13 +108,12 @@ class _Connection:
         self._gaps: list[tuple[int, int, int]] = []
         self._rtt = _RoundTrips(host)
 
-    def add(self, packet: Packet) -> None:
-        tcp = packet.transport
-        forward = packet.source == self.sender
-        self._note_end(tcp, self._ends[forward])
-        self._rtt.add(packet)
-        if forward and packet.payload_bytes > 0:
-            self._add_data(packet, tcp.seq)
+    def add(self, segment: TcpSegment) -> None:
+        forward = segment.source == self.sender
+        self._note_end(segment, self._ends[forward])
+        self._rtt.add(segment)
+        if forward and segment.payload_bytes > 0:
+            self._add_data(segment, segment.sequence)
 
     def facts(self) -> TcpFacts:
         sender, receiver = self._ends[True], self._ends[False]
@@ -137,28 +134,26 @@ class _Connection:
             rtts_us=self._rtt.values_us(),
         )
 
-    def _note_end(self, tcp: dpkt.tcp.TCP, end: _End) -> None:
-        if tcp.flags & _SYN:
-            for kind, value in dpkt.tcp.parse_opts(tcp.opts):
-                if kind == dpkt.tcp.TCP_OPT_MSS:
-                    end.mss_bytes = int.from_bytes(value, "big")
-                elif kind == dpkt.tcp.TCP_OPT_WSCALE:
-                    end.scale = value[0]
-        elif not tcp.flags & (_RST | _FIN):
-            end.windows.add(tcp.win)
-        if tcp.flags & _ACK and (end.acknowledged is None or after(tcp.ack, end.acknowledged)):
-            end.acknowledged = tcp.ack
+    def _note_end(self, segment: TcpSegment, end: _End) -> None:
+        if segment.flags & SYN:
+            end.mss_bytes = segment.mss_bytes or end.mss_bytes
+            end.scale = end.scale if segment.window_shift is None else segment.window_shift
+        elif not segment.flags & (RST | FIN):
+            end.windows.add(segment.window)
+        acknowledgement = segment.acknowledgement
+        if segment.flags & ACK and (end.acknowledged is None or after(acknowledgement, end.acknowledged)):
+            end.acknowledged = acknowledgement
 
-    def _add_data(self, packet: Packet, start: int) -> None:
+    def _add_data(self, segment: TcpSegment, start: int) -> None:
         self.segments_count += 1
-        self.payload_bytes += packet.payload_bytes
-        self._header_bytes += packet.header_bytes
-        self._largest_bytes = max(self._largest_bytes, packet.payload_bytes)
-        end = (start + packet.payload_bytes) % SEQUENCE_SPAN
+        self.payload_bytes += segment.payload_bytes
+        self._header_bytes += segment.header_bytes
+        self._largest_bytes = max(self._largest_bytes, segment.payload_bytes)
+        end = (start + segment.payload_bytes) % SEQUENCE_SPAN
         if self._next is None or not after(self._next, start):
-            self._add_new(start, end, packet.time_us)
+            self._add_new(start, end, segment.time_us)
         else:
-            self._add_old(start, end, packet.time_us)
+            self._add_old(start, end, segment.time_us)
         acknowledged = self._ends[False].acknowledged
         if self._next is not None and acknowledged is not None and after(self._next, acknowledged):
             in_flight = (self._next - acknowledged) % SEQUENCE_SPAN
@@ -186,7 +181,7 @@ class _Connection:
 
 
 class _RoundTrips:
-    """Round trips between the host's packets and their acknowledgements, one at a time (RFC 6298, Karn)."""
+    """Round trips between the host's segments and their acknowledgements, one at a time (RFC 6298, Karn)."""
 
     def __init__(self, host: str) -> None:
         self._host = host
@@ -195,30 +190,30 @@ class _RoundTrips:
         self._sent: int | None = None
         self.handshake_us = 0
 
-    def add(self, packet: Packet) -> None:
-        if packet.source == self._host:
-            self._add_sent(packet, packet.transport)
-        elif self._timed is not None and packet.transport.flags & _ACK:
+    def add(self, segment: TcpSegment) -> None:
+        if segment.source == self._host:
+            self._add_sent(segment)
+        elif self._timed is not None and segment.flags & ACK:
             expected, sent_us = self._timed
-            if not after(expected, packet.transport.ack):
-                self._values.append(packet.time_us - sent_us)
+            if not after(expected, segment.acknowledgement):
+                self._values.append(segment.time_us - sent_us)
                 self.handshake_us = self.handshake_us or self._values[0]
                 self._timed = None
 
     def values_us(self) -> tuple[int, ...]:
         return tuple(self._values)
 
-    def _add_sent(self, packet: Packet, tcp: dpkt.tcp.TCP) -> None:
-        length = packet.payload_bytes + (1 if tcp.flags & _SYN else 0)
+    def _add_sent(self, segment: TcpSegment) -> None:
+        length = segment.payload_bytes + (1 if segment.flags & SYN else 0)
         if not length:
             return
-        end = (tcp.seq + length) % SEQUENCE_SPAN
+        end = (segment.sequence + length) % SEQUENCE_SPAN
         if self._sent is not None and not after(end, self._sent):
             self._timed = None  # sent again: its acknowledgement is ambiguous
             return
         self._sent = end
         if self._timed is None:
-            self._timed = (end, packet.time_us)
+            self._timed = (end, segment.time_us)
 
 
 def _remaining(

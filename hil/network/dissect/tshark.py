@@ -1,0 +1,96 @@
+"""One pass of tshark over a capture: its fields, whatever a user's own Wireshark is set to."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from hil.base.errors import RigError
+
+INSTALL = "sudo apt-get install tshark"
+# pcapng, and pcap with µs and ns in either byte order (man 5 pcap-savefile)
+_MAGIC = {"0a0d0d0a", "a1b2c3d4", "d4c3b2a1", "a1b23c4d", "4d3cb2a1"}
+# control characters, which tshark never prints as themselves
+_SEPARATOR, _AGGREGATOR = "\x1e", "\x1f"
+Row = list[bytes]  # a frame's fields, each as one string
+
+
+def require_tshark() -> None:
+    """Raise RigError where there is no tshark (how to install it): better before a measurement than after."""
+    _program()
+
+
+def read_fields(
+    path: Path, names: Sequence[str], options: Sequence[str], display_filter: str
+) -> Iterator[Row]:
+    """Yield the fields of each frame, empty where it has none; values() takes those apart that occur often.
+
+    Raises RigError: the file is no capture, tshark is missing or did not read to the end (its words).
+    """
+    _check_kind(path)
+    argv = [_program(), "-r", str(path.resolve()), "-n", *options, "-Y", display_filter]
+    argv += ["-T", "fields", "-E", "occurrence=a", "-E", f"separator={_SEPARATOR}"]
+    argv += ["-E", f"aggregator={_AGGREGATOR}", "-E", "quote=n"]
+    argv += [word for name in names for word in ("-e", name)]
+    separator = _SEPARATOR.encode()
+    with tempfile.TemporaryDirectory(prefix="hil-tshark-") as home, tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said, env=_private(home)
+        )
+        try:
+            assert process.stdout is not None
+            for line in process.stdout:
+                yield line.rstrip(b"\n").split(separator)
+            code = process.wait()
+        finally:
+            process.kill()
+            process.communicate()
+        said.seek(0)
+        _check(path, code, said.read().decode("utf-8", "replace"))
+
+
+def values(field: bytes) -> list[bytes]:
+    """Return the values of a field that may occur several times in a frame."""
+    return field.split(_AGGREGATOR.encode()) if field else []
+
+
+def _check_kind(path: Path) -> None:
+    """tshark reads dozens of formats, lines of text among them: what dumpcap and tcpdump write counts."""
+    try:
+        with path.open("rb") as file:
+            begin = file.read(4).hex()
+    except OSError as error:
+        raise RigError(f"Dissecting {path}: {error.strerror}.", log=str(path)) from error
+    if begin not in _MAGIC:
+        raise RigError(
+            f"Dissecting {path}: it is no capture file: it begins with {begin or 'nothing'}.", log=str(path)
+        )
+
+
+def _check(path: Path, code: int, said: str) -> None:
+    if code == 0:
+        return
+    lines = [line.removeprefix("tshark: ").strip(" .") for line in said.splitlines()]
+    words = " ".join(line for line in lines if line and not line.startswith("Running as user"))
+    raise RigError(
+        f"Dissecting {path}: tshark ended with status {code}: {words or 'it said nothing'}.",
+        log=str(path),
+        next_step="look at the capture: capinfos FILE; one that was cut short is measured again.",
+    )
+
+
+def _private(home: str) -> dict[str, str]:
+    """Settings, plugins and profiles of a user lie below the home folder; this one is empty."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("WIRESHARK", "XDG_"))}
+    return {**kept, "HOME": home, "WIRESHARK_CONFIG_DIR": home, "LC_ALL": "C.UTF-8"}
+
+
+def _program() -> str:
+    found = shutil.which("tshark")
+    if found is None:
+        raise RigError("Dissecting a capture: tshark is not installed.", next_step=INSTALL)
+    return found
