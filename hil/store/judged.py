@@ -83,4 +83,4 @@ def require_verdict(run: StoredRun) -> JudgedRun:
     """Return the run itself, which was judged. Raises ConfigError where it was not."""
     if isinstance(run, JudgedRun):
         return run
-    raise no_verdict(run.path / VERDICTS, "there is no such file")
+    raise no_verdict(run.path / VERDICTS, "No such file or directory")
