@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
 from hil.base.errors import HilError
 from hil.boards.health import HEALTH_FILE
 from hil.boards.health.quarantine import Watch
-from hil.model import RunRecord, Verdict
 from hil.reports import allure, health, history, plain, pushgateway, site
-from hil.reports.stored import read_verdict
 from hil.reports.studies import build as reproduction
 from hil.reports.studies.document import Document
 from hil.reports.summary import render_markdown
-from hil.store import RunDirectory
+from hil.store import JudgedRun, RunDirectory, read_judged_run
 from hil.store.files import short_path
 
 PUSH_TIMEOUT_S = 5.0
 
 _Result = TypeVar("_Result")
-_Judged = tuple[Verdict, Sequence[RunRecord]]
 
 
 @dataclass(frozen=True)
@@ -69,61 +65,60 @@ def sentence_of(error: Exception) -> str:
 def finish(directory: RunDirectory, wishes: Wishes, *, say: Callable[[str], None]) -> Reporting:
     """Complete and publish what a judged run left; note in run.json where the report is and what failed.
 
-    The summary is there before anything else, for an interrupt may end this at any time.
+    The run is read once, for all of them; one that cannot be read is one warning, and no report. The summary
+    is there before anything else, for an interrupt may end this at any time.
     """
-    run_path, done = directory.path, Reporting()
-    judged = functools.cache(lambda: _judged(directory))  # a night's journal is long, and written by now
-    _note(directory, done, judged)
-    done.attempt("Allure results", lambda: allure.complete_results(run_path))
-    done.attempt("plain files", lambda: plain.write_plain(run_path))
-    documents = done.attempt("reproduction", lambda: reproduction.reproduce_suite(directory))
+    done = Reporting()
+    read = done.attempt("reports", lambda: read_judged_run(directory.path))
+    if read is None:
+        return done
+    run = _note(directory, read, done)
+    done.attempt("Allure results", lambda: allure.complete_results(run))
+    done.attempt("plain files", lambda: plain.write_plain(run))
+    documents = done.attempt("reproduction", lambda: reproduction.reproduce_suite(run))
     done.documents = documents or ()
     metrics = wishes.out / "history" / "metrics.jsonl"
-    done.attempt("history", lambda: history.append_run(metrics, run_path))
-    done.attempt("rack health", lambda: _keep_health(run_path, wishes, done))
+    done.attempt("history", lambda: history.append_run(metrics, run))
+    done.attempt("rack health", lambda: _keep_health(run, wishes, done))
     if wishes.pushgateway:
-        done.attempt("Pushgateway", lambda: _push(wishes.pushgateway, run_path, done))
-    if done.warnings:
-        _note(directory, done, judged)  # the report shows the summary
+        done.attempt("Pushgateway", lambda: _push(wishes.pushgateway, run, done))
+    noted = _note(directory, run, done) if done.warnings else run  # the report shows the summary
     if wishes.site:
         say("Building the report")
-        index = done.attempt("report", lambda: site.build_site(wishes.out, [run_path], keep_newer=True))
+        index = done.attempt("report", lambda: site.build_site(wishes.out, [noted], keep_newer=True))
         done.report = short_path(index) if index else None
-        _note(directory, done, judged)
+        _note(directory, noted, done)
     return done
 
 
-def _keep_health(run_path: Path, wishes: Wishes, done: Reporting) -> None:
+def _keep_health(run: JudgedRun, wishes: Wishes, done: Reporting) -> None:
     """Add the run to the rack's health; a board that goes into quarantine is worth knowing."""
-    line = health.append_run(wishes.out / "history" / HEALTH_FILE, run_path)
+    line = health.append_run(wishes.out / "history" / HEALTH_FILE, run)
     done.warnings += wishes.watch.look(line) if wishes.watch else []
 
 
-def _push(url: str, run_path: Path, done: Reporting) -> None:
-    warning = pushgateway.push_run(url, run_path, timeout_s=PUSH_TIMEOUT_S)
+def _push(url: str, run: JudgedRun, done: Reporting) -> None:
+    warning = pushgateway.push_run(url, run, timeout_s=PUSH_TIMEOUT_S)
     done.warnings += [warning] if warning else []
 
 
-def _note(directory: RunDirectory, done: Reporting, judged: Callable[[], _Judged]) -> None:
-    """Write run.json and the summary; what fails is a warning that only the caller can show."""
+def _note(directory: RunDirectory, run: JudgedRun, done: Reporting) -> JudgedRun:
+    """Write run.json and the summary, and return the run with that run.json.
+
+    What fails is a warning that only the caller can show.
+    """
     reporting = {"report": done.report, "warnings": list(done.warnings)}
+    noted = replace(run, info={**run.info, "reporting": reporting})
 
     def write() -> None:
-        directory.write_info({**directory.read_info(), "reporting": reporting})
-        _write_summary(directory, *judged())
+        directory.write_info(noted.info)
+        write_summary(directory, noted)
 
     done.attempt("summary", write)
+    return noted
 
 
-def summarise(directory: RunDirectory) -> None:
-    """Write the run's summary.md from what is on disk."""
-    _write_summary(directory, *_judged(directory))
-
-
-def _judged(directory: RunDirectory) -> _Judged:
-    return read_verdict(directory.verdicts_path), directory.read().records
-
-
-def _write_summary(directory: RunDirectory, verdict: Verdict, records: Sequence[RunRecord]) -> None:
-    info = directory.read_info()
-    directory.write_summary(render_markdown(info, verdict, records, run_path=short_path(directory.path)))
+def write_summary(directory: RunDirectory, run: JudgedRun) -> None:
+    """Write the run's summary.md. Raises RigError where the disk does not take it."""
+    markdown = render_markdown(run.info, run.verdict, run.records, run_path=short_path(run.path))
+    directory.write_summary(markdown)

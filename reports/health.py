@@ -6,16 +6,17 @@ from pathlib import Path
 
 from hil.boards.health import RunHealth, health_of, read_lines, with_runs, write_lines
 from hil.reports.history import appending
+from hil.store import StoredRun
 
 
-def append_run(path: Path, run_path: Path) -> RunHealth:
-    """Put the run in ``run_path`` into the file ``path``, in place of its earlier line; return what it says.
+def append_run(path: Path, run: StoredRun) -> RunHealth:
+    """Put a run into the file ``path``, in place of its earlier line; return what it says.
 
     Raises:
-        ConfigError: the run, or a line of the file, is damaged.
+        ConfigError: a line of the file is damaged.
         RigError: the disk does not take it; the file is as it was.
     """
-    run = health_of(run_path)
-    with appending(path, run.run_id):
-        write_lines(path, with_runs(read_lines(path), [run]))
-    return run
+    said = health_of(run)
+    with appending(path, said.run_id):
+        write_lines(path, with_runs(read_lines(path), [said]))
+    return said

@@ -19,8 +19,7 @@ from typing import Any
 from hil.base.errors import RigError
 from hil.base.flock import wait_for_lock
 from hil.model import SeriesVerdict, Verdict
-from hil.reports.stored import read_verdict
-from hil.store import RunDirectory, time_in
+from hil.store import JudgedRun, time_in
 from hil.store.files import disk_error, parse_line, read_jsonl, replace_file
 from hil.store.run_info import measured_commit
 
@@ -32,14 +31,14 @@ _Line = Mapping[str, Any]
 _WANTED: Mapping[str, type] = {"run_id": str, "started_utc": str, "trigger": str, "rack": str, "cases": list}
 
 
-def append_run(history: Path, run_path: Path) -> None:
-    """Put the run in ``run_path`` into the file ``history``; its earlier line, if any, is replaced.
+def append_run(history: Path, run: JudgedRun) -> None:
+    """Put a run into the file ``history``; its earlier line, if any, is replaced.
 
     Raises:
-        ConfigError: the run has no verdict, or a line of the file is damaged.
+        ConfigError: a line of the file is damaged.
         RigError: the disk does not take it; the file is as it was.
     """
-    line = line_of(run_path)
+    line = line_of(run)
     with appending(history, line["run_id"]):
         write_history(history, with_runs(read_history(history), [line]))
 
@@ -62,17 +61,13 @@ def write_history(history: Path, lines: Iterable[_Line]) -> None:
     replace_file(history, "".join(map(_dump, lines)).encode())
 
 
-def line_of(run_path: Path, verdict: Verdict | None = None) -> _Line:
-    """Return what the history keeps of a run, of which the verdict may be at hand already.
-
-    Raises ConfigError where it has none.
-    """
-    directory = RunDirectory.open(run_path)
-    info, verdict = directory.read_info(), verdict or read_verdict(directory.verdicts_path)
+def line_of(run: JudgedRun) -> _Line:
+    """Return what the history keeps of a run."""
+    info, verdict = run.info, run.verdict
     return {
         "schema": HISTORY_SCHEMA,
-        "run_id": directory.run_id,
-        "started_utc": info.get("started_utc") or time_in(directory.run_id),
+        "run_id": run.run_id,
+        "started_utc": info.get("started_utc") or time_in(run.run_id),
         "commit": measured_commit(info),
         "dirty": bool(info.get("git", {}).get("dirty")),
         "trigger": info.get("trigger", "local"),

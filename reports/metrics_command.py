@@ -5,35 +5,35 @@ from __future__ import annotations
 import datetime
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from hil.base.errors import ConfigError, RigError
 from hil.reports.gateway_groups import Held, delete_groups, held_groups
 from hil.reports.metrics import Group
 from hil.reports.pushgateway import groups_of, push
+from hil.store import JudgedRun
 
 TIMEOUT_S = 15.0
 
 
-def push_again(url: str, run_path: Path, *, force: bool = False) -> None:
+def push_again(url: str, run: JudgedRun, *, force: bool = False) -> None:
     """Push a stored run, and say what was pushed.
 
     Raises:
-        ConfigError: ``run_path`` holds no judged run, or the gateway holds a newer one of the same boards.
+        ConfigError: the run names no board, or the gateway holds a newer one of the same boards.
         RigError: the gateway did not take it.
     """
     try:
-        groups = groups_of(run_path)
-    except (OSError, ValueError) as error:
+        groups = groups_of(run)
+    except ValueError as error:
         raise ConfigError(
-            f"{run_path} cannot be read: {error}.", next_step=f"judge it again: hil gate {run_path}"
+            f"{run.path} makes no metrics: {error}.", next_step=f"judge it again: hil gate {run.path}"
         ) from error
     if not groups:
-        raise ConfigError(f"{run_path} names no board, neither in run.json nor in its verdict.")
+        raise ConfigError(f"{run.path} names no board, neither in run.json nor in its verdict.")
     held = held_groups(url, timeout_s=TIMEOUT_S)
     if not force:
-        _refuse_older(run_path, groups, held)
-    pushed = push(url, run_path, groups, timeout_s=TIMEOUT_S)
+        _refuse_older(run.run_id, groups, held)
+    pushed = push(url, run.path, groups, timeout_s=TIMEOUT_S)
     for group in pushed.groups:
         place = f"{group.rack}/{group.board}" if group.board else f"rack {group.rack}"
         print(f"pushed {group.job} of {place}")
@@ -43,7 +43,7 @@ def push_again(url: str, run_path: Path, *, force: bool = False) -> None:
         raise RigError(pushed.failure)
 
 
-def _refuse_older(run_path: Path, groups: Sequence[Group], held: Sequence[Held]) -> None:
+def _refuse_older(run_id: str, groups: Sequence[Group], held: Sequence[Held]) -> None:
     there = {(one.job, one.rack, one.board): one for one in held}
     for group in groups:
         one = there.get((group.job, group.rack, group.board))
@@ -51,7 +51,7 @@ def _refuse_older(run_path: Path, groups: Sequence[Group], held: Sequence[Held])
         if one and one.run_started_s is not None and (started is None or started < one.run_started_s):
             raise ConfigError(
                 f"the Pushgateway holds a newer run of {group.rack}/{group.board} ({group.job}): "
-                f"{one.run_id or 'unnamed'}; {run_path.name} would replace it.",
+                f"{one.run_id or 'unnamed'}; {run_id} would replace it.",
                 next_step="leave it, or push all the same: --force.",
             )
 

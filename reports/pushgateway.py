@@ -17,8 +17,7 @@ from hil.base.gateway_url import problem_of
 from hil.reports.gateway_groups import explain, get, sender
 from hil.reports.metrics import Group, board_groups
 from hil.reports.metrics_rack import rack_groups
-from hil.reports.stored import read_verdict
-from hil.store import RunDirectory
+from hil.store import JudgedRun
 from hil.store.files import short_path
 
 
@@ -34,7 +33,7 @@ class Pushed:
     warnings: tuple[str, ...] = ()
 
 
-def push_run(url: str, run_path: Path, *, timeout_s: float) -> str | None:
+def push_run(url: str, run: JudgedRun, *, timeout_s: float) -> str | None:
     """Push one group a board and one of the rack; return a warning, or None where all went well.
 
     A group replaces the one that the board's run before left there (PUT), so no figure looks newer than it
@@ -44,23 +43,22 @@ def push_run(url: str, run_path: Path, *, timeout_s: float) -> str | None:
     if problem := problem_of(url):
         return f"No metrics were pushed: {problem}"
     try:
-        groups = groups_of(run_path)
-    except (HilError, OSError, ValueError) as error:
+        groups = groups_of(run)
+    except (HilError, ValueError) as error:
         return f"No metrics were pushed: {error}"
     if not groups:
-        return f"No metrics were pushed: {run_path} names no board, neither in run.json nor in its verdict."
-    pushed = push(url, run_path, groups, timeout_s=timeout_s)
-    again = f"Then push again: hil metrics push {short_path(run_path)}" if pushed.failure else ""
+        return f"No metrics were pushed: {run.path} names no board, neither in run.json nor in its verdict."
+    pushed = push(url, run.path, groups, timeout_s=timeout_s)
+    again = f"Then push again: hil metrics push {short_path(run.path)}" if pushed.failure else ""
     return " ".join(filter(None, [pushed.failure, again, *pushed.warnings])) or None
 
 
-def groups_of(run_path: Path) -> list[Group]:
+def groups_of(run: JudgedRun) -> list[Group]:
     """Return one group a board of the run, none where it names no board.
 
-    Raises HilError, OSError or ValueError where ``run_path`` holds no judged run.
+    Raises HilError or ValueError where its figures make no metrics.
     """
-    directory = RunDirectory.open(run_path)
-    return board_groups(directory.read_info(), read_verdict(directory.verdicts_path))
+    return board_groups(run.info, run.verdict)
 
 
 def push(url: str, run_path: Path, boards: Sequence[Group], *, timeout_s: float) -> Pushed:

@@ -15,21 +15,23 @@ from rich.console import Console
 from hil.base.errors import ConfigError, HilError, RigError
 from hil.boards.health import HEALTH_FILE
 from hil.reports import allure, health, history, plain
-from hil.reports.finish import sentence_of, summarise
+from hil.reports.finish import sentence_of, write_summary
 from hil.reports.site import build_site
 from hil.reports.stored import judged_runs
 from hil.reports.studies.build import files_of, reproduce
+from hil.reports.studies.declaration import load_study
 from hil.reports.studies.text import print_documents
-from hil.store import RunDirectory
+from hil.store import JudgedRun, RunDirectory, read_judged_run, read_run, require_verdict
 from hil.store.files import short_path
 
 
 def write_run(directory: RunDirectory) -> None:
     """Write a judged run's summary.md, allure-results and plain files again."""
     with _owned(f"{directory.path}"):
-        allure.complete_results(directory.path)
-        plain.write_plain(directory.path)
-        summarise(directory)
+        run = read_judged_run(directory.path)
+        allure.complete_results(run)
+        plain.write_plain(run)
+        write_summary(directory, run)
 
 
 def build_report(
@@ -43,13 +45,11 @@ def build_report(
     append: bool,
 ) -> None:
     """Build ``out``/report of ``runs``, and of each judged run of ``legs``; by default of the latest run."""
-    chosen = list(runs)
-    if legs:
-        judged, left_out = judged_runs(legs)
-        print("".join(f"warning: {sentence}\n" for sentence in left_out), end="", file=sys.stderr)
-        chosen += judged
-    chosen = chosen or [RunDirectory.latest(out).path]
-    with _owned(" ".join(map(str, chosen))):
+    of_legs, left_out = judged_runs(legs) if legs else ([], [])
+    print("".join(f"warning: {sentence}\n" for sentence in left_out), end="", file=sys.stderr)
+    named = runs or ([] if of_legs else [RunDirectory.latest(out).path])
+    chosen = [*map(read_judged_run, dict.fromkeys(path.resolve() for path in named)), *of_legs]
+    with _owned(" ".join(str(run.path) for run in chosen)):
         for run in chosen:
             allure.complete_results(run)
             plain.write_plain(run)
@@ -64,19 +64,19 @@ def build_report(
 
 def show_study(run_folder: Path, study: str, reference: Path, *, report: bool) -> None:
     """Set a run beside a study, in its folder and on the terminal; ``report`` says whether to build one."""
-    run = RunDirectory.open(run_folder).path
-    with _owned(f"{run}"):
-        print_documents(reproduce(run, study, reference), Console(highlight=False))
-        print(*(short_path(run / name) for name in files_of(study)), sep="\n")
+    run = read_run(run_folder)
+    with _owned(f"{run.path}"):
+        print_documents(reproduce(run, load_study(study, reference)), Console(highlight=False))
+        print(*(short_path(run.path / name) for name in files_of(study)), sep="\n")
         if not report:
             return
         try:
-            print(short_path(build_site(run.parent, [run], keep_newer=True)))
+            print(short_path(build_site(run.path.parent, [require_verdict(run)], keep_newer=True)))
         except HilError as error:  # the study is in the run's folder all the same
             print(f"warning: {error}", file=sys.stderr)
 
 
-def _add(what: str, append: Callable[[Path, Path], object], path: Path, run: Path) -> None:
+def _add(what: str, append: Callable[[Path, JudgedRun], object], path: Path, run: JudgedRun) -> None:
     """Add a run to what is known of earlier ones; a damaged file costs that, and not the report."""
     try:
         append(path, run)

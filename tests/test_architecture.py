@@ -24,7 +24,8 @@ from hil.run.lab_rig import LabRig
 from hil.session import AgentSession
 from hil.session.board_link import BoardLink
 from hil.session.transfer import merge, parameter_text
-from hil.store import RunDirectory
+from hil.store import RunDirectory, read_judged_run
+from hil.store.journal import parse_journal
 from hil.wire.lines import parse_line
 from hil.wire.packing import unpack_columns
 from tests.make_records import publish_thresholds
@@ -40,10 +41,11 @@ STEPS: Mapping[str, Callable[..., object]] = {
     "collected": merge,
     "recorded": LabRig.record,
     "stored": RunDirectory.append,
-    "read back": RunDirectory.read,
+    "read back": parse_journal,
     "valued": row_values,
     "estimated": estimate,
     "judged": judge,
+    "read once": read_judged_run,
     "shown": rows.quantity,
 }
 

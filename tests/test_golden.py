@@ -15,8 +15,8 @@ import pytest
 
 from hil.history import load
 from hil.model import Comparison, Fault, NotRun, RunRecord
-from hil.reports.stored import read_verdict
 from hil.store import RunDirectory
+from hil.store.verdicts import read_verdict
 from tests.golden.comparing import (
     RENDERED,
     RENEW,

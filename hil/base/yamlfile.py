@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import datetime
 import difflib
+import io
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -256,14 +257,21 @@ def loads(text: str, *, label: str) -> Node:
 def read_text(file: Path, *, label: str) -> str:
     """Return what a file holds; ``label`` names it in sentences. Raises ConfigError: no file, not UTF-8."""
     try:
-        return file.read_text(encoding="utf-8")
+        content = file.read_bytes()
     except FileNotFoundError as error:
         raise ConfigError(f"{label}: there is no such file.", next_step=_present(file.parent)) from error
-    except UnicodeDecodeError as error:
-        line = file.read_bytes()[: error.start].count(b"\n") + 1
-        raise ConfigError(f"{label}:{line}: not UTF-8 text.", next_step="save it as UTF-8.") from error
     except OSError as error:
         raise ConfigError(f"{label}: cannot be read: {error.strerror}.") from error
+    return decode(content, label=label)
+
+
+def decode(content: bytes, *, label: str) -> str:
+    """Return a file's content as text, lines ended by LF. Raises ConfigError: not UTF-8."""
+    try:
+        return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8").read()
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise ConfigError(f"{label}:{line}: not UTF-8 text.", next_step="save it as UTF-8.") from error
 
 
 def _present(folder: Path) -> str:

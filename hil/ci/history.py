@@ -23,7 +23,7 @@ from hil.history import load
 from hil.history.from_run import add_run
 from hil.history.nightly.reference import load_references, tonight
 from hil.history.saving import write_once
-from hil.store import RunDirectory
+from hil.store import RunDirectory, read_run
 from hil.store.files import disk_error
 from hil.thresholds.baselines import FOLDER
 
@@ -233,7 +233,7 @@ def add_runs(legs: Path, history: Path) -> Iterator[str]:
             yield f"{leg.name}: no run"
         for run in runs:
             try:
-                added = add_run(run.path, history)
+                added = add_run(read_run(run.path), history)
                 yield f"{leg.name}: {added.values} boot values in {added.path}"
             except ConfigError as error:
                 yield f"{leg.name}: left out: {error}"

@@ -19,6 +19,7 @@ from hil.history import load
 from hil.history.export import merge, write_csv
 from hil.history.from_run import add_run
 from hil.metrics.sessions import History, SeriesHistory
+from hil.store import read_run
 from hil.store.files import disk_error
 
 FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -45,7 +46,7 @@ def add(runs: tuple[Path, ...], history_folder: Path, *, force: bool) -> None:
     Runs of pull requests are refused: their figures are not those of main.
     """
     for run in runs:
-        added = add_run(run, history_folder, force=force)
+        added = add_run(read_run(run), history_folder, force=force)
         state = "added" if added.is_new else "was there already"
         click.echo(f"{added.path}: {state}, {added.values} boot values")
         if added.note:

@@ -11,6 +11,7 @@ import click
 
 from hil.base.errors import ConfigError
 from hil.boards.rack import Rack, load_rack
+from hil.store import read_judged_run
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -37,7 +38,7 @@ def push(run: Path, pushgateway: str, rack: Path | None, *, force: bool) -> None
     url = _url(pushgateway, load_rack(rack) if rack else None)
     from hil.reports.metrics_command import push_again
 
-    push_again(url, run, force=force)
+    push_again(url, read_judged_run(run), force=force)
 
 
 @command.command("retire", short_help="Delete boards' groups at the gateway.")

@@ -32,7 +32,7 @@ from hil.boards.lease import Holder, clear_stale, lock_dir, read_holder
 from hil.boards.rack import Board, Rack, load_rack
 from hil.boards.rack.check import check_rack
 from hil.cli.options import aligned, out_option, rack_option
-from hil.store import RunDirectory
+from hil.store import RunDirectory, read_run
 from hil.store.run_info import utc_now
 from hil.virtual.virtual_rack import boards_up
 
@@ -171,7 +171,7 @@ def _runs(rack: Rack, out: Path) -> Sequence[RunHealth]:
     for directory in RunDirectory.list(out):
         if directory.run_id not in ids:
             try:
-                more.append(health_of(directory.path))
+                more.append(health_of(read_run(directory.path)))
             except ConfigError as error:
                 click.echo(f"warning: {directory.path} is left out: {error}", err=True)
     return with_runs(known, more)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +13,9 @@ from hil.history.segment import ROLES, Image, Segment, SegmentBoard
 from hil.metrics.boot_value import boot_value
 from hil.metrics.conditions import conditions_of
 from hil.model import Comparison, Entry, RunRecord
-from hil.store import RunDirectory
-from hil.store.directory import Journal
-from hil.thresholds import load_all
+from hil.store import StoredRun
+from hil.store.directory import JOURNAL
+from hil.thresholds import own_limits
 from hil.thresholds.loader import FOLDER
 from hil.thresholds.types import Thresholds
 
@@ -31,78 +30,76 @@ class Added:
     note: str = ""
 
 
-def add_run(run: Path, folder: Path, *, force: bool = False) -> Added:
+def add_run(run: StoredRun, folder: Path, *, force: bool = False) -> Added:
     """Append a run to the history in ``folder``.
 
     Pull requests' runs never enter, nor do runs that have no verdict. One whose sources were not committed
     enters by ``force``.
 
     Raises:
-        ConfigError: the run may not enter, holds nothing, cannot be read, or is there with other content.
+        ConfigError: the run may not enter, holds nothing, has damaged limits, or is there with other content.
         RigError: the disk does not take it.
     """
-    directory = RunDirectory.open(run)
-    _check_may_enter(directory, force=force)
-    journal = directory.read()
-    segment = segment_of(directory, journal)
+    _check_may_enter(run, force=force)
+    segment = segment_of(run)
     is_new = append(folder, segment)
-    return Added(path_of(folder, segment.rack, segment.run_id), len(segment), is_new, journal.torn)
+    return Added(path_of(folder, segment.rack, segment.run_id), len(segment), is_new, run.journal.torn)
 
 
-def segment_of(directory: RunDirectory, journal: Journal | None = None) -> Segment:
+def segment_of(run: StoredRun) -> Segment:
     """Return the boot values of a run: all metrics, candidate and reference, not the base.
 
     Raises ConfigError: no boot value in it, no run.json, a boot that is there twice, thresholds that do not
     go with its records.
     """
-    entries = (journal or directory.read()).entries
-    info = directory.read_info()
+    info, entries = run.info, run.journal.entries
     records = [entry for entry in entries if isinstance(entry, RunRecord) and entry.role in ROLES]
-    head = _head(directory, info, records)
-    limits = load_all(directory.path / FOLDER, today=_day(head["started_utc"]))
-    points = [point for record in records for point in _points_of(record, limits, directory)]
+    head = _head(run, records)
+    limits = own_limits(run)
+    points = [point for record in records for point in _points_of(record, limits, run)]
     if not points:
-        raise ConfigError(f"{directory.path}: no boot value: nothing was measured, or all of it is void.")
+        raise ConfigError(f"{run.path}: no boot value: nothing was measured, or all of it is void.")
     try:
-        return build(head, _boards(records), _images(directory, records, _names(info, entries)), points)
+        return build(head, _boards(records), _images(run, records, _names(info, entries)), points)
     except DuplicateError as error:
         raise ConfigError(
-            f"{directory.journal_path}: {error}.", next_step="measure again; one boot has one value."
+            f"{run.path / JOURNAL}: {error}.", next_step="measure again; one boot has one value."
         ) from None
 
 
-def _check_may_enter(directory: RunDirectory, *, force: bool) -> None:
-    info = directory.read_info()
+def _check_may_enter(run: StoredRun, *, force: bool) -> None:
+    info = run.info
     if info.get("trigger") == "pr":
         raise ConfigError(
-            f"{directory.path}: it measured a pull request, whose figures are not those of main.",
+            f"{run.path}: it measured a pull request, whose figures are not those of main.",
             next_step="add runs of main: `hil run --trigger nightly`, or a run of your own checkout of main.",
         )
-    if not directory.verdicts_path.exists():
+    if run.verdict is None:
         raise ConfigError(
-            f"{directory.path}: the run has no verdict: it is still measuring, or was cut off; what is added "
+            f"{run.path}: the run has no verdict: it is still measuring, or was cut off; what is added "
             "is never changed.",
-            next_step=f"when it has ended, judge what is there: hil gate {directory.path}",
+            next_step=f"when it has ended, judge what is there: hil gate {run.path}",
         )
     git = info.get("git", {})
     if not force and (git.get("dirty") or not git.get("commit")):
         raise ConfigError(
-            f"{directory.path}: its sources were not committed, so nobody can find what was measured.",
+            f"{run.path}: its sources were not committed, so nobody can find what was measured.",
             next_step="commit and measure again, or add it all the same with --force.",
         )
 
 
-def _head(directory: RunDirectory, info: Mapping[str, Any], records: Sequence[RunRecord]) -> dict[str, Any]:
+def _head(run: StoredRun, records: Sequence[RunRecord]) -> dict[str, Any]:
     """Return the first fields of the segment. Raises ConfigError."""
+    info = run.info
     for key in ("run_id", "rack", "started_utc"):
         if not info.get(key):
             raise ConfigError(
-                f"{directory.path}: run.json does not say {key}, so the run has no place in the history.",
+                f"{run.path}: run.json does not say {key}, so the run has no place in the history.",
                 next_step="measure again; run.json is written when a run starts.",
             )
     others = sorted({f"{record.rack}: {record.run_id}" for record in records} - {_name(info)})
     if others:
-        raise ConfigError(f"{directory.path}: run.json is of {_name(info)}, its records of {others[0]}.")
+        raise ConfigError(f"{run.path}: run.json is of {_name(info)}, its records of {others[0]}.")
     git = info.get("git", {})
     return {
         "run_id": info["run_id"],
@@ -119,16 +116,10 @@ def _name(info: Mapping[str, Any]) -> str:
     return f"{info['rack']}: {info['run_id']}"
 
 
-def _day(started_utc: str) -> datetime.date:
-    return datetime.datetime.fromisoformat(started_utc).date()
-
-
-def _points_of(
-    record: RunRecord, limits: Mapping[str, Thresholds], directory: RunDirectory
-) -> Iterator[Point]:
+def _points_of(record: RunRecord, limits: Mapping[str, Thresholds], run: StoredRun) -> Iterator[Point]:
     if record.bench not in limits:
         raise ConfigError(
-            f"{directory.path / FOLDER}: no {record.bench}.yaml, so the metrics of the run's "
+            f"{run.path / FOLDER}: no {record.bench}.yaml, so the metrics of the run's "
             f"{record.case_id} are unknown.",
             next_step="restore the run's folder, or measure again.",
         )
@@ -170,7 +161,7 @@ def _names(info: Mapping[str, Any], entries: Sequence[Entry]) -> dict[str, str]:
     return names
 
 
-def _images(directory: RunDirectory, records: Sequence[RunRecord], names: Mapping[str, str]) -> list[Image]:
+def _images(run: StoredRun, records: Sequence[RunRecord], names: Mapping[str, str]) -> list[Image]:
     """Return what booted in which role; two images of one name are told apart by their digests."""
     rulers: dict[tuple[str, str, str], dict[str, str]] = {}
     for record in records:
@@ -179,7 +170,7 @@ def _images(directory: RunDirectory, records: Sequence[RunRecord], names: Mappin
         ruler = rulers.setdefault(key, {}).setdefault(record.bench, record.ruler_hash)
         if ruler != record.ruler_hash:
             raise ConfigError(
-                f"{directory.journal_path}: image {sha256[:12]} measured {record.bench} by two rulers, which "
+                f"{run.path / JOURNAL}: image {sha256[:12]} measured {record.bench} by two rulers, which "
                 "no image does.",
                 next_step="restore the file as it was written, or measure again.",
             )

@@ -18,20 +18,20 @@ import os
 import re
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hil.base.errors import ConfigError
-from hil.model import Entry, RunRecord, Verdict
-from hil.store.entries import EntryError, entry_from_json
-from hil.store.files import disk_error, replace_file, sync_folder, write_all
-from hil.store.run_info import what_is_wrong
+from hil.model import Entry, Verdict
+from hil.store.files import disk_error, read_bytes, replace_file, sync_folder, write_all
+from hil.store.journal import Journal, parse_journal
+from hil.store.run_info import parse_info
 
 JOURNAL = "records.jsonl"
 RUN_INFO = "run.json"
 VERDICTS = "verdicts.json"
 SUMMARY = "summary.md"
+THRESHOLDS = "thresholds"
 LATEST = "latest"
 _RUN_TIME = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z")
 
@@ -40,18 +40,6 @@ def time_in(run_id: str) -> str:
     """Return when a run began: its id starts with that time, written ``2026-11-20T22:12:57Z``; else ""."""
     found = _RUN_TIME.match(run_id)
     return "{}-{}-{}T{}:{}:{}Z".format(*found.groups()) if found else ""
-
-
-@dataclass(frozen=True)
-class Journal:
-    """The entries read back. ``torn`` is a sentence where the last line was cut off in writing, else ""."""
-
-    entries: tuple[Entry, ...]
-    torn: str = ""
-
-    @property
-    def records(self) -> tuple[RunRecord, ...]:
-        return tuple(entry for entry in self.entries if isinstance(entry, RunRecord))
 
 
 class RunDirectory:
@@ -149,37 +137,21 @@ class RunDirectory:
             ConfigError: any other line is no entry; names file and line.
             RigError: the disk does not give it.
         """
-        try:
-            lines = self.journal_path.read_bytes().split(b"\n")
-        except OSError as error:
-            raise disk_error(f"could not read {self.journal_path}", error, "what is on disk") from error
-        entries = [_parse_line(self.journal_path, n, line) for n, line in enumerate(lines[:-1], start=1)]
-        if not lines[-1]:
-            return Journal(tuple(entries))
-        where = f"{self.journal_path}:{len(lines)}"
-        torn = f"{where}: the last line was cut off after {len(lines[-1])} bytes; its entry is lost."
-        return Journal(tuple(entries), torn)
+        return parse_journal(self.journal_path, read_bytes(self.journal_path))
 
     def write_info(self, info: Mapping[str, Any]) -> None:
         """Write run.json at once and whole. Raises RigError."""
         self._write_json(RUN_INFO, info)
 
     def read_info(self) -> dict[str, Any]:
-        """Return run.json, or {} where the run ended before it was written. Raises ConfigError."""
+        """Return run.json, or {} where the run ended before it was written.
+
+        Raises ConfigError where it is damaged, and RigError where the disk does not give it.
+        """
         path = self.path / RUN_INFO
         if not path.exists():
             return {}
-        try:
-            info = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise ConfigError(f"{path}: not JSON: {error}.") from error
-        if not isinstance(info, dict):
-            raise ConfigError(f"{path}: not a JSON object.")
-        if wrong := what_is_wrong(info):
-            raise ConfigError(
-                f"{path}: {wrong}.", next_step="correct it; the run's records are not in there."
-            )
-        return info
+        return parse_info(path, read_bytes(path))
 
     def write_verdict(self, verdict: Verdict) -> None:
         """Write verdicts.json, keys sorted, so that a replay gives the same bytes. Raises RigError."""
@@ -235,19 +207,6 @@ def _end_of_whole_lines(descriptor: int) -> int:
     end = content.rfind(b"\n") + 1
     os.ftruncate(descriptor, end)
     return end
-
-
-def _parse_line(path: Path, number: int, line: bytes) -> Entry:
-    try:
-        return entry_from_json(json.loads(line))
-    except EntryError as error:
-        raise ConfigError(f"{path}:{number}: not an entry: {error}.") from error
-    except ValueError as error:
-        shown = line[:60].decode(errors="replace")
-        raise ConfigError(
-            f"{path}:{number}: not JSON: {error}; the line starts with {shown!r}.",
-            next_step="the file was changed after it was written; restore it, or measure again.",
-        ) from error
 
 
 def _point_latest(root: Path, run_id: str) -> None:

@@ -44,6 +44,14 @@ def replace_file(path: Path, data: bytes) -> None:
     sync_folder(path.parent)
 
 
+def read_bytes(path: Path) -> bytes:
+    """Return a file's content. Raises RigError where the disk does not give it."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise disk_error(f"could not read {path}", error, "what is on disk") from error
+
+
 def write_all(descriptor: int, data: bytes) -> None:
     """Write every byte, however many calls the kernel takes for it. Raises OSError."""
     view = memoryview(data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import getpass
+import json
 import platform
 import re
 import secrets
@@ -55,7 +56,20 @@ _KINDS: Mapping[str, type] = {
 _KIND_NAMES: Mapping[type, str] = {str: "a text", dict: "an object", list: "a list"}
 
 
-def what_is_wrong(info: Mapping[str, Any]) -> str:
+def parse_info(path: Path, content: bytes) -> dict[str, Any]:
+    """Return what a run.json holds. Raises ConfigError, which names ``path`` and the key."""
+    try:
+        info = json.loads(content.decode())
+    except ValueError as error:
+        raise ConfigError(f"{path}: not JSON: {error}.") from error
+    if not isinstance(info, dict):
+        raise ConfigError(f"{path}: not a JSON object.")
+    if wrong := _what_is_wrong(info):
+        raise ConfigError(f"{path}: {wrong}.", next_step="correct it; the run's records are not in there.")
+    return info
+
+
+def _what_is_wrong(info: Mapping[str, Any]) -> str:
     """Return which key of a run.json holds what no reader can use; "" where none does."""
     for key, kind in _KINDS.items():
         for value in _values(info, *key.split(".")):

@@ -1,6 +1,6 @@
 """Limits, metrics and suites as thresholds/*.yaml say them."""
 
-from hil.thresholds.loader import load, load_all
+from hil.thresholds.loader import load, load_all, own_limits, own_limits_of
 from hil.thresholds.types import Thresholds
 
-__all__ = ["Thresholds", "load", "load_all"]
+__all__ = ["Thresholds", "load", "load_all", "own_limits", "own_limits_of"]

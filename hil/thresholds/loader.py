@@ -12,8 +12,9 @@ import itertools
 from collections.abc import Mapping
 from pathlib import Path
 
-from hil.base.yamlfile import Node, loads, read_text
+from hil.base.yamlfile import Node, decode, loads, read_text
 from hil.model import KINDS, Case, Scalar
+from hil.store import StoredRun
 from hil.thresholds.limits import check_ambiguities
 from hil.thresholds.metric_reader import read_metrics, read_outcome
 from hil.thresholds.rule_reader import RuleReader, check_value, read_policy, require_parameter
@@ -22,7 +23,7 @@ from hil.thresholds.types import PEERS, Parameter, Policy, Thresholds
 SCHEMA_VERSION = 1
 FOLDER = "thresholds"
 
-__all__ = ["Parameter", "Policy", "Thresholds", "load", "load_all"]
+__all__ = ["Parameter", "Policy", "Thresholds", "load", "load_all", "own_limits", "own_limits_of"]
 
 
 def load(stem: str, root: Path, *, today: datetime.date | None = None) -> Thresholds:
@@ -36,13 +37,17 @@ def load(stem: str, root: Path, *, today: datetime.date | None = None) -> Thresh
     path = root / f"{stem}.yaml"
     # the project's file, and the copy in a run's folder, have one name: a replay gives the same bytes
     label = f"{root.name}/{path.name}" if root.name == FOLDER else str(path)
-    day = today or datetime.datetime.now(tz=datetime.UTC).date()
-    return _parse(read_text(path, label=label), stem, label, day)
+    return _parse(read_text(path, label=label), stem, label, today or _today())
 
 
-# A run reads its limits twice, before it and, from the copies that it keeps, for its reports: with equal
-# bytes the second reading, of half a second, is the first one's. What it returns is frozen.
-@functools.lru_cache(maxsize=64)
+def _today() -> datetime.date:
+    return datetime.datetime.now(tz=datetime.UTC).date()
+
+
+# A run's limits are asked for before it and, from the copies that it keeps, by each of its reports: equal
+# texts are parsed once, which takes half a second. The size is that of a report of a dozen runs of as many
+# days. What it returns is frozen.
+@functools.lru_cache(maxsize=256)
 def _parse(text: str, stem: str, label: str, today: datetime.date) -> Thresholds:
     return _Reader(loads(text, label=label), today).read(stem)
 
@@ -50,6 +55,20 @@ def _parse(text: str, stem: str, label: str, today: datetime.date) -> Thresholds
 def load_all(root: Path, *, today: datetime.date | None = None) -> dict[str, Thresholds]:
     """Read every thresholds file of the folder, by bench. Raises ConfigError as load() does."""
     return {path.stem: load(path.stem, root, today=today) for path in sorted(root.glob("*.yaml"))}
+
+
+def own_limits(run: StoredRun) -> dict[str, Thresholds]:
+    """Return the thresholds that a run keeps, by bench, as of its day; {} where it keeps none.
+
+    Raises ConfigError as load() does.
+    """
+    return {bench: own_limits_of(run, bench) for bench in run.limits}
+
+
+def own_limits_of(run: StoredRun, bench: str) -> Thresholds:
+    """Return the thresholds of one of the benches in ``run.limits``. Raises ConfigError as load() does."""
+    label = f"{FOLDER}/{bench}.yaml"
+    return _parse(decode(run.limits[bench], label=label), bench, label, run.day or _today())
 
 
 class _Reader:

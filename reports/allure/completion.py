@@ -25,10 +25,11 @@ from hil.reports.allure.attachments import attachments_of
 from hil.reports.allure.description import describe
 from hil.reports.allure.identity import case_id_of, full_name, history_id, parameters_of, stable_uuid
 from hil.reports.allure.outcome import CATEGORIES, outcome_of, word_of
-from hil.reports.allure.story import RunStory, Story, parse_case_id, read_run
+from hil.reports.allure.story import RunStory, Story, parse_case_id, story_of
 from hil.reports.allure.times import run_start_of, times_of
 from hil.reports.allure.trace import draw_pictures
 from hil.reports.names import short_metric
+from hil.store import JudgedRun
 from hil.store.files import disk_error
 from hil.store.run_info import measured_commit
 
@@ -238,16 +239,16 @@ _BARE = (
 )
 
 
-def complete_results(run_path: Path) -> int:
+def complete_results(judged: JudgedRun) -> int:
     """Write ``allure-results/`` of a judged run and return how many results it holds.
 
     Done twice, it gives the same files; done after another verdict, it replaces them.
 
     Raises:
-        ConfigError: ``run_path`` is no judged run, or its thresholds cannot be read.
+        ConfigError: the run's thresholds cannot be read.
         RigError: the disk does not take it.
     """
-    run = read_run(run_path)
+    run = story_of(judged)
     draw_pictures(run.path, (record for story in run.stories for record in story.records))
     raw = read_raw_results(run.path)
     files = dict(files_around(run))

@@ -11,10 +11,11 @@ import hashlib
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from hil.model import Verdict
-from hil.reports.allure.story import case_label, parse_case_id, read_thresholds
+from hil.reports.allure.story import case_label, limits_of, parse_case_id
+from hil.reports.history import rack_of
+from hil.store import JudgedRun
 
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "hil/reports/allure")
 
@@ -52,20 +53,20 @@ def stable_uuid(*words: str) -> str:
     return str(uuid.uuid5(_NAMESPACE, "\n".join(words)))
 
 
-def ids_of(run_path: Path, info: Mapping[str, Any], verdict: Verdict) -> dict[tuple[str, str], str]:
-    """Return Allure's id of each (board, case id) in a verdict that has a result.
+def ids_of(run: JudgedRun) -> dict[tuple[str, str], str]:
+    """Return Allure's id of each (board, case id) in a run's verdict that has a result.
 
     Raises:
         ConfigError: the run's thresholds cannot be read.
     """
-    thresholds = read_thresholds(run_path, info)
-    rack = str(info.get("rack") or next((item.series_id.partition("/")[0] for item in verdict.series), ""))
+    thresholds, verdict = limits_of(run), run.verdict
+    rack = str(run.info.get("rack") or rack_of(verdict))
     found = {}
     for board, case_id in _cases(verdict):
         bench, _ = parse_case_id(case_id)
         identity = history_id(full_name(bench), parameters_of(rack, board, case_label(case_id, thresholds)))
-        found[board, case_id] = stable_uuid(verdict.run_id or run_path.name, identity)
-    return {key: _id(uuid) for key, uuid in found.items() if _has_result(run_path, uuid)}
+        found[board, case_id] = stable_uuid(verdict.run_id or run.run_id, identity)
+    return {key: _id(uuid) for key, uuid in found.items() if _has_result(run.path, uuid)}
 
 
 def _cases(verdict: Verdict) -> set[tuple[str, str]]:

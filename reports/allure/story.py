@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import functools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,12 +12,9 @@ from hil.base.errors import ConfigError
 from hil.base.paths import PROJECT_ROOT
 from hil.model import ComparedSeries, Entry, Fault, NotRun, RunRecord, SeriesVerdict, Verdict
 from hil.reports.compared import ranked
-from hil.reports.stored import read_verdict
-from hil.store import RunDirectory
-from hil.thresholds import Thresholds, load_all
-
-THRESHOLDS = "thresholds"
-_CHECKOUT = PROJECT_ROOT / THRESHOLDS
+from hil.store import JudgedRun
+from hil.thresholds import Thresholds, load_all, own_limits
+from hil.thresholds.loader import FOLDER
 
 
 @dataclass(frozen=True)
@@ -69,13 +64,10 @@ class RunStory:
         return self.verdict.run_id or self.path.name
 
 
-def read_run(path: Path) -> RunStory:
-    """Read a judged run. Raises ConfigError where it is none, or its thresholds cannot be read."""
-    directory = RunDirectory.open(path)
-    info = directory.read_info()
-    verdict = read_verdict(directory.verdicts_path)
-    entries = directory.read().entries
-    thresholds = read_thresholds(directory.path, info)
+def story_of(run: JudgedRun) -> RunStory:
+    """Take a run apart. Raises ConfigError where its thresholds cannot be read."""
+    info, verdict, entries = run.info, run.verdict, run.journal.entries
+    thresholds = limits_of(run)
     general = tuple(fault for fault in verdict.faults if not (fault.board and fault.case_id))
     keys = _keys(entries)
     parts = _parts_of(entries, verdict)
@@ -91,29 +83,15 @@ def read_run(path: Path) -> RunStory:
         )
         for key in keys
     )
-    return RunStory(directory.path, info, verdict, stories, general)
+    return RunStory(run.path, info, verdict, stories, general)
 
 
-def read_thresholds(path: Path, info: Mapping[str, Any]) -> Mapping[str, Thresholds]:
-    """Read the run's own copy, as of its day; the checkout's for a run from before there was one."""
-    own = path / THRESHOLDS
-    try:
-        today = datetime.date.fromisoformat(str(info.get("started_utc"))[:10])
-    except ValueError:
-        today = None
-    folder = own if own.is_dir() else _CHECKOUT
-    found = sorted(
-        (path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in folder.glob("*.yaml")
-    )
-    return _load(folder, today, tuple(found))
+def limits_of(run: JudgedRun) -> Mapping[str, Thresholds]:
+    """Return the run's own thresholds, as of its day; the checkout's for a run from before they were kept.
 
-
-@functools.lru_cache(maxsize=8)
-def _load(
-    folder: Path, today: datetime.date | None, _files: tuple[tuple[str, int, int], ...]
-) -> Mapping[str, Thresholds]:
-    """Read a folder once for a report, whose parts each ask for it; again where a file has changed."""
-    return load_all(folder, today=today)
+    Raises ConfigError where they cannot be read.
+    """
+    return own_limits(run) or load_all(PROJECT_ROOT / FOLDER, today=run.day)
 
 
 def _keys(entries: Iterable[Entry]) -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ from hil.model import Verdict
 from hil.reports.boards import remarks
 from hil.reports.compared import is_blocked as is_blocked_comparison
 from hil.reports.rows import is_blocked
-from hil.reports.stored import read_verdict
+from hil.store.verdicts import read_verdict
 
 
 @dataclass(frozen=True)

@@ -24,11 +24,12 @@ from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from hil.model import ComparedSeries, SeriesVerdict, Verdict
-from hil.reports.allure.story import read_run
+from hil.reports.allure.story import story_of
 from hil.reports.allure.times import unix_ms
 from hil.reports.metrics import Group, board_groups
 from hil.reports.plain import junit
 from hil.reports.plain.facts import RunFacts, facts_of
+from hil.store import JudgedRun
 from hil.store.files import disk_error, replace_file
 
 Value = str | int | float | bool | None
@@ -160,14 +161,14 @@ def _comparison_line(facts: RunFacts, item: ComparedSeries) -> list[Value]:
 FILES = (SERIES, COMPARISONS, junit.JUNIT, OPENMETRICS)
 
 
-def write_plain(run_path: Path) -> tuple[Path, ...]:
-    """Write series.csv, comparisons.csv, junit.xml and openmetrics.txt from what is on disk.
+def write_plain(judged: JudgedRun) -> tuple[Path, ...]:
+    """Write series.csv, comparisons.csv, junit.xml and openmetrics.txt into the run's folder.
 
     Raises:
-        ConfigError: ``run_path`` is no judged run, or its journal or thresholds cannot be read.
+        ConfigError: the run's thresholds cannot be read.
         RigError: the disk does not take them.
     """
-    run = read_run(run_path)
+    run = story_of(judged)
     facts = facts_of(run.run_id, run.info, run.verdict)
     contents = {
         SERIES: series_csv(facts, run.verdict),

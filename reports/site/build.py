@@ -27,16 +27,16 @@ from hil.reports.site.landing import render_landing
 from hil.reports.site.runs import (
     RAW_FILES,
     Shorten,
-    StoredRun,
+    ShownRun,
     copy_raw,
     copy_results,
-    read_run,
     shortener,
+    shown,
     title_of,
 )
 from hil.reports.stored import by_name
 from hil.reports.trend import DATA, Trend, read_sources, trend_of, write_trend
-from hil.store import time_in
+from hil.store import JudgedRun, time_in
 from hil.store.files import disk_error, short_path
 
 REPORT = "report"
@@ -60,7 +60,7 @@ TREND_FILE = "trend.json"
 
 def build_site(
     out: Path,
-    run_paths: Sequence[Path],
+    judged: Sequence[JudgedRun],
     *,
     history: Path | None = None,
     data: Path | None = None,
@@ -68,7 +68,7 @@ def build_site(
     append: bool = True,
     keep_newer: bool = False,
 ) -> Path:
-    """Write OUT/report for the runs in ``run_paths``; return its index.html.
+    """Write OUT/report for the runs ``judged``; return its index.html.
 
     The runs' own allure-results are read, metrics.jsonl, health.jsonl and allure.jsonl in ``history`` (by
     default OUT/history), and the boot values in ``data`` (by default OUT/hil-data). Only allure.jsonl is
@@ -77,14 +77,14 @@ def build_site(
     shows a run which started later.
 
     Raises:
-        ConfigError: a run that was never judged, two copies of one run, a damaged allure.jsonl, a generator
+        ConfigError: two copies of one run, a damaged allure.jsonl, a generator
             that is not installed, or a newer report that is to be kept.
         RigError: the generator failed, another build takes too long, or the disk does not take it; an
             earlier report stays as it was.
     """
     out = out.absolute()  # the generator works in a folder of its own
     folder = (history or out / "history").absolute()
-    runs = _read_runs(run_paths)
+    runs = _shown(judged)
     try:
         out.mkdir(parents=True, exist_ok=True)
         with locked(out), _work_folder(out) as work:
@@ -100,20 +100,19 @@ def build_site(
     return out / REPORT / "index.html"
 
 
-def _read_runs(run_paths: Sequence[Path]) -> list[StoredRun]:
-    """Return the runs in the order of their start, each once, by however many paths it is named."""
-    runs: dict[str, StoredRun] = {}
-    for path in dict.fromkeys(path.resolve() for path in run_paths):
-        run = read_run(path)
+def _shown(judged: Sequence[JudgedRun]) -> list[ShownRun]:
+    """Return the runs in the order of their start, each once, however often it is named."""
+    runs: dict[str, JudgedRun] = {}
+    for run in judged:
         other = runs.setdefault(run.run_id, run)
-        if other is not run:
+        if other.path != run.path:
             raise ConfigError(
                 f"{other.path} and {run.path} hold the same run.", next_step="leave one of them out."
             )
-    return [runs[run_id] for run_id in sorted(runs)]
+    return [shown(runs[run_id]) for run_id in sorted(runs)]
 
 
-def _refuse_older(out: Path, runs: Sequence[StoredRun]) -> None:
+def _refuse_older(out: Path, runs: Sequence[ShownRun]) -> None:
     """Raise ConfigError where OUT/report shows a run that started later than all of ``runs``."""
     shown = [path.name for path in (out / REPORT / "runs").glob("*")]
     newest = max(shown, key=time_in, default="")
@@ -134,7 +133,7 @@ def _work_folder(out: Path) -> Iterator[Path]:
         yield Path(work)
 
 
-def _trend(runs: Sequence[StoredRun], history: Path, data: Path) -> Trend:
+def _trend(runs: Sequence[ShownRun], history: Path, data: Path) -> Trend:
     """Compute the trend. What of the past is damaged costs its part of it, and is named on its page."""
     sources, lines = read_sources(data, runs), _past(history)
     if isinstance(lines, str):
@@ -151,7 +150,7 @@ def _past(history: Path) -> Sequence[Mapping[str, Any]] | str:
         return f"The figures of earlier runs are left out: {by_name(str(error), history)}"
 
 
-def _assemble(work: Path, runs: Sequence[StoredRun], history: Path, data: Path, *, single_file: bool) -> Path:
+def _assemble(work: Path, runs: Sequence[ShownRun], history: Path, data: Path, *, single_file: bool) -> Path:
     """Have Allure make the test report while the other pages are made; the trend page waits for its data."""
     points.lend(history / "allure.jsonl", work / "allure.jsonl", _lines(runs))
     shorten = shortener(runs)
@@ -169,12 +168,10 @@ def _assemble(work: Path, runs: Sequence[StoredRun], history: Path, data: Path, 
     return site
 
 
-def _own_pages(
-    folder: Path, runs: Sequence[StoredRun], history: Path, trend: Trend, shorten: Shorten
-) -> Path:
+def _own_pages(folder: Path, runs: Sequence[ShownRun], history: Path, trend: Trend, shorten: Shorten) -> Path:
     """Write what Allure has no part in: the first page, the racks, the runs' files."""
     copy_raw(folder / "runs", runs, shorten)
-    racks = write_health(folder, history, [run.path for run in runs], shorten)
+    racks = write_health(folder, history, [run.run for run in runs], shorten)
     page = render_landing(
         runs,
         past=trend.measured_runs,
@@ -187,7 +184,7 @@ def _own_pages(
     return folder
 
 
-def _config(work: Path, runs: Sequence[StoredRun], *, single_file: bool) -> Mapping[str, Any]:
+def _config(work: Path, runs: Sequence[ShownRun], *, single_file: bool) -> Mapping[str, Any]:
     """Return Allure's configuration: the test report and our trend page, each in a folder of its own."""
     title = title_of(runs)
     tests = {
@@ -215,7 +212,7 @@ def _config(work: Path, runs: Sequence[StoredRun], *, single_file: bool) -> Mapp
     }
 
 
-def _lines(runs: Sequence[StoredRun]) -> list[Mapping[str, Any]]:
+def _lines(runs: Sequence[ShownRun]) -> list[Mapping[str, Any]]:
     return [run.line for run in runs]
 
 

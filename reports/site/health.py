@@ -17,6 +17,7 @@ from hil.reports.page import frame
 from hil.reports.rows import VIRTUAL_REMARK
 from hil.reports.site import markup
 from hil.reports.stored import by_name
+from hil.store import StoredRun
 
 ADDRESS = "rack/index.html"
 _NEWEST_CELLS = 100  # a strip is no wider than a page
@@ -36,13 +37,13 @@ tbody tr:not(.below) td { border-bottom: 0; white-space: nowrap; }
 """
 
 
-def read_health(history: Path, run_paths: Sequence[Path]) -> tuple[list[RunHealth], str]:
-    """Return the runs of the history's file with those in ``run_paths``, whether or not it has them.
+def read_health(history: Path, reported: Sequence[StoredRun]) -> tuple[list[RunHealth], str]:
+    """Return the runs of the history's file with those that are ``reported``, whether or not it has them.
 
     A damaged file costs the runs in it, not the report; then the sentence names the line and the way out.
-    Raises ConfigError and RigError as health_of() does, and RigError where the disk does not give the file.
+    Raises RigError where the disk does not give the file.
     """
-    own = [health_of(path) for path in run_paths]
+    own = [health_of(run) for run in reported]
     try:
         return with_runs(read_lines(history / HEALTH_FILE), own), ""
     except ConfigError as error:
@@ -50,14 +51,14 @@ def read_health(history: Path, run_paths: Sequence[Path]) -> tuple[list[RunHealt
 
 
 def write_health(
-    site: Path, history: Path, run_paths: Sequence[Path], shorten: Callable[[bytes], bytes]
+    site: Path, history: Path, reported: Sequence[StoredRun], shorten: Callable[[bytes], bytes]
 ) -> tuple[str, ...]:
     """Write the page into ``site``; return what the first page says of each rack.
 
-    Raises ConfigError and RigError as read_health() does, and OSError.
+    Raises RigError as read_health() does, and OSError.
     """
-    runs, note = read_health(history, run_paths)
-    until_s = _until_s(runs, {path.name for path in run_paths})
+    runs, note = read_health(history, reported)
+    until_s = _until_s(runs, {run.run_id for run in reported})
     page = site / ADDRESS
     page.parent.mkdir(parents=True)
     page.write_bytes(shorten(render_health(runs, until_s, note=note).encode()))

@@ -17,11 +17,11 @@ from hil.reports import compared, rows
 from hil.reports.boards import BoardCases, boards_of, not_run_groups, remarks, split_not_run
 from hil.reports.page import frame
 from hil.reports.site import markup
-from hil.reports.site.runs import StoredRun, decisive, title_of
+from hil.reports.site.runs import ShownRun, decisive, title_of
 from hil.reports.studies.build import StoredStudy, page_of, stored_studies
 
 
-def comparisons(run: StoredRun) -> str:
+def comparisons(run: ShownRun) -> str:
     """Return the comparisons that block, what is behind those that did not pass, and advice folded."""
     found = compared.ranked(run.verdict)
     if not found:
@@ -136,7 +136,7 @@ _TONES = {(ExitCode.PASS, "pass"): "good", (ExitCode.FIRMWARE, "regressed"): "ba
 
 
 def render_landing(
-    runs: Sequence[StoredRun],
+    runs: Sequence[ShownRun],
     *,
     past: int,
     raw: Sequence[str],
@@ -176,7 +176,7 @@ def render_landing(
 _Links = Mapping[tuple[str, str], str]
 
 
-def _links(run: StoredRun) -> _Links:
+def _links(run: ShownRun) -> _Links:
     """Return the address of each (board, case id) in the test report; none where it cannot be known."""
     return {key: f"tests/index.html#{found}" for key, found in run.test_ids.items()}
 
@@ -185,7 +185,7 @@ def _linked(links: _Links, item: SeriesVerdict | Fault, text: str) -> str:
     return markup.link(links.get((item.board, item.case_id), ""), text)
 
 
-def _verdict(run: StoredRun) -> str:
+def _verdict(run: ShownRun) -> str:
     tone = _TONES.get((ExitCode(run.verdict.exit_code), run.verdict.outcome), "unsure")
     parts = [*_whereabouts(run), f"suite {run.line['suite']}", f"run {run.run_id}"]
     return (
@@ -195,7 +195,7 @@ def _verdict(run: StoredRun) -> str:
     )
 
 
-def _whereabouts(run: StoredRun) -> list[str]:
+def _whereabouts(run: ShownRun) -> list[str]:
     """Return when, on which rack and over which air a run measured, as far as it is known."""
     started = str(run.line["started_utc"])[:16].replace("T", " ")
     parts = [
@@ -206,7 +206,7 @@ def _whereabouts(run: StoredRun) -> list[str]:
     return [part for part in parts if part]
 
 
-def _ways(runs: Sequence[StoredRun], past: int, racks: Sequence[str]) -> str:
+def _ways(runs: Sequence[ShownRun], past: int, racks: Sequence[str]) -> str:
     boards = [board for run in runs for board in boards_of(run.info, run.verdict)]
     planned = sum(board.planned for board in boards)
     ruled_out = sum(len(board.ruled_out) for board in boards)
@@ -227,12 +227,12 @@ def _racks(racks: Sequence[str]) -> str:
     return f'<a href="rack/index.html"><b>Racks →</b>{escape("; ".join(racks))}</a>'
 
 
-def _studies(run: StoredRun) -> str:
+def _studies(run: ShownRun) -> str:
     """Return the ways to the published studies that were set beside a run."""
     return "".join(_study(run, found) for found in stored_studies(run.path))
 
 
-def _study(run: StoredRun, found: StoredStudy) -> str:
+def _study(run: ShownRun, found: StoredStudy) -> str:
     address = f"runs/{escape(run.run_id)}/{escape(page_of(found.study))}"
     kinds = ", ".join(found.kinds)
     text = f"published values beside those of this run ({kinds}): {' · '.join(_whereabouts(run))}"
@@ -253,12 +253,12 @@ _BOARD_HEAD = (
 )
 
 
-def _boards(runs: Sequence[StoredRun]) -> str:
+def _boards(runs: Sequence[ShownRun]) -> str:
     lines = [_board_row(run, board) for run in runs for board in boards_of(run.info, run.verdict)]
     return markup.table("Boards", markup.row("th", _BOARD_HEAD), lines) if lines else ""
 
 
-def _board_row(run: StoredRun, board: BoardCases) -> str:
+def _board_row(run: ShownRun, board: BoardCases) -> str:
     series = [item for item in run.verdict.series if item.board == board.board]
     limited = [item for item in series if item.blocking and item.limit is not None]
     marginal = sum(map(rows.is_marginal, limited))
@@ -278,7 +278,7 @@ def _board_row(run: StoredRun, board: BoardCases) -> str:
     return markup.row("td", cells)
 
 
-def _limits(run: StoredRun) -> str:
+def _limits(run: ShownRun) -> str:
     """Return each limit with the worst case of every board."""
     found = rows.limit_rows(run.verdict)
     if not found:
@@ -301,7 +301,7 @@ def _limit_cells(row: rows.LimitRow) -> Iterable[str]:
             yield markup.bold(f"{cell.text} ?", "unsure") if cell.marginal else cell.text
 
 
-def _broken(runs: Sequence[StoredRun], links: Sequence[_Links]) -> str:
+def _broken(runs: Sequence[ShownRun], links: Sequence[_Links]) -> str:
     lines = [line for run in runs for line in compared.blocked_lines(run.verdict)]
     lines += [
         _linked(ways, item, line)
@@ -311,7 +311,7 @@ def _broken(runs: Sequence[StoredRun], links: Sequence[_Links]) -> str:
     return markup.items("What broke", lines)
 
 
-def _traces(runs: Sequence[StoredRun], links: Sequence[_Links]) -> str:
+def _traces(runs: Sequence[ShownRun], links: Sequence[_Links]) -> str:
     """Return what the schedulers' traces say; each line leads to its case, picture and trace."""
     lines = []
     for run, ways in zip(runs, links, strict=True):
@@ -327,7 +327,7 @@ def _traces(runs: Sequence[StoredRun], links: Sequence[_Links]) -> str:
     return markup.items("Scheduler traces", lines)
 
 
-def _losses(runs: Sequence[StoredRun], links: Sequence[_Links]) -> str:
+def _losses(runs: Sequence[ShownRun], links: Sequence[_Links]) -> str:
     """Return who owns the messages that were lost; each line leads to its case, where the ledger is."""
     lines = [
         markup.link(ways.get((note.board, note.case_id), ""), note.text)
@@ -337,7 +337,7 @@ def _losses(runs: Sequence[StoredRun], links: Sequence[_Links]) -> str:
     return markup.items("Lost messages", lines)
 
 
-def _faults(runs: Sequence[StoredRun], links: Sequence[_Links]) -> str:
+def _faults(runs: Sequence[ShownRun], links: Sequence[_Links]) -> str:
     lines = [
         _linked(ways, fault, f"{fault.owner}{f' on {fault.board}' if fault.board else ''}: {fault.sentence}")
         for run, ways in zip(runs, links, strict=True)
@@ -346,7 +346,7 @@ def _faults(runs: Sequence[StoredRun], links: Sequence[_Links]) -> str:
     return markup.items("Faults", lines)
 
 
-def _not_run(runs: Sequence[StoredRun]) -> str:
+def _not_run(runs: Sequence[ShownRun]) -> str:
     split = [split_not_run(run.verdict) for run in runs]
     missing = [line for found, _ in split for line in _reasons(found)]
     ruled_out = [line for _, found in split for line in _reasons(found)]
@@ -362,7 +362,7 @@ def _reasons(not_run: Sequence[NotRun]) -> list[str]:
     ]
 
 
-def _worth_knowing(runs: Sequence[StoredRun], links: Sequence[_Links]) -> str:
+def _worth_knowing(runs: Sequence[ShownRun], links: Sequence[_Links]) -> str:
     """Return what went wrong in reporting, then what the gate warns of, one line a board and case."""
     reporting = [str(line) for run in runs for line in run.info.get("reporting", {}).get("warnings", [])]
     general = [line for run in runs for line in rows.general_warnings(run.verdict)]
@@ -375,7 +375,7 @@ def _worth_knowing(runs: Sequence[StoredRun], links: Sequence[_Links]) -> str:
     return markup.items("Worth knowing", [*told, *cases], most=len(told) + markup.MOST_NAMED)
 
 
-def _facts(run: StoredRun, raw: Sequence[str]) -> str:
+def _facts(run: ShownRun, raw: Sequence[str]) -> str:
     links = [
         f'<a href="runs/{escape(run.run_id)}/{name}">{name}</a>' for name in raw if (run.path / name).exists()
     ]

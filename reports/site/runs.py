@@ -21,32 +21,41 @@ from hil.model import Verdict
 from hil.reports.allure.identity import ids_of
 from hil.reports.boards import has_virtual
 from hil.reports.history import line_of
-from hil.reports.ledger import PEER_FOLDER, LossNote, loss_notes
+from hil.reports.ledger import LossNote, loss_notes
 from hil.reports.plain import FILES as PLAIN_FILES
-from hil.reports.stored import read_verdict
 from hil.reports.studies.build import FILES as REPRODUCTION_FILES
 from hil.reports.trace_notes import TraceNote, published_files, trace_notes
-from hil.store import RunDirectory
-from hil.trace.files import FOLDER as TRACES
+from hil.store import JudgedRun
+from hil.store.directory import JOURNAL, RUN_INFO, SUMMARY, VERDICTS
 
 RESULTS = "allure-results"
 
 
 @dataclass(frozen=True)
-class StoredRun:
-    """One run: ``info`` is run.json, ``line`` what the history keeps, ``traces`` what its traces say,
-    ``losses`` what its loss ledgers say."""
+class ShownRun:
+    """One run: ``line`` is what the history keeps, ``traces`` what its traces say, ``losses`` what its loss
+    ledgers say."""
 
-    path: Path
-    info: Mapping[str, Any]
-    verdict: Verdict
+    run: JudgedRun
     line: Mapping[str, Any]
     traces: tuple[TraceNote, ...] = ()
     losses: tuple[LossNote, ...] = ()
 
     @property
+    def path(self) -> Path:
+        return self.run.path
+
+    @property
+    def info(self) -> Mapping[str, Any]:
+        return self.run.info
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.run.verdict
+
+    @property
     def run_id(self) -> str:
-        return self.path.name
+        return self.run.run_id
 
     @property
     def results(self) -> Path:
@@ -56,28 +65,25 @@ class StoredRun:
     def test_ids(self) -> Mapping[tuple[str, str], str]:
         """Allure's id of each (board, case id); none where its thresholds cannot be read, and so no name."""
         with suppress(ConfigError):
-            return ids_of(self.path, self.info, self.verdict)
+            return ids_of(self.run)
         return {}
 
 
-def read_run(path: Path) -> StoredRun:
-    """Return the run in ``path``. Raises ConfigError where it is none, or was never judged."""
-    directory = RunDirectory.open(path)
-    verdict = read_verdict(directory.verdicts_path)
-    telling = any((directory.path / folder).is_dir() for folder in (TRACES, PEER_FOLDER))
-    records = directory.read().records if telling else []  # else the journal need not be read
-    traces, losses = trace_notes(records, verdict), loss_notes(records, verdict)
-    line = line_of(directory.path, verdict)
-    return StoredRun(directory.path, directory.read_info(), verdict, line, tuple(traces), tuple(losses))
+def shown(run: JudgedRun) -> ShownRun:
+    """Return a run with what the site says of it."""
+    records, verdict = run.records, run.verdict
+    return ShownRun(
+        run, line_of(run), tuple(trace_notes(records, verdict)), tuple(loss_notes(records, verdict))
+    )
 
 
-def decisive(runs: Sequence[StoredRun]) -> StoredRun:
+def decisive(runs: Sequence[ShownRun]) -> ShownRun:
     """Return the run whose exit code takes precedence."""
     code = combine_exit_codes(run.verdict.exit_code for run in runs)
     return next((run for run in runs if ExitCode(run.verdict.exit_code) == code), runs[0])
 
 
-def title_of(runs: Sequence[StoredRun]) -> str:
+def title_of(runs: Sequence[ShownRun]) -> str:
     """Return "HIL performance · rack virtual · quick · commit 0a9e997 · virtual figures"."""
     commits = _distinct(f"{run.line['commit'][:7]}{'+' if run.line['dirty'] else ''}" for run in runs)
     racks, suites = _distinct(run.line["rack"] for run in runs), _distinct(run.line["suite"] for run in runs)
@@ -96,7 +102,7 @@ def _distinct(words: Any) -> list[str]:
     return [word for word in dict.fromkeys(words) if word.strip("+")]
 
 
-RAW_FILES = ("summary.md", "verdicts.json", "records.jsonl", "run.json", *PLAIN_FILES, *REPRODUCTION_FILES)
+RAW_FILES = (SUMMARY, VERDICTS, JOURNAL, RUN_INFO, *PLAIN_FILES, *REPRODUCTION_FILES)
 _CHECKOUT = PROJECT_ROOT
 _PUBLIC = ("schema", "run_id", "rack", "suite", "trigger", "started_utc", "git", "versions", "noise")
 _PUBLIC_OF_BOARD = ("id", "kind", "target")
@@ -109,7 +115,7 @@ _SEGMENT = rb"""[^\s/"'`,;:<>|()\\]+"""
 Shorten = Callable[[bytes], bytes]
 
 
-def shortener(runs: Sequence[StoredRun]) -> Shorten:
+def shortener(runs: Sequence[ShownRun]) -> Shorten:
     """Return what writes paths in texts as they are below the checkout, or below what holds the folder out.
 
     A run may come from another machine, so what leads to its folder is taken out wherever that was.
@@ -138,7 +144,7 @@ def public_info(info: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def copy_raw(folder: Path, runs: Sequence[StoredRun], shorten: Shorten) -> None:
+def copy_raw(folder: Path, runs: Sequence[ShownRun], shorten: Shorten) -> None:
     """Put each run's files into a folder of its own below ``folder``."""
     for run in runs:
         (folder / run.run_id).mkdir(parents=True)
@@ -151,16 +157,16 @@ def copy_raw(folder: Path, runs: Sequence[StoredRun], shorten: Shorten) -> None:
             shutil.copyfile(source, target)
 
 
-def _raw(run: StoredRun, name: str) -> bytes:
-    if name == "run.json":
+def _raw(run: ShownRun, name: str) -> bytes:
+    if name == RUN_INFO:
         return (
             json.dumps(public_info(run.info), ensure_ascii=False, indent=2, sort_keys=True).encode() + b"\n"
         )
-    content = (run.path / name).read_bytes()
-    return _STARTED_BY.sub(b"", content) if name == "summary.md" else content
+    content = run.run.files.get(name) or (run.path / name).read_bytes()
+    return _STARTED_BY.sub(b"", content) if name == SUMMARY else content
 
 
-def copy_results(folder: Path, runs: Sequence[StoredRun], shorten: Shorten) -> list[Path]:
+def copy_results(folder: Path, runs: Sequence[ShownRun], shorten: Shorten) -> list[Path]:
     """Copy the runs' Allure results; return the folders, an empty one where no run has got that far."""
     found = []
     for run in runs:

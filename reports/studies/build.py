@@ -14,7 +14,7 @@ from typing import cast
 from hil.base.errors import ConfigError, Inconclusive
 from hil.metrics.stats import quantile
 from hil.model import Entry, Kind, RunRecord
-from hil.reports.studies.declaration import REFERENCE_FOLDER, ROOT, STUDIES, Study, load_study, study_of_suite
+from hil.reports.studies.declaration import REFERENCE_FOLDER, STUDIES, Study, study_of_suite
 from hil.reports.studies.document import Document, Section, number, percent, plain
 from hil.reports.studies.esp32_tcpip import study as tcpip
 from hil.reports.studies.freertos_multicore import study as multicore
@@ -24,7 +24,8 @@ from hil.reports.studies.page import render_page
 from hil.reports.studies.records import BoardRun, boards_of_run, fact
 from hil.reports.studies.rtos_mqtt import study as rtos
 from hil.reports.studies.text import render_markdown
-from hil.store import RunDirectory
+from hil.store import StoredRun
+from hil.store.directory import JOURNAL
 from hil.store.files import disk_error, replace_file
 
 _SHORT_SHA = 12
@@ -104,14 +105,13 @@ _SECTIONS: Mapping[str, Callable[[Study, BoardRun], Sequence[Section]]] = {
 }
 
 
-def reproduce_suite(directory: RunDirectory) -> list[Document]:
+def reproduce_suite(run: StoredRun) -> list[Document]:
     """Do as reproduce() does where the run's suite is a study's; return nothing where it is none's.
 
     The studies are those that the run was started with, of which its folder keeps a copy.
     """
-    root = directory.path / REFERENCE_FOLDER
-    study = study_of_suite(str(directory.read_info().get("suite", "")), root)
-    return reproduce(directory.path, study, root) if study else []
+    study = study_of_suite(str(run.info.get("suite", "")), run.path / REFERENCE_FOLDER)
+    return reproduce(run, study) if study else []
 
 
 @dataclass(frozen=True)
@@ -192,19 +192,16 @@ def _suite_warnings(study: Study, suite: str) -> tuple[str, ...]:
     return (f"{head}: what that suite lacks is missing here.",)
 
 
-def reproduce(run_path: Path, study_name: str, root: Path = ROOT) -> list[Document]:
-    """Write the study beside the run in ``run_path`` into its folder; return what was written.
+def reproduce(run: StoredRun, study: Study) -> list[Document]:
+    """Write the study beside the run into the run's folder; return what was written.
 
     Raises:
-        ConfigError: there is no such study, its file is wrong, ``run_path`` holds no run, or the run has
-            nothing that the study compares with.
+        ConfigError: the run has nothing that the study compares with.
         Inconclusive: no board measured anything.
         RigError: the disk does not take it.
     """
-    study = load_study(study_name, root)
-    directory = RunDirectory.open(run_path)
-    run_id, suite = directory.run_id, str(directory.read_info().get("suite", ""))
-    documents = documents_of(study, directory.read().entries, run_id, suite=suite)
+    run_id = run.run_id
+    documents = documents_of(study, run.journal.entries, run_id, suite=str(run.info.get("suite", "")))
     contents = (
         render_markdown(study, documents, run_id=run_id),
         render_json(study, documents, run_id=run_id),
@@ -212,10 +209,10 @@ def reproduce(run_path: Path, study_name: str, root: Path = ROOT) -> list[Docume
     )
     for name, content in zip(files_of(study.id), contents, strict=True):
         try:
-            replace_file(directory.path / name, content.encode())
+            replace_file(run.path / name, content.encode())
         except OSError as error:
-            what = f"could not write {directory.path / name}"
-            raise disk_error(what, error, str(directory.journal_path)) from error
+            what = f"could not write {run.path / name}"
+            raise disk_error(what, error, str(run.path / JOURNAL)) from error
     return documents
 
 

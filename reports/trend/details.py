@@ -23,13 +23,12 @@ from hil.metrics.metric import Metric, name_of
 from hil.model import RunRecord, SeriesVerdict
 from hil.network.dissect.symptoms import SYMPTOMS
 from hil.reports.allure.samples import Samples, samples_of
-from hil.reports.allure.story import Story, read_thresholds
+from hil.reports.allure.story import Story, limits_of
 from hil.reports.ledger import GROUP
 from hil.reports.trace_notes import PUBLISHED, events_file
 from hil.reports.trend.choosing import MOST_SAMPLES, samples_json
 from hil.reports.trend.naming import Number, label_of, split_metric, tidy, tidy_all
 from hil.reports.trend.runs import Reported
-from hil.store import RunDirectory
 from hil.thresholds import Thresholds
 
 BINS_FEWEST, BINS_MOST = 6, 60
@@ -166,12 +165,12 @@ class Wanted:
 
 
 def details_of(wanted: Wanted) -> dict[tuple[CaseKey, str], Detail]:
-    """Return the details by case and quantity. Raises ConfigError: journal or thresholds are damaged."""
+    """Return the details by case and quantity. Raises ConfigError: the thresholds are damaged."""
     if not wanted.quantities:
         return {}
     run = wanted.run
-    thresholds = read_thresholds(run.path, run.info)
-    cases = _records_by_case(RunDirectory.open(run.path).read().records, wanted.quantities)
+    thresholds = limits_of(run.run)
+    cases = _records_by_case(run.run.records, wanted.quantities)
     series: dict[CaseKey, list[SeriesVerdict]] = {}
     for item in run.verdict.series:
         series.setdefault((item.board, item.case_id), []).append(item)

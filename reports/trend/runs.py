@@ -20,18 +20,22 @@ from hil.base.paths import PROJECT_ROOT
 from hil.history import load
 from hil.metrics.sessions import NO_HISTORY, History, SeriesHistory, Session
 from hil.model import Verdict
-from hil.reports.allure.story import THRESHOLDS, read_thresholds
+from hil.reports.allure.story import limits_of
 from hil.reports.history import comparable
 from hil.reports.stored import by_name
+from hil.store import JudgedRun
 from hil.thresholds import Thresholds
 from hil.thresholds.baselines import FOLDER, NO_BASELINES, Baselines, load_baselines
+from hil.thresholds.loader import FOLDER as THRESHOLDS
 
 _BEFORE_ALL = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 
 
 class Reported(Protocol):
-    """A run that the report is about: hil.reports.site.runs.StoredRun."""
+    """A run that the report is about: hil.reports.site.runs.ShownRun."""
 
+    @property
+    def run(self) -> JudgedRun: ...
     @property
     def path(self) -> Path: ...
     @property
@@ -188,9 +192,7 @@ def read_sources(data: Path, runs: Sequence[Reported]) -> Sources:
     newest = max(runs, key=lambda run: (str(run.line["started_utc"]), run.run_id))
     return Sources(
         attempt(lambda: load(data), NO_HISTORY, "The boot values of earlier runs are left out"),
-        attempt(
-            lambda: read_thresholds(newest.path, newest.info), {}, "The thresholds of the run are left out"
-        ),
+        attempt(lambda: limits_of(newest.run), {}, "The thresholds of the run are left out"),
         attempt(
             lambda: load_baselines(_CHECKOUT / THRESHOLDS / FOLDER),
             NO_BASELINES,

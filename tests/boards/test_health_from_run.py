@@ -14,7 +14,7 @@ from hil.boards.health.types import BoardRun
 from hil.model import Comparison, Fault, NotRun
 from hil.reports.finish import Wishes, finish
 from hil.reports.health import append_run
-from hil.store import RunDirectory
+from hil.store import RunDirectory, read_run
 from tests.make_records import RUN_ID, publish_record, publish_thresholds
 from tests.reports.allure_runs import judged
 
@@ -31,7 +31,7 @@ CASE = publish_thresholds().case({}).case_id
 
 
 def parts(run: Path) -> dict[str, BoardRun]:
-    return {part.board: part for part in health_of(run).boards}
+    return {part.board: part for part in health_of(read_run(run)).boards}
 
 
 def killed(out: Path, *entries: Any, **info: Any) -> Path:
@@ -53,7 +53,7 @@ def test_a_judged_run_says_who_measured_and_what_blocked(tmp_path: Path) -> None
         NotRun(RUN_ID, "v3", CASE, "quarantined since …", expected=False),
     ]
     run = judged(tmp_path, entries, info={**INFO, "quarantined": [KEPT_OUT]})
-    found = health_of(run)
+    found = health_of(read_run(run))
     assert (found.run_id, found.rack, found.trigger, found.profile) == (RUN_ID, "virtual", "nightly", "lab")
     assert found.lease_wait_s == 10.0  # the id holds when the run asked for its boards
     assert found.held_s == 600.0
@@ -85,7 +85,7 @@ def test_measured_time_is_the_samples_own(tmp_path: Path) -> None:
 def test_faults_of_no_board_are_the_racks(tmp_path: Path) -> None:
     """A broker that does not start is counted once, and no board is called faulted for it."""
     run = judged(tmp_path, [Fault(RUN_ID, "rig", 3, "the broker did not start")], info=INFO)
-    found = health_of(run)
+    found = health_of(read_run(run))
     assert (found.faults, found.first_fault) == ({"rig": 1}, "the broker did not start")
     assert {part.state for part in found.boards} == {"not-run"}
 
@@ -93,7 +93,7 @@ def test_faults_of_no_board_are_the_racks(tmp_path: Path) -> None:
 def test_a_killed_run_counts_by_what_is_there(tmp_path: Path) -> None:
     """No verdict, no end of the lease: what was measured, and an exit code that says interrupted."""
     info = {key: value for key, value in INFO.items() if key != "lease_released_utc"}
-    found = health_of(killed(tmp_path, publish_record(board="v1"), **info))
+    found = health_of(read_run(killed(tmp_path, publish_record(board="v1"), **info)))
     assert (found.exit_code, found.held_s, found.lease_wait_s) == (130, None, 10.0)
     assert [part.state for part in found.boards] == ["measured", "not-run", "not-run"]
     assert found.started_utc == "2026-11-20T22:12:57Z"
@@ -101,9 +101,9 @@ def test_a_killed_run_counts_by_what_is_there(tmp_path: Path) -> None:
 
 def test_a_run_killed_before_it_wrote_anything_is_no_error(tmp_path: Path) -> None:
     """An empty journal without run.json: a run of no rack, at the time in its name; boards from faults."""
-    found = health_of(killed(tmp_path / "nothing"))
+    found = health_of(read_run(killed(tmp_path / "nothing")))
     assert (found.rack, found.boards, found.started_utc) == ("", (), "2026-11-20T22:12:57Z")
-    found = health_of(killed(tmp_path / "fault", Fault(RUN_ID, "rig", 3, "not a byte came", "v1")))
+    found = health_of(read_run(killed(tmp_path / "fault", Fault(RUN_ID, "rig", 3, "not a byte came", "v1"))))
     assert found.exit_code == 3
     assert [part.state for part in found.boards] == ["faulted"]
 
@@ -113,7 +113,7 @@ def test_what_was_compared_is_known_by_both_images(tmp_path: Path) -> None:
     compared = Comparison(
         RUN_ID, "virtual", "virtual-esp32", "virtual-esp32", ("v1",), "base", "ab" * 32, "00" * 32, ((2, 2),)
     )
-    found = health_of(killed(tmp_path, compared, publish_record(board="v1"), **INFO))
+    found = health_of(read_run(killed(tmp_path, compared, publish_record(board="v1"), **INFO)))
     assert found.base == {"virtual-esp32": "00" * 32}
 
 
@@ -122,15 +122,15 @@ def test_a_damaged_verdict_is_an_error_with_the_way_out(tmp_path: Path) -> None:
     run = judged(tmp_path, [publish_record(board="v1")], info=INFO)
     (run / "verdicts.json").write_text("{")
     with pytest.raises(ConfigError, match=r"no verdict can be read.*hil gate"):
-        health_of(run)
+        health_of(read_run(run))
 
 
 def test_a_run_joins_the_history_once(tmp_path: Path) -> None:
     """Appended twice it has one line."""
     run = judged(tmp_path, [publish_record(board="v1")], info=INFO)
     path = tmp_path / "history" / "health.jsonl"
-    first = append_run(path, run)
-    assert append_run(path, run) == first
+    first = append_run(path, read_run(run))
+    assert append_run(path, read_run(run)) == first
     assert len(path.read_text().splitlines()) == 1
 
 

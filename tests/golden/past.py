@@ -19,7 +19,7 @@ from hil.history.baseline.acceptance import append_epoch
 from hil.history.from_run import add_run
 from hil.model import Case, Comparison, Entry, Fault, NotRun, Role, RunRecord
 from hil.reports import health, history
-from hil.store import RunDirectory
+from hil.store import RunDirectory, read_judged_run, read_run
 from hil.thresholds import Thresholds
 from hil.thresholds.baselines import Epoch
 from tests.golden.rig import (
@@ -55,10 +55,10 @@ def write_past(out: Path, work: Path, thresholds: dict[str, Thresholds], limits:
     """Write OUT/hil-data and OUT/history; the nights' own folders are in ``work``."""
     for night in range(NIGHTS):
         run = _store(work, night, thresholds, limits)
-        add_run(run, out / "hil-data")
+        add_run(read_run(run), out / "hil-data")
         if night >= FIGURES_SINCE:
-            history.append_run(out / "history" / "metrics.jsonl", run)
-        health.append_run(out / "history" / HEALTH_FILE, run)
+            history.append_run(out / "history" / "metrics.jsonl", read_judged_run(run))
+        health.append_run(out / "history" / HEALTH_FILE, read_run(run))
 
 
 def write_epoch(out: Path, path: Path) -> None:

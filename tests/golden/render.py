@@ -43,7 +43,7 @@ from hil.reports.plain import write_plain
 from hil.reports.pushgateway import groups_of
 from hil.reports.site import build_site
 from hil.reports.summary import render_markdown, render_verdict, render_whereabouts
-from hil.store import RunDirectory
+from hil.store import JudgedRun, RunDirectory, read_judged_run
 from hil.thresholds import Thresholds, load_all
 from tests.golden.comparing import Files
 
@@ -68,12 +68,13 @@ def render(stored: Path, work: Path) -> Files:
     thresholds = load_all(run / "thresholds", today=_day_of(run))
     files: Files = {}
     files |= _judged(run, thresholds)
-    files |= _plain(run)
-    files |= _pushed(run, out)
-    files |= _allure(run)
-    files |= _kept(run, out, work)
+    read = read_judged_run(run)
+    files |= _plain(read)
+    files |= _pushed(read, out)
+    files |= _allure(read)
+    files |= _kept(read, work)
     files |= _changes(out, thresholds)
-    files |= _site(run, out)
+    files |= _site(read, out)
     files |= _comments(stored / "plan.json", run, work)
     return files
 
@@ -103,12 +104,12 @@ def _judged(run: Path, thresholds: Mapping[str, Thresholds]) -> Files:
     }
 
 
-def _plain(run: Path) -> Files:
+def _plain(run: JudgedRun) -> Files:
     write_plain(run)
-    return {name: (run / name).read_bytes() for name in PLAIN}
+    return {name: (run.path / name).read_bytes() for name in PLAIN}
 
 
-def _pushed(run: Path, out: Path) -> Files:
+def _pushed(run: JudgedRun, out: Path) -> Files:
     """Return what a Pushgateway is sent of each board and of the rack: the request, then its text.
 
     Of boards that differ in their figures alone there is a digest.
@@ -143,14 +144,14 @@ class _Gateway:
         return lambda: None
 
 
-def _allure(run: Path) -> Files:
+def _allure(run: JudgedRun) -> Files:
     """Return results, attachments, the files round them, and a list of all files with their digests.
 
     The first result of a case with one status is there in full, and the first attachment of a kind; the list
     tells where another one differs.
     """
     complete_results(run)
-    folder = run / "allure-results"
+    folder = run.path / "allure-results"
     files: Files = {}
     told: dict[str, str] = {}
     seen: set[str] = set()
@@ -202,12 +203,12 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:_DIGITS]
 
 
-def _kept(run: Path, out: Path, work: Path) -> Files:
+def _kept(run: JudgedRun, work: Path) -> Files:
     """Return what the histories would keep of the run: boot values, figures, health."""
     history.append_run(work / "figures.jsonl", run)
     health.append_run(work / HEALTH_FILE, run)
     return {
-        "kept/boot-values.json": to_bytes(segment_of(RunDirectory.open(run))),
+        "kept/boot-values.json": to_bytes(segment_of(run)),
         "kept/figures.json": _pretty((work / "figures.jsonl").read_bytes()),
         "kept/health.json": _pretty((work / HEALTH_FILE).read_bytes()),
     }
@@ -248,7 +249,7 @@ def _changes(out: Path, thresholds: Mapping[str, Thresholds]) -> Files:
     return {**files, "events.json": _pretty(told.encode())}
 
 
-def _site(run: Path, out: Path) -> Files:
+def _site(run: JudgedRun, out: Path) -> Files:
     """Return the pages of the site that are ours, and the list of its files.
 
     Allure, which needs Node.js, is played: the test report and the script of the trend page are left out.
@@ -266,7 +267,7 @@ def _site(run: Path, out: Path) -> Files:
 
     with (
         mock.patch("hil.reports.site.build.generating", played),
-        mock.patch("hil.reports.trend.runs._CHECKOUT", run),
+        mock.patch("hil.reports.trend.runs._CHECKOUT", run.path),
     ):
         build_site(out, [run], append=False)
     report = out / "report"
@@ -275,7 +276,7 @@ def _site(run: Path, out: Path) -> Files:
     return {
         "site/index.html": _page(report / "index.html"),
         "site/rack.html": _page(report / "rack" / "index.html"),
-        "site/run.json": (report / "runs" / run.name / "run.json").read_bytes(),
+        "site/run.json": (report / "runs" / run.run_id / "run.json").read_bytes(),
         "site/trend.json": _pretty((report / "trend" / "trend.json").read_bytes()),
         "site/allure.json": _pretty(json.dumps(configuration).encode()),
         "site/files.txt": _listing(report),

@@ -14,8 +14,8 @@ import pytest
 from hil.base.errors import ConfigError, RigError
 from hil.model import Fault
 from hil.reports.history import append_run, comparable, line_of, locked, read_history, with_runs
-from hil.reports.stored import read_verdict
-from hil.store import RunDirectory
+from hil.store import RunDirectory, read_judged_run
+from hil.store.verdicts import read_verdict
 from tests.make_records import publish_record
 from tests.reports.site_runs import healthy, rejudge, store_run
 from tests.store.test_store import largest_file
@@ -45,7 +45,7 @@ def ids(history: Path) -> list[str]:
 
 def test_a_line_holds_every_figure_with_limit_and_outcome(runs: list[Path], tmp_path: Path) -> None:
     """What the gate said of a series is found under board, case and metric; and over which air."""
-    line = line_of(runs[2])
+    line = line_of(read_judged_run(runs[2]))
     case = next(case for case in line["cases"] if (case["board"], case["label"]) == ("v2", "transport=tls"))
     p95 = case["metrics"]["publish_latency_p95_us"]
     assert (p95["limit"], p95["outcome"], p95["blocking"]) == (25_000.0, "regressed", True)
@@ -57,7 +57,7 @@ def test_a_line_holds_every_figure_with_limit_and_outcome(runs: list[Path], tmp_
         "local",
     )
     hotspot = store_run(tmp_path, NAMES[0], healthy(), profile="hotspot")
-    assert [line_of(run)["profile"] for run in (runs[2], hotspot)] == ["", "hotspot"]
+    assert [line_of(read_judged_run(run))["profile"] for run in (runs[2], hotspot)] == ["", "hotspot"]
     verdict = json.loads((runs[2] / "verdicts.json").read_text())
     assert sum(len(case["metrics"]) for case in line["cases"]) == len(verdict["series"])
 
@@ -70,7 +70,7 @@ def test_what_is_written_fits_the_schema(runs: list[Path], history: Path, tmp_pa
     lost = store_run(tmp_path, f"{NAMES[0]}-c", [publish_record(failed=30)])
     (lost / "run.json").unlink()
     for run in (*runs, pull_request, nothing, lost):
-        append_run(history, run)
+        append_run(history, read_judged_run(run))
     schema = json.loads(SCHEMA.read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     lines = [json.loads(line) for line in history.read_text().splitlines()]
@@ -97,37 +97,37 @@ def test_the_documentation_names_every_key() -> None:
 def test_a_run_is_there_once_and_at_its_place(runs: list[Path], history: Path) -> None:
     """Appending again replaces; the order is that of the runs, not of the appending."""
     for run in (runs[2], runs[0], runs[1], runs[0]):
-        append_run(history, run)
+        append_run(history, read_judged_run(run))
     assert ids(history) == list(NAMES)
 
 
 def test_a_run_that_is_judged_again_replaces_its_line(history: Path, tmp_path: Path) -> None:
     """The history says what the verdict says."""
     run = store_run(tmp_path, NAMES[0], healthy(31.0))
-    append_run(history, run)
+    append_run(history, read_judged_run(run))
     journal = run / "records.jsonl"
     kept = [line for line in journal.read_text().splitlines() if '"board":"v1"' in line]
     journal.write_text("\n".join(kept) + "\n")
     rejudge(run)
-    append_run(history, run)
+    append_run(history, read_judged_run(run))
     assert [line["outcome"] for line in read_history(history)] == ["pass"]
 
 
 def test_a_last_line_cut_off_in_writing_is_left_out(runs: list[Path], history: Path) -> None:
     """The lines before it count, and the next append leaves whole lines only."""
-    append_run(history, runs[0])
-    append_run(history, runs[1])
+    append_run(history, read_judged_run(runs[0]))
+    append_run(history, read_judged_run(runs[1]))
     history.write_bytes(history.read_bytes()[:-200])
     assert ids(history) == [NAMES[0]]
-    append_run(history, runs[2])
+    append_run(history, read_judged_run(runs[2]))
     assert ids(history) == [NAMES[0], NAMES[2]]
 
 
 def test_a_last_line_without_its_newline_is_not_lost(runs: list[Path], history: Path) -> None:
     """An editor that strips the last newline does not take a run with it."""
-    append_run(history, runs[0])
+    append_run(history, read_judged_run(runs[0]))
     history.write_bytes(history.read_bytes().rstrip(b"\n"))
-    append_run(history, runs[1])
+    append_run(history, read_judged_run(runs[1]))
     assert ids(history) == list(NAMES[:2])
 
 
@@ -144,11 +144,11 @@ def test_a_damaged_line_is_named_with_the_way_out(
     runs: list[Path], history: Path, damage: str, words: str
 ) -> None:
     """File, line, what is wrong, and the command that takes it out; nothing is overwritten meanwhile."""
-    append_run(history, runs[0])
+    append_run(history, read_judged_run(runs[0]))
     damaged = f"{history.read_text()}{damage}\n"
     history.write_text(damaged)
     with pytest.raises(ConfigError) as caught:
-        append_run(history, runs[1])
+        append_run(history, read_judged_run(runs[1]))
     for part in (f"{history}:2:", words, f"sed -i 2d {history}"):
         assert part in str(caught.value)
     assert history.read_text() == damaged
@@ -158,7 +158,7 @@ def test_a_run_without_verdict_is_refused(runs: list[Path], history: Path, tmp_p
     """Nothing is appended; the sentence says how to get a verdict."""
     run = RunDirectory.create(tmp_path / "out", NAMES[0])
     with pytest.raises(ConfigError, match="hil gate"):
-        append_run(history, run.path)
+        append_run(history, read_judged_run(run.path))
     assert not history.exists()
 
 
@@ -168,16 +168,16 @@ def test_runs_that_end_together_are_all_kept(tmp_path: Path, history: Path) -> N
         store_run(tmp_path, f"20261121T1015{n:02}Z-quick-{n:04}", [publish_record(rows=50)]) for n in range(8)
     ]
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda run: append_run(history, run), many))
+        list(pool.map(lambda run: append_run(history, read_judged_run(run)), many))
     assert len(ids(history)) == 8
 
 
 def test_a_full_disk_leaves_the_history_as_it_was(runs: list[Path], history: Path) -> None:
     """The file is replaced whole or not at all; the error is the rig's and says what is safe."""
-    append_run(history, runs[0])
+    append_run(history, read_judged_run(runs[0]))
     before = history.read_bytes()
     with largest_file(len(before) + 100), pytest.raises(RigError) as caught:
-        append_run(history, runs[1])
+        append_run(history, read_judged_run(runs[1]))
     assert f"could not add {NAMES[1]} to {history}" in str(caught.value)
     assert "free some space" in str(caught.value)
     assert history.read_bytes() == before

@@ -21,8 +21,8 @@ from hil.history.from_run import add_run
 from hil.history.loading import segment_paths
 from hil.metrics.boot_value import boot_value
 from hil.metrics.conditions import CONDITIONS, conditions_of
-from hil.model import Comparison, Role, RunRecord
-from hil.store import RunDirectory
+from hil.model import Comparison, Role, RunRecord, Verdict
+from hil.store import RunDirectory, read_run
 from tests.history.history_files import night
 from tests.history.test_history_store import store
 from tests.make_records import THRESHOLDS_ROOT, publish_record, publish_thresholds
@@ -68,7 +68,7 @@ def leave_run(out: Path, records: list[RunRecord], **info: Any) -> Path:
         "git": {"commit": "a" * 40, "dirty": False},
     }
     directory.write_info({**facts, **info})
-    directory.verdicts_path.write_text("{}\n")
+    directory.write_verdict(Verdict(directory.run_id, "pass", 0, "all passed", (), (), ()))
     directory.keep([THRESHOLDS_ROOT / "publish.yaml"], "thresholds")
     return directory.path
 
@@ -84,7 +84,7 @@ def run(tmp_path: Path) -> Path:
 
 def test_a_run_becomes_its_boot_values(run: Path, tmp_path: Path) -> None:
     """Every metric of every record, candidate and reference, as boot_value() says; nothing of the base."""
-    added = add_run(run, tmp_path / "h")
+    added = add_run(read_run(run), tmp_path / "h")
     assert added.path == tmp_path / "h" / "virtual" / f"{RUN_ID}.json"
     assert added.is_new
     history = load(tmp_path / "h")
@@ -119,10 +119,10 @@ def test_a_run_becomes_its_boot_values(run: Path, tmp_path: Path) -> None:
 
 def test_a_run_again(run: Path, tmp_path: Path) -> None:
     """The same run is the same bytes, whatever order its records came in, and is left as it is."""
-    first = add_run(run, tmp_path / "h").path.read_bytes()
-    assert not add_run(run, tmp_path / "h").is_new
+    first = add_run(read_run(run), tmp_path / "h").path.read_bytes()
+    assert not add_run(read_run(run), tmp_path / "h").is_new
     other = leave_run(tmp_path / "other", four_boots()[::-1])
-    assert add_run(other, tmp_path / "h2").path.read_bytes() == first
+    assert add_run(read_run(other), tmp_path / "h2").path.read_bytes() == first
 
 
 def test_conditions_are_what_values_hang_on() -> None:
@@ -178,7 +178,7 @@ def test_what_may_not_enter(
     if change:
         change(run)
     with pytest.raises(ConfigError, match=f"(?s){sentence}"):
-        add_run(run, tmp_path / "h")
+        add_run(read_run(run), tmp_path / "h")
     assert not (tmp_path / "h").exists()
 
 
@@ -196,7 +196,7 @@ def test_what_no_board_can_have_measured(tmp_path: Path) -> None:
     ):
         run = leave_run(tmp_path / f"out{number}", records)
         with pytest.raises(ConfigError, match=sentence):
-            add_run(run, tmp_path / "h")
+            add_run(read_run(run), tmp_path / "h")
 
 
 def test_a_person_may_insist(tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_the_commands(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_csv_has_a_line_a_boot_value(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Name, unit, time, commit, firmware, role and kind stand in each line; a timeout says so."""
     history = ["--history", str(tmp_path / "h")]
-    added = add_run(run, tmp_path / "h")
+    added = add_run(read_run(run), tmp_path / "h")
     capsys.readouterr()
     assert run_command(["history", "export", "--csv", *history]) == 0
     lines = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
@@ -283,7 +283,7 @@ def test_simulated_figures_say_so(tmp_path: Path, capsys: pytest.CaptureFixture[
     noise = {"noise": {"profile": "typical", "simulated": True}}
     record = boot(0, "candidate")
     run = leave_run(tmp_path / "out", [replace(record, environment={**record.environment, **noise})])
-    add_run(run, tmp_path / "h")
+    add_run(read_run(run), tmp_path / "h")
     for command in (["show"], ["show", "p50"], ["export", "p50"]):
         assert run_command(["history", *command, "--history", str(tmp_path / "h")]) == 0
         assert "virtual, simulated noise" in capsys.readouterr().out

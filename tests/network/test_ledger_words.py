@@ -19,9 +19,10 @@ from hil.network.ledger.files import counts_of, lines_of, sentence_of, table_of,
 from hil.reports.allure.completion import complete_results
 from hil.reports.ledger import loss_notes, loss_total
 from hil.reports.site.landing import render_landing
-from hil.reports.site.runs import read_run
-from hil.reports.stored import read_verdict
+from hil.reports.site.runs import shown
 from hil.reports.summary import render_markdown, render_verdict
+from hil.store import read_judged_run
+from hil.store.verdicts import read_verdict
 from tests.make_records import publish_record
 from tests.reports.allure_runs import attached, judged, results_of
 from tests.reports.site_runs import store_run
@@ -227,7 +228,7 @@ def test_the_first_page_lists_the_cases_that_lost_messages(tmp_path: Path) -> No
     """A line a case, which leads to its test, where the ledger is attached."""
     path = store_run(tmp_path, RUN_ID, [record()])
     (path / FOLDER).mkdir(parents=True)
-    page = render_landing([read_run(path)], past=1, raw=())
+    page = render_landing([shown(read_judged_run(path))], past=1, raw=())
     listed = page.partition("<h2>Lost messages</h2>")[2].partition("</ul>")[0]
     assert 'href="tests/index.html#' in listed
     assert "virtual-1 (virtual) publish: 412 of 2000 messages did not arrive" in listed
@@ -238,7 +239,7 @@ def test_an_allure_result_tells_the_ledger_and_has_its_files(tmp_path: Path) -> 
     outside = record(folder="../other", boot_index=2)
     boots = [record(), record(boot_index=1, folder="peer/virtual-1/02-publish"), outside]
     path = run_of(tmp_path, boots)
-    complete_results(path)
+    complete_results(read_judged_run(path))
     result = next(iter(results_of(path).values()))
     assert (
         "Loss ledger of virtual-1 (virtual): 1236 of 6000 messages of 3 boots did not arrive: "

@@ -11,7 +11,7 @@ from hil.gate import judge
 from hil.model import Entry, RunRecord
 from hil.reports.allure import complete_results
 from hil.reports.summary import render_markdown
-from hil.store import RunDirectory
+from hil.store import RunDirectory, read_judged_run
 from tests.make_records import publish_record, publish_thresholds
 
 BOARDS = ("v1", "v2")
@@ -62,4 +62,4 @@ def rejudge(path: Path) -> None:
     verdict = judge(journal.entries, {"publish": publish_thresholds()})
     directory.write_verdict(verdict)
     directory.write_summary(render_markdown(directory.read_info(), verdict, journal.records))
-    complete_results(path)
+    complete_results(read_judged_run(path))

@@ -22,7 +22,8 @@ from hil.reports.allure import complete_results
 from hil.reports.allure.charts import draw_distribution, draw_timeline, rows_of_labels, subtitle
 from hil.reports.allure.figure import Axis, linear_ticks, log_ticks, pushed_apart, wrapped
 from hil.reports.allure.samples import Samples, samples_of
-from hil.reports.allure.story import read_run
+from hil.reports.allure.story import story_of
+from hil.store import read_judged_run
 from tests.make_records import (
     THRESHOLDS_ROOT,
     publish_record,
@@ -70,7 +71,7 @@ class Chart:
 
 
 def samples(tmp_path: Path, *records: RunRecord) -> Samples:
-    (story,) = read_run(judged(tmp_path, records)).stories
+    (story,) = story_of(read_judged_run(judged(tmp_path, records))).stories
     (found,) = samples_of(story)
     return found
 
@@ -88,7 +89,7 @@ def latencies_ms(record: RunRecord) -> list[float]:
 def test_void_rows_are_counted_and_not_drawn(tmp_path: Path) -> None:
     """Neither among the values nor among what failed; the subtitle says how many, and names the clock."""
     record = void_record(100, 12, failed=1)
-    (story,) = read_run(judged(tmp_path, [record])).stories
+    (story,) = story_of(read_judged_run(judged(tmp_path, [record]))).stories
     (found,) = samples_of(replace(story, thresholds=void_thresholds()))
     assert (found.counted, found.failed, found.void, len(found.values)) == (88, 1, 12, 87)
     told = subtitle(found)
@@ -139,13 +140,13 @@ def test_a_rate_is_marked_at_its_worse_end_and_at_what_is_judged(tmp_path: Path)
         columns={"interval_us": (100_000,) * 100, "received_bps": rates},
     )
     run = judged(tmp_path, [record], benches={"throughput": read})
-    (story,) = read_run(run).stories
+    (story,) = story_of(read_judged_run(run)).stories
     (found,) = samples_of(story)
     assert {mark.name for mark in found.statistics} == {"p5", "p50", "batch_mean"}
     marks = {mark.attrib["data-mark"]: mark for mark in Chart(draw_distribution(found)).with_data("mark")}
     assert float(marks["batch_mean"].attrib["data-value"]) == pytest.approx(24.5)
     assert float(marks["p5"].attrib["data-value"]) == pytest.approx(20.0)
-    complete_results(run)
+    complete_results(read_judged_run(run))
     (result,) = results_of(run).values()
     assert result["stop"] - result["start"] == 10_000
 
@@ -201,7 +202,7 @@ def test_what_another_bench_measures_is_charted_too(tmp_path: Path) -> None:
     base = publish_record()
     values = tuple((row * 37) % 101 - 50 for row in range(base.rows))
     record = replace(base, columns={"jitter_us": values, "outcome": (0,) * base.rows})
-    (story,) = read_run(judged(tmp_path, [base])).stories
+    (story,) = story_of(read_judged_run(judged(tmp_path, [base]))).stories
     metric = publish_thresholds().metrics["publish_latency_p95_us"]
     jitter = replace(metric, name="jitter_p95_us", terms=parse_terms("jitter_us"), scale="identity")
     limits = replace(publish_thresholds(), metrics={"jitter_p95_us": jitter})
@@ -238,7 +239,7 @@ def test_a_value_of_zero_needs_no_logarithm(tmp_path: Path) -> None:
 def test_where_everything_failed_there_is_no_chart(tmp_path: Path) -> None:
     """There is no value to draw; the samples are attached all the same."""
     run = judged(tmp_path, [publish_record(failed=100)])
-    complete_results(run)
+    complete_results(read_judged_run(run))
     (result,) = results_of(run).values()
     assert not attached(run, result, "svg")
     assert attached(run, result, "csv")

@@ -16,7 +16,7 @@ from hil.gate import judge
 from hil.model import NotRun
 from hil.reports.allure import CATEGORIES, complete_results, completion
 from hil.reports.rows import LEGEND
-from hil.store import RunDirectory
+from hil.store import RunDirectory, read_judged_run
 from hil.thresholds.types import Parameter
 from tests.make_records import RUN_ID, publish_record, publish_thresholds
 from tests.reports.allure_runs import COMMIT, INFO, attached, case_id, eventful_entries, judged, results_of
@@ -30,7 +30,7 @@ def eventful(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = judged(tmp_path_factory.mktemp("out"), eventful_entries())
     (run / "console").mkdir()
     (run / "console" / "virtual-2.log").write_text("1795267175.754 Guru Meditation Error\n")
-    complete_results(run)
+    complete_results(read_judged_run(run))
     return run
 
 
@@ -81,7 +81,7 @@ def test_a_regression_outranks_the_rig(tmp_path: Path) -> None:
     entries = eventful_entries()
     slow = publish_record(board="virtual-1", overrides={"qos": 2}, latency_ms=90)
     run = judged(tmp_path, [slow if entry == entries[3] else entry for entry in entries])
-    complete_results(run)
+    complete_results(read_judged_run(run))
     result = results_of(run)["virtual-1", "qos=2"]
     assert result["statusDetails"]["message"].startswith("regression: publish_latency_p95_us")
     assert result["statusDetails"]["message"].endswith("Also broken: publish_latency_tail5.")
@@ -91,10 +91,10 @@ def test_a_regression_outranks_the_rig(tmp_path: Path) -> None:
 def test_a_second_completion_gives_the_same_bytes(eventful: Path, tmp_path: Path) -> None:
     """Done again, and done on a copy elsewhere without what was completed before: not a byte differs."""
     first = {path.name: path.read_bytes() for path in (eventful / "allure-results").iterdir()}
-    complete_results(eventful)
+    complete_results(read_judged_run(eventful))
     elsewhere = shutil.copytree(eventful, tmp_path / eventful.name)
     shutil.rmtree(elsewhere / "allure-results")
-    complete_results(elsewhere)
+    complete_results(read_judged_run(elsewhere))
     for run in (eventful, elsewhere):
         assert {path.name: path.read_bytes() for path in (run / "allure-results").iterdir()} == first
 
@@ -102,13 +102,13 @@ def test_a_second_completion_gives_the_same_bytes(eventful: Path, tmp_path: Path
 def test_another_verdict_replaces_the_results(tmp_path: Path) -> None:
     """Judged again by other limits, a case has its new status and nothing of the old one is left."""
     run = judged(tmp_path, [publish_record(latency_ms=60)])
-    complete_results(run)
+    complete_results(read_judged_run(run))
     names = {path.name for path in (run / "allure-results").iterdir()}
     assert [result["status"] for result in results_of(run).values()] == ["failed"]
     directory = RunDirectory.open(run)
     without_limits = replace(publish_thresholds(), limits=())
     directory.write_verdict(judge(directory.read().entries, {"publish": without_limits}))
-    complete_results(run)
+    complete_results(read_judged_run(run))
     assert [result["status"] for result in results_of(run).values()] == ["passed"]
     assert {path.name for path in (run / "allure-results").iterdir()} == names
 
@@ -124,7 +124,7 @@ def test_the_history_goes_on_over_runs(tmp_path: Path) -> None:
         ]
         info = {"git": {"commit": f"{number}" * 40}, "firmware": {}, "ci": {}}
         run = judged(tmp_path, entries, run_id=f"2026112{number}T000000Z-quick-0000", info=info)
-        complete_results(run)
+        complete_results(read_judged_run(run))
         results = results_of(run)
         shown = [{item["name"] for item in result["parameters"]} for result in results.values()]
         assert shown == [{"rack", "board", "case", "commit", "firmware", "run"}] * 4
@@ -158,7 +158,7 @@ def test_a_new_parameter_with_a_default_does_not_split_the_history(tmp_path: Pat
     (new / "thresholds" / "publish.yaml").write_text(extended)
     ids = []
     for run in (old, new):
-        complete_results(run)
+        complete_results(read_judged_run(run))
         ids += [result["historyId"] for result in results_of(run).values()]
     assert len(ids) == 2
     assert len(set(ids)) == 1
@@ -216,7 +216,7 @@ def test_the_samples_come_back_from_the_csv(tmp_path: Path) -> None:
     """Every row of every boot is there, the warm-up marked, each column under its name with its unit."""
     records = [publish_record(boot_index=boot, failed=boot) for boot in range(3)]
     run = judged(tmp_path, records)
-    complete_results(run)
+    complete_results(read_judged_run(run))
     (result,) = results_of(run).values()
     (content,) = attached(run, result, "csv")
     rows = list(csv.DictReader(content.decode().splitlines()))
@@ -248,7 +248,7 @@ def test_the_console_is_cut_to_the_case(tmp_path: Path) -> None:
     ]
     (run / "console").mkdir()
     (run / "console" / "virtual-1.log").write_text("\n".join(lines) + "\n")
-    complete_results(run)
+    complete_results(read_judged_run(run))
     (text,) = attached(run, results_of(run)["virtual-1", "defaults"], "txt")
     assert text.decode().splitlines() == [*lines[3:6], "…", *lines[10:]]
     (text,) = attached(run, results_of(run)["virtual-1", "qos=2"], "txt")
@@ -286,7 +286,7 @@ def test_of_very_many_cases_those_that_did_not_pass_are_illustrated(
     cases = ({}, {"transport": "tls"}, {"qos": 0})
     entries = [publish_record(overrides=case, latency_ms=60 if "qos" in case else 7) for case in cases]
     run = judged(tmp_path, entries)
-    complete_results(run)
+    complete_results(read_judged_run(run))
     results = {label: item for (_, label), item in results_of(run).items()}
     assert len(results) == len(cases)
     drawn = {label: bool(item.get("attachments")) for label, item in results.items()}
@@ -320,7 +320,7 @@ def test_metrics_are_the_verdicts_and_no_key_comes_twice(eventful: Path) -> None
 def test_a_bound_is_no_figure_of_the_metrics(tmp_path: Path) -> None:
     """What is only known to be at least so much is left out, for the format has no "≥"; the rest stays."""
     run = judged(tmp_path, [publish_record(failed=90)])
-    complete_results(run)
+    complete_results(read_judged_run(run))
     (path,) = (run / "allure-results").glob("*-perf.json")
     titles = {item["title"] for item in json.loads(path.read_text())}
     assert not [title for title in titles if title.startswith("publish_latency")]
@@ -332,7 +332,7 @@ def test_a_bound_is_no_figure_of_the_metrics(tmp_path: Path) -> None:
 def test_what_is_beyond_a_limit_has_no_tick(tmp_path: Path) -> None:
     """A value whose interval proves nothing has the sign "?", stands first, and the signs are explained."""
     run = judged(tmp_path, [publish_record(latency_ms=21.5)])
-    complete_results(run)
+    complete_results(read_judged_run(run))
     (result,) = results_of(run).values()
     rows = re.findall(r"<tr>(.*?)</tr>", result["descriptionHtml"])
     cells = re.findall(r"<td[^>]*>(.*?)</td>", rows[1])
@@ -345,7 +345,7 @@ def test_what_is_beyond_a_limit_has_no_tick(tmp_path: Path) -> None:
 def test_a_metrics_unit_does_not_depend_on_its_value(tmp_path: Path, latency_ms: float) -> None:
     """Latency is in ms on a good day and on a bad one; a quantity without a limit of a ms or more in µs."""
     run = judged(tmp_path, [publish_record(latency_ms=latency_ms)])
-    complete_results(run)
+    complete_results(read_judged_run(run))
     (path,) = (run / "allure-results").glob("*-perf.json")
     units = {item["title"]: item["unit"] for item in json.loads(path.read_text())}
     assert {unit for title, unit in units.items() if title.startswith("publish_latency")} == {"ms"}
@@ -394,7 +394,7 @@ def test_a_failure_of_the_harness_is_the_rigs(tmp_path: Path) -> None:
     (raw / "1-result.json").write_text(json.dumps(item))
     (raw / "2-result.json").write_text('{"fullName": "hil.ben')
     (raw / "x-attachment.txt").write_text("a note")
-    complete_results(run)
+    complete_results(read_judged_run(run))
     result = results_of(run)["virtual-1", "defaults"]
     assert result["status"] == "broken"
     assert result["statusDetails"] == {
@@ -412,7 +412,7 @@ def test_a_case_that_was_not_measured_names_the_image_it_needs(tmp_path: Path) -
     firmware = {"virtual-esp32": {"sha256": "ab" * 32}, "virtual-esp32+tick100": {"sha256": "cd" * 32}}
     entries = [NotRun(RUN_ID, "virtual-1", case, "stopped") for case in cases]
     run = judged(tmp_path, entries, info={"firmware": firmware})
-    complete_results(run)
+    complete_results(read_judged_run(run))
     results = results_of(run).values()
     shown = {
         item["value"] for result in results for item in result["parameters"] if item["name"] == "firmware"
@@ -426,7 +426,7 @@ def test_a_run_that_was_not_judged_is_refused(tmp_path: Path) -> None:
     run = judged(tmp_path, [NotRun(RUN_ID, "virtual-1", case_id(), "stopped")])
     (run / "verdicts.json").unlink()
     with pytest.raises(ConfigError, match="hil gate"):
-        complete_results(run)
+        complete_results(read_judged_run(run))
     assert not (run / "allure-results").exists()
 
 
@@ -434,6 +434,6 @@ def test_a_run_without_run_json_is_still_told(tmp_path: Path) -> None:
     """run.json may be missing after a crash; what the records say is enough."""
     run = judged(tmp_path, [publish_record()])
     (run / "run.json").unlink()
-    assert complete_results(run) == 1
+    assert complete_results(read_judged_run(run)) == 1
     (result,) = results_of(run).values()
     assert result["labels"][0] == {"name": "parentSuite", "value": "virtual"}

@@ -15,7 +15,7 @@ import pytest
 
 from hil.model import Fault
 from hil.reports.allure import complete_results
-from hil.store import RunDirectory
+from hil.store import RunDirectory, read_judged_run
 from tests.lab import ROOT
 from tests.reports.allure_runs import results_of
 
@@ -54,7 +54,7 @@ def measure(
     assert (folder / "out" / "latest").exists(), done.stdout
     run = (folder / "out" / "latest").resolve()
     assert (run / "verdicts.json").exists(), done.stdout
-    complete_results(run)
+    complete_results(read_judged_run(run))
     return run
 
 
@@ -95,7 +95,7 @@ def test_pytest_and_the_journal_agree_on_who_is_who(quick: Path, tmp_path: Path)
     killed = shutil.copytree(quick, tmp_path / quick.name)
     shutil.rmtree(killed / "allure-pytest")
     shutil.rmtree(killed / "allure-results")
-    complete_results(killed)
+    complete_results(read_judged_run(killed))
     assert ids(killed) == ids(quick)
 
 

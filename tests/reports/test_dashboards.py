@@ -13,6 +13,7 @@ import pytest
 
 from hil.model import SeriesVerdict, Verdict
 from hil.reports.pushgateway import push_run
+from hil.store import read_judged_run
 from tests.reports.dashboards.files import FOLDER, rendered
 from tests.reports.dashboards.parts import GRID_WIDTH
 from tests.reports.metrics_rig import BOARDS, TIMEOUT_S, compared, healthy, slow, store, store_health
@@ -59,7 +60,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
             store(out, healthy(), rack="other", run_id="run-sound"),
         ]
         for run in runs:
-            assert push_run(gateway.url, run, timeout_s=TIMEOUT_S) is None
+            assert push_run(gateway.url, read_judged_run(run), timeout_s=TIMEOUT_S) is None
         scraper.await_samples("rack:hil_rack_board_quarantined:sum")  # scraped, and the last rule evaluated
         scraper.await_samples("job_rack_target:hil_comparisons_regressed:count > 0")
         yield scraper

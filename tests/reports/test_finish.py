@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import os
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from hil.base.errors import ConfigError
+from hil.fixtures.measure import keep_limits
 from hil.reports.finish import Wishes, finish, sentence_of
 from hil.store import RunDirectory
+from tests.golden.comparing import STORED, unpacked
+from tests.make_records import THRESHOLDS_ROOT
 from tests.reports.allure_runs import eventful_entries, judged
 from tests.reports.prometheus_rig import run_pushgateway
 
@@ -90,12 +100,14 @@ def test_a_defect_in_one_report_is_a_warning_and_the_others_are_written(
     assert sentence_of(ConfigError("wrong", next_step="right")) == "wrong Next: right"
 
 
-def test_a_summary_that_cannot_be_written_is_a_warning(tmp_path: Path) -> None:
-    """A run.json that no reader can use: finish() ends, and its caller is told what to show."""
+def test_a_run_that_cannot_be_read_is_one_warning(tmp_path: Path) -> None:
+    """A run.json that no reader can use: no report, and the caller is told once what to show."""
     directory = RunDirectory.open(judged(tmp_path / "out", eventful_entries()))
     (directory.path / "run.json").write_text('{"git": null}')
     done = finish(directory, Wishes(tmp_path / "out", site=False), say=lambda _sentence: None)
-    assert f"summary: {directory.path}/run.json: git is 'None', expected an object." in done.warnings[0]
+    (warning,) = done.warnings
+    assert warning.startswith(f"reports: {directory.path}/run.json: git is 'None', expected an object.")
+    assert not (directory.path / "allure-results").exists()
 
 
 def test_a_run_that_ends_late_leaves_a_newer_report(tmp_path: Path) -> None:
@@ -116,3 +128,62 @@ def test_a_site_that_cannot_be_built_is_a_warning(tmp_path: Path, monkeypatch: p
     directory = finished(tmp_path / "out")
     assert reporting(directory)["report"] is None
     assert ".ci/bootstrap run" in directory.summary_path.read_text()
+
+
+_OPENED: list[Counter[Path]] = []  # where counting() is under way, its count
+
+
+def _count(event: str, arguments: tuple[object, ...]) -> None:
+    """Count a file that is opened for reading; an audit hook stays until the process ends."""
+    if event == "open" and _OPENED and isinstance(arguments[0], str | bytes | os.PathLike):
+        access = arguments[2] if isinstance(arguments[2], int) else os.O_RDONLY
+        if access & os.O_ACCMODE != os.O_WRONLY:
+            _OPENED[-1][Path(os.fsdecode(arguments[0])).resolve()] += 1
+
+
+@functools.cache
+def _listen() -> None:
+    sys.addaudithook(_count)
+
+
+@contextmanager
+def counting() -> Iterator[Counter[Path]]:
+    """Count how often each file is opened for reading by this process."""
+    _listen()
+    _OPENED.append(Counter())
+    try:
+        yield _OPENED[-1]
+    finally:
+        _OPENED.pop()
+
+
+def stored_comparison(out: Path) -> Path:
+    """Leave the stored run of the golden files, which compares, has traces and loss ledgers."""
+    shutil.copytree(STORED / "out", out)
+    (run,) = RunDirectory.list(out)
+    run.verdicts_path.write_bytes(unpacked(STORED / "verdicts.json.gz"))
+    return run.path
+
+
+def run_of_a_study(out: Path) -> Path:
+    """Leave a run whose suite is a study's, so that its folder keeps the published studies too."""
+    directory = RunDirectory.open(judged(out, eventful_entries(), info={"suite": "esp32-tcpip-quick"}))
+    keep_limits(directory, THRESHOLDS_ROOT)
+    return directory.path
+
+
+@pytest.mark.parametrize("leave", [stored_comparison, run_of_a_study])
+def test_one_reading_serves_every_report(tmp_path: Path, leave: Callable[[Path], Path]) -> None:
+    """Journal, verdict, run.json and each thresholds file are opened for reading once, whatever asks."""
+    out = tmp_path / "out"
+    run = leave(out).resolve()
+    limits = sorted((run / "thresholds").rglob("*.yaml"))
+    with run_pushgateway(tmp_path) as gateway, counting() as opened:
+        done = finish(
+            RunDirectory.open(run), Wishes(out, pushgateway=gateway.url), say=lambda _sentence: None
+        )
+    assert done.report
+    named = [run / name for name in ("records.jsonl", "verdicts.json", "run.json")]
+    assert [opened[path] for path in named] == [1, 1, 1]
+    assert {path: opened[path] for path in limits if opened[path] > 1} == {}
+    assert all(opened[path] == 1 for path in limits if path.parent == run / "thresholds")

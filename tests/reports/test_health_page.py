@@ -20,6 +20,7 @@ from hil.cli.rack import lines
 from hil.model import Fault
 from hil.reports.rows import VIRTUAL_REMARK
 from hil.reports.site.health import rack_states, render_health, write_health
+from hil.store import read_run
 from hil.store.run_info import utc_now
 from tests.boards.health_runs import FIRST_S, HOUR_S, KEPT_OUT, at, run_at
 from tests.ci.test_ci_comment_hostile import Seen
@@ -113,7 +114,7 @@ def test_the_page_is_of_the_reported_runs_time(tmp_path: Path) -> None:
     history.mkdir()
     run = store_run(tmp_path, "20261101T003000Z-quick-0001", [publish_record(board="v1")])
     write_lines(history / "health.jsonl", runs())
-    told = write_health(tmp_path, history, [run], lambda text: text)
+    told = write_health(tmp_path, history, [read_run(run)], lambda text: text)
     markup = (tmp_path / "rack" / "index.html").read_text()
     assert "30 days up to 2026-11-01 00:30 UTC" in markup
     assert "Rack lab (physical): 1 run<" in markup

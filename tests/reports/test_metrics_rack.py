@@ -16,6 +16,7 @@ from hil.boards.health import BoardHealth, Quarantine, RackHealth
 from hil.boards.health.words import nearest_rank
 from hil.reports.metrics_rack import kind_of, rack_group
 from hil.reports.pushgateway import push_run
+from hil.store import read_judged_run
 from tests.reports.metrics_rig import BOARDS, TIMEOUT_S, healthy, store, store_health
 from tests.reports.prometheus_rig import Pushgateway, run_pushgateway
 
@@ -162,7 +163,7 @@ def test_a_run_pushes_its_racks_health(tmp_path: Path, gateway: Pushgateway) -> 
     """The group of the run's rack arrives beside those of its boards, and that of no other rack."""
     store_health(tmp_path, "lab", "elsewhere")
     run = store(tmp_path, healthy(), rack="lab")
-    assert push_run(gateway.url, run, timeout_s=TIMEOUT_S) is None
+    assert push_run(gateway.url, read_judged_run(run), timeout_s=TIMEOUT_S) is None
     held = gateway.samples(job="hil_rack", rack="lab")
     assert held["hil_rack_runs"] == [({**held["hil_rack_runs"][0][0], "days": "30", "kind": "virtual"}, 5)]
     assert {labels["board"]: value for labels, value in held["hil_rack_board_quarantined"]} == {
@@ -177,7 +178,7 @@ def test_a_run_pushes_its_racks_health(tmp_path: Path, gateway: Pushgateway) -> 
 def test_without_a_history_of_health_there_is_no_group(tmp_path: Path, gateway: Pushgateway) -> None:
     """A rack that keeps none pushes its boards, and nobody is warned."""
     run = store(tmp_path, healthy(), rack="silent")
-    assert push_run(gateway.url, run, timeout_s=TIMEOUT_S) is None
+    assert push_run(gateway.url, read_judged_run(run), timeout_s=TIMEOUT_S) is None
     assert not gateway.samples(job="hil_rack", rack="silent")
     assert gateway.samples(job="hil_local", rack="silent")
 
@@ -187,7 +188,7 @@ def test_a_damaged_history_of_health_costs_that_group_alone(tmp_path: Path, gate
     path = store_health(tmp_path, "damaged")
     path.write_text("not json\n" + path.read_text())
     run = store(tmp_path, healthy(), rack="damaged")
-    warning = push_run(gateway.url, run, timeout_s=TIMEOUT_S)
+    warning = push_run(gateway.url, read_judged_run(run), timeout_s=TIMEOUT_S)
     assert warning
     assert "Nothing of the rack's health was pushed" in warning
     assert f"{path}:1" in warning
@@ -200,7 +201,7 @@ def test_a_refused_group_of_the_rack_is_named(tmp_path: Path) -> None:
     run = store(tmp_path, healthy(), rack="odd")
     with run_pushgateway(tmp_path) as server:
         server.put("/metrics/job/other", "# TYPE hil_rack_runs counter\nhil_rack_runs 1\n")
-        warning = push_run(server.url, run, timeout_s=TIMEOUT_S)
+        warning = push_run(server.url, read_judged_run(run), timeout_s=TIMEOUT_S)
         assert server.samples(job="hil_local", rack="odd")["hil_run_info"]
     assert warning
     assert warning.startswith(f"Metrics of rack odd were not pushed to the Pushgateway at {server.url}: ")

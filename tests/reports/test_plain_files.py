@@ -19,8 +19,8 @@ from hil.reports.metrics import board_groups
 from hil.reports.plain import FILES, write_plain
 from hil.reports.plain.writing import cell, to_csv
 from hil.reports.site.runs import RAW_FILES
-from hil.reports.stored import read_verdict
-from hil.store import RunDirectory
+from hil.store import RunDirectory, read_judged_run
+from hil.store.verdicts import read_verdict
 from tests.gate.compare_records import run as compared_run
 from tests.gate.compare_records import thresholds
 from tests.make_records import RUN_ID, publish_record
@@ -52,7 +52,7 @@ def results_of(run: Path) -> dict[tuple[str, str], tuple[str, str]]:
 @pytest.fixture(scope="module")
 def eventful(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = judged(tmp_path_factory.mktemp("out"), eventful_entries())
-    write_plain(run)
+    write_plain(read_judged_run(run))
     return run
 
 
@@ -74,7 +74,7 @@ def test_series_csv_holds_every_series_of_the_verdict(eventful: Path) -> None:
 def test_simulated_noise_stands_beside_every_figure(tmp_path: Path) -> None:
     """Where noise was simulated, each line and each suite says so."""
     run = judged(tmp_path, eventful_entries(), info={"noise": NOISE})
-    write_plain(run)
+    write_plain(read_judged_run(run))
     assert {line["kind"] for line in lines_of(run, "series.csv")} == {"virtual, simulated noise"}
     assert all("(virtual, simulated noise)" in name for name in suites_of(run))
 
@@ -82,7 +82,7 @@ def test_simulated_noise_stands_beside_every_figure(tmp_path: Path) -> None:
 def test_comparisons_csv_holds_every_comparison(tmp_path: Path) -> None:
     """A line a comparison has change, interval and outcome as the verdict has them."""
     run = judged(tmp_path, compared_run(effect=0.1), thresholds=thresholds())
-    write_plain(run)
+    write_plain(read_judged_run(run))
     compared = read_verdict(run / "verdicts.json").compared
     lines = lines_of(run, "comparisons.csv")
     assert len(lines) == len(compared) > 0
@@ -156,7 +156,7 @@ def test_what_cannot_stand_in_xml_is_replaced(tmp_path: Path) -> None:
     run = judged(
         tmp_path, [publish_record(), Fault(RUN_ID, "firmware", 1, sentence, "virtual-1", case_id(qos=0))]
     )
-    write_plain(run)
+    write_plain(read_judged_run(run))
     kind, text = results_of(run)["virtual.virtual-1.publish", "publish qos=0"]
     assert kind == "Failure"
     assert "panic \ufffd[31m\ufffd <&\"'> ]]> \ufffd é 😀" in text
@@ -167,7 +167,7 @@ def test_what_cannot_stand_in_xml_is_replaced(tmp_path: Path) -> None:
 def test_a_blocked_comparison_fails_its_case_on_every_board(tmp_path: Path) -> None:
     """A regression against the base is a failure of each board that measured it."""
     run = judged(tmp_path, compared_run(effect=0.4), thresholds=thresholds())
-    write_plain(run)
+    write_plain(read_judged_run(run))
     blocked = [item for item in read_verdict(run / "verdicts.json").compared if item.outcome == "regressed"]
     assert blocked
     failed = {key[0] for key, (kind, _) in results_of(run).items() if kind == "Failure"}
@@ -216,11 +216,11 @@ def test_promtool_accepts_the_text(eventful: Path) -> None:
 def test_written_twice_they_are_the_same_bytes(tmp_path: Path) -> None:
     """Nothing in them depends on when they are made, or on what was there before."""
     run = judged(tmp_path, eventful_entries())
-    write_plain(run)
+    write_plain(read_judged_run(run))
     first = {name: (run / name).read_bytes() for name in FILES}
     for name in FILES:
         (run / name).write_bytes(b"of an earlier version")
-    write_plain(run)
+    write_plain(read_judged_run(run))
     assert {name: (run / name).read_bytes() for name in FILES} == first
 
 
@@ -238,7 +238,7 @@ def test_a_run_without_figures_has_its_files_too(
 ) -> None:
     """Tables with a heading alone, metrics of idle boards, and test cases of what went wrong."""
     run = judged(tmp_path, entries)
-    write_plain(run)
+    write_plain(read_judged_run(run))
     assert lines_of(run, "series.csv") == lines_of(run, "comparisons.csv") == []
     assert list(text_string_to_metric_families((run / "openmetrics.txt").read_text()))
     kinds = [kind for kind, _ in results_of(run).values() if kind]
@@ -249,7 +249,7 @@ def test_a_run_whose_run_json_is_lost_has_its_files_too(tmp_path: Path) -> None:
     """Rack, boards and time come from the verdict and from the run's id."""
     run = judged(tmp_path, eventful_entries())
     (run / "run.json").unlink()
-    write_plain(run)
+    write_plain(read_judged_run(run))
     line = lines_of(run, "series.csv")[0]
     assert (line["rack"], line["started_utc"], line["commit"]) == ("virtual", "2026-11-20T22:12:57Z", "")
     assert "virtual/virtual-1 (virtual)" in suites_of(run)
@@ -260,7 +260,7 @@ def test_a_run_that_was_never_judged_is_refused(tmp_path: Path) -> None:
     run = judged(tmp_path, eventful_entries())
     (run / "verdicts.json").unlink()
     with pytest.raises(ConfigError, match="hil gate"):
-        write_plain(run)
+        write_plain(read_judged_run(run))
     assert not any((run / name).exists() for name in FILES)
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from hil.base.gateway_url import PASSWORD_VARIABLE, USER_VARIABLE
 from hil.reports.pushgateway import push_run
-from hil.store import RunDirectory
+from hil.store import RunDirectory, read_judged_run
 from tests.make_records import RUN_ID
 from tests.reports.metrics_rig import BOARDS, TIMEOUT_S, broken, healthy, only_own_credentials, store
 from tests.reports.prometheus_rig import Prometheus, Pushgateway, run_prometheus, run_pushgateway
@@ -39,6 +39,11 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Pushgate
         yield pushgateway, scraper
 
 
+def push(url: str, run: Path) -> str | None:
+    """Push the run in a folder, and return the warning."""
+    return push_run(url, read_judged_run(run), timeout_s=TIMEOUT_S)
+
+
 @pytest.fixture
 def gateway(servers: tuple[Pushgateway, Prometheus]) -> Pushgateway:
     return servers[0]
@@ -53,7 +58,7 @@ def test_pull_requests_and_nightly_runs_stay_apart(tmp_path: Path, gateway: Push
     """Each trigger has a job of its own, and a run replaces nothing but its own job's figures."""
     for number, trigger in enumerate(("nightly", "pr", "local", "pr")):
         run = store(tmp_path, healthy(), rack="jobs", run_id=f"run-{number}", trigger=trigger)
-        assert push_run(gateway.url, run, timeout_s=TIMEOUT_S) is None
+        assert push(gateway.url, run) is None
     found = gateway.samples(rack="jobs", board=BOARDS[0])["hil_run_info"]
     assert {labels["job"]: labels["run_id"] for labels, _ in found} == {
         "hil_nightly": "run-0",
@@ -65,10 +70,10 @@ def test_pull_requests_and_nightly_runs_stay_apart(tmp_path: Path, gateway: Push
 def test_a_board_that_gave_nothing_shows_no_older_figures(tmp_path: Path, gateway: Pushgateway) -> None:
     """After a rig fault the board is down, its fault is counted, and the last run's latencies are gone."""
     run = store(tmp_path, healthy(), rack="fault", run_id="run-good")
-    assert push_run(gateway.url, run, timeout_s=TIMEOUT_S) is None
+    assert push(gateway.url, run) is None
     assert "hil_publish_latency_seconds" in gateway.samples(rack="fault", board=BOARDS[1])
     run = store(tmp_path, broken(), rack="fault", run_id="run-bad")
-    assert push_run(gateway.url, run, timeout_s=TIMEOUT_S) is None
+    assert push(gateway.url, run) is None
     first = gateway.samples(rack="fault", board=BOARDS[0])
     assert len(first["hil_publish_latency_seconds"]) == 7 * 4
     second = gateway.samples(rack="fault", board=BOARDS[1])
@@ -83,9 +88,9 @@ def test_a_gateway_that_died_is_a_warning(tmp_path: Path) -> None:
     """The sentence tells that nothing arrived, how it failed, and what to look at."""
     run = store(tmp_path / "out", healthy(), rack="virtual")
     with run_pushgateway(tmp_path) as server:
-        assert push_run(server.url, run, timeout_s=TIMEOUT_S) is None
+        assert push(server.url, run) is None
         server.kill()
-        warning = push_run(server.url, run, timeout_s=TIMEOUT_S)
+        warning = push(server.url, run)
     assert warning == (
         f"Metrics of 2 of 2 boards were not pushed to the Pushgateway at {server.url}: Connection refused. "
         "Next: check scheme, host and port, and that the Pushgateway is up. "
@@ -124,7 +129,7 @@ def test_a_wrong_address_is_a_warning(
     run = store(tmp_path, healthy(), rack="virtual")
     https = gateway.url.replace("http", "https")
     address = url.format(gateway=gateway.url, prometheus=prometheus.url, https=https)
-    assert_says(push_run(address, run, timeout_s=TIMEOUT_S), *words)
+    assert_says(push(address, run), *words)
 
 
 @pytest.mark.parametrize("user", ["lab:open-sesame@", "lab:open/se@same@", "lab@"])
@@ -134,7 +139,7 @@ def test_credentials_in_the_address_are_refused_and_not_repeated(
 ) -> None:
     """A password has no place in an address, and the sentence that says so does not spread it."""
     run = store(tmp_path, healthy(), rack="virtual")
-    warning = push_run(f"{scheme}{user}lab.example:9091", run, timeout_s=TIMEOUT_S)
+    warning = push(f"{scheme}{user}lab.example:9091", run)
     assert_says(warning, f"'{scheme}***@lab.example:9091' holds a user name or password", USER_VARIABLE)
     assert "open" not in str(warning)
     assert "same" not in str(warning)
@@ -145,7 +150,12 @@ def test_figures_that_contradict_others_are_a_warning(tmp_path: Path, gateway: P
     gateway.put("/metrics/job/other", "# TYPE hil_odd_seconds counter\nhil_odd_seconds 1\n")
     odd = replace(healthy().series[0], metric="odd_p50_us")
     run = store(tmp_path, replace(healthy(), series=(odd,)), rack="odd", boards=[])
-    assert_says(push_run(gateway.url, run, timeout_s=TIMEOUT_S), "1 of 1 boards", "400 Bad Request", "odd")
+    assert_says(
+        push(gateway.url, run),
+        "1 of 1 boards",
+        "400 Bad Request",
+        "odd",
+    )
     assert gateway.samples(rack="odd")["push_failure_time_seconds"][0][1] > 0
 
 
@@ -153,19 +163,16 @@ def test_a_metric_that_is_left_out_is_named(tmp_path: Path, gateway: Pushgateway
     """The rest arrives; the sentence says what did not, and what to rename."""
     same = replace(healthy().series[0], metric="publish_latency_p50_ms", unit="ms")
     run = store(tmp_path, replace(healthy(), series=(*healthy().series, same)), rack="clash")
-    warning = push_run(gateway.url, run, timeout_s=TIMEOUT_S)
+    warning = push(gateway.url, run)
     assert_says(warning, "publish_latency_p50_ms, because another metric comes to the same name", "rename it")
     assert gateway.samples(rack="clash", stat="p50")["hil_publish_latency_seconds"]
 
 
-def test_a_run_without_a_verdict_is_a_warning(tmp_path: Path) -> None:
-    """Nothing is pushed for what is no judged run; the sentence says how to judge it."""
-    url = "http://127.0.0.1:1"
-    assert_says(push_run(url, tmp_path, timeout_s=TIMEOUT_S), "not a run directory")
+def test_a_run_that_names_no_board_is_a_warning(tmp_path: Path) -> None:
+    """Nothing is pushed for it; the sentence says where boards are looked for."""
     run = RunDirectory.create(tmp_path, RUN_ID)
-    assert_says(push_run(url, run.path, timeout_s=TIMEOUT_S), "no verdict can be read", "hil gate")
     run.write_verdict(replace(healthy(), series=()))
-    assert_says(push_run(url, run.path, timeout_s=TIMEOUT_S), "names no board")
+    assert_says(push("http://127.0.0.1:1", run.path), "names no board")
 
 
 Answer = Callable[[socket.socket, int], None]
@@ -227,7 +234,7 @@ def test_what_a_server_answers_is_passed_on(tmp_path: Path, answers: list[str], 
 
     run = store(tmp_path, healthy(), rack="virtual")
     with listener(answer) as (url, numbers):
-        assert_says(push_run(url, run, timeout_s=TIMEOUT_S), *words)
+        assert_says(push(url, run), *words)
         assert len(numbers) == len(answers)
 
 
@@ -244,7 +251,7 @@ def test_a_server_that_speaks_no_http_is_a_warning(tmp_path: Path, said: bytes, 
 
     run = store(tmp_path, healthy(), rack="virtual")
     with listener(answer) as (url, _):
-        assert_says(push_run(url, run, timeout_s=TIMEOUT_S), words, "check scheme, host and port")
+        assert_says(push(url, run), words, "check scheme, host and port")
 
 
 def test_a_refusal_is_told_although_the_connection_broke(tmp_path: Path) -> None:
@@ -259,7 +266,11 @@ def test_a_refusal_is_told_although_the_connection_broke(tmp_path: Path) -> None
 
     run = store(tmp_path, healthy(), rack="virtual")
     with listener(answer) as (url, _):
-        assert_says(push_run(url, run, timeout_s=TIMEOUT_S), "401 Unauthorized", f"set {USER_VARIABLE}")
+        assert_says(
+            push(url, run),
+            "401 Unauthorized",
+            f"set {USER_VARIABLE}",
+        )
 
 
 def test_a_password_does_not_follow_a_redirect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,7 +286,7 @@ def test_a_password_does_not_follow_a_redirect(tmp_path: Path, monkeypatch: pyte
                 connection.sendall(f"HTTP/1.0 302 Found\r\nLocation: {elsewhere}\r\n\r\n".encode())
 
         with listener(answer) as (url, numbers):
-            assert_says(push_run(url, run, timeout_s=TIMEOUT_S), f"redirects to {elsewhere}")
+            assert_says(push(url, run), f"redirects to {elsewhere}")
             assert (numbers, visits) == ([0, 1], [])
 
 
@@ -298,7 +309,7 @@ def test_a_server_that_never_answers_costs_the_timeout_once(tmp_path: Path, drip
     run = store(tmp_path, replace(healthy(), series=()), rack="virtual", boards=boards)
     with listener(answer) as (url, numbers):
         try:
-            warning = push_run(url, run, timeout_s=0.3)
+            warning = push_run(url, read_judged_run(run), timeout_s=0.3)
         finally:
             over.set()
         assert_says(warning, "32 of 32 boards", "no answer within 0.3 s", "check that it is up")
@@ -311,7 +322,7 @@ def test_a_server_that_never_answers_costs_the_timeout_once(tmp_path: Path, drip
 def test_a_run_can_be_queried(tmp_path: Path, gateway: Pushgateway, prometheus: Prometheus) -> None:
     """p99, its limit and the commit of each board arrive, in seconds, under the pushed job."""
     run = store(tmp_path, healthy(), rack="query", run_id="run-query", commit="c0ffee")
-    assert push_run(gateway.url, run, timeout_s=TIMEOUT_S) is None
+    assert push(gateway.url, run) is None
     prometheus.await_run("run-query", len(BOARDS))
     where = 'job="hil_local", rack="query", board="virtual-2", case="qos=2"'
     expected = {
@@ -333,7 +344,7 @@ def test_a_run_can_be_queried(tmp_path: Path, gateway: Pushgateway, prometheus: 
 def test_the_documented_queries_answer(tmp_path: Path, gateway: Pushgateway, prometheus: Prometheus) -> None:
     """Each query in docs/operate/metrics.md finds something."""
     run = store(tmp_path, healthy(), rack="docs", run_id="run-docs")
-    assert push_run(gateway.url, run, timeout_s=TIMEOUT_S) is None
+    assert push(gateway.url, run) is None
     prometheus.await_run("run-docs", len(BOARDS))
     queries = re.findall(r"```promql\n(.+?)\n```", DOCS.read_text(), re.DOTALL)
     assert len(queries) == 4
@@ -350,7 +361,7 @@ def test_another_commit_renews_the_info_metric_alone(
     counts = []
     for commit in ("first", "second"):
         run = store(tmp_path, healthy(), rack="churn", run_id=f"run-{commit}", commit=commit)
-        assert push_run(gateway.url, run, timeout_s=TIMEOUT_S) is None
+        assert push(gateway.url, run) is None
         prometheus.await_run(f"run-{commit}", len(BOARDS))
         counts.append({labels["__name__"]: value for labels, value in prometheus.query(count)})
         known.append(Counter(one["__name__"] for one in prometheus.series('{job="hil_local", rack="churn"}')))

@@ -12,6 +12,7 @@ from ruamel.yaml import YAML
 
 from hil.base.gateway_url import PASSWORD_VARIABLE, USER_VARIABLE
 from hil.reports.pushgateway import push_run
+from hil.store import read_judged_run
 from tests.reports.metrics_rig import BOARDS, TIMEOUT_S, healthy, only_own_credentials, store
 from tests.reports.prometheus_rig import run_configured_prometheus, run_pushgateway
 
@@ -48,7 +49,7 @@ def test_passwords_and_certificates(tmp_path: Path, web_config: str, monkeypatch
     """User name and password come from the environment and show up in no sentence; nor is TLS optional."""
     run = store(tmp_path / "out", healthy(), rack="virtual")
     with run_pushgateway(tmp_path, web_config=web_config) as server:
-        push = functools.partial(push_run, server.url, run, timeout_s=TIMEOUT_S)
+        push = functools.partial(push_run, server.url, read_judged_run(run), timeout_s=TIMEOUT_S)
         assert_says(push(), "its certificate is not trusted", "SSL_CERT_FILE")
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "pushgateway-ca.pem"))
         assert_says(push(), "401 Unauthorized", f"set {USER_VARIABLE} and {PASSWORD_VARIABLE}")
@@ -59,7 +60,7 @@ def test_passwords_and_certificates(tmp_path: Path, web_config: str, monkeypatch
         assert "barley" not in str(warning)
         monkeypatch.setenv(PASSWORD_VARIABLE, "sesame")
         assert push() is None
-        plain = push_run(server.url.replace("https", "http"), run, timeout_s=TIMEOUT_S)
+        plain = push_run(server.url.replace("https", "http"), read_judged_run(run), timeout_s=TIMEOUT_S)
         assert_says(plain, "2 of 2 boards")  # the answer or a reset, whichever comes first
 
 
@@ -74,7 +75,7 @@ def test_the_documented_prometheus_reads_the_documented_gateway(
     monkeypatch.setenv(PASSWORD_VARIABLE, "sesame")
     run = store(tmp_path / "out", healthy(), rack="tls")
     with run_pushgateway(tmp_path, web_config=web_config) as server:
-        assert push_run(server.url, run, timeout_s=TIMEOUT_S) is None
+        assert push_run(server.url, read_judged_run(run), timeout_s=TIMEOUT_S) is None
         documented: dict[str, Any] = YAML(typ="safe").load((METRICS / "prometheus.yaml").read_text())
         documented["global"] = {"scrape_interval": "200ms", "evaluation_interval": "200ms"}
         documented["scrape_configs"][0]["static_configs"][0]["targets"] = [
@@ -93,7 +94,7 @@ def test_figures_outlive_a_restart_of_the_gateway(tmp_path: Path) -> None:
     for folder in ("first", "second", "third"):
         (tmp_path / folder).mkdir()
     with run_pushgateway(tmp_path / "first", kept=kept) as server:
-        assert push_run(server.url, run, timeout_s=TIMEOUT_S) is None
+        assert push_run(server.url, read_judged_run(run), timeout_s=TIMEOUT_S) is None
         before = server.samples(rack="kept")
         server.stop()
     with run_pushgateway(tmp_path / "second", kept=kept) as server:

@@ -17,14 +17,13 @@ from hil.model import BoardEffect, ComparedSeries, NotRun, Verdict
 from hil.reports import compared
 from hil.reports.allure.description import describe
 from hil.reports.allure.outcome import outcome_of
-from hil.reports.allure.story import read_run
+from hil.reports.allure.story import story_of
 from hil.reports.metrics import board_groups
 from hil.reports.site.landing import render_landing
-from hil.reports.site.runs import public_info
-from hil.reports.site.runs import read_run as read_site_run
-from hil.reports.stored import read_verdict
+from hil.reports.site.runs import public_info, shown
 from hil.reports.summary import render_markdown, render_verdict
-from hil.store import RunDirectory
+from hil.store import RunDirectory, read_judged_run
+from hil.store.verdicts import read_verdict
 from hil.thresholds import load_all
 from tests.lab import ROOT
 from tests.make_records import RUN_ID, publish_record
@@ -146,9 +145,9 @@ def test_simulated_noise_is_said_wherever_figures_are(run: RunDirectory) -> None
     assert "Simulated" not in terminal(verdict_of(GREW))
     assert words in terminal(verdict_of(GREW), info)
     assert f"> {words}" in render_markdown(info, verdict_of(GREW), [])
-    assert "Simulated" not in render_landing([read_site_run(run.path)], past=1, raw=[])
+    assert "Simulated" not in render_landing([shown(read_judged_run(run.path))], past=1, raw=[])
     run.write_info(info)
-    stored = read_site_run(run.path)
+    stored = shown(read_judged_run(run.path))
     assert words in render_landing([stored], past=1, raw=[])
     assert public_info(stored.info)["noise"] == noise
 
@@ -172,7 +171,7 @@ def test_a_case_that_was_measured_is_not_called_left_out(run: RunDirectory) -> N
     )
     run.append(cut)
     run.write_verdict(measured)
-    assert outcome_of(read_run(run.path).stories[0])[0] == "unknown"
+    assert outcome_of(story_of(read_judged_run(run.path)).stories[0])[0] == "unknown"
     assert "Ruled out" not in render_markdown(INFO, measured, [])
 
 
@@ -227,7 +226,7 @@ def test_figures_that_are_not_relative_carry_their_unit() -> None:
 
 def test_the_first_page_names_the_regression(run: RunDirectory) -> None:
     """The landing page has the comparison as a line of what broke, and as a row of its table."""
-    page = render_landing([read_site_run(run.path)], past=1, raw=[])
+    page = render_landing([shown(read_judged_run(run.path))], past=1, raw=[])
     assert "Compared with the base, rack virtual (virtual)" in page
     assert page.count("+12.3 %") >= 2
     assert "What broke" in page
@@ -235,7 +234,7 @@ def test_the_first_page_names_the_regression(run: RunDirectory) -> None:
 
 def test_the_test_report_fails_the_case_and_leaves_the_base_out(run: RunDirectory) -> None:
     """The case's result fails with the comparison's sentence; samples are the candidate's alone."""
-    story = read_run(run.path).stories[0]
+    story = story_of(read_judged_run(run.path)).stories[0]
     assert outcome_of(story) == ("failed", "regression: publish_latency_p50_us grew by 12.3 %.")
     assert [record.role for record in story.records] == ["candidate"]
     assert "+8.1 … +16.7 %" in describe(story, "")

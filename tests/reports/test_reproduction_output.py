@@ -22,12 +22,12 @@ from hil.model import RunRecord, Scalar
 from hil.reports import rebuild
 from hil.reports.finish import Reporting, Wishes, finish
 from hil.reports.site.landing import render_landing
-from hil.reports.site.runs import read_run
+from hil.reports.site.runs import shown
 from hil.reports.studies.build import FILES, files_of, page_of, reproduce, stored_studies
-from hil.reports.studies.declaration import REFERENCE_FOLDER, ROOT, study_names
+from hil.reports.studies.declaration import REFERENCE_FOLDER, ROOT, load_study, study_names
 from hil.reports.studies.document import Document
 from hil.reports.studies.text import WIDTH, print_documents
-from hil.store import RunDirectory
+from hil.store import RunDirectory, read_judged_run, read_run
 from hil.thresholds import load_all
 from tests.lab import Lab, make_lab
 from tests.reports import qos_records
@@ -187,7 +187,7 @@ def written(
     """Each study set beside a run of it."""
     study = str(request.param)
     directory = store(tmp_path_factory.mktemp("written"), study, STUDIES[study]())
-    return directory.path, reproduce(directory.path, study)
+    return directory.path, reproduce(read_run(directory.path), load_study(study))
 
 
 def test_every_table_and_answer_of_a_virtual_board_says_so(written: tuple[Path, list[Document]]) -> None:
@@ -220,7 +220,7 @@ def test_a_physical_board_is_not_called_virtual(tmp_path: Path) -> None:
     busy = {"cpu_busy_core0_us": 500, "cpu_busy_core1_us": 0, "cpu_wall_us": 1000, "cpu_mhz": 240}
     record = throughput_record([20.0] * 20, kind="physical", device=busy | {"steady_bytes": 2500})
     directory = store(tmp_path, "esp32-tcpip", [record])
-    shown = printed(reproduce(directory.path, "esp32-tcpip"))
+    shown = printed(reproduce(read_run(directory.path), load_study("esp32-tcpip")))
     assert "board v1 (physical)" in shown
     assert not VIRTUAL.search(shown)
     assert re.search(r"TCP TX +1 +1 +20\.00 +50\.0 % +0 % +48\.00", shown)
@@ -282,7 +282,7 @@ def test_a_run_of_another_suite_has_none(tmp_path: Path) -> None:
     done = finish(directory, Wishes(tmp_path, site=False), say=lambda _sentence: None)
     assert not done.documents
     assert not any((directory.path / name).exists() for name in FILES)
-    assert "Study" not in render_landing([read_run(directory.path)], past=0, raw=())
+    assert "Study" not in render_landing([shown(read_judged_run(directory.path))], past=0, raw=())
 
 
 def test_the_study_is_what_it_was_when_the_run_was_started(tmp_path: Path) -> None:
@@ -409,17 +409,17 @@ def test_a_stored_run_is_shown_beside_its_own_copy(tmp_path: Path, monkeypatch: 
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
     """The sentence names the folder; nothing is written into it."""
     with pytest.raises(ConfigError, match=f"{tmp_path}: not a run directory"):
-        reproduce(tmp_path, "esp32-tcpip")
+        rebuild.show_study(tmp_path, "esp32-tcpip", ROOT, report=False)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_run_of_another_bench_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     """No case of it compares with the study; what another study left there stays."""
     directory = store(tmp_path, "esp32-tcpip", tcpip_records()[:1])
-    reproduce(directory.path, "esp32-tcpip")
+    reproduce(read_run(directory.path), load_study("esp32-tcpip"))
     before = {path: path.read_bytes() for path in directory.path.iterdir() if path.is_file()}
     with pytest.raises(ConfigError, match=r"measured throughput, but .* compares with http_gateway alone"):
-        reproduce(directory.path, "mqtt-http-rtt")
+        reproduce(read_run(directory.path), load_study("mqtt-http-rtt"))
     assert before == {path: path.read_bytes() for path in directory.path.iterdir() if path.is_file()}
 
 
@@ -427,7 +427,7 @@ def test_two_studies_of_one_run_stand_side_by_side(tmp_path: Path) -> None:
     """Each has files of its own and a way from the first page; that the suite is another's is said."""
     directory = store(tmp_path, "esp32-tcpip", [*tcpip_records()[:1], *rtt_records()[:1]])
     both = ["esp32-tcpip", "mqtt-http-rtt"]
-    (own,), (other,) = (reproduce(directory.path, study) for study in both)
+    (own,), (other,) = (reproduce(read_run(directory.path), load_study(study)) for study in both)
     assert [found.study for found in stored_studies(directory.path)] == both
     assert all((directory.path / name).is_file() for study in both for name in files_of(study))
     assert not own.warnings
@@ -437,11 +437,11 @@ def test_two_studies_of_one_run_stand_side_by_side(tmp_path: Path) -> None:
     assert "The run is of the suite" in markdown
     assert "The run is of the suite" in page
     landing = render_landing(
-        [read_run(store_judged(tmp_path / "judged", tcpip_records()[:1]).path)], past=0, raw=()
+        [shown(read_judged_run(store_judged(tmp_path / "judged", tcpip_records()[:1]).path))], past=0, raw=()
     )
     assert "Study" not in landing
     directory.write_verdict(judge(directory.read().entries, load_all(ROOT.parent)))
-    landing = render_landing([read_run(directory.path)], past=0, raw=())
+    landing = render_landing([shown(read_judged_run(directory.path))], past=0, raw=())
     assert all(f"Study {study} →" in landing for study in both)
 
 
@@ -460,7 +460,7 @@ def test_what_it_was_measured_on_is_said_everywhere(tmp_path: Path) -> None:
     }
     record = dataclasses.replace(record, environment={**record.environment, **point})
     directory = store(tmp_path, "esp32-tcpip", [record])
-    said = re.sub(r"\s+", " ", printed(reproduce(directory.path, "esp32-tcpip")))
+    said = re.sub(r"\s+", " ", printed(reproduce(read_run(directory.path), load_study("esp32-tcpip"))))
     expected = (
         "Measured on: board v1, virtual-esp32, virtual, firmware abababababab, access point virtual "
         "(air profile lab), air as counted: uplink 2.00 ms or more, p50 3.00 ms with queues, 0.500 % lost"

@@ -13,9 +13,10 @@ from playwright.sync_api import Browser
 
 from hil.reports.allure.charts import draw_distribution, draw_timeline
 from hil.reports.allure.samples import Samples, samples_of
-from hil.reports.allure.story import read_run
+from hil.reports.allure.story import story_of
 from hil.reports.history import append_run
 from hil.reports.site import build_site
+from hil.store import read_judged_run
 from tests.make_records import publish_record
 from tests.reports.allure_runs import judged
 from tests.reports.browser import Visit, channels, chromium, served, visit
@@ -45,8 +46,8 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("out")
     for name, latency_ms, commit in zip(NAMES, (7.0, 7.5, 31.0), "abc", strict=True):
         run = store_run(out, name, healthy(latency_ms), commit=commit * 40, ci=CI)
-        append_run(out / "history" / "metrics.jsonl", run)
-        build_site(out, [run])
+        append_run(out / "history" / "metrics.jsonl", read_judged_run(run))
+        build_site(out, [read_judged_run(run)])
     return out
 
 
@@ -55,7 +56,7 @@ def web(out: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The third run's report again, as many files behind a web server; its host and port."""
     copy = tmp_path_factory.mktemp("web")
     shutil.copytree(out / "history", copy / "history")
-    build_site(copy, [out / NAMES[2]], single_file=False, append=False)
+    build_site(copy, [read_judged_run(out / NAMES[2])], single_file=False, append=False)
     with served(copy / "report") as host:
         yield host
 
@@ -211,7 +212,9 @@ def test_labels_stay_within_their_chart(
     browser: Browser, tmp_path: Path, draw: Callable[[Samples], bytes], latency_ms: float
 ) -> None:
     """As the browser measures them, bold ones too: inside the panel with some room, none on another."""
-    (story,) = read_run(judged(tmp_path, [publish_record(latency_ms=latency_ms, failed=1)])).stories
+    (story,) = story_of(
+        read_judged_run(judged(tmp_path, [publish_record(latency_ms=latency_ms, failed=1)]))
+    ).stories
     (samples,) = samples_of(story)
     page = browser.new_page()
     page.set_content(draw(samples).decode())
@@ -243,8 +246,8 @@ def test_the_trend_tells_only_what_this_run_measured(browser: Browser, tmp_path:
     """A board that broke a limit and then vanished: its figure is closed, dated, and in no table."""
     for name, records in zip(NAMES, (healthy(31.0), healthy()[:2]), strict=False):
         run = store_run(tmp_path, name, records, profile="lab")
-        append_run(tmp_path / "history" / "metrics.jsonl", run)
-    build_site(tmp_path, [run])
+        append_run(tmp_path / "history" / "metrics.jsonl", read_judged_run(run))
+    build_site(tmp_path, [read_judged_run(run)])
     with visit(browser, address(tmp_path, "trend/index.html")) as seen:
         seen.show("2 runs, ")
         seen.page.get_by_text("Nearest to their limits", exact=True).click()
@@ -261,13 +264,13 @@ def test_the_trend_tells_only_what_this_run_measured(browser: Browser, tmp_path:
 
 def test_a_report_built_again_has_no_fourth_run(browser: Browser, out: Path) -> None:
     """Neither history counts a run twice, and an older run's report does not know the newer ones."""
-    build_site(out, [out / NAMES[2]])
+    build_site(out, [read_judged_run(out / NAMES[2])])
     for name in ("metrics.jsonl", "allure.jsonl"):
         assert len((out / "history" / name).read_text().splitlines()) == 3
     with visit(browser, address(out, "trend/index.html")) as seen:
         seen.show("3 runs")
     again = out / "again"
-    build_site(again, [out / NAMES[1]], history=out / "history")
+    build_site(again, [read_judged_run(out / NAMES[1])], history=out / "history")
     with visit(browser, address(again, "trend/index.html")) as seen:
         seen.show("2 runs")
     with visit(browser, address(again, "tests/index.html")) as seen:

@@ -24,7 +24,8 @@ from hil.reports.history import append_run
 from hil.reports.site import build_site, generator
 from hil.reports.site import generator as outside
 from hil.reports.site import runs as published
-from hil.reports.site.runs import read_run
+from hil.reports.site.runs import shown
+from hil.store import read_judged_run
 from tests.lab import descendants, wait_for
 from tests.make_records import publish_record
 from tests.reports.site_runs import CASES, healthy, store_run
@@ -90,7 +91,7 @@ def test_folders_may_be_named_relative_to_where_one_stands(
     """`hil report build --out out --history past` is what it says, as the shell completes it."""
     monkeypatch.chdir(tmp_path)
     run = store_run(Path("out"), NAME, healthy())
-    build_site(Path("out"), [run], history=Path("past"))
+    build_site(Path("out"), [read_judged_run(run)], history=Path("past"))
     assert (tmp_path / "out/report/index.html").is_file()
     assert len((tmp_path / "past/allure.jsonl").read_text().splitlines()) == 1
 
@@ -99,7 +100,7 @@ def test_a_pull_request_leaves_the_history_as_it_is(tmp_path: Path, run: Path) -
     """`--no-append` reads the history and writes none; the run is on its trend page all the same."""
     nightly = store_run(tmp_path, "20261120T010000Z-nightly-0000", healthy(), trigger="nightly")
     history = tmp_path / "history"
-    append_run(history / "metrics.jsonl", nightly)
+    append_run(history / "metrics.jsonl", read_judged_run(nightly))
     before = {path.name: path.read_bytes() for path in history.iterdir()}
     store_run(tmp_path, NAME, healthy(), trigger="pr", commit="b" * 40, ci=CI)
     done = hil("build", "--out", tmp_path / "elsewhere", "--history", history, "--no-append", tmp_path / NAME)
@@ -116,7 +117,7 @@ def test_runs_of_several_racks_become_one_report(tmp_path: Path) -> None:
     names = (NAME, "20261121T101501Z-quick-0002")
     store_run(tmp_path, names[0], healthy())
     store_run(tmp_path, names[1], healthy(31.0))
-    build_site(tmp_path, [tmp_path / name for name in names])
+    build_site(tmp_path, [read_judged_run(tmp_path / name) for name in names])
     words = landing(tmp_path)
     assert words.index("REGRESSED") < words.index("PASS")
     assert "8 cases" in words
@@ -132,7 +133,7 @@ def test_the_first_page_says_the_verdict_and_what_led_to_it(tmp_path: Path) -> N
         NotRun("", "v2", "publish/qos=2", "the board was lost"),
     ]
     store_run(tmp_path, NAME, entries, commit="abcdef0" + "0" * 33, ci=CI)
-    build_site(tmp_path, [tmp_path / NAME])
+    build_site(tmp_path, [read_judged_run(tmp_path / NAME)])
     words = landing(tmp_path)
     for part in (
         "HIL performance · rack virtual · quick · commit fffffff · virtual figures",
@@ -153,7 +154,7 @@ def test_the_first_page_says_the_verdict_and_what_led_to_it(tmp_path: Path) -> N
 def test_a_run_that_measured_nothing_has_a_report(tmp_path: Path) -> None:
     """A rig that failed at once is reported, too; its test report is empty and its trend page says so."""
     run = store_run(tmp_path, NAME, [Fault("", "rig", 3, "the access point is gone")])
-    build_site(tmp_path, [run])
+    build_site(tmp_path, [read_judged_run(run)])
     assert "NO VERDICT: THE RIG FAILED" in landing(tmp_path)
     assert "No run has measured anything yet" in (tmp_path / "report/trend/index.html").read_text()
 
@@ -162,7 +163,7 @@ def test_two_copies_of_a_run_are_refused(tmp_path: Path, run: Path) -> None:
     """Both folders are named; nothing is built."""
     copy = shutil.copytree(run, tmp_path / "copy" / run.name)
     with pytest.raises(ConfigError, match=f"{run} and {copy} hold the same run"):
-        build_site(tmp_path / "out", [run, copy])
+        build_site(tmp_path / "out", [read_judged_run(run), read_judged_run(copy)])
 
 
 def test_builds_at_the_same_time_leave_one_whole_report(tmp_path: Path) -> None:
@@ -193,7 +194,7 @@ def test_noise_in_a_sentence_does_not_cost_the_report(tmp_path: Path) -> None:
     sentence = "panic'ed (Load\x85Prohibited\u2028\u2029\x0b)"
     noise = Fault("", "firmware", 1, sentence, "v1", healthy()[0].case_id)
     for name in (NAME, "20261121T101501Z-quick-0002"):
-        build_site(tmp_path, [store_run(tmp_path, name, [*healthy(), noise])])
+        build_site(tmp_path, [read_judged_run(store_run(tmp_path, name, [*healthy(), noise]))])
     points = (tmp_path / "history" / "allure.jsonl").read_bytes().decode("ascii").splitlines()
     assert [json.loads(point)["runs"] for point in points] == [[NAME], ["20261121T101501Z-quick-0002"]]
 
@@ -208,12 +209,12 @@ def test_what_is_published_tells_nothing_of_the_machine(tmp_path: Path) -> None:
     ci = {**CI, "repository": "acme/fw", "pull_request": 7}
     run = store_run(tmp_path / "out", NAME, entries, firmware=firmware, ci=ci, **secrets)
     assert "by: ada on cellar-pc" in (run / "summary.md").read_text()
-    index = build_site(tmp_path / "out", [run])
+    index = build_site(tmp_path / "out", [read_judged_run(run)])
     raw = index.parent / "runs" / NAME
     info = json.loads((raw / "run.json").read_text())
     assert (info["ci"], info["firmware"]) == ({"url": CI["url"]}, {"esp32": {"sha256": "ab" * 32}})
     (results,) = published.copy_results(
-        tmp_path / "copy", [read_run(run)], published.shortener([read_run(run)])
+        tmp_path / "copy", [shown(read_judged_run(run))], published.shortener([shown(read_judged_run(run))])
     )
     files = [index, *raw.iterdir(), *results.iterdir()]
     for path in files:
@@ -285,7 +286,7 @@ def assert_not_built(out: Path, run: Path, kind: type[HilError], *words: str) ->
     report.parent.mkdir(exist_ok=True)
     report.write_text("the report of yesterday")
     with pytest.raises(kind) as caught:
-        build_site(out, [run])
+        build_site(out, [read_judged_run(run)])
     for word in words:
         assert word in str(caught.value)
     assert report.read_text() == "the report of yesterday"
@@ -346,7 +347,7 @@ def test_what_a_killed_build_left_is_removed(tmp_path: Path, run: Path) -> None:
     left = tmp_path / ".report-killed"
     left.mkdir()
     (left / "allurerc.json").touch()
-    build_site(tmp_path, [run])
+    build_site(tmp_path, [read_judged_run(run)])
     assert not left.exists()
 
 
@@ -360,7 +361,7 @@ def test_a_damaged_past_costs_its_part_and_not_the_report(
     history = tmp_path / "history" / name
     history.parent.mkdir()
     history.write_text("{\n")
-    report = build_site(tmp_path, [run]).parent
+    report = build_site(tmp_path, [read_judged_run(run)]).parent
     told = html.unescape((report / page).read_text())
     assert "arlier runs are left out: " in told
     assert f"history/{name}:1: " in told
@@ -434,7 +435,7 @@ def test_a_page_that_would_ask_another_host_is_not_published(tmp_path: Path, mar
 
 def test_serving_is_for_this_machine_only(tmp_path: Path, run: Path) -> None:
     """It says its address, listens on loopback alone, and shows text as text."""
-    build_site(tmp_path, [run])
+    build_site(tmp_path, [read_judged_run(run)])
     process = subprocess.Popen(
         [sys.executable, "-m", "hil", "report", "serve", "--out", tmp_path],
         cwd=ROOT,

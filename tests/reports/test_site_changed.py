@@ -11,7 +11,8 @@ import pytest
 
 from hil.history.nightly.event_words import HEADLINE_MAX
 from hil.reports.site.landing import MOST_SHOWN, changed, render_landing
-from hil.reports.site.runs import read_run
+from hil.reports.site.runs import shown
+from hil.store import read_judged_run
 from tests.make_records import publish_record
 from tests.reports.browser import chromium, visit
 from tests.reports.site_runs import store_run
@@ -121,7 +122,7 @@ def test_what_racks_and_boards_are_called_is_no_markup() -> None:
 
 
 def landing(out: Path, **options: Any) -> str:
-    run = read_run(store_run(out, NAME, [publish_record(board="v1")]))
+    run = shown(read_judged_run(store_run(out, NAME, [publish_record(board="v1")])))
     return render_landing([run], past=1, raw=(), **options)
 
 

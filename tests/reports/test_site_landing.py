@@ -13,8 +13,9 @@ import pytest
 from hil.model import Entry, Fault, NotRun
 from hil.reports.rows import LEGEND
 from hil.reports.site.landing import render_landing
-from hil.reports.site.runs import read_run, title_of
+from hil.reports.site.runs import shown, title_of
 from hil.reports.studies.build import files_of
+from hil.store import read_judged_run
 from tests.make_records import publish_record, publish_thresholds
 from tests.reports.site_runs import CASES, store_run
 
@@ -24,7 +25,7 @@ MARGINAL_MS = 21.5
 
 
 def page(out: Path, entries: Iterable[Entry], **info: Any) -> str:
-    return render_landing([read_run(store_run(out, NAME, entries, **info))], past=1, raw=())
+    return render_landing([shown(read_judged_run(store_run(out, NAME, entries, **info)))], past=1, raw=())
 
 
 def words(markup: str) -> str:
@@ -84,8 +85,8 @@ def test_what_is_beyond_a_limit_is_not_counted_as_kept(tmp_path: Path) -> None:
 def test_a_board_that_measured_nothing_keeps_its_name_kind_and_target(tmp_path: Path) -> None:
     """run.json knows them; the page says virtual where the figures would have been."""
     run = store_run(tmp_path, NAME, [Fault("", "rig", 3, "the access point is gone")], boards=BOARDS)
-    said = render_landing([read_run(run)], past=0, raw=())
-    assert title_of([read_run(run)]).endswith("virtual figures")
+    said = render_landing([shown(read_judged_run(run))], past=0, raw=())
+    assert title_of([shown(read_judged_run(run))]).endswith("virtual figures")
     assert "v1 (virtual) virtual-esp32 0 0 0 0" in words(said)
     assert "Virtual figures test logic and pipeline" in said
     assert "Virtual figures test logic and pipeline" in (run / "summary.md").read_text()
@@ -136,7 +137,7 @@ def test_studies_of_several_runs_are_told_apart_and_the_newest_stands_first(tmp_
         _markdown, data, study_page = (run / file for file in files_of("esp32-tcpip"))
         data.write_text(json.dumps({"boards": [{"kind": "virtual"}]}))
         study_page.write_text("<!doctype html>")
-        runs.append(read_run(run))
+        runs.append(shown(read_judged_run(run)))
     for given in (runs, runs[::-1]):
         cards = re.findall(r"Study esp32-tcpip →</b>([^<]*)<", render_landing(given, past=2, raw=()))
         assert [card.partition(": ")[2] for card in cards] == [

@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from hil.reports.site import build_site
+from hil.store import read_judged_run
 from tests.reports.browser import Visit, channels, chromium, served, visit
 from tests.tools.demo.making import make
 from tests.tools.demo.plan import Plan
@@ -51,7 +52,7 @@ def browser() -> Iterator[Browser]:
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Nights of two virtual racks with four changes planted in them."""
     demo = make(tmp_path_factory.mktemp("trend"), Plan(nights=24, boots=2, seed=3))
-    return build_site(demo.out, demo.runs).parent
+    return build_site(demo.out, list(map(read_judged_run, demo.runs))).parent
 
 
 @pytest.fixture(scope="module")

@@ -14,10 +14,11 @@ from hil.history import append
 from hil.metrics.boot_value import boot_value
 from hil.model import RunRecord
 from hil.network.dissect.symptoms import SYMPTOMS
-from hil.reports.site.runs import read_run
+from hil.reports.site.runs import shown
 from hil.reports.trend import Sources, choosing, read_sources, trend_of, write_trend
 from hil.reports.trend.choosing import kept_of
 from hil.reports.trend.details import distribution, wire_of
+from hil.store import read_judged_run
 from tests.history.history_files import night
 from tests.make_records import publish_record, publish_thresholds
 from tests.reports.site_runs import store_run
@@ -36,7 +37,9 @@ def detail_of(run: Path, quantity: str = LATENCY, **info: Any) -> dict[str, Any]
 def data_of(run: Path, sources: Sources | None = None) -> dict[str, Any]:
     """Return the trend of a stored run as it is read back from JSON, checked against its schema."""
     own = sources or Sources(thresholds={"publish": publish_thresholds()})
-    found = trend_of([read_run(run)], [], own, title="title", remark="virtual figures", most=400)
+    found = trend_of(
+        [shown(read_judged_run(run))], [], own, title="title", remark="virtual figures", most=400
+    )
     data: dict[str, Any] = json.loads(json.dumps(found.data, allow_nan=False))
     validator().validate(data)
     return data
@@ -182,23 +185,23 @@ def test_damaged_boot_values_are_a_note(tmp_path: Path) -> None:
     (broken,) = folder.glob("*/*.json")
     broken.write_text("{")
     run = store_run(tmp_path, NAME, boots(1))
-    data = data_of(run, read_sources(folder, [read_run(run)]))
+    data = data_of(run, read_sources(folder, [shown(read_judged_run(run))]))
     (note,) = data["notes"]
     assert note.startswith(f"The boot values of earlier runs are left out: hil-data/bench-1/{broken.name}: ")
     assert "delete the file" in note
     assert str(tmp_path) not in json.dumps(data)
 
 
-def test_a_damaged_journal_costs_the_details_alone(tmp_path: Path) -> None:
+def test_damaged_thresholds_cost_the_details_alone(tmp_path: Path) -> None:
     """What is behind the figures is left out with a sentence; the figures are there."""
     run = store_run(tmp_path, NAME, boots(1))
-    journal = run / "records.jsonl"
-    journal.write_bytes(b"{\n" + journal.read_bytes())
+    (run / "thresholds").mkdir()
+    (run / "thresholds" / "publish.yaml").write_text("schema: 1\nbench: publish\nnonsense: 1\n")
     data = data_of(run)
     assert data["details"] == {}
     assert any(series["now"] == 0 for series in data["series"])
     (note,) = data["notes"]
-    assert f"{NAME}/records.jsonl:1" in note
+    assert f"figures of {NAME} is left out: thresholds/publish.yaml:1: " in note
     assert str(tmp_path) not in note
 
 
@@ -209,7 +212,7 @@ def test_nothing_of_the_machine_is_in_the_trend(tmp_path: Path) -> None:
     run = store_run(tmp_path, NAME, boots(2, base=True), trigger="nightly", **secrets)
     written = []
     for _ in range(2):
-        data = data_of(run, read_sources(tmp_path / "hil-data", [read_run(run)]))
+        data = data_of(run, read_sources(tmp_path / "hil-data", [shown(read_judged_run(run))]))
         write_trend(tmp_path / "trend.json", data)
         written.append((tmp_path / "trend.json").read_bytes())
     assert written[0] == written[1]

@@ -15,6 +15,8 @@ from jsonschema import Draft202012Validator
 from hil.metrics.sessions import History, SeriesHistory, Session, SessionBoard
 from hil.model import Scalar, Verdict, format_series_id
 from hil.reports.trend import Sources, trend_of
+from hil.store import JudgedRun
+from hil.store.journal import Journal
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((ROOT / "docs" / "reference" / "schema" / "trend.schema.json").read_text())
@@ -129,7 +131,6 @@ class Reported:
 
     line: Mapping[str, Any]
     info: Mapping[str, Any] = field(default_factory=dict)
-    path: Path = Path("/nowhere")
     test_ids: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     @property
@@ -137,8 +138,18 @@ class Reported:
         return str(self.line["run_id"])
 
     @property
+    def path(self) -> Path:
+        return self.run.path
+
+    @property
     def verdict(self) -> Verdict:
-        return Verdict(self.run_id, "pass", 0, "", (), (), ())
+        return self.run.verdict
+
+    @property
+    def run(self) -> JudgedRun:
+        """Nothing of it is left on disk."""
+        verdict = Verdict(self.run_id, "pass", 0, "", (), (), ())
+        return JudgedRun(Path("/nowhere") / self.run_id, self.info, Journal(()), verdict, {}, {})
 
 
 def trend(

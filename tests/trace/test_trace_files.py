@@ -17,12 +17,12 @@ from hil.base.errors import ConfigError, FirmwareError, RigError
 from hil.model import Case, RunRecord, Scalar, Series
 from hil.reports.allure import complete_results
 from hil.reports.site.landing import render_landing
-from hil.reports.site.runs import copy_raw, read_run
-from hil.reports.stored import read_verdict
+from hil.reports.site.runs import copy_raw, shown
 from hil.reports.summary import render_markdown, render_verdict
 from hil.run.companions import Companions
 from hil.run.lab_rig import AgentDevice
-from hil.store import RunDirectory
+from hil.store import RunDirectory, read_judged_run
+from hil.store.verdicts import read_verdict
 from hil.trace import read_stored, store_trace
 from hil.trace.files import CASE, VOID, Origin
 from tests.make_records import publish_record
@@ -168,7 +168,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     path = store_run(out, NAME, entries)
     (out / "kept" / "trace").rename(path / "trace")
-    complete_results(path)
+    complete_results(read_judged_run(path))
     return path
 
 
@@ -215,7 +215,7 @@ def test_a_result_has_picture_and_trace(run: Path) -> None:
 
 def test_the_site_leads_to_picture_and_trace(run: Path, tmp_path: Path) -> None:
     """The first page links case, picture and trace, and both files lie in the site."""
-    stored = read_run(run)
+    stored = shown(read_judged_run(run))
     copy_raw(tmp_path, [stored], lambda text: text)
     page = render_landing([stored], past=1, raw=())
     for suffix in (".svg", ".pftrace"):
@@ -242,7 +242,7 @@ def test_a_damaged_trace_costs_its_picture_alone(tmp_path: Path) -> None:
     path = store_run(tmp_path, NAME, [traced(publish_record(), group)])
     (path / "trace").mkdir()
     (path / "trace" / "a.json").write_text("{")
-    assert complete_results(path) == 1
+    assert complete_results(read_judged_run(path)) == 1
     (result,) = (path / "allure-results").glob("*-result.json")
     assert "preempted: x" in result.read_text()
     assert not (path / "trace" / "a.svg").exists()

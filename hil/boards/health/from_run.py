@@ -5,29 +5,26 @@ How long a case measured, by its own samples: without set-up, boots and turns of
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from hil.base.errors import ConfigError, ExitCode, combine_exit_codes
 from hil.base.units import QuantityError, convert, find_unit, unit_of
 from hil.boards.health.types import BoardRun, BoardState, Quarantine, RunHealth, between_s
-from hil.model import KINDS, Comparison, Entry, Fault, RunRecord
-from hil.store import RunDirectory, time_in
-from hil.thresholds import load
-from hil.thresholds.loader import FOLDER
+from hil.model import KINDS, ComparedSeries, Comparison, Entry, Fault, RunRecord, SeriesVerdict, Verdict
+from hil.store import StoredRun, time_in
+from hil.thresholds import own_limits_of
 
 _DONE, _INTERVAL = "done_us", "interval_us"
 
 
 class MeasuredTime:
-    """Reads a run's own thresholds, bench by bench, where only they tell which columns are moments."""
+    """Looks into a run's own thresholds, bench by bench, where only they tell which columns are moments."""
 
-    def __init__(self, run_path: Path) -> None:
-        self._folder = run_path / FOLDER
+    def __init__(self, run: StoredRun) -> None:
+        self._run = run
         self._moments: dict[str, frozenset[str]] = {}
 
     def of(self, record: RunRecord) -> float:
@@ -43,10 +40,8 @@ class MeasuredTime:
     def _subtracted(self, bench: str) -> frozenset[str]:
         if bench not in self._moments:
             found: set[str] = set()
-            with suppress(
-                ConfigError
-            ):  # limits that have expired, or of another version: its time is unknown
-                metrics = load(bench, self._folder).metrics.values()
+            with suppress(ConfigError, KeyError):  # of another version, or not kept: its time is unknown
+                metrics = own_limits_of(self._run, bench).metrics.values()
                 found = {term.column for metric in metrics if len(metric.terms) > 1 for term in metric.terms}
             self._moments[bench] = frozenset(found)
         return self._moments[bench]
@@ -61,38 +56,33 @@ def _latest_s(name: str, column: tuple[int, ...]) -> float:
 
 
 _PASSED = ("pass", "improved")
-_Judged = Sequence[Mapping[str, Any]]
 
 
-def health_of(run_path: Path) -> RunHealth:
-    """Return what the run in ``run_path`` says of its rack.
+def health_of(run: StoredRun) -> RunHealth:
+    """Return what a run says of its rack.
 
     A run that was killed, or never judged, counts by what is there: its exit code is that of its faults, and
     130 (interrupted) where it has none.
-
-    Raises:
-        ConfigError: no run directory, or one of its files is damaged.
-        RigError: the disk does not give it.
     """
-    directory = RunDirectory.open(run_path)
-    info, entries = directory.read_info(), directory.read().entries
-    verdict = _read_verdict(directory.verdicts_path)
+    info, entries, verdict = run.info, run.journal.entries, run.verdict
     faults = [entry for entry in entries if isinstance(entry, Fault)]
     general = [fault for fault in faults if not fault.board]
-    begun, acquired = time_in(directory.run_id), str(info.get("lease_acquired_utc", ""))
+    begun, acquired = time_in(run.run_id), str(info.get("lease_acquired_utc", ""))
     comparisons = [entry for entry in entries if isinstance(entry, Comparison)]
-    series = _blocking(verdict, "series")
+    series = [item for item in verdict.series if item.blocking] if verdict else []
     # a comparison of which nothing was booted says nothing of the rack
-    compared = [item for item in _blocking(verdict, "compared") if item.get("candidate_boots")]
+    compared = (
+        [item for item in verdict.compared if item.blocking and item.candidate_boots] if verdict else []
+    )
     return RunHealth(
-        run_id=directory.run_id,
+        run_id=run.run_id,
         started_utc=str(info.get("started_utc") or begun),
         rack=str(info.get("rack") or _rack_of(entries)),
         trigger=str(info.get("trigger", "local")),
         exit_code=_exit_code(verdict, faults),
         lease_wait_s=between_s(begun, acquired),
         held_s=between_s(acquired, str(info.get("lease_released_utc", ""))),
-        boards=tuple(_boards(directory, info, entries)),
+        boards=tuple(_boards(run)),
         firmware=_firmware(info, entries),
         base={item.image: item.other_sha256 for item in comparisons},
         blocked=_ids(series, ("regressed",)),
@@ -105,50 +95,31 @@ def health_of(run_path: Path) -> RunHealth:
     )
 
 
-def _read_verdict(path: Path) -> Mapping[str, Any]:
-    """Return verdicts.json, {} where the run was not judged. Raises ConfigError where it is damaged."""
-    try:
-        verdict = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(verdict, dict) and verdict.get("exit_code") in set(ExitCode):
-            return verdict
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError):
-        pass
-    raise ConfigError(
-        f"{path}: no verdict can be read from it.", next_step=f"judge the run again: hil gate {path.parent}"
-    )
-
-
-def _exit_code(verdict: Mapping[str, Any], faults: Sequence[Fault]) -> int:
+def _exit_code(verdict: Verdict | None, faults: Sequence[Fault]) -> int:
     if verdict:
-        return int(verdict["exit_code"])
+        return verdict.exit_code
     return int(combine_exit_codes(fault.exit_code for fault in faults) if faults else ExitCode.INTERRUPTED)
 
 
-def _blocking(verdict: Mapping[str, Any], key: str) -> _Judged:
-    return [item for item in verdict.get(key, []) if item.get("blocking")]
+def _ids(items: Iterable[SeriesVerdict | ComparedSeries], outcomes: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted(item.series_id for item in items if item.outcome in outcomes))
 
 
-def _ids(items: _Judged, outcomes: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(sorted(str(item["series_id"]) for item in items if item.get("outcome") in outcomes))
-
-
-def _boards(directory: RunDirectory, info: Mapping[str, Any], entries: Iterable[Entry]) -> Iterable[BoardRun]:
+def _boards(run: StoredRun) -> Iterable[BoardRun]:
     """Yield the boards that run.json names, and those that only the journal does, sorted."""
     records: dict[str, list[RunRecord]] = {}
     faults: dict[str, list[Fault]] = {}
-    for entry in entries:
+    for entry in run.journal.entries:
         if isinstance(entry, RunRecord):
             records.setdefault(entry.board, []).append(entry)
         elif isinstance(entry, Fault) and entry.board:
             faults.setdefault(entry.board, []).append(entry)
     natures = {board: (own[0].kind, own[0].target) for board, own in records.items()}
-    for board in info.get("boards", []):
+    for board in run.info.get("boards", []):
         natures[str(board.get("id"))] = (board.get("kind", ""), str(board.get("target", "")))
-    quarantines = {found.board: found for found in map(_quarantine, info.get("quarantined", []))}
+    quarantines = {found.board: found for found in map(_quarantine, run.info.get("quarantined", []))}
     usual = next((kind for kind, _ in natures.values() if kind in KINDS), KINDS[0])  # a rack's are alike
-    time = MeasuredTime(directory.path)
+    time = MeasuredTime(run)
     for board in sorted({*natures, *faults}):
         kind, target = natures.get(board, ("", ""))
         own, measured = faults.get(board, []), records.get(board, [])

@@ -25,7 +25,7 @@ from hil.base.yamlvalue import did_you_mean
 from hil.history.from_run import add_run
 from hil.history.saving import path_of
 from hil.metrics.sessions import History, Session
-from hil.store import RunDirectory
+from hil.store import RunDirectory, read_run
 from hil.store.files import replace_file
 from hil.thresholds.baselines import Epoch
 
@@ -95,7 +95,7 @@ def enter_finished(campaign: Campaign, after: str, say: Say) -> list[str]:
     for directory in RunDirectory.list(campaign.out):
         if directory.run_id > after and _is_ours(directory, campaign) and _ended_well(directory):
             if not path_of(campaign.history, campaign.rack, directory.run_id).exists():
-                added = add_run(directory.path, campaign.history, force=campaign.force)
+                added = add_run(read_run(directory.path), campaign.history, force=campaign.force)
                 say(f"{added.path}: {added.values} boot values")
             found.append(directory.run_id)
     return found

@@ -120,12 +120,10 @@ def study_names(root: Path = ROOT) -> list[str]:
     return sorted(path.stem for path in root.glob("*.yaml"))
 
 
-def study_of_suite(suite: str, root: Path = ROOT) -> str:
-    """Return the study whose suite this is, "" where none has it. Raises ConfigError as load_study() does."""
-    for name in study_names(root):
-        if suite in load_study(name, root).suites.values():
-            return name
-    return ""
+def study_of_suite(suite: str, root: Path = ROOT) -> Study | None:
+    """Return the study whose suite this is, None where none has it. Raises ConfigError as load_study()."""
+    studies = (load_study(name, root) for name in study_names(root))
+    return next((study for study in studies if suite in study.suites.values()), None)
 
 
 def load_study(name: str, root: Path = ROOT, *, benches: Mapping[str, Thresholds] | None = None) -> Study:

@@ -11,7 +11,7 @@ from hil.history import append
 from hil.history.segment import Segment
 from hil.model import RunRecord, SeriesVerdict, Verdict, format_case_id, format_series_id
 from hil.reports.history import append_run, with_runs, write_history
-from hil.store import RunDirectory
+from hil.store import RunDirectory, read_judged_run
 from tests.history.history_files import night
 from tests.make_records import publish_record, publish_thresholds
 
@@ -35,7 +35,7 @@ def write_year(out: Path, nights: int) -> Path:
     history.parent.mkdir(parents=True, exist_ok=True)
     write_history(history, with_runs([], lines))
     run = _store(out, _NEWEST, "north", [publish_record(board=board) for board in BOARDS])
-    append_run(history, run)
+    append_run(history, read_judged_run(run))
     return run
 
 

@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from hil.reports.allure import complete_results
 from hil.reports.site import build_site
+from hil.store import read_judged_run
 from tests.reports.browser import chromium, visit
 from tests.tools.bench.figure import SHORT_PASS, Figure, fails, show, wide_console
 from tests.tools.bench.large_reports import BOARDS, CASES, METRICS, RACKS, write_results, write_year
@@ -50,8 +51,8 @@ def year(nights: int) -> Figure:
     with tempfile.TemporaryDirectory(prefix="hil-year-") as name:
         out = Path(name)
         run = write_year(out, nights)
-        complete_results(run)
-        build_s, index = _timed(lambda: build_site(out, [run]))
+        complete_results(read_judged_run(run))
+        build_s, index = _timed(lambda: build_site(out, [read_judged_run(run)]))
         page = index.parent / "trend" / "index.html"
         megabytes = page.stat().st_size / 1e6
         opened = sorted(_openings(page))
@@ -69,8 +70,8 @@ def many_results(boards: int, cases: int) -> Figure:
     """Build the report of a night of ``boards`` × ``cases`` results."""
     with tempfile.TemporaryDirectory(prefix="hil-results-") as name:
         run = write_results(Path(name), boards, cases)
-        results_s, _ = _timed(lambda: complete_results(run))
-        build_s, _ = _timed(lambda: build_site(run.parent, [run], single_file=False))
+        results_s, _ = _timed(lambda: complete_results(read_judged_run(run)))
+        build_s, _ = _timed(lambda: build_site(run.parent, [read_judged_run(run)], single_file=False))
     times = [
         Timed("write the Allure results of the run, once, when it is judged", results_s),
         Timed("build the report", build_s, RESULTS_AIM_S),

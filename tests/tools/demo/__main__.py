@@ -15,6 +15,7 @@ from pathlib import Path
 
 from hil.history import load
 from hil.reports.site import build_site
+from hil.store import read_judged_run
 from hil.store.files import short_path
 from tests.tools.bench.figure import SHORT_PASS
 from tests.tools.demo.accuracy import measure, table
@@ -43,7 +44,7 @@ def main(arguments: Sequence[str]) -> int:
     begun = time.monotonic()
     demo = make(options.out, plan)
     print(f"Written in {time.monotonic() - begun:.0f} s; building the report", flush=True)
-    index = build_site(demo.out, demo.runs)
+    index = build_site(demo.out, list(map(read_judged_run, demo.runs)))
     comparison = compare(planted(plan), found(load(demo.history), demo.thresholds, plan.nights))
     print("\n".join(["", *lines(comparison), *_warnings(demo), "", f"Report: {short_path(index)}"]))
     return int(not comparison.holds)

@@ -10,7 +10,7 @@ from hil.boards.health import HEALTH_FILE, health_of, write_lines
 from hil.boards.health import with_runs as with_health
 from hil.history import append
 from hil.reports.history import line_of, read_history, with_runs, write_history
-from hil.store import RunDirectory
+from hil.store import RunDirectory, read_judged_run, read_run
 from hil.thresholds import Thresholds, load
 from tests.tools.demo.newest import store
 from tests.tools.demo.nights import Night, measured, segment_of
@@ -51,14 +51,14 @@ def make(out: Path, plan: Plan) -> Demo:
         run, said = store(out, newest, list(measured(newest, cases)), thresholds, LIMITS)
         runs.append(run.path)
         warnings += said
-        usual = line_of(run.path)
+        usual = line_of(read_judged_run(run.path))
         for number in range(plan.nights - 1):
             night = Night(plan, rack, number)
             found = list(measured(night, cases))
             append(out / "hil-data", segment_of(night, found, thresholds))
             lines.append(figures_line(night, found, thresholds, usual))
             health.append(health_line(night))
-        health.append(health_of(run.path))
+        health.append(health_of(read_run(run.path)))
     figures = out / "history" / "metrics.jsonl"
     write_history(figures, with_runs(read_history(figures), lines))
     write_lines(out / "history" / HEALTH_FILE, with_health((), health))

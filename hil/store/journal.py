@@ -1,0 +1,49 @@
+"""The journal read back: a run's records.jsonl, line by line."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from hil.base.errors import ConfigError
+from hil.model import Entry, RunRecord
+from hil.store.entries import EntryError, entry_from_json
+
+
+@dataclass(frozen=True)
+class Journal:
+    """The entries read back. ``torn`` is a sentence where the last line was cut off in writing, else ""."""
+
+    entries: tuple[Entry, ...]
+    torn: str = ""
+
+    @property
+    def records(self) -> tuple[RunRecord, ...]:
+        return tuple(entry for entry in self.entries if isinstance(entry, RunRecord))
+
+
+def parse_journal(path: Path, content: bytes) -> Journal:
+    """Return the entries of a file; a last line cut off in writing is left out and reported in ``torn``.
+
+    Raises ConfigError: any other line is no entry; names ``path`` and line.
+    """
+    lines = content.split(b"\n")
+    entries = [_parse_line(path, n, line) for n, line in enumerate(lines[:-1], start=1)]
+    if not lines[-1]:
+        return Journal(tuple(entries))
+    torn = f"{path}:{len(lines)}: the last line was cut off after {len(lines[-1])} bytes; its entry is lost."
+    return Journal(tuple(entries), torn)
+
+
+def _parse_line(path: Path, number: int, line: bytes) -> Entry:
+    try:
+        return entry_from_json(json.loads(line))
+    except EntryError as error:
+        raise ConfigError(f"{path}:{number}: not an entry: {error}.") from error
+    except ValueError as error:
+        shown = line[:60].decode(errors="replace")
+        raise ConfigError(
+            f"{path}:{number}: not JSON: {error}; the line starts with {shown!r}.",
+            next_step="the file was changed after it was written; restore it, or measure again.",
+        ) from error

@@ -1,0 +1,78 @@
+"""A run's folder read once: what it holds, and what is said where a part is damaged or missing."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+import pytest
+
+from hil.base.errors import ConfigError
+from hil.store import JudgedRun, RunDirectory, read_judged_run, read_run, require_verdict
+from hil.thresholds import load, own_limits, own_limits_of
+from tests.make_records import RUN_ID, publish_record, publish_thresholds
+from tests.reports.allure_runs import judged
+
+
+def test_a_judged_run_holds_what_its_folder_holds(tmp_path: Path) -> None:
+    """Journal, verdict and run.json parsed; the first two byte by byte too, for they are published."""
+    folder = judged(tmp_path, [publish_record()])
+    run = read_judged_run(folder)
+    directory = RunDirectory.open(folder)
+    assert (run.run_id, run.path, run.info) == (RUN_ID, folder.resolve(), directory.read_info())
+    assert run.journal == directory.read()
+    assert run.records == (publish_record(),)
+    assert run.verdict.run_id == RUN_ID
+    assert run.files == {name: (folder / name).read_bytes() for name in ("records.jsonl", "verdicts.json")}
+
+
+def test_limits_are_those_that_the_run_keeps_as_of_its_day(tmp_path: Path) -> None:
+    """A limit that has expired since the run still counts, and a damaged file costs its own bench alone."""
+    folder = judged(tmp_path, [publish_record()])
+    kept = folder / "thresholds"
+    text = (kept / "publish.yaml").read_text()
+    (kept / "publish.yaml").write_text(text.replace("expires: 2027-11-20", "expires: 2026-11-21"))
+    with pytest.raises(ConfigError, match="2026-11-21"):
+        load("publish", kept, today=datetime.date(2026, 11, 22))
+    (kept / "jitter.yaml").write_bytes(b"bench: \xff\n")
+    run = read_run(folder)
+    assert str(run.day) == "2026-11-20"
+    assert own_limits_of(run, "publish").metrics.keys() == publish_thresholds().metrics.keys()
+    with pytest.raises(ConfigError, match=r"thresholds/jitter\.yaml:1: not UTF-8 text"):
+        own_limits(run)
+
+
+def test_a_run_that_was_cut_off_has_no_verdict(tmp_path: Path) -> None:
+    """It is read all the same; who needs a verdict is told how to get one."""
+    folder = judged(tmp_path, [publish_record()])
+    (folder / "verdicts.json").unlink()
+    (folder / "run.json").unlink()
+    run = read_run(folder)
+    assert not isinstance(run, JudgedRun)
+    assert (run.verdict, run.info, run.day) == (None, {}, None)
+    for ask in (lambda: read_judged_run(folder), lambda: require_verdict(run)):
+        with pytest.raises(ConfigError, match=r"verdicts\.json: no verdict can be read.*hil gate"):
+            ask()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("run.json", b"{", r"run\.json: not JSON"),
+        ("run.json", b"\xff", r"run\.json: not JSON"),
+        ("records.jsonl", b"7\n", r"records\.jsonl:1: not an entry"),
+        ("verdicts.json", b"{}", r"verdicts\.json: no verdict can be read from it \(.*series"),
+    ],
+)
+def test_what_is_damaged_is_named(tmp_path: Path, name: str, content: bytes, sentence: str) -> None:
+    """One sentence names the file and what is wrong in it."""
+    folder = judged(tmp_path, [publish_record()])
+    (folder / name).write_bytes(content)
+    with pytest.raises(ConfigError, match=sentence):
+        read_run(folder)
+
+
+def test_a_folder_that_is_no_run(tmp_path: Path) -> None:
+    """The sentence names the folder."""
+    with pytest.raises(ConfigError, match="not a run directory"):
+        read_run(tmp_path)
