@@ -8,8 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hil.base.paths import PROJECT_ROOT
-from hil.boards.firmware.build import BUILD_ROOT, FIRMWARE_DIR, HOST_TREE, PROJECT_NAME
-from hil.boards.firmware.host_tree import HostTree, locked
+from hil.boards.firmware.build import BUILD_ROOT, FIRMWARE_DIR, HOST_TREE, PROJECT_NAME, HostTree, locked
 from hil.boards.firmware.image import build_image_dir
 from hil.boards.firmware.revision import VERSION_FILE
 

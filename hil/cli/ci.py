@@ -11,20 +11,130 @@ from pathlib import Path
 import click
 
 from hil.base.errors import ConfigError, ExitCode, RigError
-from hil.base.untrusted import markdown, terminal_page
+from hil.base.untrusted import markdown, terminal, terminal_page
 from hil.ci import artefact, comment_page, legs, summary
+from hil.ci import history as history_branch
+from hil.ci.comment import comment
 from hil.ci.event import read_event
+from hil.ci.github import DEFAULT_API, GitHub
 from hil.ci.history import add_runs
 from hil.ci.legs import narrow, read_comparisons
 from hil.ci.plan import CiPlan, plan_event, read_plan, write_plan
 from hil.ci.summary import CiVerdict, conclude
-from hil.cli import ci_comment, ci_history
 from hil.cli.options import DEFAULT_OUT, out_option
 from hil.history import DEFAULT_HISTORY
 
+
+@click.command("comment")
+@click.option(
+    "--run", "run_id", type=click.IntRange(min=1), help="Number of a run of pr.yml, in its address."
+)
+@click.option(
+    "--repository",
+    default="",
+    envvar="GITHUB_REPOSITORY",
+    show_envvar=True,
+    metavar="OWNER/NAME",
+    help="Where it ran.",
+)
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Instead of a run: plan.json and legs/ of this machine, such as out/ci. Needs --dry-run.",
+)
+@click.option("--head", default="", metavar="SHA", help="The commit that the run must be of.")
+@click.option("--dry-run", is_flag=True, help="Print the Markdown; write nothing anywhere.")
+def comment_command(
+    run_id: int | None, repository: str, folder: Path | None, head: str, *, dry_run: bool
+) -> None:
+    """Say under a pull request what changed, by how much, and what was not run.
+
+    The comment is written once and brought up to date; an older run never replaces a newer one. GITHUB_TOKEN
+    gives access, GITHUB_API_URL another server than api.github.com. docs/operate/ci.md says what is trusted.
+    """
+    if (run_id is None) == (folder is None):
+        raise ConfigError(
+            "give either --run or --folder.", next_step="hil ci comment --folder out/ci --dry-run"
+        )
+    if folder is not None:
+        if not dry_run:
+            raise ConfigError("what is on this machine is not written to GitHub.", next_step="add --dry-run.")
+        click.echo(_page_of_folder(folder), nl=False)
+        return
+    assert run_id is not None
+    token = os.environ.get("GITHUB_TOKEN", "")
+    if not token and not dry_run:
+        raise ConfigError(
+            "GITHUB_TOKEN is not set, so nothing can be written.", next_step="set it, or --dry-run."
+        )
+    github = GitHub(repository, token, os.environ.get("GITHUB_API_URL") or DEFAULT_API)
+    for line in comment(github, run_id, head=head, dry_run=dry_run):
+        click.echo(line if dry_run and "\n" in line else terminal(line), nl=not line.endswith("\n"))
+
+
+def _page_of_folder(folder: Path) -> str:
+    plan, legs = read_plan(folder / artefact.PLAN), folder / artefact.LEGS
+    verdict = conclude(plan, legs, {})
+    source = comment_page.source_of(os.environ)
+    return comment_page.render(comment_page.facts_of(plan, verdict, legs, source), "comment")
+
+
+FOLDER = click.Path(path_type=Path, file_okay=False)
+MOST_NAMES = 5
+HISTORY_FOLDERS = {
+    history_branch.BRANCH: DEFAULT_OUT / "history",
+    history_branch.DATA_BRANCH: DEFAULT_HISTORY,
+}
+
+history_option = click.option(
+    "--history",
+    "folder",
+    type=FOLDER,
+    help="Folder of its files. [default: out/history, out/hil-data]",
+)
+branch_option = click.option(
+    "--branch",
+    type=click.Choice(list(HISTORY_FOLDERS)),
+    default=history_branch.BRANCH,
+    show_default=True,
+    help="hil-history: what reports need of nights; hil-data: boot values, a file a run.",
+)
+remote_option = click.option("--remote", default="origin", show_default=True, help="Of this repository.")
+
+
+@click.group("history")
+def history_command() -> None:
+    """The branches that keep the figures of nightly runs."""
+
+
+@history_command.command("fetch")
+@branch_option
+@history_option
+@remote_option
+def fetch_history(branch: str, folder: Path | None, remote: str) -> None:
+    """Write the branch's files into the folder; it need not exist yet."""
+    folder = folder or HISTORY_FOLDERS[branch]
+    names = history_branch.fetch(Path.cwd(), folder, remote=remote, branch=branch)
+    which = ", ".join(names) if len(names) <= MOST_NAMES else f"{len(names)} files"
+    click.echo(f"{branch}: {f'{which} in {folder}' if names else 'it does not exist yet'}")
+
+
+@history_command.command("push")
+@branch_option
+@history_option
+@remote_option
+@click.option("--message", default="Append a run", show_default=True)
+def push_history(branch: str, folder: Path | None, remote: str, message: str) -> None:
+    """Commit the folder's files to the branch, beside what others have pushed meanwhile."""
+    folder = folder or HISTORY_FOLDERS[branch]
+    commit = history_branch.push(Path.cwd(), folder, message, remote=remote, branch=branch)
+    click.echo(f"{branch}: {f'now at {commit[:12]}' if commit else 'nothing new'}")
+
+
 DEFAULT_PLAN = DEFAULT_OUT / "ci" / "plan.json"
 DEFAULT_LEGS = DEFAULT_OUT / "ci" / "legs"
-FOLDER = click.Path(path_type=Path, file_okay=False)
+
 
 plan_option = click.option(
     "--plan",
@@ -139,8 +249,8 @@ def _page(plan: CiPlan, verdict: CiVerdict, legs_path: Path) -> str:
         return summary.render(plan, verdict, os.environ, safe=True)
 
 
-command.add_command(ci_comment.command)
-command.add_command(ci_history.command)
+command.add_command(comment_command)
+command.add_command(history_command)
 
 
 @command.command("nights")

@@ -13,9 +13,9 @@ from hil.boards.health.quarantine import describe
 from hil.boards.health.summary import DEFAULT_DAYS
 from hil.boards.health.types import DAY_S, BoardRun, rig_failed, unix_s, utc
 from hil.boards.health.words import HEAD, advice, cells, kinds, moment, rack_lines, runs_of, state_of
+from hil.reports import page as markup
 from hil.reports.page import frame
 from hil.reports.rows import VIRTUAL_REMARK
-from hil.reports.site import markup
 from hil.reports.stored import by_name
 from hil.store import StoredRun
 

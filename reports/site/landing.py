@@ -14,9 +14,9 @@ from typing import Any
 from hil.base.errors import ExitCode
 from hil.model import ComparedSeries, Fault, NotRun, SeriesVerdict
 from hil.reports import compared, rows
+from hil.reports import page as markup
 from hil.reports.boards import BoardCases, boards_of, not_run_groups, remarks, split_not_run
 from hil.reports.page import frame
-from hil.reports.site import markup
 from hil.reports.site.runs import ShownRun, decisive, title_of
 from hil.reports.studies.build import StoredStudy, page_of, stored_studies
 

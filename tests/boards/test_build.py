@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from hil.base.chips import CHIPS
-from hil.boards.firmware.build import FIRMWARE_DIR, VIRTUAL_TARGETS, build, build_all
+from hil.boards.firmware.build import FIRMWARE_DIR, VIRTUAL_TARGETS, HostTree, build, build_all
 from hil.boards.firmware.build_folder import Image
-from hil.boards.firmware.host_tree import HostTree
 from tests.host_builds import PLAIN, build_programs
 from tests.lab import ROOT, all_processes, wait_for
 

@@ -17,10 +17,9 @@ from hil.cli.app import run_command
 from hil.history import save
 from hil.history.nightly.change_points import ChangePoint, analyse
 from hil.history.nightly.divisive import find_steps
-from hil.history.nightly.event_conditions import Group
+from hil.history.nightly.event_conditions import Group, Straying
 from hil.history.nightly.events import by_chance, events_of, is_certain, new_steps
 from hil.history.nightly.nights import nights_of
-from hil.history.nightly.straying import Straying
 from hil.history.nightly.survey import Finding, SeriesName, Survey, survey
 from hil.thresholds import load_all
 from tests.history.events_rig import Rack, commit_of, planted

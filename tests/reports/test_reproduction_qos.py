@@ -15,7 +15,7 @@ from hil.reports.studies.build import documents_of
 from hil.reports.studies.declaration import ROOT, load_study
 from hil.reports.studies.document import Document, Table
 from hil.reports.studies.mqtt_qos.echoes import size_text
-from hil.reports.studies.mqtt_qos.path import expected_ms
+from hil.reports.studies.mqtt_qos.study import expected_ms
 from hil.thresholds import load_all
 from tests.reports.qos_records import RUN_ID, delivery_record, echo_record, left_out, reconnect_record
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from hil.metrics import stats
+from hil.reports.trend import build as naming
+from hil.reports.trend import build as numbers
 from hil.reports.trend import choosing
-from hil.reports.trend import columns as naming
-from hil.reports.trend import columns as numbers
 from hil.reports.trend.points import ranks
 from hil.thresholds.baselines import Baselines, Epoch
 from tests.reports.trend_rig import CASE, LATEST, METRIC, Boots, figure, history_of, line, only, trend

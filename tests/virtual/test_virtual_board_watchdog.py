@@ -14,8 +14,7 @@ from hil.virtual.board.chip import Chip
 from hil.virtual.board.chips import ESP32C3, ESP32S3
 from hil.virtual.board.config import BoardConfig
 from hil.virtual.board.flash import NorFlash
-from hil.virtual.board.machine import Board
-from hil.virtual.board.timers import call_later
+from hil.virtual.board.machine import Board, call_later
 
 DELAY_S = 0.05
 

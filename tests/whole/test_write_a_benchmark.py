@@ -15,7 +15,7 @@ import pytest
 
 from hil import thresholds
 from hil.base.errors import ConfigError
-from hil.boards.firmware.host_tree import HostTree
+from hil.boards.firmware.build import HostTree
 from hil.boards.rack import load_rack
 from hil.metrics.boot_value import boot_value
 from hil.model import Case, RunRecord, Series

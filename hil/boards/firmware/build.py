@@ -1,23 +1,82 @@
-"""Building the firmware: for virtual boards with the host's compiler, for chips with ESP-IDF."""
+"""Building the firmware: for virtual boards with the host's compiler, for chips with ESP-IDF.
+
+A build tree of the host build (firmware/host) is of one setting of compiler and kernel, for all chips. One
+build at a time has a folder; the kernel gives the lock back when its process ends.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
 import shutil
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import hil
 from hil.base.chips import CHIPS
 from hil.base.errors import ConfigError
+from hil.base.flock import wait_for_lock
 from hil.base.paths import PROJECT_ROOT
 from hil.boards.firmware.build_folder import DEFAULT_TICK_HZ, Image, check_tick_hz, image_sha256
-from hil.boards.firmware.host_tree import HostTree, locked
-from hil.boards.firmware.revision import VERSION_FILE, Revision, check_sources, run_step, sources_at
+from hil.boards.firmware.revision import (
+    STEP_TIMEOUT_S,
+    VERSION_FILE,
+    Revision,
+    check_sources,
+    run_step,
+    sources_at,
+)
 from hil.store.files import short_path
+
+
+@dataclass(frozen=True)
+class HostTree:
+    """``options`` are CMake's; whoever builds in the tree holds its ``lock`` (build_lock.py)."""
+
+    sources: Path  # the folder firmware/
+    folder: Path
+    options: tuple[str, ...] = ()
+
+    @property
+    def lock(self) -> Path:
+        return self.folder.with_name(f"{self.folder.name}.lock")
+
+    @property
+    def log(self) -> Path:
+        return self.folder.with_name(f"{self.folder.name}.log")
+
+    def build(self, *programs: str) -> None:
+        """Bring programs up to date. Raises ConfigError: a missing tool, or the compiler's first error."""
+        for tool in ("cmake", "ninja", "cc"):
+            if not shutil.which(tool):
+                raise ConfigError(
+                    f"building for virtual boards needs {tool}, which is not installed.",
+                    next_step="hil doctor.",
+                )
+        source = str(self.sources / "host")
+        configure = ("cmake", "-S", source, "-B", str(self.folder), "-G", "Ninja", *self.options)
+        run_step(configure, log=self.log, fresh=True)
+        run_step(("cmake", "--build", str(self.folder), "--target", *programs), log=self.log)
+
+
+@contextmanager
+def locked(path: Path, what: str, say: Callable[[str], object]) -> Iterator[None]:
+    """Hold the lock ``path``; ``say`` tells that another build, of ``what`` or beside it, is waited for.
+
+    Raises ConfigError where that one does not end.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+
+    def waiting() -> None:
+        say(f"Waiting for another build of {what}")
+
+    with path.open("w", encoding="utf-8") as lock:
+        if not wait_for_lock(lock.fileno(), timeout_s=2 * STEP_TIMEOUT_S, waiting=waiting):
+            raise ConfigError(f"another build of {what} does not end.", next_step=f"fuser -v {path}")
+        yield
+
 
 FIRMWARE_DIR = PROJECT_ROOT / "firmware"
 BUILD_ROOT = PROJECT_ROOT / "out" / "firmware"

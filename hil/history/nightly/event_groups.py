@@ -17,6 +17,7 @@ from hil.history.nightly.change_points import RATIO_UNSURE, Cause
 from hil.history.nightly.event_conditions import (
     MINORITY,
     Group,
+    Straying,
     most_common_night,
     near,
     one_a_series,
@@ -25,7 +26,6 @@ from hil.history.nightly.event_conditions import (
 )
 from hil.history.nightly.event_words import metric_words
 from hil.history.nightly.nights import Night
-from hil.history.nightly.straying import Straying
 from hil.history.nightly.survey import TOGETHER_NIGHTS, Finding, Survey, split_series_id
 
 WINDOW = datetime.timedelta(days=14)  # before a step and after it

@@ -8,6 +8,7 @@ Everything happens in one asyncio event loop, so nothing here needs a lock.
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
 from collections.abc import Callable
@@ -24,7 +25,46 @@ from hil.virtual.board.loader import SerialLoader
 from hil.virtual.board.panic import Crash
 from hil.virtual.board.reset import POWER_ON, RTC_WATCHDOG, SOFTWARE, Reset, ResetActions, ResetCircuit
 from hil.virtual.board.running import AppRunner
-from hil.virtual.board.timers import Timers, call_later
+
+
+def call_later(delay_s: float, action: Callable[[], None]) -> asyncio.TimerHandle:
+    """Do something after ``delay_s`` whatever happens to the chip."""
+    return asyncio.get_running_loop().call_later(delay_s, action)
+
+
+class Timers:
+    """What the chip does later, unless a reset comes first and cancels it."""
+
+    def __init__(self) -> None:
+        self._handles: list[asyncio.TimerHandle] = []
+        self._watchdog: asyncio.TimerHandle | None = None
+
+    def later(self, delay_s: float, action: Callable[[], None]) -> asyncio.TimerHandle:
+        handle = call_later(delay_s, action)
+        self._handles.append(handle)
+        return handle
+
+    def soon(self, action: Callable[[], None]) -> None:
+        self.later(0.0, action)
+
+    def set_watchdog(self, runs: bool, delay_s: float, bite: Callable[[], None]) -> None:
+        """Start the watchdog or stop it; one that runs already goes on, for nobody has fed it."""
+        if not runs:
+            self._stop_watchdog()
+        elif self._watchdog is None:
+            self._watchdog = self.later(delay_s, bite)
+
+    def cancel_all(self) -> None:
+        for handle in self._handles:
+            handle.cancel()
+        self._handles.clear()
+        self._stop_watchdog()
+
+    def _stop_watchdog(self) -> None:
+        if self._watchdog is not None:
+            self._watchdog.cancel()
+            self._watchdog = None
+
 
 Mode = Literal["off", "held", "download", "run"]
 
