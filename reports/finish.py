@@ -10,7 +10,7 @@ from typing import TypeVar
 from hil.base.errors import HilError
 from hil.boards.health import HEALTH_FILE
 from hil.boards.health.quarantine import Watch
-from hil.reports import allure, health, history, plain, pushgateway, site
+from hil.reports import allure, history, plain, pushgateway, site
 from hil.reports.studies import build as reproduction
 from hil.reports.studies.document import Document
 from hil.reports.summary import render_markdown
@@ -93,7 +93,7 @@ def finish(directory: RunDirectory, wishes: Wishes, *, say: Callable[[str], None
 
 def _keep_health(run: JudgedRun, wishes: Wishes, done: Reporting) -> None:
     """Add the run to the rack's health; a board that goes into quarantine is worth knowing."""
-    line = health.append_run(wishes.out / "history" / HEALTH_FILE, run)
+    line = history.append_health(wishes.out / "history" / HEALTH_FILE, run)
     done.warnings += wishes.watch.look(line) if wishes.watch else []
 
 

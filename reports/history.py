@@ -18,8 +18,9 @@ from typing import Any
 
 from hil.base.errors import RigError
 from hil.base.flock import wait_for_lock
+from hil.boards import health
 from hil.model import SeriesVerdict, Verdict
-from hil.store import JudgedRun, time_in
+from hil.store import JudgedRun, StoredRun, time_in
 from hil.store.files import disk_error, parse_line, read_jsonl, replace_file
 from hil.store.run_info import measured_commit
 
@@ -41,6 +42,21 @@ def append_run(history: Path, run: JudgedRun) -> None:
     line = line_of(run)
     with appending(history, line["run_id"]):
         write_history(history, with_runs(read_history(history), [line]))
+
+
+def append_health(path: Path, run: StoredRun) -> health.RunHealth:
+    """Put a run into the rack's health, in place of its earlier line; return what it says.
+
+    ``path`` is ``out/history/health.jsonl``.
+
+    Raises:
+        ConfigError: a line of the file is damaged.
+        RigError: the disk does not take it; the file is as it was.
+    """
+    said = health.health_of(run)
+    with appending(path, said.run_id):
+        health.write_lines(path, health.with_runs(health.read_lines(path), [said]))
+    return said
 
 
 def read_history(history: Path) -> list[_Line]:

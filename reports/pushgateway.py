@@ -15,8 +15,7 @@ from prometheus_client.exposition import push_to_gateway
 from hil.base.errors import HilError
 from hil.base.gateway_url import problem_of
 from hil.reports.gateway_groups import explain, get, sender
-from hil.reports.metrics import Group, board_groups
-from hil.reports.metrics_rack import rack_groups
+from hil.reports.metrics import Group, board_groups, rack_groups
 from hil.store import JudgedRun
 from hil.store.files import short_path
 

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from hil.base.errors import ConfigError, HilError, RigError
 from hil.boards.health import HEALTH_FILE
-from hil.reports import allure, health, history, plain
+from hil.reports import allure, history, plain
 from hil.reports.finish import sentence_of, write_summary
 from hil.reports.site import build_site
 from hil.reports.stored import judged_runs
@@ -55,7 +55,7 @@ def build_report(
             plain.write_plain(run)
             if append:
                 _add("history", history.append_run, history_folder / "metrics.jsonl", run)
-                _add("rack health", health.append_run, history_folder / HEALTH_FILE, run)
+                _add("rack health", history.append_health, history_folder / HEALTH_FILE, run)
         index = build_site(
             out, chosen, history=history_folder, data=data, single_file=single_file, append=append
         )

@@ -11,7 +11,7 @@ from hil.base.errors import ConfigError, HilError, RigError
 from hil.base.paths import PROJECT_ROOT
 from hil.cli.options import DEFAULT_OUT
 from hil.gate import judge
-from hil.history.past import read_past
+from hil.history.loading import read_past
 from hil.model import Verdict
 from hil.store import RunDirectory
 from hil.store.run_info import planned_boots

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from hil.base.errors import HilError, RigError
-from hil.network.broker_client import ask_dropped
+from hil.network.broker_client import ask_dropped, disconnect_by_id, find_client, reset_connections
 from hil.network.broker_program import (
     BrokerLogin,
     BrokerOptions,
@@ -33,7 +33,6 @@ from hil.network.broker_program import (
     write_password_file,
 )
 from hil.network.certificates import Certificates
-from hil.network.cutting import find_client, reset_connections, take_over
 from hil.network.process import Process, Spawner, end_process, how_ended
 
 STOP_TIMEOUT_S = 3.0
@@ -209,7 +208,7 @@ class Broker:
         if reset_connections(self._spawner, client, list(asdict(self.ports).values()), aside):
             return "reset"
         found = find_client(self.log_path.read_text(errors="replace"), client)
-        if found and take_over(self._spawner, found, self.address, self.ports.tcp, aside):
+        if found and disconnect_by_id(self._spawner, found, self.address, self.ports.tcp, aside):
             return "closed"
         raise RigError(
             f"Cutting the connection of {client} to the MQTT broker {self.address}: it has none, or neither "

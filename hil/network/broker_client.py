@@ -5,13 +5,19 @@
 
 dropped: print how many messages the broker dropped, as its next report has it. take_over: connect with the
 id of another client, which the broker then disconnects, and leave; the last is that client's clean session.
+
+So one client's connection to the broker is broken from the broker's side; the kernel can reset it, too.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import socket
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from hil.network import mqtt_packets as mqtt
@@ -65,3 +71,59 @@ def main(arguments: list[str]) -> int:
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))
+
+
+CUT_TIMEOUT_S = 10.0
+SYSTEM_FOLDERS = "/usr/sbin:/usr/local/sbin:/sbin"
+
+_CONNECTED = re.compile(r"New client connected from (\S+):(\d+) as (\S+) \(p\d, c([01]),")
+
+
+@dataclass(frozen=True)
+class Client:
+    """Who is connected, as the broker's log has it."""
+
+    address: str
+    port: int
+    client_id: str
+    clean_session: bool
+
+
+def reset_connections(spawner: Spawner, client: str, ports: Sequence[int], log_path: Path) -> int:
+    """Have the kernel reset the connections of ``client`` (an IPv4 address, or address:port) to the broker's
+    ``ports``; return how many there were. 0 also where it may not, cannot (CONFIG_INET_DIAG_DESTROY), or
+    where ss is missing (package iproute2). Both ends learn it at once, the client by a RST.
+    """
+    program = shutil.which("ss") or shutil.which("ss", path=SYSTEM_FOLDERS)
+    if program is None:
+        return 0
+    sources = " or ".join(f"sport = :{port}" for port in ports)
+    argv = [program, "-K", "-H", "-t", "-n", f"dst {client} and ( {sources} )"]
+    _, said = run_to_end(spawner, argv, CUT_TIMEOUT_S, log_path=log_path)
+    return sum(client in line for line in said.splitlines())
+
+
+def disconnect_by_id(spawner: Spawner, client: Client, address: str, port: int, log_path: Path) -> bool:
+    """Connect with the client's id for a moment: the broker then closes the client's connection (a FIN).
+
+    A client that keeps its session gets it back; messages that were on their way to it come twice.
+    """
+    argv = [sys.executable, "-m", "hil.network.broker_client", "take_over", address, str(port)]
+    argv += [client.client_id, "1" if client.clean_session else "0"]
+    return run_to_end(spawner, argv, CUT_TIMEOUT_S, log_path=log_path)[0] == 0
+
+
+def find_client(log: str, client: str) -> Client | None:
+    """Return who is connected from ``client`` (address or address:port) by the broker's log, if anyone."""
+    found = None
+    for line in log.splitlines():
+        match = _CONNECTED.search(line)
+        if match:
+            address, port, client_id, clean = match.groups()
+            if client in (address, f"{address}:{port}"):
+                found = Client(address, int(port), client_id, clean == "1")
+            elif found and found.client_id == client_id:
+                found = None
+        elif found and f": Client {found.client_id} " in line:  # disconnected, closed its connection, …
+            found = None
+    return found

@@ -13,9 +13,8 @@ from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.model import Case, Scalar, Series
 from hil.session import handshake, provisioning
 from hil.session.board_link import RETRY_S, BoardLink, LinkStatistics
-from hil.session.collector import Collector, OnNote
 from hil.session.console import Console
-from hil.session.transfer import parameter_text
+from hil.session.transfer import Collector, OnNote, parameter_text
 from hil.wire import Hello, Message, Reply, parse_scalar
 
 COMMAND_TIMEOUT_S = 10.0

@@ -13,7 +13,7 @@ from hil.boards.health.quarantine import Watch, read_quarantine
 from hil.boards.health.types import BoardRun
 from hil.model import Comparison, Fault, NotRun
 from hil.reports.finish import Wishes, finish
-from hil.reports.health import append_run
+from hil.reports.history import append_health
 from hil.store import RunDirectory, read_run
 from tests.make_records import RUN_ID, publish_record, publish_thresholds
 from tests.reports.allure_runs import judged
@@ -129,8 +129,8 @@ def test_a_run_joins_the_history_once(tmp_path: Path) -> None:
     """Appended twice it has one line."""
     run = judged(tmp_path, [publish_record(board="v1")], info=INFO)
     path = tmp_path / "history" / "health.jsonl"
-    first = append_run(path, read_run(run))
-    assert append_run(path, read_run(run)) == first
+    first = append_health(path, read_run(run))
+    assert append_health(path, read_run(run)) == first
     assert len(path.read_text().splitlines()) == 1
 
 

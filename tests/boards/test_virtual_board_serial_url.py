@@ -12,7 +12,7 @@ import serial
 from serial import rfc2217
 
 from hil.boards import serial_url
-from hil.boards.serial_url.receive import ReceiveBuffer, TelnetParser
+from hil.boards.serial_url.protocol_fastrfc2217 import ReceiveBuffer, TelnetParser
 from tests.virtual.virtual_board_rig import BoardProcess
 
 pytestmark = pytest.mark.slow

@@ -13,7 +13,7 @@ import pytest
 from hil import thresholds
 from hil.gate import judge
 from hil.history import save
-from hil.history.past import HISTORY_FOLDER, read_past
+from hil.history.loading import HISTORY_FOLDER, read_past
 from hil.store import RunDirectory
 from tests.gate import compare_records as rig
 from tests.make_records import RUN_ID, THRESHOLDS_ROOT

@@ -18,7 +18,7 @@ from typing import Any
 from hil.ci.plan import CiPlan, Leg, write_plan
 from hil.gate import judge
 from hil.history import load
-from hil.history.past import read_past
+from hil.history.loading import read_past
 from hil.history.saving import save
 from hil.model import Case, Comparison, Entry, Fault, NotRun, Role, RunRecord, Series, format_series_id
 from hil.network.ledger import Evidence, Handed, Sighting, attribute

@@ -18,7 +18,7 @@ from hil.history import load
 from hil.history.baseline.acceptance import append_epoch
 from hil.history.from_run import add_run
 from hil.model import Case, Comparison, Entry, Fault, NotRun, Role, RunRecord
-from hil.reports import health, history
+from hil.reports import history
 from hil.store import RunDirectory, read_judged_run, read_run
 from hil.thresholds import Thresholds
 from hil.thresholds.baselines import Epoch
@@ -58,7 +58,7 @@ def write_past(out: Path, work: Path, thresholds: dict[str, Thresholds], limits:
         add_run(read_run(run), out / "hil-data")
         if night >= FIGURES_SINCE:
             history.append_run(out / "history" / "metrics.jsonl", read_judged_run(run))
-        health.append_run(out / "history" / HEALTH_FILE, read_run(run))
+        history.append_health(out / "history" / HEALTH_FILE, read_run(run))
 
 
 def write_epoch(out: Path, path: Path) -> None:

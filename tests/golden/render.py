@@ -29,15 +29,15 @@ from hil.cli import changes as changes_lines
 from hil.gate import judge
 from hil.history import load
 from hil.history.from_run import segment_of
+from hil.history.loading import read_past
 from hil.history.nightly.events import events_of
 from hil.history.nightly.survey import survey
-from hil.history.past import read_past
 from hil.history.segment import to_bytes
-from hil.reports import health, history
+from hil.reports import history
 from hil.reports.allure import complete_results
 from hil.reports.comment import CHARACTERS, read_facts
 from hil.reports.comment import render as render_comment
-from hil.reports.metrics_rack import rack_group
+from hil.reports.metrics import rack_group
 from hil.reports.plain import FILES as PLAIN
 from hil.reports.plain import write_plain
 from hil.reports.pushgateway import groups_of
@@ -206,7 +206,7 @@ def _digest(data: bytes) -> str:
 def _kept(run: JudgedRun, work: Path) -> Files:
     """Return what the histories would keep of the run: boot values, figures, health."""
     history.append_run(work / "figures.jsonl", run)
-    health.append_run(work / HEALTH_FILE, run)
+    history.append_health(work / HEALTH_FILE, run)
     return {
         "kept/boot-values.json": to_bytes(segment_of(run)),
         "kept/figures.json": _pretty((work / "figures.jsonl").read_bytes()),

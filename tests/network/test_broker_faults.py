@@ -12,9 +12,9 @@ import pytest
 
 from hil.base.errors import RigError
 from hil.network.broker import Broker, BrokerOptions
+from hil.network.broker_client import Client as Connected
+from hil.network.broker_client import find_client
 from hil.network.certificates import Certificates, make_certificates
-from hil.network.cutting import Client as Connected
-from hil.network.cutting import find_client
 from hil.network.flood import TOPIC as FLOOD_TOPIC
 from hil.network.flood import Flood
 from hil.network.process import LocalProcess, LocalSpawner

@@ -14,7 +14,7 @@ from prometheus_client import generate_latest
 
 from hil.boards.health import BoardHealth, Quarantine, RackHealth
 from hil.boards.health.words import nearest_rank
-from hil.reports.metrics_rack import kind_of, rack_group
+from hil.reports.metrics import kind_of, rack_group
 from hil.reports.pushgateway import push_run
 from hil.store import read_judged_run
 from tests.reports.metrics_rig import BOARDS, TIMEOUT_S, healthy, store, store_health

@@ -15,7 +15,7 @@ from hil.boards.firmware.partition_table import read_csv, to_binary
 from hil.boards.firmware.selection import Firmware
 from hil.boards.rack import load_rack
 from hil.gate.design import LOOKS
-from hil.history.past import read_past
+from hil.history.loading import read_past
 from hil.model import Comparison, NotRun
 from hil.run.campaign import Against, Campaign
 from hil.run.comparing import Other, find_other, prepare_comparisons

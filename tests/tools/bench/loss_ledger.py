@@ -18,8 +18,8 @@ from pathlib import Path
 
 from hil.base.errors import HilError
 from hil.model import Case
+from hil.network.broker_client import reset_connections
 from hil.network.capture import Capture
-from hil.network.cutting import reset_connections
 from hil.network.ledger.files import ARRIVALS_FILE
 from hil.network.ledger.points import Owner
 from hil.network.packet_filter import PacketFilter
