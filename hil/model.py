@@ -13,13 +13,20 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
 
 SCHEMA_VERSION = 1
 
 Scalar = int | float | str | bool | None
 Kind = Literal["physical", "emulated", "virtual"]
 Role = Literal["candidate", "base", "reference"]
+
+LARGEST = 1 << 53  # a board sends 32 bits, a peer's columns fit; beyond it JSON readers lose digits
+Name = Annotated[str, Meta(min_length=1)]
+Sample = Annotated[int, Meta(ge=-LARGEST, le=LARGEST)]
+Span = Annotated[float, Meta(ge=0)]  # of time
 
 KINDS: tuple[Kind, ...] = ("physical", "emulated", "virtual")
 
@@ -93,9 +100,9 @@ class RunRecord:
     clock: str
     started_utc: str
     warmup_rows: int
-    columns: Mapping[str, tuple[int, ...]]
+    columns: Mapping[str, tuple[Sample, ...]]
     environment: Mapping[str, Mapping[str, Scalar]]
-    measured_s: float | None = None
+    measured_s: Span | None = None
     schema: int = SCHEMA_VERSION
 
     @property
@@ -171,13 +178,13 @@ class Comparison:
     rack: str
     image: str
     target: str
-    boards: tuple[str, ...]
+    boards: tuple[Name, ...]
     role: Role
     candidate_sha256: str
     other_sha256: str
     looks: tuple[tuple[int, int], ...]
     identical: bool = False
-    cases: tuple[str, ...] = ()
+    cases: tuple[Name, ...] = ()
     schema: int = SCHEMA_VERSION
 
     @property

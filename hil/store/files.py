@@ -1,25 +1,20 @@
 """Names of files, and writing them so that no reader, nor a start after a power cut, finds half of one.
 
 Files of one JSON object a line: read whole, or with an error that names file and line and the way out.
-
-Whether a value that was read back from JSON is one that a field of ours can have.
 """
 
 from __future__ import annotations
 
 import errno
-import functools
-import json
-import math
 import os
 import threading
-import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from typing import Any, TypeVar
 
 from hil.base.errors import ConfigError, RigError
+from hil.store.codec import decode
 
 
 def short_path(path: Path) -> str:
@@ -123,45 +118,7 @@ def parse_line(
 
 
 def _object_in(raw: bytes) -> dict[str, Any]:
-    try:
-        value = json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"not JSON: {error}") from error
+    value = decode(raw)
     if not isinstance(value, dict):
         raise ValueError("not a JSON object")  # noqa: TRY004 - the file's content is wrong, not a call
     return value
-
-
-Check = Callable[[object], bool]
-
-
-@functools.cache
-def check_of(hint: Any) -> Check:
-    """Return what says whether a value is of the type ``hint``; made once a type, asked for every figure.
-
-    ``hint`` is a class, a union, Literal, tuple[item, ...] or Mapping[str, item]. A whole number fits float,
-    True and False fit bool alone, and no number is infinite or NaN.
-    """
-    if isinstance(hint, types.UnionType):
-        each = [check_of(one) for one in get_args(hint)]
-        return lambda value: any(fits(value) for fits in each)
-    if get_origin(hint) is Literal:
-        words = get_args(hint)
-        return lambda value: value in words
-    if get_origin(hint) is tuple:
-        item = check_of(get_args(hint)[0])
-        return lambda value: isinstance(value, tuple) and all(map(item, value))
-    if get_origin(hint) is Mapping:
-        content = check_of(get_args(hint)[1])
-        return lambda value: isinstance(value, dict) and all(map(content, value.values()))
-    return _check_of_plain(hint)
-
-
-def _check_of_plain(hint: type) -> Check:
-    if hint is float:
-        return lambda value: (
-            isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        )
-    if hint is bool:
-        return lambda value: isinstance(value, bool)
-    return lambda value: isinstance(value, hint) and not isinstance(value, bool)

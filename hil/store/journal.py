@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from hil.base.errors import ConfigError
 from hil.model import Entry, RunRecord
+from hil.store.codec import decode
 from hil.store.entries import EntryError, entry_from_json
 
 
@@ -38,12 +38,12 @@ def parse_journal(path: Path, content: bytes) -> Journal:
 
 def _parse_line(path: Path, number: int, line: bytes) -> Entry:
     try:
-        return entry_from_json(json.loads(line))
+        return entry_from_json(decode(line))
     except EntryError as error:
         raise ConfigError(f"{path}:{number}: not an entry: {error}.") from error
     except ValueError as error:
         shown = line[:60].decode(errors="replace")
         raise ConfigError(
-            f"{path}:{number}: not JSON: {error}; the line starts with {shown!r}.",
+            f"{path}:{number}: {error}; the line starts with {shown!r}.",
             next_step="the file was changed after it was written; restore it, or measure again.",
         ) from error

@@ -78,18 +78,21 @@ def test_a_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("junk", "Expecting value"),
+        ("junk", "not JSON: malformed"),
         ("[]", "not a JSON object"),
         ('{"schema":2}', "its schema is 2, this program reads 1"),
-        ('{"schema":1,"run_id":"x"}', "'exit_code' missing"),
-        ('{"schema":1,"run_id":7,"exit_code":0}', "run_id is '7', which it cannot be"),
-        ('{"schema":1,"run_id":"x","exit_code":true}', "exit_code is 'True'"),
-        ('{"schema":1,"run_id":"x","exit_code":0,"passed":[1]}', "passed is '[1]'"),
+        ('{"schema":1,"run_id":"x"}', "exit_code is missing"),
+        ('{"schema":1,"run_id":7,"exit_code":0}', "run_id is 7; expected text"),
+        ('{"schema":1,"run_id":"x","exit_code":true}', "exit_code is True; expected an integer"),
+        ('{"schema":1,"run_id":"x","exit_code":0,"passed":[1]}', "passed[0] is 1; expected text"),
         ('{"schema":1,"run_id":"x","exit_code":0,"colour":"red"}', "colour is an unknown key"),
         ('{"schema":1,"run_id":"x","exit_code":0,"boards":[{"board":"e1","state":"up"}]}', "state is 'up'"),
-        ('{"schema":1,"run_id":"x","exit_code":0,"boards":{}}', "boards is '{}'"),
-        ('{"schema":1,"run_id":"x","exit_code":0,"boards":["e1"]}', "'e1' is no object"),
-        ('{"schema":1,"run_id":"x","exit_code":0,"faults":{"rig":"one"}}', "faults is"),
+        ('{"schema":1,"run_id":"x","exit_code":0,"boards":{}}', "boards is {}; expected a list"),
+        ('{"schema":1,"run_id":"x","exit_code":0,"boards":["e1"]}', "boards[0] is 'e1'; expected an object"),
+        (
+            '{"schema":1,"run_id":"x","exit_code":0,"faults":{"rig":"one"}}',
+            "faults.rig is 'one'; expected",
+        ),
     ],
 )
 def test_a_damaged_line_names_itself_and_the_way_out(tmp_path: Path, line: str, words: str) -> None:

@@ -61,7 +61,7 @@ def test_a_run_that_was_cut_off_has_no_verdict(tmp_path: Path) -> None:
         ("run.json", b"{", r"run\.json: not JSON"),
         ("run.json", b"\xff", r"run\.json: not JSON"),
         ("records.jsonl", b"7\n", r"records\.jsonl:1: not an entry"),
-        ("verdicts.json", b"{}", r"verdicts\.json: no verdict can be read from it \(.*series"),
+        ("verdicts.json", b"{}", r"verdicts\.json: no verdict can be read from it \(run_id is missing"),
     ],
 )
 def test_what_is_damaged_is_named(tmp_path: Path, name: str, content: bytes, sentence: str) -> None:

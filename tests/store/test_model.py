@@ -63,7 +63,7 @@ def test_an_older_record_does_not_say_how_long_it_took() -> None:
     assert "measured_s" not in written
     validate("record", written)
     assert entry_from_json(written).to_json() == older.to_json()
-    with pytest.raises(EntryError, match="'measured_s' is -1; expected seconds"):
+    with pytest.raises(EntryError, match="measured_s is -1; expected a number >= 0"):
         entry_from_json({**written, "measured_s": -1})
 
 

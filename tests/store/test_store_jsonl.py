@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
 from hil.base.errors import ConfigError
 from hil.store import time_in
-from hil.store.files import check_of, parse_line, read_jsonl
+from hil.store.files import parse_line, read_jsonl
 
 
 def number_in(value: Mapping[str, Any]) -> int:
@@ -58,24 +58,6 @@ def test_a_damaged_line_is_named_with_the_way_out(tmp_path: Path, raw: bytes, sa
     assert caught.value.sentence.startswith(f"{path}:7: ")
     assert f"sed -i 7d {path}" in str(caught.value)
     assert len(caught.value.sentence) < len(str(path)) + 400
-
-
-@pytest.mark.parametrize(
-    ("hint", "good", "bad"),
-    [
-        (float, [0, 1.5], [True, float("nan"), float("inf"), "1"]),
-        (int, [0, -1], [True, 1.0, None]),
-        (bool, [True], [1, None]),
-        (float | None, [None, 2], [False, ""]),
-        (Literal["a", "b"], ["a"], ["c", None]),
-        (tuple[str, ...], [(), ("x",)], [["x"], (1,), "x"]),
-        (Mapping[str, int], [{}, {"a": 1}], [{"a": True}, {"a": "1"}, []]),
-    ],
-)
-def test_a_value_is_of_its_fields_type_or_not(hint: Any, good: list[object], bad: list[object]) -> None:
-    """Numbers, unions, words, tuples and objects: what a field cannot hold is told from what it can."""
-    assert all(map(check_of(hint), good))
-    assert not any(map(check_of(hint), bad))
 
 
 def test_a_run_id_starts_with_its_time() -> None:

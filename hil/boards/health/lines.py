@@ -13,19 +13,22 @@ import dataclasses
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_origin, get_type_hints
+from typing import Any
 
-from hil.boards.health.types import BoardRun, Quarantine, RunHealth, unix_s
-from hil.store.files import check_of, parse_line, read_jsonl, replace_file
+from hil.boards.health.types import RunHealth, unix_s
+from hil.store.codec import build
+from hil.store.files import parse_line, read_jsonl, replace_file
 
 HEALTH_SCHEMA = 1
 HEALTH_FILE = "health.jsonl"
-_PARTS: Mapping[type, Mapping[str, type]] = {
-    RunHealth: {"boards": BoardRun},
-    BoardRun: {"quarantine": Quarantine},
-    Quarantine: {},
+_LEFT_OUT: Mapping[str, Any] = {
+    "lease_wait_s": None,
+    "held_s": None,
+    "rack": "",
+    "trigger": "",
+    "started_utc": "",
+    "boards": [],
 }
-_HINTS: Mapping[type, Mapping[str, Any]] = {kind: get_type_hints(kind) for kind in _PARTS}
 
 
 def read_lines(path: Path) -> list[RunHealth]:
@@ -71,38 +74,7 @@ def _run_of(line: Mapping[str, Any]) -> RunHealth:
     """Return what to_line() wrote. Raises ValueError, which says what is wrong."""
     if line.get("schema") != HEALTH_SCHEMA:
         raise ValueError(f"its schema is {line.get('schema')!r}, this program reads {HEALTH_SCHEMA}")
-    values: dict[str, Any] = {
-        "lease_wait_s": None,
-        "held_s": None,
-        "rack": "",
-        "trigger": "",
-        "started_utc": "",
-        "boards": [],
-    }
-    run: RunHealth = _item(RunHealth, {**values, **{k: v for k, v in line.items() if k != "schema"}})
-    return run
-
-
-def _item(kind: type, stored: object) -> Any:
-    """Return a dataclass of ours from its JSON object, each value of its field's type. Raises ValueError."""
-    if not isinstance(stored, dict):
-        raise ValueError(f"{str(stored)[:40]!r} is no object")  # noqa: TRY004 - the file's content is wrong, not a call
-    values: dict[str, Any] = {"target": ""} if kind is BoardRun else {}
-    for key, value in stored.items():
-        if key not in _HINTS[kind]:
-            raise ValueError(f"{key} is an unknown key")
-        values[key] = _value(kind, key, value)
-    try:
-        return kind(**values)
-    except TypeError as error:  # a key that has no default is missing
-        raise ValueError(f"{str(error).partition('missing ')[2] or error} missing") from error
-
-
-def _value(kind: type, key: str, value: Any) -> Any:
-    part, hint = _PARTS[kind].get(key), _HINTS[kind][key]
-    if part and isinstance(value, list) == (get_origin(hint) is tuple):
-        return tuple(_item(part, one) for one in value) if isinstance(value, list) else _item(part, value)
-    plain = tuple(value) if isinstance(value, list) else value
-    if not check_of(hint)(plain):
-        raise ValueError(f"{key} is {str(value)[:40]!r}, which it cannot be")
-    return plain
+    run: dict[str, Any] = {**_LEFT_OUT, **{key: value for key, value in line.items() if key != "schema"}}
+    if isinstance(run["boards"], list):
+        run["boards"] = [{"target": "", **one} if isinstance(one, dict) else one for one in run["boards"]]
+    return build(RunHealth, run)

@@ -1,0 +1,111 @@
+"""Dataclasses from JSON, strictly: a missing or unknown key, and a value of another type, are named.
+
+msgspec converts. Where it refuses, the sentence tells by its path which key that is, what it holds, and what
+was expected.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+import types
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+
+_Item = TypeVar("_Item")
+_STEP = re.compile(r"\.(\w+)|\[(\d+)\]|\[\.\.\.\]")  # a field, a place in a list, a key of an object
+_MISSING = re.compile(r"Object missing required field `(\w+)`")
+_WORD = re.compile(r"`([^`]*)`")
+_WORDS = {
+    "str": "text",
+    "int": "an integer",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+}
+
+
+def decode(content: bytes) -> Any:
+    """Return the JSON value of a text; neither NaN nor infinity is one. Raises ValueError."""
+    try:
+        return msgspec.json.decode(content)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ValueError(f"not JSON: {str(error).removeprefix('JSON is ')}") from error
+
+
+def build(kind: type[_Item], stored: object) -> _Item:
+    """Return a dataclass of ours from its JSON object. Raises ValueError, which names the key."""
+    try:
+        found = msgspec.convert(stored, kind, strict=True)
+    except msgspec.ValidationError as error:
+        raise ValueError(_sentence(kind, stored, str(error))) from error
+    for key in _unknown(stored, msgspec.to_builtins(found)):
+        raise ValueError(f"{key} is an unknown key")
+    return found
+
+
+def _unknown(stored: object, found: Any, where: str = "") -> Iterator[str]:
+    """Yield the keys at any depth that are stored and that no field was made of."""
+    if isinstance(stored, dict):
+        for key, value in stored.items():
+            if key not in found:
+                yield f"{where}{key}"
+            else:
+                yield from _unknown(value, found[key], f"{where}{key}.")
+    elif isinstance(stored, list) and stored and isinstance(stored[0], dict):
+        for number, value in enumerate(stored):
+            yield from _unknown(value, found[number], f"{where.rstrip('.')}[{number}].")
+
+
+def _sentence(kind: type, stored: Any, problem: str) -> str:
+    """Return msgspec's ``problem`` with the key in full, and with what it holds."""
+    said, _, path = problem.partition(" - at `$")
+    hint, value, where = _bare(kind), stored, ""
+    for field, number in _STEP.findall(path):
+        if field:
+            hint, value, where = _bare(_hints(hint)[field]), value[field], f"{where}.{field}"
+        elif number:
+            inner = get_args(hint)
+            hint = _bare(inner[0] if inner[-1] is Ellipsis else inner[int(number)])
+            value, where = value[int(number)], f"{where}[{number}]"
+        else:
+            inner = get_args(hint)[1]
+            key = next(key for key, one in value.items() if not _fits(inner, one))
+            hint, value, where = _bare(inner), value[key], f"{where}.{key}"
+    where = where.removeprefix(".")
+    if missing := _MISSING.match(said):
+        return f"{where}.{missing[1]} is missing".removeprefix(".")
+    return f"{where or 'it'} is {value!r:.40}; expected {_expected(hint, said)}"
+
+
+def _expected(hint: Any, said: str) -> str:
+    if get_origin(hint) is Literal:
+        return f"one of {', '.join(map(str, get_args(hint)))}"
+    wanted = said.removeprefix("Expected ").partition(", got ")[0]
+    return _WORD.sub(lambda found: " or ".join(_WORDS.get(one, one) for one in found[1].split(" | ")), wanted)
+
+
+def _fits(hint: Any, value: object) -> bool:
+    try:
+        msgspec.convert(value, hint, strict=True)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+@functools.cache
+def _hints(kind: type) -> Mapping[str, Any]:
+    return get_type_hints(kind, include_extras=True)
+
+
+def _bare(hint: Any) -> Any:
+    """Return the type of which ``hint`` says more, or of a union the one that has parts."""
+    if get_origin(hint) is Annotated:
+        return _bare(get_args(hint)[0])
+    if isinstance(hint, types.UnionType):
+        return next((one for one in get_args(hint) if dataclasses.is_dataclass(one) or get_args(one)), hint)
+    return hint
