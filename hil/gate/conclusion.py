@@ -62,7 +62,8 @@ def _blocks(item: SeriesVerdict, outcome: Outcome) -> bool:
 def _outcome(exit_code: ExitCode, series: Sequence[SeriesVerdict], compared: Compared) -> Outcome:
     if exit_code == ExitCode.FIRMWARE:
         return "regressed"
-    undecided = any(_blocks(item, "inconclusive") for item in series) or compared.blocking("inconclusive")
+    undecided = any(_blocks(item, "inconclusive") for item in series) or _marginal(series) > 0
+    undecided |= bool(compared.blocking("inconclusive"))
     if exit_code != ExitCode.PASS or undecided:
         return "inconclusive"
     if _unlimited(series, compared) or compared.blocking("no-baseline") or compared.not_compared:
@@ -150,14 +151,16 @@ def _quiet_parts(series: Sequence[SeriesVerdict], compared: Compared) -> list[st
 def _quiet_sentence(series: Sequence[SeriesVerdict], compared: Compared) -> str:
     undecided = sum(_blocks(item, "inconclusive") for item in series)
     unlimited = len(_unlimited(series, compared))
-    kept = _counted_limits(series) - undecided
-    parts = [f"{kept} limits kept" if undecided else f"all {kept} limits kept"] if kept else []
-    if not kept:
+    exceeded = _marginal(series)
+    kept = _counted_limits(series) - undecided - exceeded
+    noun = "limit" if kept == 1 else "limits"
+    parts = [f"{kept} {noun} kept" if undecided or exceeded else f"all {kept} limits kept"] if kept else []
+    if exceeded:
+        parts.append(f"{exceeded} exceeded, but not provably")
+    if not parts:
         advice = sum(not item.blocking for item in series)
         only = f" ({advice} figure{'' if advice == 1 else 's'} of advice)" if advice else ""
         parts = [f"measured, but no limit was judged that can fail a run{only}"]
-    if _marginal(series):
-        parts.append(f"{_marginal(series)} of them not provably")
     if undecided:
         parts.append(f"{undecided} inconclusive")
     if unlimited:
