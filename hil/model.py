@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import Meta
 
@@ -37,9 +37,40 @@ def format_case_id(bench: str, parameters: Mapping[str, Scalar]) -> str:
     return f"{bench}/{pairs}"
 
 
+def bench_of(case_id: str) -> str:
+    """Return the bench of a case by its name."""
+    return case_id.partition("/")[0]
+
+
+def parameters_in(case_id: str) -> dict[str, str]:
+    """Return the parameters that a case's name gives, as they are written there."""
+    pairs = (pair.partition("=") for pair in case_id.partition("/")[2].split(",") if pair)
+    return {name: value for name, _, value in pairs}
+
+
 def format_series_id(rack: str, board: str, case_id: str, metric: str) -> str:
     """Name a series: ``rack/board/case_id/metric``."""
     return f"{rack}/{board}/{case_id}/{metric}"
+
+
+class SeriesId(NamedTuple):
+    """What format_series_id() was made of; ``board`` is the target where a series is of all its boards."""
+
+    rack: str
+    board: str
+    case_id: str
+    metric: str
+
+    @classmethod
+    def parse(cls, series_id: str) -> SeriesId:
+        """Take apart what format_series_id() made."""
+        rack, board, rest = series_id.split("/", 2)
+        case_id, _, metric = rest.rpartition("/")
+        return cls(rack, board, case_id, metric)
+
+    @property
+    def bench(self) -> str:
+        return bench_of(self.case_id)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from typing import Any
 from hil.base.errors import RigError
 from hil.base.flock import wait_for_lock
 from hil.boards import health
-from hil.model import SeriesVerdict, Verdict
+from hil.model import SeriesId, SeriesVerdict, Verdict
 from hil.store import JudgedRun, StoredRun, time_in
 from hil.store.files import disk_error, parse_line, read_jsonl, replace_file
 from hil.store.run_info import measured_commit
@@ -210,4 +210,4 @@ def _dump(line: _Line) -> str:
 
 def rack_of(verdict: Verdict) -> str:
     """Return the rack that a verdict's series name; "" where there is none."""
-    return verdict.series[0].series_id.partition("/")[0] if verdict.series else ""
+    return SeriesId.parse(verdict.series[0].series_id).rack if verdict.series else ""

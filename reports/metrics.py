@@ -29,7 +29,7 @@ from hil.boards.health import HEALTH_FILE, read_lines, summarise
 from hil.boards.health.types import BoardHealth, RackHealth, unix_s
 from hil.boards.health.words import nearest_rank
 from hil.metrics.metric import STATISTICS, name_of
-from hil.model import ComparedSeries, SeriesVerdict, Verdict
+from hil.model import ComparedSeries, SeriesVerdict, Verdict, bench_of
 from hil.reports.names import Named
 from hil.store.run_info import measured_commit, utc_now
 
@@ -92,7 +92,7 @@ def case_labels(item: Named) -> dict[str, str]:
     default changes; the hash tells the two apart.
     """
     return {
-        "bench": item.case_id.partition("/")[0],
+        "bench": bench_of(item.case_id),
         "case": item.case_label or item.case_id,
         "case_hash": hashlib.sha256(item.case_id.encode()).hexdigest()[:8],
     }

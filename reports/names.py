@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from hil.model import SeriesVerdict
+from hil.model import SeriesVerdict, bench_of
 
 
 class Named(Protocol):
@@ -46,4 +46,4 @@ def case_name(item: Named) -> str:
 
 
 def _bench(item: Named) -> str:
-    return item.case_id.partition("/")[0]
+    return bench_of(item.case_id)

@@ -19,6 +19,7 @@ from hil.history import load
 from hil.history.loading import segment_paths
 from hil.history.nightly.events import Event, bisect_command, by_chance, events_of, new_steps
 from hil.history.nightly.survey import Finding, Survey, survey
+from hil.model import SeriesId
 from hil.thresholds import load_all
 
 SERIES_SHOWN = 20  # of many; --series shows all
@@ -128,7 +129,7 @@ def _remarks(finding: Finding, chance: Sequence[Finding]) -> Iterator[str]:
     if point.cause == "firmware":
         yield f"first bad commit in {point.good[:12]}..{point.bad[:12]}: {bisect_command(finding)}"
     if finding.together:
-        boards = sorted({series_id.split("/")[1] for series_id in finding.together})
+        boards = sorted({SeriesId.parse(series_id).board for series_id in finding.together})
         yield f"moved together with {len(finding.together)} other series on {', '.join(boards)}"
     if point.conditions:
         yield f"changed too: {'; '.join(point.conditions)}"

@@ -19,6 +19,7 @@ from hil.history import load
 from hil.history.export import merge, write_csv
 from hil.history.from_run import add_run
 from hil.metrics.sessions import History, SeriesHistory
+from hil.model import SeriesId
 from hil.store import read_run
 from hil.store.files import disk_error
 
@@ -142,7 +143,7 @@ def _show_sessions(history: History) -> None:
 
 def _row(history: History, entry: SeriesHistory) -> tuple[str, ...]:
     last = history.sessions[int(entry.session[-1])]
-    kind = last.kind_of(entry.parts(last.rack)[0])
+    kind = last.kind_of(entry.name.board)
     unit = _unit(entry.series_id)
     finite = entry.value[np.isfinite(entry.value)]
     median = float(np.median(entry.value))
@@ -164,7 +165,7 @@ def _text(value: float, unit: Unit) -> str:
 
 def _unit(series_id: str) -> Unit:
     try:
-        return unit_of(series_id.rpartition("/")[2])
+        return unit_of(SeriesId.parse(series_id).metric)
     except QuantityError:
         return find_unit("count")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hil.base.errors import ConfigError
-from hil.model import Case, Comparison, Entry, NotRun, RunRecord, format_case_id
+from hil.model import Case, Comparison, Entry, NotRun, RunRecord, bench_of, format_case_id, parameters_in
 from hil.thresholds.types import Thresholds
 
 
@@ -44,7 +44,7 @@ def cases_of(
         if isinstance(entry, NotRun) and entry.expected and entry.board in comparison.boards and cases
     }
     for case_id in sorted(left_out - set(cases)):
-        if case_id.partition("/")[0] in thresholds:
+        if bench_of(case_id) in thresholds:
             cases[case_id] = parse_case_id(case_id, thresholds)
     return cases
 
@@ -54,10 +54,10 @@ def parse_case_id(case_id: str, thresholds: Mapping[str, Thresholds]) -> Case:
 
     Raises ConfigError: a bench without thresholds, parameters that its thresholds do not allow.
     """
-    bench, _, rest = case_id.partition("/")
+    bench = bench_of(case_id)
     own = thresholds_of(bench, thresholds)
-    pairs = [part.partition("=") for part in rest.split(",") if part]
-    overrides = {name: int(value) if _is_integer(value) else value for name, _, value in pairs}
+    given = parameters_in(case_id)
+    overrides = {name: int(value) if _is_integer(value) else value for name, value in given.items()}
     case = own.case(overrides)
     if format_case_id(bench, case.parameters) != case_id:
         raise ConfigError(

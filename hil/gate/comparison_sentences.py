@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from hil.base.units import find_unit, format_difference, format_value, format_values
 from hil.gate import sentences
-from hil.model import BoardEffect, ComparedSeries
+from hil.model import BoardEffect, ComparedSeries, bench_of
 
 _WIDEST = 10.0  # tolerances: an interval beyond it is not worth printing
 _TENFOLD = 10.0  # and more has no use for further digits
@@ -15,9 +15,7 @@ _NO_HISTORY = "no history"
 
 def place(item: ComparedSeries) -> str:
     """Return "publish_latency_p50_us of transport=tls on virtual-esp32"; no bench that the metric names."""
-    return (
-        f"{sentences.figure(item.metric, item.case_id.partition('/')[0], item.case_label)} on {item.target}"
-    )
+    return f"{sentences.figure(item.metric, bench_of(item.case_id), item.case_label)} on {item.target}"
 
 
 def change_words(item: ComparedSeries, *, interval: bool = True) -> str:

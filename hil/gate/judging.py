@@ -37,6 +37,7 @@ from hil.model import (
     RunRecord,
     SeriesVerdict,
     Verdict,
+    bench_of,
 )
 from hil.thresholds.types import Thresholds
 
@@ -187,7 +188,7 @@ def _advice_outcome(found: Finding, *, is_seen: bool) -> Outcome:
 
 def _benches(series: Sequence[SeriesVerdict], compared: Compared) -> set[str]:
     case_ids = [*(item.case_id for item in series), *(item.case_id for item in compared.series)]
-    return {case_id.partition("/")[0] for case_id in case_ids}
+    return set(map(bench_of, case_ids))
 
 
 def _only_run(entries: Sequence[Entry]) -> str:

@@ -16,6 +16,7 @@ from hil.base.units import QuantityError, unit_of
 from hil.history.loading import in_order_of_time, read_bytes, read_segment, segment_paths
 from hil.history.saving import write_once
 from hil.metrics.sessions import History, SeriesHistory
+from hil.model import bench_of
 
 COLUMNS = (
     "time_utc",
@@ -56,12 +57,12 @@ def write_csv(history: History, stream: TextIO) -> int:
 
 def _lines(history: History, entry: SeriesHistory) -> list[list[object]]:
     columns = (entry.session, entry.boot, entry.value, entry.samples, entry.hits, entry.ruler, entry.firmware)
+    _rack, board, case_id, metric = entry.name
     lines: list[list[object]] = []
     for number, boot, value, samples, hits, ruler, firmware in zip(
         *(column.tolist() for column in columns), strict=True
     ):
         session = history.sessions[number]
-        board, case_id, metric = entry.parts(session.rack)
         facts = session.boards.get(board)
         lines.append(
             [
@@ -70,7 +71,7 @@ def _lines(history: History, entry: SeriesHistory) -> list[list[object]]:
                 board,
                 facts.target if facts else "",
                 session.kind_of(board),
-                case_id.partition("/")[0],
+                bench_of(case_id),
                 case_id,
                 metric,
                 _unit(metric),

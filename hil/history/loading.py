@@ -19,7 +19,7 @@ from hil.base.paths import PROJECT_ROOT
 from hil.gate.past import Past
 from hil.history.segment import ROLES, SCHEMA_VERSION, Segment, SegmentError, digest_of, from_json
 from hil.metrics.sessions import NO_HISTORY, History, SeriesHistory, Session, SessionBoard
-from hil.model import format_series_id
+from hil.model import bench_of, format_series_id
 from hil.thresholds.baselines import FOLDER, check, load_baselines
 
 Key = TypeVar("Key", bound=Hashable)
@@ -85,7 +85,7 @@ class _Table:
 
     def _rulers_of(self, segment: Segment) -> np.ndarray:
         """Return the number of the ruler of each image and case; -1 where it is unknown."""
-        benches = [case_id.partition("/")[0] for case_id in segment.cases]
+        benches = list(map(bench_of, segment.cases))
         table = [
             [self.rulers[image.rulers[bench]] if bench in image.rulers else -1 for bench in benches]
             for image in segment.images

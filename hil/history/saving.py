@@ -17,6 +17,7 @@ from hil.base.errors import ConfigError
 from hil.history.loading import SLICE, read_bytes
 from hil.history.segment import HEAD, SCHEMA_VERSION, Boot, Image, Segment, SegmentBoard, to_bytes, to_json
 from hil.metrics.sessions import History, SeriesHistory, Session
+from hil.model import bench_of
 from hil.store.files import disk_error, replace_file
 
 BootKey = tuple[str, int, str, str]  # board, boot index, role, SHA-256 of the image
@@ -163,21 +164,21 @@ def _segments_of(history: History) -> Iterator[Segment]:
     points: dict[int, list[Point]] = {}
     rulers: dict[int, dict[tuple[str, str], dict[str, str]]] = {}
     for entry in history.entries.values():
-        for session, point, ruler in _points_of(history, entry):
+        for session, point, ruler in _points_of(entry):
             points.setdefault(session, []).append(point)
             known = rulers.setdefault(session, {}).setdefault((point.role, point.sha256), {})
-            known[point.case_id.partition("/")[0]] = ruler
+            known[bench_of(point.case_id)] = ruler
     for number, its in enumerate(history.sessions):
         head = {key: getattr(its, key) for key in HEAD}
         segment = build(head, _boards(its), _images(its, rulers.get(number, {})), points.get(number, ()))
         yield replace(segment, digest=its.digest)
 
 
-def _points_of(history: History, entry: SeriesHistory) -> Iterator[tuple[int, Point, str]]:
+def _points_of(entry: SeriesHistory) -> Iterator[tuple[int, Point, str]]:
     """Yield session, value and ruler of each boot of a series."""
+    _rack, board, case_id, metric = entry.name
     for row in range(len(entry)):
         session = int(entry.session[row])
-        board, case_id, metric = entry.parts(history.sessions[session].rack)
         point = Point(
             board=board,
             role=entry.role,

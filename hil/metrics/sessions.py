@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hil.model import Kind, Scalar
+from hil.model import Kind, Scalar, SeriesId
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,10 @@ class SeriesHistory:
     def __len__(self) -> int:
         return len(self.value)
 
-    def parts(self, rack: str) -> tuple[str, str, str]:
-        """Return board, case_id and metric of the series; ``rack`` is that of its sessions."""
-        board, _, rest = self.series_id.removeprefix(f"{rack}/").partition("/")
-        case_id, _, metric = rest.rpartition("/")
-        return board, case_id, metric
+    @property
+    def name(self) -> SeriesId:
+        """The series id, taken apart."""
+        return SeriesId.parse(self.series_id)
 
 
 @dataclass(frozen=True)

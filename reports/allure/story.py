@@ -10,7 +10,7 @@ from typing import Any
 
 from hil.base.errors import ConfigError
 from hil.base.paths import PROJECT_ROOT
-from hil.model import ComparedSeries, Entry, Fault, NotRun, RunRecord, SeriesVerdict, Verdict
+from hil.model import ComparedSeries, Entry, Fault, NotRun, RunRecord, SeriesVerdict, Verdict, bench_of
 from hil.reports.compared import ranked
 from hil.store import JudgedRun
 from hil.thresholds import Thresholds, load_all, own_limits
@@ -36,7 +36,7 @@ class Story:
 
     @property
     def bench(self) -> str:
-        return self.case_id.partition("/")[0]
+        return bench_of(self.case_id)
 
     @property
     def place(self) -> str:
@@ -165,7 +165,7 @@ def _story(
         series=tuple(parts.series),
         faults=(*parts.faults, *extra),
         not_run=tuple(parts.not_run),
-        thresholds=thresholds.get(case_id.partition("/")[0]),
+        thresholds=thresholds.get(bench_of(case_id)),
         compared=tuple(parts.compared),
     )
 

@@ -23,7 +23,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.registry import Collector, CollectorRegistry
 
-from hil.model import ComparedSeries, SeriesVerdict, Verdict
+from hil.model import ComparedSeries, SeriesVerdict, Verdict, bench_of
 from hil.reports.allure.story import story_of
 from hil.reports.allure.times import unix_ms
 from hil.reports.metrics import Group, board_groups
@@ -76,7 +76,7 @@ def _series_line(facts: RunFacts, item: SeriesVerdict) -> list[Value]:
     return [
         *(facts.run_id, facts.started_utc, facts.commit, facts.dirty, facts.rack),
         *(item.board, item.target, facts.kind(item.kind)),
-        *(item.case_id.partition("/")[0], item.case_id, item.case_label, item.metric, item.unit),
+        *(bench_of(item.case_id), item.case_id, item.case_label, item.metric, item.unit),
         *(item.value, item.at_least, item.low, item.high, item.limit),
         *(item.direction, item.outcome, item.blocking),
         *(item.samples, item.boots, item.failed, item.void, item.clock),
@@ -148,7 +148,7 @@ def _comparison_line(facts: RunFacts, item: ComparedSeries) -> list[Value]:
     return [
         *(facts.run_id, facts.started_utc, facts.commit, facts.dirty, item.rack),
         *(_BETWEEN.join(item.boards), item.target, facts.kind(item.kind)),
-        *(item.case_id.partition("/")[0], item.case_id, item.case_label, item.metric, item.unit, item.role),
+        *(bench_of(item.case_id), item.case_id, item.case_label, item.metric, item.unit, item.role),
         *(item.candidate_value, item.other_value, item.relative, item.change, item.low, item.high),
         *(item.tolerance, item.min_effect, item.smallest_effect, item.pass_bound),
         *(item.direction, item.outcome, item.blocking, item.early),

@@ -13,7 +13,7 @@ from typing import cast
 
 from hil.base.errors import ConfigError, Inconclusive
 from hil.metrics.stats import quantile
-from hil.model import Entry, Kind, RunRecord
+from hil.model import Entry, Kind, RunRecord, bench_of
 from hil.reports.studies.declaration import REFERENCE_FOLDER, STUDIES, Study, study_of_suite
 from hil.reports.studies.document import Document, Section, number, percent, plain
 from hil.reports.studies.esp32_tcpip import study as tcpip
@@ -174,7 +174,7 @@ def _require_bench(study: Study, boards: Sequence[BoardRun], run_id: str) -> Non
     """Raise ConfigError where no case of the run, measured or not, is of a bench that the study looks at."""
     wanted = {ours.bench for table in study.tables for ours in table.compared}
     found = {record.bench for board in boards for record in board.records}
-    failed = {trouble.case_id.partition("/")[0] for board in boards for trouble in board.troubles}
+    failed = {bench_of(trouble.case_id) for board in boards for trouble in board.troubles}
     if not wanted & (found | failed):
         raise ConfigError(
             f"{run_id} measured {', '.join(sorted(found))}, but the study {study.id} compares with "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hil.model import Entry, Fault, NotRun, RunRecord, Scalar
+from hil.model import Entry, Fault, NotRun, RunRecord, Scalar, bench_of, parameters_in
 from hil.reports.studies.declaration import Comparison
 
 
@@ -34,8 +34,7 @@ class BoardRun:
     def why_missing(self, wanted: Comparison) -> str:
         """Return why nothing compares: the sentence of the fault or of what was not run, if there is one."""
         for trouble in self.troubles:
-            bench, _, pairs = trouble.case_id.partition("/")
-            parameters = dict(pair.partition("=")[::2] for pair in pairs.split(",")) if pairs else {}
+            bench, parameters = bench_of(trouble.case_id), parameters_in(trouble.case_id)
             if bench == wanted.bench and _fits(parameters, wanted.case):
                 return trouble.sentence if isinstance(trouble, Fault) else trouble.reason
         board_wide = [trouble for trouble in self.troubles if not trouble.case_id]

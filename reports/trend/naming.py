@@ -11,7 +11,7 @@ from typing import NamedTuple
 from hil.base.errors import ConfigError
 from hil.base.units import QuantityError, unit_of
 from hil.metrics.metric import Metric
-from hil.model import format_series_id
+from hil.model import bench_of, format_series_id
 from hil.reports.allure.story import case_label
 from hil.thresholds import Thresholds
 
@@ -37,7 +37,7 @@ class SeriesKey(NamedTuple):
 
     @property
     def bench(self) -> str:
-        return self.case_id.partition("/")[0]
+        return bench_of(self.case_id)
 
     @property
     def chart(self) -> str:

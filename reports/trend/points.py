@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hil.history.nightly.survey import SeriesName, split_series_id
 from hil.metrics import stats
 from hil.metrics.sessions import History, SeriesHistory
+from hil.model import SeriesId
 from hil.reports.trend.naming import SeriesKey
 from hil.reports.trend.runs import Run
 
@@ -135,7 +135,7 @@ def series_of(runs: Sequence[Run], history: History, noisy: frozenset[str]) -> l
     for (series_id, role), entry in history.entries.items():
         if role == "candidate":
             boots, beside = by_session(entry), by_session(history.series(series_id, "reference"))
-            _add_boots(found, split_series_id(series_id), _Drawn(runs, run_of, history, boots, beside))
+            _add_boots(found, SeriesId.parse(series_id), _Drawn(runs, run_of, history, boots, beside))
     for number, run in enumerate(runs):
         _add_line(found, number, run, noisy=run.run_id in noisy)
     return [_finished(key, found[key]) for key in sorted(found)]
@@ -152,7 +152,7 @@ class _Drawn:
     reference: Mapping[int, BootsOf]
 
 
-def _add_boots(found: dict[SeriesKey, Gathered], name: SeriesName, drawn: _Drawn) -> None:
+def _add_boots(found: dict[SeriesKey, Gathered], name: SeriesId, drawn: _Drawn) -> None:
     for session, boots in drawn.candidate.items():
         number = drawn.run_of.get(session)
         if number is None:

@@ -89,7 +89,7 @@ def test_the_documentation_names_every_key() -> None:
     schema = json.loads(SCHEMA.read_text())
     case = schema["properties"]["cases"]["items"]["properties"]
     metric = case["metrics"]["additionalProperties"]["properties"]
-    text = (SCHEMA.parent.parent / "reports.md").read_text()
+    text = (SCHEMA.parents[2] / "operate" / "reports.md").read_text()
     keys = [*schema["properties"], *case, *metric]
     assert [key for key in keys if f"`{key}`" not in text] == []
 

@@ -15,8 +15,9 @@ from hil.cli.app import run_command
 from hil.history import save
 from hil.history.nightly.change_points import SeriesChanges, analyse
 from hil.history.nightly.nights import nights_of
-from hil.history.nightly.survey import split_series_id, survey
+from hil.history.nightly.survey import survey
 from hil.metrics.sessions import NO_HISTORY, History
+from hil.model import SeriesId
 from tests.history.nights_rig import FIRST, REFERENCE, SERIES, NightOf, commit_of, make_history, simulate
 from tests.make_records import publish_thresholds
 from tests.tools.night_simulation import SCENARIOS, missed
@@ -186,7 +187,7 @@ def test_simulated_noise_is_said() -> None:
 
 def test_series_ids_are_taken_apart() -> None:
     """Rack and board before the case, the metric behind it."""
-    name = split_series_id("lab/b1/publish/qos=1,payload_bytes=16/publish_latency_p95_us")
+    name = SeriesId.parse("lab/b1/publish/qos=1,payload_bytes=16/publish_latency_p95_us")
     assert (name.rack, name.board, name.bench) == ("lab", "b1", "publish")
     assert (name.case_id, name.metric) == ("publish/qos=1,payload_bytes=16", "publish_latency_p95_us")
 

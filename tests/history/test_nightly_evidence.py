@@ -20,7 +20,8 @@ from hil.history.nightly.divisive import find_steps
 from hil.history.nightly.event_conditions import Group, Straying
 from hil.history.nightly.events import by_chance, events_of, is_certain, new_steps
 from hil.history.nightly.nights import nights_of
-from hil.history.nightly.survey import Finding, SeriesName, Survey, survey
+from hil.history.nightly.survey import Finding, Survey, survey
+from hil.model import SeriesId
 from hil.thresholds import load_all
 from tests.history.events_rig import Rack, commit_of, planted
 from tests.history.nights_rig import SERIES, Air, make_history, simulate
@@ -32,9 +33,9 @@ NIGHT = datetime.date(2026, 1, 21)
 
 
 def finding(board: str, p_value: float, cause: str = "firmware") -> Finding:
-    name = SeriesName("lab", board, "publish/qos=1", "publish_latency_p50_us")
+    name = SeriesId("lab", board, "publish/qos=1", "publish_latency_p50_us")
     point = ChangePoint(
-        "/".join(dataclasses.astuple(name)),
+        "/".join(name),
         NIGHT,
         20,
         cause,  # type: ignore[arg-type]

@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 
 from hil.base.errors import ConfigError, ExitCode, FirmwareError, Inconclusive, RigError, combine_exit_codes
 from hil.gate import judge
-from hil.model import Case, Comparison, Entry, Fault, NotRun, format_case_id, format_series_id
+from hil.model import (
+    Case,
+    Comparison,
+    Entry,
+    Fault,
+    NotRun,
+    SeriesId,
+    format_case_id,
+    format_series_id,
+    parameters_in,
+)
 from hil.store import RunDirectory
 from hil.store.entries import EntryError, entry_from_json
 from hil.store.run_info import describe_run
@@ -41,6 +51,15 @@ def test_a_case_is_named_by_its_sorted_parameters() -> None:
     assert format_case_id("publish", {"qos": 1, "api": "publish"}) == "publish/api=publish,qos=1"
     assert Case("publish", {"b": 2, "a": 1}).case_id == "publish/a=1,b=2"
     assert format_series_id("lab", "b1", "publish/a=1", "p95_us") == "lab/b1/publish/a=1/p95_us"
+
+
+def test_names_are_taken_apart_as_they_were_made() -> None:
+    """A series into rack, board, case and metric; a case into its bench and its parameters as written."""
+    name = SeriesId.parse("lab/b1/publish/a=1,url=x/y/p95_us")
+    assert name == ("lab", "b1", "publish/a=1,url=x/y", "p95_us")
+    assert format_series_id(*name) == "lab/b1/publish/a=1,url=x/y/p95_us"
+    assert (name.bench, parameters_in(name.case_id)) == ("publish", {"a": "1", "url": "x/y"})
+    assert parameters_in("publish/") == {}
 
 
 @pytest.mark.parametrize("entry", [publish_record(rows=2), TIMED, FAULT, NOT_RUN, UNEXPECTED, COMPARISON])

@@ -26,7 +26,8 @@ from hil.history.nightly.event_conditions import (
 )
 from hil.history.nightly.event_words import metric_words
 from hil.history.nightly.nights import Night
-from hil.history.nightly.survey import TOGETHER_NIGHTS, Finding, Survey, split_series_id
+from hil.history.nightly.survey import TOGETHER_NIGHTS, Finding, Survey
+from hil.model import SeriesId
 
 WINDOW = datetime.timedelta(days=14)  # before a step and after it
 NIGHTS_MIN = 2  # on either side; a board that left, or came, says nothing
@@ -40,7 +41,7 @@ class Neighbours:
         self._judged: Mapping[str, Sequence[Night]] = survey.judged
         self._beside: dict[tuple[str, str, str], list[str]] = {}
         for series_id in survey.judged:
-            name = split_series_id(series_id)
+            name = SeriesId.parse(series_id)
             self._beside.setdefault((name.rack, name.case_id, name.metric), []).append(series_id)
         self._steps: dict[str, list[datetime.date]] = {}
         for finding in survey.findings:

@@ -14,6 +14,7 @@ from hil.history.nightly.change_points import RATIO_UNSURE
 from hil.history.nightly.event_conditions import Group, short, told_by
 from hil.history.nightly.survey import Finding
 from hil.metrics.evaluation import Metric
+from hil.model import parameters_in
 from hil.thresholds import Thresholds
 
 STATS = ("p50", "p90", "p95", "p99_9", "p99", "tail5", "mean", "min", "max")
@@ -145,8 +146,7 @@ def _case(finding: Finding, benches: Benches) -> str:
     known = benches.get(name.bench)
     if known is None:
         return name.case_id
-    pairs = (pair.partition("=") for pair in name.case_id.partition("/")[2].split(","))
-    label = known.case_label({key: value for key, _, value in pairs})
+    label = known.case_label(parameters_in(name.case_id))
     return name.bench if label == "defaults" else f"{name.bench} {label}"
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hil.metrics.sessions import History, SeriesHistory, Session
-from hil.model import Scalar
+from hil.model import Scalar, SeriesId
 
 TRIGGER = "nightly"
 
@@ -63,7 +63,7 @@ class NightReader:
         if found is None:
             return []
         candidate, reference = _Rows(found), _rows(self._history.series(series_id, "reference"))
-        board = series_id.split("/")[1]
+        board = SeriesId.parse(series_id).board
         nights: list[Night] = []
         for (date, commit), sessions in reversed(self._groups(candidate).items()):
             if last is not None and len(nights) >= last:

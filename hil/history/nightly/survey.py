@@ -9,23 +9,10 @@ from typing import Any
 from hil.history.nightly.change_points import ChangePoint, SeriesChanges, analyse
 from hil.history.nightly.nights import Night, NightReader
 from hil.metrics.sessions import History
+from hil.model import SeriesId
 from hil.thresholds import Thresholds
 
 TOGETHER_NIGHTS = 1
-
-
-@dataclass(frozen=True)
-class SeriesName:
-    """A series id, taken apart."""
-
-    rack: str
-    board: str
-    case_id: str
-    metric: str
-
-    @property
-    def bench(self) -> str:
-        return self.case_id.partition("/")[0]
 
 
 @dataclass(frozen=True)
@@ -39,7 +26,7 @@ class Finding:
     """
 
     point: ChangePoint
-    name: SeriesName
+    name: SeriesId
     kind: str
     effect: str
     together: tuple[str, ...] = ()
@@ -82,13 +69,6 @@ class Survey:
     judged: Mapping[str, tuple[Night, ...]] = field(default_factory=dict)
 
 
-def split_series_id(series_id: str) -> SeriesName:
-    """Take apart what hil.model.format_series_id made."""
-    rack, board, rest = series_id.split("/", 2)
-    case_id, _slash, metric = rest.rpartition("/")
-    return SeriesName(rack, board, case_id, metric)
-
-
 def survey(
     history: History, thresholds: Mapping[str, Thresholds], *, racks: Collection[str] = (), last: int = 120
 ) -> Survey:
@@ -98,7 +78,7 @@ def survey(
     reader = NightReader(history)
     judged: dict[str, tuple[Night, ...]] = {}
     for series_id in wanted:
-        if racks and split_series_id(series_id).rack not in racks:
+        if racks and SeriesId.parse(series_id).rack not in racks:
             continue
         nights = reader.nights(series_id, last)
         if nights:
@@ -118,7 +98,7 @@ def _finding(
     thresholds: Mapping[str, Thresholds],
     kinds: Mapping[tuple[str, str], str],
 ) -> Finding:
-    name = split_series_id(point.series_id)
+    name = SeriesId.parse(point.series_id)
     metrics = thresholds[name.bench].metrics if name.bench in thresholds else {}
     effect = ""
     if name.metric in metrics:
@@ -133,7 +113,7 @@ def _moved(points: Sequence[ChangePoint]) -> dict[str, list[ChangePoint]]:
     found: dict[str, list[ChangePoint]] = {}
     for point in points:
         if point.cause == "environment":
-            found.setdefault(split_series_id(point.series_id).rack, []).append(point)
+            found.setdefault(SeriesId.parse(point.series_id).rack, []).append(point)
     return found
 
 

@@ -21,7 +21,7 @@ from hil.base.errors import ConfigError
 from hil.base.git import git, try_git
 from hil.base.yamlvalue import did_you_mean
 from hil.boards.firmware.revision import FOLDER, find_revision
-from hil.model import Case
+from hil.model import Case, bench_of, parameters_in
 from hil.thresholds import Thresholds
 
 Answer = Literal["old", "new", "unknown"]
@@ -156,14 +156,13 @@ def commits_between(repository: Path, good: str, bad: str) -> tuple[str, tuple[s
 
 def case_of(benches: Mapping[str, Thresholds], case_id: str) -> Case:
     """Return the case of this id, whether a suite has it or not. Raises ConfigError."""
-    bench, _slash, pairs = case_id.partition("/")
+    bench = bench_of(case_id)
     if bench not in benches:
         raise ConfigError(
             f"there is no bench {bench!r}{did_you_mean(bench, benches)}",
             next_step="name the case as reports do: bench/key=value,…",
         )
-    values = dict(pair.partition("=")[::2] for pair in pairs.split(",") if pair)
-    return benches[bench].case({key: _scalar(value) for key, value in values.items()})
+    return benches[bench].case({key: _scalar(value) for key, value in parameters_in(case_id).items()})
 
 
 def _scalar(text: str) -> int | str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from hil.model import bench_of
 from hil.reports.allure.charts import WIDTH
 from hil.reports.allure.figure import (
     GRID,
@@ -350,7 +351,7 @@ def _title(stored: StoredTrace) -> str:
 
 
 def _subtitle(stored: StoredTrace, view: View) -> str:
-    bench = stored.case_id.partition("/")[0]
+    bench = bench_of(stored.case_id)
     how = "" if stored.trace.exact else ", who runs is inferred from priorities"
     more = f", {view.hidden} quieter tasks not drawn" if view.hidden else ""
     return f"{bench} on {stored.title}, boot {stored.boot_index}: scheduler trace{how}{more}"

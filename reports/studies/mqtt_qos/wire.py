@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hil.model import NotRun, RunRecord
+from hil.model import NotRun, RunRecord, bench_of, parameters_in
 from hil.reports.studies.comparison import corrected_text, table_notes
 from hil.reports.studies.declaration import Row, Study
 from hil.reports.studies.declaration import Table as Published
@@ -296,11 +296,11 @@ def by_payload(run: BoardRun) -> Mapping[tuple[int, int], Echoes]:
 def not_run_table(run: BoardRun) -> Table | None:
     """Return the cases that the board's memory leaves out, with the reason that its rack file gives."""
     rows, data = [], []
-    for trouble in run.troubles:
-        bench, _, pairs = trouble.case_id.partition("/")
-        if bench != BENCH or not isinstance(trouble, NotRun) or _LIMIT not in trouble.reason:
+    left_out = [one for one in run.troubles if isinstance(one, NotRun) and _LIMIT in one.reason]
+    for trouble in left_out:
+        if bench_of(trouble.case_id) != BENCH:
             continue
-        parameters = dict(pair.partition("=")[::2] for pair in pairs.split(","))
+        parameters = parameters_in(trouble.case_id)
         size, qos = int(parameters.get("payload_bytes", 0)), parameters.get("qos", "")
         rows.append((f"{size_text(size)}, QoS {qos}", NO_MEMORY, trouble.reason))
         data.append({"payload_bytes": size, "qos": qos, "reason": trouble.reason})
