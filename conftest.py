@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fixture plugins of this project; what they do stands in fixtures/."""
 
 pytest_plugins = (

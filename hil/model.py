@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The records that everything else reads: samples, environment, faults, verdicts.
 
 Record format history

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the author of a bench reads a record by: rows whose columns are attributes.
 
     def test_mybench(measure: Measure) -> None:

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports: each renders records and verdicts from disk; none decides anything."""

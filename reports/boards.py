@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each board's part in a run: what it is, and what became of the cases that were planned for it."""
 
 from __future__ import annotations

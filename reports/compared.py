@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Comparisons with the base, or with the reference, as a person reads them: lines and cells of tables."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What follows a verdict: one report after the other. None of them can change it; what fails is a warning."""
 
 from __future__ import annotations

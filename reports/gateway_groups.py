@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a Pushgateway holds: its groups by their labels, how old they are, and taking some away.
 
 HTTP with a Pushgateway: credentials from the environment, no redirects, and errors put into words.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every run measured, one JSON line a run: the memory behind the trend page.
 
 The file is ``out/history/metrics.jsonl``; docs/reference/schema/history.schema.json says what a line holds. A

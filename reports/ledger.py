@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What loss ledgers say: a sentence a case, a line a case that lost messages, and where the files lie."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A judged run as Prometheus metrics: base units, one group a board, labels that stay the same.
 
 ``publish_latency_p99_us`` of a verdict becomes ``hil_publish_latency_seconds{stat="p99"}``, and its limit

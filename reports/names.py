@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a series is called where a person reads it: its metric, its case, its place."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The frame of a page of the report: one style, no script, nothing from elsewhere."""
 
 from __future__ import annotations

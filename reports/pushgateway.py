@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pushes a run's metrics to a Prometheus Pushgateway; what fails is a sentence, never an exception."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports from what is on disk: a run's own files written again, the site, a run beside a published study.
 
 A defect of ours is the rig's fault: `hil` says so by its exit code, for 1 would accuse the firmware.

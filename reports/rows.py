@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What both the terminal and the markdown summary show: the table's rows and the short sentences."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which of the runs on disk can be reported, and how their folders are named in public."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """summary.md: what a run found, from the verdict outward to every series."""
 
 from __future__ import annotations

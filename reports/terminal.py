@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The end of a run on one screen: verdict, limits, what broke, what was not run, where things are."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One line a trace: where a sample was late or a limit broke, and what the trace says of it.
 
 Where the files of a run's traces lie, and which of them are published.

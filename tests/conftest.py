@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What tests of the whole share: the firmware, built once, and small labs."""
 
 from __future__ import annotations

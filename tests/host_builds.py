@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The host build's programs for tests: one build tree for each setting of the compiler.
 
 What is asked for is built where anything changed, by one process at a time.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small lab for tests: a rack of virtual boards, short suites, `hil` as a real process."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records for tests: what four virtual boards would have sent, from a seed."""
 
 from __future__ import annotations

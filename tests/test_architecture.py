@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The path of one sample, as docs/explain/architecture.md gives it, walked."""
 
 from __future__ import annotations

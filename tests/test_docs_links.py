@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Links between the pages lead to files and headings that are there, and the index names every page."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What today's code makes of a stored run and a stored history: golden files, held byte for byte."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who may import whom, and the three files that share a stem."""
 
 from __future__ import annotations

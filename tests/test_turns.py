@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The order and the turns of tests on several processes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests on several processes: a file's tests together, long files first, and what measures time by itself.
 
 pytest-xdist hands out whole files (``--dist loadfile``), so that what a module sets up is set up once. A test

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Firmware that differs from the tree's in one known way, for the gate to find or to pass."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every room stands on: errors, YAML files, units, locks, git."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The chips that firmware is built for, that a rack may hold and that a virtual board can be."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every fault has an owner, and the owner decides the exit code.
 
     HilError

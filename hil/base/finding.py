@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One thing that a check of the machine or of a rack looked at."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """flock(2): a lock that the kernel drops with the process that holds it."""
 
 from __future__ import annotations

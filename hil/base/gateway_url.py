@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the address of a Prometheus Pushgateway must look like, and how a sentence quotes it."""
 
 from __future__ import annotations

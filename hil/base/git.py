@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """git as a process, with its complaint in our sentence."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Units: which belong together, how to convert them, and how a person writes a value.
 
 Names end with their unit: ``latency_us``, ``throughput_mbps``, ``lost_ratio``.

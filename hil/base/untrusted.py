@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text that somebody else wrote, shown where it must do nothing: on a terminal, in GitHub's Markdown.
 
 A board's name, a fault's sentence or a threshold's reason may come from a fork. On a terminal it could move

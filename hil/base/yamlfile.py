@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Strict YAML: every value knows its file and line, and every key that nobody asked for is an error.
 
     root = load("hil/racks/virtual.yaml")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One value of a YAML file: where it stands, what it is, and its conversions with their error sentences.
 
 Used by hil.base.yamlfile, which is what readers of a file use.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the samples of several benches must keep: assertions on the samples of one boot."""
 
 from __future__ import annotations

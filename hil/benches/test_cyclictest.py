@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wake-up latency of a thread on each core, as cyclictest of rt-tests measures a Linux."""
 
 from itertools import pairwise

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Delivery: whether messages reach a subscriber, how late, and where those are lost that do not."""
 
 from itertools import pairwise

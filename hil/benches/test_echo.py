@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Echo: how long a message takes to a peer and back, by QoS, payload, rate and path."""
 
 from hil.benches.plausible import assert_messages_follow_the_plan

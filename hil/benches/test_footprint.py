@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Footprint: the flash that the running image takes."""
 
 from hil.samples import Measure

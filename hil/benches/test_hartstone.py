@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hartstone-like: how much of a core periodic tasks can ask for before one misses a deadline."""
 
 from hil.samples import OK, VOID, Measure

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HTTP gateway: an MQTT request, the GET that the board makes of it, and the MQTT answer."""
 
 from hil.samples import OK, Measure

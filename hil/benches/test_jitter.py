@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jitter of a periodic task: its lateness, its periods, its wait for what it shares with tasks below."""
 
 from collections.abc import Iterator, Sequence

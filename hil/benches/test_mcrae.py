@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """After McRae: six operations of a real-time kernel, memory and messages among them."""
 
 from hil.benches.plausible import assert_late_rows_are_void, assert_rounds

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory: how long it takes to get memory, to give it back, and to work on it."""
 
 from hil.benches.plausible import assert_late_rows_are_void

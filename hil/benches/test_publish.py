@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Publish over TCP, TLS and mutual TLS: the latency from planned send to acknowledgement."""
 
 from hil.benches.plausible import OVERRUN, assert_messages_follow_the_plan

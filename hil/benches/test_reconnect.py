@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reconnect: how long a board stays silent when the access point or the broker was away."""
 
 from hil.samples import OK, Measure

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rhealstone: six operations of a real-time kernel, and the one figure made of them."""
 
 from hil.benches.plausible import assert_late_rows_are_void, assert_rounds

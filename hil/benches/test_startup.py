@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Startup: from reset to the network, and to the first message that the broker acknowledged."""
 
 from hil.samples import OK, Measure

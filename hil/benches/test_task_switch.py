@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Task switching: how long from giving until the task that waited for it runs."""
 
 from hil.benches.plausible import assert_late_rows_are_void

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Thread-Metric: how often an operation of the kernel is done in a window of time."""
 
 from hil.benches.plausible import assert_late_rows_are_void

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Throughput over TCP and UDP between the board and an iperf 2 on the rack's host."""
 
 from hil.samples import Measure

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a sample set was measured in, as far as the rig's host knows it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Leases: one run at a time owns a board, one case at a time the air, and some cases the whole rack.
 
 A lease is a ``flock`` on ``<lock folder>/<rack>/<board>.lock``; the kernel drops it with its process, so a

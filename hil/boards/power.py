@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Power: switch a board's supply, whatever switches it."""
 
 from __future__ import annotations

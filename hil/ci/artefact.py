@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The artefact "verdict": what a comment is made of, and nothing else; written where a fork's code runs.
 
     plan.json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The comment under a pull request: what a run of pr.yml found, once, brought up to date in place.
 
 Whose pull request it is, which commit was measured and how the required check ended, GitHub says. The

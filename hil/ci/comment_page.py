@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Has a page written by the process that knows the reports, which gets neither token nor network address."""
 
 from __future__ import annotations

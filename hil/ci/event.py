@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What GitHub says has happened: which commit is to be measured, against which, and who asks for it.
 
 What a change touches, so that nothing is measured in vain and nothing is left out.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GitHub's API, as far as a comment needs it: patient where GitHub is busy, plain where it refuses.
 
 The token goes to the API and nowhere else: a redirect is followed by hand, without it, and no sentence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One request to GitHub, and what its answer says of trying again."""
 
 from __future__ import annotations

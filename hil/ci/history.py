@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What outlives artefacts and caches: two branches of their own, that share no commit with the sources.
 
 ``hil-history`` holds the reports' JSON-lines files (metrics, tests, racks' health), to which each night adds

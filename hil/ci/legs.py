@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a leg leaves for the verdict: a folder of its name that holds its run, or ``skipped.json``.
 
 A rack need not measure an image that is the merge base's, byte for byte.

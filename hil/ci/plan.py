@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plan of a workflow run: which legs must leave a verdict, and which are left out for which reason."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plain summary of a workflow run: for a terminal, and for GitHub where the reports cannot write theirs.
 
 As Markdown for GitHub each text of a leg is made harmless, and its own summary is shown as it was written.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ``hil`` command."""
 
 from hil.cli.app import main

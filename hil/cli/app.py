@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command group, and what becomes of errors: one sentence, the owner's exit code, no traceback."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``hil baseline``: collect sessions, show what they are worth, accept them as what is normal.
 
 What `hil baseline show` says: the series, what a pull request would see, and what is missing.

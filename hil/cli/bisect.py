@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``hil bisect``: which commit made the step that the nights show."""
 
 from __future__ import annotations

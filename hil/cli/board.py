@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``hil board``: one board by hand."""
 
 from __future__ import annotations

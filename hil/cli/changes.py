@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``hil changes``: since when a figure is another one, and whose doing that is.
 
 What ``hil changes`` prints: events, then the series behind them; for the terminal, and as Markdown.

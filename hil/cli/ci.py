@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``hil ci``: the steps of the GitHub workflows, as commands that a person can run too."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is missing on this machine, and the command that mends it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``hil firmware``: bundles, as CI hands them from the job that builds to the rack."""
 
 from __future__ import annotations

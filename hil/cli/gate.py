@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``hil gate``: the verdict again, from disk; the same records give the same bytes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``hil history``: boot values of earlier runs: add, look at, export, merge."""
 
 from __future__ import annotations

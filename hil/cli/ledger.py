@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``hil ledger``: where a run lost messages, point by point."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``hil metrics``: push a stored run again, and take a retired board's figures from the Pushgateway."""
 
 from __future__ import annotations

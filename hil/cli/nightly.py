@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``hil nightly``: what a night measures beside the candidate."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``hil plan``: what a run would measure, for people and for CI matrices."""
 
 from __future__ import annotations

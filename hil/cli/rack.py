@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``hil rack``: is everything there, who holds what, how it fared, and take back what a dead run left.
 
 ``hil rack health``: what the lab keeper looks at first.

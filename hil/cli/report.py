@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``hil report``: the report site, built again from stored runs, and shown."""
 
 from __future__ import annotations

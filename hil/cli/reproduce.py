@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``hil reproduce``: run a published study's suite, then set its tables beside what was measured."""
 
 from __future__ import annotations

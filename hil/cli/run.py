@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``hil run``: hand over to pytest, which collects the benches and runs the boot loop."""
 
 from __future__ import annotations

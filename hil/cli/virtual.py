@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``hil virtual up``: a rack to poke at with esptool or any serial monitor."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each board's own difference between candidate and other, with the history as an anchor where it helps.
 
 What the other's boots of this session say of its level is combined with the mean of the accepted epoch, by

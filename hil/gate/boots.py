@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the boots of one role say on each board: a mean that bad boots do not carry away, and their spread.
 
 A boot now and then is far off (a reconnect, a mode of its own): each counts as at most CLIP deviations from

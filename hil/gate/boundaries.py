@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Boundaries of a test that looks at its data several times, by numerical recursion.
 
 The error probability is spent as information accrues (Lan & DeMets 1983): by ``2 - 2 Phi(z / sqrt(t))``,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How much wider the boundaries have to be on a rack than theory says: its history, judged against itself.
 
 Boots of the history are put together as if they were candidate and other of one firmware: blocks of whole

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which cases a comparison is about, and which records of the journal are its own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is compared with what: one unit a comparison, case and metric, with the records of its boards.
 
 Who belongs to a comparison is said by its entry in the journal; whether it blocks, by the rules of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One comparison, from its records to a finding: look by look, frozen at the first decision.
 
 Each look sees what each board had then, and no more: so the boot loop, which asks after each look, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the comparisons of a run come to: exit codes, the words of the run's sentence, warnings."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Comparisons of shares of failures, of exact figures, and of values that fell among timeouts."""
 
 from __future__ import annotations

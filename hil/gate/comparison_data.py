@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From records to boot values by board and role: what counts, and what does not and why."""
 
 from __future__ import annotations

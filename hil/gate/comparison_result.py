@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a finding to what the verdict holds of it: changes of the figure, rounded, and the sentence."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sentence that a person reads of a comparison, from its fields alone."""
 
 from __future__ import annotations

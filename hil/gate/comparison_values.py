@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Comparisons of values: latencies, throughput, what lies round zero. By hil.gate.sequential.decide."""
 
 from __future__ import annotations

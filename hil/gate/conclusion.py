@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From the series' verdicts and the faults to the verdict on the run: outcome, exit code, one sentence."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a series is compared with: the facts that rules match, and why there is no limit or no block.
 
 A virtual air's profile is one of the facts: limits that were set on one air say nothing of another.

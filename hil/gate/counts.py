@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shares of failures (loss, timeouts), compared as counts that come in bursts.
 
 Failures of one boot hang together, so that they vary more between boots than independent ones would: by the

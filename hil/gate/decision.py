@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One series: what is decided about it, by which limit, whether it may block, and the decision.
 
 A limit is broken when the interval of the metric, not merely its value, lies beyond it. A mean never blocks:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a comparison that grows is decided by, and what is decided: see hil.gate.sequential.
 
 Arrays have a leading axis R of independent comparisons, B boards and K boots; a boot that is not there is

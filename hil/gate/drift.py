@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Boards that drift or step within a run: their values against the order of their boots.
 
 Candidate and other take turns, so that this comes out of the comparison and decides nothing. But a board of

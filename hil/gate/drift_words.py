@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a verdict says of boards that drift within a run: beside their effects, and as a warning each."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Why boots or whole comparisons are missing, by what the journal says of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a candidate's boots and the other's were measured in the same surroundings.
 
 What the firmware chooses by itself (its clock frequency, Wi-Fi's power saving, its heap) is no environment:

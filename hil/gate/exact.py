@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exact figures (sizes, bytes on the wire, low-water marks): they have no noise, so one boot says it all."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How often the gate may be wrong in one run: alpha is shared out, advice is corrected for how much there is.
 
 What alpha is divided by is known before anything is measured, so that a decision made early still stands at

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the boots of one comparison say so far: the outcome, why, and the numbers on the metric's scale."""
 
 from __future__ import annotations

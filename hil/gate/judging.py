@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The gate: a pure function from records, thresholds and what was known to a verdict.
 
 The same input gives the same bytes. ``alpha`` is shared out: with m blocking decisions in the run each may be

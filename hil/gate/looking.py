@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One look at comparisons: the difference that there is, its error, and the boundaries it is held against."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When a comparison is looked at, and in which order its boots run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a series' history says of its noise on a board: how much boots differ, and how much sessions do."""
 
 from __future__ import annotations

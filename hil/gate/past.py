@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the gate knows of earlier runs: boot values, accepted epochs, and what they say of a unit."""
 
 from __future__ import annotations

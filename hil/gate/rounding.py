@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rounding of what a verdict holds."""
 
 from __future__ import annotations

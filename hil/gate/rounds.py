@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a run that compares still has to measure: asked by the boot loop after each look."""
 
 from __future__ import annotations

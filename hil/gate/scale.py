@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A metric's scale, on which boots are compared and larger is worse, and the way back to the figure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sentences that a person reads of a verdict; every virtual figure says that it is virtual."""
 
 from __future__ import annotations

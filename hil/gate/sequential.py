@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A comparison that grows: what is known after each look, and the decision, which freezes when it is made.
 
 Arrays have a leading axis R of independent comparisons, B boards and K boots; a boot that is not there is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The states of hil.gate.sequential in the words of a verdict."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Boards as strata: one difference from those of all boards, and which board contradicts the others.
 
 Differences are combined by inverse variance. Cochran's Q asks whether they agree; a board whose leaving out

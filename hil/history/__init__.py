@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The history store: boot values of earlier runs, a file a run, append-only, read all at once.
 
 ``hil.history.from_run`` makes a run's file, ``export`` and ``merge`` are commands' own.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The history as CSV: a line a boot value, everything named, for spreadsheets and statistics programs.
 
 Union of the histories of several racks: files are copied, never changed, never deleted.

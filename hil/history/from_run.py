@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the history keeps of a run: the boot values of every metric of its own thresholds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading the whole history at once: every segment of a folder, turned into one array a series.
 
 All values are in one table, sorted once, cut where the series changes. What a run knew of earlier ones its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writing the history: a run's file, once and for ever; and the slice of a history that a run used.
 
 A segment from single boot values, in one order whatever order they come in.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A segment: what the history keeps of one run. One canonical JSON file, ``<rack>/<run-id>.json``.
 
 docs/operate/history.md says what each key holds. Values are columns: a row of ``series`` is a metric of a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One boot's value of a metric: what is compared between boots, and what the history keeps."""
 
 from __future__ import annotations

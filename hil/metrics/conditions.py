@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the values of a board hang on, of all that its records say of the environment."""
 
 from __future__ import annotations

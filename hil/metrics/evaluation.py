@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Metrics: one number, with its interval, from the columns of the records of one case on one board.
 
 ``of`` is a column or a sum or difference of columns (``done_us - planned_us``). A row whose outcome is not

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a metric is: which columns, which statistic, and for which cases."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the history holds, in memory: sessions, and one value a series and boot."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Statistics of one series: point estimates for reports, intervals for decisions.
 
 Quantile as reported: type 7 (Hyndman & Fan 1996), linear between order statistics.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The value of a metric in the rows of records, without an interval.
 
 The columns of a record as a metric sees them: without the warm-up, and only the rows that it is for.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The access point: part of the virtual rack, or an external one whose name and password a board is told."""
 
 from __future__ import annotations

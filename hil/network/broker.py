@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The MQTT broker of a run, or of one case: a mosquitto that listens plain, with TLS, with mutual TLS, with a
 password, and that can be stalled, killed and cut off."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the rack's host asks of its broker as a client, in the rack's network.
 
     python -m hil.network.broker_client dropped ADDRESS PORT

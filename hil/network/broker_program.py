@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """mosquitto as a program: where it is, which ports it gets, how it is started and what it says then.
 
 mosquitto's configuration, and the one user of its password listener.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What crosses interfaces of the rack's host, written by dumpcap into a .pcapng file.
 
 Ends a program with this process where the kernel does not.

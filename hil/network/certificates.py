@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Certificates of one run: a CA, the broker's certificate and a board's. Nothing of them outlives it."""
 
 from __future__ import annotations

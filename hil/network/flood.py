@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A client that publishes as fast as the broker takes it, within bounds of messages and seconds.
 
     python -m hil.network.flood ADDRESS PORT --messages N --seconds S --payload-bytes B

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MQTT 3.1.1 packets as bytes, for clients that must do without a library: as fast or as plain as can be."""
 
 from __future__ import annotations

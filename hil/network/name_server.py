@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A name server that knows one name: dnsmasq, for boards that are told to resolve their peer's name."""
 
 from __future__ import annotations

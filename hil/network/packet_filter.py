@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drops chosen packets of one board between access point and broker, by nftables on the rack's host.
 
 The rules stand in a table of the family netdev, at the interface itself: captures see what comes in before

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs on the rack's host that must not outlive this process."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real rig behind the boot loop: esptool, a console, the agent, the network, traces.
 
 Which firmware is on a board is known here: written once, and switched between two that lie side by side.

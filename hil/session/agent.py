@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A session with the agent on one board: hello, provision, link, cases.
 
 A damaged or lost line is asked for again; what cannot be had is an error, never a shorter series.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The link to one board: numbered lines in, tagged commands out, repeated until answered.
 
 It knows nothing of benches. A board that panics, resets or falls silent becomes an error that quotes it;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A board's console: lines out of bytes, a log of both directions, secrets masked in it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waits for a board's agent, and explains why it does not come."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a board is told at each boot, as commands, and what of it must not be seen in a log."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The transfers of a run from a board: their lines, what of them is missing and asked for again, one series.
 
 Whose fault it is that a bench ended without samples, the board says on the end line.

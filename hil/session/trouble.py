@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Texts by which ESP-IDF says that a board is in trouble, and whose fault each is.
 
 Sources: ESP-IDF v5.5 ``esp_system/panic.c``, ``port/panic_handler.c``, ``newlib/assert.c``,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a run leaves on disk, and how it is read again."""
 
 from hil.store.directory import RunDirectory, time_in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dataclasses from JSON, strictly: a missing or unknown key, and a value of another type, are named.
 
 msgspec converts. Where it refuses, the sentence tells by its path which key that is, what it holds, and what

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a run leaves on disk, ``out/<run-id>/``; everything else can be computed from it again.
 
     records.jsonl   the journal: one entry a line, on disk (fsync) before anyone judges it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Journal entries from JSON: every key and type checked, so that a damaged line is never half read."""
 
 from __future__ import annotations

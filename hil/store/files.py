@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names of files, and writing them so that no reader, nor a start after a power cut, finds half of one.
 
 Files of one JSON object a line: read whole, or with an error that names file and line and the way out.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The journal read back: a run's records.jsonl, line by line."""
 
 from __future__ import annotations

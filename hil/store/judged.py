@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run's folder read once, for everything that is made of it."""
 
 from __future__ import annotations

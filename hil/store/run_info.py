@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who ran what, when, where and with which versions: the content of run.json."""
 
 from __future__ import annotations

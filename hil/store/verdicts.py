@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """verdicts.json read back, checked: another program, or a person, may have written it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Limits, metrics and suites as thresholds/*.yaml say them."""
 
 from hil.thresholds.loader import load, load_all, own_limits, own_limits_of

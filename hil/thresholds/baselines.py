@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``thresholds/baselines/<rack>.yaml``: the epochs that somebody accepted.
 
     schema: 1

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Limits and comparisons, and where they hold: the most specific match wins, and an ambiguity is an error.
 
 A ``where`` is a set of conditions; it is more specific than another when it contains all of the other's

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read ``thresholds/<stem>.yaml``, the one place for a bench's cases, metrics and limits.
 
 Its keys are explained in docs/explain/gate.md. Everything is checked while reading, so that a mistake shows

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read the metrics of a thresholds file: what each computes, from which columns, for which cases.
 
 An entry with several statistics is a metric each, all else equal: with ``statistic: [p50, p95]``,

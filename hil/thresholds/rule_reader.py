@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read the policy of a thresholds file, and its rules: limits, comparisons, advice, suppressions.
 
 What a comparison tolerates, and what is too small for it to block, is relative where the metric's scale is

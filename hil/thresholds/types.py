@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a thresholds file says of a bench: parameters, suites, metrics, policy, limits.
 
 hil.thresholds reads the file.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The events of a trace as firmware/components/trace/include/trace/trace.h numbers them."""
 
 from __future__ import annotations

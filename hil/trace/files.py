@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a trace lies with its run, and what the case's record says of it.
 
     trace/<board>/<boot>-<nn>-<bench>.json      the events, with what is needed to read them

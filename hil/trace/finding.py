@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Why a task was late: one sentence from the events round the outlier.
 
 Waits for a lock: who held it, and who kept the owner from running meanwhile.

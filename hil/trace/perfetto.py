@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A trace as Perfetto's own protocol buffers: open the .pftrace in https://ui.perfetto.dev.
 
 One process, the board; in it a track a core (who ran), a track a task (what it did), and the bench's marks on

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which task ran when on which core: as the kernel told, or inferred from priorities.
 
 Follows a trace's events and keeps, of each task, the stretch that it is in.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which task ran when on which core, and what the others did meanwhile, from a trace's events."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulated noise of a virtual rack: boots and sessions that differ by themselves, drawn from a seed.
 
 A real rack's boots differ: another place in the beacon's period, another layout of the heap, another mood of

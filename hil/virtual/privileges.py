@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a virtual rack needs from this machine, and the command that mends what is missing."""
 
 from __future__ import annotations

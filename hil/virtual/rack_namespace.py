@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The network inside the rack's namespaces: bridge, one namespace a board, kernel settings.
 
 Every function here runs inside the rack's own mount, network and process namespaces.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bring a virtual rack's namespaces up from the outside, and take them down.
 
 The supervisor in them is told what to start: the air and the boards, as command lines.

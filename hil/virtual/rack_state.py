@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A virtual rack's folder: who holds it, what is in it, and what a killed run left behind."""
 
 from __future__ import annotations

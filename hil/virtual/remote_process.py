@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A process inside the rack's namespaces, seen from the outside."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The first process of a rack's namespaces: starts the air and the boards, spawns on request, reaps.
 
 ``python -m hil.virtual.supervisor CHANNEL_FD``, started by hil.virtual.rack_start as process 1 of its

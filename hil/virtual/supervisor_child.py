@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Processes that the supervisor starts inside the rack's namespaces."""
 
 from __future__ import annotations

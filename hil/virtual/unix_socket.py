@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Unix sockets at paths of any length, and JSON messages with file descriptors over them.
 
 A socket address holds 107 bytes of path at most (unix(7)), less than many a work folder: the folder is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rack without hardware: virtual boards behind a virtual air, gone when their owner is.
 
 From a rack file to a running virtual rack: where its state lives, and who starts it.

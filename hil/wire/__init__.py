@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The console protocol: lines, their parts, packed samples."""
 
 from hil.wire.lines import MARKER, PROTOCOL_VERSIONS, crc32_hex, format_command, parse_line, parse_scalar

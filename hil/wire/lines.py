@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The console protocol: marked lines of the board, command lines of the host.
 
 docs/reference/console-protocol.md has every line.

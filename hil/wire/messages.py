@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the lines of the console protocol say, and the errors of lines that say nothing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packing of samples: column after column, first differences, zigzag, varint.
 
 docs/reference/console-protocol.md shows one.

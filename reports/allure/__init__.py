@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run as Allure results: one result a case and board, with the verdict, charts, samples and console."""
 
 from hil.reports.allure.completion import complete_results

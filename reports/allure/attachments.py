@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is attached to a result, in order: charts, traces, samples, ledgers, console, environment.
 
 The part of a board's console log that belongs to one case. Secrets were masked when it was written.

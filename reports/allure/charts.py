@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chart: how the samples of a case are distributed, as a histogram and as shares at or below a value.
 
 Chart: the samples of a case one after the other, so that stalls, drift and bursts show.

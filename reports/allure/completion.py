@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds a run's Allure results from its folder alone: records, verdict, consoles, and what pytest left.
 
 The files round the results: categories, the run's environment, the workflow, faults of no single case.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a person reads first of a result: the worst sentence, then every metric with its interval."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small SVG figure: marks, text and a light panel of its own.
 
 The panel keeps it legible on Allure's light and dark pages, whose switch an image cannot see. Each mark says

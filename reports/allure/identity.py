@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What makes two results the same test: rack, board and case; never commit, run, port or path.
 
 allure-pytest reckons the same from the items of hil/benches, which tests hold it to.

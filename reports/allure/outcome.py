@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a case's verdict, faults and gaps come to as Allure's status and message.
 
 Whose a failure is: how each message begins, and the categories that Allure sorts results into by it.

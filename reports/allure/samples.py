@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a chart shows: the samples behind a bench's metrics, in one unit, boot by boot."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run's folder taken apart into one story for each case on each board, which becomes one result."""
 
 from __future__ import annotations

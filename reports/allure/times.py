@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When a case ran: from its record's clock, never from how long pytest waited for it."""
 
 from __future__ import annotations

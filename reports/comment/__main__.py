@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """python -m hil.reports.comment FACTS: print the page of a workflow run (hil ci comment, hil ci verdict)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a page is made of: facts that `hil ci` gathered, and the legs' verdicts, read strictly."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page: the verdict in one line, then what a person asks next, and folded what only some ask."""
 
 from __future__ import annotations

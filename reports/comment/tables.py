@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tables of a page: comparisons, broken limits, faults, what was not run. Every cell is made harmless.
 
 A page within a number of characters: cut between rows, with a count of what was left out.

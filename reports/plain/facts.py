@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every line and every test case of a run's plain files says of the run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``junit.xml``: a test suite a board, a test case a case, for servers that know nothing of benchmarks.
 
 A broken limit, a regression and a fault of the firmware are failures, a fault of rack or configuration is an

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the plain files into the folder of a judged run; done twice, they are the same bytes.
 
 ``openmetrics.txt``: the families that the Pushgateway gets, as OpenMetrics text at the time of the run.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From run folders to OUT/report, whole or not at all.
 
 Shows the report to a browser on this machine.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs Allure 3 (Node.js), which the lock file beside this module pins.
 
 Nothing that the site shows may come from another host: takes out what would, and refuses what is left.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page of the racks' own health, rack/index.html of the report: no script, nothing from elsewhere."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The first page: the verdict, each board's part in it, and the ways on from there.
 
 What changed in the nights, on the first page: who did it, what, since when, on which boards.

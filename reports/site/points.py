@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Allure's own history, ``out/history/allure.jsonl``: one point a report, from which tests know their past.
 
 Allure appends a point each time it generates, under a random name and the time of day. So it works on a

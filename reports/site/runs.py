@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The runs that a site is about, as they are on disk.
 
 What of a run is published: neither who started it, where and how, nor where it lay on that machine.

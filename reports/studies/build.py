@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a run's folder to the reproduction of a study: its Markdown, JSON and page beside the records.
 
 What a study was measured on: board, air and firmware, as the records hold them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Published values beside ours, row by row.
 
 Tables of others, shown as they are and judged by nobody.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every rendering shows: sections of tables, answers and remarks. No figure without its kind's word."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures with their intervals, and nothing where there are too few samples for them.
 
 A percentile is shown where n independent samples would bound it from both sides: by order statistics, where

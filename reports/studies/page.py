@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A study as one HTML page that asks no other host for anything and needs no script.
 
 A small SVG chart: lines with intervals, without scripts, in the colours of the report's style.

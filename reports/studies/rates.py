@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the records of the bench ``throughput`` say, by the published way and by ours.
 
 The published way: iperf's average over the whole test, slow start and last partial interval included, the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The records that a row compares with, and why there are none."""
 
 from __future__ import annotations

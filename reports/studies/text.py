@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A study as Markdown: reproduction-<study>.md in the run's folder.
 
 A study on the terminal, at most 100 columns wide.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the trend page shows, computed from the histories: docs/reference/schema/trend.schema.json."""
 
 from hil.reports.trend.build import Trend, build_trend, trend_of, write_trend

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """trend.json: from runs, the lines of metrics.jsonl and the boot values of the history to one object.
 
 A series in it is columns over its points, and limits as steps.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which series, which details and how many samples a trend holds: it must open also for 10,000 cases.
 
 Fewer samples for a chart: the shape stays, and with it every extreme; failures are told apart.

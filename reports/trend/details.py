@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What stands behind a chart in a reported run: distribution, boots, samples, packets, files.
 
 How samples are distributed, in bins that candidate and other share.

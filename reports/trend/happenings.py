@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Events on the trend: which series they show in, and where the line of each changes.
 
 Where a series was judged by nights, and its level between the change points found there.

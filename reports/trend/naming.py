@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the trend calls a series and its quantity, and its numbers: five significant digits, null for none."""
 
 from __future__ import annotations

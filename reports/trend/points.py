@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Points of the trend: what each run says of each series, from boots where they are known.
 
 What the boots of each session come to: their median, and an interval of it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The runs of the trend: lines of metrics.jsonl and sessions of the history, joined by their run id.
 
 What the trend is made of beside the runs: boot values of earlier runs, thresholds, baselines.

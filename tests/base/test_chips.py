@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The one list of chips, and what has to agree with it."""
 
 from __future__ import annotations

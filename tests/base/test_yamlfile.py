@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Strict YAML: each mistake is a ConfigError with file, line, the value found and the way out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lines of a rack's health, by hand: a run an hour, and boards whose part in it a word says."""
 
 from __future__ import annotations

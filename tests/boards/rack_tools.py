@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests of the virtual rack share: a stand-in board, and a look at what a rack left behind."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds: one at a time in a folder, and nothing of one is left however its process ends."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds of other commits, and that the same sources give the same image wherever they lie."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Firmware bundles: what is in one, that damage is noticed and named, and which build a run takes from it."""
 
 from __future__ import annotations

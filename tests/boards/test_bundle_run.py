@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rack that measures a bundle: nothing is compiled there, and what runs is what was built."""
 
 from __future__ import annotations

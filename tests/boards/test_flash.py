@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Flashing a virtual board with the real esptool: what works, and whose fault it is where it does not."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two builds on one board: flashed at once, switched by otadata, and what an interrupted switch leaves."""
 
 from __future__ import annotations

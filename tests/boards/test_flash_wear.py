@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How often a board's flash was erased: counted whoever writes, kept, and shown where it matters."""
 
 from __future__ import annotations

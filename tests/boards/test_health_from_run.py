@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one run says of its rack, from the folder it left: judged, killed, or never begun in earnest."""
 
 from __future__ import annotations

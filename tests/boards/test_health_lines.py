@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """health.jsonl: what is written comes back, and what is damaged names its line."""
 
 from __future__ import annotations

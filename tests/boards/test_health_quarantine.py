@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Boards in quarantine: kept in a file, left out of plans, put there by hand or by the rack's own rule."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a line a run to each rack's health: failures, recoveries, use, flakes, false regressions."""
 
 from __future__ import annotations

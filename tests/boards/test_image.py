@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The build directory around a host ELF: what esptool and pytest-embedded need, the same bytes each time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Leases between real processes."""
 
 from __future__ import annotations

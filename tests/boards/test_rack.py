@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rack file: what a right one gives, and what a wrong one is told."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lock files that several people share, and locks whose holder has left no readable record."""
 
 from __future__ import annotations

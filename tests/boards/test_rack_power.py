@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Power commands that do not work are the rig's fault, in one sentence."""
 
 from __future__ import annotations

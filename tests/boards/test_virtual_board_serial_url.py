@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """fastrfc2217:// behaves as pyserial's rfc2217:// does, but for its waits."""
 
 from __future__ import annotations

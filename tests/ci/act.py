@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The workflows, run here by act: jobs as processes of this machine, actions replaced by local stand-ins."""
 
 from __future__ import annotations

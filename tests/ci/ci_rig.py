@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests of `hil ci` share: small repositories, events, and legs as runs leave them."""
 
 from __future__ import annotations

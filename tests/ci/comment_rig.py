@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Legs of a pull request for tests of its comment: generated boots, really judged, as a run leaves them."""
 
 from __future__ import annotations

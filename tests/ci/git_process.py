@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """git for tests, with an identity of its own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A server that behaves like GitHub's API for what a comment needs; a second one holds the artefacts.
 
 It keeps pull requests, runs, jobs, artefacts and comments, gives lists page by page, redirects a download to

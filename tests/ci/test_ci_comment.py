@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hil ci comment` against a server that behaves like GitHub's: written once, renewed in place."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a fork may put into its artefact: text that wants to be more, zips that grow, wrong values."""
 
 from __future__ import annotations

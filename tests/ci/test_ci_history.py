@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hil ci history`: nightly figures on a branch of their own, that nobody's race can lose."""
 
 from __future__ import annotations

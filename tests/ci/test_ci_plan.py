@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hil ci plan` and `hil ci narrow`: what is measured for which event, and why the rest is not."""
 
 from __future__ import annotations

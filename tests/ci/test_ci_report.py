@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hil report build --legs`: one night's report of all legs that were judged, whatever the others left."""
 
 from __future__ import annotations

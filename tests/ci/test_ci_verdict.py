@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hil ci collect` and `hil ci verdict`: every leg has a verdict or a reason, or the whole fails."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The workflows: read by actionlint and zizmor, and their virtual-rack path run by act on this machine."""
 
 from __future__ import annotations

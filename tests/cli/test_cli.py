@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hil` as a person meets it: wrong inputs, and what it says. One sentence, the right exit code."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hil doctor` on machines that lack something."""
 
 from __future__ import annotations

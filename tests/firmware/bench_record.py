@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A bench's record for tests of reproductions, from what its test chose and the usual for the rest."""
 
 from __future__ import annotations

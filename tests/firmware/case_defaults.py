@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parameters of a bench as its thresholds file has them, so that no test repeats the list."""
 
 from __future__ import annotations

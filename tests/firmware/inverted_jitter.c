@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The lock that tasks of different priority share as a binary semaphore: nobody inherits a priority, so a
  * task in the middle keeps the lock's owner from running, and the highest one waits for both. The link wraps
  * rtos_resource_create(), as -Wl,--wrap does. */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests of the kernel's benches share: the firmware on the host, a session with it, its memory."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // A small regression for the gate to find: every publish is PUBLISH_DELAY_US late, by a loop that keeps the
 // core, as a longer serialisation would. Linked with -Wl,--wrap=esp_mqtt_client_publish.
 #include "esp_rom_sys.h"

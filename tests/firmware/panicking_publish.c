@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // A crash for the session to find: the tenth publish reads through a null pointer. Linked with
 // -Wl,--wrap=esp_mqtt_client_publish.
 #include "mqtt_client.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // A regression for the gate to find: every publish is 20 ms late. Linked with
 // -Wl,--wrap=esp_mqtt_client_publish.
 #include "freertos/FreeRTOS.h"

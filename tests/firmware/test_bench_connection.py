@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The benches startup, reconnect and footprint, on a virtual board, with what their peer does to it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The delivery bench as the host sees it: the real firmware against brokers, real and scripted."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The echo bench as the host sees it: the real firmware, its echoes from a real broker or a script."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rhealstone bench as the host sees it: the real firmware on the host build, driven over its console."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The host's scheduler keeps FreeRTOS's rules; what Linux does not give is known by name."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ESP-IDF's API on the host keeps ESP-IDF's rules, and so does the trace in its kernel.
 
 Runs firmware/host/test/test_freertos_*, test_esp_* and test_trace_*.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The host's esp-mqtt against a real mosquitto, over TCP, TLS and mutual TLS."""
 
 from __future__ import annotations

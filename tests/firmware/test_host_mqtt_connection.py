@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The host's esp-mqtt connects, receives and says goodbye; its scripted broker does what none should."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The host's esp-mqtt publishes and sends again, before a scripted broker that sees every byte."""
 
 from __future__ import annotations

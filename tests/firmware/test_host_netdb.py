@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The host's lwIP resolver against a real dnsmasq, and against servers that are none.
 
 A resolver asks port 53 of the server it was told, so all of it happens in a network namespace of its own.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The host build's sockets have lwIP's sizes: window, send buffer and segments, as a capture shows them.
 
 The receive window is announced in whole segments of what the peer sends, so it is the largest multiple of

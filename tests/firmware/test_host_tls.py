@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The host's esp-tls against OpenSSL's own server, and against peers that are none.
 
 A program (firmware/host/test/test_tls_driver.c, ASan and UBSan) is told what to do line by line and says what

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `make idf-check` stands on, without an ESP-IDF: a lax compiler is found out, nothing passes unseen."""
 
 from __future__ import annotations

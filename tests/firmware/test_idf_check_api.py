@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How `make idf-check` compares two APIs: what differs is found and named, what only looks so is not."""
 
 from __future__ import annotations

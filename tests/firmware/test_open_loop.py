@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Senders never wait for answers: a broker that stands still delays messages, and moves none of them."""
 
 from __future__ import annotations

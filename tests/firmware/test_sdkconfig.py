@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The host build is configured as the chip is: sdkconfig.h mirrors the sdkconfig.defaults files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs that compare, for tests: a journal of boots of candidate and base, and a history, from a seed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Seeded boots of candidate and other, and histories, for tests of the gate's numerics."""
 
 from __future__ import annotations

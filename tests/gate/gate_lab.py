@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small virtual rack whose runs are compared: noise at will, two builds, verdicts as they were judged."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The gate: which samples break a limit, who may block, and what the run's exit code is."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Boundaries of tests that look several times: published values, error rates, bytes."""
 
 from __future__ import annotations

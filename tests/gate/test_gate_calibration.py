@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Noise from the history, kappa, and the order of boots."""
 
 from __future__ import annotations

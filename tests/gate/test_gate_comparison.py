@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Comparisons with the base: what decides, what a person reads, and what the run comes to."""
 
 from __future__ import annotations

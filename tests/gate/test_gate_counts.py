@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shares of failures and exact figures: what blocks, what passes, and how many boots that takes."""
 
 from __future__ import annotations

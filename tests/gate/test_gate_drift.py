@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Boards that drift or step along a run: named, and nothing else."""
 
 from __future__ import annotations

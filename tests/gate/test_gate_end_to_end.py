@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The gate on two virtual boards, by real runs of `hil run --base`: caught, passed, replayed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is not the firmware's: surroundings that differ make a comparison inconclusive, never regressed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever a journal holds: a verdict or a clear error, never a trace, and never a pass on nothing."""
 
 from __future__ import annotations

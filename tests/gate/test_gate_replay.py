@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hil gate` on a run that compared: the same verdict, byte for byte, from the run's folder alone."""
 
 from __future__ import annotations

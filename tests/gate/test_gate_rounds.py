@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is still open after each look, as the boot loop asks it, against the verdict on the whole journal."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decisions look by look: error rates, freezing, boards, the history's anchor, values that are none."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The gate over a stream: throughput, shares of datagrams, exact sizes."""
 
 from __future__ import annotations

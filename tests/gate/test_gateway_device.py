@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The http_gateway bench: the real firmware between a real broker and real servers, and lying ones."""
 
 from __future__ import annotations

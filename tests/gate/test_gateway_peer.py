@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The host's side of http_gateway: a real broker, echo server and requester, and a board that is not one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trouble at http_gateway: each ends in time, as a row or as a sentence with an owner."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``python -m tests.golden``: hold today's rendering against the golden files; with ``--renew`` replace them.
 
 Exit 1 where something differs. Only a deliberate change of behaviour renews: see README.md beside this file.

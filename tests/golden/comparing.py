@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Golden files on disk: what differs from them, told so that a person sees where; and renewing them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``python -m tests.golden.make``: make the stored run and history, where there are none.
 
 They are data: once committed they are read as they are, so that a change of format has old files to read.

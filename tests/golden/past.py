@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nights before the stored run: boot values, lines of figures and of health, written as by nights.
 
 Four things happen in them: the access point moves to another channel, a commit slows the slowest publishes, a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Everything that is held against golden files: what today's code makes of the stored run and history.
 
 This is the only module here that knows the product's modules: a restructuring mends its imports and calls,

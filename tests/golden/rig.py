@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rack that the stored data is of: its boards, what its boots measure, and what is noted round them.
 
 All figures come from a model and a seed; none was measured.

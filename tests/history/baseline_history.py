@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A hand-made history of a rack, and thresholds that compare: what the tests of baselines share."""
 
 from __future__ import annotations

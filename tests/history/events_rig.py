@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Histories of racks with planted happenings: what the tests of events share. All figures are simulated."""
 
 from __future__ import annotations

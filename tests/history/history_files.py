@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Segments for tests: what a night of a rack leaves in the history, from a seed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Histories of nights, made of levels: what the tests of change points and their simulation share."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Captures written by hand: TCP segments byte by byte, for what no real peer would send on request."""
 
 from __future__ import annotations

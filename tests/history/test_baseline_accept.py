@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hil baseline accept` and `show`: an epoch is made of sound sessions, for a reason, and never by itself."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hil baseline collect`: session after session, whatever becomes of one, and on from where it stopped."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """thresholds/baselines/<rack>.yaml: mistakes are named with file and line; what is written can be read."""
 
 from __future__ import annotations

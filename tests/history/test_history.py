@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The history of figures: one line a run, whatever happens to the file or is done twice."""
 
 from __future__ import annotations

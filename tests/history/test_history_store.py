@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The history store: boot values of many runs and racks, a file a run, never changed, read at once."""
 
 from __future__ import annotations

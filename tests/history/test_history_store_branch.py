@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The branch hil-data: a file a run, from many racks at once, by the same code as the reports' branch."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hil history`: runs into the history, and the history as tables, CSV and one folder of many racks."""
 
 from __future__ import annotations

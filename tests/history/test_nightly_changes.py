@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Change points of nights: whose they are, which commits are named, and what stands in the way."""
 
 from __future__ import annotations

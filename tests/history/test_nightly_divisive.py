@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps in a series of nights, and what of Apache Otava had to be worked round for them."""
 
 from __future__ import annotations

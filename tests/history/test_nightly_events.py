@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Events: which change points belong together, whose they are, and how they are told."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What earns its place as an event: not what chance explains, and noise does not make two of one."""
 
 from __future__ import annotations

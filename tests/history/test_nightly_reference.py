@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reference firmware of nights: which commit, in which nights, and renewals that overlap."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Statistics of rows that follow one another: bounds hold as often as they say, one stall proves nothing.
 
 Simulated with a seed; a rate of errors may lie above alpha by three standard errors of the simulation.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One boot's value of a metric: the statistic that reports and limits show, without its interval."""
 
 from __future__ import annotations

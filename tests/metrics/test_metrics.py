@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Metrics: what a record's columns come to, with failures counted and warm-up rows left out."""
 
 from __future__ import annotations

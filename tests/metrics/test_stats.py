@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Estimates and intervals: definitions, coverage at the nominal rate, values that were never seen."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Metrics of a histogram: rows that stand for several samples each (`weight:`)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the broker's tests share: a broker with options, and a client that answers when told to."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real captures to dissect: a virtual rack, a mosquitto, and clients on its board and its host."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A companion for tests: a process that echoes bytes, started when the board asks for it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A gateway board for tests: requests by MQTT in, real HTTP, answers by MQTT, and one trouble at choice."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real firmware as a gateway, with a real broker, and a server or a requester that misbehaves."""
 
 from __future__ import annotations

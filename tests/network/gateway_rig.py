@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A broker, the companion of http_gateway at work, and the lines that its programs wrote."""
 
 from __future__ import annotations

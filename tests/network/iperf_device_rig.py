@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real firmware and real iperfs in a network of their own, where port 5001 is nobody else's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Peers of the board that no iperf would play: liars, mutes, strangers, and a path that loses.
 
 Run as ``python -m tests.network.iperf_peers NAME [ARGUMENT…]``; each writes ``ready`` when a board may come.

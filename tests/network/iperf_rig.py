@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The host's side of `throughput` against a real iperf that plays the board, in a virtual rack."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A board that measures `delivery` and `echo` as their firmware does, on paho: for tests of their peers.
 
 python -m tests.network.mqtt_board '<Orders as JSON>': writes the columns as JSON to a file.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The host's esp-mqtt client, driven line by line (firmware/host/test/test_mqtt_driver.c, ASan and UBSan).
 
 A sanitizer finding ends it, so every test that goes on talking to it also proves that nothing was found.

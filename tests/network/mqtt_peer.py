@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A broker by script: a test reads what the client sent, packet by packet, and decides what to answer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rack with real air, broker and captures, on which a process in the board's network plays the board."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the MQTT tests stand on: a real mosquitto with three listeners."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A case of the real firmware, and a peer of its MQTT connection that loses packets or the connection."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One TCP flow between a board's namespace and the rack's host: the host build's sockets against Linux's.
 
 The board's end is firmware/host/test/test_lwip_flow.c.

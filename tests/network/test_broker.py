@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The broker: listeners that let in whom they should, outages on purpose, errors that name what is wrong."""
 
 from __future__ import annotations

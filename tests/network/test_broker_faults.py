@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A broker that is stalled, killed, cut off or flooded on purpose: what clients meet, and what is lost."""
 
 from __future__ import annotations

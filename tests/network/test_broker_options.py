@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a case may set on its broker: each option shows in what clients meet."""
 
 from __future__ import annotations

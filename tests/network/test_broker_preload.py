@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is loaded before mosquitto: TLS keys for whoever reads captures, and a simulated slow disk."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Captures of a board's traffic: complete, bounded, and refused with the way out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is read from a capture, against tshark's reading of the same file."""
 
 from __future__ import annotations

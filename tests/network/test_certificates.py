@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Certificates of a run: what may be seen of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many packets share a segment: read from captures, and Nagle's algorithm made visible."""
 
 from __future__ import annotations

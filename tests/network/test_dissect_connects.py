@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attempts to connect, as a capture shows them."""
 
 from __future__ import annotations

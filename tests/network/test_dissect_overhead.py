@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every byte of a board's connections has one part, and isolated messages cost what a formula says."""
 
 from __future__ import annotations

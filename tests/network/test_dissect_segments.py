@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is read from a capture with tshark: segments, and the MQTT packets that end in them."""
 
 from __future__ import annotations

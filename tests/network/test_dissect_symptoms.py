@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The symptoms of a capture are counted as tshark counts them with the filter that is named."""
 
 from __future__ import annotations

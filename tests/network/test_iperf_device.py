@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The board's iperf peer against Debian's iperf, against itself, and against peers that misbehave."""
 
 from __future__ import annotations

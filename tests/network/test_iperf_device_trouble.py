@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The board's iperf peer against peers that misbehave: each ends with a sentence and an owner."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The host's iperf and its capture as the board's counterpart; another iperf plays the board."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who owns a loss: every combination of evidence against a rule that is stated another way."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From captured packets and noted arrivals to what the ledger knows."""
 
 from __future__ import annotations

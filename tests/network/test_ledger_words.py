@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hil ledger`, and what reports say of a ledger: read from the facts of a run's records."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The peers of `delivery` and `echo` over a real broker, real captures and the virtual air."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The peers of `delivery` and `echo` in pieces: the air's arithmetic, the faults' thread, rates, recovery."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goes wrong on the host's side of `delivery` and `echo` names itself, and leaves nothing behind."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The name server: one name, one address, and errors that name what is in the way."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packets of a board that are dropped between access point and broker: those named, and only meanwhile.
 
 The rack has a real bridge; a client in the board's namespace talks MQTT's first packets with a server on the

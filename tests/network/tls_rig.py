@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests of the host's esp-tls stand on: a client that is told what to do, and servers for it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Judged runs on disk, for tests of their Allure results."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``python -m tests.reports.allure_session PYTEST-ARGUMENTS``: a session that measures boards in memory.
 
 Everything between pytest and the boards is the project's own; what is played is the build, the network and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Headless Chromium: what a page shows, what it complains of, and what it asks of which host."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Judged runs to push, and a history of a rack's health: what a Pushgateway and a Prometheus are fed with."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nights of a series, told boot by boot: hil.history.nightly.survey, which is faster, must agree."""
 
 from __future__ import annotations

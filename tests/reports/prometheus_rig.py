@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real Pushgateway and a real Prometheus that scrapes it, each on a port that the kernel chose."""
 
 from __future__ import annotations

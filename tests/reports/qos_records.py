@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records of the benches that the study mqtt-qos looks at, with figures that are known."""
 
 from __future__ import annotations

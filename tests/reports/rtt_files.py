@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files that the requester leaves, read back as whole numbers and texts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Judged runs for tests of what follows a verdict: real records through the real gate, as on disk."""
 
 from __future__ import annotations

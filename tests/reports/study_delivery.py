@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records of the bench ``delivery`` for tests of reproductions, with figures that are known."""
 
 from __future__ import annotations

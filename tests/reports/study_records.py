@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records for tests of reproductions: what the studies' benches leave, with figures that are known."""
 
 from __future__ import annotations

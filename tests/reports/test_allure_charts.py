@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Charts: what a mark claims is where the axis says, and every row of the record is accounted for."""
 
 from __future__ import annotations

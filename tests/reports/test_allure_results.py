@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Allure results: the verdict's words, the record's times, files that a second completion leaves alone."""
 
 from __future__ import annotations

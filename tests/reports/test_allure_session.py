@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """allure-pytest within real pytest sessions that measure boards in memory."""
 
 from __future__ import annotations

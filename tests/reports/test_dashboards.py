@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Grafana dashboards: what is committed is what the code makes, and every question has an answer."""
 
 from __future__ import annotations

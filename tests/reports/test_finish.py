@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What follows a verdict: every report, and none that can change the verdict."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The racks' page of the report, and `hil rack health`: the same figures, told without colours too."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``hil metrics``: a stored run pushed again, and a retired board's groups taken away."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rack's own group: from its health to Prometheus metrics, and to the gateway at a run's end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A judged run as CSV, JUnit XML and OpenMetrics text: complete, safe, the same bytes each time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every format that is written has a schema, and docs/reference/files.md names it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pushing a run: to a real Pushgateway that a real Prometheus scrapes, and to all that is none."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules, alerts and the scrape configuration of docs/operate/metrics, checked by Prometheus' own tool."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a verdict to Prometheus metrics: names, units, labels."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Pushgateway as the docs set it up: TLS, user name and password, and a file that outlives it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of published studies: what they hold, and that a mistake in one is found with its line."""
 
 from __future__ import annotations

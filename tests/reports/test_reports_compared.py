@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Comparisons with the base where a person reads them: terminal, summary, first page, test report."""
 
 from __future__ import annotations

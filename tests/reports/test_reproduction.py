@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Published studies beside our records: every figure against one that was computed by hand."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The study freertos-multicore: a planted artefact is found, explained and kept off the other clocks."""
 
 from __future__ import annotations

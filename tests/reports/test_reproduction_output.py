@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A reproduction as it is read: terminal, Markdown, JSON, page; no virtual figure without the word."""
 
 from __future__ import annotations

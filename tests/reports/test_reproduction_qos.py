@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The study mqtt-qos: published beside ours, table by table."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The study mqtt-qos: each claim supported, contradicted and undecided, and the answers to its questions."""
 
 from __future__ import annotations

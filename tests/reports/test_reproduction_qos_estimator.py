@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The estimator of the study mqtt-qos: what it drops, what it cuts, and where its unit changes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The study rtos-mqtt beside our records: its tables, every figure against one that was computed by hand."""
 
 from __future__ import annotations

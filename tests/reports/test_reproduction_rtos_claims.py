@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The claims of rtos-mqtt: each is supported, contradicted or undecided by records that say so."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report site in a real browser, over three runs: what each page shows; no page asks another host."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report site as files: what is built from which runs, and what happens when it cannot be."""
 
 from __future__ import annotations

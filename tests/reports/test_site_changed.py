@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What changed, on the first page: events as a person reads them, in few lines, safe whatever they hold."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The first page as text: what each part counts, and that nothing which is known is missing."""
 
 from __future__ import annotations

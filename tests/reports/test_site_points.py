@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Allure's history: which earlier reports a test is compared with."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The summaries: verdict first, one screen, and every virtual figure says that it is virtual."""
 
 from __future__ import annotations

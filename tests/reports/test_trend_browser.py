@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The trend page, the first page and the racks' page in a real browser, over nights with planted changes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What stands behind a chart of a reported run: distribution, boots, samples, packets, files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The trend's data: what runs, lines of metrics.jsonl and boot values come to when they are joined."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The trend page in a real browser, over made-up nights: keys, address, filters, colours; and its types."""
 
 from __future__ import annotations

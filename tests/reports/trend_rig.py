@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs, lines and histories for tests of the trend: small, and with figures that are easy to follow."""
 
 from __future__ import annotations

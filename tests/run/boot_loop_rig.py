@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Boards in memory for the boot loop: they behave, fail and wait as a test tells them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hil bisect`: which commits are measured, what is kept, and what is named in the end."""
 
 from __future__ import annotations

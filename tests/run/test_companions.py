@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A bench and its companion on the host: the real agent as a process, a real process at the other end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The boot loop over boards that behave, fail, hang and stop."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The options of a run that compares, and what is refused."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Boot loops that compare: looks, turns, cases that are decided, boards that fail, stops and budgets."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a run compares, before anything is measured: images, looks, what is known, what is written down."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The network of a run on a rack of its own and on one that somebody keeps up."""
 
 from __future__ import annotations

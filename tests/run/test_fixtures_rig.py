@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the rig refuses: a board that runs another image than the one that was built."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plan: selections, limits, deadlines."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real firmware as a process: its console is a socket, the tests' end of it is a session's console."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A board's agent in Python, behind a console that loses, repeats and damages what it carries.
 
 Time is simulated: a read that finds nothing lets it pass, so that tests of silence take none.

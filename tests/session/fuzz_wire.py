@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Coverage-guided fuzzing of the host's side of the protocol.
 
 Run it for as long as you like: ``python -m tests.session.fuzz_wire [libFuzzer options] [corpus folder]``.

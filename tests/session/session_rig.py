@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests of a session share: a session over a fake agent's console, and a case to run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The session against the real firmware, built with sanitizers; and the C side's own tests and fuzzing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A session gets exact data out of a bad console, or a clear error; never a shorter series."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A board that panics, resets, falls silent, never stops talking or never starts: an error with its owner."""
 
 from __future__ import annotations

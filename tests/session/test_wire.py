@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The console protocol: what is packed comes back, damage is noticed, and the worked example holds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dataclasses from JSON: what is taken, and how what is not is named."""
 
 from __future__ import annotations

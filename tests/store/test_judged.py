@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run's folder read once: what it holds, and what is said where a part is damaged or missing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The records: names of cases and series, and the JSON of everything the store writes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The schemas of docs/reference/schema beside the types: the same keys, and no value that a type has not."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The store: an entry that was appended is on disk, whatever happens next."""
 
 from __future__ import annotations

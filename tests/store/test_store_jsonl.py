@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of one JSON object a line, and whether a value read back is of its field's type."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Thresholds files: everything wrong in them is found while reading, with file and line."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rules of ``compare:`` and the policy of comparisons: every mistake names its line and the way out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``python -m tests.tools.comment_page --to docs/img``: the comment as GitHub shows it, of generated runs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rules of FreeRTOS's scheduler (firmware/host/conformance), asked of the host's kernel and of ESP-IDF's.
 
 `make conformance` prints them side by side; the last column needs an ESP-IDF in the environment.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How well change points of nights are found, by simulation: ``python -m tests.tools.night_simulation``.
 
 Every night from the 20th on is judged as `hil changes` would; the first alarm counts. Exit 1 where an aim is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``make screenshots``: the pictures in docs/img.
 
 report.png, case.png and trace-inversion.png are of the newest report (``hil report build``); trend.png,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The figures that are printed for the docs: what they read, and how their command goes through them."""
 
 from __future__ import annotations

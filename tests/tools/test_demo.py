@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demonstration: what is planted is found and named rightly, and nothing else is blamed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulation of the gate: its model, the rules it compares, and that its aims can be missed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The truth that the ledger is measured against, and that the measurement can fail."""
 
 from __future__ import annotations

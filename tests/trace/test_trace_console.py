@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`run trace` over the console: the real firmware, its session and the reader of traces."""
 
 from __future__ import annotations

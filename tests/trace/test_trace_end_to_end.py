@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A planted priority inversion is found, from the board's events to the sentence in the report."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A trace on disk, in the record, and in the reports."""
 
 from __future__ import annotations

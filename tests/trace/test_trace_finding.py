@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Why a task was late: priority inversion is told from what only looks like it."""
 
 from __future__ import annotations

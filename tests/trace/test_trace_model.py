@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From events to who ran when: exact where the kernel told, inferred where a host's did not."""
 
 from __future__ import annotations

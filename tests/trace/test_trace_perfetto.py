@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The file for ui.perfetto.dev, read back with Perfetto's own protocol buffers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The picture of a trace: its bars are where the axis says, and it names what it shows."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scheduler events for tests: what a board would have sent of a shared lock, with and without inheritance."""
 
 from __future__ import annotations

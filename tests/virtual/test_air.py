@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The virtual air does what its parameters say, judged by the air's own clock on real frames."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The virtual rack's simulated noise: what is drawn, what it does to a link, and who may ask for it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The virtual board boots what its flash holds, says what a chip says, and lives and dies as one does."""
 
 from __future__ import annotations

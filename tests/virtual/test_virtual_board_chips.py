@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one chip does and another does not: identity, ROM and boot texts, foreign images, panics."""
 
 from __future__ import annotations

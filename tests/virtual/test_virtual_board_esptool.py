@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real esptool command line works on a virtual board as on a real one.
 
 Most of it goes over fastrfc2217://; what goes over pyserial's own rfc2217:// is slow and therefore little.

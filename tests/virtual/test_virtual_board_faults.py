@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every fault of a virtual board does what its name says, at run time, and can be taken back."""
 
 from __future__ import annotations

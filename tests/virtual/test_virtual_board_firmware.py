@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The host build of the firmware for a chip of one core and another architecture: the ESP32-C3."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parts of a virtual board, each by itself: flash, SLIP, wires, reset circuit, otadata, loader."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """pytest-embedded, unmodified, flashes a virtual board, reads and writes its console, and resets it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The RTC watchdog that a serial client arms to reset the chip: on a board within this process."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The virtual rack: what its boards and the programs in it can do."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The virtual rack: nothing of it outlives its owner, however that ends; one folder has one rack."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The virtual rack without root: what works, and what the machine must be told when it does not."""
 
 from __future__ import annotations

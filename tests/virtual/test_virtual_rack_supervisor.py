@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The virtual rack's supervisor: bad requests change nothing, and what dies in a rack is named."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the virtual board's tests share: a small application, its build, a board process, a console."""
 
 from __future__ import annotations

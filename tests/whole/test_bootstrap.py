@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`.ci/bootstrap` where something is in its way: another installation, a missing package, no network.
 
 The real script works on a checkout of its own; apt-get, dpkg-query and the like are stand-ins on PATH.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From build to verdict on virtual boards."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run that is interrupted or killed in the middle, and what is left of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Boards that fail beside others, and a rack that is kept up for several runs."""
 
 from __future__ import annotations

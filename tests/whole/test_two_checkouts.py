@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two checkouts on one machine: the same rack file in both at the same time, and neither sees the other."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The guide on writing a benchmark: its three files, as it prints them, build, plan and measure."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Answers that several verbs give, and the verbs that have files of their own. */
 #pragma once
 

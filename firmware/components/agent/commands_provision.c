@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Verbs that tell the board what it needs: provision, provision-end, net. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Verbs of a measurement: run, ack, resend, abort. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How busy the cores are over the measured stretch, from what FreeRTOS gave the idle tasks.
  *
  * A core's idle time grows when its idle task is switched away from: at every tick of 1 ms where there are

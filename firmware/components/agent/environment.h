@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The board's own conditions: heap, stacks, scheduling, link. */
 #pragma once
 

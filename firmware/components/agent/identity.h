@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which image runs here, and which boot of it this is. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bench_note(): what a bench tells the host's peer while it runs. */
 #include <stdarg.h>
 #include <stdbool.h>

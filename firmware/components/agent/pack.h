@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Packing of samples: column after column, first differences, zigzag, varint, cut into blocks.
  *
  * Nothing packed is stored: blocks are made again whenever they are sent, so that the arena is all the

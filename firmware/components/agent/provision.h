@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Receives what agent/provision.h describes, in pieces, and checks it before it takes effect. */
 #pragma once
 

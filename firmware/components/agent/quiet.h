@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Log output is held in memory while the clock runs and printed afterwards. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The only printer of marked lines: numbers them, appends the CRC, writes each as one piece. */
 #pragma once
 

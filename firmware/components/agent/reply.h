@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Replies to commands, and the memory of them that makes a repeated command harmless.
  *
  * A host that misses a reply sends the same line with the same tag again; it is answered again, not

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A run: a bench and the values of its parameters. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The run task: runs benches and brings up the link, while the console task goes on answering. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The agent's side of the sample buffer (agent/samples.h is the bench's). */
 #pragma once
 

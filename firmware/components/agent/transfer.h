@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A transfer: begin line, data lines, end line of one burst. It stays until the host acknowledged it. */
 #pragma once
 

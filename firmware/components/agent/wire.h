@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The console protocol's building blocks: CRC-32, base64, varints, marked lines, command lines.
  *
  * docs/reference/console-protocol.md specifies them. Plain C without an operating system, so that they are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Makes the table of benches from the names of the C files next to this one, for ESP-IDF's build and for the
 # host build alike. A file <stem>.c defines `const bench_t bench_<stem>`.
 #

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cyclictest: how late a thread on each core wakes, as cyclictest of rt-tests measures a Linux: every thread
  * sleeps until the next moment of an absolute grid, and counts in a histogram by how much it was late.
  * docs/explain/jitter.md

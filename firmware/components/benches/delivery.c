@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* delivery: whether messages that a producer task hands to a publisher task reach a subscriber, and where
  * those that do not are lost.
  *

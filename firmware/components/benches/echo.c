@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* echo: how long a message takes to the peer on the rack's host and back.
  *
  * The board publishes to a plan (mqtt_link/publisher.h), the peer sends the same bytes back with the same

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* footprint: how much flash the running image takes, as the board reads it from its own partition table.
  *
  *   image_bytes, slot_free_bytes   of the slot that it was started from

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hartstone: how much of a core periodic tasks can ask for before one of them misses a deadline.
  *
  * A ramp raises one thing step by step (rtos/ramp.h) until the first miss, or until cap_permille. A miss

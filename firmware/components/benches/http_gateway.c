@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http_gateway: the board between MQTT and HTTP. It takes a request from a topic, fetches it from a server on
  * the rack's host, and publishes the answer; the host's requester keeps the time of the whole way, the board
  * that of the parts on it. docs/reference/http-gateway.md has topics and messages.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* jitter: how late a periodic task wakes, how far its periods are from what was asked for, and how long it
  * then waits for what it shares with tasks below it. docs/explain/jitter.md
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mcrae: the six scenarios of E. McRae, "Benchmarking Real-Time Operating Systems", Dr. Dobb's Journal 21(5),
  * 1996, each reduced to its operation. docs/explain/task-switching.md says where this differs.
  *

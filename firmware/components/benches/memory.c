@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* memory: how long it takes to get memory, to give it back, and to work on it.
  *
  * A round times each operation once with each size, by the cycle counter of the core that its task is pinned

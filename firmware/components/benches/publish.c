@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* publish: what it takes to get a reading from a producer task to the broker.
  *
  * A producer task puts sample numbers into a ring under a mutex, a publisher task takes them out, serialises

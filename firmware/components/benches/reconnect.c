@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* reconnect: how long a board is silent when the access point or the broker is away for a while, or when its
  * connection is ended and packets that a new one needs get lost for a while.
  *

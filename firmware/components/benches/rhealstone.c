@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rhealstone: the six operations of R. P. Kar and K. Porter, "Rhealstone: a Real-Time Benchmarking Proposal",
  * Dr. Dobb's Journal 14(2), 1989. docs/explain/task-switching.md says where this differs.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* startup: from reset to the network, and to the first message that the broker has acknowledged.
  *
  * Each row leaves the network, joins it anew, connects and publishes one message at QoS 1. Joining again is

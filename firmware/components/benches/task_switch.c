@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* task_switch: how long from giving to the taker running. docs/explain/task-switching.md says what is
  * compared.
  *

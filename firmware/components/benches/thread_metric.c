@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* thread_metric: how often an operation of the kernel is done in a window of time (Thread-Metric, 2007).
  *
  * A window of the test is followed by one of the basic test, which calls no kernel: the count is scaled by

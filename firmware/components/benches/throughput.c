@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* throughput: what the network carries between this board and an iperf 2 (components/iperf).
  *
  * A row is one full interval of the board's timer; the last, partial one is in the environment. Where the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From a name to a connection, and bytes over it. */
 #include <errno.h>
 #include <string.h>

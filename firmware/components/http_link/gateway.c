@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tasks of the gateway. */
 #include "http_link/gateway.h"
 

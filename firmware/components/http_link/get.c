@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One GET: a connection, a request, an answer. */
 #include <errno.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A few connections to one server, the idle ones kept for the next GET. */
 #include "esp_timer.h"
 #include "private.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A request's way through the gateway: from its topic to a task, to the server, and back to a topic. */
 #include <string.h>
 

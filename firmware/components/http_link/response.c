@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An answer as http_parser sees it, bounded. */
 #include "private.h"
 

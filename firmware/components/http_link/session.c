@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The gateway's MQTT side: phases, and what the requester says on the control topic. */
 #include "http_link/session.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* TLS on a connected socket, full or resumed. */
 #include <string.h>
 

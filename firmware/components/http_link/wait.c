@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A deadline for the whole of a GET, whatever the server does. */
 #include <errno.h>
 

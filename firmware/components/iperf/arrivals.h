@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What arrived of a UDP stream: lost, out of order, twice, and the jitter of RFC 3550. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes by interval, on the board's timer: an interval's length is exact, it does not drift. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* iperf 2's messages, as 2.1.8 writes them: big endian, no padding. Nothing here knows of sockets. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* -w and -M before there is a connection, -N on it: applied, noted as in force, and refused where the target
  * cannot. */
 #include "port/port.h"

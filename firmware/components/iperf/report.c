@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The server's report at the end of a UDP test: a datagram header of zeros, a first part with the lower
  * halves of the counts, transit times (only for --enhanced, here zeros), the upper halves. */
 #include <string.h>

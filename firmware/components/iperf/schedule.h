@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* When each block of a paced stream is due: every one counts from the first, so the rate does not drift. */
 #pragma once
 

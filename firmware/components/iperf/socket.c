@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Making the connection, in slices of time that let an abort be seen. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* TCP: a stream of which the first bytes are the client's header. */
 #include <string.h>
 

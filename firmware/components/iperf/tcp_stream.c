@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The stream itself, to one side or the other. */
 #include "esp_timer.h"
 #include "test.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* UDP: the two roles, and the report at the end. */
 #include "esp_timer.h"
 #include "test.h"

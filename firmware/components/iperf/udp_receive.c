@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The receiver of a UDP stream. */
 #include "esp_timer.h"
 #include "test.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The sender of a UDP stream: open loop, each datagram planned from the first one's time. */
 #include "esp_timer.h"
 #include "test.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "load/bursts.h"
 
 size_t load_burst_capacity(const bench_samples_t *samples, int64_t rows) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "load/ring.h"
 
 #include "esp_timer.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "load/workers.h"
 
 #include "freertos/idf_additions.h"

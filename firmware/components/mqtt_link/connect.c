@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From what the board was told to a client that is connected. */
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Why there is no connection: a sentence, a status, and whose fault it is. */
 #include <stdio.h>
 #include <string.h>

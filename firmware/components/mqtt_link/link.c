@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The connection's events, in the mqtt task. */
 #include "lwip/sockets.h"
 #include "private.h"

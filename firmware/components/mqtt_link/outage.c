@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "mqtt_link/outage.h"
 
 #include "esp_timer.h"

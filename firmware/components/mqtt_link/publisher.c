@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From a bench's parameters to a publisher that runs; what it does then is in publisher_tasks.c. */
 #include "mqtt_link/publisher.h"
 

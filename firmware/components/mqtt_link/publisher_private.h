@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What publisher.c sets going. Each context is the publisher. */
 #pragma once
 

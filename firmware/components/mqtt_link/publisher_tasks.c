@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The publisher at work: its task, the connection's events, a burst. */
 #include "publisher_private.h"
 

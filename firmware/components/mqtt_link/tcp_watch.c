@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "mqtt_link/tcp_watch.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "mqtt_link/tls_fault.h"
 
 #include <stdbool.h>

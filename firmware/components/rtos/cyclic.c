@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "rtos/cyclic.h"
 
 #include "agent/watch.h"

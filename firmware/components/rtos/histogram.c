@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "rtos/histogram.h"
 
 enum { PER_DOUBLING = 256, EXACT_BITS = 9 };

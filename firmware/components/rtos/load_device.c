@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Traffic: messages to the broker, sectors of the flash, blocks of PSRAM. */
 #include <string.h>
 

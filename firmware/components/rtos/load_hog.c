@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tasks that compute, and the one that the measured task is pushed about by. */
 #include "esp_timer.h"
 #include "load_private.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A critical section that another core waits for. While it is held no interrupt comes on either core, so both
  * sides wait for each other for no longer than MEET_US. */
 #include "spinlock.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Within the component: the spinlock as an exchange. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The partners of a Thread-Metric test: who does what, and who counts. */
 #pragma once
 

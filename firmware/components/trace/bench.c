@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `run trace`: the ring's events in the order of their times, the names in the environment. What is in the
  * ring stays there. */
 #include "trace/bench.h"

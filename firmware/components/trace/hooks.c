@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the macros of trace/hooks.h and a bench's marks call. */
 #include "trace/hooks.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Small numbers for tasks and objects, as they are first seen: their addresses are claimed in a table, once,
  * by compare-and-exchange. */
 #pragma once

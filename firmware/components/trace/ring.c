@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Events of 12 bytes, written without a lock.
  *
  * A writer takes the next number, which is a slot and a lap, and claims the slot by compare-and-exchange: so

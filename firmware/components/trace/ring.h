@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The ring itself: events by number, and what reads them back. */
 #pragma once
 

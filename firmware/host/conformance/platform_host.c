@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What Linux's scheduler does not give the host's kernel. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What two cores have to do with each other. */
 #include "conformance.h"
 #include "esp_timer.h"

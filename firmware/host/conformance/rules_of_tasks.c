@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who runs on a core: priorities, preemption, suspension. */
 #include "conformance.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* When: ticks, delays, periods, software timers. */
 #include "conformance.h"
 

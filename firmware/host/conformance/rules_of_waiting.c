@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who is served: queues, semaphores, mutexes, notifications. */
 #include "conformance.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What differs from chip to chip is not there for a source that is compiled once for all of them. Where one
  * uses it the compiler stops, in #if and #ifdef too: name it in chip_sources (host/CMakeLists.txt). */
 #pragma once

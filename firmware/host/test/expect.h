@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Says what was expected, where, and ends the test. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A NOR flash file with a partition table and app images in ESP-IDF's format, for tests with a main(). */
 #pragma once
 #define _GNU_SOURCE

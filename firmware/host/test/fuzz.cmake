@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # libFuzzer comes with clang only: cmake -DCMAKE_C_COMPILER=clang-14 -DHIL_FUZZ=ON
 set(agent ${components}/agent)
 add_executable(fuzz_command test/fuzz_command.c ${agent}/wire.c ${agent}/wire_command.c ${agent}/wire_line.c

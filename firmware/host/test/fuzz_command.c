@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* libFuzzer: whatever comes down the line, the command side neither crashes nor believes a wrong checksum. */
 #include <stdint.h>
 #include <stdlib.h>

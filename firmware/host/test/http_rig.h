@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A server that does as it is told, and a client of it, for the tests of http_link. */
 #pragma once
 

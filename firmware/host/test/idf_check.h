@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* For the tests of host/idf: what is checked, and how a test program ends. */
 #pragma once
 #include <stdbool.h>

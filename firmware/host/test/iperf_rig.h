@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A test of components/iperf that sends to a listener of this program, which accepts only when it is told to;
  * what the agent would say is played. Linked with
  * --wrap=bench_provision,--wrap=bench_aborted,--wrap=bench_fail.

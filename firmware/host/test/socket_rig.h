@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // Sockets of host/idf/lwip for its tests: made, asked, connected over the loopback.
 #pragma once
 

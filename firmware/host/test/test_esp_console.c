@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Console commands: how a line becomes arguments, and what running it answers. */
 #include "esp_console.h"
 

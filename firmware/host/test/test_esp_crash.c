@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ends as told by CRASH in the environment: for the harness to see what a crash looks like on the console. */
 #include "esp_check.h"
 #include "esp_system.h"

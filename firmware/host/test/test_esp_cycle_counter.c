@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The cycle counter: one a core, core 1's behind core 0's by what the board says. */
 #include "esp_cpu.h"
 #include "esp_timer.h"

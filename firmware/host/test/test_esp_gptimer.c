@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The general purpose timer: its counter by a clock that the test sets, its driver's states, and its
  * interrupts. */
 #include "driver/gptimer.h"

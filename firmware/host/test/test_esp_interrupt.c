@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The software interrupt of components/rtos, and what the kernel's calls do in an interrupt. */
 #include "freertos/event_groups.h"
 #include "freertos/queue.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How late the host wakes tasks: prints the figures docs/explain/host-idf.md quotes. LATENESS_SAMPLES in the
  * environment sets how many are taken (1 ms each), LATENESS_WATCH=1 has the witness on meanwhile; as a test
  * it takes few and checks that none is early. */

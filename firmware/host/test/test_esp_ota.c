@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* App slots: what boots next is what otadata says, in the format the boot loader reads. */
 #include "flash_fixture.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Partitions and the identity of the running image, read from a flash file as the board hands it over. */
 #include "flash_fixture.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* components/rtos: the offset of the cores' counters is what it is said to be, to within the error that is
  * told, and a corrected difference between cores is a time.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* link/esp/station.c against a driver that the test plays: it knows one network, connects or refuses at once,
  * and allows each step of its initialisation once. */
 #include "station.h"

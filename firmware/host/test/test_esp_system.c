@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Identity, clock, heap figures, logging and calls on a chosen core. */
 #include "esp_system.h"
 

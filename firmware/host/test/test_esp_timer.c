@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* esp_timer: alarms in order, periods without drift, states, and the record of its own lateness. */
 #include "esp_timer.h"
 

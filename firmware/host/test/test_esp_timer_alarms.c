@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The list of armed timers that this host shares with ESP-IDF's linux target: its order, the next alarm. */
 #include "esp_timer_alarms.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writes lines from two tasks on two cores at once; whoever reads the console must find every line whole. */
 #include "esp_log.h"
 #include "idf_check.h"

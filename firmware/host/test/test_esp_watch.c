@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The witness of the host's lateness: what it notes, and what it says of a stretch. */
 #include <fcntl.h>
 #include <pthread.h>

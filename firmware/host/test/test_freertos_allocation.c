@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tasks of different priority share a core and the heap: whoever is preempted in the allocator is waited for
  * asleep. A lock that is spun on would never be given back under real-time priority. */
 #include <stdatomic.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ticks and delays: an absolute grid from the board's reset. */
 #include "esp_timer.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Event groups: wait for any or all bits, clear on the way out, meet at a barrier. */
 #include "freertos/event_groups.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A program may end while its tasks are still being started: nothing of theirs is taken for a leak. */
 #include <stddef.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Mutexes exclude, and lend their owner the priority of who waits. */
 #include "idf_check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Notifications: a task's own counter, bits or mailbox. */
 #include "idf_check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* On one core the ready task of the highest priority runs. Without real-time permission the host promises
  * less: every task runs, in any order. */
 #include "idf_check.h"

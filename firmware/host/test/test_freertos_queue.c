@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Queues and semaphores: order, blocking, time-outs. */
 #include "freertos/queue.h"
 

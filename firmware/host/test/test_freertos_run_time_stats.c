@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Run-time statistics: a core's idle time is what its tasks left of the time, and the agent tells the rest.
  */
 #include <stdlib.h>

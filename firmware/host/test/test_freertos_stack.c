@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The high-water mark is what the deepest call left free of the stack the task asked for. */
 #include "idf_check.h"
 

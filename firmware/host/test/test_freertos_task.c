@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Creating, pinning, naming, suspending and deleting tasks. */
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Software timers: called back in order of expiry, once or again and again. */
 #include "freertos/timers.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http_link: whatever a server does, a GET has its outcome, within its time. */
 #include <errno.h>
 

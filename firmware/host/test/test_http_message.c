@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http_link/message.c: what counts as a request, and what an answer looks like. */
 #include "expect.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http_link: which connections are used again, tried again, waited for and given up. */
 #include <poll.h>
 

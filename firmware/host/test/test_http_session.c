@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http_link/session.c: how long a requester may be silent. Time is this test's to move. */
 #include "idf_check.h"
 

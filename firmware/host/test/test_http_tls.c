@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* http_link/tls.c: which session was offered, and what a handshake keeps others from. TLS itself is played.
  */
 #include "idf_check.h"

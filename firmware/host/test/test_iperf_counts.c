@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* components/iperf: what arrived, in which interval, and when the next block is due. */
 #include "expect.h"
 

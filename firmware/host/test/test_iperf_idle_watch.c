@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* components/iperf: idle tasks are not watched while a test runs, and watched again however it ends. */
 #include "idf_check.h"
 

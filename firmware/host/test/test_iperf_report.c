@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* components/iperf's datagrams, acknowledgement and report, byte by byte as iperf 2.1.8 (Debian 12) wrote
  * them on a loopback. */
 #include "hex.h"

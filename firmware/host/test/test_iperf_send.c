@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* iperf/tcp_stream.c: a peer that takes nothing is waited for in slices, and a stream that cannot be ended is
  * a failure. */
 #include "iperf_rig.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* iperf/options.c with port/built, as on a chip: lwIP takes any SO_RCVBUF, and TCP's windows are the build's.
  */
 #include "iperf_rig.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* components/iperf's messages, byte by byte as iperf 2.1.8 (Debian 12) wrote them on a loopback, and what of
  * a peer's bytes is refused. */
 #include "hex.h"

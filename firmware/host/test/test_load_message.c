@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A message names its row by number, in JSON with a nonce or in six digits alone. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* load/plan.c: which plans are refused, and when a run has outlived its clock. */
 #include "expect.h"
 

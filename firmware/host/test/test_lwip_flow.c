@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // One TCP flow over lwIP's socket calls, as a bench has one: tests/firmware/test_host_sockets.py and
 // tests/tools/bench/window.py say which.
 //

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // lwIP's send buffer on the host: when it is full, and who waits for it.
 #include "socket_rig.h"
 

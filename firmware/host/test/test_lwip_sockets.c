@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // lwIP's socket calls on the host: sizes, their ranges and what is in force; how many sockets there are; what
 // an accepted one inherits.
 #include "socket_rig.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // An esp-mqtt application driven line by line from stdin: tests/test_host_mqtt_*.py say what to do, this
 // program does it through the public API and prints what came back and every event. It takes no decision of
 // its own.

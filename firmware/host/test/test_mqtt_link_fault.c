@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mqtt_link/fault.c: whose fault a missing connection is, where no broker can bring it about. */
 #include "esp_tls_errors.h"
 #include "expect.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // The packet codec and the outbox on their own: known bytes, cut and hostile bytes, random bytes. With
 // libFuzzer
 // (-DHIL_FUZZER -fsanitize=fuzzer) the same source is the decoder's fuzz target.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mqtt_link/publisher.c: a message that does not fit into memory is said to be so, before anything is
  * connected. */
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lwIP's getaddrinfo() where nobody has to be asked, and its errors. tests/firmware/test_host_netdb.py asks a
  * server.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lwip/netdb.h driven line by line from stdin by tests/firmware/test_host_netdb.py:
  *
  *   server RANK ADDRESS | resolve NAME */

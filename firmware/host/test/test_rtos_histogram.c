@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The histogram of latencies: which bucket counts what, and what a bucket says of it. */
 #include "expect.h"
 #include "rtos/histogram.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* components/rtos: rounds of a giver and a taker. A round counts only if the taker was waiting when it was
  * given to, and an inversion only if inheritance ended it; whatever happens, tasks and memory are all given
  * back.

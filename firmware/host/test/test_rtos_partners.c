@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The partners of a Thread-Metric window: they agree where the kernel does what it should, and where one
  * cheats, or what it waits for does not come, the window is not consistent. Yielding, resuming and the
  * interrupt are played wrong on demand. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A ramp asks step by step for what it says, with priorities that rise with the frequency, and ends at the
  * first miss, which a planted load makes. A miss while the host was late is void: its step is repeated, and
  * no more often than told. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* components/rtos: a row during which the host was late is void, done or not; on a chip none ever is. */
 #include "idf_check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A client of esp_tls.h driven line by line from stdin: tests/firmware/test_host_tls.py says what to do, this
  * program does it and prints what came back.
  *

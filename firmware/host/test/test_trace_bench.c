@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The built-in bench `trace`: what it sends of the ring, and that sending changes nothing in it. */
 #include "samples_private.h"
 #include "trace/bench.h"

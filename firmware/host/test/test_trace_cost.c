@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the trace costs: prints it, and expects nothing of it (docs/explain/tracing.md quotes it). */
 #include "idf_check.h"
 #include "trace/hooks.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the kernel tells the trace: who waits for what, who is made ready, who runs, who inherits. */
 #include "freertos/event_groups.h"
 #include "freertos/idf_additions.h"

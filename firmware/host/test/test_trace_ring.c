@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The ring of scheduler events: order, overflow, freezing, and writers that meet on its slots. */
 #include "idf_check.h"
 #include "ring.h"

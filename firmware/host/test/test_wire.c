@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wire.c: checksum, base64, varints, marked lines and command lines are those of
  * docs/reference/console-protocol.md. */
 #include "wire.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* note.c: what a bench tells its peer arrives as it was meant, and what cannot is a defect that shows. */
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An agent whose one bench talks with a peer on the host, which it asks for by notes; for the harness to play
  * the peer. Without PEER in the environment there is nobody to talk to, and nothing to do. */
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* provision.c: a field takes effect whole and checked, or not at all, and leaves nothing behind. */
 #include "provision.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* quiet.c: log text waits while the clock runs; what of it is lost is counted. The console is the test's. */
 #include "expect.h"
 

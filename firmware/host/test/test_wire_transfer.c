@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* samples.c, pack.c, transfer.c: what a bench put in is what the lines carry; the lines of the worked example
  * stand in docs/reference/console-protocol.md byte for byte.
  *

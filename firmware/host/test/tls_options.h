@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The options of test_tls_driver's `connect`, as a configuration of esp-tls. */
 #pragma once
 

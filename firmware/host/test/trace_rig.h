@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* For the tests of the trace: the events that are there, with names for numbers. */
 #pragma once
 

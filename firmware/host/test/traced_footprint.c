@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* footprint, traced: two tasks meet at a mutex, and the sizes are made up, as there is no flash. Linked with
  * -Wl,--wrap=agent_image_sizes. */
 #include "agent/agent.h"

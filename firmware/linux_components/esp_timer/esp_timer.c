@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* esp_timer for ESP-IDF's linux target: a list in the order of alarms, and a task that calls back one by one.
  *
  * The task wakes with the tick, so that a callback comes up to a tick late. Semantics and return values are

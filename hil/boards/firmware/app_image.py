@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ESP application image: header, segments, checksum, SHA-256, and the host ELF carried inside.
 
 Source: ESP-IDF Programming Guide, "App Image Format", and ``esp_app_format.h``. The virtual board's

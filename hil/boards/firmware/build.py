@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Building the firmware: for virtual boards with the host's compiler, for chips with ESP-IDF.
 
 A build tree of the host build (firmware/host) is of one setting of compiler and kernel, for all chips. One

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A build folder in the form that ESP-IDF gives it, whatever built it.
 
 The images of one target: the same sources, with the kernel configured in another way.

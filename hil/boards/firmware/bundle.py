@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Firmware bundles: builds that can be moved to another machine, a folder for each target, with digests.
 
 ``digests.json``: what a build in a bundle is, and the SHA-256 of each of its files.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wrap the host build of the firmware into what ``idf.py build`` leaves behind, so that esptool flashes it.
 
 The same ELF gives the same bytes. Images are written with esptool's own classes; the layout of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the otadata partition says: which OTA slot boots. Two entries, one in each of its sectors.
 
 The valid entry with the higher sequence number rules. Source: ``esp_flash_partitions.h`` and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ESP-IDF partition tables: read the CSV, write and read the binary that lies in flash at 0x8000.
 
 Source: ESP-IDF Programming Guide, "Partition Tables", and ``esp_flash_partitions.h``.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The firmware sources of another commit, for as long as they are built.
 
 One step of a build: a process with a log and a deadline; nothing is left of it however this one ends.

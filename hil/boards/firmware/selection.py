@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which build is measured: one of a bundle, whose digests are right, or a build folder of one's own.
 
 Whether two bundles put the same bytes on a board; where they do, there is nothing to measure twice.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Flashing: one build, or two builds side by side in OTA slots; and what it costs the flash."""
 
 from hil.boards.flash.slots import SlotFlasher, why_not_side_by_side

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two builds side by side: each in an OTA slot of its own, and otadata says which one boots.
 
 Bootloader and partition table are the first build's. A switch erases and writes one sector of otadata, the

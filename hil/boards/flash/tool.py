@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """esptool as a process of its own, with a deadline, a log, and errors that have an owner.
 
 Writing one build to a board, as its ``flasher_args.json`` says.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How often a board's flash was erased: a count a board, where hil.boards.lease.kept_dir says.
 
 It is written before the erase, in one piece and under a lock, so that neither a crash nor another process

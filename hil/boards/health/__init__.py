@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rack's health: what each run says of its boards, and what follows from many runs."""
 
 from hil.boards.health.from_run import health_of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one run says of its rack: from run.json, the journal, and verdicts.json where it was judged.
 
 How long a case measured, by its own samples: without set-up, boots and turns of other boards.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``out/history/health.jsonl``: one JSON line a run, of what it says of its rack.
 
 docs/reference/schema/health.schema.json says what a line holds. A run that is appended again replaces its

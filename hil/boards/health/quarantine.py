@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Boards that take part in no run: a file a rack, ``quarantine.json``, where hil.boards.lease.kept_dir says.
 
 It also counts, for racks that ask for it, the latest runs in a row in which the rig failed on a board. It is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a line a run to what the lab keeper wants to know of each rack and board. Pure.
 
 What a later run of the same firmware says of a verdict: flakes, and regressions that were none. Pure.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is known of a rack's health: a line a run, and what follows from many of them.
 
 When a board was out: runs in a row in which the rig failed on it, up to the next sound one. Pure.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rack's health in words, the same on the terminal, in Markdown and on the page."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Is a rack ready? Looks at ports, power switches, network and broker; flashes and measures nothing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads a rack from its YAML file; unknown keys and wrong values are errors with file and line.
 
 A rack: the boards and the network around them.

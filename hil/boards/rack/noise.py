@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulated noise that a virtual rack's file asks for; hil.virtual.noise draws it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """pyserial URL handlers of this project: ``fastrfc2217://host:port``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """esptool's command line with this project's serial URLs: ``python -m hil.boards.serial_url.esptool …``."""
 
 from __future__ import annotations

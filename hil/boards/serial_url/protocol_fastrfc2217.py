@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``fastrfc2217://host:port``: pyserial's RFC 2217 client without its waits.
 
 It differs from ``rfc2217://`` in this, and in nothing that a server or a board can see in the order of

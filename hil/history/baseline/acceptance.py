@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Make an epoch of sessions, and refuse one that nobody has looked at: nothing ratchets by itself.
 
 Write an epoch to ``thresholds/baselines/<rack>.yaml``: what is there stays as it is, comments included.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """By how much a new epoch would move the mean of each series, against the epoch in force.
 
 The gated set of a rack: what a pull request is compared by, and what the history knows of it.

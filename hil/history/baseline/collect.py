@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many sessions of one firmware, one after another: what an epoch is made of.
 
 Each is a `hil run`, a process of its own. Those that end well enter the history; one that fails is told, and

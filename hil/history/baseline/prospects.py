@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a baseline can promise: the noise of each series, and the smallest change that is seen."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Change points of a series over nights, and whose they are: the firmware's or the environment's.
 
 The ratio of candidate to reference, both measured in one night, does not know what happened to the rack: a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps in a series of nights: E-divisive as Apache Otava has it, with what stood in its way replaced.
 
 Otava splits a series where the energy distance between its parts is largest, asks a t-test whether they

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What changed on the rack in the nights of an event, in words: "Access point: channel 6 → 11".
 
 And what groups of findings are made with: steps that noise puts some nights beside the others belong to an

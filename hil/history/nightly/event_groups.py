@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which findings belong together: steps of one cause, in nights and commits that fit.
 
 The firmware's are put together by the commits that they suspect; a board's own are told from its rack's by

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The words of an event: its headline, its sentence, its note.
 
 How metrics and their changes are called: "publish latency p99", "slower", "12 %".

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Events: change points told as what happened. One commit, one access point or one board is one event.
 
 Whether chance explains a group of steps: of hundreds of series over months, some step by chance alone.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nights of a series: what was measured of it, and beside which reference firmware."""
 
 from __future__ import annotations

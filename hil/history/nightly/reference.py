@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``thresholds/baselines/reference.yaml``: the frozen firmware that every night is measured beside.
 
     schema: 1

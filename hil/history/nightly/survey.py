@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The change points of all series of a history, what moved together, and what they mean."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many MQTT packets share a TCP segment: Nagle's algorithm and delayed acknowledgements made visible."""
 
 from __future__ import annotations

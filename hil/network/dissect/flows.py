@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One direction of a connection: its data in stream order, and what of it was sent again.
 
 Attempts to connect, as a capture shows them: how far each came, and how long it took.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """iperf 2's UDP datagrams in a capture: transit differences, loss and order.
 
 The first 12 bytes of a datagram (include/payloads.h of iperf 2, big endian): id (32 bits, negative on the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a message costs on the wire besides its payload, byte by byte, from a capture.
 
 What isolated messages must cost on the wire, by formula: to set beside what a capture says.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MQTT control packets, put together from the lists that tshark prints for a frame.
 
 What tshark 4.0 prints for which packet: `mqtt.hdrflags` and `mqtt.len` for every packet; `mqtt.topic_len`

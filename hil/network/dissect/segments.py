@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The TCP segments of a capture with the MQTT packets that end in them, as tshark dissects them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The symptoms that people look for in Wireshark, each with the display filter that counts it."""
 
 from __future__ import annotations

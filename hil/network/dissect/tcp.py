@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a capture says of one TCP connection, seen in the direction that carries the test's data.
 
 TCP's sequence numbers: 32 bits that begin again at 0 (RFC 9293, 3.4).

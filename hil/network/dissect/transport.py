@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TCP segments and UDP datagrams of a capture by themselves, nothing put together: what iperf's figures need.
 
 tshark's own analysis of sequence numbers is off, which saves time: hil.network.dissect.tcp has one that knows

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One pass of tshark over a capture: its fields, whatever a user's own Wireshark is set to."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The loss ledger: every message has a number, and each that is missing has an owner."""
 
 from hil.network.ledger.attribution import Arrival, Evidence, Handed, Ledger, Line, Sighting, attribute

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who owns each loss: the first point where a message is missing, or nobody who can be named.
 
 Evidence is of two kinds. A sighting proves that a message passed a point, and with it all earlier ones. That

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ledger.csv and arrivals.csv of a case's folder.
 
 A ledger for a person: from the facts of a record to a table, and to one sentence.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The points that a message passes, in their order, and who owns a loss."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a capture's segments to the numbers of the messages that were seen there.
 
 The subscriber's stream of arrivals: gaps, spacing, order.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a bench's peer on the host is, and what it may use.
 
 A thresholds file names its peer (``peer: iperf``); registry.py knows them. One companion serves

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes an outage when the board asks for one: takes the access point or the broker away for a while, or ends
 the board's connection and drops what a new one begins with."""
 

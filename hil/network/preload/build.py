@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Build this folder's C files into libraries, once for each state of their source."""
 
 from __future__ import annotations

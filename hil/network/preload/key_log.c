@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writes the keys of every TLS connection into the file HIL_KEY_LOG, in the format that NSS, OpenSSL and
  * Wireshark share, a line each, so that a capture can be read afterwards. Loaded with LD_PRELOAD.
  *

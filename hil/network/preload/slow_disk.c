@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* SIMULATES a slow disk below one folder: what a program writes there takes longer. Loaded with LD_PRELOAD.
  *
  *   HIL_SLOW_DISK_FOLDER        absolute path without symbolic links

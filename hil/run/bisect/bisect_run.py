@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Building and measuring commits for a bisection, as people would: ``hil build --at``, ``hil run --base``."""
 
 from __future__ import annotations

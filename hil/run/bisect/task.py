@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is to be bisected, and how far it is: planned from git and the thresholds, kept in a file.
 
 Which commit to measure next, and which is the first bad one, from what was measured so far.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a run measures: boards, images, boots, cases."""
 
 from hil.run.plan.deadline import deadline_s

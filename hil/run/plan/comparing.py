@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many boots a comparison may take, and when it is looked at: known before anything is measured."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long a case takes, and may take, from the parameters that say how long it lasts.
 
 How long boots take on a rack, about, is what the looks of a comparison are planned with.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plan: which board measures which cases in which boot, and what it leaves out and why.
 
 Why a board does not measure a case: its limits, its chip, its labels, or what its rack has not.

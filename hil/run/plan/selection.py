@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which cases a run measures, chosen by a boolean expression.
 
 Its words are suites (``quick``), benches (``publish``) and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The virtual air: a link emulator between the rack's access point and its virtual boards."""
 
 from hil.virtual.air.build import build_air

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measure the air on this machine by its own statistics: ``python -m hil.virtual.air.accuracy``.
 
 Prints the tables of docs/explain/virtual-air.md: delivered delay, rate, loss.

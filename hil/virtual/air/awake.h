@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Keeping the CPUs from going idle while somebody measures.
  *
  * Waking a halted CPU costs tens of µs, more under a hypervisor, at each of the half dozen hand-overs that a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Build hil-air, the emulator's C program, out of this folder's sources."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The control language: one textual command a message, one textual reply. See docs/explain/virtual-air.md. */
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Client of the running air: set parameters, read statistics, silence a link."""
 
 from __future__ import annotations

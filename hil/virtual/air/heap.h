@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Min-heap of events by due time. Nodes live inside their owners, so nothing is allocated per event. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the air does to a frame: pure arithmetic on parameters, random streams and time; no sockets here. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Order of processing, one direction:
  *   read -> link down? -> loss, burst loss -> duplication -> byte limit -> backlog -> transmitter (gap, rate)
  *   -> delay, jitter, reordering -> write.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A link: one board's air, as two directions between a TAP at the access point and a TAP at the board. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hil-air: the virtual air between the rack's access point and its boards.
  *
  *   hil-air --control-fd N [--seed N] [--priority N] --link NAME,ACCESS_POINT_DEVICE,BOARD_NETNS,BOARD_DEVICE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Parameters by name: tables that read, check and show the numbers of a struct; and the reply being written.
  */
 #pragma once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Air profiles: what the air does to each direction, as data (profiles.yaml)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Frames: a bounded pool that does not allocate while frames flow, and the first-in first-out backlog. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a direction did: counters, and histograms of delivered delay and lateness. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
 /* Make a TAP device in the network namespace at `netns_path` ("" = this one) and return its descriptor.

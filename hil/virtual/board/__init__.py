@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A virtual development board with an ESP32, ESP32-S3 or ESP32-C3 behind RFC 2217, one process each.
 
 the board    machine.py  what the board is doing, and does later, unless reset

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run one virtual board until it is told to stop (SIGTERM, SIGINT) or its lifeline closes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From reset to the application: what the ROM and ESP-IDF's second-stage bootloader check and print.
 
 The ROM always talks at 115200 baud; bootloader and application at the rate that they were built for.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The USB cable: one wire each way between the chip's UART and the host, and the baud rates at their ends.
 
 The two wires of a UART: bytes take time, and a wrong baud rate turns them into other bytes.

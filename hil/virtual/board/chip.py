@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a chip answers to esptool and prints from its ROM, as data. One module per chip describes one.
 
 What a panic prints of a CPU: the names of its exceptions and registers, and its trace of calls.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The chips that the virtual board can be, and what the newer ones have in common.
 
 Sources: their Technical Reference Manuals (eFuse with block 1's parameters, SPI, UART and RTC registers);

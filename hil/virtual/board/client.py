@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Control a virtual board from another process, or by hand:
 
 python -m hil.virtual.board.client SOCKET state

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who a board is, and what is at the other end of its cable."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The control socket: one JSON object a line in, one a line out.
 
     {"op": "power", "state": "on" | "off" | "cycle"}

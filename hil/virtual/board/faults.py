@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The faults that a virtual board can be given while it runs. They are enumerable: FAULTS is the list."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A NOR flash chip kept in a file: erase sets sectors to 0xFF, programming only clears bits."""
 
 from __future__ import annotations

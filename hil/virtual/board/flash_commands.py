@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The serial loader's commands that write, erase and read flash, as ROM and stub answer them.
 
 What the parts of the serial loader share: error codes, the wire, and what lies outside of the loader.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A chip's serial loader in ROM and esptool's flasher stub, as seen from the wire.
 
 Source: esptool documentation, "Serial Protocol", and esptool 5.6.0's own client (``esptool/loader.py``).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The board: power, reset, download mode, running the application, crashing, and the faults.
 
 Everything happens in one asyncio event loop, so nothing here needs a lock.

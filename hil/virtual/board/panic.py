@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a crash prints, in ESP-IDF's words (``esp_system/panic.c``, ``panic_arch.c``, ``task_wdt.c``)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reset circuit of a development board: DTR and RTS drive EN and IO0 through two transistors.
 
     DTR RTS   EN  IO0

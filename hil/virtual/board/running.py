@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The application as the board runs it: watched by the event loop for its output and its end.
 
 The host program that an image carries, run as the board's application.

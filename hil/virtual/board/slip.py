@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SLIP framing of the serial loader (RFC 1055, as ESP chips use it)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The board's USB-serial adapter as an RFC 2217 server: one client at a time, the newest wins.
 
 pyserial's PortManager speaks Telnet and RFC 2217; this module carries bytes and line states between

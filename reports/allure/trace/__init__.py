@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pictures of scheduler traces, drawn from the events that lie with the run."""
 
 from __future__ import annotations

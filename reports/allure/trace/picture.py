@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Picture of a trace: who ran on each core and what each task did, round the sample that was late.
 
 Lanes of a trace's picture: one a core with who ran there, one a task with its states, and the marks.

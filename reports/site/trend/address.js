@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** The state of the page, kept in its address: the back button goes back, and a link is shared as it is. */
 import { useEffect, useRef, useState } from "preact/hooks";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Modules that bring no types of their own. */
 declare module "d3-scale";
 declare module "d3-shape";

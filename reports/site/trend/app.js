@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Where the page begins in the browser: reads the data that it carries, and shows it. */
 import { html, render } from "htm/preact";
 

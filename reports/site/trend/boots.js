@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** A statistic of each boot, in the order of measurement: does it drift, are the roles apart? */
 import { html } from "htm/preact";
 import { useState } from "preact/hooks";

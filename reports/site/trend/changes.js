@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /**
  * The table of what happened: one row an event; a row opens to its series, and each of those leads to its
  * chart.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /**
  * A chart as one SVG: runs in time order on x, the quantity from zero on y.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /**
  * What was measured in detail in the runs that are reported, and why it is not there where it is not.
  *

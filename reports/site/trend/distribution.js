@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** How the samples of the reported run are distributed: candidate over base or reference, shares below. */
 import { html } from "htm/preact";
 

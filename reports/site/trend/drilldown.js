@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** One chart in depth: a dialog with tabs, and links to the test and the files behind the figures. */
 import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";

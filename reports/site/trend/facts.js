@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /**
  * The page's own sentences: what it is about, and how an event or a series reads in a table.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /**
  * What is to be seen: text, board, rack, kind, chip, bench, statistics, what changed or broke, and from when
  * to when.

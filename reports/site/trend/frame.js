@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** A plot's frame: two scales, grid, labels and watermark; what stands inside it is given. */
 import { html } from "htm/preact";
 import { scaleLinear, scaleLog } from "d3-scale";

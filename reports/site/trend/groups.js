@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** The charts: in groups of bench and board, each case with its quantities side by side. */
 import { html } from "htm/preact";
 import { useState } from "preact/hooks";

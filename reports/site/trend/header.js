@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** The top of the page: ways to the other pages, what this one is about, and how it looks. */
 import { html } from "htm/preact";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Which keys there are. */
 import { html } from "htm/preact";
 import { useEffect, useRef } from "preact/hooks";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Names and addresses come from outside: what may stand in markup, and what may be linked to. */
 
 /** Text that is safe in HTML and SVG, as content and in quoted attributes. */

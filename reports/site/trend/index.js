@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Allure 3 plugin: writes the trend page beside the test report, from trend.json. */
 import { readFile } from "node:fs/promises";
 import { setTimeout } from "node:timers/promises";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Keys of the whole page. Enter and Space are the browser's own, on whatever has the focus. */
 import { FIELD } from "./filters.js";
 

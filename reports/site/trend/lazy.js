@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /**
  * A chart that is drawn when it comes near the window; until then its place is kept, so that nothing jumps.
  */

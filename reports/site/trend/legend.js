@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** What a chart's lines and limits are, in words, with the values of the run that is reported. */
 import { html } from "htm/preact";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Limits: those that are broken now, in the open; and, folded, those that are nearest. */
 import { html } from "htm/preact";
 

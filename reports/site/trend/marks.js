@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** The parts of a chart that do not move, as SVG: grid, lines, limits, levels, signs of changes. */
 import { html } from "htm/preact";
 import { area, line as path } from "d3-shape";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /**
  * From trend.json to charts: one a quantity of a case on a board; its statistics are lines.
  *

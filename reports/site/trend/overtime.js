@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** A figure over time, large: all its statistics, the run that was chosen, the newest runs as a table. */
 import { html } from "htm/preact";
 import { useState } from "preact/hooks";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** The trend page: one HTML file that carries its data, style and script, and asks for nothing else. */
 import { createHash } from "node:crypto";
 

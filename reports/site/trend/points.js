@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** One point of a series, read from its columns. */
 
 /** @typedef {import("./types.js").Series} Series */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /**
  * A range of dates: a chart of only the runs from one day to another.
  *

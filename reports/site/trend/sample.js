@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /**
  * Trend data as docs/reference/schema/trend.schema.json has it, made up from a seed: for the tests and for trying the
  * page.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Details (distribution, boots, samples, wire) of the newest run of sample.js. */
 import { rounded } from "./sample_steps.js";
 

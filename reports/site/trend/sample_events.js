@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Events, levels and changes of the planted steps of sample.js. */
 import { commitOf, concerns, rounded } from "./sample_steps.js";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /**
  * What all of the sample data is made from: seeded numbers, commits, and steps that are planted.
  *

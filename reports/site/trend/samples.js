@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Single samples over the time within their boot; those that failed stand in a lane above. */
 import { html } from "htm/preact";
 import { useState } from "preact/hooks";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** Where things stand in a chart: runs on x, amounts on y. */
 import { scaleLinear, scaleLog, scaleUtc } from "d3-scale";
 

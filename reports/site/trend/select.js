@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /**
  * Which charts the state asks for, in groups: bench and board, the worst first.
  *

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /**
  * What is filtered, open and chosen, as the address has it: #board=e1&stat=p99&event=3&chart=lab/e1/….
  *

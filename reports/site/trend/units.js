@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /**
  * Units as hil/base/units.py names them, and how a person writes a value.
  *

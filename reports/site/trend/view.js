@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** The whole page. */
 import { html } from "htm/preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** What was seen on the wire: how often which symptom, and how to find it in the capture. */
 import { html } from "htm/preact";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 /** What a chart shows, in words: for those who cannot see it, and for the line under the cursor. */
 import { excess, mainLine, pointsOf } from "./points.js";
 import { runName } from "./scale.js";

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Published studies: their tables, what is wrong with them, and what of ours each row compares with.
 
 ``thresholds/reference/<study>.yaml`` holds one study; docs/explain/studies.md explains the keys.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read ``thresholds/reference/<study>.yaml``, strictly: a mistake names file, line and the nearest key.
 
 Read the small parts of a study's file: boots, background, claims, applications.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the reports' code for a study needs of its file, and what an estimator compares with."""
 
 from __future__ import annotations

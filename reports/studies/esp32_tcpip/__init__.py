@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Beside our run of it: "Performance of the ESP32's TCP/IP stack" (Hogeweij)."""

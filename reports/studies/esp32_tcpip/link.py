@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables of what the study did not look at: drift of the baseline, windows as they were, headers as sent.
 
 Bytes of headers that a transfer over TCP needs are given by formula, as published and corrected: P is the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sweeps of a size in one direction: which is best, and which cannot be told from it.
 
 With it, what the link is good for (known streams and transfers against published and measured rates), and how

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The study esp32-tcpip beside our run of it."""
 
 from __future__ import annotations

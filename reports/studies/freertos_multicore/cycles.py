@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stretches of time that were taken on three clocks: the raw cycle counter, the corrected one, esp_timer.
 
 A core's counter is its own, so a difference that began on one core and ended on the other holds the offset of

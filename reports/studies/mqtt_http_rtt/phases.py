@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The published phases of mqtt-http-rtt beside ours, by their estimator and by ours."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The requests in the records of the bench ``http_gateway``, and what groups of them come to.
 
 A profile's request is sent when the one before was answered, so a stall delays one of them: within a boot

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The claims of mqtt-qos about round trips against our records."""
 
 from __future__ import annotations

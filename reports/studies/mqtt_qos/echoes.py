@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The messages in the records of the bench ``echo``: by setting, by the study's estimator and by ours.
 
 The study's mean: the message with the id 000000 is left out, a message counts with its first echo, one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Faults: lost packets of a connect, cut connections and the order of messages."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bandwidth limits and loss: published, without its error of units, and ours."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The study mqtt-qos beside our run of it.
 
 A round trip is made of the packets that must cross before the echo can come, and of what waits.

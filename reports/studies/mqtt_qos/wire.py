@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What messages and connections cost on the wire, and which packets share a segment, from the captures."""
 
 from __future__ import annotations

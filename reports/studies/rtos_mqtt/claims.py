@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The claims and recommendations of the study rtos-mqtt against our records."""
 
 from __future__ import annotations

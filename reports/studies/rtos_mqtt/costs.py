@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What TLS, the tasks' cores and a held mutex add to a publish, over boots."""
 
 from __future__ import annotations

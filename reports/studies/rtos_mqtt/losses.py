@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who lost messages, and the gaps that the subscriber saw."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The messages in the records of the bench ``delivery``: how long publishing one took, and what became of it.
 
 A boot counts once: bounds of a mean are Student's t of what the boots come to, of a single boot those of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The published tables of rtos-mqtt beside ours: times of a publish, and how many there were."""
 
 from __future__ import annotations

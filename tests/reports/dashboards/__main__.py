@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes docs/operate/metrics/dashboards: python -m tests.reports.dashboards"""
 
 from __future__ import annotations

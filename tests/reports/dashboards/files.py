@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The dashboards as the files that Grafana imports."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HIL latency: p50, p95 and p99 of one figure by board and case, beside the limits in force."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HIL overview: did the latest runs pass, which limits are broken, what changed, are the boards up."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the dashboards are built of: queries, panels, variables, and a grid that packs rows of panels."""
 
 from __future__ import annotations

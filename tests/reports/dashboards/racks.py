@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HIL racks: what the lab keeper looks at: board time, faults, waits, flakes, quarantine."""
 
 from __future__ import annotations

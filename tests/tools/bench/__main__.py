@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``make bench``: measure the figures that README and docs quote, and print them.
 
 All of them, or those that are named. One that breaks does not keep back the others. Exit 2 where one broke,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What faults of the broker take: a simulated slow disk, a stall, a kill, a flood; and what it dropped."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A figure: what was measured, what is aimed at, and a table of rows."""
 
 from __future__ import annotations

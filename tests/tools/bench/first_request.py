@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the first request after a reconnect costs more than the ones after it, and where."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long flashing and booting take, and by how much the URL handler beats pyserial's own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``make bench-gate-rack``: the gate end to end, by real runs on the virtual rack under simulated noise.
 
     python -m tests.tools.bench.gate_rack --judgements 300 --boards 2 --noise typical --out out/gate-rack

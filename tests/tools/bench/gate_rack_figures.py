@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What came of the runs of tests.tools.bench.gate_rack: kept a line a run, shown a row a step."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long the history takes at a million boot values: read whole, one series of it, one run more."""
 
 from __future__ import annotations

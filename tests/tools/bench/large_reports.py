@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What large reports are made of: a year of nights of two racks, and a night of 10,000 results."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far a PUBACK latency is from what the air says it did to the frames; and the harness's own cost."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which share of a lease is spent measuring, here and as modelled for a physical board."""
 
 from __future__ import annotations

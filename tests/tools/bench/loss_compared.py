@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the ledger says beside the truth, message by message, and what of it is not as it must be."""
 
 from __future__ import annotations

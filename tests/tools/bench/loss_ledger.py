@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``make bench-ledger``: losses injected at each of the six points, and whether the ledger names the owners.
 
 A virtual rack, plain and TLS. Exit 1 where an owner is wrong, where a scenario lost nothing, and where no

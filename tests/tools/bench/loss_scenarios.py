@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is done to a virtual board's messages so that they are lost at each of the six points."""
 
 from __future__ import annotations

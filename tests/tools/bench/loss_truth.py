@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What really became of each message, without the ledger and the points it watches: seen on the board's own
 side of the air, answered by the broker's host, thrown away by the subscriber's own account, refused by the
 board's.

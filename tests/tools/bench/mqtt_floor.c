@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The floor under every MQTT figure of this rack: a blocking socket, no RTOS, no client library.
  *
  *   gcc -O2 -Wall -Wextra -o mqtt_floor tests/tools/bench/mqtt_floor.c

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What isolated publishes cost by formula, and what was captured."""
 
 from __future__ import annotations

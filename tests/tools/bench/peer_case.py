@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One case of a bench that needs a peer on the host, measured as a run does it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How late a periodic task of the virtual board wakes, beside cyclictest of rt-tests on the same CPU."""
 
 from __future__ import annotations

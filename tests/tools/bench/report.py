@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``make bench-report``: how long reports take. Exits 1 where an aim is missed.
 
 A year of nights (365 runs of each of two racks, eight boards, sixty series a board) is built and opened in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long a command takes to start, beside the interpreter alone: its help, and a run's first board."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether throughput and loss that are reported are the air's: `throughput` against Debian's iperf."""
 
 from __future__ import annotations

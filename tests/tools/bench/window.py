@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far TCP throughput is from window / round trip, where nothing else limits it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One virtual board under the figures' own control: rack, broker, flashed firmware, a session."""
 
 from __future__ import annotations

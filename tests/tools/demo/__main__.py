@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``make demo``: simulate nights with changes planted in them, and see whether the report finds them.
 
 All figures are simulated and virtual. Exit 1 where a planted change is not named, or a false one is. With

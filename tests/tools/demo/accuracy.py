@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How often the planted changes are named rightly: ``python -m tests.tools.demo --seeds N`` builds no report.
 
 Each seed is a history with the changes planted, and one of the same length without them. Exit 1 where an aim

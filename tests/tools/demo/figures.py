@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A metric's value of many boots at once: what hil.metrics.boot_value says of each, in far less time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes a whole demonstration below a folder, through the readers and writers of the product."""
 
 from __future__ import annotations

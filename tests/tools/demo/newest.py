@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The newest night as a run's folder: journal, run.json, verdict, and the reports that follow a verdict."""
 
 from __future__ import annotations

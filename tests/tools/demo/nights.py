@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A night on a rack: what its boots measure, as samples of the newest night, as boot values of all others."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What earlier nights leave in the histories: a line of figures and a line of health, each a night."""
 
 from __future__ import annotations

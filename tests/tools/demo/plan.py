@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the demonstration simulates: racks, boards, nights, commits, and the changes that are planted."""
 
 from __future__ import annotations

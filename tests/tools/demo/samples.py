@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What boots measure, as columns of whole numbers with a row a boot: a model of each bench, not of a chip."""
 
 from __future__ import annotations

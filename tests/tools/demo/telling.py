@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What was planted beside what was found: every planted change must be named, and nothing else blamed."""
 
 from __future__ import annotations

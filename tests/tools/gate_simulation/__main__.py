@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``make bench-gate``: simulate, print the tables and the aims; exit 1 where an aim is missed.
 
 With ``--short`` every row is simulated so seldom that its aims say nothing: none of them fails.

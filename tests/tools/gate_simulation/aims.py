@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the gate promises, against what the simulation finds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The other rules, each as its documentation or source has it. Scores are (pull requests, metrics)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulated pull requests: histories and boots of candidate and base, with everything that plagues a rack."""
 
 from __future__ import annotations

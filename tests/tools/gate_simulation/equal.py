@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Thresholds of the other rules at one rate of false blocks: as if each had been tuned to the rack."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a competing rule may look at: the nights' values, and as many boots as our gate used on average."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulated rack: how samples, boots and sessions scatter.
 
 A sample is a Wi-Fi round trip, the body log-normal and a share of rows with a log-normal spike on top, fitted

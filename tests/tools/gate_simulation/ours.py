@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Our gate, by the product's own code: hil.gate decides every metric of every simulated pull request."""
 
 from __future__ import annotations

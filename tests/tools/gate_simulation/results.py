@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What came out of a situation: by pull request, for our gate and for every other rule."""
 
 from __future__ import annotations

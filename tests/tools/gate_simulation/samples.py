@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules that compare candidate and base of the same run: by pooled samples, and by boots."""
 
 from __future__ import annotations

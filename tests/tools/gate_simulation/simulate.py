@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run the plans: our gate first, then every other rule on the same pull requests with as many boots."""
 
 from __future__ import annotations

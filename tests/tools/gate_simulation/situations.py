@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rows: what is simulated, and which effects are put on it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulated pull request: four cases that share boots, ten metrics that may block it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tables: false blocks, power, and what our gate spends."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long a pull request keeps four boards busy, as a formula.
 
 A look of r boots a board at which g groups of cases are still open takes

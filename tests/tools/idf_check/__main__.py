@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check the firmware against the ESP-IDF of ``IDF_PATH``; exit 0 where all is well.
 
 Exit codes: 1 something is wrong, 2 there is no ESP-IDF, 4 something could not be checked.

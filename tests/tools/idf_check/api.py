@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The API of `firmware/host/idf` against that of ESP-IDF: names, types and constants, header by header.
 
 A function on one side and a macro with as many parameters on the other are the same to whoever calls them.

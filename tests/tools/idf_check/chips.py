@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each C file of the firmware, compiled as ESP-IDF would for a chip; a wrong call has to be refused."""
 
 from __future__ import annotations

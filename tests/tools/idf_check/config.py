@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The configuration: what ESP-IDF makes of sdkconfig.defaults, against the host build's sdkconfig.h."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a header declares, read by clang: functions, types, members, enumeration constants, macros."""
 
 from __future__ import annotations

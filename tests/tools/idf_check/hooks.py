@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """FreeRTOS's trace macros: the kernel's own sources, with components/trace's header before them.
 
 Compiling alone would not show that the macros are those of the header, so the calls that they expand to are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real ESP-IDF that the environment names: its version, and the project configured by it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`publish` on ESP-IDF's linux target, run under pytest-embedded."""
 
 from __future__ import annotations

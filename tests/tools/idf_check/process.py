@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compilers and other short programs that the check starts: bounded in time, their words kept."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`publish` on ESP-IDF's linux target, under pytest-embedded's service ``idf``: function, not timing.
 
 Started by `make idf-check`; no other run of tests collects a file of this name.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the check prints: a line for each part, and what its exit code says."""
 
 from __future__ import annotations

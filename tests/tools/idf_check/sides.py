@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The two sides of the API comparison: host/idf and ESP-IDF, under one compiler and one libc."""
 
 from __future__ import annotations

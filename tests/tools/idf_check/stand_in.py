@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Debian's cross compilers under the names of Espressif's, for a check of sources without Espressif's own.
 
 ESP-IDF's build is left as it is: it finds, on PATH, programs of the names it looks for. They drop the flags

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scheduler's trace on ESP-IDF's linux target: ESP-IDF's own kernel tells it, over the console."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One side's answer to questions about an API: what type, which value? The compiler answers, not a parser.
 
 A question becomes a line of C. clang's mangled name of an ``overloadable`` function spells the canonical type

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The running image, through the same calls on a chip and on a virtual board's flash. */
 #include "agent/agent.h"
 #include "esp_app_desc.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What differs between a chip (port/esp), ESP-IDF's linux target (port/linux) and the host build (port/host).
  */
 #pragma once

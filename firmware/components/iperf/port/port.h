@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What differs between sockets whose TCP windows the build fixes (port/built: chips, and ESP-IDF's linux
  * target) and the host build's (port/host). */
 #pragma once

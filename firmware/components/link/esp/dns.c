@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The name server of a chip: that of the station's interface, in place of the one that DHCP told. */
 #include "esp_netif.h"
 #include "link.h"

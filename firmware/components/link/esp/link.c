@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The network link of a chip: a Wi-Fi station. */
 #include "link.h"
 

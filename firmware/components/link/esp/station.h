@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The Wi-Fi station's state, as its events tell it. */
 #pragma once
 

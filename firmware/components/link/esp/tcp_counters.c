@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lwIP's TCP. Its control blocks are the tcpip thread's: they are looked at in it (tcpip_api_call(), which
  * takes the core lock instead where CONFIG_LWIP_TCPIP_CORE_LOCKING is set). */
 #include "link/tcp_counters.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The name server of a host: nobody else tells it one. */
 #include "lwip/dns.h"
 #include "link.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* On a host the network is up before the program starts: the virtual rack attached an interface. */
 #include <arpa/inet.h>
 #include <ifaddrs.h>

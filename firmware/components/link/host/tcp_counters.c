@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The host's TCP. Linux's own header has more of tcp_info than the C library's. */
 #include "link/tcp_counters.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The network link: a Wi-Fi station on a chip, already up on a host. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ESP-IDF's linux target resolves by the machine's own name servers. */
 #include "link.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The counter runs freely at 1 MHz and the interrupt sets the next alarm, so that the grid is absolute: an
  * alarm that was served late moves none of those that follow. */
 #include "rtos/alarm.h"

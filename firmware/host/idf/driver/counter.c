@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "counter.h"
 
 #define NS_PER_S 1000000000

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The hardware of a general purpose timer: a counter with one alarm. Moments are nanoseconds of any one
  * clock. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ESP-IDF's driver of the general purpose timer: timers come and go. */
 #include <inttypes.h>
 #include <stdlib.h>

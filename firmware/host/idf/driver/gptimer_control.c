@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is done with a timer: its states, its count and its alarm. The hardware is counter.c. */
 #define _GNU_SOURCE
 #include <time.h>

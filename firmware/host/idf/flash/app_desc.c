@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "esp_app_desc.h"
 
 #include <pthread.h>

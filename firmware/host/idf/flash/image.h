@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The app image's layout: header, segments, a checksum at the end of a 16-byte line, SHA-256 of all that. */
 #pragma once
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The board's NOR flash: a file that board and program share. */
 #pragma once
 #include <stddef.h>

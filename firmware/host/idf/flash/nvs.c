@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "nvs_flash.h"
 
 static const esp_partition_t *partition(void) {

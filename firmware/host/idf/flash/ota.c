@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* App slots: which one runs, which one boots next, writing the other one.
  *
  * otadata has two sectors with one entry each; the valid entry with the higher sequence number rules, and

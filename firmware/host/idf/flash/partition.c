@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The partition table as it lies in flash. A blank flash (a program started by hand) gets the table of
  * firmware/partitions.csv's shape: two OTA slots, and what the benches may write to. */
 #include "esp_partition.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The event types every component's API uses. Loops and posting are not part of the subset: components on
  * the host call their handlers directly from their own task, as esp-mqtt does. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One heap, glibc's; the sizes are modelled on an esp32's budget, see docs/explain/host-idf.md. */
 #pragma once
 #include <stdbool.h>

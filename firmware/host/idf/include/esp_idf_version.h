@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The API follows ESP-IDF v5.5; the version string says that this is the host's subset of it. */
 #pragma once
 

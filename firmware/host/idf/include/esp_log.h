@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Log lines in ESP-IDF's format without colours: "I (123) tag: text". A line reaches the UART in one
  * write. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Partitions of the board's NOR flash, the file behind VBOARD_FLASH_FD. */
 #pragma once
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Non-volatile storage: the partition can be initialised and erased; the firmware keeps nothing in it. */
 #pragma once
 #include "esp_err.h"

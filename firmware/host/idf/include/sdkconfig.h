@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The host build's configuration, as ESP-IDF would generate it: the values of firmware/sdkconfig.defaults and
  * sdkconfig.defaults.<target> (tests/firmware/test_sdkconfig.py compares them), and ESP-IDF's own defaults as
  * far as sources or host/idf read them. What differs from chip to chip is in

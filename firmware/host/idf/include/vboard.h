@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the virtual board tells the program it started, and what the host adds to ESP-IDF's API. Firmware
  * sources do not include this: host/idf, the host's ports and tests do. */
 #pragma once

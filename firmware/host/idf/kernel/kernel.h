@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The kernel under the FreeRTOS API: one lock, wait lists by priority, one futex a task.
  *
  * A blocked task sleeps on its own futex word; whoever makes its condition true removes it from the wait list

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Mutexes: a queue of one without items, with an owner that inherits its waiters' priority by FreeRTOS's own
  * simple rules: lent when a waiter blocks, taken back when the owner holds no mutex any more. */
 #include "queue.h"

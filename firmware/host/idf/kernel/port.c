@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Cores, priorities, spinlocks and futexes. */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Inside of a queue, semaphore or mutex. */
 #pragma once
 #include "freertos/queue.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What one task asks of another that may be running: suspend yourself, delete yourself.
  *
  * A request is a bit in the task's word and a signal to its thread. The task obeys at once when it is in the

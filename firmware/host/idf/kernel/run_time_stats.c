@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What an idle task would have been given: the time less the CPU time of the tasks' threads.
  *
  * A pinned task's time is its core's. Of a task without affinity Linux does not tell which CPU it ran on: its

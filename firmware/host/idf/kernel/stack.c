@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Task stacks: what the task asked for plus room for the host's libraries, painted, with a guard page.
  * x86 code and glibc need far more stack than the chip's, so the mark is counted against the size asked for
  * but nothing breaks when the count goes past it. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tasks are threads: made with their priority and cores, ended at a point they can be ended at. */
 #define _GNU_SOURCE
 #include "kernel.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What tasks do to themselves and to each other: wait, change priority, suspend, ask. */
 #define _GNU_SOURCE
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Software timers on the tick grid, called back by the task "Tmr Svc" in order of expiry. */
 #include "freertos/timers.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // Options, fcntl, ioctl. The sizes that a chip has from its sdkconfig can be changed here at run time, and
 // are answered as they are in force.
 #include "lwip/sockets.h"

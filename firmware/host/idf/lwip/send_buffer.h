@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // The send buffer of a TCP socket: bytes written and not acknowledged.
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // The descriptors of this layer: the kernel's numbers, CONFIG_LWIP_MAX_SOCKETS of them at a time.
 #include "sock.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // Shared by this part's files: what a socket has beside the kernel's descriptor, and the kernel's own calls.
 #pragma once
 

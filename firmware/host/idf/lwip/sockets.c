@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // lwIP's socket calls on the kernel's sockets.
 #include "lwip/sockets.h"
 

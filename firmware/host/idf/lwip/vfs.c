@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // The calls' usual names, which the linker brings here (--wrap, firmware/host/CMakeLists.txt). On a chip
 // socket(), send() … are lwIP's, and read(), write(), close(), fcntl(), ioctl(), poll() and select() go by
 // the descriptor through ESP-IDF's VFS; here all of them go by the descriptor.

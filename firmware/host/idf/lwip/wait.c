@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // poll and select: a TCP socket is writable when lwIP would say so. The kernel would, much earlier.
 #define _GNU_SOURCE
 #include "lwip/sockets.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // Linux has no option for a window. It announces the least of a clamp (TCP_WINDOW_CLAMP) and of what is free
 // of the receive buffer (SO_RCVBUF), in whole segments. The buffer is counted in memory: a frame costs its
 // bytes and about 736 more. The share of payload in that memory is a guess at first, a half; newer kernels

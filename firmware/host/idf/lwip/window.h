@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // The receive window of a TCP socket, held to a number of bytes.
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // Life of a client: init, start, stop, destroy, and what is asked of a running one.
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "client_priv.h"
 #include "esp_log.h"
 #include "esp_random.h"

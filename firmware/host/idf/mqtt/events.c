@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "client_priv.h"
 
 static const char MQTT_EVENTS[] = "MQTT_EVENTS";

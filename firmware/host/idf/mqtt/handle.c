@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // What the client does with each packet of the broker.
 #include "client_priv.h"
 #include "esp_log.h"

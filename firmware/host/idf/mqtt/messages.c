@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // Subscribing and publishing: runs in the calling task, under the API lock.
 #include <string.h>
 

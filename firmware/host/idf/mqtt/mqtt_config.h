@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // Build configuration: Kconfig's values, and Kconfig's defaults where sdkconfig.h says nothing.
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // Messages kept until the broker acknowledged them, oldest first. Used under the client's API lock; the size
 // may be read without it.
 #pragma once

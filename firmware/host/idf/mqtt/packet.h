@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // MQTT 3.1.1 packets, bytes only: no sockets, no state. The decoder is fed by a broker that may be hostile,
 // so every length is checked against what was received.
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "packet.h"
 
 #define ACK_LENGTH 4 // fixed header 2, packet identifier 2

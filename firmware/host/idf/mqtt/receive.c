@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // Puts packets together from what the transport delivers, at most one at a time.
 #include "client_priv.h"
 #include "esp_log.h"

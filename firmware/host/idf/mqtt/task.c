@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // The mqtt task: connects, receives, sends what was enqueued, resends, keeps alive, reconnects.
 #include "client_priv.h"
 #include "esp_log.h"

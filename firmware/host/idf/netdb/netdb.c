@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lwIP's api/netdb.c: an answer of one address. */
 #include "lwip/netdb.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A DNS question over UDP and its answer; what is no answer to it is not looked at (RFC 1035, RFC 5452). */
 #include <arpa/inet.h>
 #include <arpa/nameser.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lwIP's dns.c: servers by rank; a server that does not answer is asked again after 1, 1 and 2 s and given up
  * after 3 s more (DNS_MAX_RETRIES 4, a timer of 1 s); then the next, as after an error that a server tells.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lwIP's resolver on the host: servers, table of names, queries. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lwIP's table of names: four, each as long as its server said, the oldest makes room. */
 #include <pthread.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The one place that reads the virtual board's environment variables. */
 #define _GNU_SOURCE
 #include <pthread.h>

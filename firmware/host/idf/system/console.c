@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Commands by name. Line editing, history and hints stay with whoever reads the line. */
 #include "esp_console.h"
 

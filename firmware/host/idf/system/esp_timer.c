@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* esp_timer: a list by alarm time, and a task of priority 22 on core 0 that calls back one by one. */
 #include "esp_timer.h"
 

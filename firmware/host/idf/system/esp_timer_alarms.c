@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "esp_timer_alarms.h"
 
 #include <stdlib.h>

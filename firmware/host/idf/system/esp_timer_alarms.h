@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Timers, and a list of the armed ones in the order of their alarms: what this host's esp_timer and that of
  * ESP-IDF's linux target have in common. Each has its own task, clock and lock; who calls holds the lock. */
 #pragma once

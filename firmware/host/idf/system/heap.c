@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* glibc's heap, reported as an esp32's: a budget less what is in use beyond the start, less the tasks'
  * stacks as asked for. The minimum is the lowest figure anyone has asked to see. */
 #include "esp_heap_caps.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Threads above all tasks: interrupts, and the witness of the host's lateness. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls on a chosen core: one task of priority 24 a core, made at the first call. */
 #include "esp_ipc.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Crashes, in ESP-IDF's words: the harness recognises them on the console. The program then ends by the
  * signal, which the virtual board turns into a reset with the reason PANIC. */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "spells.h"
 
 void spells_clear(spells_t *spells) {

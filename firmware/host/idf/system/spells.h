@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Spells in which a host was late, in the order of time. */
 #pragma once
 

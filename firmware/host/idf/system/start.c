@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From the program's start to app_main(). */
 #define _GNU_SOURCE
 #include <signal.h>

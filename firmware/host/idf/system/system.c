@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Chip, clock, identity, reset. */
 #define _GNU_SOURCE
 #include <stdio.h>

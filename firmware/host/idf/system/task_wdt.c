@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Task watchdog: a task of the highest priority looks for subscribed tasks that did not reset in time. It
  * runs from the first subscription on, so that it does not disturb a firmware that has none. */
 #include "esp_task_wdt.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The witness of the host's lateness: a thread a core that no task and no interrupt of the board can hold up.
  */
 #define _GNU_SOURCE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // The states of a connection: esp_tls_low_level_conn() of ESP-IDF's esp_tls.c and what is around it.
 #include "esp_tls.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // From a name to a TCP connection: tcp_connect() of ESP-IDF's esp_tls.c.
 #include <errno.h>
 #include <stdlib.h>

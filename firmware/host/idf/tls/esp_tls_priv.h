@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // The connection behind esp_tls_t.
 #pragma once
 

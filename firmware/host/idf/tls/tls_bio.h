@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // What carries a TLS session's bytes, as mbedtls_ssl_set_bio() takes it, and an OpenSSL BIO over it.
 #pragma once
 

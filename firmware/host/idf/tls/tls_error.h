@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // OpenSSL's errors by Mbed TLS's numbers, so that firmware reads the same codes on both; and the error
 // handle.
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // PEM in memory into an OpenSSL context. 0 when done, -1 with OpenSSL's error queue filled.
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // A TLS client session by OpenSSL with the rules, the limits and the return values of Mbed TLS as esp-tls
 // sets it up: certificate always verified, host name checked, one record a write of up to
 // CONFIG_MBEDTLS_SSL_OUT_CONTENT_LEN. What esp_tls.h and the TLS transport stand on.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // esp_tls_cfg_t into OpenSSL, as set_client_config() of ESP-IDF's esp_tls_mbedtls.c puts it into Mbed TLS.
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // A connected, blocking TCP socket that several tasks hold. Its sizes are those of every socket (idf/lwip).
 #pragma once
 

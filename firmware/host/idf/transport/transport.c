@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // esp_transport: a list of transports by scheme, and what all transports share: a TCP socket, time-outs,
 // errors.
 #include "esp_transport.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // Shared by the transports: the item behind esp_transport_handle_t.
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // TLS: the session that esp-tls has, over the transport's socket.
 #include "esp_transport_ssl.h"
 

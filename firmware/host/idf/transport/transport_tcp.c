@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // Plain TCP.
 #include "esp_transport_tcp.h"
 

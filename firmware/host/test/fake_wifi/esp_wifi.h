@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* As much of ESP-IDF's Wi-Fi, network interface and event API as link/esp/station.c uses; the test plays the
  * driver. */
 #pragma once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The companion of the bench http_gateway: echo server, name server and requester, and what they saw."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A requester's own connection to the broker, each step of it timed.
 
 paho's loop runs in the thread that asks, so that neither a request nor its answer waits for another thread of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The HTTP and HTTPS server that a gateway's requests go to.
 
     python -m hil.network.peers.gateway.echo_server --address IPV4 --lines FILE --certificate PEM --key PEM

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joins what requester, board and echo server saw of each request into the columns of a record.
 
 The files of the published benchmark, from the same requests: rtt.csv and metadata.json of each profile.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program's findings as JSON lines in a file: written by the program, read by the companion."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the requester is asked to do, and the words that it and the board share."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program of this package on the rack's host, and the lines that it writes."""
 
 from __future__ import annotations

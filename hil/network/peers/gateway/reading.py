@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One read of one requester, and the orders in which several requesters take theirs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The requester: asks a board's gateway over MQTT, and times every step on one monotonic clock.
 
     python -m hil.network.peers.gateway.requester PLAN LINES

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """iperf 2.1 on the rack's host as the board's counterpart, with a capture of the board's traffic."""
 
 from __future__ import annotations

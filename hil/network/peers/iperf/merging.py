@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joins what the host's iperf, its capture and the board saw into the rows and facts of one case.
 
 A capture's facts for the record, and whether the host did what it was asked to do.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A running iperf on the rack's host: ready when it listens, ended by itself, everything bounded in time.
 
 Which iperf this machine has, and its command lines.

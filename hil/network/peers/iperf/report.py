@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads what iperf 2.1 prints with ``-e -f b``: one line an interval, then the whole test.
 
 Measured with 2.1.8: bytes are whole numbers, times are rounded to 0.1 ms. A line that looks like a data line

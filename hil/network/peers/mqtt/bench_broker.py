@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A broker of the case's own, with the case's options; the run's broker is left alone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The MQTT client of subscriber and echo: one thread, a session that outlives a connection, no patience.
 
 paho's loop runs in the thread that handles the messages, so that no message waits for another thread.

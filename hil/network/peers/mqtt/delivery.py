@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The companion of the bench `delivery`: a subscriber at the far end, and the ledger of what it never got.
 
 Facts of a case for its record: its rates and its faults.

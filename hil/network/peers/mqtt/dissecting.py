@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A case's captures, dissected, and what they come to: symptoms, bundling, overhead.
 
 The two captures of a case: at the access point's side of the air, and where the broker is.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """python -m hil.network.peers.mqtt.echo: sends each message back on <topic>/back, with its QoS."""
 
 from __future__ import annotations

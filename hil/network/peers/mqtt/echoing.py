@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The companion of the bench `echo`: a peer that sends each message back, and what the round trip crosses."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes a case's faults at their times, and undoes each, whatever happens."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What both companions start, watch and end, in this order: broker, captures, program, air, faults."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Subscriber and echo as programs on the rack's host, which can be halted for a while."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a case of the benches `delivery` and `echo` asks of the host."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """python -m hil.network.peers.mqtt.subscriber: notes each message of the bench `delivery` that comes.
 
 With ``--drop-every N`` every Nth message is thrown away unseen, as by an application that lost it; its number

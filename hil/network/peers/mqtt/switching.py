@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which fault a case means by its name, and what it takes to make and undo it.
 
 The air that a case asks for on its board's link, and the run's put back afterwards.

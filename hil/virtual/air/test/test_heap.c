@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The heap hands out events in due order, in scheduling order where due times are equal. */
 #include "check.h"
 #include "heap.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* With a fixed seed, the long-run behaviour of every impairment is the one its parameters state. */
 #include "check.h"
 #include "impairment.h"

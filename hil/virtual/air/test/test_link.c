@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A link moves whole frames between two descriptors, in order, by its parameters; commands change them. */
 #include "check.h"
 #include "control.h"

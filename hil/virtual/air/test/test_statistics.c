@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The histogram is exact to 1 µs up to 2 ms and within 0.1 % above. */
 #include "check.h"
 #include "statistics.h"

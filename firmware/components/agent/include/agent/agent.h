@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The agent: console commands, the registry of benches, the sample buffer, the only printer of records. */
 #pragma once
 

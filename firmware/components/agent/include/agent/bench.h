@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a benchmark is. A file components/benches/<stem>.c defines `const bench_t bench_<stem>`; the build
  * makes the table of benches from the file names, so the file is the registration.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a board is told after each boot: credentials, time, where the broker is.
  *
  * It arrives by the console command `provision`, lives in RAM only, is never part of the image, never

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The sample buffer: one static arena, filled in place while the clock runs, sent afterwards.
  *
  * A row is one sample, a column one integer of it. Values are unsigned 32-bit; times are microseconds

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whether the host under a virtual board kept its tasks from running: what was measured meanwhile is void.
  *
  * On a chip there is no host: nothing is ever late, and all of this costs nothing. On a host a thread above

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Console on the chip's UART, through the UART driver so that reading blocks instead of polling. */
 #include <stdio.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* There is no host. On the linux target there is one, which nobody watches: nothing is measured there. */
 #include "agent/watch.h"
 

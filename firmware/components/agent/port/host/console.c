@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Console on standard input and output: the other end plays the serial port. */
 #include <errno.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Console on standard input and output, for tasks that are threads of which FreeRTOS runs one at a time.
  *
  * To the scheduler a task that waits in a system call is running, and keeps all of lower priority from it:

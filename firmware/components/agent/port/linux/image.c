@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ESP-IDF's linux target has no image and no flash: it checks function, never performance. */
 #include "agent/agent.h"
 #include "esp_idf_version.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The gateway between MQTT and HTTP: for each profile a task that fetches what is requested and publishes the
  * answer, and one that probes the server's health, side by side.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One GET after another over a small pool of connections, and how long each part of it took.
  *
  * It stands on esp_tls and http_parser, not on esp_http_client, which does not tell where the time until a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The gateway's messages: JSON in, from whom it may be anything, and JSON out. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The gateway's server and its profiles, as the parameters of the run and the provisioning say. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A gateway's run as the requester leads it: ready, requests, another phase, more requests, the end.
  *
  * docs/reference/http-gateway.md has the topics and messages.

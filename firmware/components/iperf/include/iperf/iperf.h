@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An iperf 2 peer: TCP and UDP, client and server, in either direction (-R), as iperf 2.1.8 speaks it.
  *
  * One task does all of a test: it moves the bytes, keeps the intervals on the board's timer and counts, so no

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "port/port.h"
 
 /* lwIP has no SO_SNDBUF. With CONFIG_LWIP_SO_RCVBUF it stores any SO_RCVBUF and reads it back, but only UDP's

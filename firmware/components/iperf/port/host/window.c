@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "port/port.h"
 
 bool iperf_port_has_tcp_windows(void) {

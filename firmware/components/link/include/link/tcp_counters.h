@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the device's own TCP says of a connection. */
 #pragma once
 

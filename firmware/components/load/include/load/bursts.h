@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A run longer than the sample buffer, in bursts. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A row as a message, which names it by its number in the run. */
 #pragma once
 

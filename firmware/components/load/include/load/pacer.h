@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls a producer at each planned time of a burst, from the producer's own task. */
 #pragma once
 

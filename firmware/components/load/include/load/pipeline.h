@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A producer task that puts rows into a ring as planned, and a consumer task that takes them out. */
 #pragma once
 

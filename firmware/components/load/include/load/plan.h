@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The plan of a burst: when each row is due. It is fixed before the clock starts (open loop). */
 #pragma once
 

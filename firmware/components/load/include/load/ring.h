@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A ring of rows under a mutex, between a producer and a consumer task. */
 #pragma once
 

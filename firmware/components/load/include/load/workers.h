@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tasks of a bench: started together, waited for, stopped when the host aborts the run. */
 #pragma once
 

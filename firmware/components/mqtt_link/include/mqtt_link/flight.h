@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The messages of a burst: which are done when, and what became of each.
  *
  * Acknowledgements and echoes are logged with their time by the mqtt task and joined to the rows later,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A bench's connection to the MQTT broker that the board was told. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the mqtt task sees of an outage, on the board's clock. */
 #pragma once
 

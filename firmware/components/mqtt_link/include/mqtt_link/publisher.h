@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A bench that publishes to a plan: a producer task puts rows into a ring under a mutex, a publisher task
  * takes them out, makes messages of them and publishes.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whether the device's TCP has transmitted each message of a burst, by its own counters.
  *
  * A message's end is a position in its connection's byte stream as TCP counts it, so this holds under TLS as

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What esp_tls's error codes mean, for a sentence. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A hardware timer that interrupts on a fixed grid: GPTimer, by the core that starts it. */
 #pragma once
 

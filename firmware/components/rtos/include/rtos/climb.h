@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Climbing a ramp: one step after the other until the first deadline is missed. */
 #pragma once
 

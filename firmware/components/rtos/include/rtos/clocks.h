@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One moment on the clocks that a task can read, and what is between two moments.
  *
  * The cycle counter (CCOUNT, mcycle) is the finest and a core's own: the cores leave reset at different

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Two tasks that a periodic task of higher priority has to do with, all on one core: "low" shares a lock with
  * it, "middle" shares nothing but the core. Without priority inheritance "middle" keeps "low" from giving the
  * lock back: the periodic task then waits for a task that it outranks and owes nothing to. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A thread of cyclictest: it sleeps until the next moment of its grid, over and over, and counts how late it
  * was. */
 #pragma once

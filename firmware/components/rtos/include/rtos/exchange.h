@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What one task gives and another one waits for: the primitives of FreeRTOS behind one face, so that the same
  * rounds (rtos/pair.h) can be played with each. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How often each latency was seen. Up to 511 us to the microsecond, beyond that to less than 0.4 % (256
  * buckets for each doubling), so that a long run needs no more room than a short one and nothing overflows.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An interrupt that software raises on its own core: what interrupt latency and interrupt processing are
  * measured with. On Xtensa the software interrupt of the core, on RISC-V the interrupt from CPU; on a host a
  * thread above all tasks. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What runs beside a measured task: hogs of the processor, traffic of the network, the flash or the PSRAM.
  *
  *   none        nothing

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Getting memory, giving it back and working on it: the operations that the bench `memory` times.
  *
  * A round has a slot for each operation with each size: first those on the heap as it is, then those on a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rounds of a giver and a taker: the taker waits, the giver gives, the time until the taker runs is measured.
  *
  * A round begins when the giver lets the taker go and surely waits: a taker that was not waiting when it was

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A periodic task under measurement: what it notes of each wake, and what is made of that afterwards. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A ramp of task sets, each asking for more of a core than the one before (in the manner of Hartstone,
  * Weiderman and Kamenoff 1992). docs/explain/rtos-suites.md says what the series are, and what differs from
  * the original.

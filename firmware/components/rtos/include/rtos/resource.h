@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What tasks of different priority share in the benches: one lock, made in one place. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One round of a bench: a stretch between two stamps, and what is said of it. */
 #pragma once
 

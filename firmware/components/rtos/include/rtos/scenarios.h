@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A benchmark that is a list of operations: each is played in rounds, and a row is one operation of one
  * round. All tasks are on core 0.
  *

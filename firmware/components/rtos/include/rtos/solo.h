@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rounds that one task plays alone: what a call, or an interrupt of its own core, takes. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Periodic tasks with deadlines, as a real-time system has them, and one that works when events come.
  *
  * All are released together at first (the critical instant). A task's deadline is its next release. What was

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The eight tests of Thread-Metric (Express Logic, 2007), written anew for FreeRTOS from their definitions.
  *
  * Each counts how often one thing is done while a window lasts. Partners that count the same thing must agree

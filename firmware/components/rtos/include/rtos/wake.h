@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What wakes a periodic task, on an absolute grid: the k-th wake is due at first_us + k * period_us, however
  * late the ones before were. */
 #pragma once

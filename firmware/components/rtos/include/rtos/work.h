@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Work that keeps a core busy for a known time: a kernel in the manner of Whetstone (Curnow and Wichmann,
  * 1976), single-precision and integer arithmetic in equal parts, no memory to speak of. */
 #pragma once

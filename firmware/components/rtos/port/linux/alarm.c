@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "rtos/alarm.h"
 
 esp_err_t rtos_alarm_start(rtos_alarm_t *alarm, int64_t *first_us, uint32_t *error_us) {

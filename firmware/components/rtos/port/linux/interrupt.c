@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ESP-IDF's linux target has no interrupts. */
 #include "rtos/interrupt.h"
 

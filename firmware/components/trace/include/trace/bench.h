@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The agent's built-in bench `trace`: `run trace` sends what the ring holds. The console finds it by its
  * name; it is in no list of benches, as it measures nothing. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* FreeRTOS's trace macros: what the kernel tells the ring of trace.h.
  *
  * The build puts this header before the sources of ESP-IDF's component `freertos` (../../CMakeLists.txt), and

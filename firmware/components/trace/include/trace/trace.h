@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the scheduler did: a ring of its last events, kept while a bench runs and frozen when something was
  * late.
  *

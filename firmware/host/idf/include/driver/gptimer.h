@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The general purpose timer; docs/explain/host-idf.md says what differs. */
 #pragma once
 #include <stdbool.h>

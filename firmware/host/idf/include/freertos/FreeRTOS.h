@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* FreeRTOS of ESP-IDF (10.5.1, two cores) on POSIX threads. docs/explain/host-idf.md says what differs. */
 #pragma once
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ESP-IDF's own additions to FreeRTOS for two cores. */
 #pragma once
 #include "freertos/FreeRTOS.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Types and port macros of the esp32 port. */
 #pragma once
 #include <stdbool.h>

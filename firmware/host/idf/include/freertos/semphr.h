@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Semaphores and mutexes: queues without items, as in FreeRTOS. */
 #pragma once
 #include "freertos/queue.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Software timers: callbacks run in the task "Tmr Svc" on the tick grid. */
 #pragma once
 #include "freertos/FreeRTOS.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Of the clocks that a chip has, those that firmware names. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // esp-mqtt's mqtt_client.h (the one of ESP-IDF v5.5) for MQTT 3.1.1: the fields and calls that the benchmarks
 // use. Names, defaults, return values and events are esp-mqtt's; what differs is in
 // docs/explain/host-mqtt.md.

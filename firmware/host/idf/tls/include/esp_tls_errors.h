@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // ESP-IDF's esp_tls_errors.h: names and values as in ESP-IDF v5.5 with Mbed TLS.
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // ESP-IDF's esp_transport.h on POSIX sockets and OpenSSL: the subset esp-mqtt and the benchmarks use.
 // Return values are those of ESP-IDF v5.5 (components/tcp_transport); what differs is in
 // docs/explain/host-mqtt.md.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // TLS transport (subset of ESP-IDF's esp_transport_ssl.h). PEM only; data is not copied and must outlive the
 // transport, as in ESP-IDF.
 #pragma once

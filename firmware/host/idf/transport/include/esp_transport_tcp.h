@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // Plain TCP transport (subset of ESP-IDF's esp_transport_tcp.h).
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lwIP's name servers. There is no DHCP here: who is not told a server resolves no name. */
 #pragma once
 

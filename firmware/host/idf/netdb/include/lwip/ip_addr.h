@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lwIP's addresses, as far as firmware hands them on; IPv4 only. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Name resolution as lwIP's: the host's own structures and constants, but lwIP's errors and its own way to a
  * name server. docs/explain/host-idf.md. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // How Mbed TLS calls members that its API does not promise to keep.
 #pragma once
 

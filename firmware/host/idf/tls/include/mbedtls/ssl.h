@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 // Of Mbed TLS what esp_tls.h lets firmware see.
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The core that runs this, and its cycle counter. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ESP-IDF's esp_cpu.h is for chips only. Here there is one core, and its counter counts nanoseconds. */
 #pragma once
 
