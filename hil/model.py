@@ -177,23 +177,31 @@ class Fault:
         return {"type": "fault", **dataclasses.asdict(self)}
 
 
+# Why a case was not measured, or not any further: the board or the run failed; the run ended before; pytest's
+# -k left it out; the images are the same bytes; the board's limits, chip or quarantine rule it out; the time
+# budget ended its comparison; the firmware that it is compared with has no boot of it.
+Cause = Literal["failed", "ended", "deselected", "identical", "ruled-out", "cut-off", "not-compared"]
+_EXPECTED = frozenset[Cause]({"failed", "ended", "deselected"})
+
+
 @dataclass(frozen=True)
 class NotRun:
-    """A planned case that was not measured, and why.
-
-    ``expected`` is False where nobody expected it to be measured: the board's own limits or its chip rule it
-    out.
-    """
+    """A planned case that was not measured, and why: in a sentence for people, by its cause for programs."""
 
     run_id: str
     board: str
     case_id: str
     reason: str
-    expected: bool = True
+    cause: Cause = "failed"
     schema: int = SCHEMA_VERSION
 
+    @property
+    def expected(self) -> bool:
+        """Whether it should have been measured: then the run is not complete without it."""
+        return self.cause in _EXPECTED
+
     def to_json(self) -> dict[str, Any]:
-        return {"type": "not-run", **dataclasses.asdict(self)}
+        return {"type": "not-run", **dataclasses.asdict(self), "expected": self.expected}
 
 
 @dataclass(frozen=True)
@@ -380,4 +388,5 @@ class Verdict:
     schema: int = SCHEMA_VERSION
 
     def to_json(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
+        not_run = [{**dataclasses.asdict(item), "expected": item.expected} for item in self.not_run]
+        return {**dataclasses.asdict(self), "not_run": not_run}

@@ -27,7 +27,7 @@ def why_not_compared(unit: Unit, entries: Sequence[Entry]) -> str:
     said = sorted(
         entry.reason.removeprefix(NOT_COMPARED).rstrip(".")
         for entry in entries
-        if isinstance(entry, NotRun) and _is_about(unit, entry) and entry.reason.startswith(NOT_COMPARED)
+        if isinstance(entry, NotRun) and _is_about(unit, entry) and entry.cause == "not-compared"
     )
     return said[0] if said else ""
 
@@ -45,7 +45,7 @@ def without_comparison(entries: Sequence[Entry]) -> dict[str, list[str]]:
     for entry in entries:
         if not isinstance(entry, NotRun) or (entry.board, entry.case_id) in named:
             continue
-        if entry.reason.startswith(NOT_COMPARED):
+        if entry.cause == "not-compared":
             found.setdefault(entry.reason.removeprefix(NOT_COMPARED).rstrip("."), set()).add(entry.board)
     return {reason: sorted(boards) for reason, boards in sorted(found.items())}
 

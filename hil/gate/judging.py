@@ -100,7 +100,7 @@ def _unmeasured(
         missing = boots - measured[board, case_id]
         if missing > 0 and (board, case_id) not in said:
             counted = f"in {missing} of {boots} boots: " if missing < boots else ""
-            yield NotRun(run_id, board, case_id, f"{counted}the run ended before it")
+            yield NotRun(run_id, board, case_id, f"{counted}the run ended before it", "ended")
 
 
 def find(unit: Unit, family: Family, past: Past) -> Finding:

@@ -18,8 +18,10 @@ _KINDS: Mapping[str, type[Entry]] = {
     "not-run": NotRun,
     "comparison": Comparison,
 }
-_CAME_LATER = {"measured_s", "expected"}  # older journals have none
+_CAME_LATER = {"measured_s", "cause"}  # older journals have none
 
+# what a reason begins with in a journal without ``cause`` whose case has nothing to be compared with
+_NOT_COMPARED = "not compared: "
 # the reason by which a journal without ``expected`` said that the board's own limits rule the case out
 _OWN_LIMIT = re.compile(r"\w+=\S+ is beyond (?:max|min)_\w+=\S+ of board \S+")
 
@@ -40,7 +42,7 @@ def entry_from_json(value: object) -> Entry:
     fields = {key: content for key, content in value.items() if key != "type"}
     case_id = fields.pop("case_id", None) if kind == "record" else None
     if kind == "not-run":
-        fields.setdefault("expected", not _OWN_LIMIT.fullmatch(str(fields.get("reason"))))
+        fields = with_cause(fields)
     entry = _build(_KINDS[kind], fields)
     if isinstance(entry, RunRecord):
         _check_record(entry, case_id)
@@ -49,6 +51,16 @@ def entry_from_json(value: object) -> Entry:
     elif isinstance(entry, Fault) and entry.exit_code not in set(ExitCode):
         raise EntryError(f"its exit_code is {entry.exit_code!r}, which is none of hil's")
     return entry
+
+
+def with_cause(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a not-run's fields with its cause: an older file says it by ``expected``, or by its reason."""
+    fields, reason = dict(fields), str(fields.get("reason"))
+    expected = fields.pop("expected", not _OWN_LIMIT.fullmatch(reason))
+    if not isinstance(expected, bool):
+        raise EntryError(f"expected is {expected!r}; expected true or false")
+    older = "failed" if expected else "not-compared" if reason.startswith(_NOT_COMPARED) else "ruled-out"
+    return {"cause": older, **fields}
 
 
 def _build(kind: type[Entry], fields: Mapping[str, Any]) -> Entry:

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from hil.base.errors import ConfigError, ExitCode
 from hil.base.units import UNITS
 from hil.model import ComparedSeries, SeriesVerdict, Verdict
 from hil.store.codec import build, decode
+from hil.store.entries import with_cause
 
 _UNITS = {unit.name for unit in UNITS}
 _EXIT_CODES = set(ExitCode)
@@ -27,11 +29,19 @@ def read_verdict(path: Path) -> Verdict:
 def parse_verdict(path: Path, content: bytes) -> Verdict:
     """Return the verdict that a file holds. Raises ConfigError, which names ``path`` and the key."""
     try:
-        verdict = build(Verdict, decode(content))
+        verdict = build(Verdict, _with_causes(decode(content)))
         _check(verdict)
     except ValueError as error:
         raise no_verdict(path, str(error)) from error
     return verdict
+
+
+def _with_causes(stored: Any) -> Any:
+    """Return the JSON value of a verdict with the cause of each case that was not run."""
+    if not isinstance(stored, dict) or not isinstance(stored.get("not_run"), list):
+        return stored  # which build() refuses by name
+    told = [with_cause(item) if isinstance(item, dict) else item for item in stored["not_run"]]
+    return {**stored, "not_run": told}
 
 
 def no_verdict(path: Path, why: str) -> ConfigError:

@@ -51,7 +51,7 @@ def test_a_judged_run_says_who_measured_and_what_blocked(tmp_path: Path) -> None
         publish_record(board="v1", latency_ms=60),
         Fault(RUN_ID, "firmware", 1, "panic: LoadProhibited", "v2", CASE),
         Fault(RUN_ID, "rig", 3, "its port vanished", "v2"),
-        NotRun(RUN_ID, "v3", CASE, "quarantined since …", expected=False),
+        NotRun(RUN_ID, "v3", CASE, "quarantined since …", "ruled-out"),
     ]
     run = judged(tmp_path, entries, info={**INFO, "quarantined": [KEPT_OUT]})
     found = health_of(read_run(run))

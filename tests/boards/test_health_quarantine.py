@@ -99,7 +99,7 @@ def test_a_board_in_quarantine_measures_nothing_and_says_why() -> None:
 def test_a_run_is_not_inconclusive_for_a_board_in_quarantine() -> None:
     """What nobody expected to be measured does not touch the verdict, and every report names the board."""
     case_id = publish_thresholds().case({}).case_id
-    missing = NotRun(RUN_ID, "v3", case_id, reason(KEPT_OUT, RACK_FILE), expected=False)
+    missing = NotRun(RUN_ID, "v3", case_id, reason(KEPT_OUT, RACK_FILE), "ruled-out")
     entries: list[Entry] = [publish_record(board="v1"), missing]
     verdict = judge(entries, {"publish": publish_thresholds()})
     assert verdict.exit_code == 0

@@ -350,7 +350,7 @@ def test_a_part_never_passes_for_the_whole() -> None:
 
 def test_what_the_journal_gives_a_reason_for_is_not_missing_twice() -> None:
     """A planned case that its board could not measure stands there once, as the run wrote it down."""
-    why = NotRun(RUN_ID, "virtual-2", "publish/x", "board virtual-2 failed before", expected=True)
+    why = NotRun(RUN_ID, "virtual-2", "publish/x", "board virtual-2 failed before", "failed")
     thresholds = {"publish": publish_thresholds()}
     assert judge([publish_record(), why], thresholds, planned={("virtual-2", "publish/x"): 1}).not_run == (
         why,

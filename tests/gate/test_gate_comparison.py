@@ -182,7 +182,7 @@ def test_the_budget_is_told_as_the_run_wrote_it_down() -> None:
     """Without time for another look the reason is the boot loop's own sentence."""
     why = "the time budget of 15 min ended after look 2 of 6"
     entries = run(effect=0.07, deviation=0.25, looks=rig.UNEVEN_LOOKS[:2], entry=comparison())
-    entries += [NotRun(RUN_ID, board, CASE_ID, why, expected=False) for board in BOARDS]
+    entries += [NotRun(RUN_ID, board, CASE_ID, why, "cut-off") for board in BOARDS]
     item = compared(verdict(entries, known=past(deviation=0.25)))
     assert item.outcome == "inconclusive"
     assert item.reason.endswith(f", and {why}")
@@ -229,7 +229,7 @@ def test_alpha_is_shared_by_comparisons_and_limits() -> None:
 def test_identical_images_pass_with_no_boot() -> None:
     """Nothing is measured, and that is no failure: it cannot have changed."""
     same = comparison(identical=True, other_sha256=rig.CANDIDATE, looks=())
-    found = verdict([same, *(NotRun(RUN_ID, b, CASE_ID, "the same image", expected=False) for b in BOARDS)])
+    found = verdict([same, *(NotRun(RUN_ID, b, CASE_ID, "the same image", "identical") for b in BOARDS)])
     assert (found.outcome, found.exit_code, compared(found).outcome) == ("pass", 0, "pass")
     assert found.sentence == (
         "The comparison with the base passed; virtual-esp32: both images are the same bytes, so nothing can "
@@ -254,7 +254,7 @@ def test_a_base_without_the_case_is_no_baseline() -> None:
         entry for entry in run(looks=FIRST) if not (isinstance(entry, RunRecord) and entry.role == "base")
     ]
     why = "not compared: the base could not measure it: unknown bench 'publish'."
-    found = verdict([*entries, *(NotRun(RUN_ID, b, CASE_ID, why, expected=False) for b in BOARDS)], own)
+    found = verdict([*entries, *(NotRun(RUN_ID, b, CASE_ID, why, "not-compared") for b in BOARDS)], own)
     assert (found.outcome, found.exit_code) == ("no-baseline", 0)
     assert len([line for line in found.warnings if "unknown bench 'publish'" in line]) == 1
     bare = verdict(entries, own)
@@ -264,7 +264,7 @@ def test_a_base_without_the_case_is_no_baseline() -> None:
 def test_an_image_that_the_base_lacks_is_told() -> None:
     """Its boards have no comparison at all: a warning, and the run is no plain pass."""
     why = "not compared: the base has no image for esp32+tick100"
-    entries = [*run(looks=FIRST), NotRun(RUN_ID, "bench-9", "jitter/x", why, expected=False)]
+    entries = [*run(looks=FIRST), NotRun(RUN_ID, "bench-9", "jitter/x", why, "not-compared")]
     found = verdict(entries)
     assert (found.outcome, found.exit_code) == ("no-baseline", 0)
     assert "bench-9: no-baseline, the base has no image for esp32+tick100." in found.warnings

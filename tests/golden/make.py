@@ -21,7 +21,7 @@ from hil.gate import judge
 from hil.history import load
 from hil.history.loading import read_past
 from hil.history.saving import save
-from hil.model import Case, Comparison, Entry, Fault, NotRun, Role, RunRecord, Series, format_series_id
+from hil.model import Case, Cause, Comparison, Entry, Fault, NotRun, Role, RunRecord, Series, format_series_id
 from hil.network.ledger import Evidence, Handed, Sighting, attribute
 from hil.network.ledger.attribution import Arrival
 from hil.network.ledger.files import write_ledger
@@ -276,31 +276,29 @@ def _with_ledger(run: Path, record: RunRecord, *, lost: int) -> RunRecord:
 
 
 def _not_run(cases: dict[str, Case]) -> Iterator[NotRun]:
-    def each(board: str, names: Sequence[str], reason: str, *, expected: bool) -> Iterator[NotRun]:
+    def each(board: str, names: Sequence[str], reason: str, cause: Cause) -> Iterator[NotRun]:
         for name in names:
-            yield NotRun(RUN_ID, board, cases[name].case_id, reason, expected=expected)
+            yield NotRun(RUN_ID, board, cases[name].case_id, reason, cause)
 
     every = (*_TOGETHER, *_ALONE)
     lost = ("publish", "tls", "throughput")
-    yield from each("e3", lost, f"board e3 failed before: {PANIC.partition(' Next')[0]}", expected=True)
-    yield from each(
-        "e6", _TOGETHER, f"board e6 failed before: {NO_FLASH.partition(' Next')[0]}", expected=True
-    )
+    yield from each("e3", lost, f"board e3 failed before: {PANIC.partition(' Next')[0]}", "failed")
+    yield from each("e6", _TOGETHER, f"board e6 failed before: {NO_FLASH.partition(' Next')[0]}", "failed")
     kept_out = (
         f"quarantined since 2026-11-18 07:40 UTC by {QUARANTINE['who']}: {QUARANTINE['why']}; "
         "release it: hil board release e7 --rack lab.yaml"
     )
-    yield from each("e7", every, kept_out, expected=False)
+    yield from each("e7", every, kept_out, "ruled-out")
     too_few = "resource=mutex needs two cores, and virtual-esp32c3 has one"
-    yield from each("e3", ["mutex"], too_few, expected=False)
+    yield from each("e3", ["mutex"], too_few, "ruled-out")
     ended = "the time budget of 15 min ended after look 1 of 2"
     for board in ("e2", "e5"):
-        yield from each(board, ["throughput"], ended, expected=False)
+        yield from each(board, ["throughput"], ended, "cut-off")
     unknown = "not compared: the base could not measure it: it does not know the bench 'delivery'"
     for board in ("e1", "e4"):
-        yield from each(board, ["delivery"], unknown, expected=False)
+        yield from each(board, ["delivery"], unknown, "not-compared")
     for board in ("e1", "e4"):
-        yield from each(board, ["tick_100"], "the image is the base's, byte for byte", expected=False)
+        yield from each(board, ["tick_100"], "the image is the base's, byte for byte", "identical")
 
 
 def _info() -> dict[str, Any]:

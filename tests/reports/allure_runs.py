@@ -69,7 +69,7 @@ def eventful_entries() -> list[Entry]:
         Fault(RUN_ID, "rig", 3, "board virtual-4 could not be flashed.", "virtual-4"),
         NotRun(RUN_ID, "virtual-4", case_id(), lost),
         NotRun(RUN_ID, "virtual-4", case_id(qos=0), lost),
-        NotRun(RUN_ID, "virtual-5", case_id(), "too large for it", expected=False),
+        NotRun(RUN_ID, "virtual-5", case_id(), "too large for it", "ruled-out"),
     ]
 
 

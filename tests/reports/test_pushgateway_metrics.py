@@ -180,7 +180,7 @@ def test_a_board_without_samples_has_its_facts_and_no_figures() -> None:
         Fault("r", "rig", 3, "the broker ended"),
         Fault("r", "firmware", 1, "panic", "virtual-2"),
         NotRun("r", "virtual-1", "publish/x=1", "the port is gone"),
-        NotRun("r", "virtual-1", "publish/x=2", "beyond its limits", expected=False),
+        NotRun("r", "virtual-1", "publish/x=2", "beyond its limits", "ruled-out"),
     ]
     found = samples(judged(*entries))
     assert found["hil_board_up"][0][1] == 0
@@ -199,7 +199,7 @@ def test_a_board_without_samples_has_its_facts_and_no_figures() -> None:
 
 def test_a_board_that_nothing_is_expected_of_is_neither_up_nor_down() -> None:
     """Its limits or its chip rule out all that the suite has: no alert for that."""
-    found = samples(judged(NotRun("r", "virtual-1", "publish/x=2", "beyond its limits", expected=False)))
+    found = samples(judged(NotRun("r", "virtual-1", "publish/x=2", "beyond its limits", "ruled-out")))
     assert "hil_board_up" not in found
 
 

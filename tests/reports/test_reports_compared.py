@@ -165,7 +165,7 @@ def test_an_interval_that_says_nothing_is_not_printed() -> None:
 def test_a_case_that_was_measured_is_not_called_left_out(run: RunDirectory) -> None:
     """Where the budget ends a comparison, its case is inconclusive, neither skipped nor ruled out."""
     why = "the time budget of 10 min ended after look 1 of 2"
-    cut = NotRun(RUN_ID, "virtual-1", CASE, why, expected=False)
+    cut = NotRun(RUN_ID, "virtual-1", CASE, why, "ruled-out")
     unsure = comparison(outcome="inconclusive", reason=why, sentence=f"no verdict, {why}.")
     measured = replace(
         judge([publish_record()], load_all(ROOT / "thresholds")), compared=(unsure,), not_run=(cut,)

@@ -65,7 +65,7 @@ def test_the_cases_of_a_board_add_up(tmp_path: Path) -> None:
 
 def test_what_a_boards_own_limits_rule_out_is_no_case_that_is_missing(tmp_path: Path) -> None:
     """It is told apart, in no warning colour, and is no reason for a count."""
-    ruled_out = NotRun("", "v1", case_id(qos=2), "too large for it", expected=False)
+    ruled_out = NotRun("", "v1", case_id(qos=2), "too large for it", "ruled-out")
     said = page(tmp_path, [publish_record(board="v1"), ruled_out], boards=BOARDS[:1])
     assert "v1 (virtual) virtual-esp32 1 1 0 0 3 0 0 0" in words(said)
     assert "1 case and 1 ruled out: figures" in words(said)

@@ -199,7 +199,7 @@ def test_what_is_ruled_out_is_not_missing() -> None:
     """A case that a board's own limits rule out stands under a heading of its own."""
     left_out = [
         NotRun(RUN_ID, "virtual-2", "publish/x", "lost"),
-        NotRun(RUN_ID, "virtual-2", "publish/y", "too large", expected=False),
+        NotRun(RUN_ID, "virtual-2", "publish/y", "too large", "ruled-out"),
     ]
     text = markdown([publish_record(), *left_out])
     assert "## Not run\n\n- 1 case on virtual-2: lost\n\n" in text

@@ -37,7 +37,7 @@ COMPARISON = Comparison(
     RUN_ID, "virtual", "virtual-esp32", "virtual-esp32", ("virtual-1",), "base", "ab" * 32, "ba" * 32,
     ((2, 1), (4, 2)), cases=(publish_record(rows=1).case_id,),
 )  # fmt: skip
-UNEXPECTED = dataclasses.replace(NOT_RUN, expected=False)
+UNEXPECTED = dataclasses.replace(NOT_RUN, cause="not-compared")
 TIMED = dataclasses.replace(publish_record(rows=2), measured_s=4.125)
 
 
@@ -70,8 +70,8 @@ def test_an_entry_comes_back_from_its_json(entry: Entry) -> None:
 
 
 def test_a_case_left_out_of_an_older_journal_was_expected() -> None:
-    """Where ``expected`` is missing it is true, for the schema as for the store."""
-    older = {key: value for key, value in NOT_RUN.to_json().items() if key != "expected"}
+    """Where ``cause`` and ``expected`` are missing it is true, for the schema as for the store."""
+    older = {key: value for key, value in NOT_RUN.to_json().items() if key not in ("cause", "expected")}
     validate("not-run", older)
     assert entry_from_json(older) == NOT_RUN
 
@@ -141,6 +141,7 @@ def test_what_the_store_writes_fits_the_schemas(tmp_path: Path) -> None:
         ("fault", {"exit_code": 7}),
         ("not-run", {"board": 1}),
         ("not-run", {"expected": "no"}),
+        ("not-run", {"cause": "lost"}),
         ("comparison", {"looks": [[2]]}),
         ("comparison", {"role": "candidate"}),
         ("comparison", {"boards": []}),
