@@ -24,7 +24,7 @@ _Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True)
-class Wishes:
+class ReportOptions:
     """Which reports are wanted; ``pushgateway`` is a URL or empty, ``site`` whether to build OUT/report.
 
     ``watch`` puts boards into quarantine that the rig fails on again and again; None where only people do.
@@ -63,7 +63,7 @@ def sentence_of(error: Exception) -> str:
     return f"internal error, {type(error).__name__}: {error}."
 
 
-def finish(directory: RunDirectory, wishes: Wishes, *, say: Callable[[str], None]) -> Reporting:
+def finish(directory: RunDirectory, options: ReportOptions, *, say: Callable[[str], None]) -> Reporting:
     """Complete and publish what a judged run left; note in run.json where the report is and what failed.
 
     The run is read once, for all of them; one that cannot be read is one warning, and no report. The summary
@@ -78,24 +78,24 @@ def finish(directory: RunDirectory, wishes: Wishes, *, say: Callable[[str], None
     done.attempt("plain files", lambda: plain.write_plain(run))
     documents = done.attempt("reproduction", lambda: reproduction.reproduce_suite(run))
     done.documents = documents or ()
-    metrics = wishes.out / "history" / "metrics.jsonl"
+    metrics = options.out / "history" / "metrics.jsonl"
     done.attempt("history", lambda: history.append_run(metrics, run))
-    done.attempt("rack health", lambda: _keep_health(run, wishes, done))
-    if wishes.pushgateway:
-        done.attempt("Pushgateway", lambda: _push(wishes.pushgateway, run, done))
+    done.attempt("rack health", lambda: _keep_health(run, options, done))
+    if options.pushgateway:
+        done.attempt("Pushgateway", lambda: _push(options.pushgateway, run, done))
     noted = _note(directory, run, done) if done.warnings else run  # the report shows the summary
-    if wishes.site:
+    if options.site:
         say("Building the report")
-        index = done.attempt("report", lambda: site.build_site(wishes.out, [noted], keep_newer=True))
+        index = done.attempt("report", lambda: site.build_site(options.out, [noted], keep_newer=True))
         done.report = short_path(index) if index else None
         _note(directory, noted, done)
     return done
 
 
-def _keep_health(run: JudgedRun, wishes: Wishes, done: Reporting) -> None:
+def _keep_health(run: JudgedRun, options: ReportOptions, done: Reporting) -> None:
     """Add the run to the rack's health; a board that goes into quarantine is worth knowing."""
-    line = history.append_health(wishes.out / "history" / HEALTH_FILE, run)
-    done.warnings += wishes.watch.look(line) if wishes.watch else []
+    line = history.append_health(options.out / "history" / HEALTH_FILE, run)
+    done.warnings += options.watch.look(line) if options.watch else []
 
 
 def _push(url: str, run: JudgedRun, done: Reporting) -> None:

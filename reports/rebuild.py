@@ -63,11 +63,11 @@ def build_report(
     print(short_path(index))
 
 
-def show_study(run_folder: Path, study: str, reference: Path, *, report: bool) -> None:
+def show_study(run_folder: Path, study: str, studies: Path, *, report: bool) -> None:
     """Set a run beside a study, in its folder and on the terminal; ``report`` says whether to build one."""
     run = read_run(run_folder)
     with _owned(f"{run.path}"):
-        print_documents(reproduce(run, load_study(study, reference)), Console(highlight=False))
+        print_documents(reproduce(run, load_study(study, studies)), Console(highlight=False))
         print(*(short_path(run.path / name) for name in files_of(study)), sep="\n")
         if not report:
             return

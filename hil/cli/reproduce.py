@@ -12,7 +12,7 @@ from hil.base.errors import ConfigError
 from hil.boards.rack import load_rack
 from hil.cli.options import boards_option, out_option, rack_option, thresholds_option
 from hil.cli.run import command as run_command
-from hil.reports.studies.declaration import REFERENCE_FOLDER, SIZES, load_study
+from hil.reports.studies.declaration import KEPT_FOLDER, PUBLISHED, SIZES, load_study
 from hil.run.plan import BOOTS_MAX
 from hil.thresholds import load_all
 
@@ -75,18 +75,18 @@ def command(
 
     The exit code is that of `hil run`: limits are judged as always, published values judge nothing.
     """
-    reference = thresholds / "reference"
+    studies = PUBLISHED
     if run_folder is not None:
         _refuse_measuring(context)
-        kept = run_folder / REFERENCE_FOLDER
+        kept = run_folder / KEPT_FOLDER
         if not _was_given(context, "thresholds") and any(kept.glob("*.yaml")):
-            reference, thresholds = kept, kept.parent
-        load_study(study, reference, benches=load_all(thresholds))
+            studies, thresholds = kept, kept.parent
+        load_study(study, studies, benches=load_all(thresholds))
         from hil.reports.rebuild import show_study
 
-        show_study(run_folder, study, reference, report=report)
+        show_study(run_folder, study, studies, report=report)
         return
-    wanted = load_study(study, reference, benches=load_all(thresholds))
+    wanted = load_study(study, benches=load_all(thresholds))
     first = load_rack(rack).boards[:1] if size == "quick" and not boards else ()
     context.invoke(
         run_command,

@@ -15,7 +15,7 @@ from typing import cast
 from hil.base.errors import ConfigError, Inconclusive
 from hil.metrics.stats import quantile
 from hil.model import Entry, Kind, RunRecord, bench_of
-from hil.reports.studies.declaration import REFERENCE_FOLDER, STUDIES, Study, study_of_suite
+from hil.reports.studies.declaration import KEPT_FOLDER, STUDIES, Study, study_of_suite
 from hil.reports.studies.document import Document, Section, number, percent, plain
 from hil.reports.studies.esp32_tcpip import study as tcpip
 from hil.reports.studies.freertos_multicore import study as multicore
@@ -111,7 +111,7 @@ def reproduce_suite(run: StoredRun) -> list[Document]:
 
     The studies are those that the run was started with, of which its folder keeps a copy.
     """
-    study = study_of_suite(str(run.info.get("suite", "")), run.path / REFERENCE_FOLDER)
+    study = study_of_suite(str(run.info.get("suite", "")), run.path / KEPT_FOLDER)
     return reproduce(run, study) if study else []
 
 

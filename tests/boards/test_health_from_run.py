@@ -13,7 +13,7 @@ from hil.boards.health import health_of, read_lines
 from hil.boards.health.quarantine import Watch, read_quarantine
 from hil.boards.health.types import BoardRun
 from hil.model import Comparison, Fault, NotRun
-from hil.reports.finish import Wishes, finish
+from hil.reports.finish import ReportOptions, finish
 from hil.reports.history import append_health
 from hil.store import RunDirectory, read_run
 from tests.make_records import RUN_ID, publish_record, publish_thresholds
@@ -140,7 +140,7 @@ def test_a_run_ends_with_its_line_and_says_whom_it_keeps_out(tmp_path: Path) -> 
     entries = [publish_record(board="v1"), Fault(RUN_ID, "rig", 3, "its port vanished", "v2")]
     run = RunDirectory.open(judged(tmp_path / "out", entries, info=INFO))
     watch = Watch(tmp_path / "kept", 1, Path("rack.yaml"))
-    done = finish(run, Wishes(tmp_path / "out", site=False, watch=watch), say=lambda _sentence: None)
+    done = finish(run, ReportOptions(tmp_path / "out", site=False, watch=watch), say=lambda _sentence: None)
     assert [one.run_id for one in read_lines(tmp_path / "out" / "history" / "health.jsonl")] == [RUN_ID]
     assert list(read_quarantine(tmp_path / "kept")) == ["v2"]
     (told,) = done.warnings

@@ -14,9 +14,9 @@ import pytest
 from hil.boards.rack.noise import NoiseSettings
 from hil.network.ledger import Owner
 from hil.network.peers.companion import Outcome, Place
-from hil.network.peers.mqtt.parts import PeerParts
+from hil.network.peers.mqtt.peer import MqttPeer
 from hil.network.peers.mqtt.settings import Settings
-from hil.network.peers.mqtt.switching import Parts, switch_of
+from hil.network.peers.mqtt.switching import FaultTargets, switch_of
 from hil.network.process import Process
 from hil.run.network import RunAir
 from hil.virtual.air.profile import load_profile
@@ -182,10 +182,10 @@ def await_more(arrivals: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def going(lab: PeersLab) -> Iterator[tuple[Parts, Path]]:
+def going(lab: PeersLab) -> Iterator[tuple[FaultTargets, Path]]:
     """A case that goes on for as long as the tests of single faults last."""
     place = lab.place("delivery", count=20_000, interval_us=5_000)
-    parts = PeerParts(place, Settings.of_delivery(place.case), "subscriber")
+    parts = MqttPeer(place, Settings.of_delivery(place.case), "subscriber")
     arrivals = place.folder / "arrivals.csv"
     board: Process | None = None
     try:
@@ -193,7 +193,7 @@ def going(lab: PeersLab) -> Iterator[tuple[Parts, Path]]:
         board = lab.start_board(orders)
         assert parts.broker
         assert parts.program
-        yield Parts(place, parts.broker.broker, parts.program, parts.air, parts.broker.port), arrivals
+        yield FaultTargets(place, parts.broker.broker, parts.program, parts.air, parts.broker.port), arrivals
     finally:
         if board:
             board.kill()
@@ -201,7 +201,7 @@ def going(lab: PeersLab) -> Iterator[tuple[Parts, Path]]:
 
 
 @pytest.mark.parametrize("kind", SILENT)
-def test_a_fault_silences_and_is_undone(going: tuple[Parts, Path], kind: str) -> None:
+def test_a_fault_silences_and_is_undone(going: tuple[FaultTargets, Path], kind: str) -> None:
     """While it is in force nothing reaches the subscriber's application; afterwards messages come again."""
     parts, arrivals = going
     await_more(arrivals)
@@ -211,7 +211,7 @@ def test_a_fault_silences_and_is_undone(going: tuple[Parts, Path], kind: str) ->
     await_more(arrivals)
 
 
-def test_a_cut_makes_the_board_connect_again(going: tuple[Parts, Path]) -> None:
+def test_a_cut_makes_the_board_connect_again(going: tuple[FaultTargets, Path]) -> None:
     """The board's connection breaks, the subscriber's does not."""
     parts, arrivals = going
     log = parts.broker.log_path
@@ -223,7 +223,7 @@ def test_a_cut_makes_the_board_connect_again(going: tuple[Parts, Path]) -> None:
     await_more(arrivals)
 
 
-def test_a_flood_is_another_clients(going: tuple[Parts, Path]) -> None:
+def test_a_flood_is_another_clients(going: tuple[FaultTargets, Path]) -> None:
     """The broker is flooded by a client of its own, which is gone afterwards."""
     parts, arrivals = going
     await_more(arrivals)

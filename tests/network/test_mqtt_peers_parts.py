@@ -21,7 +21,7 @@ from hil.network.peers.mqtt.bench_broker import options_of
 from hil.network.peers.mqtt.delivery import faults_facts, rates_facts
 from hil.network.peers.mqtt.dissecting import Captured, Dissected, Seen, evidence_of, nonce_of
 from hil.network.peers.mqtt.faults import Faults, Moment
-from hil.network.peers.mqtt.settings import AirWish, FaultPlan, Settings
+from hil.network.peers.mqtt.settings import AirChange, FaultPlan, Settings
 from hil.network.peers.mqtt.switching import bursts_of, changes_of, description_of
 from hil.virtual.air.profile import load_profile
 from tests.firmware.case_defaults import case_defaults
@@ -70,7 +70,7 @@ def test_what_a_case_does_not_ask_for_stays_the_airs() -> None:
 
 def test_the_record_says_which_hops_are_impaired() -> None:
     """The sentence names each direction, what is done to it, and where."""
-    wish = AirWish("lab", loss_up_ppm=20_000, loss_down_ppm=5_000, rate_up_kbit=1000)
+    wish = AirChange("lab", loss_up_ppm=20_000, loss_down_ppm=5_000, rate_up_kbit=1000)
     assert description_of(wish, load_profile("lab")) == (
         "both directions as the air lab, uplink 1000 kbit/s and 2 % independent loss, "
         "downlink 0.5 % independent loss, at the virtual air: outside the device's host and the broker's"

@@ -17,7 +17,7 @@ from hil.base.errors import ConfigError, HilError, RigError
 from hil.model import Series
 from hil.network.broker import Broker
 from hil.network.peers.companion import Place
-from hil.network.peers.mqtt import parts as parts_module
+from hil.network.peers.mqtt import peer as peer_module
 from hil.network.peers.mqtt.delivery import DeliveryCompanion
 from hil.network.peers.mqtt.dissecting import Captures
 from hil.network.peers.mqtt.echoing import EchoCompanion
@@ -114,7 +114,7 @@ def test_a_missing_tshark_is_found_before_the_measurement(
         (Captures, "start"),
         (PeerProgram, "await_subscribed"),
         (BoardAir, "start"),
-        (parts_module.PeerParts, "_start_faults"),
+        (peer_module.MqttPeer, "_start_faults"),
     ],
 )
 def test_a_start_that_fails_anywhere_leaves_nothing(

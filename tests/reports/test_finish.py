@@ -17,7 +17,7 @@ import pytest
 
 from hil.base.errors import ConfigError
 from hil.fixtures.measure import keep_limits
-from hil.reports.finish import Wishes, finish, sentence_of
+from hil.reports.finish import ReportOptions, finish, sentence_of
 from hil.store import RunDirectory
 from tests.golden.comparing import STORED, unpacked
 from tests.make_records import THRESHOLDS_ROOT
@@ -29,9 +29,9 @@ pytestmark = pytest.mark.slow
 CLOSED = "http://127.0.0.1:9"  # the discard port: nothing listens there
 
 
-def finished(out: Path, **wishes: object) -> RunDirectory:
+def finished(out: Path, **options: object) -> RunDirectory:
     directory = RunDirectory.open(judged(out, eventful_entries()))
-    finish(directory, Wishes(out, **wishes), say=lambda _sentence: None)  # type: ignore[arg-type]
+    finish(directory, ReportOptions(out, **options), say=lambda _sentence: None)  # type: ignore[arg-type]
     return directory
 
 
@@ -61,7 +61,7 @@ def test_what_a_report_could_not_do_is_a_warning(tmp_path: Path) -> None:
     (out / "history" / "metrics.jsonl").write_text("not json\n{}\n")
     directory = RunDirectory.open(judged(out, eventful_entries()))
     before = directory.verdicts_path.read_bytes()
-    finish(directory, Wishes(out, pushgateway=CLOSED, site=False), say=lambda _sentence: None)
+    finish(directory, ReportOptions(out, pushgateway=CLOSED, site=False), say=lambda _sentence: None)
     assert directory.verdicts_path.read_bytes() == before
     summary = directory.summary_path.read_text()
     assert f"{out}/history/metrics.jsonl:1" in summary
@@ -105,7 +105,7 @@ def test_a_run_that_cannot_be_read_is_one_warning(tmp_path: Path) -> None:
     """A run.json that no reader can use: no report, and the caller is told once what to show."""
     directory = RunDirectory.open(judged(tmp_path / "out", eventful_entries()))
     (directory.path / "run.json").write_text('{"git": null}')
-    done = finish(directory, Wishes(tmp_path / "out", site=False), say=lambda _sentence: None)
+    done = finish(directory, ReportOptions(tmp_path / "out", site=False), say=lambda _sentence: None)
     (warning,) = done.warnings
     assert warning.startswith(f"reports: {directory.path}/run.json: git is 'None', expected an object.")
     assert not (directory.path / "allure-results").exists()
@@ -181,7 +181,7 @@ def test_one_reading_serves_every_report(tmp_path: Path, leave: Callable[[Path],
     limits = sorted((run / "thresholds").rglob("*.yaml"))
     with run_pushgateway(tmp_path) as gateway, counting() as opened:
         done = finish(
-            RunDirectory.open(run), Wishes(out, pushgateway=gateway.url), say=lambda _sentence: None
+            RunDirectory.open(run), ReportOptions(out, pushgateway=gateway.url), say=lambda _sentence: None
         )
     assert done.report
     named = [run / name for name in ("records.jsonl", "verdicts.json", "run.json")]

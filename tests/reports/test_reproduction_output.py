@@ -21,16 +21,17 @@ from hil.fixtures.measure import keep_limits
 from hil.gate import judge
 from hil.model import RunRecord, Scalar
 from hil.reports import rebuild
-from hil.reports.finish import Reporting, Wishes, finish
+from hil.reports.finish import Reporting, ReportOptions, finish
 from hil.reports.site.landing import render_landing
 from hil.reports.site.runs import shown
 from hil.reports.studies.build import FILES, files_of, page_of, reproduce, stored_studies
-from hil.reports.studies.declaration import REFERENCE_FOLDER, ROOT, load_study, study_names
+from hil.reports.studies.declaration import KEPT_FOLDER, PUBLISHED, load_study, study_files
 from hil.reports.studies.document import Document
 from hil.reports.studies.text import WIDTH, print_documents
 from hil.store import RunDirectory, read_judged_run, read_run
 from hil.thresholds import load_all
 from tests.lab import Lab, make_lab
+from tests.make_records import THRESHOLDS_ROOT
 from tests.reports import qos_records
 from tests.reports.browser import chromium, visit
 from tests.reports.study_delivery import delivery_record
@@ -152,14 +153,14 @@ def store(out: Path, study: str, records: Sequence[RunRecord]) -> RunDirectory:
         "git": {"commit": "a" * 40},
     }
     directory.write_info({**info, **started})
-    keep_limits(directory, ROOT.parent)
+    keep_limits(directory, THRESHOLDS_ROOT)
     return directory
 
 
 def store_judged(out: Path, records: Sequence[RunRecord]) -> RunDirectory:
     """Leave on disk a judged run of esp32-tcpip-quick."""
     directory = store(out, "esp32-tcpip", records)
-    directory.write_verdict(judge(directory.read().entries, load_all(ROOT.parent)))
+    directory.write_verdict(judge(directory.read().entries, load_all(THRESHOLDS_ROOT)))
     return directory
 
 
@@ -178,7 +179,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def finished(out: Path) -> tuple[RunDirectory, Reporting]:
     """A run of esp32-tcpip-quick with everything that follows a verdict, the report included."""
     directory = store_judged(out, tcpip_records())
-    return directory, finish(directory, Wishes(out), say=lambda _sentence: None)
+    return directory, finish(directory, ReportOptions(out), say=lambda _sentence: None)
 
 
 @pytest.fixture(scope="module", params=sorted(STUDIES))
@@ -280,7 +281,7 @@ def test_a_run_of_another_suite_has_none(tmp_path: Path) -> None:
     """No file, no link."""
     directory = store_judged(tmp_path, tcpip_records()[:1])
     directory.write_info({**directory.read_info(), "suite": "quick"})
-    done = finish(directory, Wishes(tmp_path, site=False), say=lambda _sentence: None)
+    done = finish(directory, ReportOptions(tmp_path, site=False), say=lambda _sentence: None)
     assert not done.documents
     assert not any((directory.path / name).exists() for name in FILES)
     assert "Study" not in render_landing([shown(read_judged_run(directory.path))], past=0, raw=())
@@ -289,17 +290,17 @@ def test_a_run_of_another_suite_has_none(tmp_path: Path) -> None:
 def test_the_study_is_what_it_was_when_the_run_was_started(tmp_path: Path) -> None:
     """The run's own copy counts, not the project's file: --thresholds gave another, or it changed since."""
     directory = store_judged(tmp_path, tcpip_records()[:2])
-    copy = directory.path / REFERENCE_FOLDER / "esp32-tcpip.yaml"
+    copy = directory.path / KEPT_FOLDER / "esp32-tcpip.yaml"
     text = copy.read_text()
     assert text.count("published: 49.64") == 1
     copy.write_text(text.replace("published: 49.64", "published: 41.25"))
-    done = finish(directory, Wishes(tmp_path, site=False), say=lambda _sentence: None)
+    done = finish(directory, ReportOptions(tmp_path, site=False), say=lambda _sentence: None)
     assert not done.warnings
     assert "41.25" in printed(done.documents)
-    assert sorted(path.name for path in copy.parent.iterdir()) == [f"{name}.yaml" for name in study_names()]
-    for other in (directory.path / REFERENCE_FOLDER).iterdir():
+    assert sorted(path.name for path in copy.parent.iterdir()) == [f"{name}.yaml" for name in study_files()]
+    for other in (directory.path / KEPT_FOLDER).iterdir():
         other.unlink()
-    assert not finish(directory, Wishes(tmp_path, site=False), say=lambda _sentence: None).documents
+    assert not finish(directory, ReportOptions(tmp_path, site=False), say=lambda _sentence: None).documents
 
 
 def test_the_page_in_a_browser(out: Path, finished: tuple[RunDirectory, Reporting]) -> None:
@@ -399,9 +400,9 @@ def test_a_stored_run_is_shown_beside_its_own_copy(tmp_path: Path, monkeypatch: 
     )
     kept, bare = store(tmp_path / "out", "esp32-tcpip", []).path, tmp_path / "bare"
     for run, more, expected in (
-        (kept, [], kept / REFERENCE_FOLDER),
-        (kept, ["--thresholds", str(ROOT.parent)], ROOT),
-        (bare, [], ROOT),
+        (kept, [], kept / KEPT_FOLDER),
+        (kept, ["--thresholds", str(THRESHOLDS_ROOT)], PUBLISHED),
+        (bare, [], PUBLISHED),
     ):
         assert run_command(["reproduce", "esp32-tcpip", "--run", str(run), *more]) == 0
         assert found.pop() == expected
@@ -410,7 +411,7 @@ def test_a_stored_run_is_shown_beside_its_own_copy(tmp_path: Path, monkeypatch: 
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
     """The sentence names the folder; nothing is written into it."""
     with pytest.raises(ConfigError, match=f"{tmp_path}: not a run directory"):
-        rebuild.show_study(tmp_path, "esp32-tcpip", ROOT, report=False)
+        rebuild.show_study(tmp_path, "esp32-tcpip", PUBLISHED, report=False)
     assert not list(tmp_path.iterdir())
 
 
@@ -441,7 +442,7 @@ def test_two_studies_of_one_run_stand_side_by_side(tmp_path: Path) -> None:
         [shown(read_judged_run(store_judged(tmp_path / "judged", tcpip_records()[:1]).path))], past=0, raw=()
     )
     assert "Study" not in landing
-    directory.write_verdict(judge(directory.read().entries, load_all(ROOT.parent)))
+    directory.write_verdict(judge(directory.read().entries, load_all(THRESHOLDS_ROOT)))
     landing = render_landing([shown(read_judged_run(directory.path))], past=0, raw=())
     assert all(f"Study {study} →" in landing for study in both)
 
@@ -485,7 +486,7 @@ def test_a_chart_has_the_unit_once(written: tuple[Path, list[Document]]) -> None
 def test_a_stored_runs_study_is_read_as_strictly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With --run too a bench's parameter must exist; exit 2 with the line, nothing written."""
     run = store(tmp_path, "mqtt-http-rtt", rtt_records()).path
-    copy = run / REFERENCE_FOLDER / "mqtt-http-rtt.yaml"
+    copy = run / KEPT_FOLDER / "mqtt-http-rtt.yaml"
     copy.write_text(copy.read_text().replace("{reconnect: both, http:", "{recconect: both, http:"))
     assert run_command(["reproduce", "mqtt-http-rtt", "--run", str(run)]) == 2
     assert "has no parameter 'recconect'; did you mean 'reconnect'?" in capsys.readouterr().err

@@ -13,14 +13,15 @@ import pytest
 from hil.base.errors import ConfigError
 from hil.model import Entry
 from hil.reports.studies.build import documents_of
-from hil.reports.studies.declaration import ROOT, load_study
+from hil.reports.studies.declaration import load_study, study_files
 from hil.reports.studies.document import Document, Table
 from hil.reports.studies.mqtt_qos.echoes import size_text
 from hil.reports.studies.mqtt_qos.study import expected_ms
 from hil.thresholds import load_all
+from tests.make_records import THRESHOLDS_ROOT
 from tests.reports.qos_records import RUN_ID, delivery_record, echo_record, left_out, reconnect_record
 
-BENCHES = load_all(ROOT.parent)
+BENCHES = load_all(THRESHOLDS_ROOT)
 STUDY = load_study("mqtt-qos", benches=BENCHES)
 
 
@@ -362,7 +363,7 @@ def test_the_echo_is_named() -> None:
 )
 def test_a_mistake_in_the_file_is_found(tmp_path: Path, old: str, new: str, said: str) -> None:
     """What the study's code needs of its file is checked with it, by line."""
-    text = (ROOT / "mqtt-qos.yaml").read_text()
+    text = study_files()["mqtt-qos"].read_text()
     assert old in text
     (tmp_path / "mqtt-qos.yaml").write_text(text.replace(old, new, 1))
     with pytest.raises(ConfigError, match=r"mqtt-qos\.yaml:\d+: ") as caught:

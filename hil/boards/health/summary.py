@@ -31,7 +31,7 @@ _Alike = Callable[[RunHealth, RunHealth, str], bool]
 
 
 @dataclass(frozen=True)
-class Again:
+class Repeats:
     """``checked`` verdicts were given again, ``wrong`` of them had blocked for nothing."""
 
     checked: int
@@ -48,7 +48,7 @@ class _Judged:
     blocked: bool
 
 
-def flakes(runs: Sequence[RunHealth], *, since: Callable[[RunHealth], bool]) -> Again:
+def flakes(runs: Sequence[RunHealth], *, since: Callable[[RunHealth], bool]) -> Repeats:
     """Return how many blocking series were judged again, and how many of them blocked once and then passed.
 
     ``runs`` are of one rack in the order of their start; those are counted that ``since`` holds of.
@@ -59,10 +59,10 @@ def flakes(runs: Sequence[RunHealth], *, since: Callable[[RunHealth], bool]) -> 
             if since(first.run):
                 checked += 1
                 wrong += first.blocked and not second.blocked
-    return Again(checked, wrong)
+    return Repeats(checked, wrong)
 
 
-def false_regressions(runs: Sequence[RunHealth], *, since: Callable[[RunHealth], bool]) -> Again:
+def false_regressions(runs: Sequence[RunHealth], *, since: Callable[[RunHealth], bool]) -> Repeats:
     """Return how many comparisons could be checked, and how many of them had blocked for nothing.
 
     One of an image with itself checks itself; another is checked by the next one of the same two images.
@@ -79,7 +79,7 @@ def false_regressions(runs: Sequence[RunHealth], *, since: Callable[[RunHealth],
             if since(first.run):
                 checked += 1
                 wrong += first.blocked and not second.blocked
-    return Again(checked, wrong)
+    return Repeats(checked, wrong)
 
 
 def _by_series(runs: Sequence[RunHealth], blocked: str, passed: str) -> Mapping[str, list[_Judged]]:

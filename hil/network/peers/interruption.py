@@ -123,7 +123,7 @@ class Interruption:
             return self._lengths_us[:rows]
 
     def _work(self) -> None:
-        while self._await_wish():
+        while self._await_request():
             try:
                 length_us = self._interrupt()
             except HilError as error:
@@ -136,7 +136,7 @@ class Interruption:
                 self._lengths_us.append(length_us)
                 self._changed.notify_all()
 
-    def _await_wish(self) -> bool:
+    def _await_request(self) -> bool:
         with self._changed:
             self._changed.wait_for(lambda: self._stopping.is_set() or self._asked > len(self._lengths_us))
         return not self._stopping.is_set()

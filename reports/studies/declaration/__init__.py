@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Published studies: their tables, what is wrong with them, and what of ours each row compares with.
 
-``thresholds/reference/<study>.yaml`` holds one study; docs/explain/studies.md explains the keys.
+``reports/studies/<study>/<study>.yaml`` holds one; docs/explain/studies.md explains the keys.
 """
 
 from hil.reports.studies.declaration.loader import (
-    REFERENCE_FOLDER,
-    ROOT,
+    KEPT_FOLDER,
+    PUBLISHED,
     SIZES,
     load_study,
-    study_names,
+    study_files,
     study_of_suite,
 )
 from hil.reports.studies.declaration.needs import CHECKS, STUDIES
@@ -26,8 +26,8 @@ from hil.reports.studies.declaration.types import (
 
 __all__ = [
     "CHECKS",
-    "REFERENCE_FOLDER",
-    "ROOT",
+    "KEPT_FOLDER",
+    "PUBLISHED",
     "SIZES",
     "STUDIES",
     "Application",
@@ -39,6 +39,6 @@ __all__ = [
     "Study",
     "Table",
     "load_study",
-    "study_names",
+    "study_files",
     "study_of_suite",
 ]

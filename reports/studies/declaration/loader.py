@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read ``thresholds/reference/<study>.yaml``, strictly: a mistake names file, line and the nearest key.
-
-Read the small parts of a study's file: boots, background, claims, applications.
-"""
+"""Read a study's file, strictly: a mistake names file, line and the nearest key."""
 
 from __future__ import annotations
 
@@ -111,34 +108,36 @@ def read_application(node: Node) -> Application:
     )
 
 
-REFERENCE_FOLDER = "thresholds/reference"  # of the project, and of a run, which keeps what it was set beside
-ROOT = PROJECT_ROOT / REFERENCE_FOLDER
+PUBLISHED = PROJECT_ROOT / "reports" / "studies"
+KEPT_FOLDER = "thresholds/reference"  # of a run, which keeps a copy of what it was set beside
 SCHEMA_VERSION = 1
 
 
-def study_names(root: Path = ROOT) -> list[str]:
-    """Return the studies there are."""
-    return sorted(path.stem for path in root.glob("*.yaml"))
+def study_files(root: Path = PUBLISHED) -> dict[str, Path]:
+    """Return the files of the studies there are below a folder, by their names."""
+    return {path.stem: path for path in sorted(root.rglob("*.yaml"))}
 
 
-def study_of_suite(suite: str, root: Path = ROOT) -> Study | None:
+def study_of_suite(suite: str, root: Path = PUBLISHED) -> Study | None:
     """Return the study whose suite this is, None where none has it. Raises ConfigError as load_study()."""
-    studies = (load_study(name, root) for name in study_names(root))
+    studies = (load_study(name, root) for name in study_files(root))
     return next((study for study in studies if suite in study.suites.values()), None)
 
 
-def load_study(name: str, root: Path = ROOT, *, benches: Mapping[str, Thresholds] | None = None) -> Study:
-    """Read ``root/<name>.yaml``. With ``benches``, what compares must name parameters that they have.
+def load_study(
+    name: str, root: Path = PUBLISHED, *, benches: Mapping[str, Thresholds] | None = None
+) -> Study:
+    """Read ``<name>.yaml`` below ``root``. With ``benches``, its cases must name parameters that they have.
 
     Raises:
         ConfigError: there is no such study, or anything is wrong in its file.
     """
-    known = study_names(root)
+    known = study_files(root)
     if name not in known:
         hint = f"{did_you_mean(name, known)} Studies: {', '.join(known) or 'none'}."
         raise ConfigError(f"there is no study {name!r}{hint}")
-    path = root / f"{name}.yaml"
-    node = load_yaml(path, label=f"{root.parent.name}/{root.name}/{path.name}")
+    path = known[name]
+    node = load_yaml(path, label="/".join((root.parent.name, root.name, *path.relative_to(root).parts)))
     return _Reader(node, benches).read(name)
 
 

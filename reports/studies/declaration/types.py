@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a file of thresholds/reference says of a study. hil.reports.studies.declaration.loader reads it."""
+"""What the file of a study says. hil.reports.studies.declaration.loader reads it."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import hil
 from hil.gate import judge
 from hil.history.from_run import add_run
 from hil.model import Comparison
-from hil.reports.finish import Wishes, finish
+from hil.reports.finish import ReportOptions, finish
 from hil.store import RunDirectory, read_run
 from hil.thresholds import Thresholds
 from tests.tools.demo.nights import Measured, Night, full_record
@@ -39,7 +39,7 @@ def store(
     directory.write_info(_info(night))
     directory.keep([limits / f"{bench}.yaml" for bench in sorted(thresholds)], "thresholds")
     directory.write_verdict(judge(directory.read().entries, thresholds))
-    done = finish(directory, Wishes(out, site=False), say=lambda _sentence: None)
+    done = finish(directory, ReportOptions(out, site=False), say=lambda _sentence: None)
     add_run(read_run(directory.path), out / "hil-data")
     return directory, tuple(done.warnings)
 

@@ -17,7 +17,7 @@ from hil.network.ledger.sightings import stream_facts
 from hil.network.peers.companion import Outcome, Place
 from hil.network.peers.mqtt.dissecting import Seen, dissect, evidence_of, handed_of, nonce_of
 from hil.network.peers.mqtt.faults import Moment
-from hil.network.peers.mqtt.parts import PeerParts
+from hil.network.peers.mqtt.peer import MqttPeer
 from hil.network.peers.mqtt.settings import DROP_EVERY, Settings
 from hil.wire import Note
 
@@ -124,7 +124,7 @@ class DeliveryCompanion:
     def __init__(self, place: Place) -> None:
         self._place = place
         self._settings = Settings.of_delivery(place.case)
-        self._parts = PeerParts(place, self._settings, "subscriber")
+        self._parts = MqttPeer(place, self._settings, "subscriber")
         self._arrivals = place.folder.resolve() / ARRIVALS_FILE
 
     def start(self) -> Mapping[str, str | int]:

@@ -9,7 +9,7 @@ from hil.model import Series
 from hil.network.peers.companion import Outcome, Place
 from hil.network.peers.mqtt.delivery import rates_facts
 from hil.network.peers.mqtt.dissecting import dissect
-from hil.network.peers.mqtt.parts import PeerParts
+from hil.network.peers.mqtt.peer import MqttPeer
 from hil.network.peers.mqtt.settings import Settings
 from hil.wire import Note
 
@@ -20,7 +20,7 @@ class EchoCompanion:
     def __init__(self, place: Place) -> None:
         self._place = place
         self._settings = Settings.of_echo(place.case)
-        self._parts = PeerParts(place, self._settings, "echo")
+        self._parts = MqttPeer(place, self._settings, "echo")
 
     def start(self) -> Mapping[str, str | int]:
         """Start broker, captures and the echo, and what cuts connections.

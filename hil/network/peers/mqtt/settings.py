@@ -17,10 +17,10 @@ DROP_EVERY = 10
 
 
 @dataclass(frozen=True)
-class AirWish:
+class AirChange:
     """What a case changes of the board's link, one way each; None leaves what the profile says.
 
-    A rate of 0 and a loss of 0 are not wishes. ``profile`` is RACK_AIR where the run's stays.
+    A rate of 0 and a loss of 0 are left as they are. ``profile`` is RACK_AIR where the run's stays.
     """
 
     profile: str = RACK_AIR
@@ -33,7 +33,7 @@ class AirWish:
 
     @property
     def changes(self) -> bool:
-        return self != AirWish(bursts=self.bursts)
+        return self != AirChange(bursts=self.bursts)
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Settings:
     broker_inflight: int
     broker_queue: int
     persistence: Persistence
-    air: AirWish
+    air: AirChange
     fault: FaultPlan
 
     @property
@@ -86,7 +86,7 @@ class Settings:
             0.0 if kind == "cut" else _number(case, "fault_ms") / 1e3,  # a cut has no length
             _number(case, "fault_every_ms") / 1e3,
         )
-        air = AirWish(str(case.parameters["air"]))
+        air = AirChange(str(case.parameters["air"]))
         return cls._of(case, _number(case, "subscriber_nodelay"), _number(case, "broker_queue"), air, fault)
 
     @classmethod
@@ -94,7 +94,7 @@ class Settings:
         """Read the parameters of a case of `echo`; a connection that is cut every so often is its fault."""
         every_s = _number(case, "cut_every_ms") / 1e3
         delay_us = _number(case, "delay_us")
-        air = AirWish(
+        air = AirChange(
             profile=str(case.parameters["air"]),
             delay_us=delay_us if delay_us >= 0 else None,
             rate_up_kbit=_number(case, "rate_up_kbit") or None,
@@ -107,7 +107,7 @@ class Settings:
         return cls._of(case, _number(case, "echo_nodelay"), 0, air, fault)
 
     @classmethod
-    def _of(cls, case: Case, peer_nodelay: int, queue: int, air: AirWish, fault: FaultPlan) -> Settings:
+    def _of(cls, case: Case, peer_nodelay: int, queue: int, air: AirChange, fault: FaultPlan) -> Settings:
         return cls(
             bench=case.bench,
             transport=cast(Transport, str(case.parameters["transport"])),

@@ -20,7 +20,7 @@ from hil.network.packet_filter import PacketFilter
 from hil.network.peers.companion import Place
 from hil.network.peers.mqtt.faults import Switch
 from hil.network.peers.mqtt.peer_program import PeerProgram
-from hil.network.peers.mqtt.settings import RACK_AIR, AirWish
+from hil.network.peers.mqtt.settings import RACK_AIR, AirChange
 from hil.virtual.air.control import AirControl, Number
 from hil.virtual.air.profile import AirProfile, Gap, Impairment, load_profile
 
@@ -35,28 +35,28 @@ _GAP_PREFIX = "gap_"
 class BoardAir:
     """The link of one board. Its random streams go on: which frames are lost is the run's seed's to say."""
 
-    def __init__(self, place: Place, wish: AirWish) -> None:
+    def __init__(self, place: Place, change: AirChange) -> None:
         self._air = place.air
         self._board = place.board.id
         self._case_id = place.case.case_id
-        self._wish = wish
+        self._change = change
         self._lock = threading.Lock()
         self._before: Mapping[str, Mapping[str, Number]] = {}
         self.impaired = "none beyond the rack's own air"
 
     def start(self) -> None:
         """Change the link as the case asks. Raises ConfigError as check() does."""
-        if not self._wish.changes:
+        if not self._change.changes:
             return
         air = self._need_air()
-        profile = None if self._wish.profile == RACK_AIR else load_profile(self._wish.profile)
+        profile = None if self._change.profile == RACK_AIR else load_profile(self._change.profile)
         with self._lock:
             self._before = air.show(self._board)[self._board]
             if profile:
                 air.profile(profile, self._board)
-            for direction, changes in changes_of(self._wish).items():
+            for direction, changes in changes_of(self._change).items():
                 air.set(self._board, direction, **changes)
-        self.impaired = description_of(self._wish, profile)
+        self.impaired = description_of(self._change, profile)
 
     def down(self) -> None:
         """Drop every frame of the board. Raises ConfigError as check() does."""
@@ -69,7 +69,7 @@ class BoardAir:
 
     def check(self, fault: str) -> None:
         """Raise ConfigError where the case, or its fault, needs an air that is not the rack's."""
-        if fault == "blackout" or self._wish.changes:
+        if fault == "blackout" or self._change.changes:
             self._need_air()
 
     def put_back(self) -> None:
@@ -101,19 +101,21 @@ class BoardAir:
         return self._air
 
 
-def changes_of(wish: AirWish) -> Mapping[str, Mapping[str, Number]]:
+def changes_of(change: AirChange) -> Mapping[str, Mapping[str, Number]]:
     """Return what each direction's parameters become; a direction that nothing is asked of has none."""
-    common: dict[str, Number] = {} if wish.delay_us is None else {"delay_us": wish.delay_us, "jitter_us": 0}
+    common: dict[str, Number] = (
+        {} if change.delay_us is None else {"delay_us": change.delay_us, "jitter_us": 0}
+    )
     found = {}
     for direction, rate_kbit, loss_ppm in (
-        ("uplink", wish.rate_up_kbit, wish.loss_up_ppm),
-        ("downlink", wish.rate_down_kbit, wish.loss_down_ppm),
+        ("uplink", change.rate_up_kbit, change.loss_up_ppm),
+        ("downlink", change.rate_down_kbit, change.loss_down_ppm),
     ):
         changes = dict(common)
         if rate_kbit is not None:
             changes["rate_kbit"] = rate_kbit
         if loss_ppm is not None:
-            changes |= bursts_of(loss_ppm) if wish.bursts else {"loss_ppm": loss_ppm, "burst_start_ppm": 0}
+            changes |= bursts_of(loss_ppm) if change.bursts else {"loss_ppm": loss_ppm, "burst_start_ppm": 0}
         if changes:
             found[direction] = changes
     return found
@@ -140,15 +142,15 @@ def bursts_of(loss_ppm: int) -> dict[str, Number]:
     }
 
 
-def description_of(wish: AirWish, profile: AirProfile | None) -> str:
+def description_of(change: AirChange, profile: AirProfile | None) -> str:
     """Say which hops are impaired and by what."""
     found = [f"both directions as the air {profile.name}"] if profile else []
-    pattern = f"loss in bursts of {BURST_FRAMES} frames on average" if wish.bursts else "independent loss"
-    if wish.delay_us is not None:
-        found.append(f"both directions {wish.delay_us / 1000:g} ms delay without jitter")
+    pattern = f"loss in bursts of {BURST_FRAMES} frames on average" if change.bursts else "independent loss"
+    if change.delay_us is not None:
+        found.append(f"both directions {change.delay_us / 1000:g} ms delay without jitter")
     for direction, rate_kbit, loss_ppm in (
-        ("uplink", wish.rate_up_kbit, wish.loss_up_ppm),
-        ("downlink", wish.rate_down_kbit, wish.loss_down_ppm),
+        ("uplink", change.rate_up_kbit, change.loss_up_ppm),
+        ("downlink", change.rate_down_kbit, change.loss_down_ppm),
     ):
         words = [] if rate_kbit is None else [f"{rate_kbit} kbit/s"]
         words += [] if loss_ppm is None else [f"{loss_ppm / 10_000:g} % {pattern}"]
@@ -164,7 +166,7 @@ FLOOD_MESSAGES_MAX = 200_000  # all are captured, and dissected
 
 
 @dataclass(frozen=True)
-class Parts:
+class FaultTargets:
     """What faults are made of. ``port`` is the broker's that the board uses."""
 
     place: Place
@@ -185,9 +187,9 @@ def check_fault(place: Place, kind: str) -> None:
         )
 
 
-def switch_of(kind: str, parts: Parts) -> Switch:
+def switch_of(kind: str, targets: FaultTargets) -> Switch:
     """Return what makes and undoes a fault with a beginning and an end."""
-    ways: dict[str, Callable[[Parts, threading.Event], AbstractContextManager[bool]]] = {
+    ways: dict[str, Callable[[FaultTargets, threading.Event], AbstractContextManager[bool]]] = {
         "cut": _cut,
         "blackout": _blackout,
         "wire": _wire,
@@ -197,20 +199,20 @@ def switch_of(kind: str, parts: Parts) -> Switch:
         "subscriber_away": _subscriber_away,
     }
     way = ways[kind]
-    return lambda stopping: way(parts, stopping)
+    return lambda stopping: way(targets, stopping)
 
 
 @contextmanager
-def _cut(parts: Parts, stopping: threading.Event) -> Iterator[bool]:
+def _cut(targets: FaultTargets, stopping: threading.Event) -> Iterator[bool]:
     """Yield False where the case ended before the board, which may be coming back just now, was connected."""
-    yield _cut_once_connected(parts, stopping)
+    yield _cut_once_connected(targets, stopping)
 
 
-def _cut_once_connected(parts: Parts, stopping: threading.Event) -> bool:
+def _cut_once_connected(targets: FaultTargets, stopping: threading.Event) -> bool:
     deadline = time.monotonic() + CONNECTED_TIMEOUT_S
     while True:
         try:
-            parts.broker.cut(parts.place.board_address)
+            targets.broker.cut(targets.place.board_address)
         except RigError:
             if stopping.wait(AGAIN_S):
                 return False
@@ -221,51 +223,51 @@ def _cut_once_connected(parts: Parts, stopping: threading.Event) -> bool:
 
 
 @contextmanager
-def _blackout(parts: Parts, stopping: threading.Event) -> Iterator[bool]:
+def _blackout(targets: FaultTargets, stopping: threading.Event) -> Iterator[bool]:
     del stopping
-    parts.air.down()
+    targets.air.down()
     try:
         yield True
     finally:
-        parts.air.up()
+        targets.air.up()
 
 
 @contextmanager
-def _wire(parts: Parts, stopping: threading.Event) -> Iterator[bool]:
+def _wire(targets: FaultTargets, stopping: threading.Event) -> Iterator[bool]:
     del stopping
-    place = parts.place
+    place = targets.place
     log = place.folder / "nft.txt"
     filtered = PacketFilter(
-        place.spawner, place.access_point_interface, place.board_address, parts.port, log_path=log
+        place.spawner, place.access_point_interface, place.board_address, targets.port, log_path=log
     )
     with filtered.drop("all"):
         yield True
 
 
 @contextmanager
-def _stall(parts: Parts, stopping: threading.Event) -> Iterator[bool]:
+def _stall(targets: FaultTargets, stopping: threading.Event) -> Iterator[bool]:
     del stopping
-    parts.broker.stall()
+    targets.broker.stall()
     try:
         yield True
     finally:
-        parts.broker.go_on()
+        targets.broker.go_on()
 
 
 @contextmanager
-def _kill(parts: Parts, stopping: threading.Event) -> Iterator[bool]:
+def _kill(targets: FaultTargets, stopping: threading.Event) -> Iterator[bool]:
     del stopping
-    parts.broker.interrupt()
+    targets.broker.interrupt()
     try:
         yield True
     finally:
-        parts.broker.resume()
+        targets.broker.resume()
 
 
 @contextmanager
-def _flood(parts: Parts, stopping: threading.Event) -> Iterator[bool]:
+def _flood(targets: FaultTargets, stopping: threading.Event) -> Iterator[bool]:
     del stopping
-    broker, place = parts.broker, parts.place
+    broker, place = targets.broker, targets.place
     flood = Flood.start(
         place.spawner,
         broker.address,
@@ -282,7 +284,7 @@ def _flood(parts: Parts, stopping: threading.Event) -> Iterator[bool]:
 
 
 @contextmanager
-def _subscriber_away(parts: Parts, stopping: threading.Event) -> Iterator[bool]:
+def _subscriber_away(targets: FaultTargets, stopping: threading.Event) -> Iterator[bool]:
     del stopping
-    with parts.program.halted():
+    with targets.program.halted():
         yield True

@@ -15,10 +15,10 @@ from hil.network.peers.mqtt.dissecting import Captures, Dissected, Seen, counts_
 from hil.network.peers.mqtt.faults import Faults, Moment
 from hil.network.peers.mqtt.peer_program import PeerProgram
 from hil.network.peers.mqtt.settings import Settings
-from hil.network.peers.mqtt.switching import BoardAir, Parts, check_fault, switch_of
+from hil.network.peers.mqtt.switching import BoardAir, FaultTargets, check_fault, switch_of
 
 
-class PeerParts:
+class MqttPeer:
     """The host's side of one case. ``program`` is the module's name of the client that answers."""
 
     def __init__(self, place: Place, settings: Settings, program: str) -> None:
@@ -120,6 +120,6 @@ class PeerParts:
     def _start_faults(self, broker: BenchBroker, program: PeerProgram) -> None:
         plan = self._settings.fault
         if plan.timed:
-            parts = Parts(self._place, broker.broker, program, self.air, broker.port)
-            self._faults = Faults(plan, switch_of(plan.kind, parts), program.has_first)
+            targets = FaultTargets(self._place, broker.broker, program, self.air, broker.port)
+            self._faults = Faults(plan, switch_of(plan.kind, targets), program.has_first)
             self._faults.start()

@@ -10,10 +10,11 @@ import pytest
 from hil.base.errors import ConfigError
 from hil.model import Scalar
 from hil.network.peers.gateway.joining import COLUMNS
-from hil.reports.studies.declaration import ROOT, Comparison, Study, load_study, study_names, study_of_suite
+from hil.reports.studies.declaration import Comparison, Study, load_study, study_files, study_of_suite
 from hil.reports.studies.declaration.types import SAMPLE_COLUMNS
 from hil.reports.studies.esp32_tcpip.link import overhead_bytes, published_overhead_bytes
 from hil.thresholds import Thresholds, load_all
+from tests.make_records import THRESHOLDS_ROOT
 
 pytestmark = pytest.mark.slow
 
@@ -45,7 +46,7 @@ claims:
 
 @pytest.fixture(scope="module")
 def benches() -> dict[str, Thresholds]:
-    return load_all(ROOT.parent)
+    return load_all(THRESHOLDS_ROOT)
 
 
 def read(folder: Path, text: str, benches: dict[str, Thresholds] | None = None) -> Study:
@@ -215,7 +216,7 @@ def test_what_the_studys_code_needs_is_asked_for(
     tmp_path: Path, study: str, old: str, new: str, words: str
 ) -> None:
     """A table or check of another study, or of none, is no internal error but a line to mend."""
-    text = (ROOT / f"{study}.yaml").read_text()
+    text = study_files()[study].read_text()
     assert text.count(old) == 1
     (tmp_path / f"{study}.yaml").write_text(text.replace(old, new))
     with pytest.raises(ConfigError, match=words):
@@ -224,7 +225,7 @@ def test_what_the_studys_code_needs_is_asked_for(
 
 def test_a_missing_table_is_named(tmp_path: Path) -> None:
     """Its key is that of the tables."""
-    text = (ROOT / "mqtt-http-rtt.yaml").read_text()
+    text = study_files()["mqtt-http-rtt"].read_text()
     start, end = text.index("  - id: timeouts"), text.index("claims:")
     (tmp_path / "mqtt-http-rtt.yaml").write_text(text[:start] + text[end:])
     with pytest.raises(ConfigError, match=r"mqtt-http-rtt.yaml:23: .* lacks the table 'timeouts'"):
@@ -247,7 +248,7 @@ def test_an_unknown_study_is_told_with_the_nearest_name() -> None:
 )
 def test_the_studies_fit_the_benches(name: str, benches: dict[str, Thresholds]) -> None:
     """Each study's suites and parameters exist, and a suite leads back to its study."""
-    assert name in study_names()
+    assert name in study_files()
     study = load_study(name, benches=benches)
     assert {found and found.id for found in map(study_of_suite, study.suites.values())} == {name}
     assert study_of_suite("quick") is None
@@ -255,7 +256,7 @@ def test_the_studies_fit_the_benches(name: str, benches: dict[str, Thresholds]) 
 
 def test_every_published_row_has_a_case_in_each_suite(benches: dict[str, Thresholds]) -> None:
     """What is published is measured, in the quick suite too."""
-    for name in study_names():
+    for name in study_files():
         study = load_study(name)
         for suite in study.suites.values():
             for table in study.tables:
