@@ -6,17 +6,18 @@ A damaged or lost line is asked for again; what cannot be had is an error, never
 
 from __future__ import annotations
 
+import base64
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NoReturn
 
 from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.model import Case, Scalar, Series
-from hil.session import handshake, provisioning
+from hil.session import handshake
 from hil.session.board_link import RETRY_S, BoardLink, LinkStatistics
-from hil.session.console import Console
+from hil.session.console import MASK, Console
 from hil.session.transfer import Collector, OnNote, parameter_text
-from hil.wire import Hello, Message, Reply, parse_scalar
+from hil.wire import Hello, Message, Reply, crc32_hex, parse_scalar
 
 COMMAND_TIMEOUT_S = 10.0
 LINK_ANSWER_S = 5.0  # the agent answers this much after its own deadline at the latest
@@ -35,6 +36,26 @@ _UNKNOWN_BENCH = (
     "build the firmware of this checkout; a bench of a driver that the host has not says "
     "'kinds: [physical]' in its thresholds file."
 )
+
+_PIECE_BYTES = 480  # 640 characters of base64: a command line has at most 1023
+_SECRET_FIELDS = frozenset({"ca_pem", "client_cert_pem", "client_key_pem", "ssid", "psk", "mqtt_password"})
+# Masked wherever they turn up. An SSID is not among them: it may be a word of every other log line.
+_MASKED_FIELDS = frozenset({"client_key_pem", "psk", "mqtt_password"})
+# A firmware older than these does not know them. A bench that needs one says that it was not told.
+_LATER_FIELDS = frozenset(
+    {
+        "broker_password_port",
+        "mqtt_username",
+        "mqtt_password",
+        "peer_host",
+        "peer_name",
+        "dns_host",
+        "peer_port",
+        "peer_tls_port",
+    }
+)
+
+Provision = str | bytes | int
 
 
 class AgentSession:
@@ -102,20 +123,20 @@ class AgentSession:
     def provision(self, values: Mapping[str, str | bytes | int]) -> None:
         """Tell the board credentials, the time, broker and peer. Secrets are masked in log and errors.
 
-        A field of provisioning.LATER_FIELDS that the board's firmware does not know yet is left out.
+        A field of _LATER_FIELDS that the board's firmware does not know yet is left out.
 
         Raises:
             ConfigError: the agent refused a field. Others as of command().
         """
         for field, value in values.items():
-            for secret in provisioning.secrets_of(field, value):
+            for secret in _secrets_of(field, value):
                 self._link.lines.add_secret(secret)
             self._provision_field(field, value)
 
-    def _provision_field(self, field: str, value: provisioning.Value) -> None:
-        for verb, *words in provisioning.commands_of(field, value):
+    def _provision_field(self, field: str, value: Provision) -> None:
+        for verb, *words in _commands_of(field, value):
             reply = self._ask(verb, *words)
-            if reply.code == "unknown-field" and field in provisioning.LATER_FIELDS:
+            if reply.code == "unknown-field" and field in _LATER_FIELDS:
                 return
             if not reply.ok:
                 self._refused(verb, reply)
@@ -164,7 +185,7 @@ class AgentSession:
         self, verb: str, *args: object, timeout_s: float = COMMAND_TIMEOUT_S, retry_s: float = RETRY_S
     ) -> Reply:
         line, tag = self._link.command_line(verb, *args)
-        shown = f"#{tag} {provisioning.shown(args)}" if verb == "provision" else ""
+        shown = f"#{tag} {_shown(args)}" if verb == "provision" else ""
         bytes_before = self._link.lines.bytes_received
         reply = self._link.ask(line, tag, timeout_s=timeout_s, retry_s=retry_s, shown=shown)
         if reply is None:
@@ -185,3 +206,27 @@ class AgentSession:
 
 def _scalars(reply: Reply) -> dict[str, Scalar]:
     return {key: parse_scalar(value) for key, value in reply.fields.items()}
+
+
+def _to_bytes(value: Provision) -> bytes:
+    return value if isinstance(value, bytes) else str(value).encode()
+
+
+def _secrets_of(field: str, value: Provision) -> tuple[str, ...]:
+    """Return the texts to mask in everything that is logged."""
+    return (_to_bytes(value).decode("latin-1"),) if field in _MASKED_FIELDS else ()
+
+
+def _commands_of(field: str, value: Provision) -> Iterator[tuple[str, str, int, str]]:
+    """Yield the words of the commands that provision one field."""
+    data = _to_bytes(value)
+    for offset in range(0, len(data), _PIECE_BYTES):
+        piece = base64.b64encode(data[offset : offset + _PIECE_BYTES]).decode()
+        yield "provision", field, offset, piece
+    yield "provision-end", field, len(data), crc32_hex(data)
+
+
+def _shown(args: Sequence[object]) -> str:
+    """Return a ``provision`` command as a log may show it."""
+    field, offset, piece = args
+    return f"provision {field} {offset} {MASK if field in _SECRET_FIELDS else piece}"
