@@ -86,6 +86,8 @@ def _sentence(kind: type, stored: Any, problem: str) -> str:
 def _expected(hint: Any, said: str) -> str:
     if get_origin(hint) is Literal:
         return f"one of {', '.join(map(str, get_args(hint)))}"
+    if said == "Number out of range":
+        return "a number that a double can hold"
     wanted = said.removeprefix("Expected ").partition(", got ")[0]
     return _WORD.sub(lambda found: " or ".join(_WORDS.get(one, one) for one in found[1].split(" | ")), wanted)
 

@@ -184,9 +184,15 @@ def test_a_verdict_full_of_tricks(tmp_path: Path) -> None:
     ("change", "words"),
     [
         (lambda stored: stored.update(exit_code=0, outcome="pass"), "contradicts its own figures"),
-        (lambda stored: stored["compared"][0].update(change="1"), "change is '1', which it cannot be"),
+        (
+            lambda stored: stored["compared"][0].update(change="1"),
+            ".change is '1'; expected a number or null",
+        ),
         (lambda stored: stored["compared"][0].update(unit="parsec"), "the unit 'parsec'"),
-        (lambda stored: stored["compared"][0].update(change=10**400), "cannot be read: OverflowError"),
+        (
+            lambda stored: stored["compared"][0].update(change=10**400),
+            "expected a number that a double can hold",
+        ),
         (lambda stored: stored.update(more=1), "more is an unknown key"),
     ],
 )
