@@ -24,6 +24,8 @@ from hil.model import Outcome, RunRecord, SeriesVerdict, format_series_id
 from hil.thresholds.limits import Limit
 from hil.thresholds.types import Thresholds
 
+IMPOSSIBLE = "impossible"  # the cause of what no firmware can measure: the bench is wrong
+_IMPOSSIBLE = "the figure cannot be below zero, so the bench is wrong"
 _SAME_IN_ALL_BOOTS = ("firmware_sha256", "ruler_hash", "target")
 
 
@@ -84,6 +86,8 @@ def decide(decision: Decision, *, family: float) -> SeriesVerdict:
     alpha = decision.thresholds.policy.alpha / family
     seed_text = f"{decision.first.run_id}/{decision.series_id}"
     estimate = metrics.estimate(decision.metric, decision.records, alpha=alpha, seed_text=seed_text)
+    if _is_impossible(decision, estimate):
+        return replace(_undecided(decision, estimate, _IMPOSSIBLE), cause=IMPOSSIBLE)
     reason = _why_too_few(decision, estimate, samples)
     if reason:
         return _undecided(decision, estimate, reason)
@@ -93,6 +97,12 @@ def decide(decision: Decision, *, family: float) -> SeriesVerdict:
         reason = "the stream stood still for (nearly) the whole measured stretch, which is one observation"
         return _undecided(decision, estimate, reason)
     return _judge_limit(decision, estimate, decision.limit, alpha)
+
+
+def _is_impossible(decision: Decision, estimate: Estimate) -> bool:
+    """Say whether a figure that may decide lies below zero, though its scale has nothing there."""
+    decides = decision.metric.blocking or decision.metric.compared or decision.limit is not None
+    return decides and estimate.value < 0 and decision.metric.scale != "identity"
 
 
 def _why_too_few(decision: Decision, estimate: Estimate, samples: int) -> str:

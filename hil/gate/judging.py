@@ -14,13 +14,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from hil.base.errors import ConfigError
+from hil.base.errors import ConfigError, ExitCode
 from hil.gate.comparing import Unit, units_of
 from hil.gate.comparison import NOTHING_MEASURED, advise, compare
 from hil.gate.comparison_conclusion import Compared
 from hil.gate.comparison_result import compared_series, with_outcome
 from hil.gate.conclusion import conclude
-from hil.gate.decision import Decision, decide, prepare
+from hil.gate.decision import IMPOSSIBLE, Decision, decide, prepare
 from hil.gate.drift import drifts_of
 from hil.gate.drift_words import warnings_of, with_drifts
 from hil.gate.ended import why_ended, why_not_compared, without_comparison
@@ -59,13 +59,13 @@ def judge(
             and neither is more specific, two records of one boot, records of several runs, a comparison that
             stands there twice.
     """
-    faults = tuple(entry for entry in entries if isinstance(entry, Fault))
     run_id = check_entries(entries)
     said = [entry for entry in entries if isinstance(entry, NotRun)]
     not_run = (*said, *_unmeasured(run_id, entries, planned or {}))
     family = family_of(entries, thresholds)
     series = _judge_limits(entries, thresholds, family)
     compared = _judge_comparisons(entries, thresholds, past, family)
+    faults = (*(entry for entry in entries if isinstance(entry, Fault)), *_faults_of_benches(run_id, series))
     strict = any(thresholds[bench].policy.on_inconclusive == "fail" for bench in _benches(series, compared))
     return conclude(run_id, series, faults, not_run, compared, fail_inconclusive=strict)
 
@@ -101,6 +101,17 @@ def _unmeasured(
         if missing > 0 and (board, case_id) not in said:
             counted = f"in {missing} of {boots} boots: " if missing < boots else ""
             yield NotRun(run_id, board, case_id, f"{counted}the run ended before it", "ended")
+
+
+def _faults_of_benches(run_id: str, series: Sequence[SeriesVerdict]) -> Iterator[Fault]:
+    """Yield a fault for each figure that no firmware can measure."""
+    for item in series:
+        if item.cause == IMPOSSIBLE:
+            sentence = (
+                f"{item.sentence} Next: correct what the bench measures, or give the metric "
+                "'scale: identity' where it may be negative."
+            )
+            yield Fault(run_id, "firmware", int(ExitCode.FIRMWARE), sentence, item.board, item.case_id)
 
 
 def find(unit: Unit, family: Family, past: Past) -> Finding:

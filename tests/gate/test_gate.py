@@ -75,6 +75,19 @@ def test_a_value_beyond_the_limit_blocks_not_while_its_interval_is_not() -> None
     assert near.sentence in found.warnings
 
 
+def test_a_figure_below_zero_is_a_fault_of_the_bench() -> None:
+    """A latency of -598 µs keeps every limit, and no firmware can measure it: the run fails, and says why."""
+    record = publish_record()
+    early = tuple(planned - 598 for planned in record.columns["planned_us"])
+    found = verdict(replace(record, columns={**record.columns, "done_us": early}))
+    assert (found.exit_code, found.outcome) == (ExitCode.FIRMWARE, "regressed")
+    assert series(found).outcome == "inconclusive"
+    first = found.faults[0]
+    assert (first.owner, first.board, first.case_id) == ("firmware", record.board, record.case_id)
+    assert "the figure cannot be below zero, so the bench is wrong" in first.sentence
+    assert "-598 µs" in first.sentence or "-0.6 ms" in first.sentence
+
+
 def test_the_smallest_excess_that_would_have_been_seen_is_seen() -> None:
     """The same samples, stretched until they exceed the limit by that much and a bit, break it."""
     record = publish_record(latency_ms=10)
