@@ -26,8 +26,8 @@ from hil.cli.options import (
     rack_option,
     thresholds_option,
 )
-from hil.gate.noise import SeriesNoise
-from hil.gate.sequential import FEWEST_SESSIONS
+from hil.gate.compare.noise import SeriesNoise
+from hil.gate.compare.sequential import FEWEST_SESSIONS
 from hil.history import load
 from hil.history.baseline.acceptance import Request, accept_epoch, propose
 from hil.history.baseline.changes import boards_of, gated_units, rows, unmeasured

@@ -15,19 +15,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from hil.base.errors import ConfigError, ExitCode
-from hil.gate.comparing import Unit, units_of
-from hil.gate.comparison import NOTHING_MEASURED, advise, compare
-from hil.gate.comparison_conclusion import Compared
-from hil.gate.comparison_result import compared_series, with_outcome
-from hil.gate.conclusion import conclude
-from hil.gate.decision import IMPOSSIBLE, Decision, decide, prepare
-from hil.gate.drift import drifts_of
-from hil.gate.drift_words import warnings_of, with_drifts
-from hil.gate.ended import why_ended, why_not_compared, without_comparison
-from hil.gate.family import Family, discoveries, family_of
-from hil.gate.finding import Finding
-from hil.gate.past import NO_PAST, Past
-from hil.gate.sequential import FEWEST_SESSIONS
+from hil.gate.compare.comparison import NOTHING_MEASURED, advise, compare
+from hil.gate.compare.drift import drifts_of
+from hil.gate.compare.family import Family, discoveries, family_of
+from hil.gate.compare.finding import Finding
+from hil.gate.compare.past import NO_PAST, Past
+from hil.gate.compare.result import compared_series, with_outcome
+from hil.gate.compare.sequential import FEWEST_SESSIONS
+from hil.gate.compare.units import Unit, units_of
+from hil.gate.limits.decision import IMPOSSIBLE, Decision, decide, prepare
+from hil.gate.words.compared import Compared
+from hil.gate.words.conclusion import conclude
+from hil.gate.words.drifts import warnings_of, with_drifts
+from hil.gate.words.ended import why_ended, why_not_compared, without_comparison
 from hil.model import (
     ComparedSeries,
     Comparison,

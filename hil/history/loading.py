@@ -17,7 +17,7 @@ import numpy as np
 
 from hil.base.errors import ConfigError
 from hil.base.paths import PROJECT_ROOT
-from hil.gate.past import Past
+from hil.gate.compare.past import Past
 from hil.history.segment import ROLES, SCHEMA_VERSION, Segment, SegmentError, digest_of, from_json
 from hil.metrics.sessions import NO_HISTORY, History, SeriesHistory, Session, SessionBoard
 from hil.model import bench_of, format_series_id

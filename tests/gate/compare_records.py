@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from hil.gate.past import Past
+from hil.gate.compare.past import Past
 from hil.metrics.sessions import History, SeriesHistory, Session, SessionBoard
 from hil.model import Comparison, Entry, RunRecord, Scalar, format_series_id
 from hil.thresholds.baselines import Baselines, Epoch

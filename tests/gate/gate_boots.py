@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from hil.gate.design import LOOKS, Design, Noise
-from hil.gate.noise import noise_of_arrays
+from hil.gate.compare.design import LOOKS, Design, Noise
+from hil.gate.compare.noise import noise_of_arrays
 
 BOOT, SESSION = 0.05, 0.03
 

@@ -8,10 +8,10 @@ import itertools
 import numpy as np
 import pytest
 
-from hil.gate.calibration import DEFAULT_KAPPA, FEWEST_CALIBRATING, Series, kappa
-from hil.gate.looks import order, schedule
-from hil.gate.noise import noise_of
-from hil.gate.sequential import LOOKS
+from hil.gate.compare.calibration import DEFAULT_KAPPA, FEWEST_CALIBRATING, Series, kappa
+from hil.gate.compare.looks import order, schedule
+from hil.gate.compare.noise import noise_of
+from hil.gate.compare.sequential import LOOKS
 from tests.gate.gate_boots import UNEVEN_LOOKS, design
 
 

@@ -14,8 +14,8 @@ import pytest
 
 from hil.base.errors import ConfigError, ExitCode
 from hil.gate import judge
-from hil.gate.past import NO_PAST, Past
-from hil.gate.sequential import LOOKS
+from hil.gate.compare.past import NO_PAST, Past
+from hil.gate.compare.sequential import LOOKS
 from hil.model import ComparedSeries, Entry, Fault, NotRun, RunRecord, Verdict
 from hil.thresholds.limits import Advice, Suppression, Where
 from hil.thresholds.types import Thresholds

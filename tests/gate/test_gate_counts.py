@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from hil.gate.counts import Counts, decide_counts
-from hil.gate.design import IMPROVED, INCONCLUSIVE, LOOKS, PASS, REGRESSED, UNDECIDED
-from hil.gate.exact import decide_exact
+from hil.gate.compare.counts import Counts, decide_counts
+from hil.gate.compare.design import IMPROVED, INCONCLUSIVE, LOOKS, PASS, REGRESSED, UNDECIDED
+from hil.gate.compare.exact import decide_exact
 from tests.gate.gate_boots import design
 
 LOSS = design(tolerance=0.005, min_effect=0.001)

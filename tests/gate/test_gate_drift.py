@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from hil.gate import judge
-from hil.gate.drift import Boots, find_drifts
-from hil.gate.looks import order
-from hil.gate.past import NO_PAST, Past
-from hil.gate.sequential import LOOKS
+from hil.gate.compare.drift import Boots, find_drifts
+from hil.gate.compare.looks import order
+from hil.gate.compare.past import NO_PAST, Past
+from hil.gate.compare.sequential import LOOKS
 from hil.model import Entry, Verdict
 from tests.gate.compare_records import BOARDS, METRIC, boot, comparison, past, thresholds
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from hil.gate import judge
-from hil.gate.past import Past
-from hil.gate.rounds import open_cases
+from hil.gate.compare.past import Past
+from hil.gate.compare.rounds import open_cases
 from hil.model import ComparedSeries, Entry, RunRecord, Scalar
 from tests.gate import compare_records as rig
 from tests.gate.compare_records import BOARDS, METRIC, UNEVEN_LOOKS, comparison, past, run, thresholds

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from hil.base.errors import ConfigError, ExitCode
 from hil.gate import judge
-from hil.gate.past import NO_PAST
-from hil.gate.rounds import open_cases
+from hil.gate.compare.past import NO_PAST
+from hil.gate.compare.rounds import open_cases
 from hil.model import Comparison, Entry, Fault, NotRun, RunRecord, Verdict
 from hil.store.entries import EntryError, entry_from_json
 from hil.thresholds.types import Thresholds

@@ -10,9 +10,9 @@ from dataclasses import replace
 import pytest
 
 from hil.gate import judge
-from hil.gate.past import NO_PAST, Past
-from hil.gate.rounds import open_cases
-from hil.gate.sequential import LOOKS
+from hil.gate.compare.past import NO_PAST, Past
+from hil.gate.compare.rounds import open_cases
+from hil.gate.compare.sequential import LOOKS
 from hil.model import ComparedSeries, Entry, Fault, RunRecord, Scalar
 from tests.gate import compare_records as rig
 from tests.gate.compare_records import BOARDS, FAILED, METRIC, comparison, past, thresholds

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from hil.gate import sequential
-from hil.gate.sequential import (
+from hil.gate.compare import sequential
+from hil.gate.compare.sequential import (
     IMPROVED,
     INCONCLUSIVE,
     LOOKS,

@@ -15,7 +15,7 @@ from hil.boards.firmware.build_folder import Image, image_sha256
 from hil.boards.firmware.partition_table import read_csv, to_binary
 from hil.boards.firmware.selection import Firmware
 from hil.boards.rack import load_rack
-from hil.gate.design import LOOKS
+from hil.gate.compare.design import LOOKS
 from hil.history.loading import read_past
 from hil.model import Comparison, NotRun
 from hil.run.campaign import Against, Campaign

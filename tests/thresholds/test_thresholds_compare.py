@@ -10,7 +10,7 @@ import pytest
 
 from hil import thresholds
 from hil.base.errors import ConfigError
-from hil.gate.comparing import may_block
+from hil.gate.compare.units import may_block
 from hil.model import Comparison, Scalar
 from hil.run.plan.selection import select_cases
 from hil.thresholds.limits import series_facts

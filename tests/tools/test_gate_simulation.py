@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 from scipy import stats
 
-from hil.gate.design import PASS, REGRESSED
+from hil.gate.compare.design import PASS, REGRESSED
 from tests.tools.gate_simulation import __main__ as command
 from tests.tools.gate_simulation import aims, competitors, samples, table
 from tests.tools.gate_simulation.competitors import RULES, Rule

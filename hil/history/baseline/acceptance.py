@@ -17,8 +17,8 @@ from pathlib import Path
 from hil.base.errors import ConfigError
 from hil.base.git import try_git
 from hil.base.yamlfile import loads
-from hil.gate.calibration import Series, kappa
-from hil.gate.noise import MOST_SESSIONS
+from hil.gate.compare.calibration import Series, kappa
+from hil.gate.compare.noise import MOST_SESSIONS
 from hil.history.baseline.changes import (
     Change,
     GatedUnit,

@@ -10,9 +10,9 @@ from statistics import median
 
 import numpy as np
 
-from hil.gate.looks import schedule
-from hil.gate.noise import SeriesNoise, noise_of_series
-from hil.gate.sequential import FEWEST_SESSIONS, Design, decide
+from hil.gate.compare.looks import schedule
+from hil.gate.compare.noise import SeriesNoise, noise_of_series
+from hil.gate.compare.sequential import FEWEST_SESSIONS, Design, decide
 from hil.history.baseline.changes import GatedUnit, noise_of_unit, sessions_of, sessions_with
 from hil.metrics.sessions import History
 from hil.thresholds.baselines import Epoch

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from hil.boards.firmware.build_folder import Image
-from hil.gate.comparing import may_block
-from hil.gate.looks import schedule
+from hil.gate.compare.looks import schedule
+from hil.gate.compare.units import may_block
 from hil.metrics.metric import Metric
 from hil.model import Case, Comparison, Role, format_series_id
 from hil.run.plan.deadline import affordable, expected_s

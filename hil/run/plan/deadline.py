@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hil.gate.looks import Plan
+from hil.gate.compare.looks import Plan
 from hil.model import Case
 
 GATEWAY_READY_S = 45.0  # how long a gateway may take before each phase until it says that it is ready

@@ -8,13 +8,13 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from hil.gate import drift
-from hil.gate.calibration import kappa
-from hil.gate.counts import Counts, decide_counts, dispersion_of
-from hil.gate.design import INCONCLUSIVE, UNDECIDED, Decisions, Design, Noise
-from hil.gate.looks import schedule
-from hil.gate.noise import noise_of_table
-from hil.gate.sequential import FEWEST_SESSIONS, decide, trace
+from hil.gate.compare import drift
+from hil.gate.compare.calibration import kappa
+from hil.gate.compare.counts import Counts, decide_counts, dispersion_of
+from hil.gate.compare.design import INCONCLUSIVE, UNDECIDED, Decisions, Design, Noise
+from hil.gate.compare.looks import schedule
+from hil.gate.compare.noise import noise_of_table
+from hil.gate.compare.sequential import FEWEST_SESSIONS, decide, trace
 from hil.run.plan.deadline import affordable
 from hil.thresholds.types import Policy
 from tests.tools.gate_simulation.draws import Draw, Environment, interleaved
@@ -116,7 +116,7 @@ def our_gate(draw: Draw, memory: Memory, effect: Effect) -> Verdicts:
 
 
 def drift_named(draw: Draw, memory: Memory, effect: Effect, last_look: np.ndarray) -> np.ndarray:
-    """Say of which pull requests the first board is named as drifting, by hil.gate.drift; NaN if not asked.
+    """Say of which pull requests the first board is named as drifting; NaN if not asked.
 
     Only of the first DRIFTS_ASKED of those drawn together, for it takes its time; cases are measured until
     all metrics of their group are decided.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hil.gate.sequential import INCONCLUSIVE, PASS, REGRESSED, UNDECIDED
+from hil.gate.compare.sequential import INCONCLUSIVE, PASS, REGRESSED, UNDECIDED
 from tests.tools.gate_simulation.suite import INDEX, Effect
 
 

@@ -28,7 +28,7 @@ class Noise:
     ``deviation`` the robust deviation of one boot (to winsorise by), ``sessions`` how many sessions the
     variances are from. ``mean`` is that of the accepted epoch, from ``epoch_sessions`` sessions and
     ``epoch_boots`` boots in all; 0 sessions where none is accepted. ``plain_variance`` is that of a boot when
-    none is winsorised, ``freedom`` the degrees of freedom of both; hil.gate.noise works all of them out.
+    none is winsorised, ``freedom`` the degrees of freedom of both; the module noise finds them.
     """
 
     boot_variance: np.ndarray

@@ -11,8 +11,8 @@ import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from hil.gate import conditions
-from hil.gate.cases import cases_of, records_of, thresholds_of
+from hil.gate.compare.cases import cases_of, records_of, thresholds_of
+from hil.gate.limits import conditions
 from hil.metrics.boot_value import BootValue
 from hil.metrics.evaluation import Metric
 from hil.model import (

@@ -11,16 +11,16 @@ import numpy as np
 import scipy.special
 
 from hil.base.units import convert, find_unit
-from hil.gate.comparing import Unit
-from hil.gate.comparison_data import BoardBoots, Values, known, positions
-from hil.gate.counts import Counts, decide_counts, dispersion_of
-from hil.gate.exact import decide_exact
-from hil.gate.finding import Finding, Numbers
-from hil.gate.noise import MOST_SESSIONS
-from hil.gate.past import Past
-from hil.gate.scale import Scale, scale_of
-from hil.gate.sequential import Decisions, Design
-from hil.gate.states import contradictory, outcome_of
+from hil.gate.compare.boot_values import BoardBoots, Values, known, positions
+from hil.gate.compare.counts import Counts, decide_counts, dispersion_of
+from hil.gate.compare.exact import decide_exact
+from hil.gate.compare.finding import Finding, Numbers
+from hil.gate.compare.noise import MOST_SESSIONS
+from hil.gate.compare.past import Past
+from hil.gate.compare.scale import Scale, scale_of
+from hil.gate.compare.sequential import Decisions, Design
+from hil.gate.compare.states import contradictory, outcome_of
+from hil.gate.compare.units import Unit
 from hil.metrics.boot_value import BootValue
 from hil.model import format_series_id
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hil.base.errors import ExitCode
-from hil.gate.comparison_sentences import change_words, place
+from hil.gate.words.comparisons import change_words, place
 from hil.model import ComparedSeries, Outcome
 
 _MOST_NAMED = 3

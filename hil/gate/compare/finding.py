@@ -7,9 +7,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from hil.gate.comparing import Unit
-from hil.gate.comparison_data import BoardBoots
-from hil.gate.scale import Scale
+from hil.gate.compare.boot_values import BoardBoots
+from hil.gate.compare.scale import Scale
+from hil.gate.compare.units import Unit
 from hil.model import Outcome
 
 

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.special
 
-from hil.gate import anchor, boundaries, strata
-from hil.gate.design import INCONCLUSIVE, PASS, UNDECIDED, Decisions, Design
-from hil.gate.looking import Look, reach
-from hil.gate.sequential import blank, judge, write
+from hil.gate.compare import anchor, boundaries, strata
+from hil.gate.compare.design import INCONCLUSIVE, PASS, UNDECIDED, Decisions, Design
+from hil.gate.compare.looking import Look, reach
+from hil.gate.compare.sequential import blank, judge, write
 
 _POWER_80 = 0.8416
 _HIGHEST_Z = 37.0

@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hil.base.errors import ExitCode, combine_exit_codes
-from hil.gate import comparison_conclusion, sentences
-from hil.gate.comparison_conclusion import NONE_COMPARED, Compared
+from hil.gate.words import compared as comparison_conclusion
+from hil.gate.words import limits as sentences
+from hil.gate.words.compared import NONE_COMPARED, Compared
 from hil.model import Fault, NotRun, Outcome, SeriesVerdict, Verdict
 
 _MOST_NAMED = 3

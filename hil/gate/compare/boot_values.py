@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hil.gate.comparing import Unit
-from hil.gate.environment import Check, check_board
-from hil.gate.scale import Scale
+from hil.gate.compare.environment import Check, check_board
+from hil.gate.compare.scale import Scale
+from hil.gate.compare.units import Unit
 from hil.metrics.boot_value import BootValue, boot_value
 from hil.metrics.values import count_voids
 from hil.model import RunRecord

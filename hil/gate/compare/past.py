@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hil.gate.comparing import Unit
-from hil.gate.design import Noise
-from hil.gate.environment import differing_condition
-from hil.gate.noise import SeriesNoise, noise_of, noise_of_series
-from hil.gate.scale import Scale
+from hil.gate.compare.design import Noise
+from hil.gate.compare.environment import differing_condition
+from hil.gate.compare.noise import SeriesNoise, noise_of, noise_of_series
+from hil.gate.compare.scale import Scale
+from hil.gate.compare.units import Unit
 from hil.metrics.sessions import NO_HISTORY, History, Session
 from hil.model import RunRecord, format_series_id
 from hil.thresholds.baselines import NO_BASELINES, Baselines, Epoch

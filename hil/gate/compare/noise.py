@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from hil.gate.boots import CLIP, medians, summarise
-from hil.gate.design import Noise
+from hil.gate.compare.boots import CLIP, medians, summarise
+from hil.gate.compare.design import Noise
 
 MOST_SESSIONS = 60
 _MOST_CLIPPED = 0.15  # more boots beyond CLIP deviations than this are no bad boots but a second mode

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hil.base.units import find_unit, format_difference, format_value, format_values
-from hil.gate import sentences
+from hil.gate.words import limits as sentences
 from hil.model import BoardEffect, ComparedSeries, bench_of
 
 _WIDEST = 10.0  # tolerances: an interval beyond it is not worth printing

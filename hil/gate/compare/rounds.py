@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hil.gate.comparing import units_of
-from hil.gate.family import family_of
+from hil.gate.compare.family import family_of
+from hil.gate.compare.past import Past
+from hil.gate.compare.units import units_of
 from hil.gate.judging import check_entries, find
-from hil.gate.past import Past
 from hil.model import Comparison, Entry
 from hil.thresholds.types import Thresholds
 

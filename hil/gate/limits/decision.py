@@ -14,8 +14,9 @@ import math
 from dataclasses import dataclass, replace
 
 from hil.base.units import convert, find_unit
-from hil.gate import conditions, sentences
-from hil.gate.rounding import rounded
+from hil.gate.limits import conditions
+from hil.gate.words import limits as sentences
+from hil.gate.words.rounding import rounded
 from hil.metrics import evaluation as metrics
 from hil.metrics.evaluation import Estimate, Metric
 from hil.metrics.stats import FEWEST_ROWS, ratio_interval

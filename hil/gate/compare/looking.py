@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hil.gate import anchor, boots, boundaries, strata
-from hil.gate.design import Design, Noise
+from hil.gate.compare import anchor, boots, boundaries, strata
+from hil.gate.compare.design import Design, Noise
 
 FEWEST_SESSIONS = 5  # of variance history, on every board
 FEWEST_BOOTS = 6  # of each role, on all boards together, where there is no such history

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hil.gate.cases import cases_of
-from hil.gate.comparing import may_be_limited, may_block
+from hil.gate.compare.cases import cases_of
+from hil.gate.compare.units import may_be_limited, may_block
 from hil.model import Comparison, Entry
 from hil.thresholds.types import Thresholds
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.special
 
-from hil.gate.boots import Boots
+from hil.gate.compare.boots import Boots
 
 DOUBT = 16.0  # times the squared disagreement of history and session is added to the history's variance
 _CONTRADICTED_ALL = 2.58  # errors between all boards' other and the history: 1 % by chance

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The states of hil.gate.sequential in the words of a verdict."""
+"""The states of hil.gate.compare.sequential in the words of a verdict."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hil.gate.comparison_data import BoardBoots
-from hil.gate.sequential import IMPROVED, INCONCLUSIVE, PASS, REGRESSED, UNDECIDED
+from hil.gate.compare.boot_values import BoardBoots
+from hil.gate.compare.sequential import IMPROVED, INCONCLUSIVE, PASS, REGRESSED, UNDECIDED
 from hil.model import Outcome
 
 _OUTCOMES: dict[int, tuple[Outcome, bool]] = {

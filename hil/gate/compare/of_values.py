@@ -10,13 +10,13 @@ from statistics import fmean
 import numpy as np
 import scipy.special
 
-from hil.gate.comparing import Unit
-from hil.gate.comparison_data import BoardBoots, Values, known, positions
-from hil.gate.finding import Finding, Numbers
-from hil.gate.past import Known, Past, known_of
-from hil.gate.scale import Scale, scale_of
-from hil.gate.sequential import FEWEST_BOOTS, FEWEST_SESSIONS, Decisions, Design, decide
-from hil.gate.states import contradictory, outcome_of
+from hil.gate.compare.boot_values import BoardBoots, Values, known, positions
+from hil.gate.compare.finding import Finding, Numbers
+from hil.gate.compare.past import Known, Past, known_of
+from hil.gate.compare.scale import Scale, scale_of
+from hil.gate.compare.sequential import FEWEST_BOOTS, FEWEST_SESSIONS, Decisions, Design, decide
+from hil.gate.compare.states import contradictory, outcome_of
+from hil.gate.compare.units import Unit
 
 ADVICE_ALPHA = 0.025  # of each side of the interval that advice is printed with
 

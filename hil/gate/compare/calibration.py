@@ -20,10 +20,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from hil.gate.design import Design, Noise
-from hil.gate.looking import FEWEST_SESSIONS
-from hil.gate.noise import noise_of, noise_of_series
-from hil.gate.sequential import trace
+from hil.gate.compare.design import Design, Noise
+from hil.gate.compare.looking import FEWEST_SESSIONS
+from hil.gate.compare.noise import noise_of, noise_of_series
+from hil.gate.compare.sequential import trace
 
 FEWEST_CALIBRATING = 20  # sessions of a series; with fewer the factor says more of luck than of the rack
 DEFAULT_KAPPA = 1.1

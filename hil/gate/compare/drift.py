@@ -21,9 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.special
 
-from hil.gate.comparing import Unit
-from hil.gate.comparison_data import boots_in_order
-from hil.gate.scale import scale_of
+from hil.gate.compare.boot_values import boots_in_order
+from hil.gate.compare.scale import scale_of
+from hil.gate.compare.units import Unit
 
 LEVEL = 0.01  # how often a run without drift names one
 LEAST_ERRORS = 2.5

@@ -11,12 +11,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hil.gate import comparison_counts, comparison_values
-from hil.gate.comparing import Unit, as_of
-from hil.gate.comparison_data import BoardBoots, gather, has_no_place, known
-from hil.gate.finding import Finding
-from hil.gate.past import Past
-from hil.gate.scale import scale_of
+from hil.gate.compare import of_counts as comparison_counts
+from hil.gate.compare import of_values as comparison_values
+from hil.gate.compare.boot_values import BoardBoots, gather, has_no_place, known
+from hil.gate.compare.finding import Finding
+from hil.gate.compare.past import Past
+from hil.gate.compare.scale import scale_of
+from hil.gate.compare.units import Unit, as_of
 
 NOTHING_MEASURED = "nothing was measured"
 IDENTICAL = "both images are the same bytes"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from hil.gate.design import (
+from hil.gate.compare.design import (
     IMPROVED,
     INCONCLUSIVE,
     LOOKS,
@@ -22,7 +22,7 @@ from hil.gate.design import (
     Design,
     Noise,
 )
-from hil.gate.looking import FEWEST_BOOTS, FEWEST_SESSIONS, Look, Looks
+from hil.gate.compare.looking import FEWEST_BOOTS, FEWEST_SESSIONS, Look, Looks
 
 __all__ = [
     "FEWEST_BOOTS",

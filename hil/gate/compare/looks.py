@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 from typing import Literal
 
-from hil.gate.design import LOOKS
+from hil.gate.compare.design import LOOKS
 
 Side = Literal["candidate", "other"]
 Plan = tuple[tuple[int, int], ...]

@@ -6,11 +6,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from hil.gate.comparison_data import BoardBoots
-from hil.gate.comparison_sentences import contradiction, describe
-from hil.gate.finding import Finding, Numbers
-from hil.gate.rounding import rounded, whole
-from hil.gate.scale import scale_of
+from hil.gate.compare.boot_values import BoardBoots
+from hil.gate.compare.finding import Finding, Numbers
+from hil.gate.compare.scale import scale_of
+from hil.gate.words.comparisons import contradiction, describe
+from hil.gate.words.rounding import rounded, whole
 from hil.model import BoardEffect, ComparedSeries, Outcome
 
 

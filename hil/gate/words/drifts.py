@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hil.base.units import find_unit, format_difference
-from hil.gate.comparison_sentences import place
-from hil.gate.drift import Drift
-from hil.gate.scale import Scale
+from hil.gate.compare.drift import Drift
+from hil.gate.compare.scale import Scale
+from hil.gate.words.comparisons import place
 from hil.model import ComparedSeries
 
 Drifts = Mapping[tuple[str, str], Drift]  # by series id and board

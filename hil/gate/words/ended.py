@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hil.base.errors import ExitCode
-from hil.gate.comparing import Unit
+from hil.gate.compare.units import Unit
 from hil.model import Comparison, Entry, Fault, NotRun
 
 NOT_COMPARED = "not compared: "  # what the reason of a case begins with that has nothing to be compared with
