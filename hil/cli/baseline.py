@@ -26,12 +26,11 @@ from hil.cli.options import (
     rack_option,
     thresholds_option,
 )
-from hil.gate.compare.noise import SeriesNoise
-from hil.gate.compare.sequential import FEWEST_SESSIONS
 from hil.history import load
 from hil.history.baseline.acceptance import Request, accept_epoch, propose
 from hil.history.baseline.changes import boards_of, gated_units, rows, unmeasured
 from hil.history.baseline.collect import OBSTACLES, Campaign, Choice, collect
+from hil.history.baseline.noise import FEWEST_SESSIONS, SeriesNoise
 from hil.history.baseline.prospects import Prospect, prospects, rack_noise
 from hil.metrics.sessions import History
 from hil.run.plan import BOOTS_MAX
@@ -41,9 +40,8 @@ from hil.thresholds.baselines import FOLDER, Epoch, check, load_baselines, missi
 from hil.thresholds.types import Thresholds
 
 _SERIES = ["series", "board", "sessions", "boots", "mean", "boot deviation", "session deviation"]
-_UNITS = ["comparison", "boards", "kappa", "tolerated", "would see", ""]
+_UNITS = ["comparison", "boards", "tolerated", "would see", ""]
 _NONE = "–"
-_LARGE_KAPPA = 1.5
 
 
 def lines_of(
@@ -106,7 +104,7 @@ def _unit_row(item: Prospect) -> list[str]:
         note = "; ".join(filter(None, [note, "less than that may stay inconclusive"]))
     tolerated = _size(item, item.unit.rule.tolerance)
     name = f"{item.unit.name} on {item.unit.target}"
-    return [name, boards, f"{item.kappa:.2f}", tolerated, seen, note]
+    return [name, boards, tolerated, seen, note]
 
 
 def _class_words(found: Sequence[Prospect], *, virtual: bool) -> Iterator[str]:
@@ -123,12 +121,6 @@ def _class_words(found: Sequence[Prospect], *, virtual: bool) -> Iterator[str]:
     known = [item for item in found if item.effect is not None]
     good = sum(item.sees_tolerance for item in known)
     yield f"{good} of {len(known)} comparisons see what their rule tolerates, with 80 % power."
-    if any(item.kappa > _LARGE_KAPPA for item in found):
-        yield (
-            f"Some boundaries are widened by more than {_LARGE_KAPPA:g} times (kappa): the sessions, put "
-            "together as comparisons, cross them more often than chance does. Look for what makes boots "
-            "differ in step (docs/operate/baselines.md), then collect again and accept a new epoch."
-        )
 
 
 def _missing(

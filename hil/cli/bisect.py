@@ -15,7 +15,7 @@ from hil.base.errors import ConfigError, ExitCode
 from hil.base.paths import PROJECT_ROOT
 from hil.boards.rack import load_rack
 from hil.cli.options import DEFAULT_OUT, boards_option, history_option, thresholds_option
-from hil.gate.compare.sequential import LOOKS
+from hil.gate.compare.looks import LOOKS
 from hil.history import load
 from hil.history.nightly.survey import Finding, survey
 from hil.run.bisect.bisect_run import ProcessRunner, Search, write_thresholds
@@ -110,7 +110,6 @@ def command(
         folder,
         budget_min=budget,
         wait_s=wait,
-        options=("--history", str(history_folder)) if history_folder.is_dir() else (),
     )
     state, trials = Search(task, folder, runner, click.echo).run()
     for line in conclusion(task, state, trials, folder):

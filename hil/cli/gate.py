@@ -12,7 +12,6 @@ from hil.base.errors import ConfigError, HilError, RigError
 from hil.base.paths import PROJECT_ROOT
 from hil.cli.options import DEFAULT_OUT
 from hil.gate import judge
-from hil.history.loading import read_past
 from hil.model import Verdict
 from hil.store import RunDirectory
 from hil.store.run_info import planned_boots
@@ -30,15 +29,15 @@ from hil.thresholds.loader import FOLDER
 def command(run: Path, thresholds: Path | None) -> int:
     """Judge RUN (a folder below out, by default the latest) again. Its exit code is the verdict's.
 
-    Limits, history and baselines are the run's own, from its folder: what was learnt since changes nothing,
-    and a limit that has expired since does not refuse it. --thresholds thresholds asks what the limits of
-    this checkout would say instead.
+    Limits are the run's own, from its folder: what was learnt since changes nothing, and a limit that has
+    expired since does not refuse it. --thresholds thresholds asks what the limits of this checkout would say
+    instead.
     """
     directory = RunDirectory.open(run)
     journal = directory.read()
     limits = load_all(thresholds or _own_thresholds(directory), today=_day_of(directory))
     planned = planned_boots(directory.read_info())
-    verdict = judge(journal.entries, limits, read_past(directory.path), planned)
+    verdict = judge(journal.entries, limits, planned)
     stored = directory.verdicts_path
     before = stored.read_bytes() if stored.exists() else None
     directory.write_verdict(verdict)

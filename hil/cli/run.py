@@ -38,12 +38,6 @@ def compare_options(function: F) -> F:
             metavar="DIR",
             help="Compare with this bundle, or this build: --boots boots of each.",
         ),
-        click.option(
-            "--history",
-            type=click.Path(path_type=Path),
-            metavar="DIR",
-            help="What a comparison knows of earlier runs.  [default: out/hil-data]",
-        ),
     )
     for option in reversed(options):
         function = option(function)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gate: a pure function from records, thresholds and what was known to a verdict.
+"""The gate: a pure function from records and thresholds to a verdict.
 
 The same input gives the same bytes. ``alpha`` is shared out: with m blocking decisions in the run each may be
 wrong with probability alpha/m, so that at most the share alpha of clean runs is blocked; where the run has
@@ -9,7 +9,6 @@ docs/explain/gate.md and docs/explain/comparisons.md.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,9 +18,7 @@ from hil.gate.compare.comparison import NOTHING_MEASURED, advise, compare
 from hil.gate.compare.drift import drifts_of
 from hil.gate.compare.family import Family, discoveries, family_of
 from hil.gate.compare.finding import Finding
-from hil.gate.compare.past import NO_PAST, Past
 from hil.gate.compare.result import compared_series, with_outcome
-from hil.gate.compare.sequential import FEWEST_SESSIONS
 from hil.gate.compare.units import Unit, units_of
 from hil.gate.limits.decision import IMPOSSIBLE, Decision, decide, prepare
 from hil.gate.words.compared import Compared
@@ -46,13 +43,12 @@ from hil.thresholds.types import Thresholds
 def judge(
     entries: Sequence[Entry],
     thresholds: Mapping[str, Thresholds],
-    past: Past = NO_PAST,
     planned: Mapping[tuple[str, str], int] | None = None,
 ) -> Verdict:
     """Judge the entries of one run's journal.
 
-    ``past`` is what the run knew of earlier ones; absolute limits do not depend on it. ``planned`` says in
-    how many boots each (board, case id) was to be measured: what is missing, the verdict says.
+    ``planned`` says in how many boots each (board, case id) was to be measured: what is missing, the verdict
+    says.
 
     Raises:
         ConfigError: a bench without thresholds, a column that a metric needs is absent, two limits match
@@ -64,7 +60,7 @@ def judge(
     not_run = (*said, *_unmeasured(run_id, entries, planned or {}))
     family = family_of(entries, thresholds)
     series = _judge_limits(entries, thresholds, family)
-    compared = _judge_comparisons(entries, thresholds, past, family)
+    compared = _judge_comparisons(entries, thresholds, family)
     faults = (*(entry for entry in entries if isinstance(entry, Fault)), *_faults_of_benches(run_id, series))
     strict = any(thresholds[bench].policy.on_inconclusive == "fail" for bench in _benches(series, compared))
     return conclude(run_id, series, faults, not_run, compared, fail_inconclusive=strict)
@@ -114,11 +110,11 @@ def _faults_of_benches(run_id: str, series: Sequence[SeriesVerdict]) -> Iterator
             yield Fault(run_id, "firmware", int(ExitCode.FIRMWARE), sentence, item.board, item.case_id)
 
 
-def find(unit: Unit, family: Family, past: Past) -> Finding:
+def find(unit: Unit, family: Family) -> Finding:
     """Return what a comparison comes to, with its share of alpha. Raises ConfigError as judge() does."""
     if not unit.blocking:
-        return advise(unit, past)
-    return compare(unit, unit.thresholds.policy.alpha * family.comparison, past)
+        return advise(unit)
+    return compare(unit, unit.thresholds.policy.alpha * family.comparison)
 
 
 def _judge_limits(
@@ -135,14 +131,14 @@ def _judge_limits(
 
 
 def _judge_comparisons(
-    entries: Sequence[Entry], thresholds: Mapping[str, Thresholds], past: Past, family: Family
+    entries: Sequence[Entry], thresholds: Mapping[str, Thresholds], family: Family
 ) -> Compared:
     comparisons = sorted(
         (entry for entry in entries if isinstance(entry, Comparison)), key=lambda one: (one.image, one.boards)
     )
     units = [unit for comparison in comparisons for unit in units_of(comparison, entries, thresholds)]
-    findings = [_with_reason(find(unit, family, past), entries) for unit in units]
-    series, drifts = _with_advice(findings), drifts_of(units, _known_deviations(findings))
+    findings = [_with_reason(find(unit, family), entries) for unit in units]
+    series, drifts = _with_advice(findings), drifts_of(units)
     boots = {
         (entry.board, entry.boot_index)
         for entry in entries
@@ -156,17 +152,6 @@ def _judge_comparisons(
         images=len(comparisons),
         not_compared=without_comparison(entries),
     )
-
-
-def _known_deviations(findings: Sequence[Finding]) -> dict[str, float]:
-    """Return by series id how much boots differ where the history says so."""
-    return {
-        found.unit.series_id: found.numbers.boot_deviation
-        for found in findings
-        if found.numbers is not None
-        and found.numbers.history_sessions >= FEWEST_SESSIONS
-        and math.isfinite(found.numbers.boot_deviation)
-    }
 
 
 def _with_reason(found: Finding, entries: Sequence[Entry]) -> Finding:

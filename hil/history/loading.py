@@ -17,11 +17,9 @@ import numpy as np
 
 from hil.base.errors import ConfigError
 from hil.base.paths import PROJECT_ROOT
-from hil.gate.compare.past import Past
 from hil.history.segment import ROLES, SCHEMA_VERSION, Segment, SegmentError, digest_of, from_json
 from hil.metrics.sessions import NO_HISTORY, History, SeriesHistory, Session, SessionBoard
 from hil.model import bench_of, format_series_id
-from hil.thresholds.baselines import FOLDER, check, load_baselines
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -270,17 +268,3 @@ def _check_time(segment: Segment) -> None:
 def _moment(segment: Segment) -> datetime.datetime:
     found = datetime.datetime.fromisoformat(segment.started_utc)
     return found if found.tzinfo else found.replace(tzinfo=datetime.UTC)
-
-
-HISTORY_FOLDER = "history"
-BASELINES_FOLDER = f"thresholds/{FOLDER}"
-
-
-def read_past(run: Path) -> Past:
-    """Return the history and the epochs that a run's folder holds, none where it compared nothing.
-
-    Raises ConfigError where a file of them is damaged, or an epoch's session is not what was accepted.
-    """
-    past = Past(load(run / HISTORY_FOLDER), load_baselines(run / BASELINES_FOLDER))
-    check(past.baselines, past.history)
-    return past

@@ -19,7 +19,6 @@ from hil.boards.health.quarantine import Watch, describe, folder_of, read_quaran
 from hil.boards.health.types import Quarantine
 from hil.boards.rack import Rack, load_rack
 from hil.boards.rack.noise import NoiseSettings
-from hil.history import DEFAULT_HISTORY
 from hil.model import Role
 from hil.run.plan import Plan, make_plan
 from hil.thresholds import Thresholds, load_all
@@ -131,7 +130,6 @@ class Against:
 
     role: Role
     firmware: Path
-    history: Path
     boots: int = 0
     budget_s: float = math.inf
 
@@ -148,14 +146,8 @@ def read_against(option: Any) -> Against | None:
             next_step="leave one of them out; measure the other comparison in a run of its own.",
         )
     _check_pairs(option)
-    history = option.history or DEFAULT_HISTORY
-    if history.is_file():
-        raise ConfigError(
-            f"--history {history} is a file.",
-            next_step="name the folder that holds a folder a rack, such as out/hil-data.",
-        )
     if reference is not None:
-        return Against("reference", reference, history, boots=option.boots or 1)
+        return Against("reference", reference, boots=option.boots or 1)
     if base is None:
         return None
     budget_min = DEFAULT_BUDGET_MIN if option.budget is None else option.budget
@@ -164,7 +156,7 @@ def read_against(option: Any) -> Against | None:
             f"--budget {budget_min:g}: a time budget is a number of minutes above 0.",
             next_step="name the minutes that the run may take, such as --budget 15.",
         )
-    return Against("base", base, history, budget_s=60.0 * budget_min)
+    return Against("base", base, budget_s=60.0 * budget_min)
 
 
 def check_firmware(against: Against) -> None:
@@ -189,11 +181,6 @@ def _check_pairs(option: Any) -> None:
         raise ConfigError(
             f"--budget {option.budget:g} bounds a comparison, and nothing is compared with a base.",
             next_step="add --base FIRMWARE, or leave --budget out.",
-        )
-    if option.history is not None and option.base is None and option.reference is None:
-        raise ConfigError(
-            f"--history {option.history} is for a comparison, and nothing is compared.",
-            next_step="add --base FIRMWARE, or leave --history out.",
         )
 
 

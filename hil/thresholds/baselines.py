@@ -10,8 +10,6 @@
         commit: 1f2e3d…                       # of the firmware that the sessions measured
         sessions:                             # run id: digest of its file in the history
           20261121T221257Z-pr-3fa9: "9c1d…"
-        kappa:                                # metric: by how much its boundaries are widened
-          publish_latency_p50_us: 1.12
 
 `hil baseline accept` appends an epoch; people review and commit it. Nothing joins one by itself.
 """
@@ -32,7 +30,6 @@ from hil.base.yamlfile import Node, load
 FOLDER = "baselines"
 REFERENCE = "reference.yaml"  # the firmware of nights, which hil.history.nightly.reference reads
 SCHEMA_VERSION = 1
-KAPPA_MAX = 10.0
 
 _PARENT = "thresholds"
 _DIGEST = re.compile(r"[0-9a-f]{8,128}")
@@ -44,9 +41,7 @@ _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 class Epoch:
     """The sessions that say what is normal on a rack since ``accepted``; nothing joins them by itself.
 
-    ``sessions`` maps run ids to the digests of their files in the history. ``kappa`` maps a metric (the name
-    in the thresholds file) to the factor by which its boundaries are widened, fixed when it was accepted.
-    ``source`` is file:line.
+    ``sessions`` maps run ids to the digests of their files in the history. ``source`` is file:line.
     """
 
     rack: str
@@ -55,7 +50,6 @@ class Epoch:
     reason: str
     commit: str
     sessions: Mapping[str, str]
-    kappa: Mapping[str, float]
     source: str
 
 
@@ -118,6 +112,11 @@ def _read_epoch(node: Node, rack: str) -> Epoch:
     commit = node.text("commit")
     if not _COMMIT.fullmatch(commit):
         raise node.error("commit", f"{commit!r} is no commit: 7 to 64 hexadecimal digits.")
+    if (
+        widened := node.section("kappa", default=None)
+    ) is not None:  # of older epochs; it decides nothing any more
+        for metric in widened.keys:
+            widened.number(metric)
     return Epoch(
         rack=rack,
         accepted=node.date("accepted"),
@@ -125,7 +124,6 @@ def _read_epoch(node: Node, rack: str) -> Epoch:
         reason=node.text("reason"),
         commit=commit,
         sessions=_read_sessions(node.section("sessions")),
-        kappa=_read_kappa(node.section("kappa", default=None)),
         source=node.where(),
     )
 
@@ -141,12 +139,6 @@ def _read_sessions(node: Node) -> dict[str, str]:
             sentence = f"{digest!r} is no digest: at least 8 hexadecimal digits."
             raise node.error(run_id, sentence, next_step="put it in quotes if it looks like a number.")
     return sessions
-
-
-def _read_kappa(node: Node | None) -> dict[str, float]:
-    if node is None:
-        return {}
-    return {metric: node.number(metric, minimum=1.0, maximum=KAPPA_MAX) for metric in node.keys}
 
 
 class _Session(Protocol):

@@ -1,23 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs that compare, for tests: a journal of boots of candidate and base, and a history, from a seed."""
+"""Runs that compare, for tests: a journal of boots of candidate and base, from a seed."""
 
 from __future__ import annotations
 
-import datetime
 import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
-from hil.gate.compare.past import Past
-from hil.metrics.sessions import History, SeriesHistory, Session, SessionBoard
-from hil.model import Comparison, Entry, RunRecord, Scalar, format_series_id
-from hil.thresholds.baselines import Baselines, Epoch
+from hil.gate.compare.looks import LOOKS
+from hil.model import Comparison, Entry, RunRecord, Scalar
 from hil.thresholds.limits import CompareRule, Where
 from hil.thresholds.types import Thresholds
-from tests.gate.gate_boots import UNEVEN_LOOKS
 from tests.make_records import RUN_ID, publish_record, publish_thresholds
 
 CANDIDATE, BASE = "ca" * 32, "ba" * 32
@@ -58,7 +52,7 @@ def comparison(**changes: object) -> Comparison:
         role="base",
         candidate_sha256=CANDIDATE,
         other_sha256=BASE,
-        looks=UNEVEN_LOOKS,
+        looks=LOOKS,
         cases=(CASE_ID,),
     )
     return replace(entry, **changes)  # type: ignore[arg-type]
@@ -108,7 +102,7 @@ def order(looks: Sequence[tuple[int, int]]) -> list[tuple[int, list[str]]]:
 
 
 def boots(
-    looks: Sequence[tuple[int, int]] = UNEVEN_LOOKS,
+    looks: Sequence[tuple[int, int]] = LOOKS,
     *,
     effect: float = 0.0,
     effects: Mapping[str, float] | None = None,
@@ -139,65 +133,3 @@ def run(*args: object, entry: Comparison | None = None, **kwargs: object) -> lis
     own = entry or comparison()
     kwargs.setdefault("looks", own.looks)
     return [own, *(record for look in boots(*args, **kwargs) for record in look)]  # type: ignore[arg-type]
-
-
-def past(
-    sessions: int = 12,
-    *,
-    boots_each: int = 4,
-    deviation: float = 0.02,
-    session_deviation: float = 0.01,
-    accepted: bool = True,
-    conditions: Mapping[str, Scalar] | None = None,
-    metric: str = METRIC,
-    level_us: float = 7000.0,
-    ruler: str = RULER,
-    kappa: float = 1.0,
-    hits: int = 0,
-) -> Past:
-    """Return a history of the case on the four boards, and an epoch of all its sessions."""
-    chance = random.Random(99)
-    known = tuple(
-        Session(
-            run_id=f"202611{day:02}T010000Z-nightly-{day:04x}",
-            started_utc=f"2026-11-{day:02}T01:00:00Z",
-            rack="virtual",
-            trigger="nightly",
-            commit="ab" * 20,
-            dirty=False,
-            digest="d1" * 32,
-            firmware={"candidate virtual-esp32": BASE},
-            conditions=dict(conditions or {}),
-            boards={board: SessionBoard("virtual-esp32", "virtual") for board in BOARDS},
-        )
-        for day in range(1, sessions + 1)
-    )
-    entries = {}
-    for board in BOARDS:
-        series_id = format_series_id("virtual", board, CASE_ID, metric)
-        levels = [chance.gauss(0, session_deviation) for _ in known]
-        index = np.repeat(np.arange(sessions), boots_each)
-        values = [level_us * math.exp(levels[n] + chance.gauss(0, deviation)) for n in index]
-        count = len(values)
-        entries[series_id, "candidate"] = SeriesHistory(
-            series_id=series_id,
-            role="candidate",
-            session=index,
-            boot=np.tile(np.arange(boots_each), sessions),
-            value=np.array(values),
-            samples=np.full(count, ROWS),
-            hits=np.full(count, hits),
-            ruler=np.array([ruler] * count),
-            firmware=np.array([BASE] * count),
-        )
-    epoch = Epoch(
-        rack="virtual",
-        accepted=datetime.date(2026, 11, 19),
-        by="R. Tester",
-        reason="for the test",
-        commit="ab" * 20,
-        sessions={one.run_id: one.digest for one in known},
-        kappa={metric: kappa},
-        source="thresholds/baselines/virtual.yaml:3",
-    )
-    return Past(History(known, entries), Baselines({"virtual": (epoch,)} if accepted else {}))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Seeded boots of candidate and other, and histories, for tests of the gate's numerics."""
+"""Seeded boots of candidate and other, for tests of the gate's numerics."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hil.gate.compare.design import LOOKS, Design, Noise
-from hil.gate.compare.noise import noise_of_arrays
+from hil.gate.compare.sequential import Design
 
 BOOT, SESSION = 0.05, 0.03
 
@@ -27,12 +26,6 @@ def design(looks: tuple[tuple[int, int], ...] = UNEVEN_LOOKS, **changes: Any) ->
     return Design(looks, **{**values, **changes})
 
 
-def no_noise(comparisons: int, boards: int) -> Noise:
-    """Return what is known of noise without a history."""
-    nothing, none = np.full((comparisons, boards), np.nan), np.zeros((comparisons, boards))
-    return Noise(nothing, nothing, nothing, none, nothing, none, none)
-
-
 class Rig:
     """Boots that differ by BOOT, 5 % of them 3.5 times as much, and sessions by SESSION."""
 
@@ -45,11 +38,6 @@ class Rig:
         bad = np.where(self.random.random_sample(shape) < 0.05, 3.5, 1.0)
         return np.asarray(self.random.normal(size=shape) * BOOT * bad)
 
-    def history(self, sessions: int = 30, boots: int = 6) -> Noise:
-        levels = self.random.normal(size=(*self.shape, sessions, 1)) * SESSION
-        values = self.boots(sessions * boots).reshape(*self.shape, sessions, boots)
-        return noise_of_arrays(values + levels)
-
     def run(
         self, slower: float = 0.0, creep: float = 0.0, looks: tuple[tuple[int, int], ...] = UNEVEN_LOOKS
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -57,8 +45,3 @@ class Rig:
         level = self.random.normal(size=(*self.shape, 1)) * SESSION + np.log1p(creep)
         of_candidate, of_other = looks[-1]
         return self.boots(of_candidate) + level + np.log1p(slower), self.boots(of_other) + level
-
-
-def without_history(seed: int, comparisons: int, **run: Any) -> tuple[np.ndarray, np.ndarray, Noise]:
-    rig = Rig(seed, comparisons)
-    return (*rig.run(looks=LOOKS, **run), no_noise(comparisons, 4))

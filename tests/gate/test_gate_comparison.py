@@ -14,20 +14,19 @@ import pytest
 
 from hil.base.errors import ConfigError, ExitCode
 from hil.gate import judge
-from hil.gate.compare.past import NO_PAST, Past
-from hil.gate.compare.sequential import LOOKS
+from hil.gate.compare.looks import LOOKS
 from hil.model import ComparedSeries, Entry, Fault, NotRun, RunRecord, Verdict
 from hil.thresholds.limits import Advice, Suppression, Where
 from hil.thresholds.types import Thresholds
 from tests.gate import compare_records as rig
-from tests.gate.compare_records import BOARDS, CASE_ID, FAILED, METRIC, comparison, past, run, thresholds
+from tests.gate.compare_records import BOARDS, CASE_ID, FAILED, METRIC, comparison, run, thresholds
 from tests.make_records import RUN_ID, publish_record, publish_thresholds
 
-FIRST = rig.UNEVEN_LOOKS[:1]
+FIRST = LOOKS[:1]
 
 
-def verdict(entries: Sequence[Entry], own: Thresholds | None = None, known: Past | None = None) -> Verdict:
-    return judge(entries, {"publish": own or thresholds()}, past() if known is None else known)
+def verdict(entries: Sequence[Entry], own: Thresholds | None = None) -> Verdict:
+    return judge(entries, {"publish": own or thresholds()})
 
 
 def compared(found: Verdict, metric: str = METRIC) -> ComparedSeries:
@@ -48,8 +47,8 @@ def test_an_unchanged_firmware_passes_at_the_first_look() -> None:
     item = compared(found)
     assert (found.outcome, found.exit_code, item.outcome, item.look) == ("pass", 0, "pass", 1)
     assert item.series_id == f"virtual/virtual-esp32/{CASE_ID}/{METRIC}"
-    assert (item.candidate_boots, item.other_boots, item.boards) == (8, 4, BOARDS)
-    assert found.sentence == "The comparison with the base passed in 12 boots."
+    assert (item.candidate_boots, item.other_boots, item.boards) == (8, 8, BOARDS)
+    assert found.sentence == "The comparison with the base passed in 16 boots."
 
 
 def test_a_slower_firmware_is_a_regression() -> None:
@@ -67,12 +66,10 @@ def test_a_slower_firmware_is_a_regression() -> None:
     for part in (
         "(virtual)",
         "a regression (more than 3 %)",
-        f"z {item.z:.2f} against a boundary of {item.boundary:.2f} at look 1 of 6",
-        "8 + 4 boots (candidate + base) on 4 boards, timed by esp_timer",
+        f"z {item.z:.2f} against a boundary of {item.boundary:.2f} at look 2 of 5",
+        "16 + 16 boots (candidate + base) on 4 boards, timed by esp_timer",
         "boots differ by",
-        "sessions by",
         "would have been seen",
-        "history of 12 sessions, weight ",
         "same air, real-time priority, clock in all boots",
         "decided early, so the change is biased away from zero",
         f"replay: hil gate out/{RUN_ID}",
@@ -97,7 +94,7 @@ def test_a_night_beside_the_reference_never_blocks() -> None:
 
 def test_a_faster_firmware_passes_as_improved() -> None:
     """An improvement never blocks, and is told."""
-    found = verdict(run(effect=-0.2))
+    found = verdict(run(effect=-0.2, entry=comparison(looks=LOOKS[-1:])))
     assert (found.outcome, found.exit_code, compared(found).outcome) == ("pass", 0, "improved")
     assert "1 of them improved (publish_latency_p50_us on virtual-esp32)" in found.sentence
     assert "fell by" in compared(found).sentence
@@ -135,20 +132,20 @@ def test_where_higher_is_better_less_is_a_regression() -> None:
     assert "fell by" in found.sentence
 
 
-def test_without_history_boots_speak_for_themselves() -> None:
-    """Nothing is decided before six boots of each; the sentence says that there is no history."""
+def test_nothing_is_decided_before_six_boots_of_each() -> None:
+    """However large the difference: fewer boots say too little of how much they differ."""
     looks = LOOKS
-    early = compared(verdict(run(looks=((1, 1),), entry=comparison(looks=looks)), known=NO_PAST))
+    early = compared(verdict(run(looks=((1, 1),), entry=comparison(looks=looks))))
     assert early.outcome == "inconclusive"
-    assert "fewer than 6 boots of each, and no history" in early.reason
-    found = compared(verdict(run(effect=0.2, entry=comparison(looks=looks)), known=NO_PAST))
-    assert (found.outcome, found.look, found.history_note) == ("regressed", 2, "no history")
+    assert "fewer than 6 boots of each" in early.reason
+    found = compared(verdict(run(effect=0.2, entry=comparison(looks=looks))))
+    assert (found.outcome, found.look) == ("regressed", 2)
 
 
 def test_a_regression_goes_first_where_both_tests_hold() -> None:
     """A change between smallest effect and tolerance that is proven is a regression; both bounds are told."""
     own = thresholds({METRIC: (0.5, 0.03)})
-    item = compared(verdict(run(effect=0.12), own))
+    item = compared(verdict(run(effect=0.12, entry=comparison(looks=LOOKS[-1:])), own))
     assert item.outcome == "regressed"
     assert "a regression (more than 3 %, though less than the tolerance of 50 %)" in item.sentence
 
@@ -156,16 +153,16 @@ def test_a_regression_goes_first_where_both_tests_hold() -> None:
 def test_a_change_below_the_smallest_effect_never_blocks() -> None:
     """However sure it is."""
     own = thresholds({METRIC: (0.10, 0.08)})
-    item = compared(verdict(run(effect=0.05, deviation=0.001), own, past(deviation=0.001)))
+    item = compared(verdict(run(effect=0.05, deviation=0.001), own))
     assert item.outcome == "pass"
 
 
 def test_the_boot_cap_is_inconclusive_and_says_so() -> None:
     """A firmware that lies between pass and regressed to the end is neither; the reason is the cap."""
-    found = verdict(run(effect=0.07, deviation=0.25), known=past(deviation=0.25))
+    found = verdict(run(effect=0.07, deviation=0.25))
     item = compared(found)
     assert (item.outcome, found.outcome, found.exit_code) == ("inconclusive", "inconclusive", 0)
-    assert item.reason == "its boots differ too much to decide, after all 6 looks (16 + 8 boots a board)"
+    assert item.reason == "its boots differ too much to decide, after all 5 looks (12 + 12 boots a board)"
     assert item.sentence in found.warnings
     assert found.sentence == "1 comparison inconclusive."
 
@@ -174,16 +171,16 @@ def test_an_inconclusive_comparison_fails_where_the_policy_says_so() -> None:
     """on_inconclusive: fail holds for comparisons too."""
     own = thresholds()
     strict = replace(own, policy=replace(own.policy, on_inconclusive="fail"))
-    found = verdict(run(effect=0.07, deviation=0.25), strict, past(deviation=0.25))
+    found = verdict(run(effect=0.07, deviation=0.25), strict)
     assert found.exit_code == ExitCode.INCONCLUSIVE
 
 
 def test_the_budget_is_told_as_the_run_wrote_it_down() -> None:
     """Without time for another look the reason is the boot loop's own sentence."""
     why = "the time budget of 15 min ended after look 2 of 6"
-    entries = run(effect=0.07, deviation=0.25, looks=rig.UNEVEN_LOOKS[:2], entry=comparison())
+    entries = run(effect=0.07, deviation=0.25, looks=LOOKS[:2], entry=comparison())
     entries += [NotRun(RUN_ID, board, CASE_ID, why, "cut-off") for board in BOARDS]
-    item = compared(verdict(entries, known=past(deviation=0.25)))
+    item = compared(verdict(entries))
     assert item.outcome == "inconclusive"
     assert item.reason.endswith(f", and {why}")
 
@@ -191,15 +188,15 @@ def test_the_budget_is_told_as_the_run_wrote_it_down() -> None:
 @pytest.mark.parametrize(
     ("fault", "why"),
     [
-        (Fault(RUN_ID, "rig", 130, "stopped."), "the run was stopped after look 1 of 6"),
-        (Fault(RUN_ID, "rig", 3, "the disk is full."), "the run failed after look 1 of 6"),
-        (None, "the run ended after look 1 of 6"),
+        (Fault(RUN_ID, "rig", 130, "stopped."), "the run was stopped after look 1 of 5"),
+        (Fault(RUN_ID, "rig", 3, "the disk is full."), "the run failed after look 1 of 5"),
+        (None, "the run ended after look 1 of 5"),
     ],
 )
 def test_a_run_that_ended_early_says_why(fault: Fault | None, why: str) -> None:
     """An undecided comparison is never without a reason."""
     entries = run(effect=0.07, deviation=0.25, looks=FIRST, entry=comparison())
-    item = compared(verdict([*entries, *([fault] if fault else [])], known=past(deviation=0.25)))
+    item = compared(verdict([*entries, *([fault] if fault else [])]))
     assert item.reason.endswith(why)
 
 
@@ -210,7 +207,7 @@ def test_a_broken_limit_blocks_whatever_the_comparison_says() -> None:
         comparison(looks=LOOKS),
         *(record for look in rig.boots(LOOKS[:3], session=1.6) for record in look),
     ]
-    found = verdict(entries, own, NO_PAST)
+    found = verdict(entries, own)
     assert compared(found, "publish_latency_p95_us").outcome == "pass"
     assert found.exit_code == ExitCode.FIRMWARE
     assert found.sentence.startswith("4 of 4 limits broken")
@@ -337,7 +334,7 @@ def test_failures_are_compared_as_counts() -> None:
     """A firmware that loses more messages regresses, in percentage points."""
     own = thresholds({FAILED: (0.02, 0.005)})
     entries = run(looks=LOOKS[:4], entry=comparison(looks=LOOKS))
-    clean = compared(verdict(entries, own, NO_PAST), FAILED)
+    clean = compared(verdict(entries, own), FAILED)
     assert (clean.outcome, clean.relative, clean.unit) == ("pass", False, "ratio")
     lossy = [
         rig.boot(e.board, e.role, e.boot_index, failed=12 if e.role == "candidate" else 0)
@@ -345,7 +342,7 @@ def test_failures_are_compared_as_counts() -> None:
         else e
         for e in entries
     ]
-    found = verdict(lossy, own, NO_PAST)
+    found = verdict(lossy, own)
     item = compared(found, FAILED)
     assert item.outcome == "regressed"
     assert item.change == pytest.approx(0.2)
@@ -364,9 +361,9 @@ def test_a_firmware_that_loses_everything_regresses(failed: int, boards: int) ->
         else e
         for e in run(looks=LOOKS, entry=entry, boards=BOARDS[:boards])
     ]
-    found = verdict(entries, own, NO_PAST)
+    found = verdict(entries, own)
     assert (compared(found, FAILED).outcome, found.exit_code) == ("regressed", ExitCode.FIRMWARE)
-    assert compared(verdict(swapped(entries), own, NO_PAST), FAILED).outcome in ("pass", "improved")
+    assert compared(verdict(swapped(entries), own), FAILED).outcome in ("pass", "improved")
 
 
 def swapped(entries: Sequence[Entry]) -> list[Entry]:
@@ -390,7 +387,7 @@ def test_among_timeouts_the_failures_decide() -> None:
         else e
         for e in run(looks=LOOKS[:4], entry=comparison(looks=LOOKS))
     ]
-    found = verdict(entries, thresholds({name: (0.10, 0.03)}), NO_PAST)
+    found = verdict(entries, thresholds({name: (0.10, 0.03)}))
     item = compared(found, name)
     assert (item.outcome, found.exit_code, item.change) == ("regressed", ExitCode.FIRMWARE, None)
     assert "so the failures decide: 15.00% after 0.00%" in item.reason
@@ -434,7 +431,7 @@ def with_bad_boots(
 def test_timeouts_in_some_boots_hide_no_slower_messages(name: str, role: str, boots: int) -> None:
     """A candidate that is 60 % slower regresses, whatever number of boots of either arm timed out."""
     entries = with_bad_boots(run(looks=LOOKS, entry=comparison(looks=LOOKS)), boots, math.log(1.6), role)
-    assert compared(verdict(entries, thresholds({name: (0.10, 0.03)}), NO_PAST), name).outcome == "regressed"
+    assert compared(verdict(entries, thresholds({name: (0.10, 0.03)})), name).outcome == "regressed"
 
 
 def test_more_timeouts_make_no_verdict_better() -> None:
@@ -443,9 +440,7 @@ def test_more_timeouts_make_no_verdict_better() -> None:
     entries = run(looks=LOOKS, entry=comparison(looks=LOOKS))
     found = [
         ranks[
-            compared(
-                verdict(with_bad_boots(entries, boots), thresholds({name: (0.10, 0.03)}), NO_PAST), name
-            ).outcome
+            compared(verdict(with_bad_boots(entries, boots), thresholds({name: (0.10, 0.03)})), name).outcome
         ]
         for boots in (0, 2, 6, 12)
     ]
@@ -459,7 +454,7 @@ def test_all_timeouts_on_both_sides_are_no_pass_of_a_value() -> None:
         rig.boot(e.board, e.role, e.boot_index, failed=rig.ROWS) if isinstance(e, RunRecord) else e
         for e in run(looks=LOOKS, entry=comparison(looks=LOOKS))
     ]
-    item = compared(verdict(entries, thresholds({name: (0.10, 0.03)}), NO_PAST), name)
+    item = compared(verdict(entries, thresholds({name: (0.10, 0.03)})), name)
     assert item.change is None
     assert "100.00% after 100.00%" in item.sentence
 
@@ -489,12 +484,12 @@ def test_values_round_zero_need_another_scale() -> None:
     below = replace(own.metrics["mutex_wait_p95_us"], terms=publish_thresholds().metrics[METRIC].terms[::-1])
     flipped = tuple(replace(term, sign=-term.sign) for term in below.terms)
     signed = replace(own, metrics={below.name: replace(below, terms=flipped, clocks=())})
-    item = compared(verdict(run(looks=FIRST, entry=comparison(looks=FIRST)), signed, NO_PAST), below.name)
+    item = compared(verdict(run(looks=FIRST, entry=comparison(looks=FIRST)), signed), below.name)
     assert item.outcome == "inconclusive"
     assert "has no logarithm; give the metric 'scale: identity'" in item.reason
     identity = replace(signed, metrics={below.name: replace(signed.metrics[below.name], scale="identity")})
     rule = replace(own.compare[0], tolerance=500.0, min_effect=100.0)
-    found = verdict(run(entry=comparison(looks=LOOKS)), replace(identity, compare=(rule,)), NO_PAST)
+    found = verdict(run(entry=comparison(looks=LOOKS)), replace(identity, compare=(rule,)))
     assert compared(found, below.name).outcome == "pass"
     assert not compared(found, below.name).relative
 

@@ -12,11 +12,9 @@ import pytest
 
 from hil.gate import judge
 from hil.gate.compare.drift import Boots, find_drifts
-from hil.gate.compare.looks import order
-from hil.gate.compare.past import NO_PAST, Past
-from hil.gate.compare.sequential import LOOKS
+from hil.gate.compare.looks import LOOKS, order
 from hil.model import Entry, Verdict
-from tests.gate.compare_records import BOARDS, METRIC, boot, comparison, past, thresholds
+from tests.gate.compare_records import BOARDS, METRIC, boot, comparison, thresholds
 
 SIX = LOOKS[:3]
 ROLES = tuple(itertools.chain.from_iterable(order(SIX, first=True)))
@@ -34,18 +32,17 @@ def journal(shape: Shape, board: str = BOARDS[0], deviation: float = 0.02, seed:
     return entries
 
 
-def judged(entries: list[Entry], known: Past = NO_PAST) -> Verdict:
-    return judge(entries, {"publish": thresholds()}, known)
+def judged(entries: list[Entry]) -> Verdict:
+    return judge(entries, {"publish": thresholds()})
 
 
 def drifts(found: Verdict) -> dict[str, str]:
     return {effect.board: effect.drift for effect in found.compared[0].effects if effect.drift}
 
 
-@pytest.mark.parametrize("known", [NO_PAST, past()])
-def test_a_board_that_drifts_is_named_and_decides_nothing(known: Past) -> None:
-    """3 % a boot: beside its effect and in a warning, with a history and without; the outcome is the same."""
-    found, quiet = judged(journal(lambda place: 0.03 * place), known), judged(journal(lambda _: 0.0), known)
+def test_a_board_that_drifts_is_named_and_decides_nothing() -> None:
+    """3 % a boot: beside its effect and in a warning; the outcome is the same."""
+    found, quiet = judged(journal(lambda place: 0.03 * place)), judged(journal(lambda _: 0.0))
     assert list(drifts(found)) == [BOARDS[0]]
     assert drifts(found)[BOARDS[0]].startswith("drifts: +")
     assert " % a boot over 12 boots (z " in drifts(found)[BOARDS[0]]

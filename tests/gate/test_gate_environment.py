@@ -9,11 +9,10 @@ from dataclasses import replace
 import pytest
 
 from hil.gate import judge
-from hil.gate.compare.past import Past
 from hil.gate.compare.rounds import open_cases
 from hil.model import ComparedSeries, Entry, RunRecord, Scalar
 from tests.gate import compare_records as rig
-from tests.gate.compare_records import BOARDS, METRIC, UNEVEN_LOOKS, comparison, past, run, thresholds
+from tests.gate.compare_records import BOARDS, LOOKS, METRIC, comparison, run, thresholds
 from tests.make_records import void_thresholds
 
 OWN = {"publish": thresholds()}
@@ -35,8 +34,8 @@ def with_facts(
     return changed
 
 
-def judged(entries: list[Entry], known: Past | None = None) -> ComparedSeries:
-    return judge(entries, OWN, past() if known is None else known).compared[0]
+def judged(entries: list[Entry]) -> ComparedSeries:
+    return judge(entries, OWN).compared[0]
 
 
 @pytest.mark.parametrize(
@@ -57,12 +56,12 @@ def test_a_fact_that_differs_is_blamed_on_the_environment(
 ) -> None:
     """However much slower the candidate is; more boots do not mend it, so none is asked for."""
     entries = with_facts(run(effect=0.5), {group: {key: one}}, {group: {key: two}})
-    found = judge(entries, OWN, past())
+    found = judge(entries, OWN)
     item = found.compared[0]
     assert (item.outcome, found.exit_code) == ("inconclusive", 0)
     assert f"its boots differ in the {words}" in item.reason
     assert item.sentence in found.warnings
-    assert open_cases(comparison(), entries, OWN, past()) == frozenset()
+    assert open_cases(comparison(), entries, OWN) == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -89,13 +88,11 @@ def test_a_figure_out_of_its_band_is_blamed_on_the_environment(
 ) -> None:
     """Medians are compared; what more boots may mend keeps the case open."""
     entry = comparison()
-    entries = with_facts(
-        run(effect=0.5, looks=UNEVEN_LOOKS[:2], entry=entry), {group: candidate}, {group: base}
-    )
+    entries = with_facts(run(effect=0.5, looks=LOOKS[:2], entry=entry), {group: candidate}, {group: base})
     item = judged(entries)
     assert item.outcome == "inconclusive"
     assert words in item.reason
-    assert open_cases(entry, entries, OWN, past()) == {rig.CASE_ID}
+    assert open_cases(entry, entries, OWN) == {rig.CASE_ID}
 
 
 @pytest.mark.parametrize(
@@ -168,52 +165,8 @@ def test_void_samples_are_the_hosts() -> None:
             entries.append(
                 replace(record, columns={**record.columns, "outcome": outcome, "host_late_us": late})
             )
-        return judge(entries, {"publish": own}, past()).compared[0]
+        return judge(entries, {"publish": own}).compared[0]
 
     assert "the host's scheduling was late more often" in judged_with(9).reason
     assert "no boot of the candidate counts" in judged_with(30).reason
     assert judged_with(2).outcome == "regressed"
-
-
-@pytest.mark.parametrize(
-    ("conditions", "note"),
-    [
-        ({"ssid": "guest"}, "another access point than the history's"),
-        ({"channel": 11}, "another channel than the history's"),
-        ({"air": "crowded"}, "another air than the history's"),
-        ({"sched": "other"}, "another scheduling priority than the history's"),
-    ],
-)
-def test_a_history_of_other_surroundings_gives_no_mean(conditions: Mapping[str, Scalar], note: str) -> None:
-    """How much boots differ it still says; what is normal it does not."""
-    flat = {f"{board}.{key}": fact for board in BOARDS for key, fact in conditions.items()}
-    facts: Facts = {"access_point": {"ssid": "lab"}, "device": {"channel": 6}}
-    entries = with_facts(run(effect=0.2), facts, facts)
-    item = judged(entries, past(conditions=flat))
-    assert (item.outcome, item.history_weight, item.history_note) == ("regressed", 0.0, note)
-    assert item.history_sessions == 12
-    assert f"history without weight: {note}" in item.sentence
-
-
-@pytest.mark.parametrize(
-    ("known", "note"),
-    [
-        (past(accepted=False), "no epoch was accepted"),
-        (past(ruler="99" * 32), "another ruler than the history's"),
-        (past(level_us=9000.0), "this session's base contradicts it"),
-    ],
-)
-def test_why_the_history_has_no_weight_is_told(known: Past, note: str) -> None:
-    """No accepted epoch, another ruler, or base boots that contradict it: creep of main is nobody's fault."""
-    item = judged(run(), known)
-    assert (item.outcome, item.history_weight) == ("pass", 0.0)
-    assert note in item.history_note
-
-
-def test_a_wider_boundary_is_told() -> None:
-    """kappa of the accepted epoch widens it."""
-    plain, wide = judged(run()), judged(run(), past(kappa=1.5))
-    assert plain.boundary is not None
-    assert wide.boundary is not None
-    assert wide.boundary == pytest.approx(1.5 * plain.boundary, rel=1e-4)
-    assert "(widened 1.5 times)" in wide.sentence

@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 
 from hil.base.errors import ConfigError, ExitCode
 from hil.gate import judge
-from hil.gate.compare.past import NO_PAST
 from hil.gate.compare.rounds import open_cases
 from hil.model import Comparison, Entry, Fault, NotRun, RunRecord, Verdict
 from hil.store.entries import EntryError, entry_from_json
 from hil.thresholds.types import Thresholds
 from tests.gate import compare_records as rig
-from tests.gate.compare_records import BOARDS, CASE_ID, comparison, past
+from tests.gate.compare_records import BOARDS, CASE_ID, comparison
 from tests.make_records import RUN_ID, publish_thresholds
 
 LEAN = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -54,7 +53,6 @@ def _thresholds() -> Thresholds:
 
 OWN = {"publish": _thresholds()}
 RULED = set(OWN["publish"].metrics)
-PASTS = (NO_PAST, past(), past(sessions=1), past(accepted=False, deviation=0.0, session_deviation=0.0))
 
 PLAIN = tuple(record for look in rig.boots(LOOKS, boards=BOARDS[:2], rows=ROWS) for record in look)
 ENTRY = comparison(boards=BOARDS[:2], looks=LOOKS)
@@ -144,10 +142,10 @@ ENTRIES: tuple[Comparison, ...] = (
 )
 
 
-def verdict_or_error(entries: Sequence[Entry], known: int) -> Verdict | None:
+def verdict_or_error(entries: Sequence[Entry]) -> Verdict | None:
     """Return the verdict, None where the journal is refused; anything else that is raised is a defect."""
     try:
-        found = judge(entries, OWN, PASTS[known])
+        found = judge(entries, OWN)
     except ConfigError:
         return None
     json.dumps(found.to_json(), allow_nan=False)
@@ -174,21 +172,21 @@ def check(found: Verdict, entries: Sequence[Entry]) -> None:
 
 
 @LEAN
-@given(journals(), st.integers(0, len(PASTS) - 1))
-def test_any_journal_gives_a_verdict_or_a_clear_error(entries: list[Entry], known: int) -> None:
+@given(journals())
+def test_any_journal_gives_a_verdict_or_a_clear_error(entries: list[Entry]) -> None:
     """Missing, duplicated and odd boots; zeros, equal and huge values, timeouts, one sample, none."""
-    found = verdict_or_error(entries, known)
+    found = verdict_or_error(entries)
     if found is not None:
         check(found, entries)
 
 
 @LEAN
-@given(journals(), st.randoms(use_true_random=False), st.integers(0, len(PASTS) - 1))
-def test_the_order_of_any_journal_does_not_matter(entries: list[Entry], chance: object, known: int) -> None:
+@given(journals(), st.randoms(use_true_random=False))
+def test_the_order_of_any_journal_does_not_matter(entries: list[Entry], chance: object) -> None:
     """The same entries in another order give the same bytes, or are refused alike."""
     shuffled = list(entries)
     chance.shuffle(shuffled)  # type: ignore[attr-defined]
-    one, two = verdict_or_error(entries, known), verdict_or_error(shuffled, known)
+    one, two = verdict_or_error(entries), verdict_or_error(shuffled)
     assert (one is None) == (two is None)
     if one is not None and two is not None:
         faults = ("faults", "not_run", "sentence")  # in the order of the journal, as they happened
@@ -197,15 +195,15 @@ def test_the_order_of_any_journal_does_not_matter(entries: list[Entry], chance: 
 
 
 @LEAN
-@given(journals(), st.integers(0, len(PASTS) - 1))
-def test_what_is_open_agrees_with_the_verdict(entries: list[Entry], known: int) -> None:
+@given(journals())
+def test_what_is_open_agrees_with_the_verdict(entries: list[Entry]) -> None:
     """A case without open comparison has none undecided, and is asked alike twice."""
     comparisons = [entry for entry in entries if isinstance(entry, Comparison)]
-    found = verdict_or_error(entries, known)
+    found = verdict_or_error(entries)
     if found is None or len(comparisons) != 1:
         return
-    open_ids = open_cases(comparisons[0], entries, OWN, PASTS[known])
-    assert open_ids == open_cases(comparisons[0], entries, OWN, PASTS[known])
+    open_ids = open_cases(comparisons[0], entries, OWN)
+    assert open_ids == open_cases(comparisons[0], entries, OWN)
     decided = {"pass", "regressed", "improved", "no-baseline"}
     blocking = [item for item in found.compared if item.blocking]
     for case_id in open_ids:
@@ -254,6 +252,6 @@ def test_an_integer_that_no_board_sends_is_refused() -> None:
 
 def test_the_test_compares_something_on_every_scale() -> None:
     """The undamaged journal compares all metrics of the thresholds, so that the properties are about them."""
-    found = judge([ENTRY, *PLAIN], OWN, PASTS[1])
+    found = judge([ENTRY, *PLAIN], OWN)
     assert {item.metric for item in found.compared if item.blocking} == RULED
     assert {publish_thresholds().case({}).case_id} == {item.case_id for item in found.compared}

@@ -10,12 +10,11 @@ from dataclasses import replace
 import pytest
 
 from hil.gate import judge
-from hil.gate.compare.past import NO_PAST, Past
+from hil.gate.compare.looks import LOOKS
 from hil.gate.compare.rounds import open_cases
-from hil.gate.compare.sequential import LOOKS
 from hil.model import ComparedSeries, Entry, Fault, RunRecord, Scalar
 from tests.gate import compare_records as rig
-from tests.gate.compare_records import BOARDS, FAILED, METRIC, comparison, past, thresholds
+from tests.gate.compare_records import BOARDS, FAILED, METRIC, comparison, thresholds
 from tests.make_records import RUN_ID, publish_thresholds
 
 Case = Mapping[str, Scalar]
@@ -48,16 +47,16 @@ def look(
     ]
 
 
-def decided(entries: Sequence[Entry], known: Past) -> dict[str, ComparedSeries]:
-    return {item.series_id: item for item in judge(entries, LIMITS, known).compared}
+def decided(entries: Sequence[Entry]) -> dict[str, ComparedSeries]:
+    return {item.series_id: item for item in judge(entries, LIMITS).compared}
 
 
 @pytest.mark.parametrize(
-    ("looks", "known", "deviation"),
-    [(rig.UNEVEN_LOOKS, past(), 0.03), (LOOKS, NO_PAST, 0.03), (LOOKS, NO_PAST, 0.12)],
+    ("looks", "deviation"),
+    [(LOOKS, 0.03), (LOOKS, 0.03), (LOOKS, 0.12)],
 )
 def test_what_was_decided_at_a_look_stays_decided(
-    looks: tuple[tuple[int, int], ...], known: Past, deviation: float
+    looks: tuple[tuple[int, int], ...], deviation: float
 ) -> None:
     """What is final after a look stands in the last verdict as it stood then, whatever was measured since."""
     entry = comparison(looks=looks, cases=tuple(IDS))
@@ -70,9 +69,9 @@ def test_what_was_decided_at_a_look_stays_decided(
         everything += look(number, looks, range(len(CASES)), deviation)
         if open_ids:
             entries += look(number, looks, sorted(IDS[case_id] for case_id in open_ids), deviation)
-            open_ids = open_cases(entry, entries, LIMITS, known)
+            open_ids = open_cases(entry, entries, LIMITS)
             measured.append(open_ids)
-        now = decided(entries, known)
+        now = decided(entries)
         frozen |= {
             series_id: item
             for series_id, item in now.items()
@@ -80,7 +79,7 @@ def test_what_was_decided_at_a_look_stays_decided(
         }
         undecided = {item.case_id for item in now.values() if item.outcome == "inconclusive"}
         assert open_ids == (undecided if number < len(looks) else frozenset())
-    final, complete = decided(entries, known), decided(everything, known)
+    final, complete = decided(entries), decided(everything)
     assert {series_id: final[series_id] for series_id in frozen} == frozen
     assert {series_id: complete[series_id] for series_id in frozen} == frozen
     assert frozen
@@ -89,33 +88,33 @@ def test_what_was_decided_at_a_look_stays_decided(
 
 def test_a_run_that_has_measured_nothing_has_everything_open() -> None:
     """Also where the entry of the comparison is not among the entries."""
-    assert open_cases(comparison(), [], {"publish": thresholds()}, NO_PAST) == {rig.CASE_ID}
+    assert open_cases(comparison(), [], {"publish": thresholds()}) == {rig.CASE_ID}
 
 
 def test_identical_images_leave_nothing_open() -> None:
     """They need no boot."""
     same = comparison(identical=True, other_sha256=rig.CANDIDATE, looks=())
-    assert open_cases(same, [same], {"publish": thresholds()}, NO_PAST) == frozenset()
+    assert open_cases(same, [same], {"publish": thresholds()}) == frozenset()
 
 
 def test_a_case_of_advice_is_not_open() -> None:
     """It is measured in the first look, and never asked for again."""
     own = {"publish": thresholds({})}
-    assert open_cases(comparison(), [comparison()], own, NO_PAST) == frozenset()
+    assert open_cases(comparison(), [comparison()], own) == frozenset()
 
 
 def test_a_lost_board_does_not_keep_a_case_open() -> None:
     """It counts with what it has; the others decide, and the journal says the same."""
     entry = comparison()
     own = {"publish": thresholds()}
-    first, second = rig.boots(rig.UNEVEN_LOOKS[:2], effect=0.2)
+    first, second = rig.boots(LOOKS[:2], effect=0.2)
     lost = [record for record in second if record.board != "virtual-2"]
     fault = Fault(RUN_ID, "rig", 3, "the port is gone.", "virtual-2")
     entries = [entry, *first, fault, *lost]
-    assert open_cases(entry, entries, own, past()) == frozenset()
-    found = judge(entries, own, past()).compared[0]
-    assert found.outcome == "regressed"
-    assert judge([entry, *first], own, past()).compared[0] == found
+    assert open_cases(entry, entries, own) == frozenset()
+    found = judge(entries, own).compared[0]
+    assert (found.outcome, found.look) == ("regressed", 2)
+    assert open_cases(entry, [entry, *first], own) == {rig.CASE_ID}
 
 
 @pytest.mark.parametrize("role", ["candidate", "base"])
@@ -126,17 +125,17 @@ def test_a_board_without_one_side_is_left_out(role: str) -> None:
         for entry in rig.run(effect=0.2)
         if not (isinstance(entry, RunRecord) and (entry.board, entry.role) == ("virtual-2", role))
     ]
-    item = judge(entries, {"publish": thresholds()}, past()).compared[0]
+    item = judge(entries, {"publish": thresholds()}).compared[0]
     assert item.outcome == "regressed"
     assert f"virtual-2 left out: no boot of the {role} was measured" in item.sentence
 
 
 def test_what_changes_after_a_decision_does_not_undo_it() -> None:
     """A board that roams while other metrics are measured leaves what was decided before as it was."""
-    first, second = rig.boots(rig.UNEVEN_LOOKS[:2], effect=0.2)
+    first, second = rig.boots(LOOKS[:2])
     roamed = [replace(record, environment={"device": {"channel": 11}}) for record in second]
     before = [replace(record, environment={"device": {"channel": 6}}) for record in first]
     own = {"publish": thresholds()}
-    found = judge([comparison(), *before, *roamed], own, past()).compared[0]
-    assert found.outcome == "regressed"
-    assert found == judge([comparison(), *before], own, past()).compared[0]
+    found = judge([comparison(), *before, *roamed], own).compared[0]
+    assert (found.outcome, found.look) == ("pass", 1)
+    assert found == judge([comparison(), *before], own).compared[0]

@@ -19,7 +19,6 @@ from typing import Any
 from hil.ci.plan import CiPlan, Leg, write_plan
 from hil.gate import judge
 from hil.history import load
-from hil.history.loading import read_past
 from hil.history.saving import save
 from hil.model import Case, Cause, Comparison, Entry, Fault, NotRun, Role, RunRecord, Series, format_series_id
 from hil.network.ledger import Evidence, Handed, Sighting, attribute
@@ -83,7 +82,7 @@ def main() -> int:
     _keep_history(run.path, out, thresholds)
     _write_consoles(run.path)
     _write_raw_results(run.path, thresholds)
-    run.write_verdict(judge(run.read().entries, thresholds, read_past(run.path)))
+    run.write_verdict(judge(run.read().entries, thresholds))
     (STORED / "verdicts.json.gz").write_bytes(packed(run.verdicts_path.read_bytes()))
     run.verdicts_path.unlink()
     write_plan(_plan(), STORED / "plan.json")

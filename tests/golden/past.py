@@ -72,7 +72,6 @@ def write_epoch(out: Path, path: Path) -> None:
         reason="throughput_mbps: better since the client's window was doubled",
         commit=sessions[-1].commit,
         sessions={one.run_id: one.digest for one in sessions},
-        kappa={"publish_latency_p50_us": 1.08, "throughput_mbps": 1.0},
         source=str(path),
     )
     append_epoch(path, epoch)

@@ -30,7 +30,6 @@ from hil.cli import changes as changes_lines
 from hil.gate import judge
 from hil.history import load
 from hil.history.from_run import segment_of
-from hil.history.loading import read_past
 from hil.history.nightly.events import events_of
 from hil.history.nightly.survey import survey
 from hil.history.segment import to_bytes
@@ -88,7 +87,7 @@ def _judged(run: Path, thresholds: Mapping[str, Thresholds]) -> Files:
     """Judge the run again, and tell it to a person; the verdict is what all that follows reads."""
     directory = RunDirectory.open(run)
     info, journal = directory.read_info(), directory.read()
-    verdict = judge(journal.entries, thresholds, read_past(run))
+    verdict = judge(journal.entries, thresholds)
     directory.write_verdict(verdict)
     name = f"out/{run.name}"
     summary = render_markdown(info, verdict, journal.records, run_path=name)

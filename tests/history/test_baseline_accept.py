@@ -76,10 +76,10 @@ class Lab:
         return accept_epoch(*self.propose(reason), self.path)
 
     def put_in_force(self) -> None:
-        """Accept all that the history holds, without the time that kappa takes."""
+        """Accept all that the history holds."""
         sessions = history_of(self.folder / "history").sessions
         digests = {session.run_id: session.digest for session in sessions}
-        append_epoch(self.path, Epoch(RACK, EPOCH_DAY, "R. Tester", "first", COMMIT, digests, {}, ""))
+        append_epoch(self.path, Epoch(RACK, EPOCH_DAY, "R. Tester", "first", COMMIT, digests, ""))
 
     def refused(self, *arguments: object, **options: object) -> str:
         """Return why accept() refuses; nothing was written then."""
@@ -96,7 +96,7 @@ def lab(tmp_path: Path, repository: Path) -> Lab:
 
 
 def test_what_is_accepted_is_what_the_gate_reads(lab: Lab) -> None:
-    """Run ids, digests, commit, who and why; kappa for what has a scale, not for shares."""
+    """Run ids, digests, commit, who and why."""
     runs = lab.add(6)
     epoch = lab.accept("first baseline")
     read = load_baselines(lab.path.parent).epoch(RACK)
@@ -105,8 +105,6 @@ def test_what_is_accepted_is_what_the_gate_reads(lab: Lab) -> None:
     assert read.sessions == {one.run_id: one.digest for one in history_of(lab.folder / "history").sessions}
     assert (read.by, read.reason) == ("R. Tester", "first baseline")
     assert read.commit == epoch.commit == commit_of(lab.repository, "main")
-    assert list(read.kappa) == [P50]
-    assert 1.0 <= read.kappa[P50] <= 3.0
 
 
 def test_the_next_epoch_is_of_what_came_after(lab: Lab) -> None:

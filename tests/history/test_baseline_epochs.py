@@ -12,7 +12,7 @@ import pytest
 from hil.base.errors import ConfigError
 from hil.history.baseline.acceptance import append_epoch
 from hil.thresholds.baselines import Baselines, Epoch, check, load_baselines, missing_sessions
-from tests.history.baseline_history import P50, RACK, add_sessions, history_of
+from tests.history.baseline_history import RACK, add_sessions, history_of
 
 EXAMPLE = """\
 schema: 1
@@ -49,7 +49,6 @@ def test_the_last_epoch_of_a_rack_is_in_force(tmp_path: Path) -> None:
     epoch = baselines.epoch("bench-1")
     assert epoch is not None
     assert (epoch.reason, epoch.source) == ("TLS 1.3", "thresholds/baselines/bench-1.yaml:13")
-    assert dict(baselines.epochs["bench-1"][0].kappa) == {P50: 1.12}
     assert baselines.epoch("bench-2") is None
     assert load_baselines(tmp_path / "nowhere") == Baselines()
 
@@ -69,7 +68,6 @@ def test_the_last_epoch_of_a_rack_is_in_force(tmp_path: Path) -> None:
         ('"ab12cd34ef56"', '"sha"', ":9: 'sha' is no digest: at least 8 hexadecimal digits"),
         ('"ab12cd34ef56"', "12345678", ":9: '20261119T010000Z-pr-0001' in 'sessions' is the integer"),
         ("20261120T010000Z-pr-0002", "20261119T010000Z-pr-0001", ":10: duplicate key"),
-        ("1.12", "0.9", ":12: 'echo_latency_p50_us' in 'kappa' is the number '0.9'; expected a value from 1"),
         ("kappa:", "kapa:", ":11: unknown key 'kapa' in epoch 1; did you mean 'kappa'"),
         ("accepted: 2026-11-25", "accepted: 2026-11-19", ":13: this epoch was accepted on 2026-11-19"),
         ('\n      20261124T010000Z-pr-0003: "abababababab"', " {}", ":17: an epoch without sessions"),
@@ -108,7 +106,7 @@ def test_a_session_that_the_history_lacks_is_named_and_no_error(tmp_path: Path) 
 
 def epoch_of(sessions: dict[str, str], reason: str = "why: 'it' # is \"so\"") -> Epoch:
     day = datetime.date(2026, 11, 30)
-    return Epoch(RACK, day, "Zoë: tester", reason, "c" * 40, sessions, {P50: 1.25}, "here:1")
+    return Epoch(RACK, day, "Zoë: tester", reason, "c" * 40, sessions, "here:1")
 
 
 def test_what_is_appended_is_what_is_read_and_the_rest_stays(tmp_path: Path) -> None:

@@ -11,14 +11,11 @@ from typing import Any
 import pytest
 
 from hil.base.errors import ConfigError
-from hil.history import DEFAULT_HISTORY
 from hil.run.campaign import Against, check_firmware, read_against
 
 
 def options(**given: Any) -> SimpleNamespace:
-    return SimpleNamespace(
-        **{"base": None, "reference": None, "boots": None, "budget": None, "history": None, **given}
-    )
+    return SimpleNamespace(**{"base": None, "reference": None, "boots": None, "budget": None, **given})
 
 
 @pytest.mark.parametrize(
@@ -30,11 +27,6 @@ def options(**given: Any) -> SimpleNamespace:
         ({"reference": Path("b"), "budget": 5.0}, ["--budget 5", "add --base"]),
         ({"base": Path("a"), "budget": 0.0}, ["--budget 0", "above 0"]),
         ({"base": Path("a"), "budget": math.nan}, ["--budget nan", "above 0"]),
-        ({"history": Path("h")}, ["--history h", "add --base"]),
-        (
-            {"base": Path("a"), "history": Path(__file__)},
-            [f"--history {__file__} is a file", "folder a rack"],
-        ),
     ],
 )
 def test_what_contradicts_itself_is_refused(given: dict[str, Any], words: list[str]) -> None:
@@ -49,10 +41,10 @@ def test_a_folder_without_firmware_is_refused(tmp_path: Path) -> None:
     """A wrong path is said with its option and the command that makes a bundle; a build is one."""
     for path, why in ((tmp_path / "none", "no such folder"), (tmp_path, "no bundle and no build is in it")):
         with pytest.raises(ConfigError, match=rf"--base {path}: {why}.*hil build") as caught:
-            check_firmware(Against("base", path, DEFAULT_HISTORY))
+            check_firmware(Against("base", path))
         assert caught.value.exit_code == 2
     (tmp_path / "flasher_args.json").touch()
-    check_firmware(Against("base", tmp_path, DEFAULT_HISTORY))
+    check_firmware(Against("base", tmp_path))
 
 
 def test_what_is_compared() -> None:
@@ -60,8 +52,8 @@ def test_what_is_compared() -> None:
     assert read_against(options(boots=3)) is None
     base = read_against(options(base=Path("a")))
     assert base is not None
-    assert (base.role, base.budget_s, base.history) == ("base", 900.0, DEFAULT_HISTORY)
-    reference = read_against(options(reference=Path("a"), boots=4, history=Path("h")))
+    assert (base.role, base.budget_s) == ("base", 900.0)
+    reference = read_against(options(reference=Path("a"), boots=4))
     assert reference is not None
-    assert (reference.role, reference.boots, reference.history) == ("reference", 4, Path("h"))
+    assert (reference.role, reference.boots) == ("reference", 4)
     assert math.isinf(reference.budget_s)

@@ -15,7 +15,7 @@ from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.boards.firmware.build_folder import Image
 from hil.boards.rack import Board
 from hil.fixtures.progress import LineWatcher
-from hil.gate.compare.design import LOOKS as PLANNED_LOOKS
+from hil.gate.compare.looks import LOOKS as PLANNED_LOOKS
 from hil.model import Case, Comparison, Entry, Fault, NotRun, RunRecord
 from hil.run.boot_loop import BootLoop
 from hil.run.interfaces import Event

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,14 +14,13 @@ from hil.boards.firmware.build_folder import Image, image_sha256
 from hil.boards.firmware.partition_table import read_csv, to_binary
 from hil.boards.firmware.selection import Firmware
 from hil.boards.rack import load_rack
-from hil.gate.compare.design import LOOKS
-from hil.history.loading import read_past
+from hil.gate.compare.looks import LOOKS
 from hil.model import Comparison, NotRun
 from hil.run.campaign import Against, Campaign
 from hil.run.comparing import Other, find_other, prepare_comparisons
 from hil.run.plan import make_plan
 from hil.store import RunDirectory
-from tests.history.baseline_history import RACK, add_sessions, echo_thresholds, history_of
+from tests.history.baseline_history import RACK, echo_thresholds
 from tests.virtual.virtual_board_rig import PARTITIONS, make_build
 
 IMAGE = Image("virtual-esp32")
@@ -67,7 +65,7 @@ def campaign(tmp_path: Path, builds: Mapping[str, Firmware]) -> Campaign:
         pushgateway="",
         report=False,
         keep_captures=False,
-        against=Against("base", builds["two"].build_dir, tmp_path / "history", budget_s=900.0),
+        against=Against("base", builds["two"].build_dir, budget_s=900.0),
     )
 
 
@@ -100,41 +98,13 @@ def test_the_looks_are_what_the_budget_pays(
         builds["one"].sha256,
         builds["two"].sha256,
     )
-    few = [sentence for sentence in said if "without history no time or rate is decided before 6" in sentence]
+    few = [sentence for sentence in said if "no time or rate is decided before 6" in sentence]
     assert said == few
     assert len(few) == (looks == LOOKS[:1])  # 2 + 2 boots on two boards decide nothing
 
 
-def test_the_run_keeps_what_it_knows(
-    campaign: Campaign, builds: Mapping[str, Firmware], tmp_path: Path
-) -> None:
-    """History and baselines of the rack are copied to the run's folder, which is all that a replay reads."""
-    add_sessions(tmp_path / "history", 5)
-    add_sessions(tmp_path / "history", 2, first=30, rack="another")
-    session = history_of(tmp_path / "history").sessions[0]
-    baselines = tmp_path / "thresholds" / "baselines"
-    baselines.mkdir()
-    epochs = {
-        "schema": 1,
-        "rack": RACK,
-        "epochs": [
-            {"accepted": "2026-11-10", "by": "R. Tester", "reason": "first", "commit": "c" * 40}
-            | {"sessions": {session.run_id: session.digest}}
-        ],
-    }
-    (baselines / f"{RACK}.yaml").write_text(json.dumps(epochs).replace('"2026-11-10"', "2026-11-10"))
-    directory, _said = prepared(campaign, builds["one"])
-    before = read_past(directory.path)
-    shutil.rmtree(tmp_path / "history")
-    shutil.rmtree(baselines)
-    past = read_past(directory.path)
-    assert len(past.history.sessions) == len(before.history.sessions) == 5
-    assert past.history.series(f"{RACK}/e1/echo/count=100,timeout_ms=5000,transport=tcp/echo_latency_p50_us")
-    assert past.baselines.epoch(RACK) is not None
-
-
 def test_a_reference_has_a_fixed_number_of_boots(campaign: Campaign, builds: Mapping[str, Firmware]) -> None:
-    """One look, whatever the history knows."""
+    """One look."""
     against = replace(campaign.against or pytest.fail("none"), role="reference", boots=4)
     directory, _said = prepared(replace(campaign, against=against), builds["one"])
     assert comparison_of(directory).looks == ((4, 4),)

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 from scipy import stats
 
-from hil.gate.compare.design import PASS, REGRESSED
+from hil.gate.compare.sequential import PASS, REGRESSED
 from tests.tools.gate_simulation import __main__ as command
 from tests.tools.gate_simulation import aims, competitors, samples, table
 from tests.tools.gate_simulation.competitors import RULES, Rule
@@ -19,7 +19,7 @@ from tests.tools.gate_simulation.draws import Draw, Environment, interleaved
 from tests.tools.gate_simulation.equal import equal_thresholds, threshold_at
 from tests.tools.gate_simulation.evidence import Evidence, Nights
 from tests.tools.gate_simulation.model import PUBLISHED_MS, QUANTILES, TYPICAL, draw_samples
-from tests.tools.gate_simulation.ours import Memory, looks_of, our_gate
+from tests.tools.gate_simulation.ours import looks_of, our_gate
 from tests.tools.gate_simulation.results import Verdicts
 from tests.tools.gate_simulation.simulate import Found, Settings, simulate_all
 from tests.tools.gate_simulation.situations import PLANS, Plan
@@ -36,7 +36,7 @@ from tests.tools.gate_simulation.suite import (
 )
 from tests.tools.gate_simulation.walltime import look_s, spend
 
-TINY = Settings(pull_requests=12, pool_boots=300, calibrated_racks=0)
+TINY = Settings(pull_requests=12, pool_boots=300)
 TYPICAL_PLAN = PLANS[0]
 
 
@@ -206,7 +206,7 @@ def test_an_equal_rate_is_never_exceeded() -> None:
 def always(state: int) -> object:
     """Return a gate that always says the same at its first look."""
 
-    def gate(draw: Draw, memory: Memory, effect: Effect) -> Verdicts:
+    def gate(draw: Draw, effect: Effect) -> Verdicts:
         shape = (draw.count, len(METRICS))
         zeros = np.zeros(draw.count)
         return Verdicts(

@@ -15,7 +15,6 @@ from hil.gate.compare import of_counts as comparison_counts
 from hil.gate.compare import of_values as comparison_values
 from hil.gate.compare.boot_values import BoardBoots, gather, has_no_place, known
 from hil.gate.compare.finding import Finding
-from hil.gate.compare.past import Past
 from hil.gate.compare.scale import scale_of
 from hil.gate.compare.units import Unit, as_of
 
@@ -25,7 +24,7 @@ _MOST_NAMED = 3
 _WAY_OUT = "once this is on main, `hil baseline collect` and `hil baseline accept` make a baseline"
 
 
-def compare(unit: Unit, alpha: float, past: Past) -> Finding:
+def compare(unit: Unit, alpha: float) -> Finding:
     """Return what a blocking comparison comes to; ``alpha`` is its own share.
 
     Raises ConfigError as units_of() and boot_value() do.
@@ -37,7 +36,7 @@ def compare(unit: Unit, alpha: float, past: Past) -> Finding:
     for number, look in enumerate(looks, start=1):
         if not _is_reached(unit, number):
             break
-        found = replace(_look_at(as_of(unit, look), alpha, past), look=number)
+        found = replace(_look_at(as_of(unit, look), alpha), look=number)
         if found.final:
             break
     if found.look == len(looks) and found.outcome == "inconclusive":
@@ -47,11 +46,11 @@ def compare(unit: Unit, alpha: float, past: Past) -> Finding:
     return found
 
 
-def advise(unit: Unit, past: Past) -> Finding:
+def advise(unit: Unit) -> Finding:
     """Return what all boots say of a comparison that is advice; its outcome is decided among all advice."""
     if unit.comparison.identical:
         return Finding(unit, "pass", final=True, reason=IDENTICAL)
-    return replace(_look_at(unit, None, past), final=True)
+    return replace(_look_at(unit, None), final=True)
 
 
 def _is_reached(unit: Unit, number: int) -> bool:
@@ -64,7 +63,7 @@ def _is_reached(unit: Unit, number: int) -> bool:
     )
 
 
-def _look_at(unit: Unit, alpha: float | None, past: Past) -> Finding:
+def _look_at(unit: Unit, alpha: float | None) -> Finding:
     """Judge what is there. Without ``alpha`` it is advice: numbers and a p value, no decision."""
     if not any(unit.candidate.values()):
         return Finding(unit, "inconclusive", final=False, reason=NOTHING_MEASURED)
@@ -78,7 +77,7 @@ def _look_at(unit: Unit, alpha: float | None, past: Past) -> Finding:
         return Finding(unit, "inconclusive", final=lasting, reason=_why_none(boards), boards=boards)
     scale = scale_of(unit.metric)
     if unit.metric.scale == "count":
-        return comparison_counts.compare_counts(unit, boards, alpha, past)
+        return comparison_counts.compare_counts(unit, boards, alpha)
     if unit.metric.exact:
         return comparison_counts.compare_exact(unit, boards, alpha)
     if has_no_place(usable, scale):
@@ -88,7 +87,7 @@ def _look_at(unit: Unit, alpha: float | None, past: Past) -> Finding:
             f"give the metric 'scale: identity' ({unit.metric.source})"
         )
         return Finding(unit, "inconclusive", final=True, reason=reason, boards=boards)
-    values = comparison_values.compare_values(unit, boards, alpha, past)
+    values = comparison_values.compare_values(unit, boards, alpha)
     if not comparison_counts.is_of_timeouts(usable):
         return values
     return _with_timeouts(comparison_counts.compare_timeouts(unit, boards, alpha), values)

@@ -18,10 +18,20 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.special
 
-from hil.gate.compare import anchor, boundaries, strata
-from hil.gate.compare.design import INCONCLUSIVE, PASS, UNDECIDED, Decisions, Design
-from hil.gate.compare.looking import Look, reach
-from hil.gate.compare.sequential import blank, judge, write
+from hil.gate.compare import boundaries, strata
+from hil.gate.compare.boards import student_boundary
+from hil.gate.compare.sequential import (
+    INCONCLUSIVE,
+    PASS,
+    UNDECIDED,
+    Decisions,
+    Design,
+    Look,
+    blank,
+    judge,
+    reach,
+    write,
+)
 
 _POWER_80 = 0.8416
 _HIGHEST_Z = 37.0
@@ -43,18 +53,15 @@ class Counts:
         return Counts(np.where(there, hits, 0.0), np.where(there, trials, 0.0))
 
 
-def decide_counts(
-    candidate: Counts, other: Counts, design: Design, dispersion: np.ndarray | None = None
-) -> Decisions:
+def decide_counts(candidate: Counts, other: Counts, design: Design) -> Decisions:
     """Go through the looks as decide() does; ``tolerance`` and ``min_effect`` are differences of shares.
 
-    ``dispersion`` (R,) is the history's, NaN where it says nothing. Without any failure by the last look a
-    comparison passes; ``smallest_effect`` says what that is worth. ``z`` is the normal quantile of the exact
-    test, so that it need not be ``difference`` over ``error``; the interval is difference ± boundary * error.
+    Without any failure by the last look a comparison passes; ``smallest_effect`` says what that is worth.
+    ``z`` is the normal quantile of the exact test, so that it need not be ``difference`` over ``error``; the
+    interval is difference ± boundary * error.
     """
     comparisons, boards = candidate.trials.shape[:2]
     found = blank(comparisons, boards)
-    known = np.full(comparisons, np.nan) if dispersion is None else np.asarray(dispersion, dtype=float)
     bounds = [
         boundaries.of_rows(_fractions(candidate, other, design), share, spending)
         for share, spending in ((design.alpha, _EFFICACY), (design.beta, _FUTILITY))
@@ -68,7 +75,7 @@ def decide_counts(
         now = candidate.until(of_candidate, rows), other.until(of_other, rows)
         last = number == len(design.looks) - 1
         with np.errstate(invalid="ignore", divide="ignore"):
-            look, z, clean = _look(*now, design, known[rows], [bound[rows] for bound in bounds], number)
+            look, z, clean = _look(*now, design, [bound[rows] for bound in bounds], number)
         state = judge(look, design, last=last, z=z)
         if last:
             state[clean & (state == INCONCLUSIVE)] = PASS
@@ -97,19 +104,16 @@ def dispersion_of(hits: np.ndarray, trials: np.ndarray) -> tuple[np.ndarray, np.
     return np.asarray(square.sum(axis=-1)), np.asarray(freedom)
 
 
-def _dispersion(candidate: Counts, other: Counts, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _dispersion(candidate: Counts, other: Counts) -> tuple[np.ndarray, np.ndarray]:
     """Return the dispersion (R,) and the degrees of freedom that it is known with."""
     parts = [dispersion_of(of.hits, of.trials) for of in (candidate, other)]
     square, freedom = (sum(part[at].sum(axis=1) for part in parts) for at in (0, 1))
-    own = square / np.maximum(freedom, 1.0)
-    has_history = np.isfinite(known)
-    factor = np.maximum(1.0, np.maximum(own, np.where(has_history, known, 1.0)))
+    factor = np.maximum(1.0, square / np.maximum(freedom, 1.0))
     failed = candidate.hits.sum(axis=(1, 2)) + other.hits.sum(axis=(1, 2)) > 0
     # all or nothing in every boot: nothing says how failures hang together, so each boot counts as one trial
     untold = failed & (freedom == 0.0)
     factor = np.where(untold, np.maximum(factor, _trials_per_boot(candidate, other)), factor)
-    surely = has_history | ~failed | untold
-    return factor, np.where(surely, _KNOWN_FREEDOM, np.maximum(freedom, 1.0))
+    return factor, np.where(~failed | untold, _KNOWN_FREEDOM, np.maximum(freedom, 1.0))
 
 
 def _trials_per_boot(candidate: Counts, other: Counts) -> np.ndarray:
@@ -118,24 +122,21 @@ def _trials_per_boot(candidate: Counts, other: Counts) -> np.ndarray:
 
 
 def _look(
-    candidate: Counts, other: Counts, design: Design, known: np.ndarray, bounds: list[np.ndarray], number: int
+    candidate: Counts, other: Counts, design: Design, bounds: list[np.ndarray], number: int
 ) -> tuple[Look, tuple[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
     """Return the look, its z of "worse", "better" and "below tolerance", and where nothing has failed."""
-    factor, freedom = _dispersion(candidate, other, known)
+    factor, freedom = _dispersion(candidate, other)
     hits = candidate.hits.sum(axis=2), other.hits.sum(axis=2)
     trials = candidate.trials.sum(axis=2), other.trials.sum(axis=2)
     usable = (trials[0] > 0) & (trials[1] > 0)
     shares = [np.where(usable, h / np.maximum(n, 1.0), np.nan) for h, n in zip(hits, trials, strict=True)]
     effects = shares[0] - shares[1]
     errors = _board_errors(hits, trials, factor)
-    whole = strata.combine(
-        effects, np.where(usable, errors**2, np.nan), freedom[:, np.newaxis] + np.zeros(effects.shape),
-        0.5 * design.min_effect, pooled=True,
-    )  # fmt: skip
+    whole = strata.combine(effects, np.where(usable, errors**2, np.nan), freedom, 0.5 * design.min_effect)
     kept = whole.used
     totals = _Totals.of(hits, trials, kept, factor)
-    boundary, below = (design.kappa * anchor.student_boundary(bound[:, number], freedom) for bound in bounds)
-    final = anchor.student_boundary(bounds[0][:, -1], freedom)
+    boundary, below = (student_boundary(bound[:, number], freedom) for bound in bounds)
+    final = student_boundary(bounds[0][:, -1], freedom)
     planned = totals.error * np.sqrt(totals.planned(design, number))
     look = Look(
         valid=kept.any(axis=1) & ~whole.contradictory,
@@ -147,10 +148,7 @@ def _look(
         pass_boundary=below,
         pass_bound=totals.bound(below),
         boot_deviation=np.full(len(factor), np.nan),
-        session_deviation=np.full(len(factor), np.nan),
-        smallest_effect=np.maximum(design.kappa * final * planned, design.min_effect) + _POWER_80 * planned,
-        history_weight=np.zeros(len(factor)),
-        contradicted=np.zeros(effects.shape, dtype=bool),
+        smallest_effect=np.maximum(final * planned, design.min_effect) + _POWER_80 * planned,
         odd=whole.odd,
         effects=effects,
         errors=np.where(usable, errors, np.nan),

@@ -7,7 +7,7 @@ person should look at, and makes its comparisons see less.
 
 Of each board and metric the values, without the effect of the role, are fitted by a line over the boots, and
 by a step between every two of them. The error is from what the best of these leaves, of all boards together;
-where a board by itself or the history says more, from that. A fit counts where its z exceeds Student's
+where a board by itself says more, from that. A fit counts where its z exceeds Student's
 boundary at LEVEL, shared by all boards, metrics and fits of the run, and still LEAST_ERRORS without any one
 boot: no single boot makes a drift. It is told where over the run it comes to more than the comparison
 tolerates.
@@ -28,7 +28,6 @@ from hil.gate.compare.units import Unit
 LEVEL = 0.01  # how often a run without drift names one
 LEAST_ERRORS = 2.5
 _FEWEST_BOOTS = 6  # of a board: fewer do not tell a drift from two bad boots
-_KNOWN_FREEDOM = 30  # degrees of freedom of a deviation that the history knows
 _LEAST_SPREAD = 1e-6  # of a shape without its role's mean
 _FEWEST_OF_SIDE = 2  # boots before and after a step
 
@@ -70,11 +69,8 @@ class _Fits:
     freedom: int
 
 
-def drifts_of(units: Sequence[Unit], known: Mapping[str, float]) -> dict[tuple[str, str], Drift]:
-    """Return what drifts beyond its tolerance, by series id and board, of a run's blocking comparisons.
-
-    ``known`` are the deviations of boots that the history knows, by series id.
-    """
+def drifts_of(units: Sequence[Unit]) -> dict[tuple[str, str], Drift]:
+    """Return what drifts beyond its tolerance, by series id and board, of a run's blocking comparisons."""
     found = {unit.series_id: (unit, _boards_of(unit)) for unit in units if _is_asked(unit)}
     tests = sum(len(boards) for _, boards in found.values())
     drifts = {}
@@ -82,26 +78,19 @@ def drifts_of(units: Sequence[Unit], known: Mapping[str, float]) -> dict[tuple[s
         assert unit.rule is not None
         tolerance = scale_of(unit.metric).worse(unit.rule.tolerance)
         level = LEVEL / max(tests, 1)
-        for board, drift in find_drifts(boards, level, known.get(series_id)).items():
+        for board, drift in find_drifts(boards, level).items():
             if abs(drift.total) > tolerance:
                 drifts[series_id, board] = drift
     return drifts
 
 
-def find_drifts(
-    boards: Mapping[str, Boots], level: float, known_deviation: float | None = None
-) -> dict[str, Drift]:
-    """Return the significant drift of each board that has one; ``level`` is of one board, two-sided.
-
-    With a ``known_deviation`` of a boot the error is no smaller than that, and the boundary is closer.
-    """
+def find_drifts(boards: Mapping[str, Boots], level: float) -> dict[str, Drift]:
+    """Return the significant drift of each board that has one; ``level`` is of one board, two-sided."""
     fits = {board: fit for board, boots in boards.items() if (fit := _fits(boots)) is not None}
     freedom = sum(fit.freedom for fit in fits.values())
     if not freedom:
         return {}
     pooled = sum(float(fit.left.min()) for fit in fits.values()) / freedom
-    if known_deviation is not None:
-        pooled, freedom = max(pooled, known_deviation**2), freedom + _KNOWN_FREEDOM
     found = {}
     for board, fit in fits.items():
         variance = max(pooled, float(fit.left.min()) / fit.freedom)

@@ -13,9 +13,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hil.metrics.conditions import conditions_of
 from hil.metrics.evaluation import Metric
-from hil.metrics.sessions import Session
 from hil.metrics.values import count_voids
 from hil.model import RunRecord, Scalar
 
@@ -87,22 +85,6 @@ BANDS = (
     Band("host load", "a CPU", 1.0, load_per_cpu),
     Band("lateness of the virtual air", "µs", 1000.0, air_lateness_us),
 )
-# what a session of the history was measured under, and today must be the same for its mean to count
-CONDITIONS = {
-    "access_point": "access point",
-    "ssid": "access point",
-    "bssid": "access point",
-    "channel": "channel",
-    "air": "air",
-    "noise": "simulated noise",
-    "broker": "broker",
-    "broker_config": "configuration of the broker",
-    "clock": "clock",
-    "sched": "scheduling priority",
-    "governor": "clock governor",
-    "kernel": "kernel",
-    "cpu_count": "number of CPUs",
-}
 WEAKEST_RSSI_DBM = -85.0
 VOID_SHARE_MOST = 0.10
 
@@ -174,16 +156,3 @@ def _voids_differ(metric: Metric, candidate: Sequence[RunRecord], other: Sequenc
         f"the host's scheduling was late more often under one than the other ({shares[0]:.0%} of the "
         f"candidate's samples void, {shares[1]:.0%} of the other's)"
     )
-
-
-def differing_condition(session: Session, board: str, records: Sequence[RunRecord]) -> str:
-    """Return "another access point than the history's", or "" where today's records of a board fit a session.
-
-    What either does not say is no difference.
-    """
-    today = conditions_of(records)
-    for key, words in CONDITIONS.items():
-        then = session.conditions.get(f"{board}.{key}")
-        if key in today and then is not None and str(then) != str(today[key]):
-            return f"another {words} than the history's"
-    return ""

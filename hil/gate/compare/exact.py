@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hil.gate.compare.design import IMPROVED, INCONCLUSIVE, PASS, REGRESSED, Decisions, Design
-from hil.gate.compare.sequential import blank
+from hil.gate.compare.sequential import IMPROVED, INCONCLUSIVE, PASS, REGRESSED, Decisions, Design, blank
 
 
 def decide_exact(candidate: np.ndarray, other: np.ndarray, design: Design) -> Decisions:

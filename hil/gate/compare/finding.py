@@ -27,7 +27,6 @@ class Numbers:
     z: float
     boundary: float
     boot_deviation: float
-    session_deviation: float
     smallest_effect: float
     tolerance: float | None
     min_effect: float | None
@@ -35,11 +34,7 @@ class Numbers:
     other: float
     effects: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # difference, error
     odd: tuple[str, ...] = ()
-    kappa: float = 1.0
     p: float | None = None
-    history_sessions: int = 0
-    history_weight: float = 0.0
-    history_note: str = ""
     pass_bound: float = math.nan
 
 

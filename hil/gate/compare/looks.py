@@ -6,10 +6,16 @@ from __future__ import annotations
 import itertools
 from typing import Literal
 
-from hil.gate.compare.design import LOOKS
-
 Side = Literal["candidate", "other"]
 Plan = tuple[tuple[int, int], ...]
+
+LOOKS: Plan = (
+    (2, 2),
+    (4, 4),
+    (6, 6),
+    (9, 9),
+    (12, 12),
+)  # boots a board, (candidate, other), after which it is judged
 
 
 ENOUGH_BOOTS = (

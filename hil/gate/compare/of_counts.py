@@ -12,24 +12,20 @@ import scipy.special
 
 from hil.base.units import convert, find_unit
 from hil.gate.compare.boot_values import BoardBoots, Values, known, positions
-from hil.gate.compare.counts import Counts, decide_counts, dispersion_of
+from hil.gate.compare.counts import Counts, decide_counts
 from hil.gate.compare.exact import decide_exact
 from hil.gate.compare.finding import Finding, Numbers
-from hil.gate.compare.noise import MOST_SESSIONS
-from hil.gate.compare.past import Past
 from hil.gate.compare.scale import Scale, scale_of
 from hil.gate.compare.sequential import Decisions, Design
 from hil.gate.compare.states import contradictory, outcome_of
 from hil.gate.compare.units import Unit
 from hil.metrics.boot_value import BootValue
-from hil.model import format_series_id
 
 ADVICE_ALPHA = 0.025
 # where failures decide for a latency: shares of all messages, as p95 is a number up to 5 %
 TIMEOUTS_TOLERANCE = 0.02
 TIMEOUTS_MIN_EFFECT = 0.005
 _FEWEST_BOOTS_OF_ONE_TIMEOUT = 4
-_FEWEST_FREEDOM = 5.0
 _NO_Z = 30.0  # what the exact test says where there is nothing to test
 
 _Of = Callable[[BootValue], tuple[float, float]]
@@ -48,7 +44,7 @@ def is_of_timeouts(boards: Sequence[BoardBoots]) -> bool:
     return False
 
 
-def compare_counts(unit: Unit, boards: Sequence[BoardBoots], alpha: float | None, past: Past) -> Finding:
+def compare_counts(unit: Unit, boards: Sequence[BoardBoots], alpha: float | None) -> Finding:
     """Judge a share of failures. Where more is better, what is counted is the rest."""
     usable = [board for board in boards if board.counts]
     share = convert(1.0, find_unit("ratio"), unit.metric.unit)
@@ -62,11 +58,10 @@ def compare_counts(unit: Unit, boards: Sequence[BoardBoots], alpha: float | None
     )
     of = _hits if unit.metric.direction == "lower" else _misses
     sides = tuple(_counts([_side(board, role) for board in usable], of) for role in (0, 1))
-    dispersion = np.array([_dispersion(past, unit, usable)])
-    decisions = decide_counts(sides[0], sides[1], design, dispersion)
+    decisions = decide_counts(sides[0], sides[1], design)
     numbers = _numbers(unit, usable, decisions, design, share, sides)
     if alpha is None:
-        mirrored = decide_counts(sides[1], sides[0], design, dispersion)
+        mirrored = decide_counts(sides[1], sides[0], design)
         numbers = replace(numbers, p=_p_value(float(decisions.z[0]), float(mirrored.z[0])))
     return _finding(unit, boards, usable, decisions, numbers)
 
@@ -160,7 +155,6 @@ def _numbers(
         z=z if abs(z) < _NO_Z or z > 0 else math.nan,
         boundary=float(found.boundary[0]),
         boot_deviation=math.nan,
-        session_deviation=math.nan,
         smallest_effect=factor * float(found.smallest_effect[0]),
         tolerance=None if unit.rule is None else factor * design.tolerance,
         min_effect=None if unit.rule is None else factor * design.min_effect,
@@ -221,21 +215,6 @@ def _counts(sides: Sequence[Values], of: _Of) -> Counts:
 def _share(side: Counts) -> float:
     trials = float(np.nansum(side.trials))
     return float(np.nansum(side.hits)) / trials if trials else math.nan
-
-
-def _dispersion(past: Past, unit: Unit, boards: Sequence[BoardBoots]) -> float:
-    """Return how much more the history's failures vary between boots than independent ones; else NaN."""
-    square, freedom = 0.0, 0.0
-    for board in boards:
-        series_id = format_series_id(unit.comparison.rack, board.board, unit.case.case_id, unit.metric.name)
-        series = past.history.series(series_id)
-        if series is None:
-            continue
-        for session in sorted(set(series.session.tolist()))[-MOST_SESSIONS:]:
-            mine = series.session == session
-            found = dispersion_of(series.hits[mine].astype(float), series.samples[mine].astype(float))
-            square, freedom = square + float(found[0]), freedom + float(found[1])
-    return square / freedom if freedom >= _FEWEST_FREEDOM else math.nan
 
 
 def _p_value(worse: float, better: float) -> float | None:

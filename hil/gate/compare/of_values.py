@@ -12,38 +12,34 @@ import scipy.special
 
 from hil.gate.compare.boot_values import BoardBoots, Values, known, positions
 from hil.gate.compare.finding import Finding, Numbers
-from hil.gate.compare.past import Known, Past, known_of
 from hil.gate.compare.scale import Scale, scale_of
-from hil.gate.compare.sequential import FEWEST_BOOTS, FEWEST_SESSIONS, Decisions, Design, decide
+from hil.gate.compare.sequential import FEWEST_BOOTS, Decisions, Design, decide
 from hil.gate.compare.states import contradictory, outcome_of
 from hil.gate.compare.units import Unit
 
 ADVICE_ALPHA = 0.025  # of each side of the interval that advice is printed with
 
 
-def compare_values(unit: Unit, boards: Sequence[BoardBoots], alpha: float | None, past: Past) -> Finding:
+def compare_values(unit: Unit, boards: Sequence[BoardBoots], alpha: float | None) -> Finding:
     """Judge the boards that count; ``boards`` are all, for the record."""
     scale = scale_of(unit.metric)
     usable = [board for board in boards if board.counts]
-    history = known_of(past, unit, [board.board for board in usable], scale)
     candidate, other = positions(usable, scale)
-    design = _design(unit, usable, alpha, history, scale)
+    design = _design(unit, usable, alpha, scale)
     with np.errstate(all="ignore"):
-        decisions = decide(candidate, other, history.noise, design)
-    numbers = _numbers(unit, usable, decisions, design, history, scale)
+        decisions = decide(candidate, other, design)
+    numbers = _numbers(unit, usable, decisions, design, scale)
     outcome, final, reason = outcome_of(int(decisions.state[0]))
     if alpha is None and numbers.p is not None:
         outcome, reason = "pass", ""  # unless it is a discovery among all advice
-    if outcome == "inconclusive" and _too_few(usable, history):
-        reason = f"fewer than {FEWEST_BOOTS} boots of each, and no history to say how much they differ"
+    if outcome == "inconclusive" and _too_few(usable):
+        reason = f"fewer than {FEWEST_BOOTS} boots of each"
     if contradictory(numbers.odd, usable):
         outcome, reason = "inconclusive", "its boards contradict each other"
     return Finding(unit, outcome, final, reason, boards=tuple(boards), numbers=numbers)
 
 
-def _design(
-    unit: Unit, boards: Sequence[BoardBoots], alpha: float | None, history: Known, scale: Scale
-) -> Design:
+def _design(unit: Unit, boards: Sequence[BoardBoots], alpha: float | None, scale: Scale) -> Design:
     policy, rule = unit.thresholds.policy, unit.rule
     values = known(boards)
     quantum = max((value.quantum for value in values), default=0.0)
@@ -60,7 +56,6 @@ def _design(
         alpha,
         tolerance=scale.worse(rule.tolerance),
         min_effect=scale.worse(rule.min_effect),
-        kappa=history.kappa,
         **common,
     )
 
@@ -74,16 +69,10 @@ def _numbers(
     boards: Sequence[BoardBoots],
     found: Decisions,
     design: Design,
-    history: Known,
     scale: Scale,
 ) -> Numbers:
     difference, z, boundary = (float(array[0]) for array in (found.difference, found.z, found.boundary))
     names = [board.board for board in boards]
-    weight = float(found.history_weight[0])
-    contradicted = [name for name, mark in zip(names, found.contradicted[0], strict=True) if mark]
-    note = "" if weight > 0 else history.note
-    if weight <= 0 and contradicted and not note:
-        note = f"this session's {unit.comparison.role} contradicts it ({', '.join(contradicted)})"
     is_advice = unit.rule is None
     return Numbers(
         scale=scale,
@@ -93,7 +82,6 @@ def _numbers(
         z=z,
         boundary=boundary,
         boot_deviation=float(found.boot_deviation[0]),
-        session_deviation=float(found.session_deviation[0]),
         smallest_effect=math.nan if is_advice else float(found.smallest_effect[0]),
         tolerance=None if is_advice else design.tolerance,
         min_effect=None if is_advice else design.min_effect,
@@ -104,11 +92,7 @@ def _numbers(
             for name, effect, error in zip(names, found.effects[0], found.errors[0], strict=True)
         },
         odd=tuple(name for name, mark in zip(names, found.odd[0], strict=True) if mark),
-        kappa=design.kappa,
         p=_p_value(z, boundary, design.alpha),
-        history_sessions=history.sessions,
-        history_weight=weight,
-        history_note=note,
         pass_bound=float(found.pass_bound[0]),
     )
 
@@ -139,6 +123,5 @@ def _centre(sides: Sequence[Values], scale: Scale) -> float:
     return fmean(means) if means else math.nan
 
 
-def _too_few(boards: Sequence[BoardBoots], history: Known) -> bool:
-    boots = [sum(board.boots[side] for board in boards) for side in (0, 1)]
-    return history.sessions < FEWEST_SESSIONS and min(boots) < FEWEST_BOOTS
+def _too_few(boards: Sequence[BoardBoots]) -> bool:
+    return min(sum(board.boots[side] for board in boards) for side in (0, 1)) < FEWEST_BOOTS

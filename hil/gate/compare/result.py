@@ -72,15 +72,10 @@ def _with_numbers(item: ComparedSeries, numbers: Numbers, *, exact: bool) -> Com
         high=shown(high),
         z=rounded(numbers.z),
         boundary=rounded(numbers.boundary),
-        kappa=rounded(numbers.kappa) or 1.0,
         boot_deviation=rounded(numbers.boot_deviation),
-        session_deviation=rounded(numbers.session_deviation),
         tolerance=_size(numbers, numbers.tolerance),
         min_effect=_size(numbers, numbers.min_effect),
         smallest_effect=_size(numbers, numbers.smallest_effect),
-        history_sessions=numbers.history_sessions,
-        history_weight=rounded(numbers.history_weight) or 0.0,
-        history_note=numbers.history_note,
         odd_boards=numbers.odd,
     )
 

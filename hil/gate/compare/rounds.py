@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hil.gate.compare.family import family_of
-from hil.gate.compare.past import Past
 from hil.gate.compare.units import units_of
 from hil.gate.judging import check_entries, find
 from hil.model import Comparison, Entry
@@ -17,7 +16,6 @@ def open_cases(
     comparison: Comparison,
     entries: Sequence[Entry],
     thresholds: Mapping[str, Thresholds],
-    past: Past,
 ) -> frozenset[str]:
     """Return the case ids of which a blocking comparison is undecided, none where all are decided.
 
@@ -32,5 +30,5 @@ def open_cases(
     return frozenset(
         unit.case.case_id
         for unit in units_of(comparison, entries, thresholds)
-        if unit.blocking and not find(unit, family, past).final
+        if unit.blocking and not find(unit, family).final
     )

@@ -30,23 +30,21 @@ class Combined:
     least: np.ndarray
     apart: np.ndarray
     variance: np.ndarray
-    freedom: np.ndarray
     odd: np.ndarray
     contradictory: np.ndarray
     used: np.ndarray
 
 
-def combine(
-    effect: np.ndarray, variance: np.ndarray, freedom: np.ndarray, alike: float, *, pooled: bool
-) -> Combined:
-    """Combine boards (R, B), NaN where a board says nothing. ``alike`` is a difference between boards that no
-    one minds; ``pooled`` says that all boards have one variance, of ``freedom`` degrees.
+def combine(effect: np.ndarray, variance: np.ndarray, freedom: np.ndarray, alike: float) -> Combined:
+    """Combine boards (R, B), NaN where a board says nothing; one variance, of ``freedom`` (R,) degrees.
+
+    ``alike`` is a difference between boards that no one minds.
     """
     used = np.isfinite(effect) & np.isfinite(variance) & (variance > 0.0)
     boards = used.sum(axis=1)
     spare = (boards - 1) // 2
     odd = np.zeros(used.shape, dtype=bool)
-    open_ = ~_agree(effect, variance, freedom, used, alike, pooled)
+    open_ = ~_agree(effect, variance, freedom, used, alike)
     contradictory = open_ & (spare == 0)
     for _ in range(used.shape[1] // 2):
         rows = np.flatnonzero(open_ & ~contradictory)
@@ -54,7 +52,7 @@ def combine(
             break
         worst = _worst(effect[rows], variance[rows], used[rows] & ~odd[rows], alike)
         odd[rows, worst] = True
-        still = ~_agree(effect[rows], variance[rows], freedom[rows], used[rows] & ~odd[rows], alike, pooled)
+        still = ~_agree(effect[rows], variance[rows], freedom[rows], used[rows] & ~odd[rows], alike)
         open_[rows] = still
         contradictory[rows] = still & (odd[rows].sum(axis=1) >= spare[rows])
     odd = np.where(contradictory[:, np.newaxis], used, odd)
@@ -66,7 +64,6 @@ def combine(
         least=least,
         apart=apart,
         variance=np.where(total > 0.0, 1.0 / np.where(total > 0.0, total, 1.0), np.nan),
-        freedom=_freedom(variance, freedom, kept, pooled),
         odd=odd,
         contradictory=contradictory,
         used=kept,
@@ -116,13 +113,14 @@ def _agree(
     freedom: np.ndarray,
     kept: np.ndarray,
     alike: float,
-    pooled: bool,
 ) -> np.ndarray:
     """Say where Q is not significant; one board agrees with itself."""
     degrees = np.maximum(kept.sum(axis=1) - 1.0, 1.0)
     q = _q(effect, variance, kept, alike)
-    of = np.maximum(_freedom(variance, freedom, kept, pooled), 1.0)
-    return np.asarray((scipy.special.fdtrc(degrees, of, q / degrees) >= ODD_LEVEL) | (kept.sum(axis=1) < 2))
+    return np.asarray(
+        (scipy.special.fdtrc(degrees, np.maximum(freedom, 1.0), q / degrees) >= ODD_LEVEL)
+        | (kept.sum(axis=1) < 2)
+    )
 
 
 def _worst(effect: np.ndarray, variance: np.ndarray, kept: np.ndarray, alike: float) -> np.ndarray:
@@ -133,13 +131,3 @@ def _worst(effect: np.ndarray, variance: np.ndarray, kept: np.ndarray, alike: fl
         without[:, board] = False
         left[:, board] = np.where(kept[:, board], _q(effect, variance, without, alike), np.inf)
     return np.asarray(left.argmin(axis=1))
-
-
-def _freedom(variance: np.ndarray, freedom: np.ndarray, kept: np.ndarray, pooled: bool) -> np.ndarray:
-    """Return the degrees of freedom of the combined variance (Satterthwaite)."""
-    if pooled:
-        return np.asarray(freedom[:, 0])
-    weight = np.where(kept, 1.0 / np.where(kept, variance, 1.0), 0.0)
-    share = weight / np.maximum(weight.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-    sum_ = (share**2 / np.maximum(freedom, 1.0)).sum(axis=1)
-    return np.asarray(np.where(sum_ > 0.0, 1.0 / np.where(sum_ > 0.0, sum_, 1.0), 1.0))

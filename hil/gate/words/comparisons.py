@@ -11,7 +11,6 @@ from hil.model import BoardEffect, ComparedSeries, bench_of
 
 _WIDEST = 10.0  # tolerances: an interval beyond it is not worth printing
 _TENFOLD = 10.0  # and more has no use for further digits
-_NO_HISTORY = "no history"
 
 
 def place(item: ComparedSeries) -> str:
@@ -122,7 +121,6 @@ def _details(item: ComparedSeries) -> Iterator[str]:
     yield _boots(item)
     yield _noise(item)
     yield _left_out(item)
-    yield _history(item)
     yield f"same {', '.join(item.checks)} in all boots" if item.checks else ""
     biased = item.early and item.change and item.outcome in ("regressed", "improved")
     yield "decided early, so the change is biased away from zero" if biased else ""
@@ -134,9 +132,8 @@ def _details(item: ComparedSeries) -> Iterator[str]:
 def _evidence(item: ComparedSeries) -> str:
     if item.z is None or item.boundary is None:
         return ""
-    kappa = f" (widened {item.kappa:.3g} times)" if item.kappa > 1 else ""
     at = f" at look {item.look} of {item.looks}" if item.look and item.looks > 1 else ""
-    return f"z {item.z:.2f} against a boundary of {item.boundary:.2f}{kappa}{at}"
+    return f"z {item.z:.2f} against a boundary of {item.boundary:.2f}{at}"
 
 
 def _boots(item: ComparedSeries) -> str:
@@ -150,8 +147,6 @@ def _noise(item: ComparedSeries) -> str:
     parts = []
     if item.boot_deviation is not None:
         parts.append(f"boots differ by {size(item, item.boot_deviation)}")
-    if item.session_deviation is not None:
-        parts.append(f"sessions by {size(item, item.session_deviation)}")
     if item.smallest_effect is not None:
         parts.append(f"a change of {size(item, item.smallest_effect)} would have been seen")
     return ", ".join(parts)
@@ -160,14 +155,6 @@ def _noise(item: ComparedSeries) -> str:
 def _left_out(item: ComparedSeries) -> str:
     """Name the boards that do not count, each with its reason."""
     return ", ".join(f"{effect.board} left out: {effect.note}" for effect in item.effects if effect.note)
-
-
-def _history(item: ComparedSeries) -> str:
-    if item.history_weight > 0:
-        return f"history of {item.history_sessions} sessions, weight {item.history_weight:.0%}"
-    if item.history_note in ("", _NO_HISTORY):
-        return item.history_note
-    return f"history without weight: {item.history_note}"
 
 
 def contradiction(effects: tuple[BoardEffect, ...], item: ComparedSeries) -> str:

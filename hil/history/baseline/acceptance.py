@@ -17,20 +17,16 @@ from pathlib import Path
 from hil.base.errors import ConfigError
 from hil.base.git import try_git
 from hil.base.yamlfile import loads
-from hil.gate.compare.calibration import Series, kappa
-from hil.gate.compare.noise import MOST_SESSIONS
 from hil.history.baseline.changes import (
     Change,
     GatedUnit,
     changes,
     gated_units,
-    positions,
     sessions_of,
     unmeasured,
     unnamed,
 )
 from hil.history.baseline.collect import FEWEST_SESSIONS, Choice, check_sessions, choose
-from hil.history.baseline.prospects import design_of
 from hil.metrics.sessions import History, Session
 from hil.store.files import disk_error, replace_file
 from hil.thresholds.baselines import REFERENCE, Baselines, Epoch, check, label_of, read_epochs
@@ -83,8 +79,6 @@ def _block(epoch: Epoch) -> str:
         "    sessions:",
         *(f'      {run}: "{digest}"' for run, digest in sorted(epoch.sessions.items())),
     ]
-    lines += ["    kappa:"] if epoch.kappa else []
-    lines += [f"      {metric}: {kappa:.4g}" for metric, kappa in sorted(epoch.kappa.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -106,8 +100,7 @@ def _check(text: str, path: Path, wanted: tuple[Epoch, ...]) -> None:
 
 
 def _content(epoch: Epoch) -> tuple[object, ...]:
-    kappa = {metric: float(f"{value:.4g}") for metric, value in epoch.kappa.items()}
-    return (epoch.accepted, epoch.by, epoch.reason, epoch.commit, dict(epoch.sessions), kappa)
+    return (epoch.accepted, epoch.by, epoch.reason, epoch.commit, dict(epoch.sessions))
 
 
 @dataclass(frozen=True)
@@ -180,36 +173,10 @@ def accept_epoch(request: Request, proposal: Proposal, path: Path) -> Epoch:
         reason=request.reason.strip(),
         commit=proposal.sessions[-1].commit,
         sessions={session.run_id: session.digest for session in proposal.sessions},
-        kappa=kappas(proposal.units),
         source=str(path),
     )
     append_epoch(path, epoch)
     return epoch
-
-
-def kappas(units: Sequence[GatedUnit]) -> dict[str, float]:
-    """Return, by metric, the factor that its boundaries take: of all its cases and boards together.
-
-    It is from all sessions that the history's variances are from, not from the epoch's alone.
-    """
-    factors = {}
-    for unit in units:
-        alike = [one for one in units if one.metric.name == unit.metric.name]
-        if unit.metric.scale in ("log", "identity") and unit.metric.name not in factors:
-            series = [part for one in alike for part in _series_of(one)]
-            factors[unit.metric.name] = kappa(series, design_of(unit, kappa=1.0, share=0.5 / len(units)))
-    return factors
-
-
-def _series_of(unit: GatedUnit) -> list[Series]:
-    found = []
-    for series in unit.series:
-        if series.entry is not None:
-            recent = sorted(set(series.entry.session.tolist()))[-MOST_SESSIONS:]
-            kept = series.boots(recent)
-            values = positions(unit.scale, series.entry.value[kept])
-            found.append((series.entry.session[kept], values))
-    return found
 
 
 def _check_units(

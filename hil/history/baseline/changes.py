@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from hil.base.units import format_difference, format_value
-from hil.gate.compare.noise import SeriesNoise, noise_of
 from hil.gate.compare.scale import Scale, scale_of
+from hil.history.baseline.noise import SeriesNoise, noise_of
 from hil.metrics.metric import Metric
 from hil.metrics.sessions import History, SeriesHistory, SessionBoard
 from hil.model import Case, Kind, Scalar, format_series_id

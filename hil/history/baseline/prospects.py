@@ -11,9 +11,9 @@ from statistics import median
 import numpy as np
 
 from hil.gate.compare.looks import schedule
-from hil.gate.compare.noise import SeriesNoise, noise_of_series
-from hil.gate.compare.sequential import FEWEST_SESSIONS, Design, decide
+from hil.gate.compare.sequential import Design, smallest_effect
 from hil.history.baseline.changes import GatedUnit, noise_of_unit, sessions_of, sessions_with
+from hil.history.baseline.noise import FEWEST_SESSIONS, SeriesNoise
 from hil.metrics.sessions import History
 from hil.thresholds.baselines import Epoch
 
@@ -38,7 +38,6 @@ class Prospect:
     noise: tuple[SeriesNoise, ...]
     means: tuple[float, ...]
     boots: tuple[int, ...]
-    kappa: float
     effect: float | None = None
     note: str = ""
 
@@ -53,7 +52,7 @@ def prospects(history: History, units: Sequence[GatedUnit], epoch: Epoch | None)
     alpha is shared as in a run of all units with absolute limits beside them.
     """
     in_mean = sessions_of(history, epoch.sessions) if epoch else frozenset()
-    return [_prospect(unit, in_mean, epoch, share=0.5 / len(units)) for unit in units]
+    return [_prospect(unit, in_mean, share=0.5 / len(units)) for unit in units]
 
 
 @dataclass(frozen=True)
@@ -88,26 +87,27 @@ def rack_noise(found: Sequence[Prospect]) -> RackNoise | None:
     return RackNoise(boot, session)
 
 
-def _prospect(unit: GatedUnit, in_mean: frozenset[int], epoch: Epoch | None, *, share: float) -> Prospect:
+def _prospect(unit: GatedUnit, in_mean: frozenset[int], *, share: float) -> Prospect:
     noise = tuple(noise_of_unit(unit, in_mean))
     level = noise if in_mean else noise_of_unit(unit, sessions_with(unit))
     means = tuple(one.mean for one in level)
     boots = tuple(0 if series.entry is None else len(series.entry) for series in unit.series)
-    kappa = epoch.kappa.get(unit.metric.name, 1.0) if epoch else 1.0
     if unit.metric.scale not in ("log", "identity"):
         note = "a fact, seen as it is" if unit.metric.exact else "depends on how many fail"
-        return Prospect(unit, noise, means, boots, kappa, note=note)
+        return Prospect(unit, noise, means, boots, note=note)
     fewest = min(one.sessions for one in noise)
     if fewest < FEWEST_SESSIONS:
         note = f"{fewest} sessions with two boots of a board, {FEWEST_SESSIONS} needed"
-        return Prospect(unit, noise, means, boots, kappa, note=note)
-    effect = _smallest_effect(unit, noise, design_of(unit, kappa=kappa, share=share))
+        return Prospect(unit, noise, means, boots, note=note)
+    variance = float(np.mean([one.boot_variance for one in noise]))
+    found = smallest_effect(np.array([variance]), np.array([len(noise)]), _design(unit, share))[0]
+    effect = unit.scale.size(float(found)) if math.isfinite(found) else None
     note = "" if in_mean else "no epoch: variances only"
-    return Prospect(unit, noise, means, boots, kappa, effect, note)
+    return Prospect(unit, noise, means, boots, effect, note)
 
 
-def design_of(unit: GatedUnit, *, kappa: float, share: float) -> Design:
-    """Return how a comparison of the unit is decided with history; ``share`` is its part of alpha."""
+def _design(unit: GatedUnit, share: float) -> Design:
+    """Return how a comparison of the unit is decided; ``share`` is its part of alpha."""
     policy, scale = unit.thresholds.policy, unit.scale
     return Design(
         looks=schedule(policy.max_boots, len(unit.series)),
@@ -115,15 +115,4 @@ def design_of(unit: GatedUnit, *, kappa: float, share: float) -> Design:
         beta=policy.beta,
         tolerance=scale.worse(unit.rule.tolerance),
         min_effect=scale.worse(unit.rule.min_effect),
-        kappa=kappa,
     )
-
-
-def _smallest_effect(unit: GatedUnit, noise: Sequence[SeriesNoise], design: Design) -> float | None:
-    """Ask the gate itself: of boots that all lie at the mean, what would the last look have seen."""
-    level = np.array([0.0 if math.isnan(one.mean) else one.mean for one in noise])
-    sides = [
-        np.broadcast_to(level[:, np.newaxis], (len(level), boots))[np.newaxis] for boots in design.looks[0]
-    ]
-    found = decide(sides[0], sides[1], noise_of_series([list(noise)]), design).smallest_effect[0]
-    return unit.scale.size(float(found)) if math.isfinite(found) else None

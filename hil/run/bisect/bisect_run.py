@@ -106,7 +106,7 @@ class Search:
 
 @dataclass(frozen=True)
 class ProcessRunner:
-    """Starts ``hil`` for each build and each run. ``options`` are further ones of `hil run`."""
+    """Starts ``hil`` for each build and each run."""
 
     task: Task
     case: Case
@@ -116,7 +116,6 @@ class ProcessRunner:
     folder: Path
     budget_min: float
     wait_s: float
-    options: Sequence[str] = ()
     hil: Sequence[str] = (sys.executable, "-m", "hil")
 
     def build(self, commit: str) -> Path:
@@ -137,7 +136,7 @@ class ProcessRunner:
         before = _runs(out)
         argv = ["run", "--rack", str(self.rack), "--suite", SUITE, "--thresholds", str(self.thresholds)]
         argv += ["--base", str(base), "--firmware", str(candidate), "--out", str(out), "--no-report"]
-        argv += ["--budget", f"{self.budget_min:g}", "--wait", f"{self.wait_s:g}", *self.options]
+        argv += ["--budget", f"{self.budget_min:g}", "--wait", f"{self.wait_s:g}"]
         argv += [f"--board={board}" for board in self.task.boards]
         log = self.folder / f"run-{candidate.name}.log"
         status = _run([*self.hil, *argv], log, timeout_s=self.wait_s + 180 * self.budget_min + 600)

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from hil.boards.firmware.build_folder import Image
 from hil.gate.compare.looks import schedule
 from hil.gate.compare.units import may_block
 from hil.metrics.metric import Metric
-from hil.model import Case, Comparison, Role, format_series_id
+from hil.model import Case, Comparison, Role
 from hil.run.plan.deadline import affordable, expected_s
 from hil.run.plan.planning import Plan
 from hil.thresholds.types import Thresholds
@@ -81,16 +81,6 @@ def may_anything_block(
     return any(True for _ in _blocking(comparison, cases, thresholds))
 
 
-def series_of(
-    comparison: Comparison, cases: Iterable[Case], thresholds: Mapping[str, Thresholds]
-) -> Iterator[str]:
-    """Yield the ids of all series that a comparison measures, of which the history may say something."""
-    for case in cases:
-        for metric in thresholds[case.bench].metrics_of(case.parameters):
-            for board in comparison.boards:
-                yield _series_id(comparison, board, case, metric)
-
-
 def _blocking(
     comparison: Comparison, cases: Sequence[Case], thresholds: Mapping[str, Thresholds]
 ) -> Iterator[tuple[Case, Metric]]:
@@ -99,7 +89,3 @@ def _blocking(
         for metric in own.metrics_of(case.parameters):
             if may_block(comparison, case, metric, own):
                 yield case, metric
-
-
-def _series_id(comparison: Comparison, board: str, case: Case, metric: Metric) -> str:
-    return format_series_id(comparison.rack, board, case.case_id, metric.name)

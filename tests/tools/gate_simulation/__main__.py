@@ -22,7 +22,6 @@ from tests.tools.gate_simulation.situations import PLANS, Plan
 
 FULL, QUICK, SHORT = 3000, 200, 20
 SHORT_POOL_BOOTS = 400
-CALIBRATED_RACKS = 2
 PROCESSES = 2
 WIDTH = 200  # columns of text, whatever the terminal has: the tables are pasted into the docs
 
@@ -47,11 +46,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _settings(parsed: argparse.Namespace) -> Settings:
     if parsed.short:
-        return Settings(parsed.pull_requests or SHORT, parsed.seed, SHORT_POOL_BOOTS, 1, PROCESSES)
+        return Settings(parsed.pull_requests or SHORT, parsed.seed, SHORT_POOL_BOOTS, PROCESSES)
     return Settings(
         pull_requests=parsed.pull_requests or (QUICK if parsed.quick else FULL),
         seed=parsed.seed,
-        calibrated_racks=0 if parsed.quick else CALIBRATED_RACKS,
         processes=PROCESSES,
     )
 
@@ -80,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--quick",
         action="store_true",
-        help=f"{QUICK} pull requests a row, not {FULL}, and boundaries as they are",
+        help=f"{QUICK} pull requests a row, not {FULL}",
     )
     parser.add_argument("--short", action="store_true", help=f"{SHORT} a row: whether it works, not for docs")
     parser.add_argument("--row", metavar="NAME", help="only the simulated racks whose names begin so")

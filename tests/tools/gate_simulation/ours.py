@@ -4,17 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 
 import numpy as np
 
 from hil.gate.compare import drift
-from hil.gate.compare.calibration import kappa
-from hil.gate.compare.counts import Counts, decide_counts, dispersion_of
-from hil.gate.compare.design import INCONCLUSIVE, UNDECIDED, Decisions, Design, Noise
+from hil.gate.compare.counts import Counts, decide_counts
 from hil.gate.compare.looks import schedule
-from hil.gate.compare.noise import noise_of_table
-from hil.gate.compare.sequential import FEWEST_SESSIONS, decide, trace
+from hil.gate.compare.sequential import INCONCLUSIVE, UNDECIDED, Decisions, Design, decide, trace
 from hil.run.plan.deadline import affordable
 from hil.thresholds.types import Policy
 from tests.tools.gate_simulation.draws import Draw, Environment, interleaved
@@ -27,59 +24,7 @@ POLICY = Policy()
 DRIFTS_ASKED = 100
 
 
-@dataclass(frozen=True)
-class Memory:
-    """What the history says: the noise of each metric in the order of METRICS, by how much the boundaries of
-    a statistic are widened, and the dispersion of losses (pull requests,)."""
-
-    noise: tuple[Noise, ...]
-    kappa: dict[str, float]
-    dispersion: np.ndarray
-
-
-Gate = Callable[[Draw, Memory, Effect], Verdicts]
-
-
-def remember(history: np.ndarray, environment: Environment, kappas: dict[str, float]) -> Memory:
-    """Return what is known of every series: variances of all nights, the mean of the epoch's."""
-    noise = tuple(_noise(history[:, index].astype(float), environment) for index in range(len(METRICS)))
-    lost = history[:, -1].astype(float)
-    square, freedom = dispersion_of(lost, np.full(lost.shape, float(DATAGRAMS)))
-    known = freedom.sum(axis=(1, 2))
-    with np.errstate(invalid="ignore"):
-        return Memory(noise, kappas, np.where(known > 0, square.sum(axis=(1, 2)) / known, np.nan))
-
-
-def kappas_of(history: np.ndarray, environment: Environment, racks: int) -> dict[str, float]:
-    """Return what accepting an epoch would have calibrated, by statistic: the mean over the first ``racks``.
-
-    The product calibrates each rack by itself; here a mean stands for all, for it takes a second each.
-    """
-    found: dict[str, float] = {}
-    if not environment.sessions or not racks:
-        return found
-    for statistic in dict.fromkeys(metric.statistic for metric in METRICS if metric.scale == "log"):
-        alike = [index for index, metric in enumerate(METRICS) if metric.statistic == statistic]
-        design = design_of(METRICS[alike[0]], environment, {})
-        each = []
-        for rack in history[:racks, alike, :, : environment.sessions]:
-            boards = rack.reshape(-1, *rack.shape[2:]).astype(float)
-            nights = np.repeat(np.arange(boards.shape[1]), boards.shape[2])
-            each.append(kappa([(nights, board.ravel()) for board in boards], design))
-        found[statistic] = float(np.mean(each))
-    return found
-
-
-def _noise(boots: np.ndarray, environment: Environment) -> Noise:
-    """Return it of (pull requests, boards, nights, boots)."""
-    shape = boots.shape[:2]
-    if not boots.shape[2]:
-        nothing = {field.name: np.full(shape, np.nan) for field in fields(Noise)}
-        return Noise(**{**nothing, "sessions": np.zeros(shape), "epoch_sessions": np.zeros(shape)})
-    table = boots.reshape(-1, *boots.shape[2:])
-    epoch = table.copy()
-    epoch[:, environment.sessions :] = np.nan
-    return Noise(**{name: values.reshape(shape) for name, values in noise_of_table(table, epoch).items()})
+Gate = Callable[[Draw, Effect], Verdicts]
 
 
 def looks_of(boards: int, budget_s: float = BUDGET_S) -> tuple[tuple[int, int], ...]:
@@ -88,7 +33,7 @@ def looks_of(boards: int, budget_s: float = BUDGET_S) -> tuple[tuple[int, int], 
     return affordable(schedule(POLICY.max_boots, boards), measuring_s, budget_s)
 
 
-def design_of(metric: Metric, environment: Environment, kappas: dict[str, float]) -> Design:
+def design_of(metric: Metric, environment: Environment) -> Design:
     """Return how a metric is decided; alpha is shared out evenly. Shares are in units of 1."""
     relative = metric.scale == "log"
     unit = 1.0 / DATAGRAMS
@@ -98,24 +43,23 @@ def design_of(metric: Metric, environment: Environment, kappas: dict[str, float]
         beta=POLICY.beta,
         tolerance=float(np.log1p(metric.tolerance)) if relative else metric.tolerance * unit,
         min_effect=float(np.log1p(metric.min_effect)) if relative else metric.min_effect * unit,
-        kappa=kappas.get(metric.statistic, 1.0),
     )
 
 
-def our_gate(draw: Draw, memory: Memory, effect: Effect) -> Verdicts:
+def our_gate(draw: Draw, effect: Effect) -> Verdicts:
     """Judge pull requests until every metric is decided, or the next look would overrun the budget."""
-    found = list(_decisions(draw, memory, effect))
+    found = list(_decisions(draw, effect))
     state = np.stack([decisions.state for decisions in found], axis=1)
     last_look = np.stack([decisions.look for decisions in found], axis=1) - 1
     named = np.any([decisions.odd[:, 0] for decisions in found], axis=0)
     boards = draw.environment.boards
     taken, boots, seconds = spend(last_look, looks_of(boards), boards)
     late = (last_look >= taken[:, np.newaxis]) | (state == UNDECIDED)
-    drifting = drift_named(draw, memory, effect, np.minimum(last_look, taken[:, np.newaxis] - 1))
+    drifting = drift_named(draw, effect, np.minimum(last_look, taken[:, np.newaxis] - 1))
     return Verdicts(np.where(late, INCONCLUSIVE, state), last_look, boots, seconds, named, drifting)
 
 
-def drift_named(draw: Draw, memory: Memory, effect: Effect, last_look: np.ndarray) -> np.ndarray:
+def drift_named(draw: Draw, effect: Effect, last_look: np.ndarray) -> np.ndarray:
     """Say of which pull requests the first board is named as drifting; NaN if not asked.
 
     Only of the first DRIFTS_ASKED of those drawn together, for it takes its time; cases are measured until
@@ -133,24 +77,16 @@ def drift_named(draw: Draw, memory: Memory, effect: Effect, last_look: np.ndarra
     level = drift.LEVEL / sum(map(len, of_group)) / draw.environment.boards
     for pull_request in range(min(draw.count, DRIFTS_ASKED)):
         found[pull_request] = any(
-            _drifts(candidate[pull_request, metric], other[pull_request, metric], looks[last], level, known)
+            _drifts(candidate[pull_request, metric], other[pull_request, metric], looks[last], level)
             > float(np.log1p(METRICS[metric].tolerance))
             for metrics in of_group
             for last in [int(last_look[pull_request, metrics].max())]
             for metric in metrics
-            for known in [_known_deviation(memory.noise[metric], pull_request)]
         )
     return found
 
 
-def _known_deviation(noise: Noise, row: int) -> float | None:
-    found = float(np.sqrt(noise.boot_variance[row].mean()))
-    return found if np.isfinite(found) and noise.sessions[row].min() >= FEWEST_SESSIONS else None
-
-
-def _drifts(
-    candidate: np.ndarray, other: np.ndarray, look: tuple[int, int], level: float, known: float | None
-) -> float:
+def _drifts(candidate: np.ndarray, other: np.ndarray, look: tuple[int, int], level: float) -> float:
     """Return by how much the first board drifts along the run, 0.0 where it is not named."""
     mine, base = interleaved(*(len(side[0]) for side in (candidate, other)))
     place = np.concatenate([mine[: look[0]], base[: look[1]]])
@@ -158,37 +94,36 @@ def _drifts(
     is_candidate = np.repeat([True, False], look)[order]
     values = np.concatenate([candidate[:, : look[0]], other[:, : look[1]]], axis=1)[:, order].astype(float)
     boards = {str(n): drift.Boots(place[order], value, is_candidate) for n, value in enumerate(values)}
-    named = drift.find_drifts(boards, level, known).get("0")
+    named = drift.find_drifts(boards, level).get("0")
     return abs(named.total) if named else 0.0
 
 
-def _decisions(draw: Draw, memory: Memory, effect: Effect) -> list[Decisions]:
+def _decisions(draw: Draw, effect: Effect) -> list[Decisions]:
     candidate, other = draw.run(*looks_of(draw.environment.boards)[-1], effect)
     found = []
     for index, metric in enumerate(METRICS):
-        design = design_of(metric, draw.environment, memory.kappa)
+        design = design_of(metric, draw.environment)
         mine, base = (values[:, index].astype(float) for values in (candidate, other))
         if metric.scale == "count":
             counts = (Counts(hits, np.full(hits.shape, float(DATAGRAMS))) for hits in (mine, base))
-            found.append(decide_counts(*counts, design, memory.dispersion))
+            found.append(decide_counts(*counts, design))
         else:
-            found.append(decide(mine, base, memory.noise[index], design))
+            found.append(decide(mine, base, design))
     return found
 
 
-def coverage(draw: Draw, memory: Memory, effect: Effect, level: float = 0.95) -> Share:
+def coverage(draw: Draw, effect: Effect, level: float = 0.95) -> Share:
     """Return how often the repeated intervals of all looks together hold the true change, over all medians.
 
-    The gate's own intervals are of the level of its alpha, 99.8 %; here they are asked for at ``level``, and
-    without the calibration's widening.
+    The gate's own intervals are of the level of its alpha, 99.8 %; here they are asked for at ``level``.
     """
     candidate, other = draw.run(*looks_of(draw.environment.boards)[-1], effect)
     held = []
     for index, metric in enumerate(METRICS):
         if metric.statistic == "median":
-            design = replace(design_of(metric, draw.environment, {}), alpha=(1 - level) / 2)
+            design = replace(design_of(metric, draw.environment), alpha=(1 - level) / 2)
             mine, base = (values[:, index].astype(float) for values in (candidate, other))
-            seen = trace(mine, base, memory.noise[index], design)
+            seen = trace(mine, base, design)
             truth = effect.offset if metric.case == "publish" else 0.0
             out = np.abs(seen.difference - truth) > seen.boundary * seen.error
             held.append(~out.any(axis=1))

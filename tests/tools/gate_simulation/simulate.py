@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import repeat
 
 import numpy as np
@@ -15,12 +15,10 @@ import numpy as np
 from tests.tools.gate_simulation.competitors import RULES, Rule
 from tests.tools.gate_simulation.draws import Draw, Environment
 from tests.tools.gate_simulation.evidence import Evidence, Nights
-from tests.tools.gate_simulation.ours import Gate, Memory, coverage, kappas_of, remember
+from tests.tools.gate_simulation.ours import Gate, coverage
 from tests.tools.gate_simulation.results import Share, Situation, Verdicts
 from tests.tools.gate_simulation.situations import Plan
 from tests.tools.gate_simulation.suite import INDEX, UNCHANGED, Effect
-
-Kappas = dict[str, float]
 
 CHUNK = 500  # pull requests drawn together, for memory's sake
 SLOW_SHARE = 0.1  # of the pull requests are judged by slow rules
@@ -31,7 +29,6 @@ class Settings:
     pull_requests: int = 3000
     seed: int = 1
     pool_boots: int = 8000
-    calibrated_racks: int = 2
     processes: int = 1
     rules: tuple[Rule, ...] = RULES
 
@@ -50,40 +47,35 @@ class Chunk:
 
     draw: Draw
     nights: Nights
-    memory: Memory
 
 
-def simulate(plan: Plan, settings: Settings, gate: Gate, kappas: Kappas) -> Found:
+def simulate(plan: Plan, settings: Settings, gate: Gate) -> Found:
     """Judge the plan's pull requests under each of its effects, unchanged ones first.
 
     The other rules get as many boots as our gate takes for an unchanged pull request on this rack: they do
     not know beforehand which ones have changed.
     """
-    chunks = _chunks(plan.environment, settings, kappas)
+    chunks = _chunks(plan.environment, settings)
     situations: dict[tuple[str, str], Situation] = {}
     boots = 0
     for effect in sorted(plan.effects, key=lambda effect: not effect.unchanged):
-        verdicts = Verdicts.joined([gate(chunk.draw, chunk.memory, effect) for chunk in chunks])
+        verdicts = Verdicts.joined([gate(chunk.draw, effect) for chunk in chunks])
         boots = boots or int(np.ceil(verdicts.boots.mean()))
         scores = _all_scores(plan, chunks, effect, boots, settings)
         situations[plan.name, effect.name] = Situation(plan.name, effect, verdicts, boots, scores)
     if plan.name != "typical":
         return Found(situations, None)
-    shares = [coverage(chunk.draw, chunk.memory, UNCHANGED) for chunk in chunks]
+    shares = [coverage(chunk.draw, UNCHANGED) for chunk in chunks]
     return Found(situations, Share(sum(share.hits for share in shares), sum(share.of for share in shares)))
 
 
 def simulate_all(plans: Sequence[Plan], settings: Settings, gate: Gate, tell: Callable[[str], None]) -> Found:
     """Return what all plans find, in their order, by as many processes as the settings say."""
-    environments = {_calibrated_by(plan.environment): plan.environment for plan in plans}
     situations: dict[tuple[str, str], Situation] = {}
     held: Share | None = None
     with ProcessPoolExecutor(settings.processes) if settings.processes > 1 else nullcontext() as pool:
         spread = pool.map if pool else map
-        factors = spread(_kappas, environments.values(), repeat(settings))
-        kappas = dict(zip(environments, factors, strict=True))
-        own = [kappas[_calibrated_by(plan.environment)] for plan in plans]
-        found = spread(simulate, plans, repeat(settings), repeat(gate), own)
+        found = spread(simulate, plans, repeat(settings), repeat(gate))
         for plan, part in zip(plans, found, strict=True):
             tell(plan.name)
             situations |= part.situations
@@ -91,25 +83,13 @@ def simulate_all(plans: Sequence[Plan], settings: Settings, gate: Gate, tell: Ca
     return Found(situations, held)
 
 
-def _calibrated_by(environment: Environment) -> tuple[object, ...]:
-    """Return what of an environment the calibration sees."""
-    return environment.noise, environment.sessions, environment.boards, environment.bistable
-
-
-def _kappas(environment: Environment, settings: Settings) -> Kappas:
-    racks = settings.calibrated_racks
-    draw = Draw(replace(environment, creep=0.0), max(racks, 1), (settings.seed, 0), settings.pool_boots)
-    return kappas_of(draw.history_values(), environment, racks)
-
-
-def _chunks(environment: Environment, settings: Settings, kappas: Kappas) -> list[Chunk]:
+def _chunks(environment: Environment, settings: Settings) -> list[Chunk]:
     own = zlib.crc32(environment.name.encode())
     chunks = []
     for number, start in enumerate(range(0, settings.pull_requests, CHUNK)):
         count = min(CHUNK, settings.pull_requests - start)
         draw = Draw(environment, count, (settings.seed, own, number), settings.pool_boots)
-        history = draw.history_values()
-        chunks.append(Chunk(draw, Nights.of(history), remember(history, environment, kappas)))
+        chunks.append(Chunk(draw, Nights.of(draw.history_values())))
         draw.forget_history()
     return chunks
 
