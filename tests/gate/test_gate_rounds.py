@@ -53,7 +53,7 @@ def decided(entries: Sequence[Entry]) -> dict[str, ComparedSeries]:
 
 @pytest.mark.parametrize(
     ("looks", "deviation"),
-    [(LOOKS, 0.03), (LOOKS, 0.03), (LOOKS, 0.12)],
+    [(LOOKS, 0.03), (LOOKS, 0.12)],
 )
 def test_what_was_decided_at_a_look_stays_decided(
     looks: tuple[tuple[int, int], ...], deviation: float
