@@ -316,13 +316,13 @@ class ComparedSeries:
     ``change``, ``low`` and ``high`` (the repeated confidence interval), ``tolerance``, ``min_effect`` and
     ``smallest_effect`` are relative (0.1 is ten per cent) where ``relative``, else in ``unit``; positive is
     always "the figure grew". ``z`` is set against ``boundary`` at ``look`` of ``looks``; ``early`` says that
-    it was decided before the last one, so that the change is biased away from zero. ``boot_deviation`` and
-    ``session_deviation`` are standard deviations on the same scale; ``smallest_effect`` is what this
-    comparison would have seen at the end of all its looks; ``pass_bound`` is the largest change for the worse
-    that the test of a pass leaves, closer than the interval where it passed early. ``history_weight`` (0 to
-    1) is the share of the anchor that comes from the history, ``history_note`` why it has none. ``checks``
-    are what was asked of the environment and came out well, ``reason`` why there is no decision or why it
-    does not block. ``odd_boards`` are those that contradict the others.
+    it was decided before the last one, so that the change is biased away from zero. ``boot_deviation`` is a
+    standard deviation on the same scale; ``smallest_effect`` is what this comparison would have seen at the
+    end of all its looks; ``pass_bound`` is the largest change for the worse that the test of a pass leaves,
+    closer than the interval where it passed early. ``checks`` are what was asked of the environment and came
+    out well, ``reason`` why there is no decision or why it does not block. ``odd_boards`` are those that
+    contradict the others. ``kappa``, ``session_deviation`` and ``history_…`` are of older verdicts, which
+    leant on earlier runs; today's leave them at their defaults.
     """
 
     series_id: str

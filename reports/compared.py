@@ -140,17 +140,12 @@ def blocked_lines(verdict: Verdict) -> list[str]:
 
 
 def details(item: ComparedSeries) -> list[str]:
-    """Return what stands behind a comparison, a line each: noise, history, environment, boards."""
-    lines = [f"boots differ by {size(item, item.boot_deviation)}" if item.boot_deviation is not None else ""]
-    lines += [f"sessions by {size(item, item.session_deviation)}" if item.session_deviation else ""]
-    noise = ", ".join(filter(None, lines))
-    history = f"history: {item.history_sessions} sessions, weight {item.history_weight:.0%}"
-    history += f" ({item.history_note})" if item.history_note else ""
+    """Return what stands behind a comparison, a line each: noise, environment, boards."""
+    noise = f"boots differ by {size(item, item.boot_deviation)}" if item.boot_deviation is not None else ""
     bounds = interval(item, item.unit, relative=item.relative, whole=True)
     return [
         *([f"passed with {bound(item)}; interval {bounds}"] if item.pass_bound is not None else []),
         *([f"{noise} (standard deviation)"] if noise else []),
-        history,
         *([f"same in all boots: {', '.join(item.checks)}"] if item.checks else []),
         *(_effect(item, effect) for effect in item.effects),
         *([EARLY] if item.early and item.change is not None else []),

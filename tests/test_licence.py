@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who takes a file of this project along knows its licence."""
 
 from __future__ import annotations

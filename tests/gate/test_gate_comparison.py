@@ -92,6 +92,20 @@ def test_a_night_beside_the_reference_never_blocks() -> None:
     assert verdict(night).exit_code == 0
 
 
+def test_no_failure_in_few_messages_is_no_pass() -> None:
+    """Twenty messages a board of which none was lost do not show that fewer than 2 % are."""
+    own = thresholds({FAILED: (0.02, 0.005)})
+    few = compared(verdict(run(looks=FIRST, entry=comparison(looks=FIRST), rows=10), own), FAILED)
+    assert few.outcome == "inconclusive"
+    assert few.reason.startswith(
+        "nothing failed in 80 + 80 trials, which are too few to exclude the tolerance"
+    )
+    assert (
+        compared(verdict(run(looks=FIRST, entry=comparison(looks=FIRST), rows=60), own), FAILED).outcome
+        == "pass"
+    )
+
+
 def test_a_faster_firmware_passes_as_improved() -> None:
     """An improvement never blocks, and is told."""
     found = verdict(run(effect=-0.2, entry=comparison(looks=LOOKS[-1:])))

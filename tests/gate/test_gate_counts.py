@@ -43,10 +43,10 @@ def test_a_loss_rate_that_doubles_is_found_and_one_that_does_not_is_not(trials: 
     assert (doubled.state == REGRESSED).mean() > 0.95
 
 
-def test_no_failure_at_all_passes() -> None:
-    """Nothing lost by either passes once the trials are enough, and in the end in any case."""
+def test_no_failure_at_all_passes_once_the_trials_are_enough() -> None:
+    """Nothing lost of a few messages excludes nothing: 32 do not show that less than 0.5 % are lost."""
     assert decide_counts(none(16, boards=4), none(8, boards=4), LOSS).state[0] == PASS
-    assert decide_counts(none(16, trials=2), none(8, trials=2), LOSS).state[0] == PASS
+    assert decide_counts(none(16, trials=2), none(8, trials=2), LOSS).state[0] == INCONCLUSIVE
     assert decide_counts(none(4, trials=2), none(2, trials=2), LOSS).state[0] == UNDECIDED
 
 

@@ -183,12 +183,11 @@ def test_what_is_undecided_is_not_called_a_pass() -> None:
 
 
 def test_the_summary_shows_the_table_and_what_is_behind_what_did_not_pass() -> None:
-    """What blocks is a table; a regression opens to its boards, noise and history; advice is folded."""
+    """What blocks is a table; a regression opens to its boards and noise; advice is folded."""
     text = render_markdown(INFO, verdict_of(GREW, comparison(blocking=False)), [])
     assert text.index("## Compared with the base") < text.index("## What broke")
     assert "- publish_latency_p50_us grew by 12.3 %." in text
     assert "virtual-1: +0.4 % [-5.0 … +6.0 %], 2 + 1 boots" in text
-    assert "history: 12 sessions, weight 40%" in text
     assert "Advice: 1 more comparison<" in text
     assert "(early)" in text
 

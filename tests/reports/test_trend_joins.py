@@ -278,7 +278,7 @@ def test_local_runs_are_not_judged_by_nights() -> None:
 def test_an_accepted_baseline_stands_at_its_first_run() -> None:
     """An epoch is at the rack's first run of its day or later; one from before all of them is left out."""
     epochs = tuple(
-        Epoch("lab", datetime.date(2026, month, day), "R. Tester", f"since {month}", "a" * 40, {}, {}, "")
+        Epoch("lab", datetime.date(2026, month, day), "R. Tester", f"since {month}", "a" * 40, {}, "")
         for month, day in ((1, 1), (2, 28))
     )
     lines = [line(FIRST, {METRIC: figure(1.0)}), line(SECOND, {METRIC: figure(1.0)})]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m tests.tools.licence`: puts the licence's SPDX line before each source that lacks it.
 
 Source: SPDX specification 3.0, annex "Using SPDX short identifiers in source files".

@@ -21,8 +21,6 @@ import scipy.special
 from hil.gate.compare import boundaries, strata
 from hil.gate.compare.boards import student_boundary
 from hil.gate.compare.sequential import (
-    INCONCLUSIVE,
-    PASS,
     UNDECIDED,
     Decisions,
     Design,
@@ -56,9 +54,9 @@ class Counts:
 def decide_counts(candidate: Counts, other: Counts, design: Design) -> Decisions:
     """Go through the looks as decide() does; ``tolerance`` and ``min_effect`` are differences of shares.
 
-    Without any failure by the last look a comparison passes; ``smallest_effect`` says what that is worth.
-    ``z`` is the normal quantile of the exact test, so that it need not be ``difference`` over ``error``; the
-    interval is difference ± boundary * error.
+    No failure in too few trials is no pass: the tolerance has to be excluded. ``z`` is the normal quantile of
+    the exact test, so that it need not be ``difference`` over ``error``; the interval is difference ±
+    boundary * error.
     """
     comparisons, boards = candidate.trials.shape[:2]
     found = blank(comparisons, boards)
@@ -75,10 +73,8 @@ def decide_counts(candidate: Counts, other: Counts, design: Design) -> Decisions
         now = candidate.until(of_candidate, rows), other.until(of_other, rows)
         last = number == len(design.looks) - 1
         with np.errstate(invalid="ignore", divide="ignore"):
-            look, z, clean = _look(*now, design, [bound[rows] for bound in bounds], number)
+            look, z = _look(*now, design, [bound[rows] for bound in bounds], number)
         state = judge(look, design, last=last, z=z)
-        if last:
-            state[clean & (state == INCONCLUSIVE)] = PASS
         write(found, rows, look, state, number, z=z[0])
         undecided[rows] = state == UNDECIDED
     return found
@@ -123,8 +119,8 @@ def _trials_per_boot(candidate: Counts, other: Counts) -> np.ndarray:
 
 def _look(
     candidate: Counts, other: Counts, design: Design, bounds: list[np.ndarray], number: int
-) -> tuple[Look, tuple[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
-    """Return the look, its z of "worse", "better" and "below tolerance", and where nothing has failed."""
+) -> tuple[Look, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Return the look, and its z of "worse", "better" and "below tolerance"."""
     factor, freedom = _dispersion(candidate, other)
     hits = candidate.hits.sum(axis=2), other.hits.sum(axis=2)
     trials = candidate.trials.sum(axis=2), other.trials.sum(axis=2)
@@ -154,7 +150,7 @@ def _look(
         errors=np.where(usable, errors, np.nan),
     )
     z = totals.worse(), totals.better(), totals.within(design.tolerance)
-    return look, z, kept.any(axis=1) & ~whole.contradictory & (totals.hits[0] + totals.hits[1] == 0)
+    return look, z
 
 
 def _board_errors(

@@ -17,7 +17,7 @@ from hil.gate.compare.exact import decide_exact
 from hil.gate.compare.finding import Finding, Numbers
 from hil.gate.compare.scale import Scale, scale_of
 from hil.gate.compare.sequential import Decisions, Design
-from hil.gate.compare.states import contradictory, outcome_of
+from hil.gate.compare.states import DIFFER, contradictory, outcome_of
 from hil.gate.compare.units import Unit
 from hil.metrics.boot_value import BootValue
 
@@ -63,7 +63,13 @@ def compare_counts(unit: Unit, boards: Sequence[BoardBoots], alpha: float | None
     if alpha is None:
         mirrored = decide_counts(sides[1], sides[0], design)
         numbers = replace(numbers, p=_p_value(float(decisions.z[0]), float(mirrored.z[0])))
-    return _finding(unit, boards, usable, decisions, numbers)
+    found = _finding(unit, boards, usable, decisions, numbers)
+    if found.reason != DIFFER or any(np.nansum(side.hits) for side in sides):
+        return found
+    trials = " + ".join(f"{np.nansum(side.trials):,.0f}" for side in sides)
+    return replace(
+        found, reason=f"nothing failed in {trials} trials, which are too few to exclude the tolerance"
+    )
 
 
 def compare_exact(unit: Unit, boards: Sequence[BoardBoots], alpha: float | None) -> Finding:

@@ -9,6 +9,7 @@ from hil.gate.compare.boot_values import BoardBoots
 from hil.gate.compare.sequential import IMPROVED, INCONCLUSIVE, PASS, REGRESSED, UNDECIDED
 from hil.model import Outcome
 
+DIFFER = "its boots differ too much to decide"
 _OUTCOMES: dict[int, tuple[Outcome, bool]] = {
     UNDECIDED: ("inconclusive", False),
     PASS: ("pass", True),
@@ -21,7 +22,7 @@ _OUTCOMES: dict[int, tuple[Outcome, bool]] = {
 def outcome_of(state: int) -> tuple[Outcome, bool, str]:
     """Return outcome, whether more boots change nothing, and the reason of what is undecided."""
     outcome, final = _OUTCOMES[state]
-    return outcome, final, "" if outcome != "inconclusive" else "its boots differ too much to decide"
+    return outcome, final, DIFFER if outcome == "inconclusive" else ""
 
 
 def contradictory(odd: Sequence[str], boards: Sequence[BoardBoots]) -> bool:
