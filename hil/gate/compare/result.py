@@ -132,5 +132,6 @@ def _reason(found: Finding) -> str:
     """Return why there is no decision, else what is to be known of it, and why it does not block."""
     if found.outcome in ("inconclusive", "no-baseline"):
         return found.reason
-    parts = [found.reason, found.note, found.unit.why_advice]
+    followed = dict.fromkeys(words for board in found.boards for words in board.check.followed)
+    parts = [found.reason, found.note, *followed, found.unit.why_advice]
     return "; ".join(part for part in parts if part)
