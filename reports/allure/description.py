@@ -77,7 +77,7 @@ def _compared(story: Story) -> list[str]:
     lines = [("th", head), *(("td", cells) for cells in found)]
     table = "".join(_row(tag, cells, breaks={}) for tag, cells in lines)
     behind = [
-        f"<details><summary>{escape(short_metric(item))}: boards, noise, history</summary><ul>"
+        f"<details><summary>{escape(short_metric(item))}: boards, noise, surroundings</summary><ul>"
         f"{''.join(f'<li>{escape(line)}</li>' for line in compared.details(item))}</ul></details>"
         for item in story.compared
         if item.blocking or item.outcome != "pass"

@@ -21,7 +21,7 @@ from hil.gate.compare.units import Unit, as_of
 NOTHING_MEASURED = "nothing was measured"
 IDENTICAL = "both images are the same bytes"
 _MOST_NAMED = 3
-_WAY_OUT = "once this is on main, `hil baseline collect` and `hil baseline accept` make a baseline"
+_WAY_OUT = "once this is on main, the next change has a base"
 
 
 def compare(unit: Unit, alpha: float) -> Finding:
