@@ -255,7 +255,7 @@ def test_another_ruler_is_no_baseline() -> None:
     assert (found.outcome, found.exit_code, compared(found).outcome) == ("no-baseline", 0, "no-baseline")
     assert found.warnings[0].startswith("no-baseline for publish_latency_p50_us on virtual-esp32: ")
     assert "another ruler" in found.warnings[0]
-    assert "`hil baseline collect` and `hil baseline accept`" in found.warnings[0]
+    assert "once this is on main, the next change has a base" in found.warnings[0]
 
 
 def test_a_base_without_the_case_is_no_baseline() -> None:
