@@ -54,7 +54,7 @@ def history_option(function: F) -> F:
         "history_folder",
         type=click.Path(path_type=Path, file_okay=False),
         default=DEFAULT_HISTORY,
-        help="Folder of the history. [default: out/hil-data]",
+        help="Folder of the history. [default: out/history]",
     )(function)
 
 

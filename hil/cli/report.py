@@ -27,13 +27,8 @@ def command() -> None:
 @out_option
 @click.option(
     "--history",
-    type=click.Path(path_type=Path),
-    help="Folder with the history of earlier runs. [default: OUT/history]",
-)
-@click.option(
-    "--data",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder with the boot values of earlier runs. [default: OUT/hil-data]",
+    help="Folder of the history. [default: OUT/history]",
     metavar="DIR",
 )
 @click.option(
@@ -47,7 +42,6 @@ def build(
     legs: Path | None,
     out: Path,
     history: Path | None,
-    data: Path | None,
     *,
     files: bool,
     append: bool,
@@ -63,7 +57,6 @@ def build(
         legs=legs,
         out=out,
         history_folder=history or out / "history",
-        data=data,
         single_file=not files,
         append=append,
     )

@@ -158,7 +158,7 @@ def _firmware(segment: Segment) -> Mapping[str, str]:
     return {f"{image.role} {image.name}": image.sha256 for image in segment.images}
 
 
-DEFAULT_HISTORY = PROJECT_ROOT / "out" / "hil-data"
+DEFAULT_HISTORY = PROJECT_ROOT / "out" / "history"
 SLICE = "slice.json"
 _AGAIN = "delete the file, then fetch it from where it came from, or `hil history add` its run again"
 
