@@ -12,6 +12,7 @@ What nights measure beside the head, and what becomes of it.
 from __future__ import annotations
 
 import datetime
+import json
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,7 +47,7 @@ _IDENTITY = {
 def fetch(repository: Path, folder: Path, *, remote: str = "origin") -> list[str]:
     """Bring the branch's files into ``folder``; return their names, none where it does not exist yet.
 
-    Files that are in the folder only stay there.
+    Runs and lines that are in the folder only stay there.
 
     Raises:
         ConfigError: the remote does not answer, or a run is in the folder with other content.
@@ -67,7 +68,7 @@ def fetch(repository: Path, folder: Path, *, remote: str = "origin") -> list[str
 
 def _bring(path: Path, content: bytes) -> None:
     if path.suffix == _LINES:
-        path.write_bytes(content)
+        path.write_bytes(_joined(path.read_bytes() if path.exists() else b"", content))
     else:
         write_once(path, content)
 
@@ -167,7 +168,7 @@ def _stored(repository: Path, files: Mapping[str, Path], tip: str, *, merge: boo
                 f"hil ci history fetch --history {files[name].parent.parent}",
             )
         if merge:
-            content = _union(_contents(repository, [theirs[name]])[0], files[name].read_bytes())
+            content = _joined(_contents(repository, [theirs[name]])[0], files[name].read_bytes())
             ours[name] = git(repository, "hash-object", "-w", "--stdin", stdin=content)
     return ours
 
@@ -186,10 +187,19 @@ def _commit(repository: Path, blobs: Mapping[str, str], message: str, tip: str) 
     return git(repository, "commit-tree", tree, *parent, "-m", message, env=_IDENTITY)
 
 
-def _union(theirs: bytes, ours: bytes) -> bytes:
-    known = set(theirs.splitlines())
-    lines = [*theirs.splitlines(), *(line for line in ours.splitlines() if line not in known)]
-    return b"".join(line + b"\n" for line in lines)
+def _joined(lines: bytes, newer: bytes) -> bytes:
+    """Return a line a run, the newer one where both have it."""
+    found = {_runs_of(line): line for line in (*lines.splitlines(), *newer.splitlines())}
+    return b"".join(line + b"\n" for line in found.values())
+
+
+def _runs_of(line: bytes) -> str:
+    """Return the runs that a line is of; where it names none, the line itself stands for it."""
+    try:
+        entry = json.loads(line)
+        return str(entry.get("run_id") or entry["runs"])
+    except (ValueError, KeyError, AttributeError, RecursionError):
+        return repr(line)
 
 
 LEG = "night-"  # what the names of legs begin with whose runs enter the history
