@@ -30,6 +30,7 @@ from hil.store.files import disk_error
 from hil.thresholds.baselines import FOLDER
 
 BRANCH = "hil-history"
+OLD_BRANCH = "hil-data"  # of boot values alone, before they were on BRANCH; it is read, never written
 FETCHED = ".fetched-commit"
 ATTEMPTS = 5  # at one state of the branch
 _MOST_ATTEMPTS = 50
@@ -47,23 +48,24 @@ _IDENTITY = {
 def fetch(repository: Path, folder: Path, *, remote: str = "origin") -> list[str]:
     """Bring the branch's files into ``folder``; return their names, none where it does not exist yet.
 
-    Runs and lines that are in the folder only stay there.
+    Runs and lines that are in the folder only stay there. Runs of OLD_BRANCH come along, so that the next
+    push carries them over.
 
     Raises:
         ConfigError: the remote does not answer, or a run is in the folder with other content.
         RigError: the disk does not take it.
     """
-    tip = _tip(repository, remote, BRANCH)
-    blobs = {name: blob for name, blob in _blobs(repository, tip).items() if _NAMES.fullmatch(name)}
-    contents = _contents(repository, list(blobs.values()))
+    tips = [_tip(repository, remote, branch) for branch in (OLD_BRANCH, BRANCH)]
+    blobs = [item for tip in tips for item in _blobs(repository, tip).items() if _NAMES.fullmatch(item[0])]
+    contents = _contents(repository, [blob for _, blob in blobs])
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, content in zip(blobs, contents, strict=True):
+        for (name, _), content in zip(blobs, contents, strict=True):
             _bring(folder / name, content)
-        (folder / FETCHED).write_text(tip, encoding="utf-8")
+        (folder / FETCHED).write_text(tips[-1], encoding="utf-8")
     except OSError as error:
         raise disk_error(f"could not write the files of {BRANCH} to {folder}", error, BRANCH) from error
-    return list(blobs)
+    return sorted({name for name, _ in blobs})
 
 
 def _bring(path: Path, content: bytes) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from hil.cli.options import out_option
+from hil.cli.options import out_option, warn_of_old_store
 
 
 @click.group("report")
@@ -52,14 +52,9 @@ def build(
     """
     from hil.reports.rebuild import build_report
 
-    build_report(
-        runs,
-        legs=legs,
-        out=out,
-        history_folder=history or out / "history",
-        single_file=not files,
-        append=append,
-    )
+    folder = history or out / "history"
+    warn_of_old_store(folder)
+    build_report(runs, legs=legs, out=out, history_folder=folder, single_file=not files, append=append)
 
 
 @command.command("serve")
