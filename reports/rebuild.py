@@ -41,7 +41,6 @@ def build_report(
     legs: Path | None,
     out: Path,
     history_folder: Path,
-    data: Path | None,
     single_file: bool,
     append: bool,
 ) -> None:
@@ -57,9 +56,7 @@ def build_report(
             if append:
                 _add("history", history.append_run, history_folder / "metrics.jsonl", run)
                 _add("rack health", history.append_health, history_folder / HEALTH_FILE, run)
-        index = build_site(
-            out, chosen, history=history_folder, data=data, single_file=single_file, append=append
-        )
+        index = build_site(out, chosen, history=history_folder, single_file=single_file, append=append)
     print(short_path(index))
 
 

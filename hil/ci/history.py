@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What outlives artefacts and caches: two branches of their own, that share no commit with the sources.
+"""What outlives artefacts and caches: the history, on a branch that shares no commit with the sources.
 
-``hil-history`` holds the reports' JSON-lines files (metrics, tests, racks' health), to which each night adds
-lines. ``hil-data`` holds the boot values (hil.history): a file a run, ``<rack>/<run-id>.json``, which never
-changes, so that racks that push at once cannot come into conflict. Both are read and written without touching
-the working tree; no file is ever deleted from them.
+``hil-history`` holds what the folder holds. A file a run, ``<rack>/<run-id>.json``, are the boot values
+(hil.history); it never changes, so that racks that push at once cannot come into conflict. To the reports'
+JSON-lines files (metrics, tests, racks' health) each night adds lines. The branch is read and written without
+touching the working tree; no file is ever deleted from it.
 
 What nights measure beside the head, and what becomes of it.
 """
@@ -12,16 +12,17 @@ What nights measure beside the head, and what becomes of it.
 from __future__ import annotations
 
 import datetime
+import json
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from hil.base.errors import ConfigError, RigError
 from hil.base.git import git, try_git
 from hil.history import load
 from hil.history.from_run import add_run
+from hil.history.loading import segment_paths
 from hil.history.nightly.reference import load_references, tonight
 from hil.history.saving import write_once
 from hil.store import RunDirectory, read_run
@@ -29,10 +30,12 @@ from hil.store.files import disk_error
 from hil.thresholds.baselines import FOLDER
 
 BRANCH = "hil-history"
-DATA_BRANCH = "hil-data"
+OLD_BRANCH = "hil-data"  # of boot values alone, before they were on BRANCH; it is read, never written
 FETCHED = ".fetched-commit"
 ATTEMPTS = 5  # at one state of the branch
 _MOST_ATTEMPTS = 50
+_LINES = ".jsonl"
+_NAMES = re.compile(r"[\w-][\w.-]*(\.jsonl|/[\w-][\w.-]*\.json)")
 _AUTHOR = "github-actions[bot]"
 _EMAIL = "41898282+github-actions[bot]@users.noreply.github.com"
 _IDENTITY = {
@@ -42,55 +45,37 @@ _IDENTITY = {
 }
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Which files a branch holds: ``glob`` in a folder, ``names`` on the branch. Runs' files never change."""
+def fetch(repository: Path, folder: Path, *, remote: str = "origin") -> list[str]:
+    """Bring the branch's files into ``folder``; return their names, none where it does not exist yet.
 
-    glob: str
-    names: re.Pattern[str]
-    immutable: bool
-
-    def files(self, folder: Path) -> dict[str, Path]:
-        """Return the folder's files by their names on the branch."""
-        found = {path.relative_to(folder).as_posix(): path for path in sorted(folder.glob(self.glob))}
-        return {name: path for name, path in found.items() if self.names.fullmatch(name)}
-
-
-LAYOUTS: Mapping[str, Layout] = {
-    BRANCH: Layout("*.jsonl", re.compile(r"[\w-][\w.-]*\.jsonl"), immutable=False),
-    DATA_BRANCH: Layout("*/*.json", re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*\.json"), immutable=True),
-}
-
-
-def fetch(repository: Path, folder: Path, *, remote: str = "origin", branch: str = BRANCH) -> list[str]:
-    """Write the branch's files into ``folder``; return their names, none where it does not exist yet.
-
-    Files that are in the folder only stay there.
+    Runs and lines that are in the folder only stay there. Runs of OLD_BRANCH come along, so that the next
+    push carries them over.
 
     Raises:
         ConfigError: the remote does not answer, or a run is in the folder with other content.
         RigError: the disk does not take it.
     """
-    tip = _tip(repository, remote, branch)
-    layout = LAYOUTS[branch]
-    blobs = {name: blob for name, blob in _blobs(repository, tip).items() if layout.names.fullmatch(name)}
+    tips = [_tip(repository, remote, branch) for branch in (OLD_BRANCH, BRANCH)]
+    blobs = [item for tip in tips for item in _blobs(repository, tip).items() if _NAMES.fullmatch(item[0])]
+    contents = _contents(repository, [blob for _, blob in blobs])
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, content in zip(blobs, _contents(repository, list(blobs.values())), strict=True):
-            if layout.immutable:
-                write_once(folder / name, content)
-            else:
-                (folder / name).write_bytes(content)
-        if not layout.immutable:
-            (folder / FETCHED).write_text(tip, encoding="utf-8")
+        for (name, _), content in zip(blobs, contents, strict=True):
+            _bring(folder / name, content)
+        (folder / FETCHED).write_text(tips[-1], encoding="utf-8")
     except OSError as error:
-        raise disk_error(f"could not write the files of {branch} to {folder}", error, branch) from error
-    return list(blobs)
+        raise disk_error(f"could not write the files of {BRANCH} to {folder}", error, BRANCH) from error
+    return sorted({name for name, _ in blobs})
 
 
-def push(
-    repository: Path, folder: Path, message: str, *, remote: str = "origin", branch: str = BRANCH
-) -> str:
+def _bring(path: Path, content: bytes) -> None:
+    if path.suffix == _LINES:
+        path.write_bytes(_joined(path.read_bytes() if path.exists() else b"", content))
+    else:
+        write_once(path, content)
+
+
+def push(repository: Path, folder: Path, message: str, *, remote: str = "origin") -> str:
     """Commit the files of ``folder`` to the branch; return the commit, empty where nothing is new.
 
     Where somebody else was faster, their files and lines are kept and what they lack is added.
@@ -100,39 +85,41 @@ def push(
             remote does not answer.
         RigError: the remote refused each attempt.
     """
-    layout = LAYOUTS[branch]
-    files = layout.files(folder)
+    files = _files(folder)
     if not files:
-        raise ConfigError(f"{folder} holds no {layout.glob}, so there is no history to push.")
-    if layout.immutable:
-        load(folder)  # what is damaged would stay on the branch for ever
+        raise ConfigError(
+            f"{folder} holds no <rack>/<run-id>.json and no *{_LINES}, so there is no history to push."
+        )
+    load(folder)  # what is damaged would stay on the branch for ever
     fetched = folder / FETCHED
     base = fetched.read_text(encoding="utf-8") if fetched.exists() else ""
     said, last, refused = "", "", 0
     for _attempt in range(_MOST_ATTEMPTS):
-        tip = _tip(repository, remote, branch)
+        tip = _tip(repository, remote, BRANCH)
         if tip != last:  # somebody else's push was taken, so this is no refusal but a race
             last, refused = tip, 0
-        if layout.immutable:
-            ours = _new_runs(repository, files, tip, branch)
-        else:
-            ours = _joined_lines(repository, files, tip, merge=tip != base)
-        commit = _commit(repository, ours, message, tip)
+        commit = _commit(repository, _stored(repository, files, tip, merge=tip != base), message, tip)
         if not commit:
             return ""
-        sent = try_git(repository, "push", remote, f"{commit}:refs/heads/{branch}")
+        sent = try_git(repository, "push", remote, f"{commit}:refs/heads/{BRANCH}")
         if sent.returncode == 0:
-            if not layout.immutable:
-                fetched.write_text(commit, encoding="utf-8")
+            fetched.write_text(commit, encoding="utf-8")
             return commit
         said = sent.stderr.decode(errors="replace").strip()
         refused += 1
         if refused == ATTEMPTS:
             break
     raise RigError(
-        f"pushing {branch} to {remote} was refused {refused} times: {said}",
+        f"pushing {BRANCH} to {remote} was refused {refused} times: {said}",
         next_step="the job needs `contents: write`, and the branch must not be protected.",
     )
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    """Return the runs and the lines of a folder by their names on the branch."""
+    found = [*segment_paths(folder), *sorted(folder.glob(f"*{_LINES}"))]
+    names = {path.relative_to(folder).as_posix(): path for path in found}
+    return {name: path for name, path in names.items() if _NAMES.fullmatch(name)}
 
 
 def _tip(repository: Path, remote: str, branch: str) -> str:
@@ -166,32 +153,26 @@ def _contents(repository: Path, blobs: Sequence[str]) -> list[bytes]:
     return found
 
 
-def _new_runs(repository: Path, files: Mapping[str, Path], tip: str, branch: str) -> dict[str, str]:
-    """Store the runs that the branch lacks; return their ids. Raises ConfigError where one differs."""
+def _stored(repository: Path, files: Mapping[str, Path], tip: str, *, merge: bool) -> dict[str, str]:
+    """Store the files, lines with those that the branch has beyond them where ``merge``; return their ids.
+
+    Raises ConfigError where a run is not what the branch holds.
+    """
     theirs = _blobs(repository, tip)
     paths = "".join(f"{path.resolve()}\n" for path in files.values()).encode()
     stored = git(repository, "hash-object", "-w", "--no-filters", "--stdin-paths", stdin=paths)
     ours = dict(zip(files, stored.splitlines(), strict=True))
-    for name, blob in ours.items():
-        if theirs.get(name, blob) != blob:
+    for name in [name for name, blob in ours.items() if theirs.get(name, blob) != blob]:
+        if not name.endswith(_LINES):
             raise ConfigError(
-                f"{files[name]} is not what the branch {branch} holds as {name}; a run never changes.",
+                f"{files[name]} is not what the branch {BRANCH} holds as {name}; a run never changes.",
                 next_step="delete the file and fetch the branch's: "
-                f"hil ci history fetch --branch {branch} --history {files[name].parent.parent}",
+                f"hil ci history fetch --history {files[name].parent.parent}",
             )
-    return {name: blob for name, blob in ours.items() if name not in theirs}
-
-
-def _joined_lines(repository: Path, files: Mapping[str, Path], tip: str, *, merge: bool) -> dict[str, str]:
-    """Store the files, with the lines that the branch's have beyond them where ``merge``."""
-    theirs = _blobs(repository, tip)
-    joined = {}
-    for name, path in files.items():
-        content = path.read_bytes()
-        if merge and name in theirs:
-            content = _union(_contents(repository, [theirs[name]])[0], content)
-        joined[name] = git(repository, "hash-object", "-w", "--stdin", stdin=content)
-    return joined
+        if merge:
+            content = _joined(_contents(repository, [theirs[name]])[0], files[name].read_bytes())
+            ours[name] = git(repository, "hash-object", "-w", "--stdin", stdin=content)
+    return ours
 
 
 def _commit(repository: Path, blobs: Mapping[str, str], message: str, tip: str) -> str:
@@ -208,10 +189,19 @@ def _commit(repository: Path, blobs: Mapping[str, str], message: str, tip: str) 
     return git(repository, "commit-tree", tree, *parent, "-m", message, env=_IDENTITY)
 
 
-def _union(theirs: bytes, ours: bytes) -> bytes:
-    known = set(theirs.splitlines())
-    lines = [*theirs.splitlines(), *(line for line in ours.splitlines() if line not in known)]
-    return b"".join(line + b"\n" for line in lines)
+def _joined(lines: bytes, newer: bytes) -> bytes:
+    """Return a line a run, the newer one where both have it."""
+    found = {_runs_of(line): line for line in (*lines.splitlines(), *newer.splitlines())}
+    return b"".join(line + b"\n" for line in found.values())
+
+
+def _runs_of(line: bytes) -> str:
+    """Return the runs that a line is of; where it names none, the line itself stands for it."""
+    try:
+        entry = json.loads(line)
+        return str(entry.get("run_id") or entry["runs"])
+    except (ValueError, KeyError, AttributeError, RecursionError):
+        return repr(line)
 
 
 LEG = "night-"  # what the names of legs begin with whose runs enter the history

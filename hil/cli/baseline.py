@@ -147,7 +147,7 @@ def _missing(
     elif gone := missing_sessions(epoch, history):
         yield (
             f"Missing: {len(gone)} of the epoch's {len(epoch.sessions)} sessions, such as {gone[0]}, are not "
-            "in this history: hil ci history fetch --branch hil-data"
+            "in this history: hil ci history fetch"
         )
 
 

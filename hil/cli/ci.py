@@ -18,12 +18,11 @@ from hil.ci import history as history_branch
 from hil.ci.comment import comment
 from hil.ci.event import read_event
 from hil.ci.github import DEFAULT_API, GitHub
-from hil.ci.history import add_runs
+from hil.ci.history import BRANCH, add_runs
 from hil.ci.legs import narrow, read_comparisons
 from hil.ci.plan import CiPlan, plan_event, read_plan, write_plan
 from hil.ci.summary import CiVerdict, conclude
-from hil.cli.options import DEFAULT_OUT, out_option
-from hil.history import DEFAULT_HISTORY
+from hil.cli.options import DEFAULT_OUT, history_option, out_option
 
 
 @click.command("comment")
@@ -83,54 +82,33 @@ def _page_of_folder(folder: Path) -> str:
 
 FOLDER = click.Path(path_type=Path, file_okay=False)
 MOST_NAMES = 5
-HISTORY_FOLDERS = {
-    history_branch.BRANCH: DEFAULT_OUT / "history",
-    history_branch.DATA_BRANCH: DEFAULT_HISTORY,
-}
 
-history_option = click.option(
-    "--history",
-    "folder",
-    type=FOLDER,
-    help="Folder of its files. [default: out/history, out/hil-data]",
-)
-branch_option = click.option(
-    "--branch",
-    type=click.Choice(list(HISTORY_FOLDERS)),
-    default=history_branch.BRANCH,
-    show_default=True,
-    help="hil-history: what reports need of nights; hil-data: boot values, a file a run.",
-)
 remote_option = click.option("--remote", default="origin", show_default=True, help="Of this repository.")
 
 
 @click.group("history")
 def history_command() -> None:
-    """The branches that keep the figures of nightly runs."""
+    """The branch hil-history: boot values, a file a run, and the lines that reports need of nights."""
 
 
 @history_command.command("fetch")
-@branch_option
 @history_option
 @remote_option
-def fetch_history(branch: str, folder: Path | None, remote: str) -> None:
-    """Write the branch's files into the folder; it need not exist yet."""
-    folder = folder or HISTORY_FOLDERS[branch]
-    names = history_branch.fetch(Path.cwd(), folder, remote=remote, branch=branch)
+def fetch_history(history_folder: Path, remote: str) -> None:
+    """Bring the branch's runs and lines into the folder, which need not exist yet; what is there stays."""
+    names = history_branch.fetch(Path.cwd(), history_folder, remote=remote)
     which = ", ".join(names) if len(names) <= MOST_NAMES else f"{len(names)} files"
-    click.echo(f"{branch}: {f'{which} in {folder}' if names else 'it does not exist yet'}")
+    click.echo(f"{BRANCH}: {f'{which} in {history_folder}' if names else 'it does not exist yet'}")
 
 
 @history_command.command("push")
-@branch_option
 @history_option
 @remote_option
 @click.option("--message", default="Append a run", show_default=True)
-def push_history(branch: str, folder: Path | None, remote: str, message: str) -> None:
+def push_history(history_folder: Path, remote: str, message: str) -> None:
     """Commit the folder's files to the branch, beside what others have pushed meanwhile."""
-    folder = folder or HISTORY_FOLDERS[branch]
-    commit = history_branch.push(Path.cwd(), folder, message, remote=remote, branch=branch)
-    click.echo(f"{branch}: {f'now at {commit[:12]}' if commit else 'nothing new'}")
+    commit = history_branch.push(Path.cwd(), history_folder, message, remote=remote)
+    click.echo(f"{BRANCH}: {f'now at {commit[:12]}' if commit else 'nothing new'}")
 
 
 DEFAULT_PLAN = DEFAULT_OUT / "ci" / "plan.json"
@@ -256,16 +234,10 @@ command.add_command(history_command)
 
 @command.command("nights")
 @legs_option
-@click.option(
-    "--history",
-    "folder",
-    type=FOLDER,
-    default=DEFAULT_HISTORY,
-    help="Folder of the history. [default: out/hil-data]",
-)
-def add_nights(legs_path: Path, folder: Path) -> None:
+@history_option
+def add_nights(legs_path: Path, history_folder: Path) -> None:
     """Append to the history what the legs night-… measured; name those that left nothing to append."""
-    _say("".join(f"{line}\n" for line in add_runs(legs_path, folder)))
+    _say("".join(f"{line}\n" for line in add_runs(legs_path, history_folder)))
 
 
 def _plan_lines(plan: CiPlan) -> list[str]:

@@ -34,7 +34,7 @@ _HEADING = ("kind", "role", "sessions", "boots", "median", "deviation", "last", 
 def command() -> None:
     """Boot values of earlier runs, that comparisons lean on; docs/operate/history.md.
 
-    `hil ci history --branch hil-data` fetches and pushes them.
+    `hil ci history` fetches and pushes them, with the lines that reports keep of each run.
     """
 
 
@@ -108,7 +108,7 @@ def _load(history_folder: Path) -> History:
         raise ConfigError(
             f"{history_folder} holds no history.",
             next_step="add a run: hil history add out/<run-id>, or fetch what others measured: "
-            "hil ci history fetch --branch hil-data",
+            "hil ci history fetch",
         )
     return history
 

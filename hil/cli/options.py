@@ -14,6 +14,7 @@ import click
 
 from hil.base.paths import PROJECT_ROOT
 from hil.history import DEFAULT_HISTORY
+from hil.history.loading import left_behind
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -54,8 +55,21 @@ def history_option(function: F) -> F:
         "history_folder",
         type=click.Path(path_type=Path, file_okay=False),
         default=DEFAULT_HISTORY,
-        help="Folder of the history. [default: out/hil-data]",
+        callback=_watched,
+        help="Folder of the history. [default: out/history]",
     )(function)
+
+
+def _watched(context: click.Context, _option: click.Parameter, folder: Path) -> Path:
+    """Warn at the end of the command, for it may be the one that brings the old store over."""
+    context.call_on_close(lambda: warn_of_old_store(folder))
+    return folder
+
+
+def warn_of_old_store(folder: Path) -> None:
+    """Say on stderr what lies in the store of before and not in ``folder``, if anything."""
+    if sentence := left_behind(folder):
+        click.echo(f"hil: warning: {sentence}", err=True)
 
 
 def suite_option(function: F) -> F:

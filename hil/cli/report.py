@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from hil.cli.options import out_option
+from hil.cli.options import out_option, warn_of_old_store
 
 
 @click.group("report")
@@ -27,13 +27,8 @@ def command() -> None:
 @out_option
 @click.option(
     "--history",
-    type=click.Path(path_type=Path),
-    help="Folder with the history of earlier runs. [default: OUT/history]",
-)
-@click.option(
-    "--data",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder with the boot values of earlier runs. [default: OUT/hil-data]",
+    help="Folder of the history. [default: OUT/history]",
     metavar="DIR",
 )
 @click.option(
@@ -47,7 +42,6 @@ def build(
     legs: Path | None,
     out: Path,
     history: Path | None,
-    data: Path | None,
     *,
     files: bool,
     append: bool,
@@ -58,15 +52,9 @@ def build(
     """
     from hil.reports.rebuild import build_report
 
-    build_report(
-        runs,
-        legs=legs,
-        out=out,
-        history_folder=history or out / "history",
-        data=data,
-        single_file=not files,
-        append=append,
-    )
+    folder = history or out / "history"
+    warn_of_old_store(folder)
+    build_report(runs, legs=legs, out=out, history_folder=folder, single_file=not files, append=append)
 
 
 @command.command("serve")

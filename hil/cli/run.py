@@ -12,7 +12,15 @@ import click
 
 from hil.base.paths import PROJECT_ROOT
 from hil.boards.rack import load_rack
-from hil.cli.options import F, boards_option, out_option, rack_option, suite_option, thresholds_option
+from hil.cli.options import (
+    F,
+    boards_option,
+    out_option,
+    rack_option,
+    suite_option,
+    thresholds_option,
+    warn_of_old_store,
+)
 from hil.run.plan import BOOTS_MAX
 from hil.store import TRIGGERS
 
@@ -125,6 +133,8 @@ def command(
     argv += [] if report else ["--no-report"]
     argv += ["--keep-captures"] if keep_captures else []
     argv += ["--hil-debug"] if debug else []
+    if report:
+        warn_of_old_store(out / "history")
     _keep_stdout_open()
     # the same process goes on as pytest, so that signals and a kill reach what does the work
     os.execv(argv[0], argv)  # noqa: S606 - an argument list, no shell

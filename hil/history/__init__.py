@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The history store: boot values of earlier runs, a file a run, append-only, read all at once.
+"""The boot values in the history: a file a run, append-only, read all at once.
+
+Beside them lie the reports' lines of each run (hil.reports.history, hil.boards.health).
 
 ``hil.history.from_run`` makes a run's file, ``export`` and ``merge`` are commands' own.
 """

@@ -120,7 +120,7 @@ def merge(sources: Sequence[Path], target: Path) -> list[Path]:
                 raise ConfigError(
                     f"{known[name]} and {path} are one run with two contents; a file of the history never "
                     "changes, so one of them was.",
-                    next_step="compare both with the branch hil-data, delete the changed one, merge again.",
+                    next_step="compare with the branch hil-history, delete the changed one, merge again.",
                 )
     in_order_of_time(map(read_segment, known.values()))  # each can be read, and is of one rack
     return [path for name, source in known.items() if _copy(source, path := target / name)]

@@ -20,6 +20,7 @@ from hil.base.paths import PROJECT_ROOT
 from hil.history.segment import ROLES, SCHEMA_VERSION, Segment, SegmentError, digest_of, from_json
 from hil.metrics.sessions import NO_HISTORY, History, SeriesHistory, Session, SessionBoard
 from hil.model import bench_of, format_series_id
+from hil.store.files import short_path
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -158,7 +159,8 @@ def _firmware(segment: Segment) -> Mapping[str, str]:
     return {f"{image.role} {image.name}": image.sha256 for image in segment.images}
 
 
-DEFAULT_HISTORY = PROJECT_ROOT / "out" / "hil-data"
+DEFAULT_HISTORY = PROJECT_ROOT / "out" / "history"
+_OLD_STORE = "hil-data"  # beside it, before lines and boot values were in one folder
 SLICE = "slice.json"
 _AGAIN = "delete the file, then fetch it from where it came from, or `hil history add` its run again"
 
@@ -180,6 +182,18 @@ def segment_paths(folder: Path, racks: Collection[str] | None = None) -> list[Pa
     """Return the files of a folder, by rack and run."""
     found = folder.glob("[!.]*/[!.]*.json")
     return sorted(path for path in found if racks is None or path.parent.name in racks)
+
+
+def left_behind(folder: Path) -> str:
+    """Say how to bring over what the old store beside ``folder`` holds and it lacks; "" where it is none."""
+    old = folder.absolute().parent / _OLD_STORE
+    ours, theirs = ({path.relative_to(one) for path in segment_paths(one)} for one in (folder, old))
+    if theirs <= ours:
+        return ""
+    names = short_path(old), short_path(folder)
+    return "{0} holds runs that {1} lacks; bring them over: hil history merge {0} --history {1}".format(
+        *names
+    )
 
 
 def read_segment(path: Path) -> Segment:

@@ -169,7 +169,7 @@ def check(baselines: Baselines, history: _History) -> None:
                     f"{epoch.source}: session {run_id} of rack {epoch.rack} was accepted with the digest "
                     f"{digest[:12]}…, and the history holds one of {found[run_id][:12]}….",
                     next_step="the history is append-only, so its file was changed: delete it and fetch it "
-                    "(hil ci history fetch --branch hil-data), or accept a new epoch without it.",
+                    "(hil ci history fetch), or accept a new epoch without it.",
                 )
 
 

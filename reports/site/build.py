@@ -36,7 +36,7 @@ from hil.reports.site.runs import (
     title_of,
 )
 from hil.reports.stored import by_name
-from hil.reports.trend import DATA, Trend, read_sources, trend_of, write_trend
+from hil.reports.trend import Trend, read_sources, trend_of, write_trend
 from hil.store import JudgedRun, time_in
 from hil.store.files import disk_error, short_path
 
@@ -64,18 +64,16 @@ def build_site(
     judged: Sequence[JudgedRun],
     *,
     history: Path | None = None,
-    data: Path | None = None,
     single_file: bool = True,
     append: bool = True,
     keep_newer: bool = False,
 ) -> Path:
     """Write OUT/report for the runs ``judged``; return its index.html.
 
-    The runs' own allure-results are read, metrics.jsonl, health.jsonl and allure.jsonl in ``history`` (by
-    default OUT/history), and the boot values in ``data`` (by default OUT/hil-data). Only allure.jsonl is
-    written, and not where ``append`` is false. ``single_file`` makes pages that open from disk by a double
-    click; else the test report is many files for a web server. ``keep_newer`` leaves a report as it is that
-    shows a run which started later.
+    The runs' own allure-results are read, and boot values, metrics.jsonl, health.jsonl and allure.jsonl in
+    ``history`` (by default OUT/history). Only allure.jsonl is written, and not where ``append`` is false.
+    ``single_file`` makes pages that open from disk by a double click; else the test report is many files for
+    a web server. ``keep_newer`` leaves a report as it is that shows a run which started later.
 
     Raises:
         ConfigError: two copies of one run, a damaged allure.jsonl, a generator
@@ -91,7 +89,7 @@ def build_site(
         with locked(out), _work_folder(out) as work:
             if keep_newer:
                 _refuse_older(out, runs)
-            site = _assemble(work, runs, folder, data or out / DATA, single_file=single_file)
+            site = _assemble(work, runs, folder, single_file=single_file)
             outside.check(site)
             if append:
                 points.take_back(folder / "allure.jsonl", work / "allure.jsonl", _lines(runs))
@@ -134,9 +132,9 @@ def _work_folder(out: Path) -> Iterator[Path]:
         yield Path(work)
 
 
-def _trend(runs: Sequence[ShownRun], history: Path, data: Path) -> Trend:
+def _trend(runs: Sequence[ShownRun], history: Path) -> Trend:
     """Compute the trend. What of the past is damaged costs its part of it, and is named on its page."""
-    sources, lines = read_sources(data, runs), _past(history)
+    sources, lines = read_sources(history, runs), _past(history)
     if isinstance(lines, str):
         sources, lines = replace(sources, notes=(lines, *sources.notes)), []
     title = title_of(runs)
@@ -151,13 +149,13 @@ def _past(history: Path) -> Sequence[Mapping[str, Any]] | str:
         return f"The figures of earlier runs are left out: {by_name(str(error), history)}"
 
 
-def _assemble(work: Path, runs: Sequence[ShownRun], history: Path, data: Path, *, single_file: bool) -> Path:
+def _assemble(work: Path, runs: Sequence[ShownRun], history: Path, *, single_file: bool) -> Path:
     """Have Allure make the test report while the other pages are made; the trend page waits for its data."""
     points.lend(history / "allure.jsonl", work / "allure.jsonl", _lines(runs))
     shorten = shortener(runs)
     results = copy_results(work / "results", runs, shorten)
     with generating(_config(work, runs, single_file=single_file), results, work):
-        trend = _trend(runs, history, data)
+        trend = _trend(runs, history)
         write_trend(work / TREND_FILE, trend.data)
         pages = _own_pages(work / "pages", runs, history, trend, shorten)
     site = work / REPORT

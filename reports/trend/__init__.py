@@ -2,6 +2,6 @@
 """What the trend page shows, computed from the histories: docs/reference/schema/trend.schema.json."""
 
 from hil.reports.trend.build import Trend, build_trend, trend_of, write_trend
-from hil.reports.trend.runs import DATA, Sources, read_sources
+from hil.reports.trend.runs import Sources, read_sources
 
-__all__ = ["DATA", "Sources", "Trend", "build_trend", "read_sources", "trend_of", "write_trend"]
+__all__ = ["Sources", "Trend", "build_trend", "read_sources", "trend_of", "write_trend"]

@@ -159,7 +159,6 @@ def _profile_of(session: Session) -> str:
     return " | ".join(sorted(told))
 
 
-DATA = "hil-data"  # below OUT
 _CHECKOUT = PROJECT_ROOT
 
 _Read = TypeVar("_Read")
@@ -175,8 +174,8 @@ class Sources:
     notes: tuple[str, ...] = ()
 
 
-def read_sources(data: Path, runs: Sequence[Reported]) -> Sources:
-    """Read the boot values in ``data``, and the thresholds of the newest run (the checkout's baselines).
+def read_sources(folder: Path, runs: Sequence[Reported]) -> Sources:
+    """Read the boot values in ``folder``, and the thresholds of the newest run (the checkout's baselines).
 
     What is damaged costs its part of the trend, and a note that names the file and the way out; it does not
     cost the report.
@@ -187,12 +186,12 @@ def read_sources(data: Path, runs: Sequence[Reported]) -> Sources:
         try:
             return read()
         except ConfigError as error:
-            notes.append(f"{loss}: {_public(str(error), data)}")
+            notes.append(f"{loss}: {_public(str(error), folder)}")
             return without
 
     newest = max(runs, key=lambda run: (str(run.line["started_utc"]), run.run_id))
     return Sources(
-        attempt(lambda: load(data), NO_HISTORY, "The boot values of earlier runs are left out"),
+        attempt(lambda: load(folder), NO_HISTORY, "The boot values of earlier runs are left out"),
         attempt(lambda: limits_of(newest.run), {}, "The thresholds of the run are left out"),
         attempt(
             lambda: load_baselines(_CHECKOUT / THRESHOLDS / FOLDER),
@@ -203,8 +202,8 @@ def read_sources(data: Path, runs: Sequence[Reported]) -> Sources:
     )
 
 
-def _public(sentence: str, data: Path) -> str:
-    return by_name(sentence, data).replace(f"{_CHECKOUT}/", "")
+def _public(sentence: str, folder: Path) -> str:
+    return by_name(sentence, folder).replace(f"{_CHECKOUT}/", "")
 
 
 def comparable_history(history: History, reported: Sequence[Mapping[str, Any]]) -> History:

@@ -107,6 +107,25 @@ def test_somebody_was_faster(origin: Repository, work: Repository, tmp_path: Pat
     assert stored(origin) == ["common", "theirs", "ours"]
 
 
+def test_a_run_has_one_line(origin: Repository, work: Repository, tmp_path: Path) -> None:
+    """Runs of the machine itself stay where nights are fetched; of a run that both know what comes counts."""
+    own, night, again = ('{"run_id":"own"}', '{"run_id":"night","exit_code":1}', '{"run_id":"night"}')
+    nights, mine = tmp_path / "nights", tmp_path / "mine"
+    for folder, lines in ((nights, [night]), (mine, [own, night])):
+        folder.mkdir()
+        append(folder, "\n".join(lines))
+        append(folder, '{"runs":["night"]}', "allure.jsonl")
+    history.push(work.path, nights, "night")
+    (nights / "metrics.jsonl").write_text(f"{again}\n")
+    (nights / history.FETCHED).unlink()  # as if somebody had pushed meanwhile
+    history.push(work.path, nights, "judged again")
+    assert stored(origin) == [again]
+    for _ in range(2):
+        history.fetch(work.path, mine)
+        assert (mine / "metrics.jsonl").read_text().splitlines() == [own, again]
+        assert (mine / "allure.jsonl").read_text() == '{"runs":["night"]}\n'
+
+
 def test_a_push_that_loses_the_race_is_tried_again(
     origin: Repository, work: Repository, tmp_path: Path
 ) -> None:

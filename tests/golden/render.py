@@ -29,6 +29,7 @@ from hil.ci.summary import conclude
 from hil.cli import changes as changes_lines
 from hil.gate import judge
 from hil.history import load
+from hil.history.export import merge
 from hil.history.from_run import segment_of
 from hil.history.nightly.events import events_of
 from hil.history.nightly.survey import survey
@@ -64,6 +65,7 @@ def render(stored: Path, work: Path) -> Files:
     """Return what is made of a copy of ``stored`` in ``work``, a folder that is empty."""
     out = work / "out"
     shutil.copytree(stored / "out", out)
+    merge([out / "hil-data"], out / "history")  # as who has a store of those days brings it over
     (run,) = (one.path for one in RunDirectory.list(out))
     thresholds = load_all(run / "thresholds", today=_day_of(run))
     files: Files = {}
@@ -235,7 +237,7 @@ def _lines(value: Any, indent: str, key: str = "", end: str = "") -> Iterator[st
 
 def _changes(out: Path, thresholds: Mapping[str, Thresholds]) -> Files:
     """Return what `hil changes` prints: text, Markdown, and the events as JSON."""
-    found = survey(load(out / "hil-data"), thresholds, last=NIGHTS)
+    found = survey(load(out / "history"), thresholds, last=NIGHTS)
     events = events_of(found, thresholds=thresholds)
     ways = {
         "changes.txt": (changes_lines.text_lines, True),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The branch hil-data: a file a run, from many racks at once, by the same code as the reports' branch."""
+"""The boot values on the branch hil-history: a file a run, from many racks at once, beside the lines."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from hil.base.errors import ConfigError, RigError
+from hil.base.errors import ConfigError
 from hil.ci import history
-from hil.ci.history import DATA_BRANCH
+from hil.ci.history import BRANCH, FETCHED, OLD_BRANCH
 from hil.cli.app import run_command
 from hil.history import load
 from hil.history.loading import segment_paths
@@ -43,15 +43,15 @@ def work(origin: Repository, tmp_path: Path) -> Repository:
 
 
 def push(repository: Repository, folder: Path) -> str:
-    return history.push(repository.path, folder, "a night", branch=DATA_BRANCH)
+    return history.push(repository.path, folder, "a night")
 
 
 def fetch(repository: Repository, folder: Path) -> list[str]:
-    return history.fetch(repository.path, folder, branch=DATA_BRANCH)
+    return history.fetch(repository.path, folder)
 
 
 def names(origin: Repository) -> list[str]:
-    return origin.git("ls-tree", "-r", "--name-only", DATA_BRANCH).splitlines()
+    return origin.git("ls-tree", "-r", "--name-only", BRANCH).splitlines()
 
 
 def name_of(folder: Path) -> list[str]:
@@ -63,9 +63,9 @@ def test_a_night_comes_back(origin: Repository, work: Repository, tmp_path: Path
     here, there = store(tmp_path / "here", night(0), night(0, rack="attic")), tmp_path / "there"
     assert fetch(work, there) == []
     commit = push(work, here)
-    assert origin.git("rev-parse", DATA_BRANCH) == commit
+    assert origin.git("rev-parse", BRANCH) == commit
     assert names(origin) == name_of(here)
-    assert origin.git("rev-list", "--count", DATA_BRANCH) == "1"
+    assert origin.git("rev-list", "--count", BRANCH) == "1"
     assert fetch(work, there) == name_of(here)
     assert [path.read_bytes() for path in segment_paths(there)] == [
         path.read_bytes() for path in segment_paths(here)
@@ -73,14 +73,14 @@ def test_a_night_comes_back(origin: Repository, work: Repository, tmp_path: Path
     assert load(there).sessions == load(here).sessions
     assert push(work, there) == ""
     assert work.git("status", "--porcelain") == ""
-    assert [path.name for path in there.iterdir() if path.is_file()] == []
+    assert [path.name for path in there.iterdir() if path.is_file()] == [FETCHED]
 
 
 def test_nothing_is_ever_deleted(origin: Repository, work: Repository, tmp_path: Path) -> None:
     """A rack pushes what it has: others' runs, and a note that somebody put there, stay on the branch."""
     first = store(tmp_path / "first", night(0))
     push(work, first)
-    origin.git("checkout", "--quiet", DATA_BRANCH)
+    origin.git("checkout", "--quiet", BRANCH)
     origin.commit({"README.md": "what this is\n"})
     origin.git("checkout", "--quiet", "main")
     second = store(tmp_path / "second", night(1, rack="attic"))
@@ -97,7 +97,7 @@ def test_two_racks_push_at_once(origin: Repository, work: Repository, tmp_path: 
     pushers = []
     code = (
         "import sys, pathlib; from hil.ci import history; "
-        "history.push(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), 'night', branch='hil-data')"
+        "history.push(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), 'night')"
     )
     for number in range(4):
         rack = f"rack-{number}"
@@ -109,7 +109,7 @@ def test_two_racks_push_at_once(origin: Repository, work: Repository, tmp_path: 
         _, said = process.communicate(timeout=60)
         assert process.returncode == 0, said.decode()
     assert names(origin) == sorted(name for folder in folders for name in name_of(folder))
-    assert origin.git("rev-list", "--count", DATA_BRANCH) == "4"
+    assert origin.git("rev-list", "--count", BRANCH) == "4"
     assert len(fetch(work, tmp_path / "all")) == 8
     assert len(load(tmp_path / "all").sessions) == 8
 
@@ -121,13 +121,13 @@ def test_many_lost_races_are_no_refusal(origin: Repository, work: Repository, tm
     theirs = tmp_path / "theirs"
     for number in range(7):
         push(others, store(theirs, night(number, rack="theirs")))
-        prepared.append(origin.git("rev-parse", DATA_BRANCH))
-    origin.git("update-ref", "-d", f"refs/heads/{DATA_BRANCH}")
+        prepared.append(origin.git("rev-parse", BRANCH))
+    origin.git("update-ref", "-d", f"refs/heads/{BRANCH}")
     (tmp_path / "queue").write_text("".join(f"{commit}\n" for commit in prepared))
     hook = work.path / ".git" / "hooks" / "pre-push"
     hook.write_text(
         f"#!/bin/sh\nnext=$(head -n 1 {tmp_path}/queue)\nsed -i 1d {tmp_path}/queue\n"
-        f'[ -z "$next" ] || git -C {origin.path} update-ref refs/heads/{DATA_BRANCH} $next\n'
+        f'[ -z "$next" ] || git -C {origin.path} update-ref refs/heads/{BRANCH} $next\n'
     )
     hook.chmod(0o755)
     ours = store(tmp_path / "ours", night(0))
@@ -140,12 +140,14 @@ def test_a_run_never_changes_on_the_branch(origin: Repository, work: Repository,
     """Other content of a run that is there: refused both ways, by name; neither is touched."""
     one = night(0)
     push(work, store(tmp_path / "here", one))
-    tip = origin.git("rev-parse", DATA_BRANCH)
+    tip = origin.git("rev-parse", BRANCH)
     other = store(tmp_path / "other", replace(one, values=one.values + 1), night(1))
     mine = path_of(other, "bench-1", one.run_id)
-    with pytest.raises(ConfigError, match=rf"{mine} is not what the branch hil-data holds.*delete the file"):
+    with pytest.raises(
+        ConfigError, match=rf"{mine} is not what the branch hil-history holds.*delete the file"
+    ):
         push(work, other)
-    assert origin.git("rev-parse", DATA_BRANCH) == tip
+    assert origin.git("rev-parse", BRANCH) == tip
     before = mine.read_bytes()
     with pytest.raises(ConfigError, match=rf"{mine}: the history holds this run with other content"):
         fetch(work, other)
@@ -158,18 +160,39 @@ def test_what_is_damaged_is_not_pushed(origin: Repository, work: Repository, tmp
     cut_off(path_of(folder, "bench-1", night(0).run_id))
     with pytest.raises(ConfigError, match="it is damaged"):
         push(work, folder)
-    assert origin.git("branch", "--list", DATA_BRANCH) == ""
-    with pytest.raises(ConfigError, match=r"holds no \*/\*\.json, so there is no history to push"):
+    assert origin.git("branch", "--list", BRANCH) == ""
+    with pytest.raises(
+        ConfigError, match=r"holds no <rack>/<run-id>\.json and no \*\.jsonl, so there is no history to push"
+    ):
         push(work, tmp_path / "empty")
 
 
-def test_a_branch_that_refuses(origin: Repository, work: Repository, tmp_path: Path) -> None:
-    """No right to push is told after a few attempts, with git's words."""
-    hook = origin.path / ".git" / "hooks" / "pre-receive"
-    hook.write_text("#!/bin/sh\necho 'you may not' >&2\nexit 1\n")
-    hook.chmod(0o755)
-    with pytest.raises(RigError, match=r"(?s)pushing hil-data to origin was refused 5 times.*you may not"):
-        push(work, store(tmp_path / "here", night(0)))
+def test_runs_and_lines_are_one_commit(origin: Repository, work: Repository, tmp_path: Path) -> None:
+    """A night's boot values and lines travel together; where another rack was faster, both are kept."""
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    other = clone(origin, tmp_path / "other")
+    for folder, run, repository in ((theirs, night(0, rack="attic"), other), (ours, night(0), work)):
+        store(folder, run)
+        (folder / "metrics.jsonl").write_text(f"{run.rack}\n")
+        push(repository, folder)
+    assert origin.git("rev-list", "--count", BRANCH) == "2"
+    assert origin.git("show", f"{BRANCH}:metrics.jsonl").splitlines() == ["attic", "bench-1"]
+    assert (
+        fetch(work, ours) == names(origin) == sorted([*name_of(theirs), name_of(ours)[-1], "metrics.jsonl"])
+    )
+
+
+def test_the_branch_of_before_is_carried_over(origin: Repository, work: Repository, tmp_path: Path) -> None:
+    """What hil-data holds comes with a fetch, and the next push takes it along; its own branch stays."""
+    before = store(tmp_path / "before", night(0), night(1, rack="attic"))
+    push(work, before)
+    origin.git("branch", "-m", BRANCH, OLD_BRANCH)
+    folder = tmp_path / "folder"
+    assert fetch(work, folder) == name_of(before)
+    push(work, store(folder, night(2)))
+    assert names(origin) == name_of(folder)
+    assert len(name_of(folder)) == 3
+    assert origin.git("ls-tree", "-r", "--name-only", OLD_BRANCH).splitlines() == name_of(before)
 
 
 def test_the_commands(
@@ -179,17 +202,15 @@ def test_the_commands(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """`hil ci history fetch|push --branch hil-data`; any other branch is refused."""
+    """`hil ci history fetch|push` say where the branch is now, that nothing is new, how many files came."""
     monkeypatch.chdir(work.path)
     folder = store(tmp_path / "here", *(night(n) for n in range(6)))
-    options = ["--branch", DATA_BRANCH, "--history", str(folder)]
+    options = ["--history", str(folder)]
     assert run_command(["ci", "history", "push", *options]) == 0
-    assert f"hil-data: now at {origin.git('rev-parse', DATA_BRANCH)[:12]}" in capsys.readouterr().out
+    assert f"hil-history: now at {origin.git('rev-parse', BRANCH)[:12]}" in capsys.readouterr().out
     assert run_command(["ci", "history", "push", *options]) == 0
-    assert "hil-data: nothing new" in capsys.readouterr().out
+    assert "hil-history: nothing new" in capsys.readouterr().out
     shutil.rmtree(folder)
     assert run_command(["ci", "history", "fetch", *options]) == 0
-    assert f"hil-data: 6 files in {folder}" in capsys.readouterr().out
+    assert f"hil-history: 6 files in {folder}" in capsys.readouterr().out
     assert len(segment_paths(folder)) == 6
-    assert run_command(["ci", "history", "fetch", "--branch", "main"]) == 2
-    assert "'main' is not one of" in capsys.readouterr().err

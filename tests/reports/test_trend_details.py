@@ -181,14 +181,14 @@ def test_what_broke_has_its_details_first(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_damaged_boot_values_are_a_note(tmp_path: Path) -> None:
     """The trend goes on without them, names the file and the way out, and not where it lies."""
-    folder = tmp_path / "hil-data"
+    folder = tmp_path / "history"
     append(folder, night(1))
     (broken,) = folder.glob("*/*.json")
     broken.write_text("{")
     run = store_run(tmp_path, NAME, boots(1))
     data = data_of(run, read_sources(folder, [shown(read_judged_run(run))]))
     (note,) = data["notes"]
-    assert note.startswith(f"The boot values of earlier runs are left out: hil-data/bench-1/{broken.name}: ")
+    assert note.startswith(f"The boot values of earlier runs are left out: history/bench-1/{broken.name}: ")
     assert "delete the file" in note
     assert str(tmp_path) not in json.dumps(data)
 
@@ -209,11 +209,11 @@ def test_damaged_thresholds_cost_the_details_alone(tmp_path: Path) -> None:
 def test_nothing_of_the_machine_is_in_the_trend(tmp_path: Path) -> None:
     """Neither who started a run, on which host and how, nor a path; made twice it is the same."""
     secrets = {"user": "ada", "host": "cellar-pc", "argv": ["/srv/x"], "rack_file": "/srv/lab.yaml"}
-    append(tmp_path / "hil-data", night(1, rack="virtual"))
+    append(tmp_path / "history", night(1, rack="virtual"))
     run = store_run(tmp_path, NAME, boots(2, base=True), trigger="nightly", **secrets)
     written = []
     for _ in range(2):
-        data = data_of(run, read_sources(tmp_path / "hil-data", [shown(read_judged_run(run))]))
+        data = data_of(run, read_sources(tmp_path / "history", [shown(read_judged_run(run))]))
         write_trend(tmp_path / "trend.json", data)
         written.append((tmp_path / "trend.json").read_bytes())
     assert written[0] == written[1]

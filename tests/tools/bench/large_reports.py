@@ -30,7 +30,7 @@ def write_year(out: Path, nights: int) -> Path:
     for number in range(nights):
         for rack in RACKS:
             segment = night(number, rack=rack, boards=BOARDS, cases=CASES, metrics=METRICS, boots=BOOTS)
-            append(out / "hil-data", segment)
+            append(out / "history", segment)
             lines.append(_line(segment))
     history = out / "history" / "metrics.jsonl"
     history.parent.mkdir(parents=True, exist_ok=True)

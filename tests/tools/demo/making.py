@@ -20,7 +20,7 @@ from tests.tools.demo.plan import NEWEST, RACKS, Plan
 from tests.tools.demo.samples import CASES, cases_of
 
 LIMITS = Path(__file__).resolve().parents[3] / "thresholds"
-_OURS = ("hil-data", "history", "report", "latest")
+_OURS = ("history", "report", "latest")
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Demo:
 
     @property
     def history(self) -> Path:
-        return self.out / "hil-data"
+        return self.out / "history"
 
 
 def make(out: Path, plan: Plan) -> Demo:
@@ -56,7 +56,7 @@ def make(out: Path, plan: Plan) -> Demo:
         for number in range(plan.nights - 1):
             night = Night(plan, rack, number)
             found = list(measured(night, cases))
-            append(out / "hil-data", segment_of(night, found, thresholds))
+            append(out / "history", segment_of(night, found, thresholds))
             lines.append(figures_line(night, found, thresholds, usual))
             health.append(health_line(night))
         health.append(health_of(read_run(run.path)))

@@ -40,7 +40,7 @@ def store(
     directory.keep([limits / f"{bench}.yaml" for bench in sorted(thresholds)], "thresholds")
     directory.write_verdict(judge(directory.read().entries, thresholds))
     done = finish(directory, ReportOptions(out, site=False), say=lambda _sentence: None)
-    add_run(read_run(directory.path), out / "hil-data")
+    add_run(read_run(directory.path), out / "history")
     return directory, tuple(done.warnings)
 
 
