@@ -7,6 +7,6 @@ Beside them lie the reports' lines of each run (hil.reports.history, hil.boards.
 """
 
 from hil.history.loading import DEFAULT_HISTORY, load
-from hil.history.saving import append, save
+from hil.history.saving import append
 
-__all__ = ["DEFAULT_HISTORY", "append", "load", "save"]
+__all__ = ["DEFAULT_HISTORY", "append", "load"]

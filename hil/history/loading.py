@@ -17,7 +17,7 @@ import numpy as np
 
 from hil.base.errors import ConfigError
 from hil.base.paths import PROJECT_ROOT
-from hil.history.segment import ROLES, SCHEMA_VERSION, Segment, SegmentError, digest_of, from_json
+from hil.history.segment import ROLES, Segment, SegmentError, digest_of, from_json
 from hil.metrics.sessions import NO_HISTORY, History, SeriesHistory, Session, SessionBoard
 from hil.model import bench_of, format_series_id
 from hil.store.files import short_path
@@ -161,12 +161,11 @@ def _firmware(segment: Segment) -> Mapping[str, str]:
 
 DEFAULT_HISTORY = PROJECT_ROOT / "out" / "history"
 _OLD_STORE = "hil-data"  # beside it, before lines and boot values were in one folder
-SLICE = "slice.json"
 _AGAIN = "delete the file, then fetch it from where it came from, or `hil history add` its run again"
 
 
 def load(folder: Path, *, racks: Collection[str] | None = None) -> History:
-    """Read the history of all racks, or of ``racks``: ``<rack>/<run-id>.json``, and what save() wrote.
+    """Read the history of all racks, or of ``racks``: ``<rack>/<run-id>.json``.
 
     A folder that is not there holds no history yet.
 
@@ -174,7 +173,7 @@ def load(folder: Path, *, racks: Collection[str] | None = None) -> History:
         ConfigError: a file is damaged, of an unknown format, not where its run and rack say, or holds a run
             that another file holds too; names the file and the way out.
     """
-    segments = [*_slice_of(folder, racks), *(read_segment(path) for path in segment_paths(folder, racks))]
+    segments = [read_segment(path) for path in segment_paths(folder, racks)]
     return assemble(in_order_of_time(segments)) if segments else NO_HISTORY
 
 
@@ -236,31 +235,10 @@ def read_bytes(path: Path) -> bytes:
         raise ConfigError(f"{path}: could not be read: {error.strerror}.", next_step=f"{_AGAIN}.") from error
 
 
-def _slice_of(folder: Path, racks: Collection[str] | None) -> list[Segment]:
-    """Return the segments of a slice, whose digests are those of the whole runs."""
-    path = folder / SLICE
-    if not path.exists():
-        return []
-    try:
-        found = _parts_of(_parse(read_bytes(path)))
-    except (SegmentError, ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
-        _refuse(path, error, "measure again; without the slice the run cannot be judged again as it was")
-    return [one for one in found if racks is None or one.rack in racks]
-
-
-def _parts_of(value: object) -> list[Segment]:
-    if not isinstance(value, dict) or value.get("schema") != SCHEMA_VERSION:
-        raise SegmentError(f"its schema is not {SCHEMA_VERSION}, which this program reads")
-    found = [from_json(one, one.pop("digest")) for one in value["sessions"]]
-    for one in found:
-        _check_time(one)
-    return found
-
-
-def _refuse(path: Path, error: Exception, way_out: str = _AGAIN) -> NoReturn:
+def _refuse(path: Path, error: Exception) -> NoReturn:
     what = error if isinstance(error, SegmentError) else f"it is damaged, {error}"
-    if isinstance(error, SegmentError) and "its schema" in str(error):
-        way_out = "update this checkout; a newer one wrote the file"
+    newer = isinstance(error, SegmentError) and "its schema" in str(error)
+    way_out = "update this checkout; a newer one wrote the file" if newer else _AGAIN
     raise ConfigError(f"{path}: no segment of the history: {what}.", next_step=f"{way_out}.") from error
 
 

@@ -1,24 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing the history: a run's file, once and for ever; and the slice of a history that a run used.
+"""Writing the history: a run's file, once and for ever.
 
-A segment from single boot values, in one order whatever order they come in.
+A segment is made of single boot values, in one order whatever order they come in.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hil.base.errors import ConfigError
-from hil.history.loading import SLICE, read_bytes
-from hil.history.segment import HEAD, SCHEMA_VERSION, Boot, Image, Segment, SegmentBoard, to_bytes, to_json
-from hil.metrics.sessions import History, SeriesHistory, Session
-from hil.model import bench_of
+from hil.history.loading import read_bytes
+from hil.history.segment import Boot, Image, Segment, SegmentBoard, to_bytes
 from hil.store.files import disk_error, replace_file
 
 BootKey = tuple[str, int, str, str]  # board, boot index, role, SHA-256 of the image
@@ -145,74 +142,3 @@ def write_once(path: Path, content: bytes) -> bool:
     except OSError as error:
         raise disk_error(f"could not write {path}", error, "every other run of the history") from error
     return True
-
-
-def save(history: History, folder: Path) -> None:
-    """Write a slice of a history (History.restricted) into a folder that load() reads as the same history.
-
-    It is one file; the sessions keep the digests of their whole files. Raises RigError.
-    """
-    sessions = [_dump({**to_json(segment), "digest": segment.digest}) for segment in _segments_of(history)]
-    text = f'{{"schema": {SCHEMA_VERSION},\n"sessions": [\n' + ",\n".join(sessions) + "\n]}\n"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        replace_file(folder / SLICE, text.encode())
-    except OSError as error:
-        raise disk_error(f"could not write {folder / SLICE}", error, "the history itself") from error
-
-
-def _segments_of(history: History) -> Iterator[Segment]:
-    points: dict[int, list[Point]] = {}
-    rulers: dict[int, dict[tuple[str, str], dict[str, str]]] = {}
-    for entry in history.entries.values():
-        for session, point, ruler in _points_of(entry):
-            points.setdefault(session, []).append(point)
-            known = rulers.setdefault(session, {}).setdefault((point.role, point.sha256), {})
-            known[bench_of(point.case_id)] = ruler
-    for number, its in enumerate(history.sessions):
-        head = {key: getattr(its, key) for key in HEAD}
-        segment = build(head, _boards(its), _images(its, rulers.get(number, {})), points.get(number, ()))
-        yield replace(segment, digest=its.digest)
-
-
-def _points_of(entry: SeriesHistory) -> Iterator[tuple[int, Point, str]]:
-    """Yield session, value and ruler of each boot of a series."""
-    _rack, board, case_id, metric = entry.name
-    for row in range(len(entry)):
-        session = int(entry.session[row])
-        point = Point(
-            board=board,
-            role=entry.role,
-            index=int(entry.boot[row]),
-            sha256=str(entry.firmware[row]),
-            case_id=case_id,
-            metric=metric,
-            value=float(entry.value[row]),
-            samples=int(entry.samples[row]),
-            hits=int(entry.hits[row]),
-        )
-        yield session, point, str(entry.ruler[row])
-
-
-def _boards(session: Session) -> list[SegmentBoard]:
-    found = []
-    for board_id, board in session.boards.items():
-        own = {
-            key.removeprefix(f"{board_id}."): fact
-            for key, fact in session.conditions.items()
-            if key.startswith(f"{board_id}.")
-        }
-        found.append(SegmentBoard(board_id, board.target, board.kind, own))
-    return found
-
-
-def _images(session: Session, rulers: Mapping[tuple[str, str], Mapping[str, str]]) -> list[Image]:
-    found = []
-    for key, sha256 in session.firmware.items():
-        role, _, name = key.partition(" ")
-        found.append(Image(role, name, sha256, rulers.get((role, sha256), {})))
-    return found
-
-
-def _dump(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))

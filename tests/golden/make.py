@@ -18,9 +18,7 @@ from typing import Any
 
 from hil.ci.plan import CiPlan, Leg, write_plan
 from hil.gate import judge
-from hil.history import load
-from hil.history.saving import save
-from hil.model import Case, Cause, Comparison, Entry, Fault, NotRun, Role, RunRecord, Series, format_series_id
+from hil.model import Case, Cause, Comparison, Entry, Fault, NotRun, Role, RunRecord, Series
 from hil.network.ledger import Evidence, Handed, Sighting, attribute
 from hil.network.ledger.attribution import Arrival
 from hil.network.ledger.files import write_ledger
@@ -79,7 +77,6 @@ def main() -> int:
     for entry in _entries(run.path, thresholds):
         run.append(entry)
     run.write_info(_info())
-    _keep_history(run.path, out, thresholds)
     _write_consoles(run.path)
     _write_raw_results(run.path, thresholds)
     run.write_verdict(judge(run.read().entries, thresholds))
@@ -337,21 +334,6 @@ def _info() -> dict[str, Any]:
         "environment": {"host": {"kernel": "6.1.0-31-amd64", "cpu_count": 4}, "rig": {"noise": False}},
         "reporting": {"report": "out/report/index.html", "warnings": ["Pushgateway: no answer within 5 s."]},
     }
-
-
-def _keep_history(run: Path, out: Path, thresholds: dict[str, Thresholds]) -> None:
-    """Keep the part of the history that the run was judged with, as a run does."""
-    cases = _cases(thresholds)
-    wanted = [
-        format_series_id(RACK, board, cases[name].case_id, metric)
-        for board in COMPARED
-        for name, metric in (
-            ("publish", "publish_latency_p50_us"),
-            ("publish", "publish_latency_p95_us"),
-            ("throughput", "throughput_mbps"),
-        )
-    ]
-    save(load(out / "hil-data").restricted(wanted), run / "history")
 
 
 def _write_consoles(run: Path) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from hil.base.errors import ConfigError, RigError
-from hil.history import append, load, save
+from hil.history import append, load
 from hil.history.export import merge
 from hil.history.loading import read_segment
 from hil.history.saving import DuplicateError, Point, build, path_of
@@ -257,33 +257,6 @@ def test_only_some_racks(tmp_path: Path) -> None:
     history = load(tmp_path, racks={"attic"})
     assert {session.rack for session in history.sessions} == {"attic"}
     assert all(name.startswith("attic/") for name, _ in history.entries)
-
-
-def test_a_slice_is_the_same_history(tmp_path: Path) -> None:
-    """What a run used, saved and read again: the same sessions, digests and values, bit for bit."""
-    nights = [night(n, rack=rack) for n in range(3) for rack in ("bench-1", "attic")]
-    history = load(store(tmp_path / "whole", *nights))
-    used = history.restricted([P50, P50.replace("e1", "e2"), "bench-1/e9/none/none_us"])
-    save(used, tmp_path / "slice")
-    found = load(tmp_path / "slice")
-    assert content(found) == content(used)
-    assert [one.digest for one in found.sessions] == [one.digest for one in history.sessions]
-    first = (tmp_path / "slice" / "slice.json").read_bytes()
-    save(found, tmp_path / "again")
-    assert (tmp_path / "again" / "slice.json").read_bytes() == first
-    assert content(load(tmp_path / "slice", racks=["attic"]))[1] == []
-    save(NO_HISTORY, tmp_path / "none")
-    assert load(tmp_path / "none") == NO_HISTORY
-
-
-@pytest.mark.parametrize(
-    "text", ["", "[]", '{"schema": 1}', '{"schema": 1, "sessions": [7]}', '{"schema": 9}']
-)
-def test_a_damaged_slice_is_named(tmp_path: Path, text: str) -> None:
-    """A run whose slice is broken is not judged as if it had no history."""
-    (tmp_path / "slice.json").write_text(text)
-    with pytest.raises(ConfigError, match=r"slice\.json: no segment of the history"):
-        load(tmp_path)
 
 
 def test_histories_of_racks_are_merged(tmp_path: Path) -> None:

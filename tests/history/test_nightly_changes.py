@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from hil.cli.app import run_command
-from hil.history import save
 from hil.history.nightly.change_points import SeriesChanges, analyse
 from hil.history.nightly.nights import nights_of
 from hil.history.nightly.survey import survey
 from hil.metrics.sessions import NO_HISTORY, History
 from hil.model import SeriesId
 from tests.history.nights_rig import FIRST, REFERENCE, SERIES, NightOf, commit_of, make_history, simulate
+from tests.history.saved import save
 from tests.make_records import publish_thresholds
 from tests.tools.night_simulation import SCENARIOS, missed
 from tests.tools.night_simulation import run as simulate_scenario

@@ -17,7 +17,6 @@ from otava.change_point_divisive.detector import ChangePointDetector
 
 from hil.base.paths import PROJECT_ROOT
 from hil.cli.app import run_command
-from hil.history import save
 from hil.history.nightly.divisive import FIRST_PASS, _Distances, _end, _Tester
 from hil.history.nightly.event_conditions import short, told_by
 from hil.history.nightly.event_words import HEADLINE_MAX, change_word, metric_words, percent
@@ -28,6 +27,7 @@ from hil.metrics.sessions import History
 from hil.thresholds import load_all
 from tests.history.events_rig import METRICS, PUBLISH, Effect, Rack, commit_of, planted
 from tests.history.nights_rig import REFERENCE, SERIES, Air, NightOf, make_history, simulate
+from tests.history.saved import save
 from tests.reports.plain_nights import plain_nights
 
 CALM = Air(session=0.008, boot=0.02, sample=0.015, bad_nights=0.0, bad_boots=0.0)

@@ -15,7 +15,6 @@ import pytest
 
 from hil.base.paths import PROJECT_ROOT
 from hil.cli.app import run_command
-from hil.history import save
 from hil.history.nightly.change_points import ChangePoint, analyse
 from hil.history.nightly.divisive import find_steps
 from hil.history.nightly.event_conditions import Group, Straying
@@ -26,6 +25,7 @@ from hil.model import SeriesId
 from hil.thresholds import load_all
 from tests.history.events_rig import Rack, commit_of, planted
 from tests.history.nights_rig import SERIES, Air, make_history, simulate
+from tests.history.saved import save
 from tests.tools.demo.accuracy import Accuracy, Score, judge, table
 from tests.tools.demo.plan import HAPPENINGS, LAB, Plan
 

@@ -13,14 +13,11 @@ import pytest
 
 from hil.ci.legs import write_skip
 from hil.ci.plan import read_plan, write_plan
-from hil.history import load, save
-from hil.history.saving import append
 from hil.model import Case, Series
 from hil.reports.plain.writing import COMPARISON_COLUMNS, SERIES_COLUMNS
 from hil.trace.events import EventKind
 from hil.trace.files import Origin, store_trace
 from tests.ci.ci_rig import a_plan
-from tests.history.history_files import night
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = ROOT / "docs" / "reference" / "schema"
@@ -72,20 +69,6 @@ def test_a_plan_is_as_its_schema_says(tmp_path: Path) -> None:
 def test_a_skipped_leg_is_as_its_schema_says(tmp_path: Path) -> None:
     """skipped.json validates."""
     check("skipped", json.loads(write_skip(tmp_path, "rack-esp32", "nothing has changed").read_text()))
-
-
-def test_a_slice_is_as_its_schemas_say(tmp_path: Path) -> None:
-    """slice.json validates, and each session without its digest is an object of the history."""
-    for number in range(2):
-        append(tmp_path / "data", night(number))
-    save(load(tmp_path / "data"), tmp_path / "history")
-    content = json.loads((tmp_path / "history" / "slice.json").read_text())
-    check("slice", content)
-    schema = json.loads((SCHEMAS / "boot-values.schema.json").read_text())
-    assert content["sessions"]
-    for session in content["sessions"]:
-        assert len(session.pop("digest")) == 64
-        jsonschema.Draft202012Validator(schema).validate(session)
 
 
 def test_a_trace_is_as_its_schema_says(tmp_path: Path) -> None:

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A history that a test made in memory, written as the files that the product reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from hil.history import append
+from hil.history.saving import Point, build
+from hil.history.segment import HEAD, Image, Segment, SegmentBoard
+from hil.metrics.sessions import History, SeriesHistory, Session
+from hil.model import bench_of
+
+
+def save(history: History, folder: Path) -> None:
+    """Write a file a session."""
+    for segment in _segments_of(history):
+        append(folder, segment)
+
+
+def _segments_of(history: History) -> Iterator[Segment]:
+    points: dict[int, list[Point]] = {}
+    rulers: dict[int, dict[tuple[str, str], dict[str, str]]] = {}
+    for entry in history.entries.values():
+        for session, point, ruler in _points_of(entry):
+            points.setdefault(session, []).append(point)
+            known = rulers.setdefault(session, {}).setdefault((point.role, point.sha256), {})
+            known[bench_of(point.case_id)] = ruler
+    for number, its in enumerate(history.sessions):
+        head = {key: getattr(its, key) for key in HEAD}
+        yield build(head, _boards(its), _images(its, rulers.get(number, {})), points.get(number, ()))
+
+
+def _points_of(entry: SeriesHistory) -> Iterator[tuple[int, Point, str]]:
+    """Yield session, value and ruler of each boot of a series."""
+    _rack, board, case_id, metric = entry.name
+    for row in range(len(entry)):
+        session = int(entry.session[row])
+        point = Point(
+            board=board,
+            role=entry.role,
+            index=int(entry.boot[row]),
+            sha256=str(entry.firmware[row]),
+            case_id=case_id,
+            metric=metric,
+            value=float(entry.value[row]),
+            samples=int(entry.samples[row]),
+            hits=int(entry.hits[row]),
+        )
+        yield session, point, str(entry.ruler[row])
+
+
+def _boards(session: Session) -> list[SegmentBoard]:
+    found = []
+    for board_id, board in session.boards.items():
+        own = {
+            key.removeprefix(f"{board_id}."): fact
+            for key, fact in session.conditions.items()
+            if key.startswith(f"{board_id}.")
+        }
+        found.append(SegmentBoard(board_id, board.target, board.kind, own))
+    return found
+
+
+def _images(session: Session, rulers: Mapping[tuple[str, str], Mapping[str, str]]) -> list[Image]:
+    found = []
+    for key, sha256 in session.firmware.items():
+        role, _, name = key.partition(" ")
+        found.append(Image(role, name, sha256, rulers.get((role, sha256), {})))
+    return found
