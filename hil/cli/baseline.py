@@ -143,7 +143,7 @@ def _missing(
             f"{FEWEST_SESSIONS}, one of them {fewest}: hil baseline collect --sessions 10"
         )
     if epoch is None:
-        yield "Missing: an accepted epoch, so history anchors no mean: hil baseline accept --reason …"
+        yield "Missing: an accepted epoch, which says what mean is normal: hil baseline accept --reason …"
     elif gone := missing_sessions(epoch, history):
         yield (
             f"Missing: {len(gone)} of the epoch's {len(epoch.sessions)} sessions, such as {gone[0]}, are not "
