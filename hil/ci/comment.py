@@ -20,7 +20,7 @@ from typing import Any
 
 from hil.base.errors import ConfigError, ExitCode, HilError, RigError
 from hil.base.untrusted import code, markdown, terminal
-from hil.ci import artefact
+from hil.ci import artefact, check
 from hil.ci.artefact import read_strictly
 from hil.ci.comment_page import Source, facts_of, render, run_links, without_verdict
 from hil.ci.github import (
@@ -164,14 +164,15 @@ def comment(github: GitHub, run_id: int, *, head: str = "", dry_run: bool = Fals
             f"No open pull request has the head {run.head[:12]} any more (a newer push, or closed), "
             "so nothing is written.",
         )
-    body = page_of(github, run)
+    body, facts = page_of(github, run)
     if dry_run:
-        return (body,)
-    return tuple(write(github, _marker(run), pull_request, body) for pull_request in found)
+        return (body, f"check {check.NAME!r}: {facts['conclusion']}, {facts['headline']}")
+    written = [write(github, _marker(run), pull_request, body) for pull_request in found]
+    return (*written, check.post(github, run, facts))
 
 
-def page_of(github: GitHub, run: WorkflowRun) -> str:
-    """Return the comment's text. Raises RigError where GitHub does not answer."""
+def page_of(github: GitHub, run: WorkflowRun) -> tuple[str, Mapping[str, Any]]:
+    """Return the comment's text, and what it is made of. Raises RigError where GitHub does not answer."""
     source = Source(run_links(run.url), f"{run.url.partition('/actions/')[0]}/commit/")
     with tempfile.TemporaryDirectory(prefix="hil-verdict-") as folder:
         try:
@@ -182,7 +183,7 @@ def page_of(github: GitHub, run: WorkflowRun) -> str:
             page = render(facts, "comment")
         except HilError as error:
             page = _plain(run, error.sentence)
-    return f"{_marker(run)}\n{page}"[:_MOST_CHARACTERS]
+    return f"{_marker(run)}\n{page}"[:_MOST_CHARACTERS], facts
 
 
 def _marker(run: WorkflowRun) -> Marker:

@@ -58,6 +58,8 @@ def facts_of(plan: CiPlan, verdict: CiVerdict, legs: Path, source: Source) -> di
     """Return what a page of a verdict is made of; the runs are below ``legs``."""
     return {
         "exit_code": int(verdict.exit_code),
+        "headline": verdict.headline,
+        "conclusion": verdict.conclusion,
         "problem": "",
         "head": plan.head,
         "base": plan.base,
@@ -73,6 +75,8 @@ def without_verdict(head: str, problem: str, source: Source) -> dict[str, Any]:
     """Return what a page is made of where nothing can be said, and why."""
     return {
         "exit_code": int(ExitCode.RIG),
+        "headline": "No verdict could be read",
+        "conclusion": "neutral",
         "problem": problem,
         "head": head,
         "base": "",

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from hil.base.errors import ExitCode, combine_exit_codes
 from hil.base.untrusted import fenced, markdown
@@ -28,6 +29,18 @@ class CiVerdict:
     headline: str
     legs: tuple[LegResult, ...]
     findings: tuple[str, ...]
+
+    @property
+    def conclusion(self) -> Literal["success", "neutral", "failure"]:
+        """What GitHub calls it: neutral is what failed nothing, and was not decided all the same."""
+        if self.exit_code != ExitCode.PASS:
+            return "failure"
+        return "neutral" if any(map(is_open, self.legs)) else "success"
+
+
+def is_open(leg: LegResult) -> bool:
+    """Say whether a leg that failed nothing left something undecided, or had nothing to be compared with."""
+    return leg.exit_code == ExitCode.PASS and leg.outcome in _OPEN
 
 
 def conclude(plan: CiPlan, folder: Path, job_results: Mapping[str, str]) -> CiVerdict:
@@ -73,13 +86,23 @@ def _failed_jobs(plan: CiPlan, legs: Sequence[LegResult], job_results: Mapping[s
 
 def _headline(code: ExitCode, legs: Sequence[LegResult], findings: Sequence[str]) -> str:
     if code == ExitCode.PASS:
-        measured = [leg for leg in legs if not leg.reason]
-        return _named("PASS", measured) if measured else "PASS: nothing had to be measured"
+        return _quiet_headline([leg for leg in legs if not leg.reason])
     to_blame = [leg for leg in legs if leg.exit_code == code]
     word = _WORDS[code]
     return _named(word, to_blame) if to_blame else f"{word}: {findings[0]}"
 
 
+def _quiet_headline(measured: Sequence[LegResult]) -> str:
+    for outcome, word in _OPEN.items():
+        if found := [leg for leg in measured if leg.outcome == outcome]:
+            return _named(word, found)
+    return _named("PASS", measured) if measured else "PASS: nothing had to be measured"
+
+
+_OPEN = {
+    "inconclusive": "UNDECIDED",
+    "no-baseline": "LIMITS ONLY, NOTHING TO COMPARE WITH",
+}  # the worse first
 _WORDS = {
     ExitCode.FIRMWARE: "REGRESSED",
     ExitCode.CONFIG: "NOT MEASURED, CONFIGURATION",
@@ -148,7 +171,7 @@ def _mark(leg: LegResult, outcome: str) -> str:
     if leg.reason:
         return "– skipped"
     if leg.exit_code == ExitCode.PASS:
-        return f"✓ {outcome}"
+        return f"{'?' if is_open(leg) else '✓'} {outcome}"
     return f"**✗ {outcome}** (exit {int(leg.exit_code)})"
 
 

@@ -111,16 +111,15 @@ def _quiet_words(facts: Facts, told: Sequence[ComparedSeries]) -> str:
 
 def _verdict_words(facts: Facts, changed: Sequence[ComparedSeries], broken: Sequence[SeriesVerdict]) -> str:
     """Return the verdict and what tells most: "✗ Regressed: publish_latency_p50 +20.1 % in …, and 3 more"."""
+    open_ = [leg for leg in facts.legs if leg.exit_code == ExitCode.PASS and leg.outcome == "inconclusive"]
+    if facts.exit_code == ExitCode.PASS and open_:
+        return f"? Undecided: {', '.join(code(leg.name) for leg in open_)}"
     if facts.exit_code == ExitCode.PASS:
         better = [item for item in changed if tables.is_better(item)]
         worse = [item for item in changed if not tables.is_better(item)]
         first = (worse or better)[:1]
         word = "✓ Passed" + (", improved" if better and not worse else "")
-        return (
-            f"{word}: {_change_words(first[0])}{_more(len(changed))}"
-            if first
-            else f"{word}, partly undecided"
-        )
+        return f"{word}: {_change_words(first[0])}{_more(len(changed))}" if first else word
     word = _WORDS[facts.exit_code]
     blocked = [item for item in changed if compared.is_blocked(item)]
     if facts.exit_code == ExitCode.FIRMWARE and (blocked or broken):

@@ -210,6 +210,7 @@ def mark(leg: LegFacts) -> str:
     if leg.reason:
         return "– skipped"
     sign = {0: "✓", 1: "✗", 2: "✗"}.get(int(leg.exit_code), "?")
+    sign = "?" if sign == "✓" and leg.outcome in ("inconclusive", "no-baseline") else sign
     return f"{sign} {markdown(leg.outcome, 40)}"
 
 

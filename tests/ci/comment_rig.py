@@ -26,20 +26,22 @@ METRICS = {
 NOISE = {"profile": "typical", "description": "profile typical, seed 7: boots differ by 2 %"}
 
 
-def compared_entries(effect: float, tls_effect: float) -> list[Entry]:
+def compared_entries(effect: float, tls_effect: float, deviation: float = 0.02) -> list[Entry]:
     """Return a run that compares two cases on four virtual boards; the head is exp(effect) times as slow."""
     other = publish_thresholds().case(TLS)
     entry = compare_records.comparison(cases=(compare_records.CASE_ID, other.case_id))
     entries: list[Entry] = [entry]
     for change, overrides, seed in ((effect, {}, 1), (tls_effect, TLS, 2)):
-        for look in compare_records.boots(effect=change, seed=seed):
+        for look in compare_records.boots(effect=change, seed=seed, deviation=deviation):
             entries += [replace(record, parameters={**record.parameters, **overrides}) for record in look]
     return entries
 
 
-def leave_comparison(legs: Path, effect: float = 0.0, tls_effect: float = 0.0, *, noise: bool = True) -> Path:
+def leave_comparison(
+    legs: Path, effect: float = 0.0, tls_effect: float = 0.0, deviation: float = 0.02, *, noise: bool = True
+) -> Path:
     """Leave the leg `compare`, judged by the gate; return its run."""
-    entries = compared_entries(effect, tls_effect)
+    entries = compared_entries(effect, tls_effect, deviation)
     thresholds = compare_records.thresholds(METRICS)
     directory = leave_run(legs / "compare", entries)
     directory.write_verdict(judge(entries, {"publish": thresholds}))

@@ -28,7 +28,10 @@ Answer = tuple[int, dict[str, str], bytes]
 
 @dataclass
 class State:
-    """What the server knows. ``trouble`` are answers given instead, to requests that contain the key."""
+    """What the server knows; ``checks`` are those that were posted.
+
+    ``trouble`` are answers given instead, to requests that contain the key.
+    """
 
     head: str
     runs: dict[int, dict[str, Any]] = field(default_factory=dict)
@@ -36,12 +39,14 @@ class State:
     artefacts: list[dict[str, Any]] = field(default_factory=list)
     pulls: dict[int, dict[str, Any]] = field(default_factory=dict)
     comments: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
+    checks: list[dict[str, Any]] = field(default_factory=list)
     blobs: dict[int, bytes] = field(default_factory=dict)
     trouble: dict[str, list[Answer]] = field(default_factory=dict)
     asked: list[tuple[str, str]] = field(default_factory=list)
     blob_headers: list[dict[str, str]] = field(default_factory=list)
     before_write: Callable[[], None] | None = None
     may_write: bool = True
+    may_check: bool = True
 
     def add_run(self, run_id: int = RUN, *, number: int = 10, attempt: int = 1, **changes: Any) -> None:
         """Add a run of pr.yml for the head, ended, and how its jobs did."""
@@ -141,6 +146,7 @@ class _Api(BaseHTTPRequestHandler):
             (r"GET issues/(\d+)/comments", lambda n: self._page(self.state.comments[int(n)], query)),
             (r"POST issues/(\d+)/comments", lambda n: self._post(int(n), body)),
             (r"PATCH issues/comments/(\d+)", lambda n: self._patch(int(n), body)),
+            (r"POST check-runs", lambda: self._check(body)),
         )
         for pattern, answer in routes:
             if found := re.fullmatch(pattern, f"{self.command} {own}"):
@@ -186,6 +192,18 @@ class _Api(BaseHTTPRequestHandler):
 
     def _post(self, number: int, body: bytes) -> Answer:
         return self._writes() or _json(self.state.add_comment(json.loads(body)["body"], BOT, number), 201)
+
+    def _check(self, body: bytes) -> Answer:
+        asked = json.loads(body)
+        if (
+            asked["conclusion"] not in ("success", "failure", "neutral")
+            or len(asked["output"]["title"]) > 255
+        ):
+            return _json({"message": "Validation Failed"}, 422)
+        if not self.state.may_check:
+            return _json({"message": "Resource not accessible by integration"}, 403)
+        self.state.checks.append(asked)
+        return _json({"id": 1 + len(self.state.checks)}, 201)
 
     def _patch(self, number: int, body: bytes) -> Answer:
         if refused := self._writes():

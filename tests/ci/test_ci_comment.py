@@ -52,7 +52,8 @@ class Rig:
 
     def comment(self, run_id: int = RUN, **options: bool) -> str:
         github = GitHub(HOME, TOKEN, self.api, wait=self.waits.append)
-        return "\n".join(comment(github, run_id, **options))
+        said = comment(github, run_id, **options)
+        return "\n".join(line for line in said if "check 'hil'" not in line)
 
     @property
     def bodies(self) -> list[str]:
@@ -76,12 +77,57 @@ def test_a_fork_gets_a_comment(rig: Rig) -> None:
     (body,) = rig.bodies
     marker, headline = body.splitlines()[:2]
     assert find_marker(marker) == Marker(RUN, 10, 1, HEAD)
-    assert headline.startswith("### ✗ Regressed: `publish_latency_p95` +21.2 % in publish on virtual-esp32 (")
+    assert headline.startswith("### ✗ Regressed: `publish_latency_p50` +19.1 % in publish on virtual-esp32 (")
     assert "Simulated noise" in body
     assert f"https://github.com/{HOME}/actions/runs/{RUN}#artifacts" in body
     assert (
         "Authorization" in rig.state.blob_headers[0]
     ) is False  # the artefact's server never sees the token
+
+
+@pytest.fixture(scope="module")
+def undecided(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The artefact of a run whose boots differ too much to decide."""
+    return zipped(kept(leave_all(tmp_path_factory.mktemp("undecided"), effect=0.07, deviation=0.25)))
+
+
+def test_the_check_of_a_regression_is_red(rig: Rig) -> None:
+    """It is of the measured commit, and its title names the leg."""
+    rig.comment()
+    (check,) = rig.state.checks
+    assert (check["name"], check["head_sha"], check["conclusion"]) == ("hil", HEAD, "failure")
+    assert check["output"]["title"] == "REGRESSED: compare"
+
+
+def test_what_is_undecided_is_neutral(rig: Rig, undecided: bytes) -> None:
+    """Neither green nor red: the check says so, and the comment in its headline."""
+    rig.state.set_jobs("success")
+    rig.state.artefacts.clear()
+    rig.state.add_artefact(undecided)
+    rig.comment()
+    (check,) = rig.state.checks
+    assert (check["conclusion"], check["output"]["title"]) == ("neutral", "UNDECIDED: compare")
+    assert "inconclusive" in check["output"]["summary"]
+    assert rig.bodies[0].splitlines()[1] == "### ? Undecided: `compare`"
+    assert "? inconclusive" in rig.bodies[0]
+
+
+def test_what_passed_is_green(rig: Rig, same: bytes) -> None:
+    """Every leg was measured and decided."""
+    rig.state.set_jobs("success")
+    rig.state.artefacts.clear()
+    rig.state.add_artefact(same)
+    rig.comment()
+    assert [check["conclusion"] for check in rig.state.checks] == ["success"]
+
+
+def test_a_token_without_the_right_is_told(rig: Rig) -> None:
+    """An older comment.yml has no 'checks: write': the comment is written all the same."""
+    rig.state.may_check = False
+    github = GitHub(HOME, TOKEN, rig.api, wait=rig.waits.append)
+    first, second = comment(github, RUN)
+    assert first == "#7: comment written."
+    assert "lacks the right 'checks: write' (403)" in second
 
 
 def test_a_comment_is_renewed_in_place(rig: Rig, same: bytes) -> None:
@@ -312,7 +358,8 @@ def test_the_command(rig: Rig) -> None:
     status, said = hil_ci_comment("--run", str(RUN), "--head", OTHER, **known)
     assert (status, rig.bodies) == (2, [])
     assert "is of c0ffeec0ffee, and not of dddddddddd" in said
-    assert hil_ci_comment("--run", str(RUN), "--head", HEAD, **known) == (0, "#7: comment written.\n")
+    status, said = hil_ci_comment("--run", str(RUN), "--head", HEAD, **known)
+    assert (status, said.splitlines()[0]) == (0, "#7: comment written.")
     status, said = hil_ci_comment("--run", str(RUN), GITHUB_API_URL=rig.api, GITHUB_REPOSITORY=HOME)
     assert status == 2
     assert "GITHUB_TOKEN is not set" in said

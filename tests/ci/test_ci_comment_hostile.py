@@ -236,7 +236,7 @@ def test_an_improvement_is_told(tmp_path: Path) -> None:
     """A pass whose own test leaves no change but one for the better is shown as such, with both values."""
     leave_all(tmp_path, effect=-0.2)
     page = page_of(tmp_path)
-    assert page.startswith("### ✓ Passed, improved: `publish_latency_p50` -17.9 % in publish")
+    assert page.startswith("### ✓ Passed, improved: `publish_latency_p95` -18.4 % in publish")
     assert re.search(r"\*\*↑\u00a0better\*\* \| `publish_latency_p50` publish \| 4 boards", page)
 
 
