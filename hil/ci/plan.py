@@ -120,6 +120,7 @@ class CiPlan:
             "rack-suite": next((leg.suite for leg in self.legs if leg.job == "rack"), ""),
             "compare": json.dumps(any(leg.job == "compare" and not leg.skip for leg in self.legs)),
             "compare-suite": COMPARED_SUITE,
+            "legs": str(max(1, sum(not leg.skip for leg in self.legs))),
             "compare-ticks-hz": " ".join(map(str, self.compare_ticks_hz)),
             "virtual-targets": " ".join(self.virtual_targets),
             "references": " ".join(self.references),

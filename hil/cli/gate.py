@@ -15,7 +15,7 @@ from hil.gate import judge
 from hil.model import Verdict
 from hil.store import RunDirectory
 from hil.store.run_info import planned_boots
-from hil.thresholds import load_all
+from hil.thresholds import among_legs, load_all
 from hil.thresholds.loader import FOLDER
 
 
@@ -35,8 +35,9 @@ def command(run: Path, thresholds: Path | None) -> int:
     """
     directory = RunDirectory.open(run)
     journal = directory.read()
+    info = directory.read_info()
     limits = load_all(thresholds or _own_thresholds(directory), today=_day_of(directory))
-    planned = planned_boots(directory.read_info())
+    limits, planned = among_legs(limits, int(info.get("legs", 1))), planned_boots(info)
     verdict = judge(journal.entries, limits, planned)
     stored = directory.verdicts_path
     before = stored.read_bytes() if stored.exists() else None

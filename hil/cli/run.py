@@ -84,6 +84,15 @@ def compare_options(function: F) -> F:
     help="What the run is for; histories of metrics are kept apart by it.",
 )
 @click.option(
+    "--legs",
+    type=click.IntRange(1, 100),
+    default=1,
+    metavar="N",
+    envvar="HIL_LEGS",
+    show_envvar=True,
+    help="This run is one of N that judge one pull request: they share alpha.  [default: 1]",
+)
+@click.option(
     "--pushgateway",
     default="",
     metavar="URL",

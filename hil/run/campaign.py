@@ -21,7 +21,7 @@ from hil.boards.rack import Rack, load_rack
 from hil.boards.rack.noise import NoiseSettings
 from hil.model import Role
 from hil.run.plan import Plan, make_plan
-from hil.thresholds import Thresholds, load_all
+from hil.thresholds import Thresholds, among_legs, load_all
 from hil.virtual.noise import choose_noise
 
 BENCHES_DIR = PROJECT_ROOT / "hil" / "benches"
@@ -46,6 +46,7 @@ class Campaign:
     noise: NoiseSettings | None = None
     against: Against | None = None
     quarantined: Mapping[str, Quarantine] = field(default_factory=dict)
+    legs: int = 1  # runs that judge one pull request together
     deselected: Sequence[tuple[str, str]] = ()  # board and case id: planned, and left out by pytest's -k
 
 
@@ -66,7 +67,7 @@ def read_campaign(option: Any) -> Campaign:
         check_firmware(against)
     rack = load_rack(option.rack)
     stems = bench_stems(BENCHES_DIR)
-    thresholds = load_all(option.thresholds)
+    thresholds = among_legs(load_all(option.thresholds), option.legs)
     _check_stems(stems, thresholds)
     quarantined = read_quarantine(folder_of(rack, option.out))
     check_asked(rack, option.board, quarantined)
@@ -101,6 +102,7 @@ def read_campaign(option: Any) -> Campaign:
         choose_noise(rack, option.noise, option.noise_seed),
         against,
         quarantined,
+        option.legs,
     )
 
 

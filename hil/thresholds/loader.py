@@ -11,6 +11,7 @@ import datetime
 import functools
 import itertools
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from hil.base.yamlfile import Node, decode, loads, read_text
@@ -56,6 +57,14 @@ def _parse(text: str, stem: str, label: str, today: datetime.date) -> Thresholds
 def load_all(root: Path, *, today: datetime.date | None = None) -> dict[str, Thresholds]:
     """Read every thresholds file of the folder, by bench. Raises ConfigError as load() does."""
     return {path.stem: load(path.stem, root, today=today) for path in sorted(root.glob("*.yaml"))}
+
+
+def among_legs(thresholds: Mapping[str, Thresholds], legs: int) -> dict[str, Thresholds]:
+    """Return the thresholds of one of so many runs that judge one pull request: they share alpha."""
+    return {
+        bench: replace(own, policy=replace(own.policy, alpha=own.policy.alpha / legs))
+        for bench, own in thresholds.items()
+    }
 
 
 def own_limits(run: StoredRun) -> dict[str, Thresholds]:

@@ -210,6 +210,7 @@ def test_the_merge_base_is_compared_with_on_a_virtual_rack(repository: Repositor
     outputs = plan.outputs()
     assert (plan.leg("compare").suite, plan.leg("compare").skip) == ("pr", "")
     assert (outputs["compare"], outputs["compare-suite"]) == ("true", "pr")
+    assert outputs["legs"] == str(sum(not leg.skip for leg in plan.legs))
     assert outputs["virtual-targets"] == "virtual-esp32 virtual-esp32s3 virtual-esp32c3"
 
 

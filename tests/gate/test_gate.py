@@ -14,6 +14,7 @@ import pytest
 from hil.base.errors import ConfigError, ExitCode
 from hil.gate import judge
 from hil.model import Entry, Fault, NotRun, RunRecord, SeriesVerdict, Verdict
+from hil.thresholds import among_legs
 from hil.thresholds.limits import Advice, Limit, Since, Suppression, Where
 from hil.thresholds.types import Policy, Thresholds
 from tests.make_records import (
@@ -417,6 +418,17 @@ def test_alpha_is_shared_out_among_all_blocking_decisions() -> None:
     assert alone.low is not None
     assert many.low is not None
     assert many.low < alone.low
+
+
+def test_legs_of_one_pull_request_share_alpha() -> None:
+    """Of four runs that judge one change each needs the proof of a family four times as large."""
+    own = {"publish": publish_thresholds()}
+    alone, one_of_four = (judge([publish_record()], among_legs(own, legs)) for legs in (1, 4))
+    assert among_legs(own, 4)["publish"].policy.alpha * 4 == own["publish"].policy.alpha
+    low, lower = series(alone).low, series(one_of_four).low
+    assert low is not None
+    assert lower is not None
+    assert lower < low
 
 
 def test_clean_runs_at_the_limit_are_blocked_no_more_often_than_alpha() -> None:
