@@ -92,6 +92,21 @@ def test_a_night_beside_the_reference_never_blocks() -> None:
     assert verdict(night).exit_code == 0
 
 
+def test_boots_that_are_slow_now_and_then_are_named() -> None:
+    """A sixth of the boots twice as slow: neither a pass nor proven; the sentence says where to look."""
+    looks = LOOKS[:3]
+    entries = run(entry=comparison(looks=looks))
+    slow = [
+        rig.boot(entry.board, "candidate", entry.boot_index, offset=0.7)
+        if isinstance(entry, RunRecord) and entry.role == "candidate" and entry.boot_index == 0
+        else entry
+        for entry in entries
+    ]
+    item = compared(verdict(slow))
+    assert item.outcome == "inconclusive"
+    assert "4 of its 24 boots lie far off, and 0 of the other's 24: see those" in item.reason
+
+
 def test_no_failure_in_few_messages_is_no_pass() -> None:
     """Twenty messages a board of which none was lost do not show that fewer than 2 % are."""
     own = thresholds({FAILED: (0.02, 0.005)})
