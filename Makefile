@@ -67,7 +67,7 @@ bench-gate: ## simulate the gate beside other tools' rules: false blocks, power,
 
 bench-gate-rack: ## try the gate by real runs on the virtual rack, noise simulated (hours; goes on where it stopped)
 	@.ci/bootstrap test
-	@$(PYTHON) -m tests.tools.bench.gate_rack --judgements 300
+	@$(PYTHON) -m tests.tools.bench.gate_rack --judgements 100
 
 bench-ledger: ## lose messages at each of six points, and see whether the ledger names the owner (minutes)
 	@.ci/bootstrap test

@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from hil.base.errors import HilError
-from hil.history import load
-from hil.history.baseline.collect import OBSTACLES
 from hil.virtual.air.control import AirControl
 from hil.virtual.rack_state import RackPaths
 from tests.lab import ROOT, Lab, make_lab
@@ -66,13 +64,9 @@ class Judged:
 
 @dataclass
 class GateLab:
-    """``lab`` with rules that compare METRIC and no absolute limits; ``history`` is its history's folder."""
+    """``lab`` with rules that compare METRIC and no absolute limits."""
 
     lab: Lab
-
-    @property
-    def history(self) -> Path:
-        return self.lab.folder / "history"
 
     @property
     def thresholds(self) -> Path:
@@ -87,27 +81,6 @@ class GateLab:
     def compare(self, candidate: Path, base: Path, *more: str, timeout_s: float = 1500.0) -> Judged:
         """Measure ``candidate`` beside ``base`` and judge it."""
         return self._measure(["--base", str(base), *self._firmware(candidate), *more], timeout_s)
-
-    def collect(self, firmware: Path, boots: int, *more: str, timeout_s: float = 1500.0) -> Judged:
-        """Measure one firmware in ``boots`` boots, for the history."""
-        return self._measure([*self._firmware(firmware), "--boots", str(boots), *more], timeout_s)
-
-    def remember(self, judged: Judged) -> str:
-        """Add a run to the history; return what was said."""
-        added = self.lab.hil("history", "add", str(judged.path), "--history", str(self.history), "--force")
-        assert added.returncode == 0, added.stdout
-        return added.stdout
-
-    def accept(self) -> None:
-        """Make an epoch of all sessions of the history, where none is accepted yet."""
-        if (self.thresholds / "baselines" / f"{RACK}.yaml").exists():
-            return
-        runs = [f"--sessions={session.run_id}" for session in load(self.history).sessions]
-        allowed = [f"--allow={word}" for word in OBSTACLES]
-        words = ["--rack", str(self.lab.rack), "--history", str(self.history)]
-        words += ["--thresholds", str(self.thresholds), "--by", "bench", "--reason", "a bench's own rack"]
-        done = self.lab.hil("baseline", "accept", *runs, *allowed, *words)
-        assert done.returncode == 0, done.stdout
 
     def replay(self, run: Path) -> subprocess.CompletedProcess[str]:
         """Judge a run's folder again, by nothing but what it holds."""

@@ -38,7 +38,7 @@ COMMANDS: dict[str, Sequence[str]] = {
         "build the report",
         "build the whole report",
     ],
-    "tests.tools.bench.gate_rack": ["sessions for the history", "unchanged, with history"],
+    "tests.tools.bench.gate_rack": ["unchanged"],
 }
 
 

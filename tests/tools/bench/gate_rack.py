@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``make bench-gate-rack``: the gate end to end, by real runs on the virtual rack under simulated noise.
 
-    python -m tests.tools.bench.gate_rack --judgements 300 --boards 2 --noise typical --out out/gate-rack
+    python -m tests.tools.bench.gate_rack --judgements 100 --boards 2 --noise typical --out out/gate-rack
 
 Every step is a number of whole ``hil run … --base …``, each bounded in time. What is done is kept in
 ``OUT/runs.jsonl``: the same command goes on where it was stopped. All figures are virtual, the noise is
@@ -11,7 +11,6 @@ simulated. With ``--short`` a few runs are done anew, and nothing is kept.
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -25,20 +24,13 @@ from tests.gate.gate_lab import LAB_DELAY_US, GateLab, Judged, open_gate_lab, su
 from tests.lab import ROOT
 from tests.tools.bench.figure import SHORT_PASS, fails, show, wide_console
 from tests.tools.bench.gate_rack_figures import Done, figure, kept
-from tests.variants import TEN_PER_CENT_US, TWENTY_PER_CENT_US, late_publish, renamed
+from tests.variants import FIFTEEN_PER_CENT_US, late_publish, renamed
 
 OUT = ROOT / "out" / "bench" / "gate-rack"
 PAYLOADS = (128, 256, 512, 1024, 2048, 3072)
 COUNT, INTERVAL_US = 60, 5_000
 SHORT_PAYLOADS = PAYLOADS[:1]
-SHORT = {  # as many sessions as an epoch takes, and one run that is compared with them
-    "judgements": 2,
-    "noise": "quiet",
-    "sessions": 5,
-    "session_boots": 1,
-    "only": ["sessions", "aa-history"],
-}
-ALREADY_THERE = "the access point is another since the history: every session 15 % slower"
+SHORT = {"judgements": 2, "noise": "quiet", "only": ["unchanged"]}
 
 
 @dataclass(frozen=True)
@@ -51,7 +43,6 @@ class Step:
     runs: Callable[[int, int], bool]  # (runs, judgements) done → whether another one is wanted
     noise: Callable[[int], str]  # number of the run → the rack file's section
     firmware: str = "same"
-    history: bool = False
     boards: int = 0  # 0: as many as asked for
     hand: bool = False
 
@@ -65,9 +56,9 @@ class Bench:
     variants: dict[str, Path]
 
     def lab(self, step: Step) -> GateLab:
-        """Return the rack of a step: those with a history have one of their own, with its accepted epoch."""
+        """Return the rack of a step."""
         count = step.boards or self.options.boards
-        folder = self.options.out / f"rack{count}{'h' if step.history else ''}"
+        folder = self.options.out / f"rack{count}"
         payloads = SHORT_PAYLOADS if self.options.short else PAYLOADS
         return open_gate_lab(folder, count, suites(payloads, COUNT, INTERVAL_US))
 
@@ -75,21 +66,15 @@ class Bench:
         """Do one run of a step."""
         lab = self.lab(step)
         lab.set_noise(step.noise(number))
-        if step.firmware == "collect":
-            done = lab.collect(self.base, self.options.session_boots)
-            return dataclasses.replace(done, said=done.said + lab.remember(done))
-        if step.history:
-            lab.accept()
-        candidate, more = self.variants[step.firmware], ["--history", str(lab.history)]
+        candidate = self.variants[step.firmware]
         if not step.hand:
-            return lab.compare(candidate, self.base, *more)
+            return lab.compare(candidate, self.base)
         with lab.air_changed_by_hand(round(LAB_DELAY_US * 1.15), after_records=4 * len(PAYLOADS)):
-            return lab.compare(candidate, self.base, *more)
+            return lab.compare(candidate, self.base)
 
 
 def steps(options: argparse.Namespace) -> Iterator[Step]:
     """Yield what is to be done, in order."""
-    half = options.judgements // 2
 
     def noise(name: str, more: str = "") -> Callable[[int], str]:
         return lambda number: (
@@ -102,34 +87,15 @@ def steps(options: argparse.Namespace) -> Iterator[Step]:
     def until(count: int) -> Callable[[int, int], bool]:
         return lambda _runs, judgements: judgements < count
 
-    again = times(options.repeats)
-    yield Step("aa", "unchanged, no history", "pass", until(half), noise("aa"))
-    yield Step(
-        "sessions",
-        "sessions for the history",
-        "",
-        times(options.sessions),
-        noise("past"),
-        "collect",
-        history=True,
-    )
-    yield Step("aa-history", "unchanged, with history", "pass", until(half), noise("aah"), history=True)
-    for share in ("ten", "twenty"):
-        words = f"+{10 if share == 'ten' else 20} % publish latency"
-        yield Step(f"{share}", f"{words}, no history", "regressed", again, noise(share), share)
-        name = f"{share}-history"
-        yield Step(name, f"{words}, with history", "regressed", again, noise(name), share, history=True)
+    enough, again = until(options.judgements), times(options.repeats)
+    yield Step("unchanged", "unchanged", "pass", enough, noise("unchanged"))
+    yield Step("slower", "+15 % publish latency", "regressed", enough, noise("slower"), "slower")
     yield Step("hand", "air changed by hand in the run", "inconclusive", again, noise("hand"), hand=True)
-    step = noise("step", ", session_step: 15 %")
-    yield Step("step", ALREADY_THERE, "pass", again, step, history=True)
-    three = {"boards": 3, "history": True}
-    sessions = times(options.sessions), noise("past3"), "collect"
-    yield Step("sessions3", "sessions for the history of three boards", "", *sessions, **three)
     drift = noise("drift", ", drift: {board: b2, per_boot: 2 %}")
-    yield Step("drift", "one of three boards drifts by 2 % a boot", "pass", again, drift, **three)
+    yield Step("drift", "one of three boards drifts by 2 % a boot", "pass", again, drift, boards=3)
     fall = noise("fall", ", drift: {board: b2, step: 40 %, at_boot: 3}")
     words = "one of three boards is 40 % slower from its 4th boot on"
-    yield Step("fall", words, "odd", again, fall, **three)
+    yield Step("fall", words, "odd", again, fall, boards=3)
 
 
 def main() -> int:
@@ -163,8 +129,7 @@ def variants(base: Path, options: argparse.Namespace) -> Iterator[tuple[str, Pat
     """Yield the firmwares that the steps compare, by name."""
     yield "same", renamed(base, "0.0.0-same")
     if not options.short:
-        yield "ten", late_publish(TEN_PER_CENT_US)
-        yield "twenty", late_publish(TWENTY_PER_CENT_US)
+        yield "slower", late_publish(FIFTEEN_PER_CENT_US)
 
 
 def run_step(bench: Bench, step: Step, console: Console) -> None:
@@ -186,19 +151,17 @@ def run_step(bench: Bench, step: Step, console: Console) -> None:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.tools.bench.gate_rack", description=__doc__)
     parser.add_argument(
-        "--judgements", type=int, default=300, help="comparisons of unchanged firmware in all"
+        "--judgements", type=int, default=100, help="comparisons of unchanged firmware, and of +15 %%"
     )
     parser.add_argument("--boards", type=int, default=2)
     parser.add_argument("--noise", default="typical", help="quiet, typical or noisy")
     parser.add_argument("--seed", type=int, default=1, help="of the noise")
-    parser.add_argument("--sessions", type=int, default=8, help="sessions of the history")
-    parser.add_argument("--session-boots", type=int, default=4, help="boots a session and board")
-    parser.add_argument("--repeats", type=int, default=3, help="runs of each change")
+    parser.add_argument("--repeats", type=int, default=3, help="runs of each other step")
     parser.add_argument(
         "--only", action="append", default=[], metavar="STEP", help="do this step; repeatable"
     )
     parser.add_argument("--out", type=Path, default=OUT)
-    parser.add_argument("--short", action="store_true", help="six runs: whether it works, not for docs")
+    parser.add_argument("--short", action="store_true", help="one run: whether it works, not for docs")
     return parser.parse_args()
 
 

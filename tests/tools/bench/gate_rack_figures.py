@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,7 +44,6 @@ class Done:
     outcomes: tuple[str, ...]
     reasons: tuple[str, ...]
     odd_boards: tuple[str, ...]
-    history_weights: tuple[float, ...]
     changes: tuple[float, ...]
     looks: tuple[int, ...]
 
@@ -61,7 +59,6 @@ class Done:
             outcomes=tuple(judged.outcomes()),
             reasons=tuple(sorted({one["reason"] for one in blocking if one["reason"]})),
             odd_boards=tuple(sorted({board for one in blocking for board in _named(one)})),
-            history_weights=tuple(round(one["history_weight"], 3) for one in blocking),
             changes=tuple(round(one["change"], 4) for one in blocking if one["change"] is not None),
             looks=tuple(one["look"] for one in blocking),
         )
@@ -73,7 +70,7 @@ class Done:
     @property
     def failed(self) -> bool:
         """Nothing was compared, in a run that was to compare."""
-        return not self.outcomes and not self.step.startswith("sessions")
+        return not self.outcomes
 
     def count(self, outcome: str) -> int:
         return self.outcomes.count(outcome)
@@ -81,7 +78,7 @@ class Done:
     def sentence(self) -> str:
         words = ", ".join(f"{self.count(name)} {name}" for name in dict.fromkeys(self.outcomes))
         odd = f", odd: {', '.join(self.odd_boards)}" if self.odd_boards else ""
-        return f"{words or 'collected'}{odd}; {self.boots} boots a board, {self.seconds:.0f} s (virtual)"
+        return f"{words}{odd}; {self.boots} boots a board, {self.seconds:.0f} s (virtual)"
 
     def as_aimed(self, aim: str) -> bool:
         """Say whether a run came out as it should: a change is caught where one comparison blocks."""
@@ -100,10 +97,9 @@ class Done:
 
 
 def _named(compared: dict[str, Any]) -> list[str]:
-    """Return the boards that a comparison singles out: odd, left out, or at odds with the history."""
+    """Return the boards that a comparison singles out: odd, or left out."""
     noted = [effect["board"] for effect in compared["effects"] if effect["note"]]
-    told = [board for board in compared["boards"] if board in re.findall(r"\w+", compared["history_note"])]
-    return [*compared["odd_boards"], *noted, *told]
+    return [*compared["odd_boards"], *noted]
 
 
 def kept(path: Path) -> list[Done]:
@@ -134,8 +130,8 @@ def figure(steps: Sequence[Aimed], runs: Sequence[Done], noise: str) -> Figure:
         rows.append(_row(step, own, aimed))
         if aimed < len(own):
             missed.append(f"{step.words}: {len(own) - aimed} of {len(own)} runs did not come out as aimed")
-    blocked = sum(one.exit_code == 1 for one in runs if one.step in ("aa", "aa-history"))
-    judged = sum(one.judgements for one in runs if one.step in ("aa", "aa-history"))
+    blocked = sum(one.exit_code == 1 for one in runs if one.step == "unchanged")
+    judged = sum(one.judgements for one in runs if one.step == "unchanged")
     note = (
         f"Virtual boards, simulated noise ({noise}): {blocked} of the unchanged runs blocked falsely, in "
         f"{judged} judgements. A judgement is one metric of one case on all boards of a run; those of "
