@@ -42,6 +42,7 @@ from tests.tools.gate_simulation.suite import (
     MEDIAN_20,
     METRICS,
     ONE_BOARD,
+    ONE_BOARD_FAILS,
     ONE_CHIP,
     QUARTER,
     SPIKES,
@@ -138,6 +139,9 @@ def test_total_failure_is_total() -> None:
     candidate, other = drawn(Environment("none", loss_share=0.0)).run(FOUR, ALL_FAIL)
     assert (candidate[:, INDEX["stream/loss"]] == DATAGRAMS).all()
     assert not other[:, INDEX["stream/loss"]].any()
+    candidate, _ = drawn(Environment("none", loss_share=0.0)).run(FOUR, ONE_BOARD_FAILS)
+    assert (candidate[:, INDEX["stream/loss"], 0] == DATAGRAMS).all()
+    assert not candidate[:, INDEX["stream/loss"], 1:].any()
 
 
 @pytest.mark.parametrize("first", [True, False])
@@ -400,11 +404,11 @@ def missed(gate: object, *plans: Plan) -> str:
 
 def test_a_gate_that_always_passes_misses_the_aims_of_power() -> None:
     """Medians, tails, a chip, total failure, one board, a quarter of boots: it lacks power for each."""
-    failing = next(plan for plan in PLANS if ALL_FAIL in plan.effects)
+    failing = next(plan for plan in PLANS if ONE_BOARD_FAILS in plan.effects)
     said = missed(always(PASS), TYPICAL_PLAN, CHIPS, failing)
     for text in ("+10 % of a median caught", "+20 % of a median caught", f"{TAIL.name}: at least 80 %"):
         assert text in said
-    for effect in (ONE_CHIP, ONE_BOARD, QUARTER):
+    for effect in (ONE_CHIP, ONE_BOARD, QUARTER, ONE_BOARD_FAILS):
         assert effect.name in said
     assert "total failure" in said
     assert "unchanged" not in said
@@ -461,6 +465,8 @@ def test_passes_count_among_those_decided_with_enough_boots() -> None:
     share = verdicts.passed_after("publish/median", 14)
     assert (share.hits, share.of) == (1, 2)
     assert Situation("row", MEDIAN_10, verdicts, 4).our_passes().hits == 2
+    none = verdicts.passed_after("publish/median", 20)
+    assert none.of == 0
 
 
 def test_a_rule_that_is_better_than_ours_is_named() -> None:

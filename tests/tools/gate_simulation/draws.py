@@ -128,8 +128,12 @@ class Draw:
 
     def _of_the_effect(self, effect: Effect, boots: int) -> np.ndarray:
         moved = effect.offset * (self.luck[..., :boots] < effect.boots)
-        elsewhere = np.arange(moved.shape[1]) >= (moved.shape[1] if effect.boards is None else effect.boards)
-        return np.where(elsewhere[:, np.newaxis], 0.0, moved)
+        return np.where(self._changed(effect), moved, 0.0)
+
+    def _changed(self, effect: Effect) -> np.ndarray:
+        """Say which boards the effect is on, (boards, 1)."""
+        boards = self.environment.boards
+        return np.arange(boards)[:, np.newaxis] < (boards if effect.boards is None else effect.boards)
 
     def _normal(self, *shape: int) -> np.ndarray:
         return self.rng.standard_normal(shape, dtype=np.float32)
@@ -211,12 +215,17 @@ class Draw:
 
     def _lost(self, boots: Boots, offset: np.ndarray, effect: Effect) -> np.ndarray:
         """Return datagrams lost: Poisson, by inversion, so that an effect keeps each boot's luck."""
-        share = self.environment.loss_share if effect.loss_share is None else effect.loss_share
-        if share >= 1.0:
-            return np.full(offset.shape, float(DATAGRAMS))
+        share = self._loss_share(boots, effect)
         mean = DATAGRAMS * share * effect.loss * boots.loss_rate * np.exp(LOSS_PER_OFFSET * offset)
         if boots is self.history:  # many, and never under an effect: drawn outright, which is quick
             lost = np.random.default_rng((*self.seed, 1)).poisson(mean)
         else:
             lost = stats.poisson.ppf(boots.loss_luck, mean)
-        return np.asarray(np.clip(lost, 0, DATAGRAMS))
+        return np.where(share >= 1.0, DATAGRAMS, np.clip(lost, 0, DATAGRAMS))
+
+    def _loss_share(self, boots: Boots, effect: Effect) -> np.ndarray | float:
+        """Return the share of datagrams that a usual boot loses, by board where an effect is on some."""
+        usual = self.environment.loss_share
+        if boots is self.history or effect.loss_share is None:
+            return usual
+        return np.where(self._changed(effect), effect.loss_share, usual)

@@ -18,6 +18,7 @@ from tests.tools.gate_simulation.suite import (
     MEDIAN_10,
     MEDIAN_20,
     ONE_BOARD,
+    ONE_BOARD_FAILS,
     ONE_CHIP,
     QUARTER,
     TAIL,
@@ -109,7 +110,11 @@ _SHAPE = (
     CHIPS,
 )
 _FAILING = tuple(
-    Plan(Environment(f"{share:g} % of the base fail", loss_share=share / 100), FAILURES) for share in (0, 0.1)
+    Plan(Environment(f"{share:g} % of the base fail", loss_share=share / 100), (*FAILURES, ONE_BOARD_FAILS))
+    for share in (0, 0.1)
+)
+_THREE = Plan(
+    Environment("0 % of the base fail, three boards", boards=3, loss_share=0.0), (ALL_FAIL, ONE_BOARD_FAILS)
 )
 
-PLANS = (TYPICAL, *_NOISE, *_RUN, *CREEPS, *_SHAPE, *_FAILING)
+PLANS = (TYPICAL, *_NOISE, *_RUN, *CREEPS, *_SHAPE, *_FAILING, _THREE)

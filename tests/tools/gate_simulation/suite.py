@@ -56,8 +56,8 @@ LOSS_PER_OFFSET = 3.0  # a boot that is 10 % slow loses 33 % more
 class Effect:
     """What the candidate does to ``publish`` (loss: to ``stream``), and the metric that should tell.
 
-    ``slower`` is so on the first ``boards`` (None: on all), in a share ``boots`` of the candidate's boots.
-    ``loss`` is a factor of the loss rate, ``loss_share`` a rate in its place.
+    ``slower`` is so in a share ``boots`` of the candidate's boots. ``loss`` is a factor of the loss rate,
+    ``loss_share`` a rate in its place; it and ``slower`` are so on the first ``boards`` (None: on all).
     """
 
     name: str
@@ -94,4 +94,5 @@ FAILURES = tuple(
     Effect(f"{share:g} % fail", "stream/loss", loss_share=share / 100) for share in (0.5, 2.0, 100.0)
 )
 ALL_FAIL = FAILURES[-1]
+ONE_BOARD_FAILS = Effect("100 % fail on one board", "stream/loss", loss_share=1.0, boards=1)
 EFFECTS = (MEDIAN_5, MEDIAN_10, MEDIAN_20, TAIL, SPIKES, LOSS)
