@@ -20,10 +20,10 @@ from tests.tools.gate_simulation.ours import our_gate
 from tests.tools.gate_simulation.simulate import Settings, simulate_all
 from tests.tools.gate_simulation.situations import PLANS, Plan
 
-FULL, QUICK, SHORT = 3000, 200, 20
+FULL, QUICK, SHORT = 2000, 200, 20
 SHORT_POOL_BOOTS = 400
 PROCESSES = 2
-WIDTH = 200  # columns of text, whatever the terminal has: the tables are pasted into the docs
+WIDTH = 220  # columns of text, whatever the terminal has: the tables are pasted into the docs
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,18 +39,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console.print(f"{settings.pull_requests} simulated pull requests a row, seed {settings.seed}\n")
     console.print(table.CELLS + "\n")
     shares = [make(plans, found.situations, RULES, equal) for make in (table.false_blocks, table.power)]
-    table.show(console, [*shares, table.costs(found.situations)])
-    status = _print_aims(console, aims.aims_of(found.situations, RULES, equal, plans, found.coverage))
+    table.show(console, [*shares, table.ours(found.situations, found.coverage)])
+    status = _print_aims(console, aims.aims_of(found, RULES, equal, plans))
     return 0 if parsed.short else status
 
 
 def _settings(parsed: argparse.Namespace) -> Settings:
     if parsed.short:
-        return Settings(parsed.pull_requests or SHORT, parsed.seed, SHORT_POOL_BOOTS, PROCESSES)
+        return Settings(parsed.pull_requests or SHORT, parsed.seed, SHORT_POOL_BOOTS, parsed.processes)
     return Settings(
         pull_requests=parsed.pull_requests or (QUICK if parsed.quick else FULL),
         seed=parsed.seed,
-        processes=PROCESSES,
+        processes=parsed.processes,
     )
 
 
@@ -83,6 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--short", action="store_true", help=f"{SHORT} a row: whether it works, not for docs")
     parser.add_argument("--row", metavar="NAME", help="only the simulated racks whose names begin so")
     parser.add_argument("--pull-requests", type=int, metavar="N", help="how many a row")
+    parser.add_argument("--processes", type=int, default=PROCESSES, metavar="N", help="that share the rows")
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="of all random numbers (default: 1)")
     return parser
 

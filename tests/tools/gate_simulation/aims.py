@@ -3,25 +3,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tests.tools.gate_simulation.competitors import Rule
-from tests.tools.gate_simulation.equal import Situations
+from tests.tools.gate_simulation.dominance import Thresholds, better_rules
+from tests.tools.gate_simulation.duel import Duel
 from tests.tools.gate_simulation.results import Share, Situation
-from tests.tools.gate_simulation.situations import CREEPS, Plan
-from tests.tools.gate_simulation.suite import EFFECTS, MEDIAN_10, MEDIAN_20, UNCHANGED
-from tests.tools.gate_simulation.table import Thresholds, with_error
+from tests.tools.gate_simulation.simulate import Found
+from tests.tools.gate_simulation.situations import ALONE, CHIPS, LOUD, ODD, TYPICAL, Plan
+from tests.tools.gate_simulation.suite import (
+    ALL_FAIL,
+    MEDIAN_10,
+    MEDIAN_20,
+    ONE_BOARD,
+    ONE_BOARD_FAILS,
+    ONE_CHIP,
+    QUARTER,
+    TAIL,
+    UNCHANGED,
+    Effect,
+)
+from tests.tools.gate_simulation.table import with_error
 from tests.tools.gate_simulation.walltime import BUDGET_S
 
-FALSE_BLOCKS = 0.01
-INCONCLUSIVE = 0.05
-COVERAGE, COVERAGE_WITHIN = 0.95, 0.01
-SHORT_RACKS = ("5 sessions", "10 sessions", "5 sessions, main crept by +10 %")
-TYPICAL_RACKS = ("typical", *SHORT_RACKS, "no history", *(plan.name for plan in CREEPS))
-POWER_AIMS = (("typical", MEDIAN_10, 0.85), ("typical", MEDIAN_20, 0.99), ("no history", MEDIAN_10, 0.80))
+FALSE_BLOCKS, FALSE_BLOCKS_ODD = 0.01, 0.02
+COVERAGE, COVERAGE_WITHIN = 0.95, 0.015
+WHOLE_ALPHA_POWER = 0.70
+MEAN_S = 10 * 60.0
+FOUR_BOARDS = 4
+SLOW_PASSES, SLOW_BOOTS = 0.02, 14
+CAUGHT = ((MEDIAN_10, 0.95), (MEDIAN_20, 0.99))
+UNDECIDED = ((TYPICAL, 0.05), (LOUD, 0.20), (ALONE, 0.20))
+BLOCKED = ((TYPICAL, TAIL, 0.80), (CHIPS, ONE_CHIP, 0.80))
 
 
 @dataclass(frozen=True)
@@ -33,112 +49,120 @@ class Aim:
     kept: bool
 
 
-def aims_of(
-    found: Situations, rules: Sequence[Rule], equal: Thresholds, plans: Sequence[Plan], coverage: Share | None
-) -> list[Aim]:
+def aims_of(found: Found, rules: Sequence[Rule], equal: Thresholds, plans: Sequence[Plan]) -> list[Aim]:
     """Return every aim that the situations at hand can tell of."""
-    aims = [*_false_blocks(found), *_power(found), *_cost(found)]
-    if coverage is not None:
+    parts: tuple[Callable[[Found, Sequence[Plan]], Iterable[Aim]], ...] = (
+        _false_blocks, _power, _duels, _undecided, _cost, _coverage, _slow, _failures
+    )  # fmt: skip
+    return [*(aim for part in parts for aim in part(found, plans)), *_dominance(found, rules, equal)]
+
+
+def _at_most(text: str, share: Share, most: float, also: str = "") -> Aim:
+    said = f"{with_error(share)} %{also}"
+    return Aim(text, said, not share.value > most)  # a share of none is kept
+
+
+def _at_least(text: str, share: Share, least: float) -> Aim:
+    return Aim(text, f"{with_error(share)} %", bool(share.value >= least))
+
+
+def _false_blocks(found: Found, plans: Sequence[Plan]) -> Iterator[Aim]:
+    for plan in plans:
+        most = FALSE_BLOCKS_ODD if plan in ODD else FALSE_BLOCKS
+        for situation in _some(found, plan, UNCHANGED):
+            text = f"{plan.name}: at most {100 * most:.0f} % of unchanged pull requests blocked"
+            yield _at_most(text, situation.our_share(), most)
+
+
+def _power(found: Found, _plans: Sequence[Plan]) -> Iterator[Aim]:
+    for effect, least in CAUGHT:
+        for situation in _some(found, TYPICAL, effect):
+            text = f"{TYPICAL.name}: at least {100 * least:.0f} % of {effect.name} of a median caught"
+            yield _at_least(text, situation.our_share(), least)
+    for plan, effect, least in BLOCKED:
+        for situation in _some(found, plan, effect):
+            text = f"{plan.name}, {effect.name}: at least {100 * least:.0f} % blocked"
+            yield _at_least(text, Share.among(situation.ours.blocked), least)
+
+
+def _duels(found: Found, _plans: Sequence[Plan]) -> Iterator[Aim]:
+    for name, duel in found.duels.items():
+        for (ours, theirs), alpha in (
+            (duel.divided, "alpha shared by ten metrics"),
+            (duel.whole, "all of alpha"),
+        ):
+            text = f"{name}, {alpha}: +10 % caught no less often than by a t-test in the same wall time"
+            yield Aim(text, _of_both(ours, theirs, duel), ours.value >= theirs.value)
+        text = f"{name}, all of alpha: at least {100 * WHOLE_ALPHA_POWER:.0f} % of +10 % caught"
+        yield _at_least(text, duel.whole[0], WHOLE_ALPHA_POWER)
+
+
+def _of_both(ours: Share, theirs: Share, duel: Duel) -> str:
+    boots = f"{duel.boots[0]} + {duel.boots[1]} boots a board"
+    return f"{with_error(ours)} %, the t-test with {boots} {with_error(theirs)} %"
+
+
+def _undecided(found: Found, _plans: Sequence[Plan]) -> Iterator[Aim]:
+    for plan, most in UNDECIDED:
+        for situation in _some(found, plan, UNCHANGED):
+            text = f"{plan.name}: at most {100 * most:.0f} % of unchanged pull requests undecided"
+            yield _at_most(text, Share.among(situation.ours.undecided), most)
+
+
+def _cost(found: Found, plans: Sequence[Plan]) -> Iterator[Aim]:
+    wide = {plan.name for plan in plans if plan.environment.boards == FOUR_BOARDS}
+    seconds = {key: of.ours.seconds for key, of in found.situations.items() if key[0] in wide}
+    if seconds:
+        longest = max(seconds, key=lambda key: float(seconds[key].max()))
+        most = float(seconds[longest].max())
+        said = f"{most / 60:.1f} min ({', '.join(longest)})"
+        yield Aim("four boards: 15 minutes at most, in every row", said, most <= BUDGET_S)
+    for situation in _some(found, TYPICAL, UNCHANGED):
+        own = situation.ours.seconds
+        error = float(own.std(ddof=1) / np.sqrt(len(own)))
+        mean = float(own.mean())
+        text = f"{TYPICAL.name}: unchanged pull requests take 10 minutes on average or less"
+        yield Aim(text, f"{mean / 60:.2f} ±{error / 60:.2f} min", mean <= MEAN_S)
+
+
+def _coverage(found: Found, _plans: Sequence[Plan]) -> Iterator[Aim]:
+    for name, coverage in found.coverage.items():
         kept = abs(coverage.value - COVERAGE) <= COVERAGE_WITHIN
-        aims.append(
-            Aim("95 % intervals hold the true change in 94 to 96 %", with_error(coverage) + " %", kept)
-        )
-    return aims + _dominance(found, rules, equal, plans)
+        yield Aim(f"{name}: 95 % intervals hold the true change in 93.5 to 96.5 %", f"{coverage} %", kept)
 
 
-def _false_blocks(found: Situations) -> list[Aim]:
-    aims = []
-    for name in TYPICAL_RACKS:
-        situation = found.get((name, UNCHANGED.name))
-        if situation:
-            share = situation.our_share()
-            text = f"{name}: at most 1 % of unchanged pull requests blocked"
-            aims.append(Aim(text, with_error(share) + " %", share.value <= FALSE_BLOCKS))
-    return aims
+def _slow(found: Found, plans: Sequence[Plan]) -> Iterator[Aim]:
+    for effect in (ONE_BOARD, QUARTER):
+        for situation in _some(found, TYPICAL, effect):
+            share = situation.ours.passed_after(effect.metric, SLOW_BOOTS)
+            whole = with_error(Share.among(situation.ours.passed(effect.metric)))
+            text = (
+                f"{TYPICAL.name}, {effect.name}: at most 2 % pass of those decided with {SLOW_BOOTS} "
+                "candidate boots or more"
+            )
+            yield _at_most(text, share, SLOW_PASSES, f" of {share.of}; {whole} % pass of all")
+    for plan in plans:
+        for situation in _some(found, plan, ONE_BOARD_FAILS):
+            passed = Share.among(situation.ours.passed(ONE_BOARD_FAILS.metric))
+            text = f"{plan.name}, {ONE_BOARD_FAILS.name}: at most 2 % pass"
+            yield _at_most(text, passed, SLOW_PASSES)
 
 
-def _power(found: Situations) -> list[Aim]:
-    aims = []
-    for name, effect, least in POWER_AIMS:
-        situation = found.get((name, effect.name))
-        if situation:
-            share = situation.our_share()
-            text = f"{name}: at least {100 * least:.0f} % of {effect.name} of a median caught"
-            aims.append(Aim(text, with_error(share) + " %", share.value >= least))
-    return aims
+def _failures(found: Found, plans: Sequence[Plan]) -> Iterator[Aim]:
+    for plan in plans:
+        for situation in _some(found, plan, ALL_FAIL):
+            text = f"{plan.name}: total failure blocked in at least 99 %"
+            yield _at_least(text, situation.our_share(), 0.99)
 
 
-def _cost(found: Situations) -> list[Aim]:
-    situation = found.get(("typical", UNCHANGED.name))
-    if not situation:
-        return []
-    longest = float(situation.ours.seconds.max())
-    undecided = Share.among(situation.ours.inconclusive)
-    return [
-        Aim(
-            "typical: unchanged pull requests done within 15 minutes on four boards",
-            f"{longest / 60:.1f} min at most, {situation.ours.seconds.mean() / 60:.1f} min on average",
-            longest <= BUDGET_S,
-        ),
-        Aim(
-            "typical: at most 5 % of unchanged pull requests inconclusive",
-            with_error(undecided) + " %",
-            undecided.value <= INCONCLUSIVE,
-        ),
-    ]
+def _dominance(found: Found, rules: Sequence[Rule], equal: Thresholds) -> Iterator[Aim]:
+    ours, better = better_rules(found.situations, rules, equal)
+    if ours:
+        own = f"ours {with_error(ours.false_blocks)} % at worst, {100 * ours.power:.1f} % caught"
+        said = f"{', '.join(better) or 'none'}; {own}"
+        yield Aim("no rule better on false blocks and power together", said, not better)
 
 
-@dataclass(frozen=True)
-class Standing:
-    """A rule's highest share of false blocks on typical racks with 30 sessions, and its mean power there."""
-
-    false_blocks: Share
-    power: float
-    error: float
-
-    def beats(self, other: Standing) -> bool:
-        """At least as good in both, and better in one by more than two standard errors."""
-        fewer = other.false_blocks.value - self.false_blocks.value
-        more = self.power - other.power
-        if fewer < 0 or more < 0:
-            return False
-        doubt = np.hypot(self.false_blocks.error, other.false_blocks.error)
-        return bool(fewer > 2 * doubt or more > 2 * np.hypot(self.error, other.error))
-
-
-def _standing(unchanged: Sequence[Share], changed: Sequence[Share]) -> Standing | None:
-    if not unchanged or not changed or not all(share.of for share in (*unchanged, *changed)):
-        return None
-    worst = max(unchanged, key=lambda share: share.value)
-    power = float(np.mean([share.value for share in changed]))
-    return Standing(
-        worst, power, float(np.sqrt(np.sum([share.error**2 for share in changed])) / len(changed))
-    )
-
-
-def _dominance(
-    found: Situations, rules: Sequence[Rule], equal: Thresholds, plans: Sequence[Plan]
-) -> list[Aim]:
-    calibrations = {plan.name: plan.calibration for plan in plans}
-    racks = ("typical", *(plan.name for plan in CREEPS))
-    unchanged = [found[name, UNCHANGED.name] for name in racks if (name, UNCHANGED.name) in found]
-    changed = [found["typical", effect.name] for effect in EFFECTS if ("typical", effect.name) in found]
-    ours = _standing([s.our_share() for s in unchanged], [s.our_share() for s in changed])
-    if ours is None:
-        return []
-
-    def shares(situations: Sequence[Situation], rule: Rule, at_equal: bool) -> list[Share]:
-        def threshold(situation: Situation) -> float:
-            own = rule.threshold
-            return equal.get((calibrations[situation.name], rule.name), own) if at_equal else own
-
-        return [situation.share(rule.name, threshold(situation)) for situation in situations]
-
-    better = []
-    for rule in rules:
-        for at_equal, how in ((False, "own threshold"), (True, "equal rate")):
-            theirs = _standing(shares(unchanged, rule, at_equal), shares(changed, rule, at_equal))
-            if theirs and theirs.beats(ours):
-                better.append(f"{rule.name} ({how})")
-    said = ", ".join(better) or f"none; ours {ours.false_blocks} % at worst, {100 * ours.power:.1f} % caught"
-    return [Aim("no rule better on false blocks and power together", said, not better)]
+def _some(found: Found, plan: Plan, effect: Effect) -> list[Situation]:
+    situation = found.situations.get((plan.name, effect.name))
+    return [situation] if situation else []

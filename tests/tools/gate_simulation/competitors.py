@@ -38,7 +38,6 @@ class Rule:
     threshold: float
     score: Score
     family: tuple[int, ...] = ALL_METRICS
-    needs_history: bool = True
     slow: bool = False
 
 
@@ -56,7 +55,7 @@ def prediction_interval(evidence: Evidence, metrics: list[int]) -> np.ndarray:
 
 
 def rolling_z(evidence: Evidence, metrics: list[int]) -> np.ndarray:
-    """conbench: deviations from the mean of the last commits (at most 100; here the 30 there are)."""
+    """conbench: deviations from the mean of the last commits (at most 100; here 30 nights)."""
     history = evidence.history(metrics)
     return np.asarray((evidence.value(metrics) - history.mean(axis=-1)) / history.std(axis=-1, ddof=1))
 
@@ -132,7 +131,7 @@ RULES = (
     Rule("ratio 200 %", 2.0, ratio),
     Rule("conbench z", 5.0, rolling_z),
     Rule("rustc-perf IQR", 3.0, quartiles),
-    Rule("pooled MWU", NORMAL_BOUND, pooled_mann_whitney, ONE_A_CASE, needs_history=False),
-    Rule("pooled t", NORMAL_BOUND, pooled_t, ONE_A_CASE, needs_history=False),
-    Rule("Welch boots", NORMAL_BOUND, welch_on_boots, needs_history=False),
+    Rule("pooled MWU", NORMAL_BOUND, pooled_mann_whitney, ONE_A_CASE),
+    Rule("pooled t", NORMAL_BOUND, pooled_t, ONE_A_CASE),
+    Rule("Welch boots", NORMAL_BOUND, welch_on_boots),
 )

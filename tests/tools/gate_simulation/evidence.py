@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tests.tools.gate_simulation.draws import CANDIDATE_BOOTS, CREEP_NIGHTS, Draw
+from tests.tools.gate_simulation.draws import CANDIDATE_BOOTS, Draw
 from tests.tools.gate_simulation.model import BOOTS_A_NIGHT
 from tests.tools.gate_simulation.suite import DATAGRAMS, INDEX, Effect
 
@@ -28,7 +28,7 @@ def summary(values: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Nights:
-    """What is stored of the last 30 nights at most, (pull requests, metrics, nights), logarithms.
+    """What is stored of the nights, (pull requests, metrics, nights), logarithms.
 
     ``ratio`` is of half a night's boots against the other half, which ran a frozen reference firmware.
     """
@@ -39,12 +39,8 @@ class Nights:
     @classmethod
     def of(cls, history: np.ndarray) -> Nights:
         """Return them of a history, (pull requests, metrics, boards, nights, boots)."""
-        recent = history[:, :, :, -CREEP_NIGHTS:]
         half = BOOTS_A_NIGHT // 2
-        if not recent.shape[3]:
-            nothing = np.empty((*recent.shape[:2], 0))
-            return cls(nothing, nothing)
-        return cls(summary(recent), summary(recent[..., :half]) - summary(recent[..., half:]))
+        return cls(summary(history), summary(history[..., :half]) - summary(history[..., half:]))
 
     def first(self, count: int) -> Nights:
         return Nights(self.value[:count], self.ratio[:count])
@@ -66,7 +62,7 @@ class Evidence:
     def value(self, metrics: list[int]) -> np.ndarray:
         """Return one value a metric, in its unit, all boots given to the candidate."""
         boots = min(self.boots, CANDIDATE_BOOTS)
-        candidate, _ = self.draw.run(boots, 0, self.effect)
+        candidate, _ = self.draw.run(((boots, 0),), self.effect)
         return np.asarray(np.exp(summary(candidate)[:, metrics]))
 
     def history(self, metrics: list[int]) -> np.ndarray:
@@ -74,5 +70,5 @@ class Evidence:
         return np.asarray(np.exp(self.nights.value[:, metrics]))
 
     def pair(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the boots of candidate and base, half of the boots each, interleaved."""
-        return self.draw.run(self.half, self.half, self.effect)
+        """Return the boots of candidate and base, half of the boots each, in the product's order."""
+        return self.draw.run(((self.half, self.half),), self.effect)

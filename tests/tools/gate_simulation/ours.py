@@ -3,128 +3,98 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from hil.gate.compare import drift
 from hil.gate.compare.counts import Counts, decide_counts
 from hil.gate.compare.looks import schedule
-from hil.gate.compare.sequential import INCONCLUSIVE, UNDECIDED, Decisions, Design, decide, trace
+from hil.gate.compare.scale import Scale
+from hil.gate.compare.sequential import INCONCLUSIVE, UNDECIDED, Decisions, Design, decide
 from hil.run.plan.deadline import affordable
 from hil.thresholds.types import Policy
-from tests.tools.gate_simulation.draws import Draw, Environment, interleaved
-from tests.tools.gate_simulation.model import SAMPLES
-from tests.tools.gate_simulation.results import Share, Verdicts
-from tests.tools.gate_simulation.suite import DATAGRAMS, GROUPS, METRICS, Effect, Metric
+from tests.tools.gate_simulation.draws import Draw
+from tests.tools.gate_simulation.environment import Environment
+from tests.tools.gate_simulation.naming import drift_named
+from tests.tools.gate_simulation.places import Looks
+from tests.tools.gate_simulation.results import Verdicts
+from tests.tools.gate_simulation.suite import DATAGRAMS, GROUPS, LATENCY_CASES, METRICS, Effect, Metric
 from tests.tools.gate_simulation.walltime import BUDGET_S, SAMPLES_A_SECOND, spend
 
 POLICY = Policy()
-DRIFTS_ASKED = 100
-
 
 Gate = Callable[[Draw, Effect], Verdicts]
 
 
-def looks_of(boards: int, budget_s: float = BUDGET_S) -> tuple[tuple[int, int], ...]:
-    """Return the looks that the product plans for so many boards, all groups of cases on each."""
-    measuring_s = [len(GROUPS) * SAMPLES / SAMPLES_A_SECOND] * boards
-    return affordable(schedule(POLICY.max_boots, boards), measuring_s, budget_s)
+def looks_of(environment: Environment, budget_s: float = BUDGET_S) -> Looks:
+    """Return the looks that the product plans for so many boards a chip, all groups of cases on each."""
+    measuring = [len(GROUPS) * environment.samples / SAMPLES_A_SECOND] * environment.boards
+    return affordable(schedule(POLICY.max_boots, environment.boards_a_chip), measuring, budget_s)
 
 
-def design_of(metric: Metric, environment: Environment) -> Design:
-    """Return how a metric is decided; alpha is shared out evenly. Shares are in units of 1."""
+def design_of(metric: Metric, environment: Environment, alpha: float) -> Design:
+    """Return how a metric is decided at its own ``alpha``. Shares are in units of 1."""
     relative = metric.scale == "log"
     unit = 1.0 / DATAGRAMS
     return Design(
-        looks=looks_of(environment.boards),
-        alpha=POLICY.alpha / len(METRICS),
+        looks=looks_of(environment),
+        alpha=alpha,
         beta=POLICY.beta,
         tolerance=float(np.log1p(metric.tolerance)) if relative else metric.tolerance * unit,
         min_effect=float(np.log1p(metric.min_effect)) if relative else metric.min_effect * unit,
     )
 
 
-def our_gate(draw: Draw, effect: Effect) -> Verdicts:
-    """Judge pull requests until every metric is decided, or the next look would overrun the budget."""
-    found = list(_decisions(draw, effect))
+def our_gate(draw: Draw, effect: Effect, share: float | None = None) -> Verdicts:
+    """Judge pull requests until every metric is decided, or the next look would overrun the budget.
+
+    Each decision has ``share`` of alpha; None: as the product shares it out, evenly among all of them.
+    """
+    environment = draw.environment
+    looks = looks_of(environment)
+    found = list(_decisions(draw, effect, share))
     state = np.stack([decisions.state for decisions in found], axis=1)
     last_look = np.stack([decisions.look for decisions in found], axis=1) - 1
-    named = np.any([decisions.odd[:, 0] for decisions in found], axis=0)
-    boards = draw.environment.boards
-    taken, boots, seconds = spend(last_look, looks_of(boards), boards)
+    named = np.any([decisions.odd[:, 0] for decisions in found[: len(METRICS)]], axis=0)
+    taken, boots, seconds = spend(last_look, looks, environment)
     late = (last_look >= taken[:, np.newaxis]) | (state == UNDECIDED)
-    drifting = drift_named(draw, effect, np.minimum(last_look, taken[:, np.newaxis] - 1))
-    return Verdicts(np.where(late, INCONCLUSIVE, state), last_look, boots, seconds, named, drifting)
+    reached = np.minimum(last_look, taken[:, np.newaxis] - 1)
+    candidate_boots = np.array(looks)[reached, 0] * environment.boards_a_chip
+    drifting = drift_named(draw, effect, looks, reached)
+    return Verdicts(np.where(late, INCONCLUSIVE, state), candidate_boots, boots, seconds, named, drifting)
 
 
-def drift_named(draw: Draw, effect: Effect, last_look: np.ndarray) -> np.ndarray:
-    """Say of which pull requests the first board is named as drifting; NaN if not asked.
-
-    Only of the first DRIFTS_ASKED of those drawn together, for it takes its time; cases are measured until
-    all metrics of their group are decided.
-    """
-    found = np.full(draw.count, np.nan)
-    if not (draw.environment.drift or draw.environment.step or draw.environment == Environment("typical")):
-        return found
-    looks = looks_of(draw.environment.boards)
-    candidate, other = draw.run(*looks[-1], effect)
-    of_group = [
-        [n for n, metric in enumerate(METRICS) if metric.case in cases and metric.scale == "log"]
-        for cases in GROUPS
-    ]
-    level = drift.LEVEL / sum(map(len, of_group)) / draw.environment.boards
-    for pull_request in range(min(draw.count, DRIFTS_ASKED)):
-        found[pull_request] = any(
-            _drifts(candidate[pull_request, metric], other[pull_request, metric], looks[last], level)
-            > float(np.log1p(METRICS[metric].tolerance))
-            for metrics in of_group
-            for last in [int(last_look[pull_request, metrics].max())]
-            for metric in metrics
-        )
-    return found
+def _decisions(draw: Draw, effect: Effect, share: float | None) -> Iterator[Decisions]:
+    """Yield the decisions of every metric, chip by chip."""
+    environment = draw.environment
+    alpha = POLICY.alpha * (1.0 / (environment.chips * len(METRICS)) if share is None else share)
+    for candidate, other in chips_of(draw, effect):
+        for index, metric in enumerate(METRICS):
+            design = design_of(metric, environment, alpha)
+            yield _decide(candidate[:, index], other[:, index], metric, environment, design)
 
 
-def _drifts(candidate: np.ndarray, other: np.ndarray, look: tuple[int, int], level: float) -> float:
-    """Return by how much the first board drifts along the run, 0.0 where it is not named."""
-    mine, base = interleaved(*(len(side[0]) for side in (candidate, other)))
-    place = np.concatenate([mine[: look[0]], base[: look[1]]])
-    order = np.argsort(place)
-    is_candidate = np.repeat([True, False], look)[order]
-    values = np.concatenate([candidate[:, : look[0]], other[:, : look[1]]], axis=1)[:, order].astype(float)
-    boards = {str(n): drift.Boots(place[order], value, is_candidate) for n, value in enumerate(values)}
-    named = drift.find_drifts(boards, level).get("0")
-    return abs(named.total) if named else 0.0
+def chips_of(draw: Draw, effect: Effect) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return candidate and other of each chip, (pull requests, metrics, boards of the chip, boots)."""
+    sides = draw.run(looks_of(draw.environment), effect)
+    mine, base = (np.split(values.astype(float), draw.environment.chips, axis=2) for values in sides)
+    return list(zip(mine, base, strict=True))
 
 
-def _decisions(draw: Draw, effect: Effect) -> list[Decisions]:
-    candidate, other = draw.run(*looks_of(draw.environment.boards)[-1], effect)
-    found = []
-    for index, metric in enumerate(METRICS):
-        design = design_of(metric, draw.environment)
-        mine, base = (values[:, index].astype(float) for values in (candidate, other))
-        if metric.scale == "count":
-            counts = (Counts(hits, np.full(hits.shape, float(DATAGRAMS))) for hits in (mine, base))
-            found.append(decide_counts(*counts, design))
-        else:
-            found.append(decide(mine, base, design))
-    return found
+def _decide(
+    candidate: np.ndarray, other: np.ndarray, metric: Metric, environment: Environment, design: Design
+) -> Decisions:
+    if metric.scale == "count":
+        mine, base = (Counts(hits, np.full(hits.shape, float(DATAGRAMS))) for hits in (candidate, other))
+        return decide_counts(mine, base, design)
+    return decide(candidate, other, with_floor(design, metric, environment, other))
 
 
-def coverage(draw: Draw, effect: Effect, level: float = 0.95) -> Share:
-    """Return how often the repeated intervals of all looks together hold the true change, over all medians.
-
-    The gate's own intervals are of the level of its alpha, 99.8 %; here they are asked for at ``level``.
-    """
-    candidate, other = draw.run(*looks_of(draw.environment.boards)[-1], effect)
-    held = []
-    for index, metric in enumerate(METRICS):
-        if metric.statistic == "median":
-            design = replace(design_of(metric, draw.environment), alpha=(1 - level) / 2)
-            mine, base = (values[:, index].astype(float) for values in (candidate, other))
-            seen = trace(mine, base, design)
-            truth = effect.offset if metric.case == "publish" else 0.0
-            out = np.abs(seen.difference - truth) > seen.boundary * seen.error
-            held.append(~out.any(axis=1))
-    return Share.among(np.concatenate(held))
+def with_floor(design: Design, metric: Metric, environment: Environment, other: np.ndarray) -> Design:
+    """Return the design with the variance that a step of the clock makes, as the product reckons it."""
+    if not environment.quantum_ms or metric.case not in LATENCY_CASES:
+        return design
+    typical = [float(np.exp(other.mean()))]
+    floor = Scale(relative=True, sign=1).variance_floor(environment.quantum_ms, typical)
+    return replace(design, variance_floor=floor)

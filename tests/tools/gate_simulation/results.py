@@ -7,20 +7,22 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hil.gate.compare.sequential import INCONCLUSIVE, PASS, REGRESSED, UNDECIDED
+from hil.gate.compare.sequential import IMPROVED, INCONCLUSIVE, PASS, REGRESSED, UNDECIDED
 from tests.tools.gate_simulation.suite import INDEX, Effect
 
 
 @dataclass(frozen=True)
 class Verdicts:
-    """Our gate's: ``state`` and ``look`` (from 0) are (pull requests, metrics); the rest one a pull request.
+    """Our gate's: ``state`` and ``candidate_boots`` are (pull requests, decisions), the metrics of the first
+    chip first; the rest one a pull request.
 
-    ``boots`` are a board; ``named`` says that the first board was named as odd in some metric,
-    ``drifting`` (1.0 or 0.0, NaN where it was not asked) that it was named as drifting.
+    ``candidate_boots`` are of all boards of the chip when it was decided, ``boots`` a board's of both roles;
+    ``named`` says that the first board was named as odd in some metric, ``drifting`` (1.0 or 0.0, NaN where
+    it was not asked) that it was named as drifting.
     """
 
     state: np.ndarray
-    look: np.ndarray
+    candidate_boots: np.ndarray
     boots: np.ndarray
     seconds: np.ndarray
     named: np.ndarray
@@ -35,15 +37,24 @@ class Verdicts:
         return np.asarray((self.state == REGRESSED).any(axis=1))
 
     @property
-    def inconclusive(self) -> np.ndarray:
-        undecided = (self.state == INCONCLUSIVE) | (self.state == UNDECIDED)
-        return np.asarray(undecided.any(axis=1) & ~self.blocked)
+    def undecided(self) -> np.ndarray:
+        """Say where any metric is."""
+        return np.asarray(((self.state == INCONCLUSIVE) | (self.state == UNDECIDED)).any(axis=1))
 
     def caught(self, metric: str) -> np.ndarray:
         return np.asarray(self.state[:, INDEX[metric]] == REGRESSED)
 
     def passed(self, metric: str) -> np.ndarray:
-        return np.asarray(self.state[:, INDEX[metric]] == PASS)
+        return np.isin(self.state[:, INDEX[metric]], (PASS, IMPROVED))
+
+    def improved(self, metric: str) -> np.ndarray:
+        return np.asarray(self.state[:, INDEX[metric]] == IMPROVED)
+
+    def passed_after(self, metric: str, candidate_boots: int) -> Share:
+        """Return how many pass among those that are decided with so many candidate boots or more."""
+        decided = self.passed(metric) | self.caught(metric)
+        decided &= self.candidate_boots[:, INDEX[metric]] >= candidate_boots
+        return Share.among(self.passed(metric)[decided])
 
 
 @dataclass(frozen=True)
@@ -89,6 +100,12 @@ class Situation:
         return Share.among(
             self.ours.blocked if self.effect.unchanged else self.ours.caught(self.effect.metric)
         )
+
+    def our_passes(self) -> Share:
+        """Return how many pass, by all metrics; where one should tell, by that."""
+        if self.effect.unchanged:
+            return Share.among(~self.ours.blocked & ~self.ours.undecided)
+        return Share.among(self.ours.passed(self.effect.metric))
 
     def share(self, rule: str, threshold: float) -> Share:
         scores = self.scores.get(rule, np.empty(0))

@@ -43,7 +43,7 @@ def pooled_mann_whitney(evidence: Evidence, metrics: list[int]) -> np.ndarray:
 def _t_of(evidence: Evidence, metric: int) -> np.ndarray:
     case = METRICS[metric].case
     if case in LATENCY_CASES:
-        mine, base = evidence.draw.samples(evidence.half, evidence.half, evidence.effect)
+        mine, base = evidence.draw.samples(((evidence.half, evidence.half),), evidence.effect)
         return two_sample_t(
             *_moments(evidence, mine, case, evidence.effect), *_moments(evidence, base, case, UNCHANGED)
         )
@@ -69,7 +69,7 @@ def _moments(
     """Return mean, variance and number of a case's samples, from the moments of the pool's boots."""
     pool = evidence.draw.pool(effect if case == "publish" else UNCHANGED)
     index = CASES.index(case)
-    offset, pooled = boots.offset[:, index, :, 0], boots.pooled[:, index, :, 0]
+    offset, pooled = boots.offset[:, index], boots.pooled[:, index]
     first = (np.exp(offset) * pool.mean[pooled]).mean(axis=(1, 2))
     second = (np.exp(2 * offset) * pool.mean_square[pooled]).mean(axis=(1, 2))
     return first, second - first**2, offset[0].size * pool.samples.shape[1]
@@ -84,7 +84,7 @@ def _stream_moments(values: np.ndarray, metric: int) -> tuple[np.ndarray, np.nda
 
 
 def _rank_z(evidence: Evidence, case: str) -> np.ndarray:
-    mine, base = evidence.draw.samples(evidence.half, evidence.half, evidence.effect)
+    mine, base = evidence.draw.samples(((evidence.half, evidence.half),), evidence.effect)
     return rank_z(
         _histogram(evidence, mine, case, evidence.effect), _histogram(evidence, base, case, UNCHANGED)
     )
@@ -94,7 +94,7 @@ def _histogram(evidence: Evidence, boots: Boots, case: str, effect: Effect) -> n
     """Return the samples of each pull request counted in bins, (pull requests, BINS)."""
     pool = evidence.draw.pool(effect if case == "publish" else UNCHANGED)
     index = CASES.index(case)
-    offset, pooled = boots.offset[:, index, :, 0], boots.pooled[:, index, :, 0]
+    offset, pooled = boots.offset[:, index], boots.pooled[:, index]
     counts = np.empty((len(offset), BINS), dtype=np.int64)
     logs = pool.logs
     for number in range(len(offset)):

@@ -7,18 +7,20 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import repeat
 
 import numpy as np
 
 from tests.tools.gate_simulation.competitors import RULES, Rule
-from tests.tools.gate_simulation.draws import Draw, Environment
+from tests.tools.gate_simulation.coverage import Coverage, held_by
+from tests.tools.gate_simulation.draws import NIGHTS, Draw
+from tests.tools.gate_simulation.duel import Duel, duel
 from tests.tools.gate_simulation.evidence import Evidence, Nights
-from tests.tools.gate_simulation.ours import Gate, coverage
-from tests.tools.gate_simulation.results import Share, Situation, Verdicts
+from tests.tools.gate_simulation.ours import Gate
+from tests.tools.gate_simulation.results import Situation, Verdicts
 from tests.tools.gate_simulation.situations import Plan
-from tests.tools.gate_simulation.suite import INDEX, UNCHANGED, Effect
+from tests.tools.gate_simulation.suite import INDEX, Effect
 
 CHUNK = 500  # pull requests drawn together, for memory's sake
 SLOW_SHARE = 0.1  # of the pull requests are judged by slow rules
@@ -26,7 +28,7 @@ SLOW_SHARE = 0.1  # of the pull requests are judged by slow rules
 
 @dataclass(frozen=True)
 class Settings:
-    pull_requests: int = 3000
+    pull_requests: int = 2000
     seed: int = 1
     pool_boots: int = 8000
     processes: int = 1
@@ -35,10 +37,18 @@ class Settings:
 
 @dataclass(frozen=True)
 class Found:
-    """The situations by environment and effect; ``coverage`` in typical noise, None where not asked."""
+    """The situations by row and effect, the intervals of unchanged pull requests by row, the duels by row."""
 
     situations: Mapping[tuple[str, str], Situation]
-    coverage: Share | None
+    coverage: Mapping[str, Coverage] = field(default_factory=dict)
+    duels: Mapping[str, Duel] = field(default_factory=dict)
+
+    def and_(self, other: Found) -> Found:
+        return Found(
+            {**self.situations, **other.situations},
+            {**self.coverage, **other.coverage},
+            {**self.duels, **other.duels},
+        )
 
 
 @dataclass(frozen=True)
@@ -46,7 +56,7 @@ class Chunk:
     """Pull requests that are drawn together, and what is known of them from earlier nights."""
 
     draw: Draw
-    nights: Nights
+    nights: Nights | None
 
 
 def simulate(plan: Plan, settings: Settings, gate: Gate) -> Found:
@@ -55,41 +65,39 @@ def simulate(plan: Plan, settings: Settings, gate: Gate) -> Found:
     The other rules get as many boots as our gate takes for an unchanged pull request on this rack: they do
     not know beforehand which ones have changed.
     """
-    chunks = _chunks(plan.environment, settings)
+    chunks = _chunks(plan, settings)
+    draws = [chunk.draw for chunk in chunks]
     situations: dict[tuple[str, str], Situation] = {}
     boots = 0
-    for effect in sorted(plan.effects, key=lambda effect: not effect.unchanged):
-        verdicts = Verdicts.joined([gate(chunk.draw, effect) for chunk in chunks])
+    for effect in plan.effects:
+        verdicts = Verdicts.joined([gate(draw, effect) for draw in draws])
         boots = boots or int(np.ceil(verdicts.boots.mean()))
         scores = _all_scores(plan, chunks, effect, boots, settings)
         situations[plan.name, effect.name] = Situation(plan.name, effect, verdicts, boots, scores)
-    if plan.name != "typical":
-        return Found(situations, None)
-    shares = [coverage(chunk.draw, UNCHANGED) for chunk in chunks]
-    return Found(situations, Share(sum(share.hits for share in shares), sum(share.of for share in shares)))
+    held = Coverage.of(np.concatenate([held_by(draw) for draw in draws]))
+    duels = {plan.name: duel(draws, plan.duel, gate)} if plan.duel else {}
+    return Found(situations, {plan.name: held}, duels)
 
 
 def simulate_all(plans: Sequence[Plan], settings: Settings, gate: Gate, tell: Callable[[str], None]) -> Found:
     """Return what all plans find, in their order, by as many processes as the settings say."""
-    situations: dict[tuple[str, str], Situation] = {}
-    held: Share | None = None
+    found = Found({})
     with ProcessPoolExecutor(settings.processes) if settings.processes > 1 else nullcontext() as pool:
         spread = pool.map if pool else map
-        found = spread(simulate, plans, repeat(settings), repeat(gate))
-        for plan, part in zip(plans, found, strict=True):
+        for plan, part in zip(plans, spread(simulate, plans, repeat(settings), repeat(gate)), strict=True):
             tell(plan.name)
-            situations |= part.situations
-            held = held or part.coverage
-    return Found(situations, held)
+            found = found.and_(part)
+    return found
 
 
-def _chunks(environment: Environment, settings: Settings) -> list[Chunk]:
-    own = zlib.crc32(environment.name.encode())
+def _chunks(plan: Plan, settings: Settings) -> list[Chunk]:
+    own = zlib.crc32(plan.name.encode())
+    nights = NIGHTS if plan.rivals and settings.rules else 0
     chunks = []
     for number, start in enumerate(range(0, settings.pull_requests, CHUNK)):
         count = min(CHUNK, settings.pull_requests - start)
-        draw = Draw(environment, count, (settings.seed, own, number), settings.pool_boots)
-        chunks.append(Chunk(draw, Nights.of(draw.history_values())))
+        draw = Draw(plan.environment, count, (settings.seed, own, number), settings.pool_boots, nights)
+        chunks.append(Chunk(draw, Nights.of(draw.history_values()) if nights else None))
         draw.forget_history()
     return chunks
 
@@ -97,11 +105,8 @@ def _chunks(environment: Environment, settings: Settings) -> list[Chunk]:
 def _all_scores(
     plan: Plan, chunks: list[Chunk], effect: Effect, boots: int, settings: Settings
 ) -> dict[str, np.ndarray]:
-    return {
-        rule.name: _scores(rule, chunks, effect, boots, settings)
-        for rule in settings.rules
-        if plan.environment.sessions or not rule.needs_history
-    }
+    rules = settings.rules if plan.rivals else ()
+    return {rule.name: _scores(rule, chunks, effect, boots, settings) for rule in rules}
 
 
 def _scores(rule: Rule, chunks: list[Chunk], effect: Effect, boots: int, settings: Settings) -> np.ndarray:
@@ -109,9 +114,9 @@ def _scores(rule: Rule, chunks: list[Chunk], effect: Effect, boots: int, setting
     left = round(settings.pull_requests * SLOW_SHARE) if rule.slow else settings.pull_requests
     parts = []
     for chunk in chunks:
-        evidence = Evidence(
-            chunk.draw.first(min(left, chunk.draw.count)), chunk.nights.first(left), effect, boots
-        )
+        assert chunk.nights is not None
+        draw = chunk.draw.first(min(left, chunk.draw.count))
+        evidence = Evidence(draw, chunk.nights.first(left), effect, boots)
         parts.append(rule.score(evidence, metrics).max(axis=1))
         left -= len(parts[-1])
         if left <= 0:

@@ -41,6 +41,7 @@ METRICS = (
     Metric("stream", "throughput", 0.10, 0.03),
     Metric("stream", "loss", 10.0, 3.0, scale="count"),
 )
+PUBLISH = CASES.index("publish")
 INDEX = {metric.name: index for index, metric in enumerate(METRICS)}
 
 THROUGHPUT_INTERVALS = 10  # a boot
@@ -53,7 +54,11 @@ LOSS_PER_OFFSET = 3.0  # a boot that is 10 % slow loses 33 % more
 
 @dataclass(frozen=True)
 class Effect:
-    """What the candidate does to ``publish`` (loss: to ``stream``), and the metric that should tell."""
+    """What the candidate does to ``publish`` (loss: to ``stream``), and the metric that should tell.
+
+    ``slower`` is so in a share ``boots`` of the candidate's boots. ``loss`` is a factor of the loss rate,
+    ``loss_share`` a rate in its place; it and ``slower`` are so on the first ``boards`` (None: on all).
+    """
 
     name: str
     metric: str = ""
@@ -61,6 +66,9 @@ class Effect:
     tail: float = 1.0
     spikes: float = 1.0
     loss: float = 1.0
+    loss_share: float | None = None
+    boards: int | None = None
+    boots: float = 1.0
 
     @property
     def offset(self) -> float:
@@ -75,7 +83,16 @@ UNCHANGED = Effect("unchanged")
 MEDIAN_5 = Effect("+5 %", "publish/median", slower=0.05)
 MEDIAN_10 = Effect("+10 %", "publish/median", slower=0.10)
 MEDIAN_20 = Effect("+20 %", "publish/median", slower=0.20)
-TAIL = Effect("tail stretched by a third", "publish/tail5", tail=4 / 3)
+FASTER = Effect("−10 %", "publish/median", slower=-0.10)
+TAIL = Effect("spikes 1.5 times as long", "publish/tail5", tail=1.5)
 SPIKES = Effect("spikes twice as frequent", "publish/tail5", spikes=2.0)
 LOSS = Effect("loss rate doubled", "stream/loss", loss=2.0)
+ONE_BOARD = Effect("+15 % on one board", "publish/median", slower=0.15, boards=1)
+ONE_CHIP = Effect("+15 % on all boards of a chip", "publish/median", slower=0.15, boards=2)
+QUARTER = Effect("a quarter of boots twice as slow", "publish/median", slower=1.0, boots=0.25)
+FAILURES = tuple(
+    Effect(f"{share:g} % fail", "stream/loss", loss_share=share / 100) for share in (0.5, 2.0, 100.0)
+)
+ALL_FAIL = FAILURES[-1]
+ONE_BOARD_FAILS = Effect("100 % fail on one board", "stream/loss", loss_share=1.0, boards=1)
 EFFECTS = (MEDIAN_5, MEDIAN_10, MEDIAN_20, TAIL, SPIKES, LOSS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables: false blocks, power, and what our gate spends."""
+"""The tables: false blocks and power of all rules, and what our gate does in every row."""
 
 from __future__ import annotations
 
@@ -10,16 +10,21 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.tools.gate_simulation.competitors import Rule
+from tests.tools.gate_simulation.coverage import Coverage
+from tests.tools.gate_simulation.dominance import Thresholds
 from tests.tools.gate_simulation.equal import EQUAL_RATE, Situations
-from tests.tools.gate_simulation.results import Share, Situation
+from tests.tools.gate_simulation.results import Share, Situation, Verdicts
 from tests.tools.gate_simulation.situations import Plan
-
-Thresholds = Mapping[tuple[str, str], float]
 
 CELLS = (
     "All figures are simulated, in % of pull requests, with the simulation's standard error. Of two figures\n"
     "the first is by the rule's own threshold, the second at an equal rate: by the threshold that blocks\n"
     f"{100 * EQUAL_RATE:.0f} % of unchanged pull requests in that noise."
+)
+
+OURS = (
+    *("simulated rack", "change", "blocked", "by it", "passes", "improved", "undecided"),
+    *("boots a board", "minutes", "p95", "board odd", "board drifts", "95 % interval holds"),
 )
 
 
@@ -46,7 +51,7 @@ def _shares(
     )
     calibrations = {plan.name: plan.calibration for plan in plans}
     for situation in found.values():
-        if situation.effect.unchanged == unchanged:
+        if situation.scores and situation.effect.unchanged == unchanged:
             label = (situation.name,) if unchanged else (situation.name, situation.effect.name)
             cells = [
                 _cell(situation, rule, equal.get((calibrations[situation.name], rule.name))) for rule in rules
@@ -67,35 +72,36 @@ def with_error(share: Share) -> str:
     return f"{share} ±{100 * share.error:.1f}" if share.of else "–"
 
 
-def costs(found: Situations) -> Table:
-    """Return what our gate spends on a pull request, and in how many it does not know."""
-    head = (
-        "simulated rack",
-        "change",
-        "blocked",
-        "inconclusive",
-        "boots a board",
-        "minutes",
-        "p95",
-        "board odd",
-        "board drifts",
-    )
-    table = _table("Our gate, per pull request of ten blocking metrics (simulated)", head)
+def ours(found: Situations, coverage: Mapping[str, Coverage]) -> Table:
+    """Return what our gate decides of every row, and what it spends."""
+    table = _table("Our gate, per pull request of ten blocking metrics (simulated)", OURS)
     for situation in found.values():
-        ours = situation.ours
-        minutes = ours.seconds / 60
-        table.add_row(
-            situation.name,
-            situation.effect.name,
-            with_error(Share.among(ours.blocked)),
-            with_error(Share.among(ours.inconclusive)),
-            f"{ours.boots.mean():.1f}",
-            f"{minutes.mean():.1f}",
-            f"{np.quantile(minutes, 0.95):.1f}",
-            str(Share.among(ours.named)),
-            str(Share.among(ours.drifting[np.isfinite(ours.drifting)])),
-        )
+        held = coverage.get(situation.name) if situation.effect.unchanged else None
+        cells = [*_decided(situation), *_spent(situation.ours), str(held or "–")]
+        table.add_row(situation.name, situation.effect.name, *cells)
     return table
+
+
+def _decided(situation: Situation) -> list[str]:
+    verdicts, metric = situation.ours, situation.effect.metric
+    return [
+        with_error(Share.among(verdicts.blocked)),
+        with_error(situation.our_share()) if metric else "–",
+        with_error(situation.our_passes()),
+        str(Share.among(verdicts.improved(metric))) if metric else "–",
+        with_error(Share.among(verdicts.undecided)),
+    ]
+
+
+def _spent(verdicts: Verdicts) -> list[str]:
+    minutes = verdicts.seconds / 60
+    return [
+        f"{verdicts.boots.mean():.1f}",
+        f"{minutes.mean():.1f}",
+        f"{np.quantile(minutes, 0.95):.1f}",
+        str(Share.among(verdicts.named)),
+        str(Share.among(verdicts.drifting[np.isfinite(verdicts.drifting)])),
+    ]
 
 
 def _table(title: str, head: Sequence[str]) -> Table:
