@@ -96,7 +96,7 @@ def test_permissions_are_granted_job_by_job() -> None:
                 writes[f"{path.stem}/{name}"] = granted
     assert writes == {
         "baseline/push": {"contents"},
-        "comment/comment": {"pull-requests"},
+        "comment/comment": {"checks", "pull-requests"},
         "nightly/history": {"contents"},
         "nightly/deploy": {"pages", "id-token"},
     }
@@ -239,7 +239,12 @@ def test_no_event_gives_a_fork_our_token() -> None:
 def test_the_comment_runs_nothing_of_the_head() -> None:
     """Its checkout is the default branch's, its steps are known, and no artefact or cache is unpacked."""
     (job,) = load(ROOT / ".github/workflows/comment.yml")["jobs"].values()
-    assert job["permissions"] == {"actions": "read", "contents": "read", "pull-requests": "write"}
+    assert job["permissions"] == {
+        "actions": "read",
+        "contents": "read",
+        "pull-requests": "write",
+        "checks": "write",
+    }
     assert job["if"] == "github.event.workflow_run.event == 'pull_request'"
     used = [step["uses"].partition("@")[0] for step in job["steps"] if "uses" in step]
     assert used == ["actions/checkout", "./.github/actions/setup"]

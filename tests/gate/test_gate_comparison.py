@@ -14,12 +14,11 @@ import pytest
 
 from hil.base.errors import ConfigError, ExitCode
 from hil.gate import judge
-from hil.gate.compare.looks import LOOKS
 from hil.model import ComparedSeries, Entry, Fault, NotRun, RunRecord, Verdict
 from hil.thresholds.limits import Advice, Suppression, Where
 from hil.thresholds.types import Thresholds
 from tests.gate import compare_records as rig
-from tests.gate.compare_records import BOARDS, CASE_ID, FAILED, METRIC, comparison, run, thresholds
+from tests.gate.compare_records import BOARDS, CASE_ID, FAILED, LOOKS, METRIC, comparison, run, thresholds
 from tests.make_records import RUN_ID, publish_record, publish_thresholds
 
 FIRST = LOOKS[:1]
@@ -306,13 +305,41 @@ def test_a_comparison_of_which_nothing_was_measured_is_no_pass() -> None:
     assert half.exit_code == ExitCode.INCONCLUSIVE
 
 
-def test_one_board_that_contradicts_the_others_is_named_and_left_out() -> None:
-    """A drifting board does not fail the pull request; its name stands in a warning."""
+def test_one_board_that_alone_is_worse_is_named_and_decides_nothing() -> None:
+    """It does not fail the pull request, and the others do not pass for it: undecided, with its name."""
     found = verdict(run(effects={"virtual-3": 0.4}))
     item = compared(found)
-    assert (item.outcome, item.odd_boards) == ("pass", ("virtual-3",))
+    assert (item.outcome, item.odd_boards) == ("inconclusive", ("virtual-3",))
+    assert "its boards contradict each other" in item.reason
+    assert "(virtual-3 +" in item.reason
     assert "virtual-3 left out: contradicts the others" in item.sentence
     assert item.sentence in found.warnings
+
+
+def test_one_board_that_alone_is_better_is_named_and_left_out() -> None:
+    """Nothing is hidden by it: the others pass."""
+    item = compared(verdict(run(effects={"virtual-3": -0.4})))
+    assert (item.outcome, item.odd_boards) == ("pass", ("virtual-3",))
+
+
+def test_a_board_that_loses_everything_is_not_passed_over() -> None:
+    """All messages of one board of four fail with the candidate, a few with the base: no pass."""
+    own = thresholds({FAILED: (0.02, 0.005)})
+    entries = run(entry=comparison(looks=LOOKS[:3]))
+    lossy = [
+        rig.boot(
+            e.board,
+            e.role,
+            e.boot_index,
+            failed=rig.ROWS if (e.board, e.role) == ("virtual-2", "candidate") else int(e.boot_index == 3),
+        )
+        if isinstance(e, RunRecord)
+        else e
+        for e in entries
+    ]
+    item = compared(verdict(lossy, own), FAILED)
+    assert item.outcome in ("inconclusive", "regressed")
+    assert "virtual-2" in item.sentence
 
 
 def test_two_boards_that_contradict_each_other_decide_nothing() -> None:

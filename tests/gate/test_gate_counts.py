@@ -115,6 +115,6 @@ def test_an_exact_figure_that_varies_is_none() -> None:
     candidate[0, 0, 1] += 4
     assert decide_exact(candidate, other, EXACT).state[0] == INCONCLUSIVE
     assert decide_exact(np.full_like(other, np.nan), other, EXACT).state[0] == UNDECIDED
-    later = other.copy()
-    later[:, :, 2:] = 9999.0
+    later = np.repeat(other[:, :, :1], 4, axis=2)
+    later[:, :, LOOKS[0][0] :] = 9999.0
     assert decide_exact(later, other, EXACT).state[0] == PASS

@@ -12,9 +12,9 @@ import pytest
 
 from hil.gate import judge
 from hil.gate.compare.drift import Boots, find_drifts
-from hil.gate.compare.looks import LOOKS, order
+from hil.gate.compare.looks import order
 from hil.model import Entry, Verdict
-from tests.gate.compare_records import BOARDS, METRIC, boot, comparison, thresholds
+from tests.gate.compare_records import BOARDS, LOOKS, METRIC, boot, comparison, thresholds
 
 SIX = LOOKS[:3]
 ROLES = tuple(itertools.chain.from_iterable(order(SIX, first=True)))

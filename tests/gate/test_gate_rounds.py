@@ -10,11 +10,10 @@ from dataclasses import replace
 import pytest
 
 from hil.gate import judge
-from hil.gate.compare.looks import LOOKS
 from hil.gate.compare.rounds import open_cases
 from hil.model import ComparedSeries, Entry, Fault, RunRecord, Scalar
 from tests.gate import compare_records as rig
-from tests.gate.compare_records import BOARDS, FAILED, METRIC, comparison, thresholds
+from tests.gate.compare_records import BOARDS, FAILED, LOOKS, METRIC, comparison, thresholds
 from tests.make_records import RUN_ID, publish_thresholds
 
 Case = Mapping[str, Scalar]

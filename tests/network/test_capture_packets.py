@@ -82,7 +82,7 @@ def test_tcp_facts_are_those_of_tshark(lab: IperfLab, tmp_path: Path, loss_ppm: 
     assert facts.in_flight_max_bytes == max(int(row[3]) for row in data if row[3])
     repeated = sum(1 for row in data if row[4] or row[5])
     assert facts.retransmissions_count + facts.out_of_order_count == repeated
-    assert (repeated > 0) == (loss_ppm > 0)
+    assert repeated or not loss_ppm  # a busy host repeats segments that were late, too
     windows = [
         int(row[0])
         for row in tshark(

@@ -9,29 +9,17 @@ from typing import Literal
 Side = Literal["candidate", "other"]
 Plan = tuple[tuple[int, int], ...]
 
-LOOKS: Plan = (
-    (2, 2),
-    (4, 4),
-    (6, 6),
-    (9, 9),
-    (12, 12),
-)  # boots a board, (candidate, other), after which it is judged
+# Boots a board, (candidate, other), after which it is judged. Five of each are what four boards have time for
+# in 15 minutes, with two groups of cases at 200 samples a boot (docs/explain/gate-simulation.md).
+LOOKS: Plan = ((3, 3), (5, 5), (8, 8), (12, 12))
 
 
-ENOUGH_BOOTS = (
-    48  # of all boards together: what more of them would find is below the tolerance of most metrics
-)
+def schedule(max_boots: int) -> Plan:
+    """Return the looks of which none needs more than ``max_boots`` of a board.
 
-
-def schedule(max_boots: int, boards: int = 1) -> Plan:
-    """Return the looks, (candidate, other) boots a board, of which none needs more than ``max_boots``.
-
-    The last is the first at which so many boards have ENOUGH_BOOTS together: boundaries of looks that nobody
-    comes to cost power at those before. The first is always there: without it nothing is compared.
+    The first is always there: without it nothing is compared.
     """
-    before = sum(boards * sum(look) < ENOUGH_BOOTS for look in LOOKS)
-    allowed = LOOKS[: before + 1]
-    return allowed[:1] + tuple(look for look in allowed[1:] if sum(look) <= max_boots)
+    return LOOKS[:1] + tuple(look for look in LOOKS[1:] if sum(look) <= max_boots)
 
 
 def order(looks: Plan, first: bool) -> tuple[tuple[Side, ...], ...]:

@@ -17,7 +17,7 @@ from hil.gate.compare.exact import decide_exact
 from hil.gate.compare.finding import Finding, Numbers
 from hil.gate.compare.scale import Scale, scale_of
 from hil.gate.compare.sequential import Decisions, Design
-from hil.gate.compare.states import DIFFER, contradictory, outcome_of
+from hil.gate.compare.states import CONTRADICT, DIFFER, contradictory, outcome_of
 from hil.gate.compare.units import Unit
 from hil.metrics.boot_value import BootValue
 
@@ -135,7 +135,9 @@ def _finding(
     if numbers.p is not None:
         outcome, reason = "pass", ""  # unless it is a discovery among all advice
     if contradictory(numbers.odd, usable):
-        outcome, reason = "inconclusive", "its boards contradict each other"
+        outcome, reason = "inconclusive", CONTRADICT
+    if reason == DIFFER and numbers.odd:
+        reason = CONTRADICT
     return Finding(unit, outcome, final, reason, boards=tuple(boards), numbers=numbers)
 
 

@@ -14,10 +14,10 @@ from hil.gate.compare.boot_values import BoardBoots, Values, known, positions
 from hil.gate.compare.finding import Finding, Numbers
 from hil.gate.compare.scale import Scale, scale_of
 from hil.gate.compare.sequential import FEWEST_BOOTS, Decisions, Design, decide
-from hil.gate.compare.states import DIFFER, contradictory, outcome_of
+from hil.gate.compare.states import CONTRADICT, DIFFER, contradictory, outcome_of
 from hil.gate.compare.units import Unit
 
-FAR_TOLERANCES, FAR_SPREADS = 2.0, 4.0
+FAR_TOLERANCES, FAR_DEVIATIONS = 2.0, 4.0
 _FEWEST_FAR, _MOST_FAR = 2, 0.6  # boots, and the share of boots: more is no now and then
 ADVICE_ALPHA = 0.025  # of each side of the interval that advice is printed with
 
@@ -37,7 +37,9 @@ def compare_values(unit: Unit, boards: Sequence[BoardBoots], alpha: float | None
     if outcome == "inconclusive" and _too_few(usable):
         reason = f"fewer than {FEWEST_BOOTS} boots of each"
     if contradictory(numbers.odd, usable):
-        outcome, reason = "inconclusive", "its boards contradict each other"
+        outcome, reason = "inconclusive", CONTRADICT
+    if reason == DIFFER and numbers.odd:
+        reason = CONTRADICT
     if reason == DIFFER and (slow := _now_and_then(candidate[0], other[0], design.tolerance)):
         reason = slow
     return Finding(unit, outcome, final, reason, boards=tuple(boards), numbers=numbers)
@@ -46,16 +48,18 @@ def compare_values(unit: Unit, boards: Sequence[BoardBoots], alpha: float | None
 def _now_and_then(candidate: np.ndarray, other: np.ndarray, tolerance: float) -> str:
     """Say that some boots of the candidate alone lie far off, "" where they do not; (B, K) each.
 
-    Far is beyond the median of the other's boots on the board by FAR_TOLERANCES, and by FAR_SPREADS of how
+    Far is beyond the mean of the other's boots on the board by FAR_TOLERANCES, and by FAR_DEVIATIONS of how
     the other's boots differ. Too few of them block at a strict alpha, and a person should look at them.
     """
     seen = np.isfinite(other).any(axis=1)
-    if not seen.any():
+    base = np.where(np.isfinite(other), other, np.nan)[seen]
+    freedom = int(np.isfinite(base).sum() - len(base))
+    if freedom < 1:
         return ""
-    centre = np.nanmedian(np.where(np.isfinite(other), other, np.nan)[seen], axis=1, keepdims=True)
+    centre = np.nanmean(base, axis=1, keepdims=True)
     off = [side[seen] - centre for side in (candidate, other)]
-    spread = 1.4826 * float(np.nanmedian(np.abs(off[1][np.isfinite(off[1])])))
-    limit = max(FAR_TOLERANCES * tolerance, FAR_SPREADS * spread)
+    deviation = math.sqrt(float(np.nansum((base - centre) ** 2)) / freedom)
+    limit = max(FAR_TOLERANCES * tolerance, FAR_DEVIATIONS * deviation)
     slow, boots = [int((side > limit).sum()) for side in off], [int((~np.isnan(side)).sum()) for side in off]
     shares = [count / max(of, 1) for count, of in zip(slow, boots, strict=True)]
     if slow[0] < _FEWEST_FAR or shares[0] > _MOST_FAR or shares[1] > shares[0] / 3:

@@ -111,9 +111,10 @@ def decide(candidate: np.ndarray, other: np.ndarray, design: Design) -> Decision
     The test is Student's, of FEWEST_BOOTS of each role or more. Regressed: the difference exceeds its error
     by the boundary, and ``min_effect``, and without any one of several boards still LEAST_ERRORS errors, more
     where that board lies apart: no board blocks alone. Pass: it is below ``tolerance`` by as many errors as
-    the boundary of passing says. Improved: it passes, and is better by the mirrored test. Regressed goes
-    first. The last look without a decision is inconclusive, and boards that contradict each other decide
-    nothing. ``low`` and ``high`` are of level 1 - 2 alpha; ``smallest_effect`` is as smallest_effect() says.
+    the boundary of passing says, and no board that was left out lies beyond it. Improved: it passes, and is
+    better by the mirrored test. Regressed goes first. The last look without a decision is inconclusive, and
+    boards that contradict each other decide nothing. ``low`` and ``high`` are of level 1 - 2 alpha;
+    ``smallest_effect`` is as smallest_effect() says.
     """
     found = blank(*candidate.shape[:2])
     looks = _Looks(candidate, other, design)
@@ -160,12 +161,17 @@ def judge(
         alone = np.maximum(LEAST_ERRORS, look.apart + APART_ERRORS)
         worse &= (look.least >= difference) | (look.least > alone * error)
         better = valid & (z[1] > look.boundary) & (-difference > design.min_effect)
-        passes = valid & (z[2] > look.pass_boundary)
+        passes = valid & (z[2] > look.pass_boundary) & ~_hides_a_board(look, design)
     state = np.full(len(valid), INCONCLUSIVE if last else UNDECIDED)
     state[passes] = PASS
     state[passes & better] = IMPROVED
     state[worse] = REGRESSED
     return state
+
+
+def _hides_a_board(look: Look, design: Design) -> np.ndarray:
+    """Say where a board that was left out is worse than the tolerance: the others are no excuse."""
+    return np.asarray((look.odd & (look.effects > design.tolerance)).any(axis=1))
 
 
 def blank(comparisons: int, boards: int) -> Decisions:

@@ -9,6 +9,7 @@ from hil.gate.compare.boot_values import BoardBoots
 from hil.gate.compare.sequential import IMPROVED, INCONCLUSIVE, PASS, REGRESSED, UNDECIDED
 from hil.model import Outcome
 
+CONTRADICT = "its boards contradict each other"
 DIFFER = "its boots differ too much to decide"
 _OUTCOMES: dict[int, tuple[Outcome, bool]] = {
     UNDECIDED: ("inconclusive", False),

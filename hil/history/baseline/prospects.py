@@ -110,7 +110,7 @@ def _design(unit: GatedUnit, share: float) -> Design:
     """Return how a comparison of the unit is decided; ``share`` is its part of alpha."""
     policy, scale = unit.thresholds.policy, unit.scale
     return Design(
-        looks=schedule(policy.max_boots, len(unit.series)),
+        looks=schedule(policy.max_boots),
         alpha=policy.alpha * share,
         beta=policy.beta,
         tolerance=scale.worse(unit.rule.tolerance),

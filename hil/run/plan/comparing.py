@@ -71,7 +71,7 @@ def looks_of(
     benches = {case.bench for case, _metric in _blocking(comparison, cases, thresholds)}
     most = min((thresholds[bench].policy.max_boots for bench in benches), default=0)
     measuring_s = [sum(map(expected_s, board.cases)) for board in plan.boards]
-    return affordable(schedule(most, len(comparison.boards)), measuring_s, budget_s)
+    return affordable(schedule(most), measuring_s, budget_s)
 
 
 def may_anything_block(

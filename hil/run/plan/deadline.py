@@ -130,11 +130,9 @@ def look_s(boots: int, measuring_s: Sequence[float]) -> float:
 
 
 def affordable(looks: Plan, measuring_s: Sequence[float], budget_s: float) -> Plan:
-    """Return the looks up to the first that would end beyond the budget if nothing were decided before it.
+    """Return the looks that end within the budget even where nothing is decided before; the first always.
 
-    Something mostly is, so that one is reached all the same; the ones after it hardly ever, and boundaries
-    that are planned for them would cost power at those that are. The first is always there.
+    Alpha that is kept for a look which is not reached is lost to those that are.
     """
-    ends = [look_s(sum(look), measuring_s) for look in looks]
-    within = sum(end <= budget_s for end in ends)
-    return looks[: within + 1]
+    within = sum(look_s(sum(look), measuring_s) <= budget_s for look in looks)
+    return looks[: max(1, within)]

@@ -30,7 +30,7 @@ Gate = Callable[[Draw, Effect], Verdicts]
 def looks_of(environment: Environment, budget_s: float = BUDGET_S) -> Looks:
     """Return the looks that the product plans for so many boards a chip, all groups of cases on each."""
     measuring = [len(GROUPS) * environment.samples / SAMPLES_A_SECOND] * environment.boards
-    return affordable(schedule(POLICY.max_boots, environment.boards_a_chip), measuring, budget_s)
+    return affordable(schedule(POLICY.max_boots), measuring, budget_s)
 
 
 def design_of(metric: Metric, environment: Environment, alpha: float) -> Design:
