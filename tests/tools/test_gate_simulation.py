@@ -155,16 +155,20 @@ def test_boots_run_in_the_products_order(first: bool) -> None:
 
 
 def test_a_drift_comes_out_of_each_look() -> None:
-    """What a linear drift adds to the candidate's mean it adds to the base's, at every look."""
-    looks = LOOKS[:3]
+    """What a linear drift adds to the candidate's mean it adds to the base's, at every look.
+
+    Of an odd number of boots of each, which nothing can balance, all but a third of what it adds to a boot.
+    """
+    looks, drift = LOOKS[:3], 0.5
     for all_drift, boards in ((False, 1), (True, 4)):
-        drifting = drawn(Environment("drift", drift=0.5, all_drift=all_drift), 4).run(looks, UNCHANGED)
+        drifting = drawn(Environment("drift", drift=drift, all_drift=all_drift), 4).run(looks, UNCHANGED)
         steady = drawn(Environment("drift"), 4).run(looks, UNCHANGED)
         moved = [(now - then)[:, MEDIAN] for now, then in zip(drifting, steady, strict=True)]
         assert (moved[0] != 0).any(axis=(0, 2)).sum() == boards
         for candidate, other in looks:
             means = moved[0][..., :candidate].mean(axis=-1), moved[1][..., :other].mean(axis=-1)
-            assert means[0] == pytest.approx(means[1], rel=1e-4, abs=1e-6)
+            left = drift / 3 if candidate % 2 else 0.0
+            assert means[0] == pytest.approx(means[1], rel=1e-4, abs=left + 1e-6)
 
 
 def test_a_burst_slows_every_board_of_a_moment_in_either_role() -> None:
@@ -333,8 +337,8 @@ def test_a_look_beyond_the_budget_is_not_begun() -> None:
 
 def test_looks_are_cut_to_what_the_budget_pays() -> None:
     """Four boards that share the air get fewer looks than one, of one chip or of two."""
-    assert looks_of(Environment("four"))[-1] == (6, 6)
-    assert looks_of(Environment("chips", chips=2))[-1] == (6, 6)
+    assert looks_of(Environment("four"))[-1] == (5, 5)
+    assert looks_of(Environment("chips", chips=2))[-1] == (5, 5)
     assert looks_of(Environment("one", boards=1))[-1] == (12, 12)
     most = max(max(looks_of(plan.environment)[-1]) for plan in PLANS)
     assert most <= min(CANDIDATE_BOOTS, OTHER_BOOTS)
