@@ -132,8 +132,8 @@ class Options:
         self.rack, self.out, self.thresholds, self.suite = rack, out, thresholds, "quick"
         self.board: list[str] = []
         self.board_target = self.profile = self.noise = self.pushgateway = ""
-        self.firmware = self.base = self.reference = self.budget = self.history = self.boots = None
-        self.noise_seed, self.wait, self.trigger = None, 0.0, "local"
+        self.firmware = self.base = self.reference = self.budget = self.boots = None
+        self.noise_seed, self.wait, self.trigger, self.legs = None, 0.0, "local", 1
         self.no_report = self.keep_captures = False
         self.__dict__.update(given)
 
