@@ -142,8 +142,8 @@ def test_kill_9_of_the_run_leaves_nothing(measuring: tuple[Lab, Running]) -> Non
 @pytest.mark.parametrize(
     ("victim", "words"),
     [
-        ("hil.virtual.board", ["board b1", "killed by signal 9"]),
-        ("hil-air", ["air", "killed by signal 9"]),
+        pytest.param("hil.virtual.board", ["board b1", "killed by signal 9"], marks=pytest.mark.heavy),
+        pytest.param("hil-air", ["air", "killed by signal 9"], marks=pytest.mark.heavy),
         ("mosquitto", ["broker", "killed by signal 9"]),
         ("hil.virtual.supervisor", ["supervisor"]),
     ],

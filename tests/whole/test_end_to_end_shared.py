@@ -23,7 +23,7 @@ NewLab = Callable[[int], Lab]
     ("fault", "value", "code", "words"),
     [
         ("disconnect", "now", 3, ["console of board", "was lost"]),
-        ("brownout", 1, 3, ["browned out"]),
+        pytest.param("brownout", 1, 3, ["browned out"], marks=pytest.mark.heavy),
         ("panic", "LoadProhibited", 1, ["Guru Meditation", "LoadProhibited"]),
     ],
 )
