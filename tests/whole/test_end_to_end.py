@@ -128,7 +128,7 @@ def test_a_report_that_fails_does_not_change_the_verdict(new_lab: NewLab) -> Non
     done = lab.run("--report")
     assert done.returncode == 0, done.stdout
     said = " ".join(done.stdout.split())
-    assert said.index(" PASS ") < said.index("Building the report") < said.index("? report: ")
+    assert said.index(" PASS") < said.index("Building the report") < said.index("? report: ")
     assert said.index("sed -i 1d") < said.index("Summary ") < said.index("Replay hil gate")
     assert "Traceback" not in said
 
