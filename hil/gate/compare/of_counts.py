@@ -17,7 +17,7 @@ from hil.gate.compare.exact import decide_exact
 from hil.gate.compare.finding import Finding, Numbers
 from hil.gate.compare.scale import Scale, scale_of
 from hil.gate.compare.sequential import Decisions, Design
-from hil.gate.compare.states import CONTRADICT, DIFFER, contradictory, outcome_of
+from hil.gate.compare.states import DIFFER, of_boards, outcome_of
 from hil.gate.compare.units import Unit
 from hil.metrics.boot_value import BootValue
 
@@ -134,10 +134,7 @@ def _finding(
     outcome, final, reason = outcome_of(int(decisions.state[0]))
     if numbers.p is not None:
         outcome, reason = "pass", ""  # unless it is a discovery among all advice
-    if contradictory(numbers.odd, usable):
-        outcome, reason = "inconclusive", CONTRADICT
-    if reason == DIFFER and numbers.odd:
-        reason = CONTRADICT
+    outcome, reason = of_boards(outcome, reason, numbers.odd, usable)
     return Finding(unit, outcome, final, reason, boards=tuple(boards), numbers=numbers)
 
 

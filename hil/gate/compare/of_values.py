@@ -14,7 +14,7 @@ from hil.gate.compare.boot_values import BoardBoots, Values, known, positions
 from hil.gate.compare.finding import Finding, Numbers
 from hil.gate.compare.scale import Scale, scale_of
 from hil.gate.compare.sequential import FEWEST_BOOTS, Decisions, Design, decide
-from hil.gate.compare.states import CONTRADICT, DIFFER, contradictory, outcome_of
+from hil.gate.compare.states import DIFFER, of_boards, outcome_of
 from hil.gate.compare.units import Unit
 
 FAR_TOLERANCES, FAR_DEVIATIONS = 2.0, 4.0
@@ -36,10 +36,7 @@ def compare_values(unit: Unit, boards: Sequence[BoardBoots], alpha: float | None
         outcome, reason = "pass", ""  # unless it is a discovery among all advice
     if outcome == "inconclusive" and _too_few(usable):
         reason = f"fewer than {FEWEST_BOOTS} boots of each"
-    if contradictory(numbers.odd, usable):
-        outcome, reason = "inconclusive", CONTRADICT
-    if reason == DIFFER and numbers.odd:
-        reason = CONTRADICT
+    outcome, reason = of_boards(outcome, reason, numbers.odd, usable)
     if reason == DIFFER and (slow := _now_and_then(candidate[0], other[0], design.tolerance)):
         reason = slow
     return Finding(unit, outcome, final, reason, boards=tuple(boards), numbers=numbers)

@@ -26,6 +26,10 @@ def outcome_of(state: int) -> tuple[Outcome, bool, str]:
     return outcome, final, DIFFER if outcome == "inconclusive" else ""
 
 
-def contradictory(odd: Sequence[str], boards: Sequence[BoardBoots]) -> bool:
-    """Say whether all boards contradict each other, rather than one the others."""
-    return len(odd) > 1 and len(odd) == len(boards)
+def of_boards(
+    outcome: Outcome, reason: str, odd: Sequence[str], boards: Sequence[BoardBoots]
+) -> tuple[Outcome, str]:
+    """Return outcome and reason once it is known which boards are odd: where all are, nothing is decided."""
+    if len(odd) > 1 and len(odd) == len(boards):
+        return "inconclusive", CONTRADICT
+    return outcome, CONTRADICT if odd and reason == DIFFER else reason
