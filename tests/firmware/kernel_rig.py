@@ -36,7 +36,7 @@ class Board:
     def parameters(self, bench: str, **parameters: Scalar) -> dict[str, Scalar]:
         """Return all of a bench's parameters, the board's defaults where none is given."""
         listed = self.session.command("list", bench).fields["parameters"].split(",")
-        defaults = {key: value for key, value, _ in (entry.split(":") for entry in listed)}
+        defaults = {key: value for key, value, _ in (entry.split(":") for entry in listed if entry)}
         return {**defaults, **parameters}
 
     def run(self, bench: str, **parameters: Scalar) -> Series:

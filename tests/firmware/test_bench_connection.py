@@ -21,7 +21,7 @@ from tests.lab import Lab, make_lab, of_type
 
 pytestmark = pytest.mark.slow
 
-CYCLES, OUTAGE_US = 2, 400_000
+CYCLES, OUTAGE_US, SLEEP_MS = 2, 400_000, 150
 PARTITION_BYTES = 0x1F0000  # firmware/partitions.csv
 
 
@@ -37,6 +37,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory, virtual_firmware: Path) -> Lab
     )
     cases = {
         "startup": f"{{transport: [tcp, password], cycles: {CYCLES}}}",
+        "wake": f"{{transport: tcp, sleep_ms: {SLEEP_MS}, cycles: {CYCLES}}}",
         "reconnect": f"{{{outages}}}\n    - {{{lost_packets}}}",
         "footprint": "{}",
     }
@@ -62,6 +63,18 @@ def test_a_start_has_all_its_parts(lab: Lab) -> None:
         assert columns["boot_us"][0] > 0
         assert all(value > 0 for name in ("connect_us", "publish_us") for value in columns[name])
         assert record["environment"]["device"]["connects"] == 1  # a client of its own each time
+
+
+def test_a_board_that_woke_connects_and_publishes_anew(lab: Lab) -> None:
+    """It slept for as long as it was asked to; the clock of the sleep goes on, and memory stays."""
+    (record,) = records(lab, "wake")
+    columns = record["columns"]
+    assert columns["outcome"] == [0] * CYCLES
+    assert all(asleep_us >= SLEEP_MS * 1000 for asleep_us in columns["asleep_us"])
+    assert all(value > 0 for name in ("connect_us", "publish_us") for value in columns[name])
+    assert record["environment"]["device"]["connects"] == 1
+    (log,) = (lab.out / "latest" / "console").glob("*.log")
+    assert log.read_text(encoding="utf-8").count(f" asleep ms={SLEEP_MS}") >= 1
 
 
 def test_an_outage_is_measured_on_both_sides(lab: Lab) -> None:

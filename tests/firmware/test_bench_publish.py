@@ -120,7 +120,7 @@ def test_every_sample_is_acknowledged(
     assert series.device["connects"] == 1
     assert series.device["tls_max_version"] == ("none" if transport == "tcp" else "1.2")
     memory = {key for key in series.device if "stack" in key or "heap" in key}
-    assert {"host_stack_free_min_bytes_publisher", "host_stack_free_min_bytes_mqtt_task"} <= memory
+    assert {"host_stack_free_min_publisher_bytes", "host_stack_free_min_mqtt_task_bytes"} <= memory
     assert all(key.startswith("host_") for key in memory)  # a host's, and no device's
 
 

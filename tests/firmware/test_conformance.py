@@ -9,8 +9,17 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import ConfigError
+from tests.run import sealed_chip
 from tests.tools import conformance
-from tests.tools.conformance import BROKEN, HOLDS, build_on_host, run_rules, table, without_realtime
+from tests.tools.conformance import (
+    BROKEN,
+    HOLDS,
+    build_on_host,
+    run_on_chip,
+    run_rules,
+    table,
+    without_realtime,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -63,3 +72,46 @@ def test_a_program_that_does_not_end_is_told(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(conformance, "RUN_TIMEOUT_S", 2.0)
     with pytest.raises(ConfigError, match="did not end within 2 s and was killed after 'rule a-rule"):
         run_rules(hung)
+
+
+SAYS = """\
+case "$1" in
+--version) echo "QEMU emulator version 9.2.2"; exit;;
+-machine) [ "$2" = help ] && printf 'Supported machines are:\\nesp32c3  a chip\\n' && exit;;
+esac
+while [ "$1" != -serial ]; do shift; done
+printf '%s' "$CONSOLE" >"${2#file:}"
+exec sleep 60
+"""
+
+
+@pytest.fixture
+def chip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A build for a chip, whose emulator is a program that prints $CONSOLE."""
+    program = tmp_path / "qemu-system-riscv32"
+    program.write_text(f"#!/bin/sh\n{SAYS}")
+    program.chmod(0o755)
+    monkeypatch.setenv("HIL_QEMU_RISCV32", str(program))
+    return sealed_chip.build(tmp_path / "build", {})
+
+
+def test_a_chip_tells_its_rules_on_its_console(chip: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rules are read between what the boot loader says before and what the chip says after its end."""
+    lines = (
+        "I (30) boot: hello",
+        "rule a-rule holds  it says so",
+        "rule b BROKEN  no",
+        "RULES BROKEN",
+        "abort()",
+    )
+    text = "".join(f"{line}\r\n" for line in lines)
+    monkeypatch.setenv("CONSOLE", text)
+    assert [(rule.name, rule.verdict) for rule in run_on_chip(chip)] == [("a-rule", HOLDS), ("b", BROKEN)]
+
+
+def test_a_chip_that_does_not_end_is_told(chip: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it said last stands in the sentence."""
+    monkeypatch.setenv("CONSOLE", "rule a-rule holds  it says so\n")
+    monkeypatch.setattr(conformance, "RUN_TIMEOUT_S", 1.0)
+    with pytest.raises(ConfigError, match="esp32c3 did not end within 1 s; it said last: 'rule a-rule"):
+        run_on_chip(chip)

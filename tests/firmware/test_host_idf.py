@@ -10,11 +10,13 @@ import os
 import re
 import signal
 import subprocess
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
+from hil.session.trouble import recognise
 from tests.host_builds import PLAIN, build_programs, build_sanitized
 
 pytestmark = pytest.mark.slow
@@ -27,6 +29,7 @@ PROGRAMS = sorted(
     for path in (HOST / "test").glob(pattern)
 )
 RUN_TIMEOUT_S = 30.0
+STOPPED_S = 1.7
 
 
 @pytest.fixture(scope="session")
@@ -69,6 +72,7 @@ def test_program_sanitized(sanitized_programs: Path, program: str) -> None:
     check(run(sanitized_programs / program))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_program_without_realtime(programs: Path, program: str) -> None:
     """The rules that do not need real-time priority hold for a caller who has none."""
@@ -103,7 +107,7 @@ CRASHES: Mapping[str, tuple[int, str]] = {
     "stack": (signal.SIGSEGV, r"\*\*\*ERROR\*\*\* A stack overflow in task main has been detected\."),
     "interrupt": (signal.SIGABRT, r"assert failed: kernel_block .*blocking call in an interrupt"),
     "watchdog": (
-        signal.SIGABRT,
+        signal.SIGVTALRM,
         r"E \(\d+\) task_wdt: Task watchdog got triggered\..*\nE \(\d+\) task_wdt:  - main\n",
     ),
 }
@@ -117,6 +121,99 @@ def test_crash_is_reported_and_ends_by_signal(programs: Path, how: str) -> None:
     assert result.returncode == -status
     assert re.search(words, result.stdout), result.stdout
     assert result.stdout.endswith("Rebooting...\n")
+
+
+_WDT = (
+    r"E \(\d+\) task_wdt: Task watchdog got triggered\..*\nE \(\d+\) task_wdt:  - IDLE0 \(CPU 0\)\n(.*\n)*"
+    r"E \(\d+\) task_wdt: Aborting\.\n\nabort\(\) was called"
+)
+_LOCK = r"\(\) in an interrupt or a critical section .*its lock cannot be waited for\n\nabort\(\) was called"
+# by VIOLATION: the signal it ends by, what it says in strict mode, what it says where it only warns
+VIOLATIONS: Mapping[str, tuple[int, str, str]] = {
+    "critical": (
+        signal.SIGXCPU,
+        r"panic'ed \(Interrupt wdt timeout on CPU0\)\. \n",
+        r"interrupts were masked for \d+ ms of CPU time in main: ",
+    ),
+    "long_interrupt": (
+        signal.SIGXCPU,
+        r"panic'ed \(Interrupt wdt timeout on CPU0\)\. \n",
+        r"interrupts were masked for \d+ ms of CPU time in interrupt: ",
+    ),
+    "idle": (signal.SIGVTALRM, _WDT, r"task main computed for 1500 ms without a wait on core 0: "),
+    "log": (signal.SIGABRT, r"vprintf" + _LOCK, r"vprintf\(\) in an interrupt .*: a chip aborts"),
+    "print": (signal.SIGABRT, r"puts" + _LOCK, r"puts\(\) in an interrupt .*: a chip aborts"),
+    "masked_print": (signal.SIGABRT, r"puts" + _LOCK, r"puts\(\) in .*task main\): a chip aborts"),
+    "malloc": (signal.SIGABRT, r"the heap is used in an interrupt .*", r"the heap is used in an interrupt"),
+    "float": (
+        signal.SIGFPE,
+        r"panic'ed \(Coprocessor exception\)\. Exception was unhandled\.\n",
+        r"floating point in an interrupt at 0x[0-9a-f]+: ",
+    ),
+}
+
+
+@pytest.mark.parametrize("how", VIOLATIONS)
+def test_what_a_chip_does_not_let_pass_ends_the_program(programs: Path, how: str) -> None:
+    """In strict mode it is a chip's panic or abort, and the signal tells the board which reset that is."""
+    status, words, _ = VIOLATIONS[how]
+    result = run(programs / "test_esp_strict", VIOLATION=how)
+    assert re.search(words, result.stdout), result.stdout
+    assert result.returncode == -status
+    assert "survived" not in result.stdout
+
+
+@pytest.mark.parametrize("how", VIOLATIONS)
+def test_what_a_chip_does_not_let_pass_is_said_once_a_place(programs: Path, how: str) -> None:
+    """Where it only warns the program goes on, after a line that nobody takes for a crash."""
+    result = run(programs / "test_esp_strict", VIOLATION=how, VBOARD_STRICT="warn")
+    check(result)
+    assert "survived" in result.stdout
+    said = re.findall(r"^W \(\d+\) vboard: (.*)$", result.stdout, re.MULTILINE)
+    assert re.match(VIOLATIONS[how][2], said[0])
+    assert len(said) == len(set(said)) <= 2  # malloc() and free()
+    assert not [line for line in result.stdout.splitlines() if recognise(line)]
+
+
+def test_memory_that_a_chip_has_not(programs: Path) -> None:
+    """malloc() gives NULL without a word where a strict board asks for it; else memory, and a line with
+    size, rest and task."""
+    check(run(programs / "test_esp_strict", VBOARD_STRICT="fail"))
+    strict = run(programs / "test_esp_strict", VIOLATION="heap", VBOARD_STRICT="fail").stdout
+    assert strict.count("malloc: NULL\n") == 2
+    assert "vboard" not in strict
+    warned = run(programs / "test_esp_strict", VIOLATION="heap", VBOARD_STRICT="warn").stdout
+    assert warned.count("malloc: memory\n") == 2
+    assert len(re.findall(r"vboard: 409600 bytes asked of a heap with \d+ free, in task main ", warned)) == 1
+
+
+@pytest.mark.parametrize("how", ["busy"])
+def test_a_core_that_idles_now_and_then_is_not_starved(programs: Path, how: str) -> None:
+    """A task that waits once a second, however busy it is, lets the idle task run."""
+    check(run(programs / "test_esp_strict", VIOLATION=how))
+
+
+@pytest.mark.parametrize("how", ["critical", "idle"])
+def test_a_host_that_is_away_is_not_the_firmwares_fault(programs: Path, how: str) -> None:
+    """A program that is stopped for longer than its watchdogs wait is not barked at: its threads' CPU time
+    stands still."""
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("VBOARD_")}
+    process = subprocess.Popen(
+        [programs / "test_esp_strict"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=variables | {"VIOLATION": f"half_{how}"},
+    )
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line == "halfway\n":
+            break
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(STOPPED_S)  # longer than either watchdog's time
+    process.send_signal(signal.SIGCONT)
+    rest = process.communicate(timeout=RUN_TIMEOUT_S)[0]
+    assert process.returncode == 0, rest
+    assert "survived" in rest
 
 
 def test_restart_ends_with_status_0_after_shutdown_handlers(programs: Path) -> None:
@@ -136,6 +233,8 @@ def test_restart_ends_with_status_0_after_shutdown_handlers(programs: Path) -> N
         ("VBOARD_BOOT_US", "-5"),
         ("VBOARD_FLASH_FD", "999"),
         ("VBOARD_CORE1_BEHIND_US", "190 ms"),
+        ("VBOARD_TIME_S", "noon"),
+        ("VBOARD_STRICT", "yes"),
     ],
 )
 def test_bad_variable_is_refused(programs: Path, variable: str, value: str) -> None:
@@ -143,6 +242,14 @@ def test_bad_variable_is_refused(programs: Path, variable: str, value: str) -> N
     result = run(programs / "test_esp_crash", **{variable: value})
     assert result.returncode == 2
     assert f"{variable}={value} is not " in result.stderr
+
+
+@pytest.mark.parametrize("value", ["loud", "1", "-128"])
+def test_bad_signal_strength_is_refused(programs: Path, value: str) -> None:
+    """A signal strength that is none ends a program that uses Wi-Fi with a sentence."""
+    result = run(programs / "test_esp_wifi", VBOARD_RSSI_DBM=value)
+    assert result.returncode == 2
+    assert f"VBOARD_RSSI_DBM={value} is not " in result.stderr
 
 
 @pytest.mark.parametrize("behind_us", ["0", "4000000"])
@@ -155,6 +262,12 @@ def test_core_1s_cycle_counter_is_as_far_behind_as_the_board_says(programs: Path
             EXPECTED_BEHIND_US=behind_us,
         )
     )
+
+
+@pytest.mark.parametrize("date_s", ["0", "4102444800"])
+def test_the_date_at_reset_is_what_the_board_says(programs: Path, date_s: str) -> None:
+    """A chip begins in 1970; without a word it is the machine's date."""
+    check(run(programs / "test_esp_sleep", VBOARD_TIME_S=date_s))
 
 
 def uart_lines(output: str) -> Iterator[tuple[int, int]]:

@@ -51,23 +51,23 @@ def test_publish_has_written_when_it_returns(driver: Driver, peer: Peer) -> None
 def test_publish_blocks_the_caller_while_the_broker_does_not_read(driver: Driver, peer: Peer) -> None:
     """A payload beyond all buffers holds its caller, and never more than lwIP's send buffer is on the way."""
     connection = connected(driver, peer)
-    driver.say("publish t/a 200000 1 0")
+    driver.say("publish t/a 100000 1 0")
     connection.wait_until_window_is_full()
     assert not driver.has("result publish")
     assert 0 < unsent_bytes(connection.peer_port) <= SEND_BUFFER_BYTES
     packet = connection.read()
-    assert len(packet.payload) == 200000
+    assert len(packet.payload) == 100000
     assert int(driver.expect("result publish")["value"]) == packet.id
 
 
 def test_publish_gives_up_after_the_network_timeout(driver: Driver, peer: Peer) -> None:
     """A write that gets nowhere for network.timeout_ms fails and ends the connection; the message stays."""
     connected(driver, peer, "timeout=500")
-    assert driver.ask("publish t/a 200000 1 0") == -1
+    assert driver.ask("publish t/a 100000 1 0") == -1
     assert driver.has("event DISCONNECTED")
     again = peer.accept()
     again.greet()
-    assert len(again.read().payload) == 200000
+    assert len(again.read().payload) == 100000
 
 
 def test_long_payload_is_written_in_pieces_of_the_out_buffer(driver: Driver, tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ from hil.base.errors import ConfigError
 from hil.base.git import git
 from hil.base.paths import PROJECT_ROOT
 from hil.boards.firmware.build import FIRMWARE_DIR
+from tests.tools.check_report import Report
 from tests.tools.idf_check import api, chips, config, hooks, idf, on_linux, stand_in
 from tests.tools.idf_check.idf import Command
-from tests.tools.idf_check.report import Report
 
 HOST = FIRMWARE_DIR / "host" / "idf"
 
@@ -60,6 +60,14 @@ def test_a_wrong_source_is_named(tmp_path: Path, objects: bool) -> None:
     assert list(found) == [f"{tmp_path.name}/bad.c"]
     assert "missing" in next(iter(found.values()))
     assert (tmp_path / "objects" / "0.o").is_file() == objects
+
+
+def test_a_source_that_warns_is_named(tmp_path: Path) -> None:
+    """A macro that is defined anew compiles, and does something else than it says."""
+    command = host_command(tmp_path)
+    command.source.write_text("#define HOOK 1\n#define HOOK 2\n")
+    found = chips.refused_sources([command], tmp_path / "objects", objects=True)
+    assert '"HOOK" redefined' in found[f"{tmp_path.name}/{command.source.name}"]
 
 
 def test_the_stand_in_drops_what_only_espressif_has(tmp_path: Path) -> None:
@@ -200,7 +208,7 @@ _KINDS = ("failure", "error", "skipped")
 
 def test_exit_code_and_paths_of_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """0 is well, 4 not checked, 1 wrong; the machine's paths are not told."""
-    report = Report(tmp_path)
+    report = Report({"$IDF_PATH": tmp_path})
     report.verdict("a", f"{PROJECT_ROOT}/x and {tmp_path}/y", {})
     codes = [report.exit_code()]
     report.not_checked("b", "no compiler")

@@ -67,7 +67,7 @@ def render(stored: Path, work: Path) -> Files:
     shutil.copytree(stored / "out", out)
     merge([out / "hil-data"], out / "history")  # as who has a store of those days brings it over
     (run,) = (one.path for one in RunDirectory.list(out))
-    thresholds = load_all(run / "thresholds", today=_day_of(run))
+    thresholds = load_all(run / "thresholds", today=_day_of(run), stored=True)
     files: Files = {}
     files |= _judged(run, thresholds)
     read = read_judged_run(run)
@@ -270,6 +270,7 @@ def _site(run: JudgedRun, out: Path) -> Files:
     with (
         mock.patch("hil.reports.site.build.generating", played),
         mock.patch("hil.reports.trend.runs._CHECKOUT", run.path),
+        mock.patch("hil.reports.trend.runs.PROJECT_THRESHOLDS", run.path / "thresholds"),
     ):
         build_site(out, [run], append=False)
     report = out / "report"

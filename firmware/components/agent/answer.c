@@ -32,9 +32,9 @@ int answer_usage(const char *usage) {
 
 void write_benches(wire_line_t *line) {
     wire_line_key(line, "benches");
-    for (size_t i = 0; i < bench_table_length; i++) {
+    for (size_t i = 0; run_bench_at(i) != NULL; i++) {
         wire_line_escaped(line, i > 0 ? "," : "");
-        wire_line_escaped(line, bench_table[i].bench->name);
+        wire_line_escaped(line, run_bench_at(i)->bench->name);
     }
 }
 

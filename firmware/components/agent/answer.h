@@ -5,8 +5,7 @@
 #include "reply.h"
 
 void answer_ok(void);
-/* `R <tag> err <code>`, with one field unless `key` is NULL. Returns 1, which esp_console takes for a
- * failure. */
+/* `R <tag> err <code>`, with one field unless `key` is NULL. Returns 1, as a command that failed. */
 int answer_error(const char *code, const char *key, const char *value);
 int answer_usage(const char *usage);
 int answer_busy(void);

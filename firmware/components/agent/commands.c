@@ -2,7 +2,9 @@
 #include "commands.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "agent/agent.h"
 #include "answer.h"
 #include "environment.h"
 #include "esp_console.h"
@@ -13,6 +15,13 @@
 #include "runner.h"
 
 enum { MAX_ARGUMENTS = BENCH_MAX_PARAMETERS + 4 };
+
+typedef struct {
+    const char *command;
+    const char *hint; /* of its arguments, NULL where it has none */
+    const char *help;
+    int (*func)(int argc, char **argv);
+} command_t;
 
 static int do_hello(int argc, char **argv) {
     int64_t version = WIRE_PROTOCOL_MAX;
@@ -96,7 +105,7 @@ static int do_restart(int argc, char **argv) {
 
 static int do_help(int argc, char **argv);
 
-static const esp_console_cmd_t COMMANDS[] = {
+static const command_t COMMANDS[] = {
     {.command = "help", .help = "What can be typed here", .func = do_help},
     {.command = "hello", .hint = "[version]", .help = "Who is there", .func = do_hello},
     {.command = "info", .help = "State and environment now", .func = do_info},
@@ -135,28 +144,32 @@ static int do_help(int argc, char **argv) {
     return 0;
 }
 
-esp_err_t commands_init(void) {
-    esp_console_config_t config = ESP_CONSOLE_CONFIG_DEFAULT();
-    config.max_cmdline_length = WIRE_COMMAND_SIZE;
-    config.max_cmdline_args = MAX_ARGUMENTS + 1; /* one more than allowed, to tell a line with too many */
-    esp_err_t err = esp_console_init(&config);
-    for (size_t i = 0; err == ESP_OK && i < COMMAND_COUNT; i++) {
-        err = esp_console_cmd_register(&COMMANDS[i]);
+static const command_t *find_command(const char *name) {
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (strcmp(COMMANDS[i].command, name) == 0) {
+            return &COMMANDS[i];
+        }
     }
-    return err;
+    return NULL;
 }
 
+/* esp_console's registry may be the program's own, with its own verbs and a shorter line: only its parser is
+ * used. */
 static void dispatch(const wire_command_t *command) {
-    int unused = 0;
+    char *argv[MAX_ARGUMENTS + 1]; /* one more than allowed, to tell a line with too many; and NULL */
     if (!reply_start(command)) {
         return;
     }
-    esp_err_t err = esp_console_run(command->text, &unused);
-    if (err == ESP_ERR_NOT_FOUND) {
+    if (agent_config()->confirm_image) {
+        port_confirm_image(); /* somebody talks to it, so another image can be put in its place */
+    }
+    size_t argc = esp_console_split_argv(command->text, argv, MAX_ARGUMENTS + 1);
+    const command_t *found = argc > 0 ? find_command(argv[0]) : NULL;
+    if (found != NULL) {
+        found->func((int)argc, argv);
+    } else {
         /* The verb is not echoed: it may be a piece of a credential whose line lost its head. */
         answer_error("unknown-command", NULL, NULL);
-    } else if (err != ESP_OK) {
-        answer_error("failed", "error", esp_err_to_name(err));
     }
 }
 

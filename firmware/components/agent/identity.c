@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/agent.h"
 #include "answer.h"
 #include "esp_err.h"
 #include "esp_log.h"
@@ -12,6 +13,7 @@
 #include "port/port.h"
 #include "record.h"
 #include "sdkconfig.h"
+#include "sealed.h"
 
 static const char *TAG = "agent";
 static identity_t s_identity;
@@ -62,7 +64,7 @@ void identity_init(void) {
     s_identity.idf_version = app.idf_version;
     s_identity.target = CONFIG_IDF_TARGET;
     s_identity.reset_reason = reset_reason_name(esp_reset_reason());
-    s_identity.boot = esp_random();
+    s_identity.boot = sealed() ? sealed_seed() : esp_random();
 }
 
 const identity_t *identity(void) {
@@ -74,6 +76,7 @@ void identity_say_hello(void) {
     wire_line_int(line, "proto_min", WIRE_PROTOCOL_MIN);
     wire_line_int(line, "proto_max", WIRE_PROTOCOL_MAX);
     wire_line_crc(line, "boot", s_identity.boot);
+    wire_line_text(line, "agent", AGENT_VERSION);
     wire_line_text(line, "project", s_identity.project);
     wire_line_text(line, "version", s_identity.version);
     wire_line_text(line, "idf", s_identity.idf_version);

@@ -2,6 +2,7 @@
 #include "provision.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
 
@@ -9,7 +10,7 @@
 #include "port/port.h"
 #include "wire.h"
 
-typedef enum { FIELD_TEXT, FIELD_PORT, FIELD_TIME } field_type_t;
+typedef enum { FIELD_PEM, FIELD_TEXT, FIELD_PORT, FIELD_TIME } field_type_t;
 
 typedef struct {
     const char *name;
@@ -18,6 +19,8 @@ typedef struct {
     size_t size;   /* of a text, NUL included; of a number, what its decimal digits need */
 } field_t;
 
+#define PEM(member)                                                                                          \
+    { #member, FIELD_PEM, offsetof(agent_provision_t, member), AGENT_PEM_SIZE }
 #define TEXT(member)                                                                                         \
     { #member, FIELD_TEXT, offsetof(agent_provision_t, member), sizeof(((agent_provision_t *)0)->member) }
 #define PORT(member)                                                                                         \
@@ -26,9 +29,10 @@ typedef struct {
     { #member, FIELD_TIME, offsetof(agent_provision_t, member), sizeof("9223372036854775807") }
 
 static const field_t FIELDS[] = {
-    TEXT(ca_pem),
-    TEXT(client_cert_pem),
-    TEXT(client_key_pem),
+    PEM(ca_pem),
+    PEM(client_cert_pem),
+    PEM(client_key_pem),
+    TEXT(link),
     TEXT(ssid),
     TEXT(psk),
     TIME(utc_us),
@@ -47,12 +51,15 @@ static const field_t FIELDS[] = {
 };
 enum { FIELD_COUNT = sizeof(FIELDS) / sizeof(FIELDS[0]) };
 
-static agent_provision_t s_provision;
+static agent_provision_t s_provision = {.ca_pem = "", .client_cert_pem = "", .client_key_pem = ""};
 
-/* The field that is being received. */
+/* The field that is being received; in steps, so that a certificate of another length, which each run has,
+ * mostly leaves the heap as it was. */
+enum { STAGED_STEP = 512 };
 static const field_t *s_field;
 static size_t s_length;
-static char s_staged[AGENT_PEM_SIZE];
+static char *s_staged; /* s_room bytes, NULs behind the text; NULL before the first piece */
+static size_t s_room;
 
 const agent_provision_t *provision(void) {
     return &s_provision;
@@ -68,6 +75,7 @@ const char *provision_status_name(provision_status_t status) {
         [PROVISION_BAD_LENGTH] = "bad-length",
         [PROVISION_BAD_CRC] = "bad-field-crc",
         [PROVISION_BAD_VALUE] = "bad-value",
+        [PROVISION_NO_MEMORY] = "no-memory",
     };
     return names[status];
 }
@@ -81,11 +89,40 @@ static const field_t *find_field(const char *name) {
     return NULL;
 }
 
-/* Secrets do not stay in the staging buffer. */
+/* Secrets do not stay in memory that others get. */
+static void forget(char *text, size_t size) {
+    if (text != NULL) {
+        memset(text, 0, size);
+        __asm__ volatile("" : : "r"(text) : "memory"); /* a compiler may drop what nobody reads */
+        free(text);
+    }
+}
+
 static void clear_staged(const field_t *next) {
-    memset(s_staged, 0, sizeof(s_staged));
+    forget(s_staged, s_room);
+    s_staged = NULL;
+    s_room = 0;
     s_field = next;
     s_length = 0;
+}
+
+/* Have room for `length` bytes and a NUL. */
+static bool make_room(size_t length) {
+    size_t wanted = (length / STAGED_STEP + 1) * STAGED_STEP;
+    if (s_room >= wanted) {
+        return true;
+    }
+    char *larger = calloc(1, wanted);
+    if (larger == NULL) {
+        return false;
+    }
+    if (s_staged != NULL) {
+        memcpy(larger, s_staged, s_length);
+    }
+    forget(s_staged, s_room);
+    s_staged = larger;
+    s_room = wanted;
+    return true;
 }
 
 provision_status_t provision_add(const char *name, int64_t offset, const char *base64, size_t *received) {
@@ -107,11 +144,14 @@ provision_status_t provision_add(const char *name, int64_t offset, const char *b
     if (s_length + (size_t)length >= field->size) { /* room for the NUL */
         return PROVISION_TOO_LONG;
     }
-    memcpy(s_staged + s_length, piece, (size_t)length);
+    bool fits = make_room(s_length + (size_t)length);
+    if (fits) {
+        memcpy(s_staged + s_length, piece, (size_t)length);
+        s_length += (size_t)length;
+        *received = s_length;
+    }
     memset(piece, 0, sizeof(piece));
-    s_length += (size_t)length;
-    *received = s_length;
-    return PROVISION_OK;
+    return fits ? PROVISION_OK : PROVISION_NO_MEMORY;
 }
 
 static provision_status_t take_number(const field_t *field) {
@@ -133,7 +173,26 @@ static provision_status_t take_text(const field_t *field) {
     if (memchr(s_staged, '\0', s_length) != NULL) {
         return PROVISION_BAD_VALUE;
     }
-    memcpy((char *)&s_provision + field->offset, s_staged, field->size); /* staged bytes end with zeroes */
+    char *member = (char *)&s_provision + field->offset;
+    memset(member, 0, field->size);
+    memcpy(member, s_staged, s_length);
+    return PROVISION_OK;
+}
+
+/* What was staged becomes the value, where it lies. */
+static provision_status_t take_pem(const field_t *field) {
+    const char **member = (const char **)(void *)((char *)&s_provision + field->offset);
+    if (memchr(s_staged, '\0', s_length) != NULL) {
+        return PROVISION_BAD_VALUE;
+    }
+    if (**member != '\0') {
+        forget((char *)*member, strlen(*member));
+    }
+    *member = s_length > 0 ? s_staged : "";
+    if (s_length > 0) {
+        s_staged = NULL;
+        s_room = 0;
+    }
     return PROVISION_OK;
 }
 
@@ -141,8 +200,14 @@ static provision_status_t check_and_take(const field_t *field, int64_t length, u
     if (length != (int64_t)s_length) {
         return PROVISION_BAD_LENGTH;
     }
+    if (!make_room(0)) { /* an empty field came without a piece */
+        return PROVISION_NO_MEMORY;
+    }
     if (wire_crc32(0, s_staged, s_length) != crc32) {
         return PROVISION_BAD_CRC;
+    }
+    if (field->type == FIELD_PEM) {
+        return take_pem(field);
     }
     return field->type == FIELD_TEXT ? take_text(field) : take_number(field);
 }

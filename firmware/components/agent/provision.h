@@ -19,6 +19,7 @@ typedef enum {
     PROVISION_BAD_LENGTH,
     PROVISION_BAD_CRC,
     PROVISION_BAD_VALUE,
+    PROVISION_NO_MEMORY,
 } provision_status_t;
 
 /* Code that goes into an error reply. It never holds a part of the value. */

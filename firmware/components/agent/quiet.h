@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Log output is held in memory while the clock runs and printed afterwards. */
+/* Log output is held in memory while the clock runs and printed afterwards, unless the agent is to leave it
+ * as it is (agent_config_t) or there is no memory for it. */
 #pragma once
 
 #include <stddef.h>

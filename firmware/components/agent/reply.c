@@ -21,6 +21,7 @@ static reply_t
     s_untagged; /* apart, because the rest of a line that was cut in two looks like such a command */
 static reply_t s_deferred;
 static reply_t *s_current = &s_untagged;
+static uint32_t s_errors;
 
 static bool answers(const reply_t *reply, const wire_command_t *command) {
     bool known = reply->pending || reply->body[0] != '\0';
@@ -79,6 +80,7 @@ wire_line_t *reply_ok(reply_t *reply) {
 
 wire_line_t *reply_error(reply_t *reply, const char *code) {
     wire_line_t *line = open_reply(reply, "err");
+    s_errors++;
     wire_line_word(line, code);
     return line;
 }
@@ -94,7 +96,15 @@ void reply_end(reply_t *reply, wire_line_t *line) {
 
 void reply_to_damaged(const char *code) {
     wire_line_t *line = record_begin('R');
+    s_errors++;
     wire_line_word(line, "- err");
     wire_line_word(line, code);
     record_end(line);
+}
+
+uint32_t reply_errors(void) {
+    wire_line_t *line = record_begin('R');
+    uint32_t errors = s_errors;
+    record_cancel(line);
+    return errors;
 }

@@ -28,3 +28,6 @@ void reply_end(reply_t *reply, wire_line_t *line);
 
 /* Answer a line that was no command, so that its tag cannot be trusted: `R - err <code>`. */
 void reply_to_damaged(const char *code);
+
+/* How many replies since boot were `err`. */
+uint32_t reply_errors(void);

@@ -10,10 +10,31 @@
 
 static const char *TAG = "bench";
 
+/* The section's bounds: of the linker where it has the section's name, of a linker script that ESP-IDF
+ * generates (bench_section.lf) where it lies within another one. Nothing registered, no bounds. */
+extern const bench_entry_t *const __start_hil_benches[] __attribute__((weak));
+extern const bench_entry_t *const __stop_hil_benches[] __attribute__((weak));
+extern const bench_entry_t *const _hil_benches_start[] __attribute__((weak));
+extern const bench_entry_t *const _hil_benches_end[] __attribute__((weak));
+
+static const bench_entry_t *registered_at(size_t index) {
+    const size_t orphans = (size_t)(__stop_hil_benches - __start_hil_benches);
+    const size_t placed = (size_t)(_hil_benches_end - _hil_benches_start);
+    if (index < orphans) {
+        return __start_hil_benches[index];
+    }
+    return index - orphans < placed ? _hil_benches_start[index - orphans] : NULL;
+}
+
+const bench_entry_t *run_bench_at(size_t index) {
+    return index < bench_table_length ? &bench_table[index] : registered_at(index - bench_table_length);
+}
+
 const bench_entry_t *run_find_bench(const char *name) {
-    for (size_t i = 0; i < bench_table_length; i++) {
-        if (strcmp(bench_table[i].bench->name, name) == 0) {
-            return &bench_table[i];
+    const bench_entry_t *entry = NULL;
+    for (size_t i = 0; (entry = run_bench_at(i)) != NULL; i++) {
+        if (strcmp(entry->bench->name, name) == 0) {
+            return entry;
         }
     }
     return NULL;

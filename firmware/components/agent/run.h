@@ -3,14 +3,10 @@
 #pragma once
 
 #include "agent/bench.h"
+#include "agent/register.h"
 #include "wire.h"
 
-/* A row of the table that the build makes from components/benches/<stem>.c. */
-typedef struct {
-    const bench_t *bench;
-    const char *ruler_hash; /* SHA-256 over agent, load, mqtt_link and the bench's own: what measures */
-} bench_entry_t;
-
+/* The table that the build makes from components/benches/<stem>.c. Others register themselves. */
 extern const bench_entry_t bench_table[];
 extern const size_t bench_table_length;
 
@@ -19,6 +15,8 @@ struct bench_run {
     int64_t values[BENCH_MAX_PARAMETERS];
 };
 
+/* One after the other, those of the table first; NULL behind the last. */
+const bench_entry_t *run_bench_at(size_t index);
 const bench_entry_t *run_find_bench(const char *name);
 
 /* Set the defaults. */

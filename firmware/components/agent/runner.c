@@ -34,6 +34,7 @@ static atomic_uint s_next_transfer = 1; /* stays until lines with it were sent: 
  * before the record lock. */
 static SemaphoreHandle_t s_lock;
 static SemaphoreHandle_t s_released;
+static SemaphoreHandle_t s_settled; /* given where a job may have come to its end, or holds a transfer */
 static const transfer_t *s_held;
 
 static bench_run_t s_run; /* run task's own */
@@ -70,6 +71,9 @@ bool bench_aborted(const bench_run_t *run) {
 
 /* Forget the held transfer and wake the run task. Call it with the lock. */
 static void release(void) {
+    if (s_held->last) {
+        samples_drop_arena(); /* before the state, so that who finds the agent idle finds the memory free */
+    }
     atomic_store(&s_state, s_held->last ? STATE_IDLE : STATE_RUNNING);
     s_held = NULL;
     xSemaphoreGive(s_released);
@@ -93,6 +97,7 @@ static bool send_and_hold(const transfer_t *transfer) {
     }
     xSemaphoreGive(s_lock);
     if (wanted) {
+        xSemaphoreGive(s_settled);
         xSemaphoreTake(s_released, portMAX_DELAY);
     }
     return wanted;
@@ -124,13 +129,19 @@ static void send_aborted(void) {
     transfer_t transfer = make_transfer("aborted", true);
     xSemaphoreTake(s_lock, portMAX_DELAY);
     send_lines(&transfer);
+    samples_drop_arena();
     atomic_store(&s_state, STATE_IDLE);
     xSemaphoreGive(s_lock);
+    xSemaphoreGive(s_settled);
 }
 
 static esp_err_t measure(void) {
     const bench_t *bench = s_run.entry->bench;
     samples_reset(&s_samples, bench->column_count, send_burst);
+    esp_err_t no_arena = samples_take_arena(&s_samples);
+    if (no_arena != ESP_OK) {
+        return no_arena;
+    }
     quiet_begin();
     esp_err_t err = bench->run(&s_run, &s_samples);
     cpu_load_end();
@@ -166,6 +177,7 @@ static void bring_link_up(TickType_t timeout, reply_t *reply) {
     reply_end(reply, line);
     atomic_store(&s_state, STATE_IDLE); /* not before: a next job would take the reply's place */
     xSemaphoreGive(s_lock);
+    xSemaphoreGive(s_settled);
 }
 
 static void run_task(void *unused) {
@@ -219,6 +231,20 @@ void runner_abort(void) {
     xSemaphoreGive(s_lock);
 }
 
+uint32_t runner_await(bool *failed) {
+    for (;;) {
+        xSemaphoreTake(s_lock, portMAX_DELAY);
+        uint32_t id = s_held != NULL ? s_held->id : 0;
+        *failed = s_held != NULL && s_held->failed;
+        bool idle = atomic_load(&s_state) == STATE_IDLE;
+        xSemaphoreGive(s_lock);
+        if (idle || id != 0) {
+            return id;
+        }
+        xSemaphoreTake(s_settled, portMAX_DELAY);
+    }
+}
+
 runner_resend_t runner_resend(uint32_t transfer, uint64_t blocks, void (*accepted)(void)) {
     runner_resend_t result = RUNNER_NO_TRANSFER;
     xSemaphoreTake(s_lock, portMAX_DELAY);
@@ -243,7 +269,8 @@ void runner_start(void) {
     s_jobs = xQueueCreate(1, sizeof(job_t));
     s_lock = xSemaphoreCreateMutex();
     s_released = xSemaphoreCreateBinary();
-    configASSERT(s_jobs != NULL && s_lock != NULL && s_released != NULL);
+    s_settled = xSemaphoreCreateBinary();
+    configASSERT(s_jobs != NULL && s_lock != NULL && s_released != NULL && s_settled != NULL);
     BaseType_t created = xTaskCreatePinnedToCore(run_task, "agent_run", AGENT_RUN_STACK_BYTES, NULL,
                                                  AGENT_RUN_PRIORITY, NULL, tskNO_AFFINITY);
     configASSERT(created == pdPASS);

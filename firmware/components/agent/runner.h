@@ -25,6 +25,10 @@ uint32_t runner_next_transfer(void);
 void runner_run(const bench_run_t *run);
 void runner_link_up(TickType_t timeout, reply_t *reply);
 
+/* Wait until a transfer is held, and return its id and whether its run failed, or 0 once nothing is to be
+ * done. For a task that submits all jobs itself. */
+uint32_t runner_await(bool *failed);
+
 /* Let go of the held transfer. Returns false if it is not this one. */
 bool runner_acknowledge(uint32_t transfer);
 

@@ -7,12 +7,13 @@
 #include <string.h>
 
 #include "cpu_load.h"
+#include "esp_heap_caps.h"
 #include "port/port.h"
 #include "wire.h"
 
 enum { ARENA_CELLS = BENCH_ARENA_BYTES / sizeof(uint32_t) };
 
-static uint32_t s_arena[ARENA_CELLS]; /* column after column, as it is packed */
+static uint32_t *s_arena; /* ARENA_CELLS of them, column after column, as it is packed */
 
 static void set_fault(bench_samples_t *samples, esp_err_t fault) {
     int none = ESP_OK;
@@ -29,12 +30,46 @@ void samples_discard(bench_samples_t *samples) {
     samples->warmup_rows = 0;
 }
 
+/* Internal memory: what is measured must not wait for a slower one, nor share its cache. */
+esp_err_t samples_take_arena(bench_samples_t *samples) {
+    const uint32_t caps = MALLOC_CAP_INTERNAL | MALLOC_CAP_8BIT;
+    if (s_arena == NULL) {
+        s_arena = heap_caps_malloc(BENCH_ARENA_BYTES, caps);
+    }
+    if (s_arena != NULL) {
+        return ESP_OK;
+    }
+    return bench_fail(samples, BENCH_OWNER_CONFIGURATION, ESP_ERR_NO_MEM,
+                      "the sample buffer of %u bytes does not fit the heap, whose largest free block has %u; "
+                      "CONFIG_HIL_ARENA_BYTES makes it smaller",
+                      (unsigned)BENCH_ARENA_BYTES, (unsigned)heap_caps_get_largest_free_block(caps));
+}
+
+void samples_drop_arena(void) {
+    heap_caps_free(s_arena);
+    s_arena = NULL;
+}
+
 size_t bench_samples_capacity(const bench_samples_t *samples) {
     return ARENA_CELLS / samples->columns;
 }
 
+static esp_err_t refuse_rows(bench_samples_t *samples, size_t rows) {
+    if (samples->error[0] == '\0') {
+        bench_fail(samples, BENCH_OWNER_CONFIGURATION, ESP_ERR_NO_MEM,
+                   "%u rows of %u columns take %u bytes, and the sample buffer has %u "
+                   "(CONFIG_HIL_ARENA_BYTES)",
+                   (unsigned)rows, (unsigned)samples->columns,
+                   (unsigned)(rows * samples->columns * sizeof(s_arena[0])), (unsigned)BENCH_ARENA_BYTES);
+    }
+    return ESP_ERR_NO_MEM;
+}
+
 esp_err_t bench_samples_begin(bench_samples_t *samples, size_t rows, size_t warmup_rows) {
     if (rows > bench_samples_capacity(samples)) {
+        return refuse_rows(samples, rows);
+    }
+    if (samples_take_arena(samples) != ESP_OK) { /* it is there already in a run */
         return ESP_ERR_NO_MEM;
     }
     if (warmup_rows > rows || (warmup_rows > 0 && samples->burst > 1)) {

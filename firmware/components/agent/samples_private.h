@@ -25,6 +25,11 @@ struct bench_samples {
     char error[SAMPLES_ERROR_SIZE];
 };
 
+/* Allocate the buffer's cells, before a run, and give them back when nothing of it is to be sent any more.
+ * Without memory it says so as bench_fail() does, and returns ESP_ERR_NO_MEM. */
+esp_err_t samples_take_arena(bench_samples_t *samples);
+void samples_drop_arena(void);
+
 /* Start a run: empty, burst 1. */
 void samples_reset(bench_samples_t *samples, size_t columns, samples_send_t send);
 

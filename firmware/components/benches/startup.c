@@ -107,7 +107,9 @@ static esp_err_t connect_and_publish(startup_t *s, size_t row) {
 static esp_err_t measure_row(startup_t *s, size_t row) {
     esp_err_t err = link_down();
     if (err != ESP_OK) {
-        return bench_fail(s->samples, BENCH_OWNER_FIRMWARE, err, "the network cannot be left: %s",
+        bool is_ours = err != ESP_ERR_NOT_SUPPORTED;
+        return bench_fail(s->samples, is_ours ? BENCH_OWNER_FIRMWARE : BENCH_OWNER_CONFIGURATION, err,
+                          "the network cannot be left%s: %s", is_ours ? "" : ", it is the program's own",
                           esp_err_to_name(err));
     }
     int64_t asked_us = esp_timer_get_time();

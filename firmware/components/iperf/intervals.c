@@ -6,6 +6,7 @@
 static void begin_steady(iperf_intervals_t *intervals) {
     intervals->steady = true;
     intervals->steady_start_bytes = intervals->total_bytes;
+    bench_cpu_load_want();
     bench_cpu_load_begin();
 }
 

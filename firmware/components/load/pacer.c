@@ -5,19 +5,36 @@
 
 #define EDGE_TICKS 8
 
-static void arm_timer(const load_pacer_t *pacer) {
+static void arm_timer(load_pacer_t *pacer) {
     const load_plan_t *plan = pacer->plan;
     int64_t left_us = plan->t0_us + plan->planned_us[pacer->timer_row] - esp_timer_get_time();
+    atomic_fetch_add(&pacer->armed, 1);
     esp_timer_start_once(pacer->timer, left_us > 1 ? (uint64_t)left_us : 1);
+}
+
+/* The timer's task may be anywhere between the alarm and arming the next one: until it has come to its end,
+ * another alarm may follow, and what it uses has to stay. */
+static void settle_timer(load_pacer_t *pacer) {
+    atomic_store(&pacer->ended, true);
+    for (;;) {
+        if (esp_timer_stop(pacer->timer) == ESP_OK) {
+            atomic_fetch_add(&pacer->settled, 1);
+        }
+        if (atomic_load(&pacer->settled) == atomic_load(&pacer->armed)) {
+            return;
+        }
+        vTaskDelay(1);
+    }
 }
 
 /* Timer task: one count for each plan, and the next plan is armed from its absolute time. */
 static void on_timer(void *argument) {
     load_pacer_t *pacer = argument;
     xSemaphoreGive(pacer->due);
-    if (++pacer->timer_row < pacer->plan->row_count && !pacer->workers->stop) {
+    if (++pacer->timer_row < pacer->plan->row_count && !atomic_load(&pacer->ended)) {
         arm_timer(pacer);
     }
+    atomic_fetch_add(&pacer->settled, 1);
 }
 
 esp_err_t load_pacer_create(load_pacer_t *pacer, size_t capacity) {
@@ -28,7 +45,6 @@ esp_err_t load_pacer_create(load_pacer_t *pacer, size_t capacity) {
 
 void load_pacer_delete(load_pacer_t *pacer) {
     if (pacer->timer != NULL) {
-        esp_timer_stop(pacer->timer);
         esp_timer_delete(pacer->timer);
     }
     if (pacer->due != NULL) {
@@ -77,12 +93,13 @@ static void run_on_ticks(load_pacer_t *pacer, void (*produce)(void *, size_t), v
 
 static void run_on_timer(load_pacer_t *pacer, void (*produce)(void *, size_t), void *context) {
     pacer->timer_row = 0;
+    atomic_store(&pacer->ended, false);
     arm_timer(pacer);
     for (size_t row = 0; row < pacer->plan->row_count && load_workers_take(pacer->workers, pacer->due);
          row++) {
         produce(context, row);
     }
-    esp_timer_stop(pacer->timer); /* still armed where the run was stopped */
+    settle_timer(pacer); /* still armed where the run was stopped */
 }
 
 void load_pacer_run(load_pacer_t *pacer, void (*produce)(void *context, size_t row), void *context) {

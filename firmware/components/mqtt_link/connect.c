@@ -16,6 +16,9 @@ const char *const mqtt_link_transports[] = {"tcp", "tls", "mtls", "password", NU
 
 uint16_t mqtt_link_port(const mqtt_link_t *link) {
     const agent_provision_t *provision = bench_provision(link->run);
+    if (link->host != NULL) {
+        return link->port;
+    }
     switch (link->transport) {
     case MQTT_LINK_TLS:
         return provision->broker_tls_port;
@@ -35,6 +38,9 @@ bool mqtt_link_has_tls(const mqtt_link_t *link) {
 /* What this transport needs and was not provisioned; NULL where all is there. */
 static const char *missing(const mqtt_link_t *link) {
     const agent_provision_t *provision = bench_provision(link->run);
+    if (link->host != NULL) {
+        return NULL;
+    }
     if (provision->broker_host[0] == '\0' || mqtt_link_port(link) == 0) {
         return "the broker";
     }
@@ -68,7 +74,7 @@ static esp_err_t create_client(mqtt_link_t *link) {
     bool password = link->transport == MQTT_LINK_PASSWORD;
     const mqtt_link_settings_t *settings = link->settings != NULL ? link->settings : &mqtt_link_defaults;
     const esp_mqtt_client_config_t config = {
-        .broker.address.hostname = provision->broker_host,
+        .broker.address.hostname = link->host != NULL ? link->host : provision->broker_host,
         .broker.address.port = mqtt_link_port(link),
         .broker.address.transport = tls ? MQTT_TRANSPORT_OVER_SSL : MQTT_TRANSPORT_OVER_TCP,
         .broker.verification.certificate = tls ? provision->ca_pem : NULL,

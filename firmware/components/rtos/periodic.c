@@ -91,11 +91,11 @@ static void store_wake(rtos_periodic_t *p, size_t row, rtos_stamp_t begin, rtos_
 static void run_periods(rtos_periodic_t *p) {
     rtos_stamp_t begin = rtos_stamp_begin();
     for (size_t wake = 0; wake < p->rows + LEAD_WAKES && rtos_wake_wait(&p->wake) == RTOS_WAKE_OK; wake++) {
-        const rtos_stamp_t end = rtos_stamp_end(), next = rtos_stamp_begin();
+        const rtos_stamp_t end = rtos_stamp_end();
         if (wake >= LEAD_WAKES) {
             store_wake(p, wake - LEAD_WAKES, begin, end);
         }
-        begin = next; /* from before the lock, and what is stored */
+        begin = end; /* the very moment: before a second reading another task may run */
         rtos_load_after_wake(&p->load);
     }
 }

@@ -3,6 +3,7 @@
  * by compare-and-exchange. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "trace/hooks.h"
@@ -24,6 +25,9 @@ void names_set_kind(uint32_t object, trace_object_kind_t kind);
 /* What has this address is no more: who has it next gets another number. */
 void names_forget_task(const void *task);
 void names_forget_object(const void *object);
+
+/* Once, before anything else; false where there is none. */
+bool names_take_memory(void);
 
 /* While nothing is recorded. */
 void names_clear(void);

@@ -9,11 +9,14 @@
  */
 #include "ring.h"
 
+/* Before FreeRTOS's own headers, which define empty macros where there are none yet. */
+#include "names.h"
+
 #include "esp_attr.h"
+#include "esp_heap_caps.h"
 #include "esp_timer.h"
 #include "freertos/FreeRTOS.h"
 #include "freertos/task.h"
-#include "names.h"
 #include "trace/trace.h"
 
 #if CONFIG_FREERTOS_PLACE_FUNCTIONS_INTO_FLASH || (defined(__riscv) && !CONFIG_LIBC_MISC_IN_IRAM)
@@ -45,8 +48,9 @@ typedef struct {
     uint32_t word;
 } slot_t;
 
-/* Data without DRAM_ATTR is in internal RAM too: .bss goes to external RAM only where it is asked to. */
-static slot_t s_slots[TRACE_EVENTS];
+/* On the heap from the first trace on, and for good: an interrupt may still be writing when a trace ends.
+ * Before, nothing is recorded, and there is nothing to read. */
+static slot_t *s_slots;
 static uint32_t s_first = TRACE_EVENTS; /* lap 0 is that of slots never written */
 static uint32_t s_next = TRACE_EVENTS;
 static uint32_t s_end = LAST_NUMBER; /* nothing is recorded from this number on */
@@ -126,8 +130,19 @@ static uint32_t new_lap(void) {
     return TRACE_EVENTS;
 }
 
+/* Internal RAM, as the flash cache may be off where it is written. */
+static bool take_memory(void) {
+    if (s_slots == NULL && names_take_memory()) {
+        s_slots = heap_caps_calloc(TRACE_EVENTS, sizeof(*s_slots), MALLOC_CAP_INTERNAL | MALLOC_CAP_8BIT);
+    }
+    return s_slots != NULL;
+}
+
 void trace_start(void) {
     trace_stop();
+    if (!take_memory()) {
+        return; /* the bench's environment tells of no events, and `run trace` that nothing was traced */
+    }
     s_first = new_lap();
     names_clear();
     __atomic_store_n(&s_next, s_first, __ATOMIC_RELAXED);

@@ -44,13 +44,16 @@ static inline uint8_t *flash_create(const char *app_offset_hex) {
     return flash;
 }
 
-/* Two segments, the first with the app description, then checksum line and digest. Returns its size. */
-static inline size_t image_create(uint8_t *at, const char *version, uint8_t digest[32]) {
-    const esp_image_header_t header = {
-        .magic = ESP_IMAGE_HEADER_MAGIC, .segment_count = 2, .hash_appended = 1};
+/* Two segments, the first with the app description, the second of `bytes`, then checksum line and digest.
+ * Returns its size. */
+static inline size_t image_create_of(uint8_t *at, const char *version, uint32_t bytes, uint8_t digest[32]) {
+    const esp_image_header_t header = {.magic = ESP_IMAGE_HEADER_MAGIC,
+                                       .segment_count = 2,
+                                       .chip_id = (esp_chip_id_t)CONFIG_IDF_FIRMWARE_CHIP_ID,
+                                       .hash_appended = 1};
     esp_app_desc_t description = {.magic_word = ESP_APP_DESC_MAGIC_WORD, .project_name = "crafted"};
     snprintf(description.version, sizeof description.version, "%s", version);
-    const esp_image_segment_header_t segments[2] = {{0x3f400020, sizeof description}, {0x40080000, 100}};
+    const esp_image_segment_header_t segments[2] = {{0x3f400020, sizeof description}, {0x40080000, bytes}};
     size_t size = 0;
     memcpy(at, &header, sizeof header);
     size += sizeof header;
@@ -60,12 +63,16 @@ static inline size_t image_create(uint8_t *at, const char *version, uint8_t dige
     size += sizeof description;
     memcpy(at + size, &segments[1], sizeof segments[1]);
     size += sizeof segments[1];
-    memset(at + size, 0x5a, 100);
-    size += 100;
+    memset(at + size, 0x5a, bytes);
+    size += bytes;
     memset(at + size, 0, 15 - size % 16);
     size += 15 - size % 16;
     at[size++] = 0xef; /* the checksum: not looked at here, but part of the digest */
     SHA256(at, size, digest);
     memcpy(at + size, digest, 32);
     return size + 32;
+}
+
+static inline size_t image_create(uint8_t *at, const char *version, uint8_t digest[32]) {
+    return image_create_of(at, version, 100, digest);
 }

@@ -15,7 +15,7 @@
 #define CHECK(condition)                                                                                     \
     do {                                                                                                     \
         if (!(condition)) {                                                                                  \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                          \
+            dprintf(STDERR_FILENO, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition);                   \
             _exit(1);                                                                                        \
         }                                                                                                    \
     } while (0)
@@ -25,7 +25,7 @@
         long long actual_ = (long long)(actual);                                                             \
         long long expected_ = (long long)(expected);                                                         \
         if (actual_ != expected_) {                                                                          \
-            fprintf(stderr, "%s:%d: %s is %lld, not %lld\n", __FILE__, __LINE__, #actual, actual_,           \
+            dprintf(STDERR_FILENO, "%s:%d: %s is %lld, not %lld\n", __FILE__, __LINE__, #actual, actual_,    \
                     expected_);                                                                              \
             _exit(1);                                                                                        \
         }                                                                                                    \

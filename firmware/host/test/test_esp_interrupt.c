@@ -45,10 +45,12 @@ static QueueHandle_t s_queue;
 static SemaphoreHandle_t s_semaphore;
 static EventGroupHandle_t s_events;
 static TaskHandle_t s_waiter;
+enum { EVENT_GROUP_STEP = 6 };
 static int s_step;
 static int s_done;
 
-/* Nothing waits in the odd steps: nobody is woken. */
+/* Nothing waits in the odd steps: nobody is woken. Bits of an event group are left to the timer task, so it
+ * is that one which is woken, waiter or not. */
 static bool give(void *context) {
     (void)context;
     BaseType_t woken = pdFALSE;
@@ -62,7 +64,9 @@ static bool give(void *context) {
     } else {
         CHECK_EQUAL(xEventGroupSetBitsFromISR(s_events, 1, &woken), pdPASS);
     }
-    CHECK_EQUAL(woken, s_step % 2 == 0);
+    if (s_step < EVENT_GROUP_STEP) {
+        CHECK_EQUAL(woken, s_step % 2 == 0);
+    }
     return woken;
 }
 
@@ -93,7 +97,7 @@ static void test_wake(void) {
         CHECK_SOON(eTaskGetState(s_waiter) == eBlocked);
         CHECK_EQUAL(s_done, s_step / 2);
         rtos_interrupt_raise();
-        if (realtime()) {
+        if (realtime() && s_step < EVENT_GROUP_STEP) {
             CHECK_EQUAL(s_done, s_step / 2 + 1);
         }
         CHECK_SOON(__atomic_load_n(&s_done, __ATOMIC_ACQUIRE) == s_step / 2 + 1);

@@ -17,7 +17,7 @@ static wifi_config_t s_config;
 static int s_interfaces, s_loops, s_drivers, s_handlers, s_sets, s_failing_drivers = 1;
 static bool s_connected;
 static bool s_connecting;
-static int s_refusals;
+static int s_refusals, s_starts, s_stops;
 
 static void tell_refused(uint8_t reason) {
     wifi_event_sta_disconnected_t event = {.reason = reason};
@@ -85,7 +85,13 @@ esp_err_t esp_wifi_set_config(wifi_interface_t interface, wifi_config_t *config)
 }
 
 esp_err_t esp_wifi_start(void) {
+    CHECK_EQUAL(s_starts++, s_stops); /* it is off */
     s_handler(NULL, WIFI_EVENT, WIFI_EVENT_STA_START, NULL);
+    return ESP_OK;
+}
+
+esp_err_t esp_wifi_stop(void) {
+    CHECK_EQUAL(++s_stops, s_starts); /* it is on */
     return ESP_OK;
 }
 
@@ -179,11 +185,26 @@ static void test_it_stays_away_after_leaving(void) {
     CHECK_EQUAL(station_reconnects(), 1);
 }
 
+/* Switched off, it may be so twice; joining starts the driver, whose event connects. */
+static void test_it_is_switched_off_and_on(void) {
+    int starts = s_starts;
+    CHECK_EQUAL(station_leave(), ESP_OK);
+    CHECK_EQUAL(station_off(), ESP_OK);
+    CHECK_EQUAL(station_off(), ESP_OK);
+    CHECK_EQUAL(s_stops, 1);
+    CHECK(!station_wait(0));
+    CHECK_EQUAL(station_join(&s_provision), ESP_OK);
+    CHECK(station_wait(0));
+    CHECK_EQUAL(s_starts, starts + 1);
+    CHECK_EQUAL(station_reconnects(), 1);
+}
+
 void app_main(void) {
     test_init_goes_on_after_a_failure();
     test_corrected_credentials_are_applied();
     test_only_a_change_disturbs();
     test_a_lost_connection_comes_back();
     test_it_stays_away_after_leaving();
+    test_it_is_switched_off_and_on();
     exit(0);
 }

@@ -48,6 +48,23 @@ static void test_mac(void) {
     CHECK_EQUAL(esp_read_mac(mac, ESP_MAC_ETH), ESP_OK);
     CHECK_EQUAL(mac[5], base[5] + 3);
     CHECK_EQUAL(esp_read_mac(NULL, ESP_MAC_ETH), ESP_ERR_INVALID_ARG);
+    CHECK_EQUAL(esp_read_mac(mac, ESP_MAC_IEEE802154), ESP_ERR_NOT_SUPPORTED);
+}
+
+/* A base address of the product's own gives the others, but for one that is set itself; the factory's stays.
+ */
+static void test_own_mac(void) {
+    static const uint8_t base[6] = {0x02, 0, 0, 0, 0, 0x10};
+    static const uint8_t wired[6] = {0x02, 0, 0, 0, 0, 0x99};
+    static const uint8_t group[6] = {0x03, 0, 0, 0, 0, 0x10};
+    uint8_t mac[6];
+    CHECK_EQUAL(esp_iface_mac_addr_set(group, ESP_MAC_BASE), ESP_ERR_INVALID_ARG);
+    CHECK_EQUAL(esp_iface_mac_addr_set(base, ESP_MAC_EFUSE_FACTORY), ESP_ERR_INVALID_ARG);
+    CHECK_EQUAL(esp_base_mac_addr_set(base), ESP_OK);
+    CHECK_EQUAL(esp_iface_mac_addr_set(wired, ESP_MAC_ETH), ESP_OK);
+    CHECK(esp_read_mac(mac, ESP_MAC_WIFI_SOFTAP) == ESP_OK && mac[0] == 0x02 && mac[5] == 0x11);
+    CHECK(esp_read_mac(mac, ESP_MAC_ETH) == ESP_OK && mac[5] == 0x99);
+    CHECK(esp_efuse_mac_get_default(mac) == ESP_OK && mac[0] == 0x24 && mac[5] == 0x01);
 }
 
 /* CRC-32 is zlib's, also in pieces. */
@@ -97,11 +114,12 @@ static void test_ipc(void) {
 }
 
 static SemaphoreHandle_t s_named;
+static const char *s_wanted_name;
 
 static int wait_for_name(const char *format, va_list args) {
     char line[128];
     int length = vsnprintf(line, sizeof line, format, args);
-    if (strstr(line, "task_wdt:  - main") != NULL) {
+    if (strstr(line, s_wanted_name) != NULL) {
         xSemaphoreGive(s_named);
     }
     return length;
@@ -121,10 +139,30 @@ static void test_task_watchdog(void) {
     CHECK_EQUAL(esp_task_wdt_add(NULL), ESP_ERR_INVALID_ARG);
     CHECK_EQUAL(esp_task_wdt_reset(), ESP_OK);
     s_named = xSemaphoreCreateBinary();
+    s_wanted_name = "task_wdt:  - main";
     vprintf_like_t before = esp_log_set_vprintf(wait_for_name);
     CHECK(xSemaphoreTake(s_named, portMAX_DELAY));
     CHECK_EQUAL(esp_task_wdt_deinit(), ESP_ERR_INVALID_STATE); /* this task is watched */
     CHECK_EQUAL(esp_task_wdt_delete(NULL), ESP_OK);
+    CHECK_EQUAL(esp_task_wdt_deinit(), ESP_OK);
+    esp_log_set_vprintf(before);
+}
+
+/* A user of the watchdog has a term of its own, and is named by its own name. */
+static void test_task_watchdog_user(void) {
+    const esp_task_wdt_config_t config = {.timeout_ms = 20};
+    esp_task_wdt_user_handle_t user = NULL;
+    CHECK_EQUAL(esp_task_wdt_add_user("pump", &user), ESP_ERR_INVALID_STATE);
+    CHECK_EQUAL(esp_task_wdt_init(&config), ESP_OK);
+    CHECK_EQUAL(esp_task_wdt_add_user(NULL, &user), ESP_ERR_INVALID_ARG);
+    s_wanted_name = "task_wdt:  - pump";
+    vprintf_like_t before = esp_log_set_vprintf(wait_for_name);
+    CHECK_EQUAL(esp_task_wdt_add_user("pump", &user), ESP_OK);
+    CHECK_EQUAL(esp_task_wdt_reset_user(user), ESP_OK);
+    CHECK_EQUAL(esp_task_wdt_status(NULL), ESP_ERR_NOT_FOUND); /* the task itself is not watched */
+    CHECK(xSemaphoreTake(s_named, portMAX_DELAY));
+    CHECK_EQUAL(esp_task_wdt_delete_user(user), ESP_OK);
+    CHECK_EQUAL(esp_task_wdt_reset_user(user), ESP_ERR_NOT_FOUND);
     CHECK_EQUAL(esp_task_wdt_deinit(), ESP_OK);
     esp_log_set_vprintf(before);
 }
@@ -146,11 +184,13 @@ void app_main(void) {
     CHECK(esp_random() != esp_random() || esp_random() != esp_random());
     test_log_format();
     test_mac();
+    test_own_mac();
     test_crc();
     test_cycle_counter();
     test_heap_figures();
     test_ipc();
     test_task_watchdog();
+    test_task_watchdog_user();
     test_error_names();
     exit(0);
 }

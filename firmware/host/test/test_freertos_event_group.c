@@ -75,6 +75,50 @@ static void test_sync(void) {
     }
 }
 
+static SemaphoreHandle_t s_held;
+static SemaphoreHandle_t s_go_on;
+
+static void hold(void *argument, uint32_t number) {
+    (void)argument;
+    (void)number;
+    xSemaphoreGive(s_held);
+    CHECK(xSemaphoreTake(s_go_on, portMAX_DELAY));
+}
+
+static BaseType_t s_accepted[3];
+
+static int64_t set_from_interrupt(void *argument) {
+    (void)argument;
+    BaseType_t woken = pdFALSE;
+    s_accepted[0] = xEventGroupSetBitsFromISR(s_group, A | B, &woken);
+    s_accepted[1] = xEventGroupClearBitsFromISR(s_group, B);
+    for (int i = 2; i < CONFIG_FREERTOS_TIMER_QUEUE_LENGTH; i++) {
+        CHECK_EQUAL(xEventGroupSetBitsFromISR(s_group, A, &woken), pdPASS);
+    }
+    s_accepted[2] = xEventGroupSetBitsFromISR(s_group, C, &woken);
+    CHECK_EQUAL(xEventGroupGetBitsFromISR(s_group), 0);
+    return INT64_MAX;
+}
+
+/* What an interrupt sets and clears waits for the timer task, and is refused when that has too much to do. */
+static void test_from_interrupt(void) {
+    s_held = xSemaphoreCreateBinary();
+    s_go_on = xSemaphoreCreateBinary();
+    xEventGroupClearBits(s_group, A | B | C);
+    CHECK_EQUAL(xTimerPendFunctionCall(hold, NULL, 0, 0), pdPASS);
+    CHECK(xSemaphoreTake(s_held, portMAX_DELAY));
+    vboard_interrupt_t *interrupt = vboard_interrupt_new(0, set_from_interrupt, NULL);
+    vboard_interrupt_raise(interrupt);
+    vboard_interrupt_wait(interrupt);
+    CHECK_EQUAL(s_accepted[0], pdPASS);
+    CHECK_EQUAL(s_accepted[1], pdPASS);
+    CHECK_EQUAL(s_accepted[2], pdFAIL);
+    CHECK_EQUAL(xEventGroupGetBits(s_group), 0);
+    xSemaphoreGive(s_go_on);
+    CHECK_SOON(xEventGroupGetBits(s_group) == A);
+    vboard_interrupt_delete(interrupt);
+}
+
 void app_main(void) {
     vTaskPrioritySet(NULL, 10);
     s_group = xEventGroupCreate();
@@ -83,6 +127,7 @@ void app_main(void) {
     test_timeout();
     test_set_wakes_all_waiters();
     test_sync();
+    test_from_interrupt();
     vEventGroupDelete(s_group);
     exit(0);
 }

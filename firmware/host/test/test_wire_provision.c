@@ -112,7 +112,28 @@ static void a_text_with_a_nul_is_refused(void) {
     EXPECT(provision_finish("broker_host", 3, wire_crc32(0, "a\0b", 3)) == PROVISION_BAD_VALUE);
 }
 
+/* A PEM field has the memory that it takes, the longest one fits, and an empty one is no pointer to nothing.
+ */
+static void a_certificate_is_kept_until_it_is_told_anew(void) {
+    static char pem[AGENT_PEM_SIZE];
+    memset(pem, 'p', sizeof(pem) - 1);
+    EXPECT_TEXT(provision()->client_key_pem, "");
+    for (size_t at = 0; at < sizeof(pem) - 1; at += 500) {
+        char piece[501] = {0};
+        memcpy(piece, pem + at, sizeof(pem) - 1 - at < 500 ? sizeof(pem) - 1 - at : 500);
+        EXPECT(add("client_key_pem", (int64_t)at, piece) == PROVISION_OK);
+    }
+    EXPECT_TEXT(provision()->client_key_pem, ""); /* not before it was checked */
+    EXPECT(finish("client_key_pem", pem) == PROVISION_OK);
+    EXPECT_TEXT(provision()->client_key_pem, pem);
+    EXPECT(set("client_key_pem", "short") == PROVISION_OK);
+    EXPECT_TEXT(provision()->client_key_pem, "short");
+    EXPECT(finish("client_key_pem", "") == PROVISION_OK);
+    EXPECT_TEXT(provision()->client_key_pem, "");
+}
+
 int main(void) {
+    a_certificate_is_kept_until_it_is_told_anew();
     pieces_make_a_field();
     a_shorter_value_leaves_no_rest_of_the_longer();
     a_bad_field_keeps_the_old_value();

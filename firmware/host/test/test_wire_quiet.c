@@ -4,6 +4,8 @@
 
 #include <stdarg.h>
 
+#include "agent/agent.h"
+#include "config.h"
 #include "esp_log.h"
 #include "port/port.h"
 #include "quiet.h"
@@ -26,6 +28,13 @@ static void print(const char *format, ...) {
     printer(format, arguments);
     va_end(arguments);
     esp_log_set_vprintf(printer);
+}
+
+static int s_calls;
+
+static int count_calls(const char *format, va_list arguments) {
+    (void)format, (void)arguments;
+    return ++s_calls;
 }
 
 static void start(void) {
@@ -68,9 +77,25 @@ static void what_does_not_fit_is_counted_once(void) {
     EXPECT(quiet_dropped_bytes() - before == 9900 - s_printed_length);
 }
 
+/* A program of somebody's keeps its own printer, and nothing is held. */
+static void real_log_text_is_left_to_whoever_prints_it(void) {
+    const agent_config_t none = {0};
+    config_set(&none);
+    vprintf_like_t before = esp_log_set_vprintf(count_calls);
+    start();
+    print("now\n");
+    EXPECT(s_calls == 1);
+    quiet_end();
+    EXPECT(s_printed_length == 0);
+    EXPECT(esp_log_set_vprintf(before) == count_calls);
+}
+
 int main(void) {
+    const agent_config_t held = {.hold_log = true};
+    config_set(&held);
     text_comes_after_the_run();
     what_follows_an_unfinished_line_is_counted();
     what_does_not_fit_is_counted_once();
+    real_log_text_is_left_to_whoever_prints_it();
     return 0;
 }

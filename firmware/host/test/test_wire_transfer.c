@@ -169,6 +169,8 @@ static void a_run_without_rows_has_no_blocks(void) {
 static void the_buffer_refuses_what_it_cannot_hold(void) {
     start(2);
     EXPECT(bench_samples_begin(&s_samples, bench_samples_capacity(&s_samples) + 1, 0) == ESP_ERR_NO_MEM);
+    EXPECT_TEXT(s_samples.error, "6145 rows of 2 columns take 49160 bytes, and the sample buffer has 49152 "
+                                 "(CONFIG_HIL_ARENA_BYTES)");
     EXPECT(bench_samples_begin(&s_samples, 2, 3) == ESP_ERR_INVALID_ARG);
     EXPECT(bench_samples_begin(&s_samples, 2, 2) == ESP_OK);
     EXPECT(atomic_load(&s_samples.fault) == ESP_OK);

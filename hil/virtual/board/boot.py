@@ -14,7 +14,19 @@ from dataclasses import dataclass, field
 
 from hil.boards.firmware import app_image, partition_table
 from hil.boards.firmware.app_image import AppDescription, ChecksumError, Image, ImageError
-from hil.boards.firmware.otadata import ENTRY_BYTES, SECTOR_BYTES, SECTORS, STATE_VALID, Entry, pack, unpack
+from hil.boards.firmware.otadata import (
+    ENTRY_BYTES,
+    SECTOR_BYTES,
+    SECTORS,
+    STATE_ABORTED,
+    STATE_NEW,
+    STATE_PENDING_VERIFY,
+    STATE_VALID,
+    Entry,
+    active,
+    pack,
+    unpack,
+)
 from hil.boards.firmware.otadata import select as select_slot
 from hil.boards.firmware.partition_table import APP, DATA, Partition, TableError
 from hil.virtual.board.chip import Chip
@@ -30,10 +42,26 @@ def read_otadata(flash: NorFlash, partition: Partition) -> tuple[Entry, ...]:
     return tuple(unpack(flash.read(offset, ENTRY_BYTES)) for offset in offsets)
 
 
-def write_otadata(flash: NorFlash, partition: Partition, sequence: int) -> None:
-    """Write the first entry, as the bootloader does after it had to guess."""
-    flash.erase(partition.offset, SECTOR_BYTES)
-    flash.program(partition.offset, pack(sequence, STATE_VALID))
+def write_otadata(flash: NorFlash, partition: Partition, index: int, sequence: int, state: int) -> None:
+    """Write one of the two entries, as the bootloader does: its sector is erased before."""
+    offset = partition.offset + index * SECTOR_BYTES
+    flash.erase(offset, SECTOR_BYTES)
+    flash.program(offset, pack(sequence, state))
+
+
+def roll_back(flash: NorFlash, partition: Partition) -> None:
+    """Give up what was booted before and not confirmed since (CONFIG_BOOTLOADER_APP_ROLLBACK_ENABLE)."""
+    for index, entry in enumerate(read_otadata(flash, partition)):
+        if entry.state == STATE_PENDING_VERIFY:
+            write_otadata(flash, partition, index, entry.sequence, STATE_ABORTED)
+
+
+def try_once(flash: NorFlash, partition: Partition) -> None:
+    """Note of a new image that it boots now: it has until the next reset to confirm itself."""
+    entries = read_otadata(flash, partition)
+    ruling = active(entries)
+    if ruling is not None and entries[ruling].state == STATE_NEW:
+        write_otadata(flash, partition, ruling, entries[ruling].sequence, STATE_PENDING_VERIFY)
 
 
 ROM_BAUD = 115200
@@ -169,7 +197,7 @@ class _SecondStage:
                 continue
             if guessed and data and candidate in slots:
                 sequence = slots.index(candidate) + 1
-                write_otadata(self._flash, data, sequence)
+                write_otadata(self._flash, data, 0, sequence, STATE_VALID)
                 self._log("I", "boot", f"Set actual ota_seq={sequence} in otadata[0]")
             app = self._host_app(image, candidate)
             self._log("I", "boot", "Disabling RNG early entropy source...")
@@ -181,7 +209,7 @@ class _SecondStage:
         self, data: Partition | None, *, has_factory: bool, slot_count: int
     ) -> tuple[int | None, bool]:
         """Return the slot to try first (None: factory), and whether it was guessed without otadata."""
-        entries = read_otadata(self._flash, data) if data else ()
+        entries = self._after_roll_back(data) if data else ()
         if not entries:
             return None, False
         if not slot_count or all(entry.empty for entry in entries):
@@ -190,13 +218,19 @@ class _SecondStage:
                 "boot",
                 "Defaulting to factory image" if has_factory else "No factory image, trying OTA 0",
             )
-            return (None, False) if has_factory else (0, True)
+            return (None, False) if has_factory else (0, all(entry.is_initial for entry in entries))
         selected = select_slot(entries, slot_count=slot_count)
         if selected is None:
             fallback = "falling back to factory" if has_factory else "and no factory, will try all partitions"
             comma = "," if has_factory else ""
             self._log("E", "boot", f"ota data partition invalid{comma} {fallback}")
         return selected, False
+
+    def _after_roll_back(self, data: Partition) -> tuple[Entry, ...]:
+        """Return the entries to choose by. ESP-IDF says nothing of either step at its usual level."""
+        roll_back(self._flash, data)
+        try_once(self._flash, data)
+        return read_otadata(self._flash, data)
 
     def _load_partition_table(self) -> tuple[Partition, ...]:
         raw = self._flash.read(partition_table.TABLE_OFFSET, partition_table.TABLE_MAX_BYTES)

@@ -123,7 +123,7 @@ class Cable:
     """``host`` is attached before the board is switched on; ``chip_baud`` is the rate of the chip's UART.
 
     ``to_chip`` gets what arrives at the chip. While ``measures_baud``, the chip takes its rate from the host.
-    ``on_drained`` is called when all that the chip has sent is through.
+    ``on_drained`` is called when all that the chip has sent is through, and when the host has room again.
     """
 
     def __init__(
@@ -136,6 +136,7 @@ class Cable:
     ) -> None:
         self.host: Host | None = None
         self.chip_baud = ROM_BAUD
+        self.on_drained = on_drained
         self._measures_baud = measures_baud
         self._to_host = Wire(
             self._deliver_to_host,
@@ -158,6 +159,11 @@ class Cable:
     def has_room(self) -> bool:
         """Whether the chip can send more without waiting."""
         return self._to_host.queued_bytes <= _TRANSMIT_BUFFER_BYTES
+
+    @property
+    def host_has_room(self) -> bool:
+        """Whether the host reads as fast as the chip sends; what it has no room for is lost."""
+        return self.host is None or self.host.has_room
 
     def receive(self, data: bytes) -> None:
         """Bytes from the host."""

@@ -12,13 +12,17 @@ from hil.virtual.board.chip import Chip
 
 @dataclass(frozen=True)
 class BoardConfig:
-    """Who the board is. ``paced``: bytes take their time on the wire."""
+    """Who the board is. ``paced``: bytes take their time on the wire. ``network``: name and password of the
+    only one in its air, None where each that is asked for is there. ``strict``: what fails on a chip fails
+    here too, or is said; None leaves it to the program."""
 
     id: str
     chip: Chip
     mac: bytes
     netns: Path | None = None
     paced: bool = False
+    network: tuple[str, str] | None = None
+    strict: bool | None = None
 
     @property
     def mac_text(self) -> str:
@@ -30,5 +34,7 @@ class Host(Protocol):
 
     @property
     def baud(self) -> int: ...
+    @property
+    def has_room(self) -> bool: ...
     def receive(self, data: bytes) -> None: ...
     def disconnect(self) -> None: ...

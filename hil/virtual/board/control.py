@@ -14,15 +14,15 @@ import asyncio
 import json
 import socket
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from hil.base.errors import ConfigError, HilError
 from hil.boards.firmware import partition_table
 from hil.virtual import unix_socket
 from hil.virtual.board import faults, panic
-from hil.virtual.board.faults import FAULTS
+from hil.virtual.board.faults import FAULTS, Fault
 from hil.virtual.board.machine import Board
 
 # Where a bit is flipped: behind the header, in data that a checksum covers.
@@ -34,7 +34,7 @@ Effect = Callable[[Board, Any], None]
 # What a fault does at the moment it is switched on. The others are looked up where they matter: by the
 # loader, and by the board as it boots.
 _EFFECTS: Mapping[str, Effect] = {
-    "disconnect": lambda board, when: board.disconnect() if when == "now" else None,
+    "disconnect": lambda board, when: board.disconnect() if when in ("now", faults.UNPLUGGED) else None,
     "panic": lambda board, cause: board.crash_app(
         lambda sha: panic.exception(board.config.chip, board.config.chip.architecture.exceptions[cause], sha)
     ),
@@ -45,6 +45,7 @@ _EFFECTS: Mapping[str, Effect] = {
     "brownout": lambda board, _: board.brown_out(),
     "garbage": lambda board, _: board.make_noise(),
     "silent": lambda board, _: board.app.freeze(),
+    "hang": lambda board, _: board.hang(),
     "corrupt_image": lambda board, what: board.flash.damage(_offset_of(board, what)),
 }
 
@@ -95,11 +96,43 @@ POWER_CYCLE_S = 0.1
 OPERATIONS = ("power", "fault", "clear", "state", "faults")
 
 
-class ControlServer:
-    """Serves the control socket at ``path`` for ``board``."""
+class Switched(Protocol):
+    """The board as the socket sees it."""
 
-    def __init__(self, board: Board, path: Path) -> None:
-        self._board, self._path = board, path
+    def power_on(self) -> None: ...
+    def power_off(self) -> None: ...
+    def state(self) -> dict[str, Any]: ...
+
+
+class Faults(Protocol):
+    """The faults that a board can be given; ``inject`` raises ConfigError for others."""
+
+    @property
+    def known(self) -> Collection[Fault]: ...
+    def inject(self, name: str, value: Any) -> None: ...
+    def clear(self) -> None: ...
+
+
+class VirtualFaults:
+    """A virtual board's: all there are."""
+
+    known = tuple(FAULTS.values())
+
+    def __init__(self, board: Board) -> None:
+        self._board = board
+
+    def inject(self, name: str, value: Any) -> None:
+        inject(self._board, name, value)
+
+    def clear(self) -> None:
+        clear(self._board)
+
+
+class ControlServer:
+    """Serves the control socket at ``path`` for ``board``, which has these ``faults``."""
+
+    def __init__(self, board: Switched, faults: Faults, path: Path) -> None:
+        self._board, self._faults, self._path = board, faults, path
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
@@ -140,21 +173,20 @@ class ControlServer:
 
     async def _do(self, request: dict[str, Any]) -> dict[str, Any]:
         operation = request.get("op")
-        board = self._board
         if operation == "faults":
-            return {"faults": {f.name: {"summary": f.summary, "value": f.value} for f in FAULTS.values()}}
+            return {"faults": {f.name: {"summary": f.summary, "value": f.value} for f in self._faults.known}}
         if operation == "power":
             await self._power(request.get("state"))
         elif operation == "clear":
-            clear(board)
+            self._faults.clear()
         elif operation == "fault":
-            inject(board, str(request.get("name")), request.get("value"))
+            self._faults.inject(str(request.get("name")), request.get("value"))
         elif operation in FAULTS:
-            inject(board, operation, request.get("value"))
+            self._faults.inject(operation, request.get("value"))
         elif operation != "state":
             known = ", ".join((*OPERATIONS, *FAULTS))
             raise ConfigError(f"There is no operation {operation!r}; known are: {known}.")
-        return {"state": board.state()}
+        return {"state": self._board.state()}
 
     async def _power(self, state: Any) -> None:
         if state not in POWER_STATES:

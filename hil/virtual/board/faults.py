@@ -19,6 +19,8 @@ PANIC_CAUSES = (
     "InstrFetchProhibited",
 )
 WATCHDOGS = ("task", "interrupt")
+MENDERS = ("reset", "power")
+UNPLUGGED = "for-good"  # of disconnect
 CORRUPTIBLE = ("app", "bootloader", "partition-table", "otadata")
 
 
@@ -47,7 +49,7 @@ def _one_of(words: tuple[str, ...]) -> Callable[[Any], bool]:
 
 
 def _is_disconnect(value: Any) -> bool:
-    return value in ("now", "boot", "always") or _is_count(value)
+    return value in ("now", "boot", "always", UNPLUGGED) or _is_count(value)
 
 
 _TABLE = (
@@ -60,12 +62,14 @@ _TABLE = (
         "esp32s2",
         _one_of(tuple(DETECTIONS)),
     ),
+    Fault("other_flash", "the flash chip says that it is another one", "true", True, True, _is_flag),
     Fault("no_stub", "the flasher stub never says OHAI", "true", True, True, _is_flag),
     Fault("bad_md5", "one bit of each written block is wrong", "true", True, True, _is_flag),
     Fault(
         "disconnect",
-        "the connection drops: at once, when the app starts, before block N or any block is written",
-        "now | boot | N | always",
+        "the connection drops: at once, when the app starts, before block N or any block is written, or at "
+        "once and each one anew, as of a cable that was pulled",
+        "now | boot | N | always | for-good",
         True,
         "now",
         _is_disconnect,
@@ -78,6 +82,14 @@ _TABLE = (
     Fault("brownout", "the supply sags: now, and during the next N-1 boots", "N", True, 1, _is_count),
     Fault("garbage", "N bytes of noise, now and at each boot", "N", True, 200, _is_count),
     Fault("silent", "the app is frozen: it neither reads nor writes", "true", True, True, _is_flag),
+    Fault(
+        "hang",
+        "nothing comes and nothing is taken until a reset, or only a cut of the supply, mends it",
+        " | ".join(MENDERS),
+        True,
+        "power",
+        _one_of(MENDERS),
+    ),
     Fault(
         "corrupt_image",
         "flash loses a bit; the next boot sees it",

@@ -33,7 +33,7 @@ class NorFlash:
         self.path = path
         self.size_bytes = size_bytes
         try:
-            self.fd = _open_locked(path, size_bytes)
+            self.fd = _open(path, size_bytes)
         except OSError as error:
             raise RigError(
                 f"Opening the flash file {path} failed: {error.strerror}.",
@@ -84,17 +84,17 @@ class NorFlash:
             )
 
 
-def _open_locked(path: Path, size_bytes: int) -> int:
+def _open(path: Path, size_bytes: int) -> int:
     """Open the flash file, created where there is none or an empty one. Raises OSError, RigError."""
     if not path.exists() or path.stat().st_size == 0:
         _create(path, size_bytes)
-    return _lock(path, os.O_RDWR)
+    return open_locked(path, os.O_RDWR)
 
 
 def _create(path: Path, size_bytes: int) -> None:
     """Create the file erased, under another name at first: whoever is killed meanwhile leaves no zeros."""
     part = path.with_name(path.name + ".part")
-    fd = _lock(part, os.O_WRONLY | os.O_CREAT)
+    fd = open_locked(part, os.O_WRONLY | os.O_CREAT)
     try:
         if path.exists() and path.stat().st_size > 0:
             part.unlink(missing_ok=True)
@@ -107,14 +107,15 @@ def _create(path: Path, size_bytes: int) -> None:
         os.close(fd)
 
 
-def _lock(path: Path, flags: int) -> int:
+def open_locked(path: Path, flags: int, *, what: str = "flash file") -> int:
+    """Open a file for one board alone. Raises OSError, RigError where another board has it."""
     fd = os.open(path, flags | os.O_CLOEXEC, 0o644)
     deadline = time.monotonic() + LOCK_TIMEOUT_S
     while not try_lock(fd):
         if time.monotonic() > deadline:
             os.close(fd)
             raise RigError(
-                f"The flash file {path} is in use by another board.",
+                f"The {what} {path} is in use by another board.",
                 next_step="End the process that has it (fuser shows it), or give another path.",
             )
         time.sleep(LOCK_POLL_S)

@@ -19,7 +19,8 @@ from hil.virtual.board import panic
 from hil.virtual.board.boot import ROM_BAUD, App, boot_from_flash, download_banner
 from hil.virtual.board.cable import Cable
 from hil.virtual.board.config import BoardConfig
-from hil.virtual.board.faults import ActiveFaults
+from hil.virtual.board.efuses import Efuses
+from hil.virtual.board.faults import UNPLUGGED, ActiveFaults
 from hil.virtual.board.flash import NorFlash
 from hil.virtual.board.flash_commands import LoaderActions
 from hil.virtual.board.loader import SerialLoader
@@ -95,6 +96,7 @@ class Board:
         )
         self.app = AppRunner(config, flash.fd, self.cable, self._app_exited)
         self._loader: SerialLoader | None = None
+        self._efuses = Efuses(config.chip.name, config.chip.efuses)
         self._timers = Timers()
         self._started_ns = time.monotonic_ns()
 
@@ -124,6 +126,7 @@ class Board:
         """Cut the supply: the app is gone, the UART is silent, EN does nothing."""
         self._stop()
         self.mode = "off"
+        self._end_hang("power")
         self._log("power off")
 
     def _hold(self) -> None:
@@ -148,6 +151,11 @@ class Board:
         self.app.close()
 
     def _enter(self, reset: Reset, *, download: bool) -> None:
+        self._end_hang("reset")
+        if self.faults.get("hang") == "power":
+            self.mode = "run"
+            self._log("hangs: a reset does nothing")
+            return
         self._started_ns = time.monotonic_ns()
         self.cable.chip_baud = ROM_BAUD
         self.reset_reason = reset
@@ -173,7 +181,7 @@ class Board:
             disconnect=self.disconnect,
         )
         config = self.config
-        self._loader = SerialLoader(config.chip, self.flash, config.mac, self.faults, actions)
+        self._loader = SerialLoader(config.chip, self.flash, config.mac, self.faults, actions, self._efuses)
 
     def _watchdog_reset(self) -> None:
         self._restart(RTC_WATCHDOG, download=self.circuit.io0_low)
@@ -239,11 +247,24 @@ class Board:
             self.faults.count_down("brownout")
             self._crash(panic.brownout())
 
+    def hang(self) -> None:
+        """Stand still: neither app nor loader says anything more, and what is sent to them is lost."""
+        self._stop()
+
+    def _end_hang(self, by: str) -> None:
+        if self.faults.get("hang") == by:
+            self.faults.switch_off("hang")
+
     def make_noise(self) -> None:
         """Send the noise that the garbage fault asks for; the same count gives the same bytes."""
         count = self.faults.get("garbage")
         if count and self.mode != "off":
             self.cable.transmit(random.Random(count).randbytes(count))
+
+    @property
+    def unplugged(self) -> bool:
+        """Whether its cable was pulled."""
+        return bool(self.faults.get("disconnect") == UNPLUGGED)
 
     def disconnect(self) -> None:
         """Cut the connection to the host."""

@@ -16,6 +16,9 @@ from hil.virtual.board.reset import (
     Reset,
 )
 
+# by which a program's own watchdogs end it (firmware/host/idf/system/panic.h)
+_WATCHDOGS = {signal.SIGXCPU: INTERRUPT_WATCHDOG, signal.SIGVTALRM: TASK_WATCHDOG}
+
 
 @dataclass(frozen=True)
 class Crash:
@@ -37,6 +40,8 @@ def from_exit(chip: Chip, status: int, elf_sha256: bytes, uptime_ms: int) -> Cra
         return Crash(note + _abort(chip, elf_sha256), PANIC)
     if -status == signal.SIGABRT:
         return abort(chip, elf_sha256)
+    if -status in _WATCHDOGS:  # the program has said what it was
+        return Crash("", _WATCHDOGS[signal.Signals(-status)])
     return exception(chip, chip.architecture.exception_of(signal.Signals(-status)), elf_sha256)
 
 

@@ -265,4 +265,8 @@ def _app_start(info: App, config: BoardConfig, flash_fd: int, reset: Reset, star
         "VBOARD_CHIP": config.chip.name,
         "VBOARD_BOOT_US": str(started_ns // 1000),
     }
+    if config.network:
+        environment |= dict(zip(("VBOARD_AP", "VBOARD_AP_PASSWORD"), config.network, strict=True))
+    if config.strict is not None:
+        environment["VBOARD_STRICT"] = "fail" if config.strict else "warn"
     return AppStart(info.elf, info.description.project, environment, flash_fd, config.netns)

@@ -10,14 +10,28 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
+from typing import Protocol
 
 from serial import rfc2217
 
-from hil.virtual.board.machine import Board
+from hil.virtual.board.cable import Cable
+from hil.virtual.board.reset import ResetCircuit
 
 _IAC = rfc2217.IAC
 # An adapter's buffer towards a client that does not read; beyond it bytes are lost.
 _CLIENT_BUFFER_BYTES = 1 << 20
+_CLIENT_WAITING_BYTES = 1 << 18  # from which on a board that can wait is asked to
+
+
+class Wired(Protocol):
+    """The board as its adapter sees it: reset lines, and a cable that may be pulled."""
+
+    @property
+    def circuit(self) -> ResetCircuit: ...
+    @property
+    def cable(self) -> Cable: ...
+    @property
+    def unplugged(self) -> bool: ...
 
 
 class Adapter:
@@ -28,7 +42,7 @@ class Adapter:
     cts = dsr = cd = True
     ri = False
 
-    def __init__(self, board: Board) -> None:
+    def __init__(self, board: Wired) -> None:
         self._board = board
         self.baudrate = 115200
 
@@ -62,7 +76,7 @@ class Adapter:
 class UartServer:
     """Accepts clients on ``listener`` for ``board``; also the board's Host."""
 
-    def __init__(self, board: Board, listener: socket.socket, log: Callable[[str], None]) -> None:
+    def __init__(self, board: Wired, listener: socket.socket, log: Callable[[str], None]) -> None:
         self._board, self._listener, self._log = board, listener, log
         self._adapter = Adapter(board)
         self._client: _Client | None = None
@@ -88,9 +102,22 @@ class UartServer:
     def baud(self) -> int:
         return self._adapter.baudrate
 
+    @property
+    def has_room(self) -> bool:
+        return self._client is None or not self._client.is_full
+
+    def room_made(self) -> None:
+        """The client has read what waited for it."""
+        self._board.cable.on_drained()
+
     def receive(self, data: bytes) -> None:
         if self._client:
             self._client.send(data.replace(_IAC, _IAC + _IAC))
+
+    @property
+    def unplugged(self) -> bool:
+        """Whether no client can have the port."""
+        return self._board.unplugged
 
     def disconnect(self) -> None:
         if self._client:
@@ -113,6 +140,7 @@ class UartServer:
             self._client = None
             self._adapter.release_lines()
             self._log("client gone")
+            self.room_made()
 
     def from_client(self, data: bytes) -> None:
         self._board.cable.receive(data)
@@ -125,10 +153,15 @@ class _Client(asyncio.Protocol):
         self._server = server
         self._transport: asyncio.Transport | None = None
         self._manager: rfc2217.PortManager | None = None
+        self.is_full = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
+        if self._server.unplugged:
+            transport.abort()
+            return
         self._transport = transport
+        transport.set_write_buffer_limits(high=_CLIENT_WAITING_BYTES)
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._manager = self._server.adopt(self, str(transport.get_extra_info("peername")))
 
@@ -136,6 +169,13 @@ class _Client(asyncio.Protocol):
         if self._transport is None or self._transport.is_closing():
             return  # cut off in favour of a newer client
         self._split(data)
+
+    def pause_writing(self) -> None:
+        self.is_full = True
+
+    def resume_writing(self) -> None:
+        self.is_full = False
+        self._server.room_made()
 
     def connection_lost(self, _error: Exception | None) -> None:
         self._server.forget(self)

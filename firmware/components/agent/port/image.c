@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The running image, through the same calls on a chip and on a virtual board's flash. */
+/* The running image, and what else the flash holds, through the same calls on a chip and on a virtual board's
+ * flash. */
 #include "agent/agent.h"
 #include "esp_app_desc.h"
 #include "esp_image_format.h"
@@ -10,6 +11,25 @@
 esp_err_t port_firmware_sha256(uint8_t digest[32]) {
     const esp_partition_t *running = esp_ota_get_running_partition();
     return running == NULL ? ESP_ERR_NOT_FOUND : esp_partition_get_sha256(running, digest);
+}
+
+void port_confirm_image(void) {
+    static bool s_asked;
+    esp_ota_img_states_t state;
+    if (s_asked) {
+        return;
+    }
+    s_asked = true;
+    if (esp_ota_get_state_partition(esp_ota_get_running_partition(), &state) == ESP_OK &&
+        state == ESP_OTA_IMG_PENDING_VERIFY) {
+        esp_ota_mark_app_valid_cancel_rollback();
+    }
+}
+
+esp_err_t port_scratch_read(size_t offset, void *bytes, size_t length) {
+    const esp_partition_t *scratch =
+        esp_partition_find_first(ESP_PARTITION_TYPE_DATA, ESP_PARTITION_SUBTYPE_ANY, "scratch");
+    return scratch == NULL ? ESP_ERR_NOT_FOUND : esp_partition_read(scratch, offset, bytes, length);
 }
 
 esp_err_t agent_image_sizes(uint32_t *image_bytes, uint32_t *slot_bytes) {

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,13 @@ void port_console_drain(void);
 /* SHA-256 of the running application image: the digest that is appended to its .bin. */
 esp_err_t port_firmware_sha256(uint8_t digest[32]);
 
+/* This image works: the boot loader keeps it. Of an image that waits for that (an update over the air) it
+ * starts the one before at the next reset; of others nothing is written. */
+void port_confirm_image(void);
+
+/* Read from the partition `scratch`. An error where there is none, or not so much of it. */
+esp_err_t port_scratch_read(size_t offset, void *bytes, size_t length);
+
 /* SHA-256 of the ELF that the image was made from, version, project and ESP-IDF version. */
 typedef struct {
     const uint8_t *elf_sha256;
@@ -32,6 +40,12 @@ typedef struct {
     const char *idf_version;
 } port_app_t;
 port_app_t port_app(void);
+
+/* Have the idle tasks' time counted, or no longer. Returns whether it is: a host counts always, its idle
+ * tasks are threads; ESP-IDF's linux target never. */
+bool port_idle_count(bool wanted);
+/* A core's idle time in µs, modulo 2^32 (71 min): only differences mean anything. */
+uint32_t port_idle_us(int core);
 
 /* Set the clock, which certificates are checked by. A host's clock is right and not ours to set. */
 esp_err_t port_set_time(int64_t utc_us);

@@ -1,90 +1,120 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The network link of a chip: a Wi-Fi station. */
+/* The network link of a chip: a Wi-Fi station or a cable, as provisioned. */
 #include "link.h"
 
-#include <inttypes.h>
-#include <stdbool.h>
-#include <stdio.h>
+#include <string.h>
 
-#include "esp_wifi.h"
+#include "esp_log.h"
+#include "ethernet.h"
+#include "join.h"
+#include "link_words.h"
 #include "station.h"
+#include "tell.h"
+#include "wifi.h"
 
-static esp_err_t error_of_reason(uint8_t reason) {
-    switch (reason) {
-    case WIFI_REASON_NO_AP_FOUND:
-    case WIFI_REASON_NO_AP_FOUND_W_COMPATIBLE_SECURITY:
-    case WIFI_REASON_NO_AP_FOUND_IN_AUTHMODE_THRESHOLD:
-    case WIFI_REASON_NO_AP_FOUND_IN_RSSI_THRESHOLD:
-        return ESP_ERR_WIFI_SSID;
-    case WIFI_REASON_AUTH_FAIL:
-    case WIFI_REASON_MIC_FAILURE:
-    case WIFI_REASON_4WAY_HANDSHAKE_TIMEOUT:
-    case WIFI_REASON_HANDSHAKE_TIMEOUT:
-        return ESP_ERR_WIFI_PASSWORD;
-    default:
-        return ESP_ERR_TIMEOUT;
+static const char *TAG = "link";
+
+enum { SAID_FROM_MS = 1000 }; /* a shorter wait is a slice of a longer one: what it finds is no fault yet */
+
+static enum {
+    OWNER_UNKNOWN,
+    OWNER_PROGRAM,
+    OWNER_AGENT
+} s_owner;                           /* of the network, as of the first link_up() */
+static char s_kept[AGENT_LINK_SIZE]; /* what the link of this boot was brought up with */
+static link_type_t s_type;
+
+/* Drivers are made once a boot, and never those of the other kind. */
+static esp_err_t keep(const char *text, link_type_t type) {
+    static bool done;
+    if (done && (type != s_type || (type != LINK_WIFI && strcmp(text, s_kept) != 0))) {
+        ESP_LOGE(TAG, "this boot has the link '%s'; restart for '%s'", done ? s_kept : "", text);
+        return ESP_ERR_INVALID_STATE;
     }
+    done = true;
+    s_type = type;
+    snprintf(s_kept, sizeof(s_kept), "%s", text);
+    return ESP_OK;
+}
+
+static esp_err_t cable_up(const link_words_t *words, TickType_t timeout) {
+    esp_err_t err = ethernet_init(words);
+    err = err != ESP_OK ? err : ethernet_start();
+    if (err != ESP_OK || ethernet_wait(timeout)) {
+        return err;
+    }
+    if (timeout >= pdMS_TO_TICKS(SAID_FROM_MS)) {
+        ESP_LOGE(TAG, "%s",
+                 ethernet_has_link() ? "the cable has a link, but there came no address by DHCP"
+                                     : "no link on the cable");
+    }
+    return ESP_ERR_TIMEOUT;
+}
+
+static esp_err_t join(TickType_t timeout) {
+    if (join_wait(timeout)) {
+        return ESP_OK;
+    }
+    if (timeout >= pdMS_TO_TICKS(SAID_FROM_MS)) {
+        ESP_LOGE(TAG, "the program's network has no address, and is not the agent's to bring up");
+    }
+    return ESP_ERR_TIMEOUT;
 }
 
 esp_err_t link_up(const agent_provision_t *provision, TickType_t timeout) {
-    if (provision->ssid[0] == '\0') {
+    link_words_t words;
+    char fault[LINK_FAULT_SIZE];
+    if (s_owner == OWNER_UNKNOWN) {
+        s_owner = join_is_wanted() ? OWNER_PROGRAM : OWNER_AGENT;
+    }
+    if (s_owner == OWNER_PROGRAM) {
+        return join(timeout);
+    }
+    if (!link_words_parse(provision->link, &words, fault)) {
+        ESP_LOGE(TAG, "link: %s", fault);
         return ESP_ERR_INVALID_ARG;
     }
-    esp_err_t err = station_init();
-    err = err != ESP_OK ? err : station_join(provision);
+    esp_err_t err = keep(provision->link, words.type);
     if (err != ESP_OK) {
         return err;
     }
-    return station_wait(timeout) ? ESP_OK : error_of_reason(station_last_reason());
+    return words.type == LINK_WIFI ? wifi_up(provision, timeout) : cable_up(&words, timeout);
 }
 
 esp_err_t link_down(void) {
-    return station_leave();
-}
-
-static const char *power_save_name(wifi_ps_type_t mode) {
-    switch (mode) {
-    case WIFI_PS_NONE:
-        return "none";
-    case WIFI_PS_MIN_MODEM:
-        return "min_modem";
-    default:
-        return "max_modem";
+    if (s_owner == OWNER_PROGRAM) {
+        return ESP_ERR_NOT_SUPPORTED;
     }
+    return s_type == LINK_WIFI ? station_leave() : ethernet_stop();
 }
 
-static void tell_number(link_environment_cb_t callback, void *context, const char *key, int32_t value) {
-    char text[16];
-    snprintf(text, sizeof(text), "%" PRId32, value);
-    callback(key, text, context);
+esp_err_t link_off(void) {
+    esp_err_t err = link_down();
+    return err == ESP_OK && s_type == LINK_WIFI ? station_off() : err;
 }
 
-static void tell_access_point(link_environment_cb_t callback, void *context, const wifi_ap_record_t *ap) {
-    char bssid[18];
-    snprintf(bssid, sizeof(bssid), "%02x:%02x:%02x:%02x:%02x:%02x", ap->bssid[0], ap->bssid[1], ap->bssid[2],
-             ap->bssid[3], ap->bssid[4], ap->bssid[5]);
-    callback("bssid", bssid, context);
-    tell_number(callback, context, "rssi_dbm", ap->rssi);
-    tell_number(callback, context, "channel", ap->primary);
-    callback("phy", ap->phy_11ax ? "11ax" : ap->phy_11n ? "11n" : ap->phy_11g ? "11g" : "11b", context);
+static void tell_cable(link_environment_cb_t callback, void *context) {
+    callback("link", "ethernet", context);
+    callback("link_type", link_type_name(s_type), context);
+    callback("cable", ethernet_has_link() ? "connected" : "no-link", context);
+    if (ethernet_has_link()) {
+        tell_number(callback, context, "speed_mbps", (int32_t)ethernet_speed_mbps());
+        callback("duplex", ethernet_is_full_duplex() ? "full" : "half", context);
+    }
+    if (ethernet_address()[0] != '\0') {
+        callback("ip", ethernet_address(), context);
+    }
+    tell_number(callback, context, "reconnects", (int32_t)ethernet_reconnects());
 }
 
 void link_environment(link_environment_cb_t callback, void *context) {
-    wifi_ap_record_t ap;
-    wifi_ps_type_t power_save;
-    callback("link", station_started() ? "wifi" : "down", context);
-    if (!station_started()) {
-        return;
+    if (s_owner == OWNER_PROGRAM) {
+        join_environment(callback, context);
+    } else if (station_started()) {
+        wifi_environment(callback, context);
+    } else if (ethernet_started()) {
+        tell_cable(callback, context);
+    } else {
+        callback("link", "down", context);
     }
-    if (esp_wifi_get_ps(&power_save) == ESP_OK) {
-        callback("power_save", power_save_name(power_save), context);
-    }
-    if (station_address()[0] != '\0') {
-        callback("ip", station_address(), context);
-    }
-    if (esp_wifi_sta_get_ap_info(&ap) == ESP_OK) {
-        tell_access_point(callback, context, &ap);
-    }
-    tell_number(callback, context, "reconnects", (int32_t)station_reconnects());
-    tell_number(callback, context, "disconnect_reason", station_last_reason());
 }

@@ -64,6 +64,12 @@ static esp_err_t create_events(void) {
     return s_events != NULL ? ESP_OK : ESP_ERR_NO_MEM;
 }
 
+/* The program that the agent is part of may have one already. */
+static esp_err_t create_loop(void) {
+    esp_err_t err = esp_event_loop_create_default();
+    return err == ESP_ERR_INVALID_STATE ? ESP_OK : err;
+}
+
 static esp_err_t create_interface(void) {
     return esp_netif_create_default_wifi_sta() != NULL ? ESP_OK : ESP_ERR_NO_MEM;
 }
@@ -92,8 +98,8 @@ static esp_err_t register_ip_handler(void) {
 
 esp_err_t station_init(void) {
     static esp_err_t (*const steps[])(void) = {
-        create_events, init_nvs,    esp_netif_init, esp_event_loop_create_default, create_interface,
-        init_driver,   keep_in_ram, set_mode,       register_wifi_handler,         register_ip_handler,
+        create_events, init_nvs,    esp_netif_init, create_loop,           create_interface,
+        init_driver,   keep_in_ram, set_mode,       register_wifi_handler, register_ip_handler,
     };
     static size_t done; /* most of them can be done once only: after a failure it goes on where it was */
     for (; done < sizeof(steps) / sizeof(steps[0]); done++) {
@@ -131,6 +137,14 @@ static esp_err_t leave(void) {
 esp_err_t station_leave(void) {
     memset(&s_applied, 0, sizeof(s_applied));
     return s_started && !atomic_load(&s_leaving) ? leave() : ESP_OK;
+}
+
+esp_err_t station_off(void) {
+    if (s_started) {
+        ESP_RETURN_ON_ERROR(esp_wifi_stop(), TAG, "stop");
+        s_started = false; /* the next station_join() starts it */
+    }
+    return ESP_OK;
 }
 
 static esp_err_t apply(const wifi_config_t *config) {

@@ -18,6 +18,8 @@ esp_err_t station_init(void);
 esp_err_t station_join(const agent_provision_t *provision);
 /* Leave the network; nothing connects until station_join(), with whatever credentials. */
 esp_err_t station_leave(void);
+/* Switch the radio off; station_join() switches it on. Call station_leave() before. */
+esp_err_t station_off(void);
 /* Whether station_join() has started the radio. */
 bool station_started(void);
 

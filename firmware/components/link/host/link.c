@@ -6,7 +6,9 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
+#include "esp_log.h"
 #include "link.h"
 
 /* Find the first IPv4 interface that is up and not the loopback. */
@@ -30,12 +32,19 @@ static bool find_interface(char name[IF_NAMESIZE], char address[INET_ADDRSTRLEN]
 }
 
 esp_err_t link_up(const agent_provision_t *provision, TickType_t timeout) {
-    (void)provision;
     (void)timeout;
+    if (provision->link[0] != '\0' && strcmp(provision->link, "wifi") != 0) {
+        ESP_LOGE("link", "a host has no '%s'", provision->link);
+        return ESP_ERR_NOT_SUPPORTED;
+    }
     return ESP_OK;
 }
 
 esp_err_t link_down(void) {
+    return ESP_OK;
+}
+
+esp_err_t link_off(void) {
     return ESP_OK;
 }
 

@@ -2,10 +2,17 @@
 #define _GNU_SOURCE
 #include "nor.h"
 
+#include <errno.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "vboard.h"
+
+#define PAGE_BYTES 256U
+#define MAX_SECTORS (16U * 1024U * 1024U / NOR_SECTOR_BYTES) /* wear is counted in the first 16 MiB */
+
+static uint16_t s_erased[MAX_SECTORS];
 
 static bool inside(uint32_t address, size_t bytes) {
     return address <= vboard()->flash_size_bytes && bytes <= vboard()->flash_size_bytes - address;
@@ -53,6 +60,34 @@ esp_err_t nor_erase(uint32_t address, size_t bytes) {
     esp_err_t result = ESP_OK;
     for (size_t done = 0; done < bytes && result == ESP_OK; done += NOR_SECTOR_BYTES) {
         result = store(address + (uint32_t)done, blank, sizeof blank);
+        uint32_t sector = (address + (uint32_t)done) / NOR_SECTOR_BYTES;
+        if (sector < MAX_SECTORS) {
+            __atomic_add_fetch(&s_erased[sector], 1, __ATOMIC_RELAXED);
+        }
     }
     return result;
+}
+
+uint32_t nor_erase_count(uint32_t address) {
+    uint32_t sector = address / NOR_SECTOR_BYTES;
+    return sector < MAX_SECTORS ? __atomic_load_n(&s_erased[sector], __ATOMIC_RELAXED) : 0;
+}
+
+static void wait_ns(int64_t ns) {
+    struct timespec left = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+    while (clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) == EINTR) {
+    }
+}
+
+static int64_t program_ns(size_t bytes) {
+    int64_t by_byte_ns = bytes > 0 ? 30000 + (int64_t)(bytes - 1) * 2500 : 0;
+    return by_byte_ns < 400000 ? by_byte_ns : 400000;
+}
+
+void nor_wait_program(size_t bytes) {
+    wait_ns((int64_t)(bytes / PAGE_BYTES) * program_ns(PAGE_BYTES) + program_ns(bytes % PAGE_BYTES));
+}
+
+void nor_wait_erase(size_t sectors) {
+    wait_ns((int64_t)sectors * 45000000);
 }

@@ -2,4 +2,4 @@
 #pragma once
 #include <assert.h>
 
-#define ESP_STATIC_ASSERT _Static_assert
+#define ESP_STATIC_ASSERT static_assert

@@ -34,6 +34,10 @@ size_t heap_caps_get_largest_free_block(uint32_t caps);
 void heap_caps_get_info(multi_heap_info_t *info, uint32_t caps);
 bool heap_caps_check_integrity_all(bool print_errors);
 
+/* Called for each allocation that is refused. */
+typedef void (*esp_alloc_failed_hook_t)(size_t size, uint32_t caps, const char *function_name);
+esp_err_t heap_caps_register_failed_alloc_callback(esp_alloc_failed_hook_t callback);
+
 #ifdef __cplusplus
 }
 #endif

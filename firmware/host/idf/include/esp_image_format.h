@@ -14,4 +14,12 @@ typedef struct {
     uint32_t image_len; /* bytes in flash, the digest included */
 } esp_image_metadata_t;
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 esp_err_t esp_image_get_metadata(const esp_partition_pos_t *part, esp_image_metadata_t *metadata);
+
+#ifdef __cplusplus
+}
+#endif

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 
+#include "esp_rom_sys.h"
 #include "sdkconfig.h"
 
 #ifdef __cplusplus
@@ -39,6 +40,9 @@ void esp_log_write(esp_log_level_t level, const char *tag, const char *format, .
 void esp_log_writev(esp_log_level_t level, const char *tag, const char *format, va_list args);
 void esp_log_buffer_hex_internal(const char *tag, const void *buffer, uint16_t buff_len,
                                  esp_log_level_t level);
+/* Lines of address, sixteen bytes and their characters. */
+void esp_log_buffer_hexdump_internal(const char *tag, const void *buffer, uint16_t buff_len,
+                                     esp_log_level_t level);
 
 #define LOG_FORMAT(letter, format) #letter " (%" PRIu32 ") %s: " format "\n"
 
@@ -56,19 +60,33 @@ void esp_log_buffer_hex_internal(const char *tag, const void *buffer, uint16_t b
 #define ESP_LOGD(tag, format, ...) HOST_LOG_LINE(ESP_LOG_DEBUG, D, tag, format, ##__VA_ARGS__)
 #define ESP_LOGV(tag, format, ...) HOST_LOG_LINE(ESP_LOG_VERBOSE, V, tag, format, ##__VA_ARGS__)
 
-#define ESP_EARLY_LOGE ESP_LOGE
-#define ESP_EARLY_LOGW ESP_LOGW
-#define ESP_EARLY_LOGI ESP_LOGI
-#define ESP_EARLY_LOGD ESP_LOGD
-#define ESP_EARLY_LOGV ESP_LOGV
-#define ESP_DRAM_LOGE ESP_LOGE
-#define ESP_DRAM_LOGW ESP_LOGW
-#define ESP_DRAM_LOGI ESP_LOGI
+/* By the ROM's printf, past esp_log_set_vprintf(): from an interrupt too. Tags' levels do not count. */
+#define HOST_EARLY_LOG_LINE(level, letter, tag, format, ...)                                                 \
+    do {                                                                                                     \
+        if (LOG_LOCAL_LEVEL >= (level) && CONFIG_LOG_DEFAULT_LEVEL >= (level)) {                             \
+            esp_rom_printf(LOG_FORMAT(letter, format), esp_log_early_timestamp(), (tag), ##__VA_ARGS__);     \
+        }                                                                                                    \
+    } while (0)
+
+#define ESP_EARLY_LOGE(tag, format, ...) HOST_EARLY_LOG_LINE(ESP_LOG_ERROR, E, tag, format, ##__VA_ARGS__)
+#define ESP_EARLY_LOGW(tag, format, ...) HOST_EARLY_LOG_LINE(ESP_LOG_WARN, W, tag, format, ##__VA_ARGS__)
+#define ESP_EARLY_LOGI(tag, format, ...) HOST_EARLY_LOG_LINE(ESP_LOG_INFO, I, tag, format, ##__VA_ARGS__)
+#define ESP_EARLY_LOGD(tag, format, ...) HOST_EARLY_LOG_LINE(ESP_LOG_DEBUG, D, tag, format, ##__VA_ARGS__)
+#define ESP_EARLY_LOGV(tag, format, ...) HOST_EARLY_LOG_LINE(ESP_LOG_VERBOSE, V, tag, format, ##__VA_ARGS__)
+#define ESP_DRAM_LOGE ESP_EARLY_LOGE
+#define ESP_DRAM_LOGW ESP_EARLY_LOGW
+#define ESP_DRAM_LOGI ESP_EARLY_LOGI
 
 #define ESP_LOG_BUFFER_HEX_LEVEL(tag, buffer, buff_len, level)                                               \
     do {                                                                                                     \
         if (LOG_LOCAL_LEVEL >= (level)) {                                                                    \
             esp_log_buffer_hex_internal(tag, buffer, buff_len, level);                                       \
+        }                                                                                                    \
+    } while (0)
+#define ESP_LOG_BUFFER_HEXDUMP(tag, buffer, buff_len, level)                                                 \
+    do {                                                                                                     \
+        if (LOG_LOCAL_LEVEL >= (level)) {                                                                    \
+            esp_log_buffer_hexdump_internal(tag, buffer, buff_len, level);                                   \
         }                                                                                                    \
     } while (0)
 #define ESP_LOG_BUFFER_HEX(tag, buffer, buff_len)                                                            \

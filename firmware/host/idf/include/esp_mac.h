@@ -27,6 +27,10 @@ typedef enum {
 
 esp_err_t esp_base_mac_addr_get(uint8_t *mac);
 esp_err_t esp_efuse_mac_get_default(uint8_t *mac);
+/* Until the next reset; a base address gives the others that are not set themselves. */
+esp_err_t esp_iface_mac_addr_set(const uint8_t *mac, esp_mac_type_t type);
+esp_err_t esp_base_mac_addr_set(const uint8_t *mac);
+size_t esp_mac_addr_len_get(esp_mac_type_t type);
 /* Station = base, access point +1, Bluetooth +2, Ethernet +3, as with four universal addresses. */
 esp_err_t esp_read_mac(uint8_t *mac, esp_mac_type_t type);
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "esp_err.h"
 #include "sdkconfig.h"
@@ -41,6 +42,8 @@ int64_t esp_timer_get_next_alarm(void);
 esp_err_t esp_timer_get_period(esp_timer_handle_t timer, uint64_t *period);
 esp_err_t esp_timer_get_expiry_time(esp_timer_handle_t timer, uint64_t *expiry);
 bool esp_timer_is_active(esp_timer_handle_t timer);
+/* The timers that run, in the order of their alarms. */
+esp_err_t esp_timer_dump(FILE *stream);
 
 #ifdef __cplusplus
 }

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Non-volatile storage: the partition can be initialised and erased; the firmware keeps nothing in it. */
+/* Partitions of non-volatile storage. No encryption. */
 #pragma once
-#include "esp_err.h"
 #include "esp_partition.h"
+#include "nvs.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define ESP_ERR_NVS_BASE 0x1100
-#define ESP_ERR_NVS_NO_FREE_PAGES (ESP_ERR_NVS_BASE + 0x0d)
-#define ESP_ERR_NVS_NEW_VERSION_FOUND (ESP_ERR_NVS_BASE + 0x10)
-
 esp_err_t nvs_flash_init(void);
+esp_err_t nvs_flash_init_partition(const char *partition_label);
+esp_err_t nvs_flash_init_partition_ptr(const esp_partition_t *partition);
 esp_err_t nvs_flash_deinit(void);
+esp_err_t nvs_flash_deinit_partition(const char *partition_label);
 esp_err_t nvs_flash_erase(void);
+esp_err_t nvs_flash_erase_partition(const char *part_name);
+esp_err_t nvs_flash_erase_partition_ptr(const esp_partition_t *partition);
 
 #ifdef __cplusplus
 }

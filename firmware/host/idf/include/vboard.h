@@ -18,8 +18,11 @@ typedef struct {
     uint32_t app_offset;       /* VBOARD_APP_OFFSET, hexadecimal: address of the running app partition */
     uint8_t mac[6];            /* VBOARD_MAC: base address */
     esp_reset_reason_t reset_reason; /* VBOARD_RESET_REASON */
+    int64_t wall_time_s;             /* VBOARD_TIME_S: seconds since 1970 at reset; -1: the machine's clock */
     int64_t boot_us;                 /* VBOARD_BOOT_US: CLOCK_MONOTONIC at reset, µs */
     int64_t core1_behind_us;         /* VBOARD_CORE1_BEHIND_US: core 1's cycle counter behind core 0's, µs */
+    bool strict; /* VBOARD_STRICT, fail or warn: what fails on a chip fails here, or is said on the console */
+    bool strict_heap; /* the same of memory: VBOARD_STRICT=fail alone, for studies send what no chip holds */
 } vboard_t;
 
 /* Read from the environment at the first call; a variable that does not parse, and a VBOARD_CHIP that this

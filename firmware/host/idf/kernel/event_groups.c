@@ -94,19 +94,36 @@ EventBits_t xEventGroupSetBits(EventGroupHandle_t xEventGroup, const EventBits_t
     return bits;
 }
 
-BaseType_t xEventGroupSetBitsFromISR(EventGroupHandle_t xEventGroup, const EventBits_t uxBitsToSet,
-                                     BaseType_t *pxHigherPriorityTaskWoken) {
-    (void)xEventGroupSetBits(xEventGroup, uxBitsToSet);
-    kernel_tell_woken(pxHigherPriorityTaskWoken);
-    return pdPASS;
-}
-
 EventBits_t xEventGroupClearBits(EventGroupHandle_t xEventGroup, const EventBits_t uxBitsToClear) {
     task_t *self = kernel_enter();
     EventBits_t before = xEventGroup->bits;
     xEventGroup->bits &= ~uxBitsToClear;
     kernel_leave(self);
     return before;
+}
+
+void vEventGroupSetBitsCallback(void *pvEventGroup, const uint32_t ulBitsToSet) {
+    (void)xEventGroupSetBits(pvEventGroup, ulBitsToSet);
+}
+
+void vEventGroupClearBitsCallback(void *pvEventGroup, const uint32_t ulBitsToClear) {
+    (void)xEventGroupClearBits(pvEventGroup, ulBitsToClear);
+}
+
+/* How many tasks a bit wakes is not bounded, so an interrupt leaves it to the timer task, whose queue may be
+ * full. */
+BaseType_t xEventGroupSetBitsFromISR(EventGroupHandle_t xEventGroup, const EventBits_t uxBitsToSet,
+                                     BaseType_t *pxHigherPriorityTaskWoken) {
+    return xTimerPendFunctionCallFromISR(vEventGroupSetBitsCallback, xEventGroup, uxBitsToSet,
+                                         pxHigherPriorityTaskWoken);
+}
+
+BaseType_t xEventGroupClearBitsFromISR(EventGroupHandle_t xEventGroup, const EventBits_t uxBitsToClear) {
+    return xTimerPendFunctionCallFromISR(vEventGroupClearBitsCallback, xEventGroup, uxBitsToClear, NULL);
+}
+
+EventBits_t xEventGroupGetBitsFromISR(EventGroupHandle_t xEventGroup) {
+    return xEventGroupClearBits(xEventGroup, 0);
 }
 
 EventBits_t xEventGroupSync(EventGroupHandle_t xEventGroup, const EventBits_t uxBitsToSet,

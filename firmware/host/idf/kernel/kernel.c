@@ -17,7 +17,7 @@ static pthread_key_t s_adopted_key;
 static __thread task_t *s_self;
 static __thread uint32_t *s_wakes[DEFERRED_WAKES];
 static __thread int s_wake_count;
-static __thread bool s_woke; /* since the kernel was entered */
+static __thread bool s_woke; /* since the kernel was entered, one that outranks who was interrupted */
 
 static void free_adopted(void *task) {
     free(task);
@@ -59,6 +59,10 @@ static task_t *adopt_foreign_thread(void) {
 
 task_t *task_self(void) {
     return s_self != NULL ? s_self : adopt_foreign_thread();
+}
+
+task_t *kernel_known_self(void) {
+    return s_self;
 }
 
 static void send_wakes(void) {
@@ -170,14 +174,42 @@ void kernel_wake(task_t *task) {
     if (!task->blocked || __atomic_load_n(&task->wake, __ATOMIC_RELAXED) != 0) {
         return;
     }
+    s_woke = s_woke || kernel_would_switch_to(task, task->priority);
     __atomic_store_n(&task->wake, 1, __ATOMIC_RELEASE);
     traceMOVED_TASK_TO_READY_STATE(task);
-    s_woke = true;
     if (s_wake_count == DEFERRED_WAKES) {
         port_futex_wake(&task->wake, 1);
         return;
     }
     s_wakes[s_wake_count++] = &task->wake;
+}
+
+static bool may_run_on(const task_t *task, BaseType_t core) {
+    return task->core == core || task->core == tskNO_AFFINITY;
+}
+
+static bool is_ready_on(const task_t *task, BaseType_t core) {
+    if (task->blocked || !may_run_on(task, core)) {
+        return false;
+    }
+    if (__atomic_load_n(&task->raising, __ATOMIC_RELAXED) && task->core == core) {
+        return true;
+    }
+    thread_state_t state = port_thread_state(task); /* it may wait in a library, or run on another core */
+    return state.ready && state.core == core;
+}
+
+bool kernel_would_switch_to(const task_t *task, UBaseType_t priority) {
+    const task_t *self = task_self();
+    if (!self->isr) {
+        return priority > self->priority && (task->core == self->core || may_run_on(task, xPortGetCoreID()));
+    }
+    bool outranks = may_run_on(task, self->core);
+    for (const task_t *other = all_tasks; other != NULL && outranks; other = other->all_next) {
+        bool below = other->priority < priority && other->scheduler_suspended == 0;
+        outranks = other == task || below || !is_ready_on(other, self->core);
+    }
+    return outranks;
 }
 
 void kernel_tell_woken(BaseType_t *woken) {

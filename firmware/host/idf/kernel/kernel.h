@@ -47,6 +47,17 @@ typedef struct {
     bool satisfied;
 } event_wait_t;
 
+/* What the watchdogs noted of a task when they last looked. */
+typedef struct {
+    bool masked;
+    uint32_t masked_entries;
+    int64_t masked_from_ns; /* of its CPU time */
+    int64_t seen_ns;        /* of its CPU time */
+    int64_t hogging_ns;     /* of CPU time without a wait, on one core */
+    uint64_t waits;
+    BaseType_t core;
+} watched_t;
+
 struct tskTaskControlBlock {
     char name[configMAX_TASK_NAME_LEN];
     TaskFunction_t code;
@@ -57,6 +68,7 @@ struct tskTaskControlBlock {
     bool thread_known;
     bool adopted; /* a thread made by someone else, seen when it first called in */
     bool isr;     /* no task: an interrupt (system/interrupt.c) */
+    bool raising; /* raised an interrupt and waits for it: on a chip it is the one that was interrupted */
     pid_t tid;
 
     UBaseType_t base_priority;
@@ -75,6 +87,12 @@ struct tskTaskControlBlock {
     bool notify_pending;
     wait_list_t notify_waiter;
 
+    /* Critical sections, and an interrupt's service: how deep in them, and how often from outside. Written by
+     * itself, with what the interrupt watchdog noted of it (system/watchdogs.c) beside. */
+    uint32_t masked;
+    uint32_t masked_entries;
+    watched_t watch;
+
     uint32_t requests;                  /* futex word: REQUEST_ bits */
     volatile sig_atomic_t kernel_depth; /* > 0: requests wait until the kernel is left */
     int nags_left;
@@ -85,6 +103,7 @@ struct tskTaskControlBlock {
     uint8_t *stack; /* with a guard page below */
     size_t stack_mapped_bytes;
     uint32_t stack_bytes; /* what the task asked for */
+    bool stack_given;     /* by who made it: not from the heap */
     uint8_t *stack_entry; /* the task function's frame */
     void *locals[configNUM_THREAD_LOCAL_STORAGE_POINTERS];
     task_t *all_next;
@@ -99,8 +118,14 @@ bool kernel_block(task_t *self, wait_list_t *list, int64_t deadline_us);
 void kernel_wake(task_t *task);
 void kernel_wake_first(wait_list_t *list);
 void kernel_wake_all(wait_list_t *list);
-/* For …FromISR calls: sets it where the caller's last call of the kernel woke a task. */
+/* For …FromISR calls: sets it where the caller's last call of the kernel woke a task that this core would
+ * switch to: one that may run on it, of a higher priority than the one that was interrupted. */
 void kernel_tell_woken(BaseType_t *woken);
+/* In the kernel: whether this core would switch to the task, of a priority that it has or is taken to have.
+ */
+bool kernel_would_switch_to(const task_t *task, UBaseType_t priority);
+/* NULL where the thread has not called in yet. */
+task_t *kernel_known_self(void);
 int64_t ticks_deadline_us(TickType_t ticks);
 int64_t tick_count_now(void);
 /* Outside the kernel: does what other tasks asked of this one. */
@@ -134,6 +159,18 @@ void port_started(void);
 void port_free_thread_locals(void);
 void port_before_end(void);
 void port_apply_priority(task_t *task, int linux_priority);
+/* Of a thread, as Linux tells: whether it is ready to run or runs, on which core it last ran, and how often
+ * it has waited; a core that is none where there is no such thread. */
+typedef struct {
+    bool ready;
+    BaseType_t core;
+    uint64_t waits;
+} thread_state_t;
+thread_state_t port_thread_state(const task_t *task);
+int64_t port_cpu_time_ns(const task_t *task);
+/* Interrupts are masked from here on, and no more. */
+void port_mask(task_t *self);
+void port_unmask(task_t *self);
 long port_futex_wait(uint32_t *word, uint32_t value, int64_t deadline_us);
 void port_futex_wake(uint32_t *word, int count);
 
@@ -151,4 +188,4 @@ void run_time_note_end(const task_t *self);
 extern task_t *all_tasks;
 void task_adopt(task_t *task);
 void task_set_priority(task_t *task, UBaseType_t priority);
-uint32_t task_stacks_bytes(void);
+uint32_t task_stacks_bytes(void); /* of those that are taken from the heap */

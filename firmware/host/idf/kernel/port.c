@@ -2,9 +2,12 @@
 /* Cores, priorities, spinlocks and futexes. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <openssl/crypto.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -21,8 +24,20 @@
 
 #define GROWTH_BYTES (64U * 1024U * 1024U)
 
+#define STAT_PROCESSOR 39 /* of the fields of /proc/…/stat, counted from 1 */
+
 static unsigned s_cpus[portNUM_PROCESSORS];
 static bool s_realtime;
+
+static bool read_text(const char *path, char *text, size_t bytes) {
+    long fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC); /* read() and close() are lwIP's */
+    long got = fd >= 0 ? syscall(SYS_read, fd, text, bytes - 1) : -1;
+    if (fd >= 0) {
+        syscall(SYS_close, fd);
+    }
+    text[got > 0 ? got : 0] = '\0';
+    return got > 0;
+}
 
 static bool realtime_permitted(void) {
     struct sched_param before;
@@ -212,6 +227,45 @@ void vPortYield(void) {
     sched_yield();
 }
 
+/* Linux's own words of a thread: 600 bytes, of which the name, which may hold anything, ends at the last ')'.
+ */
+thread_state_t port_thread_state(const task_t *task) {
+    thread_state_t state = {.core = tskNO_AFFINITY};
+    char path[64], text[2048];
+    snprintf(path, sizeof path, "/proc/self/task/%d/status", (int)task->tid);
+    if (read_text(path, text, sizeof text)) {
+        const char *waits = strstr(text, "\nvoluntary_ctxt_switches:");
+        state.waits = waits != NULL ? strtoull(strchr(waits, ':') + 1, NULL, 10) : 0;
+    }
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)task->tid);
+    const char *field = read_text(path, text, sizeof text) ? strrchr(text, ')') : NULL;
+    if (field == NULL || field[1] == '\0') {
+        return state;
+    }
+    state.ready = field[2] == 'R';
+    for (int number = 2; number < STAT_PROCESSOR && field != NULL; number++) {
+        field = strchr(field + 1, ' ');
+    }
+    unsigned cpu = field != NULL ? (unsigned)strtoul(field, NULL, 10) : UINT_MAX;
+    for (int i = portNUM_PROCESSORS - 1; i >= 0; i--) {
+        state.core = cpu == s_cpus[i] ? i : state.core;
+    }
+    if (task->core != tskNO_AFFINITY) {
+        state.core = task->core; /* also where all cores are one CPU */
+    }
+    return state;
+}
+
+int64_t port_cpu_time_ns(const task_t *task) {
+    clockid_t clock;
+    struct timespec used;
+    if (!task->thread_known || pthread_getcpuclockid(task->thread, &clock) != 0 ||
+        clock_gettime(clock, &used) != 0) {
+        return 0;
+    }
+    return (int64_t)used.tv_sec * 1000000000 + used.tv_nsec;
+}
+
 static long futex(uint32_t *word, int operation, uint32_t value, const struct timespec *timeout) {
     return syscall(SYS_futex, word, operation | FUTEX_PRIVATE_FLAG, value, timeout, NULL,
                    FUTEX_BITSET_MATCH_ANY);
@@ -250,18 +304,32 @@ static void taken(portMUX_TYPE *mux) {
     mux->count = 1;
 }
 
+/* Written by the task itself, looked at by the watchdogs. */
+void port_mask(task_t *self) {
+    if (self->masked == 0) {
+        __atomic_store_n(&self->masked_entries, self->masked_entries + 1, __ATOMIC_RELAXED);
+    }
+    __atomic_store_n(&self->masked, self->masked + 1, __ATOMIC_RELEASE);
+}
+
+void port_unmask(task_t *self) {
+    __atomic_store_n(&self->masked, self->masked - 1, __ATOMIC_RELAXED);
+}
+
 void vPortEnterCritical(portMUX_TYPE *mux) {
     task_t *self = task_self();
     defer_requests(self);
     uint32_t tid = (uint32_t)self->tid;
     if (owned_by(mux, tid)) {
         mux->count++;
+        port_mask(self);
         return;
     }
     while (!take_free(mux, tid) && futex(&mux->owner, FUTEX_LOCK_PI, 0, NULL) != 0) {
         assert(errno == EINTR || errno == EAGAIN);
     }
     taken(mux);
+    port_mask(self);
 }
 
 /* Any timeout but portMUX_NO_TIMEOUT means: try once. */
@@ -277,6 +345,7 @@ BaseType_t xPortEnterCriticalTimeout(portMUX_TYPE *mux, BaseType_t timeout) {
         return pdFAIL;
     }
     taken(mux);
+    port_mask(self);
     return pdPASS;
 }
 
@@ -284,6 +353,7 @@ void vPortExitCritical(portMUX_TYPE *mux) {
     task_t *self = task_self();
     uint32_t tid = (uint32_t)self->tid;
     assert(owned_by(mux, tid) && mux->count > 0);
+    port_unmask(self);
     if (--mux->count == 0) {
         __atomic_fetch_add(&mux->version, 1, __ATOMIC_RELEASE);
         if (!__atomic_compare_exchange_n(&mux->owner, &tid, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {

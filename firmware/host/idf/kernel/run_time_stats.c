@@ -28,13 +28,7 @@ static int64_t at_least_zero(int64_t value) {
 }
 
 static void add_task(cpu_time_ns_t *sum, const task_t *task) {
-    clockid_t clock;
-    struct timespec used;
-    if (!task->thread_known || pthread_getcpuclockid(task->thread, &clock) != 0 ||
-        clock_gettime(clock, &used) != 0) {
-        return;
-    }
-    int64_t used_ns = (int64_t)used.tv_sec * 1000000000 + used.tv_nsec;
+    int64_t used_ns = port_cpu_time_ns(task);
     if (task->core == tskNO_AFFINITY) {
         sum->floating += used_ns;
     } else {
@@ -99,4 +93,42 @@ configRUN_TIME_COUNTER_TYPE ulTaskGetIdleRunTimeCounter(void) {
 
 configRUN_TIME_COUNTER_TYPE ulTaskGetIdleRunTimePercent(void) {
     return ulTaskGetIdleRunTimePercentForCore(xPortGetCoreID());
+}
+
+static eTaskState state_of(const task_t *task, const task_t *self) {
+    if ((__atomic_load_n(&task->requests, __ATOMIC_ACQUIRE) & REQUEST_SUSPEND) != 0) {
+        return eSuspended;
+    }
+    return task == self ? eRunning : task->blocked ? eBlocked : eReady;
+}
+
+static TaskStatus_t status_of(task_t *task, const task_t *self) {
+    return (TaskStatus_t){
+        .xHandle = task,
+        .pcTaskName = task->name,
+        .xTaskNumber = (UBaseType_t)task->tid,
+        .eCurrentState = state_of(task, self),
+        .uxCurrentPriority = task->priority,
+        .uxBasePriority = task->base_priority,
+        .ulRunTimeCounter = (configRUN_TIME_COUNTER_TYPE)(port_cpu_time_ns(task) / NS_PER_US),
+        .pxStackBase = task->stack,
+        .usStackHighWaterMark = (configSTACK_DEPTH_TYPE)stack_high_water_mark(task),
+    };
+}
+
+UBaseType_t uxTaskGetSystemState(TaskStatus_t *const pxTaskStatusArray, const UBaseType_t uxArraySize,
+                                 configRUN_TIME_COUNTER_TYPE *const pulTotalRunTime) {
+    task_t *self = kernel_enter();
+    UBaseType_t count = 0;
+    for (task_t *task = all_tasks; task != NULL; task = task->all_next) {
+        if (count < uxArraySize) {
+            pxTaskStatusArray[count] = status_of(task, self);
+        }
+        count++;
+    }
+    kernel_leave(self);
+    if (pulTotalRunTime != NULL) {
+        *pulTotalRunTime = portGET_RUN_TIME_COUNTER_VALUE();
+    }
+    return count <= uxArraySize ? count : 0;
 }

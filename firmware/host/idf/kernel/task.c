@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "esp_log.h"
+#include "heap.h"
 
 /* How long vTaskDelete waits for a task on another core to stop; past it the task goes at its next call. */
 #define DELETE_WAIT_MS 100
@@ -16,15 +17,21 @@ task_t *all_tasks;
 static task_t *s_ended;
 static wait_list_t s_end_waiters;
 
+static uint32_t heap_bytes(const task_t *task) {
+    return task->stack_given ? 0 : task->stack_bytes;
+}
+
 static void add_to_all(task_t *task) {
     task->all_next = all_tasks;
     all_tasks = task;
+    heap_take(heap_bytes(task));
 }
 
 static void remove_from_all(task_t *task) {
     for (task_t **link = &all_tasks; *link != NULL; link = &(*link)->all_next) {
         if (*link == task) {
             *link = task->all_next;
+            heap_give(heap_bytes(task));
             return;
         }
     }
@@ -126,12 +133,13 @@ static bool start_thread(task_t *task) {
 }
 
 static task_t *new_task(TaskFunction_t code, const char *name, uint32_t stack_bytes, void *argument,
-                        UBaseType_t priority, BaseType_t core) {
-    task_t *task = calloc(1, sizeof *task);
+                        UBaseType_t priority, BaseType_t core, bool stack_given) {
+    task_t *task = stack_given || heap_has_room(stack_bytes) ? calloc(1, sizeof *task) : NULL;
     if (task == NULL || !stack_map(task, stack_bytes)) {
         free(task);
         return NULL;
     }
+    task->stack_given = stack_given;
     strncpy(task->name, name != NULL ? name : "", sizeof task->name - 1);
     task->code = code;
     task->argument = argument;
@@ -149,13 +157,12 @@ static void discard(task_t *task) {
     free(task);
 }
 
-BaseType_t xTaskCreatePinnedToCore(TaskFunction_t pxTaskCode, const char *const pcName,
-                                   const uint32_t ulStackDepth, void *const pvParameters,
-                                   UBaseType_t uxPriority, TaskHandle_t *const pxCreatedTask,
-                                   const BaseType_t xCoreID) {
+static BaseType_t create(TaskFunction_t pxTaskCode, const char *const pcName, const uint32_t ulStackDepth,
+                         void *const pvParameters, UBaseType_t uxPriority, TaskHandle_t *const pxCreatedTask,
+                         const BaseType_t xCoreID, bool stack_given) {
     configASSERT(xCoreID == tskNO_AFFINITY || taskVALID_CORE_ID(xCoreID));
     free_ended();
-    task_t *task = new_task(pxTaskCode, pcName, ulStackDepth, pvParameters, uxPriority, xCoreID);
+    task_t *task = new_task(pxTaskCode, pcName, ulStackDepth, pvParameters, uxPriority, xCoreID, stack_given);
     if (task == NULL) {
         return errCOULD_NOT_ALLOCATE_REQUIRED_MEMORY;
     }
@@ -177,6 +184,13 @@ BaseType_t xTaskCreatePinnedToCore(TaskFunction_t pxTaskCode, const char *const 
     return pdPASS;
 }
 
+BaseType_t xTaskCreatePinnedToCore(TaskFunction_t pxTaskCode, const char *const pcName,
+                                   const uint32_t ulStackDepth, void *const pvParameters,
+                                   UBaseType_t uxPriority, TaskHandle_t *const pxCreatedTask,
+                                   const BaseType_t xCoreID) {
+    return create(pxTaskCode, pcName, ulStackDepth, pvParameters, uxPriority, pxCreatedTask, xCoreID, false);
+}
+
 BaseType_t xTaskCreate(TaskFunction_t pxTaskCode, const char *const pcName,
                        const configSTACK_DEPTH_TYPE usStackDepth, void *const pvParameters,
                        UBaseType_t uxPriority, TaskHandle_t *const pxCreatedTask) {
@@ -190,7 +204,7 @@ TaskHandle_t xTaskCreateStaticPinnedToCore(TaskFunction_t pxTaskCode, const char
                                            StaticTask_t *const pxTaskBuffer, const BaseType_t xCoreID) {
     TaskHandle_t task = NULL;
     if (puxStackBuffer != NULL && pxTaskBuffer != NULL) {
-        xTaskCreatePinnedToCore(pxTaskCode, pcName, ulStackDepth, pvParameters, uxPriority, &task, xCoreID);
+        create(pxTaskCode, pcName, ulStackDepth, pvParameters, uxPriority, &task, xCoreID, true);
     }
     return task;
 }
@@ -233,7 +247,7 @@ uint32_t task_stacks_bytes(void) {
     uint32_t bytes = 0;
     task_t *self = kernel_enter();
     for (const task_t *task = all_tasks; task != NULL; task = task->all_next) {
-        bytes += task->stack_bytes;
+        bytes += heap_bytes(task);
     }
     kernel_leave(self);
     return bytes;

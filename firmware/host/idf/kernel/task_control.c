@@ -112,9 +112,14 @@ void vTaskResume(TaskHandle_t xTaskToResume) {
     }
 }
 
+/* One of equal priority is to be switched to as well, as in ESP-IDF's kernel. */
 BaseType_t xTaskResumeFromISR(TaskHandle_t xTaskToResume) {
+    task_t *self = kernel_enter();
+    bool suspended = (__atomic_load_n(&xTaskToResume->requests, __ATOMIC_RELAXED) & REQUEST_SUSPEND) != 0;
+    bool switches = suspended && kernel_would_switch_to(xTaskToResume, xTaskToResume->priority + 1);
+    kernel_leave(self);
     vTaskResume(xTaskToResume);
-    return pdFALSE;
+    return switches ? pdTRUE : pdFALSE;
 }
 
 /* No other task of this core runs: the caller gets a priority above all tasks. */

@@ -22,6 +22,15 @@ int ipaddr_aton(const char *cp, ip_addr_t *addr) {
     return 1;
 }
 
+char *ipaddr_ntoa_r(const ip_addr_t *addr, char *buf, int buflen) {
+    return (char *)(uintptr_t)inet_ntop(AF_INET, &addr->u_addr.ip4.addr, buf, (socklen_t)buflen);
+}
+
+char *ipaddr_ntoa(const ip_addr_t *addr) {
+    static char text[IPADDR_STRLEN_MAX];
+    return ipaddr_ntoa_r(addr, text, sizeof text);
+}
+
 void dns_setserver(u8_t numdns, const ip_addr_t *dnsserver) {
     if (numdns < DNS_MAX_SERVERS) {
         pthread_mutex_lock(&s_lock);

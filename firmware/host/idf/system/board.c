@@ -63,6 +63,22 @@ static esp_reset_reason_t reset_reason(void) {
     return ESP_RST_UNKNOWN;
 }
 
+/* A product's program warns, this project's own fail. */
+static bool is_strict(void) {
+    const char *text = getenv("VBOARD_STRICT");
+    if (text == NULL) {
+#ifdef HIL_IS_PRODUCT
+        return false;
+#else
+        return true;
+#endif
+    }
+    if (strcmp(text, "fail") != 0 && strcmp(text, "warn") != 0) {
+        refuse("VBOARD_STRICT", text, "fail or warn");
+    }
+    return strcmp(text, "fail") == 0;
+}
+
 static void read_mac(uint8_t mac[6]) {
     const char *text = getenv("VBOARD_MAC");
     text = text != NULL ? text : "24:0a:c4:00:00:01"; /* an Espressif prefix, for a program run by hand */
@@ -111,10 +127,13 @@ static void read_environment(void) {
     if (chip != NULL && strcmp(chip, CONFIG_IDF_TARGET) != 0) {
         refuse("VBOARD_CHIP", chip, CONFIG_IDF_TARGET ", which this program is built for");
     }
+    s_board.wall_time_s = number("VBOARD_TIME_S", 10, -1);
     s_board.boot_us = number("VBOARD_BOOT_US", 10, monotonic_us());
     s_board.core1_behind_us = number("VBOARD_CORE1_BEHIND_US", 10, CORE1_BEHIND_US);
     s_board.app_offset = (uint32_t)number("VBOARD_APP_OFFSET", 16, 0);
     s_board.reset_reason = reset_reason();
+    s_board.strict = is_strict();
+    s_board.strict_heap = s_board.strict && getenv("VBOARD_STRICT") != NULL;
     read_mac(s_board.mac);
     open_flash(&s_board);
 }

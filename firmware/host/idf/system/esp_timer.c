@@ -2,12 +2,16 @@
 /* esp_timer: a list by alarm time, and a task of priority 22 on core 0 that calls back one by one. */
 #include "esp_timer.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "../kernel/kernel.h"
 #include "esp_task.h"
 #include "esp_timer_alarms.h"
 #include "vboard.h"
 
 #define MIN_PERIOD_US 50 /* as on the chip */
+#define DUMP_BYTES 4096
 
 static struct esp_timer *s_armed;
 static wait_list_t s_timer_task;
@@ -166,6 +170,32 @@ int64_t esp_timer_get_next_alarm(void) {
     int64_t alarm_us = esp_timer_alarms_first_us(s_armed);
     kernel_leave(self);
     return alarm_us;
+}
+
+/* In the kernel: lines of the armed timers, as many as fit. */
+static void describe(char *text, size_t bytes) {
+    size_t used = 0;
+    text[0] = '\0';
+    for (const struct esp_timer *timer = s_armed; timer != NULL && used < bytes; timer = timer->next) {
+        used +=
+            (size_t)snprintf(text + used, bytes - used, "timer@%-14p  %-10lld  %-12lld\n",
+                             (const void *)timer, (long long)timer->period_us, (long long)timer->alarm_us);
+    }
+}
+
+esp_err_t esp_timer_dump(FILE *stream) {
+    char *text = malloc(DUMP_BYTES);
+    if (text == NULL) {
+        return ESP_ERR_NO_MEM;
+    }
+    task_t *self = kernel_enter();
+    describe(text, DUMP_BYTES);
+    kernel_leave(self);
+    if (stream != NULL) {
+        fprintf(stream, "Timer stats:\n%-20s  %-10s  %-12s\n%s", "Name", "Period", "Alarm", text);
+    }
+    free(text);
+    return ESP_OK;
 }
 
 int64_t esp_timer_get_time(void) {

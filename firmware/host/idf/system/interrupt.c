@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include "../kernel/kernel.h"
+#include "panic.h"
 #include "vboard.h"
+#include "watchdogs.h"
 
 #define STACK_BYTES (256 * 1024) /* locked in memory, so not the 8 MiB that threads have by default */
 
@@ -62,14 +64,19 @@ static void *serve(void *argument) {
     vboard_interrupt_t *interrupt = argument;
     port_started();
     become_interrupt(&interrupt->self);
+    watchdogs_add(&interrupt->self);
     int64_t deadline_us = NEVER_US;
     uint32_t raised = wait_for_raise(interrupt, deadline_us);
     while (!__atomic_load_n(&interrupt->ends, __ATOMIC_ACQUIRE)) {
+        panic_trap_float();
+        port_mask(&interrupt->self);
         deadline_us = interrupt->service(interrupt->context);
+        port_unmask(&interrupt->self);
         __atomic_store_n(&interrupt->served, raised, __ATOMIC_RELEASE);
         port_futex_wake(&interrupt->served, INT32_MAX);
         raised = wait_for_raise(interrupt, deadline_us);
     }
+    watchdogs_remove(&interrupt->self);
     port_before_end();
     return NULL;
 }
@@ -91,19 +98,25 @@ vboard_interrupt_t *vboard_interrupt_new(int core, vboard_service_t service, voi
 }
 
 void vboard_interrupt_raise(vboard_interrupt_t *interrupt) {
+    task_t *self = task_self();
+    __atomic_store_n(&self->raising, true, __ATOMIC_RELAXED);
     __atomic_add_fetch(&interrupt->raised, 1, __ATOMIC_ACQ_REL);
     port_futex_wake(&interrupt->raised, 1);
+    __atomic_store_n(&self->raising, false, __ATOMIC_RELAXED);
 }
 
 /* On the interrupt's own core, with real-time priority, it has run when the wake-up returns. */
 void vboard_interrupt_wait(vboard_interrupt_t *interrupt) {
     assert(!xPortInIsrContext());
+    task_t *self = task_self();
+    __atomic_store_n(&self->raising, true, __ATOMIC_RELAXED);
     uint32_t raised = __atomic_load_n(&interrupt->raised, __ATOMIC_ACQUIRE);
     uint32_t served = __atomic_load_n(&interrupt->served, __ATOMIC_ACQUIRE);
     while ((int32_t)(served - raised) < 0) {
         port_futex_wait(&interrupt->served, served, NEVER_US);
         served = __atomic_load_n(&interrupt->served, __ATOMIC_ACQUIRE);
     }
+    __atomic_store_n(&self->raising, false, __ATOMIC_RELAXED);
 }
 
 void vboard_interrupt_delete(vboard_interrupt_t *interrupt) {

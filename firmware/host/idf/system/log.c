@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -93,10 +94,40 @@ void esp_log_buffer_hex_internal(const char *tag, const void *buffer, uint16_t b
     }
 }
 
+static void describe_line(const uint8_t *bytes, size_t count, char *text, size_t room) {
+    int used = snprintf(text, room, "%p   ", (const void *)bytes);
+    for (size_t i = 0; i < HEX_BYTES_PER_LINE; i++) {
+        const char *gap = i == HEX_BYTES_PER_LINE / 2 ? " " : "";
+        used += i < count ? snprintf(text + used, room - (size_t)used, "%s%02x ", gap, bytes[i])
+                          : snprintf(text + used, room - (size_t)used, "%s   ", gap);
+    }
+    used += snprintf(text + used, room - (size_t)used, " |");
+    for (size_t i = 0; i < count; i++) {
+        const char shown = isprint(bytes[i]) ? (char)bytes[i] : '.';
+        used += snprintf(text + used, room - (size_t)used, "%c", shown);
+    }
+    snprintf(text + used, room - (size_t)used, "|");
+}
+
+void esp_log_buffer_hexdump_internal(const char *tag, const void *buffer, uint16_t buff_len,
+                                     esp_log_level_t level) {
+    static const char letters[] = "NEWIDV";
+    for (size_t done = 0; done < buff_len; done += HEX_BYTES_PER_LINE) {
+        const size_t left = buff_len - done;
+        char text[128];
+        describe_line((const uint8_t *)buffer + done, left < HEX_BYTES_PER_LINE ? left : HEX_BYTES_PER_LINE,
+                      text, sizeof text);
+        esp_log_write(level, tag, "%c (%" PRIu32 ") %s: %s\n", letters[level % sizeof letters],
+                      esp_log_timestamp(), tag, text);
+    }
+}
+
+int __real_vfprintf(FILE *stream, const char *format, va_list arguments);
+
 int esp_rom_printf(const char *fmt, ...) {
     va_list args;
     va_start(args, fmt);
-    int length = vprintf(fmt, args);
+    int length = __real_vfprintf(stdout, fmt, args); /* the ROM's has no lock */
     va_end(args);
     return length;
 }

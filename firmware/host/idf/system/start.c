@@ -13,20 +13,29 @@
 #include "esp_task_wdt.h"
 #include "esp_timer.h"
 #include "freertos/task.h"
+#include "heap.h"
 #include "panic.h"
 #include "vboard.h"
+#include "watchdogs.h"
 
 #define UART_BUFFER_BYTES 8192
 
 void app_main(void);
 
 static void start_task_watchdog(void) {
-    const esp_task_wdt_config_t config = {
-        .timeout_ms = CONFIG_ESP_TASK_WDT_TIMEOUT_S * 1000,
-        .idle_core_mask = (1 << portNUM_PROCESSORS) - 1,
-        .trigger_panic = true,
-    };
+#if CONFIG_ESP_TASK_WDT_INIT
+    esp_task_wdt_config_t config = {.timeout_ms = CONFIG_ESP_TASK_WDT_TIMEOUT_S * 1000};
+#if CONFIG_ESP_TASK_WDT_CHECK_IDLE_TASK_CPU0
+    config.idle_core_mask |= 1U << 0;
+#endif
+#if CONFIG_ESP_TASK_WDT_CHECK_IDLE_TASK_CPU1
+    config.idle_core_mask |= 1U << 1;
+#endif
+#if CONFIG_ESP_TASK_WDT_PANIC
+    config.trigger_panic = true;
+#endif
     ESP_ERROR_CHECK(esp_task_wdt_init(&config));
+#endif
 }
 
 static void main_task(void *argument) {
@@ -56,9 +65,10 @@ static void print_application(void) {
 int main(void) {
     open_uart();
     panic_init();
-    (void)esp_get_free_heap_size(); /* what is in use now is the host's, not the firmware's */
+    heap_init();
     print_application();
     ESP_ERROR_CHECK(esp_timer_init());
+    watchdogs_start();
     TaskHandle_t task = NULL;
     if (xTaskCreatePinnedToCore(main_task, "main", ESP_TASK_MAIN_STACK, NULL, ESP_TASK_MAIN_PRIO, &task,
                                 ESP_TASK_MAIN_CORE) != pdPASS) {

@@ -9,7 +9,6 @@
 
 #include "esp_chip_info.h"
 #include "esp_cpu.h"
-#include "esp_mac.h"
 #include "esp_random.h"
 #include "esp_rom_crc.h"
 #include "esp_rom_sys.h"
@@ -120,30 +119,6 @@ void esp_rom_delay_us(uint32_t us) {
     int64_t end = vboard_uptime_us() + us;
     while (vboard_uptime_us() < end) {
     }
-}
-
-esp_err_t esp_base_mac_addr_get(uint8_t *mac) {
-    if (mac == NULL) {
-        return ESP_ERR_INVALID_ARG;
-    }
-    memcpy(mac, vboard()->mac, sizeof vboard()->mac);
-    return ESP_OK;
-}
-
-esp_err_t esp_efuse_mac_get_default(uint8_t *mac) {
-    return esp_base_mac_addr_get(mac);
-}
-
-esp_err_t esp_read_mac(uint8_t *mac, esp_mac_type_t type) {
-    static const int8_t offsets[] = {
-        [ESP_MAC_WIFI_STA] = 0,    [ESP_MAC_WIFI_SOFTAP] = 1, [ESP_MAC_BT] = 2,           [ESP_MAC_ETH] = 3,
-        [ESP_MAC_IEEE802154] = -1, [ESP_MAC_BASE] = 0,        [ESP_MAC_EFUSE_FACTORY] = 0};
-    if (mac == NULL || (unsigned)type >= sizeof offsets || offsets[type] < 0) {
-        return ESP_ERR_INVALID_ARG;
-    }
-    esp_err_t result = esp_base_mac_addr_get(mac);
-    mac[5] = (uint8_t)(mac[5] + offsets[type]);
-    return result;
 }
 
 void esp_fill_random(void *buf, size_t len) {

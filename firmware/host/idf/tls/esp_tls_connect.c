@@ -84,10 +84,22 @@ static esp_err_t set_non_blocking(int fd, bool non_blocking) {
     return fcntl(fd, F_SETFL, flags) < 0 ? ESP_ERR_ESP_TLS_SOCKET_SETOPT_FAILED : ESP_OK;
 }
 
+static bool keep_alive(int fd, const tls_keep_alive_cfg_t *cfg) {
+    const int enable = 1;
+    return setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &enable, sizeof(enable)) == 0 &&
+           setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &cfg->keep_alive_idle, sizeof(int)) == 0 &&
+           setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &cfg->keep_alive_interval, sizeof(int)) == 0 &&
+           setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &cfg->keep_alive_count, sizeof(int)) == 0;
+}
+
 static esp_err_t set_options(int fd, const esp_tls_cfg_t *cfg) {
     struct timeval tv = esp_tls_timeval(timeout_of(cfg));
     if (cfg != NULL && (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)) != 0 ||
                         setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)) != 0)) {
+        return ESP_ERR_ESP_TLS_SOCKET_SETOPT_FAILED;
+    }
+    if (cfg != NULL && cfg->keep_alive_cfg != NULL && cfg->keep_alive_cfg->keep_alive_enable &&
+        !keep_alive(fd, cfg->keep_alive_cfg)) {
         return ESP_ERR_ESP_TLS_SOCKET_SETOPT_FAILED;
     }
     return set_non_blocking(fd, true);

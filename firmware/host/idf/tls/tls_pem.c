@@ -14,12 +14,12 @@ static int ends_cleanly(int certificates) {
     return 0;
 }
 
-int tls_pem_add_ca(SSL_CTX *ctx, const char *pem) {
+int tls_pem_add_ca(X509_STORE *store, const char *pem) {
     BIO *bio = BIO_new_mem_buf(pem, -1);
     int added = 0;
     X509 *certificate;
     while ((certificate = PEM_read_bio_X509(bio, NULL, NULL, NULL)) != NULL) {
-        added += X509_STORE_add_cert(SSL_CTX_get_cert_store(ctx), certificate);
+        added += X509_STORE_add_cert(store, certificate);
         X509_free(certificate);
     }
     BIO_free(bio);

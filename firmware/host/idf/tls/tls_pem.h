@@ -4,6 +4,6 @@
 
 #include <openssl/ssl.h>
 
-int tls_pem_add_ca(SSL_CTX *ctx, const char *pem);
+int tls_pem_add_ca(X509_STORE *store, const char *pem);
 int tls_pem_use_certificate(SSL_CTX *ctx, const char *pem); // leaf first, then its chain
 int tls_pem_use_key(SSL_CTX *ctx, const char *pem);

@@ -8,6 +8,7 @@
 
 #include "esp_log.h"
 #include "sdkconfig.h"
+#include "tls_ca_store.h"
 #include "tls_error.h"
 #include "tls_pem.h"
 
@@ -49,12 +50,19 @@ static esp_err_t load_own_certificate(SSL_CTX *ctx, const esp_tls_cfg_t *cfg, es
 }
 
 static esp_err_t load_certificates(SSL_CTX *ctx, const esp_tls_cfg_t *cfg, esp_tls_error_handle_t error) {
-    if (cfg->cacert_buf == NULL) {
+    SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
+    if (cfg->crt_bundle_attach != NULL) {
+        ESP_LOGD(TAG, "Use certificate bundle");
+        (void)cfg->crt_bundle_attach(ctx); // ESP-IDF ignores what it returns: verifying fails then
+    } else if (cfg->use_global_ca_store) {
+        esp_err_t err = tls_ca_store_use(ctx);
+        if (err != ESP_OK) {
+            return err;
+        }
+    } else if (cfg->cacert_buf == NULL) {
         ESP_LOGE(TAG, "No server verification option set");
         return ESP_ERR_MBEDTLS_SSL_SETUP_FAILED;
-    }
-    SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
-    if (tls_pem_add_ca(ctx, (const char *)cfg->cacert_buf) != 0) {
+    } else if (tls_pem_add_ca(SSL_CTX_get_cert_store(ctx), (const char *)cfg->cacert_buf) != 0) {
         return fail_setup(error, ESP_ERR_MBEDTLS_X509_CRT_PARSE_FAILED);
     }
     return load_own_certificate(ctx, cfg, error);

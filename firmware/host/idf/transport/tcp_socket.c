@@ -25,13 +25,12 @@ static tcp_socket_t *wrap(int fd) {
     return s;
 }
 
-tcp_socket_t *tcp_socket_connect(const char *host, int port, int timeout_ms, esp_err_t *error,
+tcp_socket_t *tcp_socket_connect(const char *host, int port, const esp_tls_cfg_t *cfg, esp_err_t *error,
                                  int *sock_errno) {
-    const esp_tls_cfg_t cfg = {.timeout_ms = timeout_ms};
     esp_tls_error_handle_t handle = tls_error_handle_create();
     int fd = -1;
     *error = handle == NULL ? ESP_ERR_NO_MEM
-                            : esp_tls_plain_tcp_connect(host, (int)strlen(host), port, &cfg, handle, &fd);
+                            : esp_tls_plain_tcp_connect(host, (int)strlen(host), port, cfg, handle, &fd);
     if (handle != NULL) {
         esp_tls_get_and_clear_error_type(handle, ESP_TLS_ERR_TYPE_SYSTEM, sock_errno);
         tls_error_handle_delete(handle);

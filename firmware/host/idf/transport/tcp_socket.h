@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// A connected, blocking TCP socket that several tasks hold. Its sizes are those of every socket (idf/lwip).
+// A TCP socket that several tasks hold, connected and blocking unless asked for otherwise. Its sizes are
+// those of every socket (idf/lwip).
 #pragma once
 
 #include <stddef.h>
 #include <sys/types.h>
 
 #include "esp_err.h"
+#include "esp_tls.h"
 
 typedef struct tcp_socket tcp_socket_t;
 
-// Resolves and connects within timeout_ms, which bounds each later send and receive as well. On failure NULL,
-// *error a code of esp_tls_errors.h, *sock_errno set.
-tcp_socket_t *tcp_socket_connect(const char *host, int port, int timeout_ms, esp_err_t *error,
+// Resolves and connects within cfg->timeout_ms, which bounds each later send and receive as well; with
+// cfg->non_block it only begins to. On failure NULL, *error a code of esp_tls_errors.h, *sock_errno set.
+tcp_socket_t *tcp_socket_connect(const char *host, int port, const esp_tls_cfg_t *cfg, esp_err_t *error,
                                  int *sock_errno);
 
 // A task may be polling while another closes: the descriptor lives until the last holder lets go.

@@ -9,6 +9,8 @@
 #include <strings.h>
 
 #include "esp_log.h"
+#include "esp_transport_ssl.h"
+#include "esp_transport_tcp.h"
 #include "transport_priv.h"
 
 static const char *TAG = "transport_base";
@@ -73,6 +75,15 @@ int transport_fail(esp_transport_handle_t t, esp_err_t error, int tls_code, int 
     return -1;
 }
 
+int transport_fail_read(esp_transport_handle_t t, int result, int sock_errno) {
+    if (result == ERR_TCP_TRANSPORT_CONNECTION_CLOSED_BY_FIN) {
+        t->error.last_error = ESP_ERR_ESP_TLS_TCP_CLOSED_FIN;
+    } else {
+        t->sock_errno = sock_errno;
+    }
+    return result;
+}
+
 esp_err_t esp_transport_destroy(esp_transport_handle_t t) {
     if (t == NULL) {
         return ESP_FAIL;
@@ -98,12 +109,21 @@ esp_err_t esp_transport_set_default_port(esp_transport_handle_t t, int port) {
     return ESP_OK;
 }
 
-int esp_transport_connect(esp_transport_handle_t t, const char *host, int port, int timeout_ms) {
+static int open_socket(esp_transport_handle_t t, const char *host, int port, int timeout_ms, bool non_block) {
+    tls_keep_alive_cfg_t keep_alive = {0};
+    const esp_tls_cfg_t cfg = {.timeout_ms = timeout_ms,
+                               .non_block = non_block,
+                               .addr_family = t->addr_family,
+                               .keep_alive_cfg = &keep_alive};
+    if (t->keep_alive != NULL) {
+        keep_alive =
+            (tls_keep_alive_cfg_t){t->keep_alive->keep_alive_enable, t->keep_alive->keep_alive_idle,
+                                   t->keep_alive->keep_alive_interval, t->keep_alive->keep_alive_count};
+    }
     esp_err_t error = ESP_OK;
     int sock_errno = 0;
-    esp_transport_close(t);
     t->error = (struct esp_tls_last_error){0};
-    tcp_socket_t *socket = tcp_socket_connect(host, port, timeout_ms, &error, &sock_errno);
+    tcp_socket_t *socket = tcp_socket_connect(host, port, &cfg, &error, &sock_errno);
     if (socket == NULL) {
         ESP_LOGE(TAG, "Failed to open a connection to %s:%d: %s", host, port, strerror(sock_errno));
         return transport_fail(t, error, 0, 0, sock_errno);
@@ -111,11 +131,29 @@ int esp_transport_connect(esp_transport_handle_t t, const char *host, int port, 
     pthread_mutex_lock(&t->lock);
     t->socket = socket;
     pthread_mutex_unlock(&t->lock);
+    return 0;
+}
+
+int esp_transport_connect(esp_transport_handle_t t, const char *host, int port, int timeout_ms) {
+    if (t == NULL) {
+        return -1;
+    }
+    esp_transport_close(t);
+    if (open_socket(t, host, port, timeout_ms, false) != 0) {
+        return -1;
+    }
     if (t->ops->connect != NULL && t->ops->connect(t, host, timeout_ms) != 0) {
         esp_transport_close(t);
         return -1;
     }
     return 0;
+}
+
+int esp_transport_connect_async(esp_transport_handle_t t, const char *host, int port, int timeout_ms) {
+    if (t == NULL || (t->socket == NULL && open_socket(t, host, port, timeout_ms, true) != 0)) {
+        return -1;
+    }
+    return t->ops->connect_async != NULL ? t->ops->connect_async(t, host, timeout_ms) : 1;
 }
 
 // Connecting, reading, writing and closing happen under the caller's lock, polling does not: so polling holds
@@ -213,4 +251,26 @@ int esp_transport_get_errno(esp_transport_handle_t t) {
 
 esp_tls_error_handle_t esp_transport_get_error_handle(esp_transport_handle_t t) {
     return t == NULL ? NULL : &t->error;
+}
+
+esp_err_t esp_transport_translate_error(enum esp_tcp_transport_err_t error) {
+    switch (error) {
+    case ERR_TCP_TRANSPORT_CONNECTION_TIMEOUT:
+        return ESP_ERR_TCP_TRANSPORT_CONNECTION_TIMEOUT;
+    case ERR_TCP_TRANSPORT_CONNECTION_CLOSED_BY_FIN:
+        return ESP_ERR_TCP_TRANSPORT_CONNECTION_CLOSED_BY_FIN;
+    case ERR_TCP_TRANSPORT_CONNECTION_FAILED:
+        return ESP_ERR_TCP_TRANSPORT_CONNECTION_FAILED;
+    case ERR_TCP_TRANSPORT_NO_MEM:
+        return ESP_ERR_TCP_TRANSPORT_NO_MEM;
+    }
+    return ESP_FAIL;
+}
+
+void esp_transport_tcp_set_keep_alive(esp_transport_handle_t t, esp_transport_keep_alive_t *keep_alive_cfg) {
+    t->keep_alive = keep_alive_cfg;
+}
+
+void esp_transport_ssl_set_addr_family(esp_transport_handle_t t, esp_tls_addr_family_t addr_family) {
+    t->addr_family = addr_family;
 }

@@ -16,10 +16,11 @@ static int tcp_read(esp_transport_handle_t t, char *buffer, int len) {
         return (int)n;
     }
     if (n == 0) {
-        return ERR_TCP_TRANSPORT_CONNECTION_CLOSED_BY_FIN;
+        return transport_fail_read(t, ERR_TCP_TRANSPORT_CONNECTION_CLOSED_BY_FIN, 0);
     }
-    t->sock_errno = errno;
-    return errno == EAGAIN ? ERR_TCP_TRANSPORT_CONNECTION_TIMEOUT : ERR_TCP_TRANSPORT_CONNECTION_FAILED;
+    return transport_fail_read(
+        t, errno == EAGAIN ? ERR_TCP_TRANSPORT_CONNECTION_TIMEOUT : ERR_TCP_TRANSPORT_CONNECTION_FAILED,
+        errno);
 }
 
 static int tcp_write(esp_transport_handle_t t, const char *buffer, int len) {

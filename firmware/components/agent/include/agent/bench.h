@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/provision.h"
-#include "agent/samples.h"
 #include "esp_err.h"
+#include "provision.h" /* beside this one, as below: a product finds them by esp_hil.h alone */
+#include "samples.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -52,10 +52,17 @@ struct bench {
     esp_err_t (*run)(const bench_run_t *run, bench_samples_t *samples);
 };
 
+#ifdef CONFIG_HIL_ARENA_BYTES /* of a product's esp_hil */
+enum {
+    AGENT_RUN_PRIORITY = CONFIG_HIL_RUN_PRIORITY,
+    AGENT_RUN_STACK_BYTES = CONFIG_HIL_RUN_STACK_BYTES,
+};
+#else
 enum {
     AGENT_RUN_PRIORITY = 5,
     AGENT_RUN_STACK_BYTES = 8192,
 };
+#endif
 
 /* Value of a parameter; of a choice, its index. An unknown key is a defect of the bench: it aborts. */
 int64_t bench_param_int(const bench_run_t *run, const char *key);

@@ -8,7 +8,8 @@
 
 #include <stdint.h>
 
-/* Sizes include the terminating NUL. A PEM field takes a chain of two ECDSA certificates or an RSA-4096 key.
+/* Sizes include the terminating NUL. A PEM field takes a chain of two ECDSA certificates or an RSA-4096 key,
+ * and no more memory than it has characters.
  */
 enum {
     AGENT_PEM_SIZE = 4096,
@@ -16,13 +17,15 @@ enum {
     AGENT_PSK_SIZE = 65,  /* 63 characters or 64 hex digits, WPA2 */
     AGENT_HOST_SIZE = 64,
     AGENT_WORD_SIZE = 64,
+    AGENT_LINK_SIZE = 160,
 };
 
 /* Text fields are NUL-terminated and "" when absent; numbers are 0 when absent. */
 typedef struct {
-    char ca_pem[AGENT_PEM_SIZE];
-    char client_cert_pem[AGENT_PEM_SIZE];
-    char client_key_pem[AGENT_PEM_SIZE];
+    const char *ca_pem; /* the three are on the heap, and stay until they are told anew */
+    const char *client_cert_pem;
+    const char *client_key_pem;
+    char link[AGENT_LINK_SIZE]; /* "" or "wifi": Wi-Fi; else the words of a wired link (link.h) */
     char ssid[AGENT_SSID_SIZE];
     char psk[AGENT_PSK_SIZE];
     char broker_host[AGENT_HOST_SIZE];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sample buffer: one static arena, filled in place while the clock runs, sent afterwards.
+/* The sample buffer: one arena, there from before run() is called until its samples have arrived; filled in
+ * place while the clock runs, sent afterwards.
  *
  * A row is one sample, a column one integer of it. Values are unsigned 32-bit; times are microseconds
  * since the run's t0, which is good for 71 minutes. t0 itself goes to the end line
@@ -11,12 +12,17 @@
 #include <stdint.h>
 
 #include "esp_err.h"
+#include "sdkconfig.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+#ifdef CONFIG_HIL_ARENA_BYTES /* of a product's esp_hil */
+enum { BENCH_ARENA_BYTES = CONFIG_HIL_ARENA_BYTES };
+#else
 enum { BENCH_ARENA_BYTES = 48 * 1024 };
+#endif
 
 typedef struct bench_samples bench_samples_t;
 
@@ -26,8 +32,9 @@ size_t bench_samples_capacity(const bench_samples_t *samples);
 /* Make room for `rows` rows, all cells zero. The first `warmup_rows` of them are cold ones.
  *
  * Call it once at the start of a run and once more after each bench_samples_burst().
- * Returns ESP_ERR_NO_MEM if rows > bench_samples_capacity(), ESP_ERR_INVALID_ARG if warmup_rows > rows or
- * if warm-up rows are asked for in a later burst than the first.
+ * Returns ESP_ERR_NO_MEM if rows > bench_samples_capacity(), and the host is told so in a sentence where the
+ * bench has none of its own; ESP_ERR_INVALID_ARG if warmup_rows > rows or if warm-up rows are asked for in a
+ * later burst than the first.
  */
 esp_err_t bench_samples_begin(bench_samples_t *samples, size_t rows, size_t warmup_rows);
 
@@ -50,7 +57,7 @@ esp_err_t bench_samples_burst(bench_samples_t *samples);
 void bench_environment_int(bench_samples_t *samples, const char *key, int64_t value);
 void bench_environment_text(bench_samples_t *samples, const char *key, const char *value);
 
-/* Add `stack_free_min_bytes_<task>`, the least free stack that a task of the bench ever had; on a host
+/* Add `stack_free_min_<task>_bytes`, the least free stack that a task of the bench ever had; on a host
  * `host_stack_…`, because it is no figure of a device. The agent's, Wi-Fi's and lwIP's are on every end line.
  */
 void bench_environment_stack(bench_samples_t *samples, const char *task_name, uint32_t free_min_bytes);
@@ -61,6 +68,11 @@ void bench_environment_stack(bench_samples_t *samples, const char *task_name, ui
  * where bench_samples_begin() is called later. From any task. */
 void bench_cpu_load_begin(void);
 void bench_cpu_load_end(void);
+
+/* Have the load counted in this burst on a chip, too, where that keeps the idle tasks awake: without this
+ * there is none on its end line, as a bench of the scheduler must not be measured beside it. Before the
+ * stretch begins. */
+void bench_cpu_load_want(void);
 
 /* Whose fault it is that nothing was measured. */
 typedef enum {

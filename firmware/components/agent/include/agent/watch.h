@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "agent/bench.h"
+#include "bench.h"
 #include "freertos/FreeRTOS.h"
 
 #ifdef __cplusplus

@@ -5,8 +5,18 @@
 
 #include "driver/uart.h"
 #include "driver/uart_vfs.h"
+#include "esp_intr_alloc.h"
 #include "port/port.h"
 #include "sdkconfig.h"
+
+#if CONFIG_ESP_CONSOLE_UART_NUM < 0
+#error                                                                                                       \
+    "the program's console is no UART: choose CONFIG_HIL_CONSOLE_USB_SERIAL_JTAG, or a UART for the console"
+#endif
+
+#if !CONFIG_UART_ISR_IN_IRAM
+#error "the UART's own FIFO is full after 1.4 ms, a flash write takes longer: set CONFIG_UART_ISR_IN_IRAM=y"
+#endif
 
 enum {
     RX_BUFFER_BYTES = 4096, /* 44 ms at 921600 baud: outlasts a flash write with the cache off */
@@ -17,8 +27,11 @@ enum {
 esp_err_t port_console_init(void) {
     fflush(stdout);
     fsync(fileno(stdout));
-    esp_err_t err =
-        uart_driver_install(CONFIG_ESP_CONSOLE_UART_NUM, RX_BUFFER_BYTES, TX_BUFFER_BYTES, 0, NULL, 0);
+    if (uart_is_driver_installed(CONFIG_ESP_CONSOLE_UART_NUM)) { /* by the program, for its log */
+        return ESP_OK;
+    }
+    esp_err_t err = uart_driver_install(CONFIG_ESP_CONSOLE_UART_NUM, RX_BUFFER_BYTES, TX_BUFFER_BYTES, 0,
+                                        NULL, ESP_INTR_FLAG_IRAM);
     if (err != ESP_OK) {
         return err;
     }

@@ -4,6 +4,7 @@
 
 void port_environment_write(wire_line_t *line) {
     wire_line_text(line, "sched", vboard_sched_name());
+    wire_line_text(line, "strict", vboard()->strict ? "fail" : "warn");
     wire_line_int(line, "timer_lateness_max_us", vboard_timer_lateness_max_us());
 }
 

@@ -9,6 +9,16 @@ esp_err_t port_firmware_sha256(uint8_t digest[32]) {
     return ESP_ERR_NOT_SUPPORTED;
 }
 
+void port_confirm_image(void) {
+}
+
+esp_err_t port_scratch_read(size_t offset, void *bytes, size_t length) {
+    (void)offset;
+    (void)bytes;
+    (void)length;
+    return ESP_ERR_NOT_SUPPORTED;
+}
+
 esp_err_t agent_image_sizes(uint32_t *image_bytes, uint32_t *slot_bytes) {
     (void)image_bytes;
     (void)slot_bytes;

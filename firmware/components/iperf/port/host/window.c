@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "port/port.h"
+#include "../port.h"
 
 bool iperf_port_has_tcp_windows(void) {
     return true;

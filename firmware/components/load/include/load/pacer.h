@@ -2,6 +2,9 @@
 /* Calls a producer at each planned time of a burst, from the producer's own task. */
 #pragma once
 
+#include <stdatomic.h>
+#include <stdbool.h>
+
 #include "esp_timer.h"
 #include "freertos/FreeRTOS.h"
 #include "freertos/semphr.h"
@@ -18,6 +21,8 @@ typedef struct {
     SemaphoreHandle_t due;   /* counts plans that have come */
     esp_timer_handle_t timer;
     size_t timer_row;
+    atomic_bool ended;          /* arm no more */
+    atomic_uint armed, settled; /* alarms set; of them, those that were called to their end or cancelled */
 } load_pacer_t;
 
 /* `plan` and `workers` are set; `capacity` is the longest burst. Returns ESP_ERR_NO_MEM. */

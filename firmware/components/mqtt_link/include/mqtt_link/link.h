@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A bench's connection to the MQTT broker that the board was told. */
+/* A bench's connection to the MQTT broker that the board was told, or to one of its own. */
 #pragma once
 
 #include <stdatomic.h>
@@ -45,6 +45,8 @@ typedef struct {
     bench_samples_t *samples;
     mqtt_link_transport_t transport;
     const mqtt_link_settings_t *settings; /* lasts as long as the link; NULL: mqtt_link_defaults */
+    const char *host;                     /* in place of the provisioned broker's, plain TCP; or NULL */
+    uint16_t port;                        /* of `host` */
     bool nodelay;                         /* TCP_NODELAY */
     const char *subscribe;                /* topic to subscribe to after each connect, or NULL */
     const char *subscribe_also;           /* and another one, or NULL */

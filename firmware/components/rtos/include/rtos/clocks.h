@@ -59,7 +59,8 @@ typedef struct {
 /* Measure all of it. Takes a few ms, with tasks of the highest priority on both cores. Tells it in the
  * environment of the burst being filled: clock_read_cycles, clock_stamp_us, core1_offset_cycles,
  * core1_offset_error_cycles. Call it from run()'s own task, after bench_samples_begin(). Returns
- * ESP_ERR_NO_MEM, ESP_ERR_TIMEOUT where the cores did not meet. */
+ * ESP_ERR_NO_MEM, ESP_ERR_TIMEOUT where the cores did not meet, ESP_ERR_NOT_SUPPORTED in an image that scales
+ * its clock. */
 esp_err_t rtos_clocks_calibrate(rtos_clocks_t *clocks, bench_samples_t *samples);
 
 /* end - begin as the counters say, modulo 2^32: what a program shows that takes the counter for a clock. */

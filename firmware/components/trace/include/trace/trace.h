@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-enum { TRACE_EVENTS = 1024 }; /* 12 bytes each, static */
+enum { TRACE_EVENTS = 1024 }; /* 12 bytes each, on the heap from the first trace on */
 
 /* What the agent sends of an event (`run trace`, docs/explain/tracing.md). Numbers stay as they are: hosts
  * know them.
@@ -42,7 +42,8 @@ typedef enum {
     TRACE_MARK_ACQUIRED, /* the task has what it waited for; value: how long it waited, us */
 } trace_mark_t;
 
-/* Empty the ring and record from here on. Objects and tasks are numbered as they are first seen. */
+/* Empty the ring and record from here on. Objects and tasks are numbered as they are first seen. Not while
+ * the clock runs: the first call allocates; without memory nothing is recorded. */
 void trace_start(void);
 
 /* Record `more` more events, then keep what is there. A second call does nothing, and neither does one while

@@ -19,12 +19,15 @@ EventBits_t xEventGroupClearBits(EventGroupHandle_t xEventGroup, const EventBits
 EventBits_t xEventGroupSetBits(EventGroupHandle_t xEventGroup, const EventBits_t uxBitsToSet);
 BaseType_t xEventGroupSetBitsFromISR(EventGroupHandle_t xEventGroup, const EventBits_t uxBitsToSet,
                                      BaseType_t *pxHigherPriorityTaskWoken);
+BaseType_t xEventGroupClearBitsFromISR(EventGroupHandle_t xEventGroup, const EventBits_t uxBitsToClear);
+EventBits_t xEventGroupGetBitsFromISR(EventGroupHandle_t xEventGroup);
+void vEventGroupSetBitsCallback(void *pvEventGroup, const uint32_t ulBitsToSet);
+void vEventGroupClearBitsCallback(void *pvEventGroup, const uint32_t ulBitsToClear);
 EventBits_t xEventGroupSync(EventGroupHandle_t xEventGroup, const EventBits_t uxBitsToSet,
                             const EventBits_t uxBitsToWaitFor, TickType_t xTicksToWait);
 void vEventGroupDelete(EventGroupHandle_t xEventGroup);
 
 #define xEventGroupGetBits(group) xEventGroupClearBits((group), 0)
-#define xEventGroupGetBitsFromISR(group) xEventGroupClearBits((group), 0)
 
 #ifdef __cplusplus
 }

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "esp_system.h"
 #include "esp_timer.h"
 #include "freertos/FreeRTOSConfig.h"
 

@@ -57,6 +57,22 @@ TaskHandle_t xTaskGetHandle(const char *pcNameToQuery);
 TaskHandle_t xTaskGetCurrentTaskHandle(void);
 BaseType_t xTaskGetSchedulerState(void);
 eTaskState eTaskGetState(TaskHandle_t xTask);
+
+typedef struct xTASK_STATUS {
+    TaskHandle_t xHandle;
+    const char *pcTaskName;
+    UBaseType_t xTaskNumber;
+    eTaskState eCurrentState;
+    UBaseType_t uxCurrentPriority;
+    UBaseType_t uxBasePriority;
+    configRUN_TIME_COUNTER_TYPE ulRunTimeCounter; /* µs of CPU */
+    StackType_t *pxStackBase;
+    configSTACK_DEPTH_TYPE usStackHighWaterMark;
+} TaskStatus_t;
+
+/* All tasks; there are no idle tasks. 0 where the array is too small. */
+UBaseType_t uxTaskGetSystemState(TaskStatus_t *const pxTaskStatusArray, const UBaseType_t uxArraySize,
+                                 configRUN_TIME_COUNTER_TYPE *const pulTotalRunTime);
 UBaseType_t uxTaskGetStackHighWaterMark(TaskHandle_t xTask);
 configSTACK_DEPTH_TYPE uxTaskGetStackHighWaterMark2(TaskHandle_t xTask);
 /* Of the core that the caller runs on. */

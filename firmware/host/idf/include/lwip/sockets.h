@@ -18,6 +18,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* TCP sockets take three options that lwIP has not at run time (a chip answers ENOPROTOOPT), and answer with
  * what is in force: SOL_SOCKET SO_RCVBUF, the receive window, 1152 to 65535 bytes; SO_SNDBUF, the send
  * buffer, 536 to 65535 bytes; IPPROTO_TCP TCP_MAXSEG before connect or listen, 88 to 1460 bytes. EINVAL
@@ -50,6 +54,13 @@ int lwip_ioctl(int s, long cmd, void *argp);
 int lwip_fcntl(int s, int cmd, int val);
 const char *lwip_inet_ntop(int af, const void *src, char *dst, socklen_t size);
 int lwip_inet_pton(int af, const char *src, void *dst);
+
+#ifdef __cplusplus
+}
+#endif
+
+#define inet_ntoa_r(addr, buf, buflen) inet_ntop(AF_INET, &(addr), (buf), (socklen_t)(buflen))
+#define inet6_ntoa_r(addr, buf, buflen) inet_ntop(AF_INET6, &(addr), (buf), (socklen_t)(buflen))
 
 /* As in lwIP, another name for close(). */
 #define closesocket(s) close(s)

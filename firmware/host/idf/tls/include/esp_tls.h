@@ -38,6 +38,13 @@ typedef enum esp_tls_addr_family {
     ESP_TLS_AF_INET6,
 } esp_tls_addr_family_t;
 
+typedef struct tls_keep_alive_cfg {
+    bool keep_alive_enable;
+    int keep_alive_idle;     // s
+    int keep_alive_interval; // s
+    int keep_alive_count;
+} tls_keep_alive_cfg_t;
+
 // The fields of esp_tls_cfg_t that the firmware may set; another one does not compile. PEM only, with its NUL
 // counted in …_bytes; nothing is copied, so it must outlive the connection.
 typedef struct esp_tls_cfg {
@@ -69,6 +76,9 @@ typedef struct esp_tls_cfg {
     int timeout_ms;          // of TCP connect, of each blocking read and write; <= 0: 10 s
     const char *common_name; // instead of the host name: checked against the certificate and sent as SNI
     bool skip_common_name;   // neither
+    tls_keep_alive_cfg_t *keep_alive_cfg;
+    esp_err_t (*crt_bundle_attach)(void *conf); // before use_global_ca_store, and that before cacert_…
+    bool use_global_ca_store;
     bool is_plain_tcp;
     esp_tls_client_session_t *client_session;
     esp_tls_addr_family_t addr_family;
@@ -123,6 +133,12 @@ esp_err_t esp_tls_get_and_clear_last_error(esp_tls_error_handle_t h, int *esp_tl
 esp_err_t esp_tls_get_and_clear_error_type(esp_tls_error_handle_t h, esp_tls_error_type_t err_type,
                                            int *error_code);
 esp_err_t esp_tls_get_error_handle(esp_tls_t *tls, esp_tls_error_handle_t *error_handle);
+
+// Certificates of authorities for all connections with cfg->use_global_ca_store; each call adds to them.
+esp_err_t esp_tls_init_global_ca_store(void);
+esp_err_t esp_tls_set_global_ca_store(const unsigned char *cacert_pem_buf,
+                                      const unsigned int cacert_pem_bytes);
+void esp_tls_free_global_ca_store(void);
 
 #ifdef CONFIG_ESP_TLS_CLIENT_SESSION_TICKETS
 // What the next connection to the same server may resume (ticket or session id, TLS 1.2), as

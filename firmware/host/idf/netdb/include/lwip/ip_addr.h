@@ -23,9 +23,14 @@ typedef struct ip_addr {
 } ip_addr_t;
 
 #define IPADDR_TYPE_V4 0U
+#define IPADDR_STRLEN_MAX 46
 
 /* 1 for a dotted IPv4 address, 0 for anything else. */
 int ipaddr_aton(const char *cp, ip_addr_t *addr);
+/* NULL where it does not fit. */
+char *ipaddr_ntoa_r(const ip_addr_t *addr, char *buf, int buflen);
+/* Kept until the next call. */
+char *ipaddr_ntoa(const ip_addr_t *addr);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+# A product that was written for ESP-IDF: its components' CMakeLists.txt as they are, with the calls of ESP-IDF's build
+# system that they make. HIL_PRODUCT is a file, written by hil/boards/firmware/product, that sets PRODUCT_NAME,
+# PRODUCT_DIR, PRODUCT_OPTIONS (a header), PRODUCT_COMPONENTS (folders) and each option CONFIG_….
+include(${HIL_PRODUCT})
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(PROJECT_DIR ${PRODUCT_DIR})
+set(PROJECT_NAME ${PRODUCT_NAME})
+set(IDF_TARGET ${first_chip})
+set(IDF_PATH $ENV{IDF_PATH})
+set(IDF_VERSION_MAJOR 5)
+set(IDF_VERSION_MINOR 5)
+set(HIL_HOST ON) # firmware/esp_hil asks, whose sources are others then
+
+# embed(<variable> <TEXT|BINARY> <file>...): sources that hold files, under ESP-IDF's symbols; a text ends in zero.
+function(embed result kind)
+    set(sources "")
+    foreach(file IN LISTS ARGN)
+        get_filename_component(path ${file} ABSOLUTE BASE_DIR ${CMAKE_CURRENT_SOURCE_DIR})
+        get_filename_component(name ${file} NAME)
+        string(MAKE_C_IDENTIFIER ${name} symbol)
+        set(zero "")
+        if(kind STREQUAL "TEXT")
+            set(zero ".byte 0\\n")
+        endif()
+        set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}.c)
+        file(WRITE ${source} "__asm__(\".section .rodata\\n.global _binary_${symbol}_start, _binary_${symbol}_end\\n\"
+    \"_binary_${symbol}_start:\\n.incbin \\\"${path}\\\"\\n${zero}_binary_${symbol}_end:\\n.byte 0\\n.text\\n\");\n")
+        set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS ${path})
+        list(APPEND sources ${source})
+    endforeach()
+    set(${result} ${sources} PARENT_SCOPE)
+endfunction()
+
+# C++ where a component has a source of it.
+set(product_has_cxx OFF)
+foreach(folder IN LISTS PRODUCT_COMPONENTS)
+    file(GLOB_RECURSE found CONFIGURE_DEPENDS ${folder}/*.cpp ${folder}/*.cc ${folder}/*.cxx)
+    if(found)
+        set(product_has_cxx ON)
+    endif()
+endforeach()
+if(product_has_cxx)
+    include(CheckLanguage)
+    check_language(CXX)
+    if(NOT CMAKE_CXX_COMPILER)
+        message(FATAL_ERROR "the product has C++, and there is no compiler for it: apt-get install g++")
+    endif()
+    set(CMAKE_CXX_FLAGS_RELEASE "-O2 -g1")
+    enable_language(CXX)
+endif()
+set(cxx_options -std=gnu++2b -fno-exceptions -fno-rtti)
+if(CONFIG_COMPILER_CXX_EXCEPTIONS)
+    list(REMOVE_ITEM cxx_options -fno-exceptions)
+endif()
+if(CONFIG_COMPILER_CXX_RTTI)
+    list(REMOVE_ITEM cxx_options -fno-rtti)
+endif()
+
+macro(idf_component_register)
+    cmake_parse_arguments(register "WHOLE_ARCHIVE" "KCONFIG;KCONFIG_PROJBUILD"
+        "SRCS;SRC_DIRS;EXCLUDE_SRCS;INCLUDE_DIRS;PRIV_INCLUDE_DIRS;LDFRAGMENTS;REQUIRES;PRIV_REQUIRES;REQUIRED_IDF_TARGETS;EMBED_FILES;EMBED_TXTFILES"
+        ${ARGN})
+    set(register_sources ${register_SRCS})
+    foreach(folder IN LISTS register_SRC_DIRS)
+        file(GLOB found CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${folder}/*.c ${folder}/*.cpp)
+        list(APPEND register_sources ${found})
+    endforeach()
+    if(register_EXCLUDE_SRCS)
+        list(REMOVE_ITEM register_sources ${register_EXCLUDE_SRCS})
+    endif()
+    embed(texts TEXT ${register_EMBED_TXTFILES})
+    embed(binaries BINARY ${register_EMBED_FILES})
+    add_library(${COMPONENT_LIB} OBJECT ${register_sources} ${texts} ${binaries}
+        ${CMAKE_SOURCE_DIR}/product/empty.c)
+    target_include_directories(${COMPONENT_LIB} PRIVATE ${register_PRIV_INCLUDE_DIRS})
+    foreach(folder IN LISTS register_INCLUDE_DIRS)
+        get_filename_component(folder ${folder} ABSOLUTE)
+        set_property(GLOBAL APPEND PROPERTY product_include_dirs ${folder})
+    endforeach()
+    set_property(GLOBAL APPEND PROPERTY product_libraries ${COMPONENT_LIB})
+endmacro()
+
+function(idf_build_get_property variable property)
+    if(property STREQUAL "IDF_TARGET" OR property STREQUAL "TARGET")
+        set(${variable} ${first_chip} PARENT_SCOPE)
+    elseif(property STREQUAL "PROJECT_DIR")
+        set(${variable} ${PRODUCT_DIR} PARENT_SCOPE)
+    elseif(property STREQUAL "IDF_PATH")
+        set(${variable} $ENV{IDF_PATH} PARENT_SCOPE)
+    else()
+        set(${variable} "" PARENT_SCOPE)
+    endif()
+endfunction()
+
+function(idf_component_get_property variable component property)
+    set(${variable} "" PARENT_SCOPE)
+endfunction()
+
+function(idf_component_optional_requires)
+endfunction()
+
+# ESP-IDF's component json is cJSON as it is; Debian packages the same sources.
+find_path(cjson_include_dir cJSON.h PATH_SUFFIXES cjson)
+find_library(cjson_library cjson)
+if(cjson_include_dir AND cjson_library)
+    set_property(GLOBAL APPEND PROPERTY product_include_dirs ${cjson_include_dir})
+else()
+    set(cjson_library "")
+endif()
+
+add_executable(product ${CMAKE_SOURCE_DIR}/product/empty.c)
+set_target_properties(product PROPERTIES OUTPUT_NAME product.elf)
+foreach(folder IN LISTS PRODUCT_COMPONENTS)
+    get_filename_component(COMPONENT_NAME ${folder} NAME)
+    set(COMPONENT_DIR ${folder})
+    set(COMPONENT_LIB __product_${COMPONENT_NAME})
+    add_subdirectory(${folder} ${CMAKE_BINARY_DIR}/product/${COMPONENT_NAME})
+endforeach()
+get_property(product_libraries GLOBAL PROPERTY product_libraries)
+get_property(product_include_dirs GLOBAL PROPERTY product_include_dirs)
+# As ../CMakeLists.txt has it of this firmware: where a product lies is not in its image.
+set(product_places -ffile-prefix-map=${PRODUCT_DIR}=.)
+foreach(folder IN LISTS PRODUCT_COMPONENTS)
+    string(FIND "${folder}/" "${PRODUCT_DIR}/" at)
+    if(NOT at EQUAL 0)
+        get_filename_component(name ${folder} NAME)
+        list(APPEND product_places -ffile-prefix-map=${folder}=components/${name})
+    endif()
+endforeach()
+get_filename_component(options_folder ${PRODUCT_OPTIONS} DIRECTORY)
+list(APPEND product_places -ffile-prefix-map=${options_folder}=options # after the product: they may lie in it
+    "SHELL:-ffile-prefix-map=${real_binary_dir}=build" "SHELL:-ffile-prefix-map=${CMAKE_BINARY_DIR}=build") # again
+foreach(library IN LISTS product_libraries)
+    # A chip's compiler takes what the host's warns of (%lu for a uint32_t); what would only fail at the link fails here.
+    target_compile_options(${library} PRIVATE -Wno-error -Wno-unused-parameter -Wno-sign-compare -Wno-format -Wno-shadow
+        "$<$<COMPILE_LANGUAGE:C>:-Werror=implicit-function-declaration;-Werror=int-conversion;-fcommon>"
+        "$<$<COMPILE_LANGUAGE:CXX>:${cxx_options};-Wno-missing-field-initializers>" ${product_places}
+        "SHELL:-include ${PRODUCT_OPTIONS}")
+    target_compile_definitions(${library} PRIVATE ESP_PLATFORM _GNU_SOURCE)
+    get_target_property(is_of_host ${library} HIL_OF_HOST) # firmware/esp_hil has seen the host's own headers only
+    if(NOT is_of_host)
+        target_include_directories(${library} PRIVATE ${product_include_dirs} ${CMAKE_SOURCE_DIR}/product/include)
+    endif()
+    target_link_libraries(${library} PRIVATE idf_host-${first_chip})
+    target_link_libraries(product PRIVATE $<TARGET_OBJECTS:${library}>)
+endforeach()
+if(product_has_cxx) # its own C++ library is in it: an image is built in one place and runs in another
+    set_target_properties(product PROPERTIES LINKER_LANGUAGE CXX)
+    target_link_options(product PRIVATE -static-libstdc++ -static-libgcc)
+endif()
+target_link_libraries(product PRIVATE idf_host-${first_chip} ${cjson_library})

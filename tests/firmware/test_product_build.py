@@ -1,0 +1,439 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A product is built as it is, and what the host lacks is told before."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hil.base.errors import ConfigError
+from hil.base.paths import PROJECT_ROOT
+from hil.boards.firmware.build_folder import flash_files
+from hil.boards.firmware.product.build import build_product
+from hil.boards.firmware.product.project import configure, find_project, project_version
+from hil.boards.firmware.selection import description_of, same_flash
+
+pytestmark = pytest.mark.slow
+
+RUN_TIMEOUT_S = 30.0
+
+MAIN_C = """\
+#include <stdio.h>
+#include <stdlib.h>
+#include "lwip/sockets.h"
+#include "nvs_flash.h"
+#include "pump.h"
+
+extern const char note_start[] asm("_binary_note_txt_start");
+
+void app_main(void) {
+    uint32_t starts = 0;
+    nvs_handle_t handle;
+    ESP_ERROR_CHECK(nvs_flash_init());
+    ESP_ERROR_CHECK(nvs_open("pump", NVS_READWRITE, &handle));
+    nvs_get_u32(handle, "starts", &starts);
+    ESP_ERROR_CHECK(nvs_set_u32(handle, "starts", starts + 1));
+    printf("%s at %d of %d Hz: %s\\n", CONFIG_PUMP_NAME, pump_speed(), CONFIG_FREERTOS_HZ, note_start);
+    printf("segments of %d\\n", CONFIG_LWIP_TCP_MSS);
+    struct in6_addr address = IN6ADDR_LOOPBACK_INIT;
+    printf("last word %lx\\n", (unsigned long)ntohl(address.un.u32_addr[3]));
+    exit(0);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def build_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("firmware")
+
+
+@pytest.fixture
+def product(tmp_path: Path) -> Path:
+    files = {
+        "CMakeLists.txt": "cmake_minimum_required(VERSION 3.16)\n"
+        "include($ENV{IDF_PATH}/tools/cmake/project.cmake)\nproject(pump_product)\n",
+        "main/CMakeLists.txt": 'set(sources "main.c")\n'
+        "if(CONFIG_PUMP_EXTRA)\n    list(APPEND sources extra.c)\nendif()\n"
+        'idf_component_register(SRCS ${sources} INCLUDE_DIRS "." REQUIRES pump EMBED_TXTFILES note.txt)\n',
+        "main/main.c": MAIN_C,
+        "main/extra.c": "#error not with CONFIG_PUMP_EXTRA off\n",
+        "main/note.txt": "from a file",
+        "main/Kconfig.projbuild": 'config PUMP_NAME\n    string "Name"\n    default "pump"\n'
+        'config PUMP_EXTRA\n    bool "Extra"\n',
+        "components/pump/CMakeLists.txt": 'idf_component_register(SRC_DIRS "." INCLUDE_DIRS "include")\n',
+        "components/pump/pump.c": '#include "pump.h"\nint pump_speed(void) {\n    return PUMP_SPEED;\n}\n',
+        "components/pump/include/pump.h": "#pragma once\n#define PUMP_SPEED 7\nint pump_speed(void);\n",
+    }
+    for name, text in files.items():
+        path = tmp_path / "product" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path / "product"
+
+
+def output_of(folder: Path) -> str:
+    program = folder / "pump_product.elf"
+    program.chmod(0o755)
+    done = subprocess.run([str(program)], capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=True)
+    return done.stdout
+
+
+def test_a_product_is_built_with_its_components_options_and_files(product: Path, build_root: Path) -> None:
+    """Its CMakeLists.txt files decide what is built, sdkconfig.defaults its values; the report counts."""
+    (product / "sdkconfig.defaults").write_text('CONFIG_PUMP_NAME="big pump"\nCONFIG_FREERTOS_HZ=1000\n')
+    said: list[str] = []
+    folder = build_product(product, say=said.append, report=True, build_root=build_root)
+    output = output_of(folder)
+    assert "big pump at 7 of 1000 Hz: from a file\n" in output
+    assert "last word 1\n" in output  # lwIP's name of what is in an IPv6 address
+    assert (folder / "flasher_args.json").is_file()
+    report = "\n".join(said)
+    assert "pump_product: 2 sources in 2 components" in report
+    counted = re.search(r"calls: (\d+) on the host, 0 not", report)
+    assert counted
+    assert int(counted[1]) >= 4  # NVS's
+
+
+@pytest.mark.heavy
+def test_where_a_product_lies_is_not_in_its_image(product: Path, build_root: Path, tmp_path: Path) -> None:
+    """The same sources give the same bytes in another folder, with their file names in them all the same."""
+    (product / "components/pump/pump.c").write_text(
+        '#include <stdio.h>\n#include "pump.h"\n'
+        "int pump_speed(void) {\n    puts(__FILE__);\n    return PUMP_SPEED;\n}\n"
+    )
+    built = build_product(product, say=lambda _: None, build_root=build_root).rename(tmp_path / "first")
+    there = shutil.copytree(product, tmp_path / "a longer name" / "elsewhere")
+    again = build_product(there, say=lambda _: None, build_root=build_root)
+    assert same_flash(built, again)
+    assert b"./components/pump/pump.c" in (again / "pump_product.bin").read_bytes()
+
+
+CXX_CPP = """\
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <typeinfo>
+#include "esp_event.h"
+#include "esp_http_client.h"
+#include "esp_http_server.h"
+#include "esp_log.h"
+#include "esp_timer.h"
+#include "esp_wifi.h"
+#include "freertos/FreeRTOS.h"
+#include "freertos/queue.h"
+#include "freertos/task.h"
+#include "lwip/sockets.h"
+#include "mqtt_client.h"
+#include "nvs_flash.h"
+#include "pump.h"
+
+struct Told { virtual ~Told() = default; virtual int speed() { return pump_speed(); } };
+struct Slow : Told { int speed() override { throw std::runtime_error("too slow"); } };
+static Told *s_built_before_main = new Slow();
+static QueueHandle_t s_queue;
+
+static void work(void *) {
+    int speed = 0;
+    try {
+        speed = s_built_before_main->speed();
+    } catch (const std::exception &error) {
+        ESP_LOGI("pump", "%s of %s", error.what(), typeid(*s_built_before_main).name());
+    }
+    speed = std::make_unique<Told>()->speed();
+    xQueueSend(s_queue, &speed, portMAX_DELAY);
+    vTaskDelete(nullptr);
+}
+
+extern "C" void app_main() {
+    esp_timer_create_args_t timer = {.callback = work, .arg = nullptr, .name = "t"};
+    wifi_init_config_t wifi = WIFI_INIT_CONFIG_DEFAULT();
+    httpd_config_t server = HTTPD_DEFAULT_CONFIG();
+    esp_http_client_config_t client = {};
+    client.url = "http://a";
+    esp_mqtt_client_config_t mqtt = {};
+    mqtt.broker.address.uri = "mqtt://a";
+    ESP_ERROR_CHECK(nvs_flash_init());
+    ESP_ERROR_CHECK(esp_event_loop_create_default());
+    s_queue = xQueueCreate(1, sizeof(int));
+    xTaskCreate(work, "work", 4096, nullptr, 5, nullptr);
+    int speed = 0;
+    xQueueReceive(s_queue, &speed, portMAX_DELAY);
+    std::string text = "speed " + std::to_string(speed) + " of " + client.url + mqtt.broker.address.uri;
+    bool initialised = wifi.magic == WIFI_INIT_CONFIG_MAGIC;
+    printf("%s %d %d %s\\n", text.c_str(), initialised, server.server_port, timer.name);
+    exit(0);
+}
+"""
+
+
+def test_cxx_is_built_beside_c(product: Path, build_root: Path) -> None:
+    """app_main in C++, constructors before it, exceptions and RTTI where sdkconfig has them, calls into C."""
+    (product / "main/main.cpp").write_text(CXX_CPP)
+    cmake = product / "main/CMakeLists.txt"
+    cmake.write_text(cmake.read_text().replace('"main.c"', '"main.cpp"'))
+    header = product / "components/pump/include/pump.h"
+    guarded = '#ifdef __cplusplus\nextern "C"\n#endif\nint pump_speed'
+    header.write_text(header.read_text().replace("int pump_speed", guarded))
+    (product / "sdkconfig.defaults").write_text(
+        "CONFIG_COMPILER_CXX_EXCEPTIONS=y\nCONFIG_COMPILER_CXX_RTTI=y\n"
+    )
+    output = output_of(build_product(product, say=lambda _: None, build_root=build_root))
+    assert "pump: too slow of 4Slow\n" in output
+    assert "speed 7 of http://amqtt://a 1 80 t\n" in output
+    (product / "sdkconfig.defaults").write_text("")
+    with pytest.raises(ConfigError, match="exception handling disabled"):
+        build_product(product, say=lambda _: None, build_root=build_root)
+
+
+def test_what_cxx_needs_is_listed_and_stubbed(product: Path, build_root: Path, tmp_path: Path) -> None:
+    """Calls, types and constants of a missing header are told apart in C++ too, and a stub of them builds."""
+    (product / "main/main.cpp").write_text(
+        '#include <cstdio>\n#include <cstdlib>\n#include "driver/i2c_master.h"\n'
+        'extern "C" void app_main() {\n    i2c_master_bus_handle_t bus = nullptr;\n'
+        '    std::printf("answer %d\\n", i2c_new_master_bus(I2C_NUM_1, &bus));\n    std::exit(0);\n}\n'
+    )
+    cmake = product / "main/CMakeLists.txt"
+    cmake.write_text(cmake.read_text().replace('"main.c"', '"main.cpp"'))
+    with pytest.raises(ConfigError) as caught:
+        build_product(product, say=lambda _: None, build_root=build_root, stubs=tmp_path / "stubs")
+    told = str(caught.value)
+    assert "driver/i2c_master.h, included by main/main.cpp:3\n" in told
+    assert "call i2c_new_master_bus, at main/main.cpp:6\n" in told
+    assert "type i2c_master_bus_handle_t, at main/main.cpp:5\n" in told
+    assert "name I2C_NUM_1, at main/main.cpp:6" in told
+    top = product / "CMakeLists.txt"
+    top.write_text(f"set(EXTRA_COMPONENT_DIRS {tmp_path / 'stubs'})\n" + top.read_text())
+    answers = tmp_path / "stubs" / "answers.h"
+    answers.write_text(answers.read_text().replace("i2c_new_master_bus 0", "i2c_new_master_bus 263"))
+    output = output_of(build_product(product, say=lambda _: None, build_root=build_root))
+    assert "answer 263\n" in output
+
+
+VERSION_C = """\
+#include <stdio.h>
+#include <stdlib.h>
+#include "esp_app_desc.h"
+
+void app_main(void) {
+    printf("I am %s of %s\\n", esp_app_get_description()->version, esp_app_get_description()->project_name);
+    exit(0);
+}
+"""
+
+JSON_C = """\
+#include <stdio.h>
+#include <stdlib.h>
+#include "cJSON.h"
+
+void app_main(void) {
+    cJSON *root = cJSON_Parse("{\\"speed\\": 7}");
+    printf("speed %d\\n", cJSON_GetObjectItem(root, "speed")->valueint);
+    cJSON_Delete(root);
+    exit(0);
+}
+"""
+
+
+def test_cjson_is_there(product: Path, build_root: Path) -> None:
+    """A product that reads JSON as with ESP-IDF's component json builds and runs."""
+    (product / "main/main.c").write_text(JSON_C)
+    assert "speed 7\n" in output_of(build_product(product, say=lambda _: None, build_root=build_root))
+
+
+@pytest.mark.heavy
+def test_options_of_a_file_come_last(product: Path, build_root: Path, tmp_path: Path) -> None:
+    """--sdkconfig outdoes the project's own; without a word ESP-IDF's tick of 100 Hz counts."""
+    (product / "sdkconfig").write_text('CONFIG_PUMP_NAME="own"\n')
+    (tmp_path / "more").write_text('CONFIG_PUMP_NAME="given"\nCONFIG_LWIP_TCP_MSS=1000\n')
+    folder = build_product(product, say=lambda _: None, sdkconfig=tmp_path / "more", build_root=build_root)
+    output = output_of(folder)
+    assert "given at 7 of 100 Hz" in output
+    assert "segments of 1000\n" in output  # an option of the host's own
+
+
+@pytest.mark.parametrize("value", ["y", "n"])
+def test_an_option_that_the_host_leaves_unset_reaches_its_sources(product: Path, value: str) -> None:
+    """What sdkconfig.h says is not set is an option of the host's own, as one with a value is."""
+    option = "ESP_HTTP_CLIENT_ENABLE_BASIC_AUTH"
+    (product / "sdkconfig.defaults").write_text(f"CONFIG_{option}={value}\n")
+    configuration = configure(find_project(product), PROJECT_ROOT / "firmware" / "host")
+    assert configuration.changed.get(option, "n") == value
+    assert option not in configuration.of_project
+    assert configuration.values[option] == value
+
+
+def versions(product: Path, options: dict[str, str] | None = None) -> str:
+    said: list[str] = []
+    found = project_version(product, options or {}, said.append)
+    return " | ".join([found, *said])
+
+
+def test_the_version_is_what_esp_idfs_build_would_say(product: Path) -> None:
+    """git's word, VERSION in project(), version.txt, PROJECT_VER, the option: each goes before the last."""
+    assert versions(product) == "1"
+    for words in (
+        ["init", "-q"],
+        ["add", "."],
+        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "1"],
+    ):
+        subprocess.run(["git", "-C", str(product), *words], check=True)
+    subprocess.run(["git", "-C", str(product), "tag", "v3.1"], check=True)
+    assert versions(product) == "v3.1"
+    cmake = product / "CMakeLists.txt"
+    cmake.write_text(cmake.read_text() + "# PROJECT_VER\n")
+    assert versions(product) == "v3.1-dirty"
+    cmake.write_text(
+        cmake.read_text().replace("project(pump_product)", "project(pump_product VERSION 2.5.1)")
+    )
+    assert versions(product) == "2.5.1"
+    (product / "version.txt").write_text("4.0-rc1\n")
+    assert versions(product) == "4.0-rc1"
+    before = 'set(MAJOR 7)\nset(PROJECT_VER "${MAJOR}.2")\n'
+    cmake.write_text(cmake.read_text().replace("project(pump", before + "project(pump"))
+    assert versions(product) == "7.2"
+    options = {"APP_PROJECT_VER_FROM_CONFIG": "y", "APP_PROJECT_VER": "of the option"}
+    assert versions(product, options) == "of the option"
+    cmake.write_text(cmake.read_text().replace("set(MAJOR 7)", "file(READ major MAJOR)"))
+    assert re.fullmatch(
+        r"1 \| \S+CMakeLists.txt: only CMake could say what PROJECT_VER is.*", versions(product)
+    )
+
+
+def test_a_product_reads_its_version(product: Path, build_root: Path) -> None:
+    """esp_app_get_description() has it of the image; two builds of which only it differs are two images."""
+    (product / "main/main.c").write_text(VERSION_C)
+    (product / "version.txt").write_text("4.0-rc1\n")
+    built = build_product(product, say=lambda _: None, build_root=build_root)
+    description = description_of(built)
+    assert description
+    assert (description.version, description.project) == ("4.0-rc1", "pump_product")
+    flash = bytearray(b"\xff" * (4 << 20))
+    for offset, name in flash_files(built):
+        data = (built / name).read_bytes()
+        flash[int(offset, 0) : int(offset, 0) + len(data)] = data
+    (product / "flash").write_bytes(flash)
+    program = built / "pump_product.elf"
+    program.chmod(0o755)
+    with (product / "flash").open("r+b") as file:
+        done = subprocess.run(
+            [str(program)], env={"VBOARD_FLASH_FD": str(file.fileno())}, pass_fds=[file.fileno()],
+            capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=True,
+        )  # fmt: skip
+    assert "I am 4.0-rc1 of pump_product\n" in done.stdout
+    first = built.rename(product / "first")
+    (product / "version.txt").write_text("4.0\n")
+    assert not same_flash(first, build_product(product, say=lambda _: None, build_root=build_root))
+
+
+def test_what_was_fetched_of_the_registry_is_built(product: Path, build_root: Path) -> None:
+    """A dependency that is not there is told with the way out before anything is built; then it is as any."""
+    (product / "main/idf_component.yml").write_text(
+        'dependencies:\n  idf: ">=5.0"\n  acme/gear: "^1.0"\n  led_strip: "*"\n'
+    )
+    with pytest.raises(ConfigError, match="component acme/gear, from the registry") as caught:
+        build_product(product, say=lambda _: None, build_root=build_root)
+    assert "idf.py reconfigure" in str(caught.value)
+    assert "--stubs" not in str(caught.value)
+    for folder, speed in (("acme__gear", 3), ("espressif__led_strip", 4)):
+        component = product / "managed_components" / folder
+        component.mkdir(parents=True)
+        (component / "CMakeLists.txt").write_text('idf_component_register(SRCS "a.c" INCLUDE_DIRS ".")\n')
+        (component / f"{folder}.h").write_text(f"int {folder}_speed(void);\n")
+        (component / "a.c").write_text(f"int {folder}_speed(void) {{\n    return {speed};\n}}\n")
+    (product / "main/main.c").write_text(
+        "#include <stdio.h>\n#include <stdlib.h>\n"
+        '#include "acme__gear.h"\n#include "espressif__led_strip.h"\n'
+        "void app_main(void) {\n"
+        '    printf("gear %d\\n", acme__gear_speed() * espressif__led_strip_speed());\n    exit(0);\n}\n'
+    )
+    assert "gear 12\n" in output_of(build_product(product, say=lambda _: None, build_root=build_root))
+
+
+@pytest.mark.parametrize(
+    ("rule", "needed"),
+    [
+        ("idf_version >=5.0,<6.0", True),
+        ("idf_version >=6.0", False),
+        ("idf_version <5.3", False),
+        ("idf_version ==5.5", True),
+        ("idf_version ~5.4", False),
+        ("target in [esp32s3, esp32]", True),
+        ("target in [esp32s3]", False),
+        ("target not in [esp32]", False),
+        ("target != esp32", False),
+        ("idf_version >=5.0 && target == esp32c3", False),
+        ("idf_version >=6.0 || target == esp32", True),
+    ],
+)
+def test_a_dependency_of_another_chip_or_esp_idf_is_left_out(product: Path, rule: str, needed: bool) -> None:
+    """rules: all have to hold."""
+    (product / "main/idf_component.yml").write_text(
+        f'dependencies:\n  acme/gear:\n    version: "*"\n    rules:\n      - if: "{rule}"\n'
+    )
+    assert (find_project(product).from_registry == ("acme/gear",)) == needed
+
+
+def test_a_chips_own_defaults_are_for_that_chip(product: Path) -> None:
+    """sdkconfig.defaults.esp32c3 counts in a build for it, and for no other."""
+    (product / "sdkconfig.defaults.esp32c3").write_text('CONFIG_PUMP_NAME="small"\n')
+    host = PROJECT_ROOT / "firmware" / "host"
+    names = [
+        configure(find_project(product), host, chip=chip).values["PUMP_NAME"] for chip in ("esp32", "esp32c3")
+    ]
+    assert names[1] == "small" != names[0]
+
+
+SENSOR = """\
+#include "driver/i2c_master.h"
+#include "pump.h"
+
+int pump_speed(void) {
+    i2c_master_bus_handle_t bus;
+    return i2c_new_master_bus(0, &bus) == 0 ? i2c_master_get_speed(bus, I2C_FAST) : -1;
+}
+"""
+
+
+def test_what_the_host_lacks_is_told_before_anything_is_built(
+    product: Path, build_root: Path, tmp_path: Path
+) -> None:
+    """The header with who includes it, each call, type and name with its place; stubs can be built."""
+    (product / "components/pump/pump.c").write_text(SENSOR)
+    stubs = tmp_path / "stubs"
+    with pytest.raises(ConfigError) as caught:
+        build_product(product, say=lambda _: None, stubs=stubs, build_root=build_root)
+    told = [line.strip() for line in str(caught.value.sentence).splitlines()[1:]]
+    assert told == [
+        "driver/i2c_master.h, included by components/pump/pump.c:1",
+        "call i2c_new_master_bus, at components/pump/pump.c:6",
+        "call i2c_master_get_speed, at components/pump/pump.c:6",
+        "type i2c_master_bus_handle_t, at components/pump/pump.c:5",
+        "name I2C_FAST, at components/pump/pump.c:6",
+    ]
+    answers = stubs / "answers.h"
+    answers.write_text(
+        answers.read_text().replace("ANSWER_OF_i2c_master_get_speed 0", "ANSWER_OF_i2c_master_get_speed 42")
+    )
+    cmake = product / "CMakeLists.txt"
+    cmake.write_text(f"set(EXTRA_COMPONENT_DIRS {stubs})\n{cmake.read_text()}")
+    folder = build_product(product, say=lambda _: None, build_root=build_root)
+    assert "pump at 42 of 100 Hz" in output_of(folder)
+
+
+def test_stubs_are_not_written_over_something(product: Path, build_root: Path, tmp_path: Path) -> None:
+    """What somebody filled in stays."""
+    (product / "components/pump/pump.c").write_text(SENSOR)
+    (tmp_path / "kept.c").write_text("")
+    with pytest.raises(ConfigError, match="is not empty"):
+        build_product(product, say=lambda _: None, stubs=tmp_path, build_root=build_root)
+
+
+def test_another_tick_is_refused(product: Path, build_root: Path) -> None:
+    """A virtual board ticks at 100 or 1000 Hz."""
+    (product / "sdkconfig").write_text("CONFIG_FREERTOS_HZ=250\n")
+    with pytest.raises(ConfigError, match="CONFIG_FREERTOS_HZ=250"):
+        build_product(product, say=lambda _: None, build_root=build_root)

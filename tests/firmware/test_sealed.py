@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sealed runs: the firmware on the host carries out a script in its flash, with nobody at its console."""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from hil.base.paths import PROJECT_ROOT
+from hil.boards.firmware.partition_table import read_csv, to_binary
+from hil.session.transfer import Transfer
+from hil.wire import Begin, Data, End, Hello, Message, Reply, format_command, parse_line
+from tests.firmware import kernel_rig
+
+pytestmark = pytest.mark.slow
+
+FLASH_BYTES = 4 << 20
+TABLE_OFFSET = 0x8000
+TABLE = read_csv(PROJECT_ROOT / "firmware" / "partitions.csv")
+TEXT_MAX_BYTES = 65520
+TIMEOUT_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def firmware() -> Path:
+    return kernel_rig.build() / "hil-firmware.elf"
+
+
+@dataclass(frozen=True)
+class Log:
+    messages: tuple[Message, ...]
+
+    @property
+    def hello(self) -> Hello:
+        return next(message for message in self.messages if isinstance(message, Hello))
+
+    def replies(self) -> list[tuple[str, bool, str]]:
+        """Return tag, whether it is ok, and the code of each reply but the last."""
+        found = [message for message in self.messages if isinstance(message, Reply)]
+        return [(reply.tag, reply.ok, reply.code) for reply in found[:-1]]
+
+    @property
+    def last(self) -> Reply:
+        reply = self.messages[-1]
+        assert isinstance(reply, Reply)
+        return reply
+
+    def transfers(self) -> list[Transfer]:
+        found: dict[int, Transfer] = {}
+        for message in self.messages:
+            if isinstance(message, Begin | Data | End):
+                found.setdefault(message.transfer, Transfer(message.transfer)).add(message)
+        return list(found.values())
+
+
+def script(*lines: bytes) -> bytes:
+    return sealed(b"".join(lines))
+
+
+def sealed(text: bytes) -> bytes:
+    return b"HILSEAL1" + struct.pack("<II", len(text), zlib.crc32(text)) + text
+
+
+def boot(firmware: Path, folder: Path, content: bytes) -> Log:
+    """Run the firmware once on a fresh flash whose partition ``scratch`` begins so, without any input."""
+    flash = bytearray(b"\xff" * FLASH_BYTES)
+    table = to_binary(TABLE)
+    flash[TABLE_OFFSET : TABLE_OFFSET + len(table)] = table
+    offset = next(partition.offset for partition in TABLE if partition.name == "scratch")
+    flash[offset : offset + len(content)] = content
+    path = folder / "flash.bin"
+    path.write_bytes(flash)
+    variables = {key: value for key, value in os.environ.items() if not key.startswith("VBOARD_")}
+    with path.open("r+b") as file:
+        done = subprocess.run(
+            [firmware],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=TIMEOUT_S,
+            check=False,
+            pass_fds=[file.fileno()],
+            env={**variables, "VBOARD_FLASH_FD": str(file.fileno())},
+        )
+    assert done.returncode == 0, done.stderr
+    assert b"Sanitizer" not in done.stderr
+    return Log(tuple(_messages(done.stdout.splitlines())))
+
+
+def _messages(lines: Iterable[bytes]) -> Iterable[Message]:
+    """Yield the marked lines, of which none is missing."""
+    found = [message for line in lines if (message := parse_line(line)) is not None]
+    assert [message.number for message in found] == list(range(1, len(found) + 1))
+    return found
+
+
+def test_a_script_is_carried_out_without_a_word_from_outside(firmware: Path, tmp_path: Path) -> None:
+    """Each line is answered, a case of several bursts comes whole, and the last line says how it went."""
+    commands = (
+        format_command("info", tag="a-1"),
+        format_command("run", "memory", "count=20", "warmup=1", tag="a-2"),
+        b"list memory\n",
+    )
+    log = boot(firmware, tmp_path, script(*commands))
+    assert log.replies() == [("a-1", True, ""), ("a-2", True, ""), ("-", True, "")]
+    transfers = log.transfers()
+    assert len(transfers) > 1
+    bursts = [transfer.burst() for transfer in transfers]
+    assert [burst.end.last for burst in bursts] == [False] * (len(bursts) - 1) + [True]
+    rows_a_round = bursts[0].begin.warmup_rows
+    assert sum(burst.begin.rows for burst in bursts) == 21 * rows_a_round
+    assert log.last.tag == "sealed"
+    assert log.last.ok
+    counts = {key: int(value) for key, value in log.last.fields.items()}
+    assert counts == {"status": 0, "commands": 3, "refused": 0, "transfers": len(bursts), "failed": 0}
+
+
+def test_the_same_script_gives_the_same_boot(firmware: Path, tmp_path: Path) -> None:
+    """What is random in an ordinary boot comes from the script in a sealed one."""
+    first, again, other = (
+        boot(firmware, tmp_path, script(format_command(*words)))
+        for words in (("hello",), ("hello",), ("hello", 1))
+    )
+    assert first.hello.boot == again.hello.boot == f"{zlib.crc32(format_command('hello')):08x}"
+    assert other.hello.boot != first.hello.boot
+
+
+def test_what_is_refused_and_what_fails_is_counted(firmware: Path, tmp_path: Path) -> None:
+    """A script goes on after a line that went wrong, and its status is not 0."""
+    commands = (
+        b"#a-1 info *00000000\n",
+        b"run unheard_of\n",
+        b"x" * 1024 + b"\n",
+        format_command("run", "memory", "memory=psram", tag="a-4"),
+        format_command("info", tag="a-5"),
+    )
+    log = boot(firmware, tmp_path, script(*commands))
+    assert log.replies() == [
+        ("-", False, "bad-crc"),
+        ("-", False, "unknown-bench"),
+        ("-", False, "bad-line"),
+        ("a-4", True, ""),
+        ("a-5", True, ""),
+    ]
+    (transfer,) = log.transfers()
+    assert transfer.burst().end.status == "ESP_ERR_NOT_SUPPORTED"
+    counts = {key: int(value) for key, value in log.last.fields.items()}
+    assert counts == {"status": 1, "commands": 5, "refused": 3, "transfers": 1, "failed": 1}
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (script(b"info\n")[:-5] + b"inf0\n", "crc32"),
+        (script(b"info\0\n"), "text"),
+        (b"HILSEAL1" + struct.pack("<II", 0, 0), "length"),
+        (b"HILSEAL1" + struct.pack("<II", TEXT_MAX_BYTES + 1, 0), "length"),
+    ],
+)
+def test_a_damaged_script_is_not_begun(firmware: Path, tmp_path: Path, content: bytes, reason: str) -> None:
+    """The board says what is wrong with it, and is an ordinary one."""
+    log = boot(firmware, tmp_path, content)
+    assert not log.replies()
+    assert (log.last.tag, log.last.ok, log.last.code) == ("sealed", False, "bad-script")
+    assert log.last.fields == {"reason": reason}
+
+
+def test_without_a_script_a_boot_is_an_ordinary_one(firmware: Path, tmp_path: Path) -> None:
+    """Of an erased partition, and of one that a load on the flash has written to, nothing is said."""
+    for content in (b"", b"\0" * 4096):
+        assert [type(message) for message in boot(firmware, tmp_path, content).messages] == [Hello]
