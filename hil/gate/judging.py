@@ -9,35 +9,37 @@ docs/explain/gate.md and docs/explain/comparisons.md.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from hil.base.errors import ConfigError, ExitCode
-from hil.gate.compare.comparison import NOTHING_MEASURED, advise, compare
-from hil.gate.compare.drift import drifts_of
-from hil.gate.compare.family import Family, discoveries, family_of
-from hil.gate.compare.finding import Finding
-from hil.gate.compare.result import compared_series, with_outcome
-from hil.gate.compare.units import Unit, units_of
-from hil.gate.limits.decision import IMPOSSIBLE, Decision, decide, prepare
+from hil.gate.asked import still_true, whole_looks
+from hil.gate.compare.comparing import NOTHING_MEASURED, Found, advise, compare
+from hil.gate.compare.drift import drifts_of, warnings_of, with_drifts
+from hil.gate.compare.pairs import Pair, cases_of, may_be_limited, may_block, pairs_of
+from hil.gate.limits import IMPOSSIBLE, Decision, decide, prepare
 from hil.gate.words.compared import Compared
+from hil.gate.words.comparisons import describe
 from hil.gate.words.conclusion import conclude
-from hil.gate.words.drifts import warnings_of, with_drifts
 from hil.gate.words.ended import why_ended, why_not_compared, without_comparison
 from hil.model import (
     ComparedSeries,
     Comparison,
     Entry,
     Fault,
+    NoBase,
     NotRun,
-    Outcome,
     RunRecord,
     SeriesVerdict,
     Verdict,
-    bench_of,
+    format_product,
 )
 from hil.thresholds.types import Thresholds
+
+FALSE_DISCOVERY_RATE = 0.05
+_BOTH = 0.5  # of alpha, where a run has comparisons and absolute limits
 
 
 def judge(
@@ -52,23 +54,25 @@ def judge(
 
     Raises:
         ConfigError: a bench without thresholds, a column that a metric needs is absent, two limits match
-            and neither is more specific, two records of one boot, records of several runs, a comparison that
-            stands there twice.
+            and neither is more specific, two records of one boot, records of several runs or products, a
+            comparison that stands there twice.
     """
     run_id = check_entries(entries)
-    said = [entry for entry in entries if isinstance(entry, NotRun)]
+    whole = still_true(whole_looks(entries))
+    said = [entry for entry in whole if isinstance(entry, NotRun)]
     not_run = (*said, *_unmeasured(run_id, entries, planned or {}))
     family = family_of(entries, thresholds)
     series = _judge_limits(entries, thresholds, family)
-    compared = _judge_comparisons(entries, thresholds, family)
+    compared = _judge_comparisons(whole, thresholds, family)
     faults = (*(entry for entry in entries if isinstance(entry, Fault)), *_faults_of_benches(run_id, series))
-    strict = any(thresholds[bench].policy.on_inconclusive == "fail" for bench in _benches(series, compared))
-    return conclude(run_id, series, faults, not_run, compared, fail_inconclusive=strict)
+    strict = {bench for bench, own in thresholds.items() if own.policy.on_undecided == "fail"}
+    return conclude(run_id, series, faults, not_run, compared, strict=strict)
 
 
 def check_entries(entries: Sequence[Entry]) -> str:
     """Return the id of the one run that the entries are of. Raises ConfigError as judge() does."""
     run_id = _only_run(entries)
+    _only_product(entries)
     _reject_duplicates([entry for entry in entries if isinstance(entry, RunRecord)])
     compared = Counter(
         (entry.image, board) for entry in entries if isinstance(entry, Comparison) for board in entry.boards
@@ -85,14 +89,22 @@ def check_entries(entries: Sequence[Entry]) -> str:
 def _unmeasured(
     run_id: str, entries: Sequence[Entry], planned: Mapping[tuple[str, str], int]
 ) -> Iterator[NotRun]:
-    """Yield what was planned and is neither measured nor said to be not: the run was killed before it."""
-    said = {(entry.board, entry.case_id) for entry in entries if isinstance(entry, NotRun)}
+    """Yield what was planned and is neither measured nor said to be not: the run was killed before it.
+
+    What was handed over is looked for on the board that has it last.
+    """
+    told = [entry for entry in entries if isinstance(entry, NotRun)]
+    handed = {(entry.board, entry.case_id): entry.to for entry in told if entry.cause == "handed-over"}
+    said = {(entry.board, entry.case_id) for entry in told if entry.cause != "handed-over"}
     measured = Counter(
         (entry.board, entry.case_id)
         for entry in entries
         if isinstance(entry, RunRecord) and entry.role == "candidate"
     )
-    for (board, case_id), boots in planned.items():
+    for (first, case_id), boots in planned.items():
+        board = first
+        while (board, case_id) in handed:
+            board = handed.pop((board, case_id))
         missing = boots - measured[board, case_id]
         if missing > 0 and (board, case_id) not in said:
             counted = f"in {missing} of {boots} boots: " if missing < boots else ""
@@ -108,13 +120,6 @@ def _faults_of_benches(run_id: str, series: Sequence[SeriesVerdict]) -> Iterator
                 "'scale: identity' where it may be negative."
             )
             yield Fault(run_id, "firmware", int(ExitCode.FIRMWARE), sentence, item.board, item.case_id)
-
-
-def find(unit: Unit, family: Family) -> Finding:
-    """Return what a comparison comes to, with its share of alpha. Raises ConfigError as judge() does."""
-    if not unit.blocking:
-        return advise(unit)
-    return compare(unit, unit.thresholds.policy.alpha * family.comparison)
 
 
 def _judge_limits(
@@ -136,56 +141,116 @@ def _judge_comparisons(
     comparisons = sorted(
         (entry for entry in entries if isinstance(entry, Comparison)), key=lambda one: (one.image, one.boards)
     )
-    units = [unit for comparison in comparisons for unit in units_of(comparison, entries, thresholds)]
-    findings = [_with_reason(find(unit, family), entries) for unit in units]
-    series, drifts = _with_advice(findings), drifts_of(units)
+    pairs = [pair for comparison in comparisons for pair in pairs_of(comparison, entries, thresholds)]
+    found = [_ended(find(pair, family), pair, entries) for pair in pairs]
+    items = [
+        replace(item, sentence=describe(item, pair.comparison.run_id))
+        for item, pair in zip(_with_advice(found), pairs, strict=True)
+    ]
+    drifts = drifts_of(pairs)
     boots = {
         (entry.board, entry.boot_index)
         for entry in entries
         if isinstance(entry, RunRecord) and any(entry.board in one.boards for one in comparisons)
     }
     return Compared(
-        series=with_drifts(series, drifts),
-        drifting=warnings_of(series, drifts),
+        series=with_drifts(items, drifts),
+        drifting=warnings_of(items, drifts),
         boots=len(boots),
         identical=tuple(one.image for one in comparisons if one.identical),
         images=len(comparisons),
         not_compared=without_comparison(entries),
+        no_base=next((entry for entry in entries if isinstance(entry, NoBase)), None),
     )
 
 
-def _with_reason(found: Finding, entries: Sequence[Entry]) -> Finding:
+def find(pair: Pair, family: Family) -> Found:
+    """Return what a comparison comes to, with its share of alpha. Raises ConfigError as judge() does."""
+    if pair.rule is None or pair.comparison.role == "reference":
+        return advise(pair)
+    return compare(pair, pair.thresholds.policy.alpha * family.comparison)
+
+
+def _ended(found: Found, pair: Pair, entries: Sequence[Entry]) -> Found:
     """Say what the journal knows: why the other has no boot, why an undecided comparison was left."""
-    if found.outcome == "no-baseline" and (why := why_not_compared(found.unit, entries)):
-        return replace(found, reason=why)
-    if found.final or found.reason == NOTHING_MEASURED:
+    item = found.series
+    if item.outcome == "no-baseline" and (why := why_not_compared(pair, entries)):
+        return found._replace(series=replace(item, reason=why))
+    if item.outcome != "undecided" or item.reason == NOTHING_MEASURED:
         return found
-    return found.ending(why_ended(found.unit, entries, found.look))
+    reason = why_ended(pair, entries, item, final=found.final)
+    return found._replace(series=replace(item, reason=reason))
 
 
-def _with_advice(findings: Sequence[Finding]) -> tuple[ComparedSeries, ...]:
-    """Judge all advice together by Benjamini and Hochberg's procedure, and write everything down."""
-    judged = [found for found in findings if not found.unit.blocking and found.p is not None]
-    seen = dict(zip(map(id, judged), discoveries([found.p or 0.0 for found in judged]), strict=True))
-    items = []
-    for found in findings:
-        item = compared_series(found)
-        if id(found) in seen and found.outcome not in ("no-baseline", "inconclusive"):
-            outcome = _advice_outcome(found, is_seen=seen[id(found)])
-            item = with_outcome(item, outcome, found.unit.comparison.run_id)
-        items.append(item)
-    return tuple(items)
+def _with_advice(found: Sequence[Found]) -> list[ComparedSeries]:
+    """Judge all advice together by Benjamini and Hochberg's procedure."""
+    advice = [number for number, one in enumerate(found) if not one.series.blocking and math.isfinite(one.p)]
+    seen = dict(zip(advice, discoveries([found[number].p for number in advice]), strict=True))
+    items = [one.series for one in found]
+    for number, is_seen in seen.items():
+        item = items[number]
+        if item.outcome == "pass" and is_seen and item.change is not None:
+            worse = (item.change > 0) == (item.direction == "lower")
+            items[number] = replace(item, outcome="regressed" if worse else "improved")
+    return items
 
 
-def _advice_outcome(found: Finding, *, is_seen: bool) -> Outcome:
-    if not is_seen or found.numbers is None:
-        return "pass"
-    return "regressed" if found.numbers.difference > 0 else "improved"
+@dataclass(frozen=True)
+class Family:
+    """The share of a policy's alpha that one blocking comparison has, and that all blocking limits have."""
+
+    comparison: float = 1.0
+    limits: float = 1.0
 
 
-def _benches(series: Sequence[SeriesVerdict], compared: Compared) -> set[str]:
-    case_ids = [*(item.case_id for item in series), *(item.case_id for item in compared.series)]
-    return set(map(bench_of, case_ids))
+def family_of(entries: Sequence[Entry], thresholds: Mapping[str, Thresholds]) -> Family:
+    """Share out alpha among the blocking decisions of a run.
+
+    What it is divided by is known before anything is measured, so that a decision made early still stands at
+    the end: every pair counts that a rule or a limit may make blocking. Raises ConfigError as pairs_of()
+    does.
+    """
+    compared, limited = 0, False
+    for comparison in (entry for entry in entries if isinstance(entry, Comparison)):
+        if comparison.identical:
+            continue
+        for case in cases_of(comparison, entries, thresholds).values():
+            own = thresholds[case.bench]
+            for metric in own.metrics_of(case.parameters):
+                compared += may_block(comparison, case, metric, own)
+                limited = limited or may_be_limited(comparison, case, metric, own)
+    if not compared:
+        return Family()
+    share = _BOTH if limited else 1.0
+    return Family(comparison=share / compared, limits=share)
+
+
+def discoveries(p_values: Sequence[float], rate: float = FALSE_DISCOVERY_RATE) -> list[bool]:
+    """Say which p values are discoveries (Benjamini & Hochberg 1995): that share is false on average."""
+    ordered = sorted(p_values)
+    below = [p for rank, p in enumerate(ordered, start=1) if p <= rate * rank / len(ordered)]
+    last = max(below, default=-1.0)
+    return [p <= last for p in p_values]
+
+
+def open_cases(
+    comparison: Comparison, entries: Sequence[Entry], thresholds: Mapping[str, Thresholds]
+) -> frozenset[str]:
+    """Return the case ids of which a blocking comparison is undecided, as the boot loop asks after each look.
+
+    ``entries`` are those of the run so far, all its comparisons among them. A case is asked again with what
+    is known; decisions do not change any more. Raises ConfigError as judge() does.
+    """
+    entries = entries if comparison in entries else [comparison, *entries]
+    check_entries(entries)
+    if comparison.identical:
+        return frozenset()
+    family = family_of(entries, thresholds)
+    return frozenset(
+        pair.case.case_id
+        for pair in pairs_of(comparison, entries, thresholds)
+        if pair.blocking and not find(pair, family).final
+    )
 
 
 def _only_run(entries: Sequence[Entry]) -> str:
@@ -193,6 +258,16 @@ def _only_run(entries: Sequence[Entry]) -> str:
     if len(run_ids) > 1:
         raise ConfigError(f"the journal holds entries of several runs: {', '.join(run_ids)}.")
     return run_ids[0] if run_ids else ""
+
+
+def _only_product(entries: Sequence[Entry]) -> None:
+    found = sorted({entry.product for entry in entries if isinstance(entry, RunRecord | Comparison)})
+    if len(found) > 1:
+        raise ConfigError(
+            f"the journal holds figures of {' and '.join(map(format_product, found))}: one is no base of "
+            "another.",
+            next_step="measure each by a run of its own, with a base of the same product.",
+        )
 
 
 def _reject_duplicates(records: Sequence[RunRecord]) -> None:
@@ -219,6 +294,7 @@ def _decisions(records: Sequence[RunRecord], thresholds: Mapping[str, Thresholds
             )
         own = thresholds[bench]
         found += [
-            prepare(metric, tuple(groups[key]), own) for metric in own.metrics_of(groups[key][0].parameters)
+            prepare(metric, tuple(filter(metric.is_in, groups[key])), own)
+            for metric in own.metrics_of(groups[key][0].parameters, groups[key])
         ]
     return found

@@ -6,7 +6,7 @@ Beside them lie the reports' lines of each run (hil.reports.history, hil.boards.
 ``hil.history.from_run`` makes a run's file, ``export`` and ``merge`` are commands' own.
 """
 
-from hil.history.loading import DEFAULT_HISTORY, load
+from hil.history.loading import default_history, history_of, load
 from hil.history.saving import append
 
-__all__ = ["DEFAULT_HISTORY", "append", "load"]
+__all__ = ["append", "default_history", "history_of", "load"]

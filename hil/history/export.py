@@ -14,10 +14,19 @@ from typing import TextIO
 
 from hil.base.errors import ConfigError
 from hil.base.units import QuantityError, unit_of
+from hil.history.erasing import erased_runs
+from hil.history.judgements import (
+    JUDGEMENTS_FILE,
+    UnchangedRun,
+    read_judgements,
+    with_runs,
+    write_judgements,
+)
 from hil.history.loading import in_order_of_time, read_bytes, read_segment, segment_paths
 from hil.history.saving import write_once
 from hil.metrics.sessions import History, SeriesHistory
 from hil.model import bench_of
+from hil.store.files import disk_error
 
 COLUMNS = (
     "time_utc",
@@ -41,6 +50,7 @@ COLUMNS = (
     "dirty",
     "firmware_sha256",
     "ruler",
+    "product",
 )
 
 
@@ -58,7 +68,8 @@ def write_csv(history: History, stream: TextIO) -> int:
 
 def _lines(history: History, entry: SeriesHistory) -> list[list[object]]:
     columns = (entry.session, entry.boot, entry.value, entry.samples, entry.hits, entry.ruler, entry.firmware)
-    _rack, board, case_id, metric = entry.name
+    name = entry.name
+    board, case_id, metric = name.board, name.case_id, name.metric
     lines: list[list[object]] = []
     for number, boot, value, samples, hits, ruler, firmware in zip(
         *(column.tolist() for column in columns), strict=True
@@ -88,6 +99,7 @@ def _lines(history: History, entry: SeriesHistory) -> list[list[object]]:
                 int(session.dirty),
                 firmware,
                 ruler,
+                session.product,
             ]
         )
     return lines
@@ -103,15 +115,20 @@ def _unit(metric: str) -> str:
 def merge(sources: Sequence[Path], target: Path) -> list[Path]:
     """Copy what ``target`` lacks; return the new files. Nothing is written where anything is wrong.
 
+    Judgements of unchanged firmware come along, a line a run; of a run that both have, the target's stays.
+
     Raises:
         ConfigError: a source is no folder or holds no run; a file is damaged; one run has two contents, both
             named.
         RigError: the disk does not take it.
     """
     known: dict[str, Path] = {}
+    judged: list[UnchangedRun] = []
+    for folder in [*sources, target]:
+        judged += read_judgements(folder / JUDGEMENTS_FILE)
     for folder in [target, *sources]:
         paths = segment_paths(folder)
-        if folder != target and not paths:
+        if folder != target and not (paths or (folder / JUDGEMENTS_FILE).is_file()):
             what = "holds no <rack>/<run-id>.json" if folder.is_dir() else "no such folder"
             raise ConfigError(f"{folder}: {what}, so there is nothing to merge.")
         for path in paths:
@@ -123,7 +140,19 @@ def merge(sources: Sequence[Path], target: Path) -> list[Path]:
                     next_step="compare with the branch hil-history, delete the changed one, merge again.",
                 )
     in_order_of_time(map(read_segment, known.values()))  # each can be read, and is of one rack
-    return [path for name, source in known.items() if _copy(source, path := target / name)]
+    new = [path for name, source in known.items() if _copy(source, path := target / name)]
+    erased = erased_runs(target)
+    if judged := [run for run in judged if run.run_id not in erased]:
+        _write_judgements(target / JUDGEMENTS_FILE, judged)
+    return new
+
+
+def _write_judgements(path: Path, runs: Sequence[UnchangedRun]) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_judgements(path, with_runs((), runs))
+    except OSError as error:
+        raise disk_error(f"could not write {path}", error, "what was there before") from error
 
 
 def _copy(source: Path, target: Path) -> bool:

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from hil.base.errors import ConfigError
+from hil.history.erasing import ERASED_FILE, erased_runs
 from hil.history.saving import DuplicateError, Point, append, build, path_of
 from hil.history.segment import ROLES, Image, Segment, SegmentBoard
 from hil.metrics.boot_value import boot_value
 from hil.metrics.conditions import conditions_of
-from hil.model import Comparison, Entry, RunRecord
+from hil.model import Comparison, Entry, RunRecord, format_product
 from hil.store import StoredRun
 from hil.store.directory import JOURNAL
 from hil.thresholds import own_limits
@@ -43,6 +44,12 @@ def add_run(run: StoredRun, folder: Path, *, force: bool = False) -> Added:
     """
     _check_may_enter(run, force=force)
     segment = segment_of(run)
+    if segment.run_id in erased_runs(folder):
+        raise ConfigError(
+            f"{run.path}: the run was erased from the history in {folder}, with all of "
+            f"{format_product(segment.product)}.",
+            next_step=f"measure anew; or, if it is to come back, take its line out of {ERASED_FILE} there.",
+        )
     is_new = append(folder, segment)
     return Added(path_of(folder, segment.rack, segment.run_id), len(segment), is_new, run.journal.torn)
 
@@ -98,7 +105,7 @@ def _head(run: StoredRun, records: Sequence[RunRecord]) -> dict[str, Any]:
                 f"{run.path}: run.json does not say {key}, so the run has no place in the history.",
                 next_step="measure again; run.json is written when a run starts.",
             )
-    others = sorted({f"{record.rack}: {record.run_id}" for record in records} - {_name(info)})
+    others = sorted({_named(one.product, one.rack, one.run_id) for one in records} - {_name(info)})
     if others:
         raise ConfigError(f"{run.path}: run.json is of {_name(info)}, its records of {others[0]}.")
     git = info.get("git", {})
@@ -110,11 +117,16 @@ def _head(run: StoredRun, records: Sequence[RunRecord]) -> dict[str, Any]:
         "trigger": info.get("trigger", "local"),
         "commit": git.get("commit", ""),
         "dirty": bool(git.get("dirty", False)),
+        "product": info.get("product", ""),
     }
 
 
 def _name(info: Mapping[str, Any]) -> str:
-    return f"{info['rack']}: {info['run_id']}"
+    return _named(info.get("product", ""), info["rack"], info["run_id"])
+
+
+def _named(product: str, rack: str, run_id: str) -> str:
+    return f"{product and f'{product}, '}{rack}: {run_id}"
 
 
 def _points_of(record: RunRecord, limits: Mapping[str, Thresholds], run: StoredRun) -> Iterator[Point]:
@@ -124,7 +136,7 @@ def _points_of(record: RunRecord, limits: Mapping[str, Thresholds], run: StoredR
             f"{record.case_id} are unknown.",
             next_step="restore the run's folder, or measure again.",
         )
-    for metric in limits[record.bench].metrics_of(record.parameters):
+    for metric in limits[record.bench].metrics_of(record.parameters, [record]):
         found = boot_value(metric, record)
         if found is not None:
             yield Point(

@@ -13,10 +13,10 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
-import numpy as np
-
 from hil.base.errors import ConfigError
+from hil.base.numeric import np
 from hil.base.paths import PROJECT_ROOT
+from hil.base.project import keep_here
 from hil.history.segment import ROLES, Segment, SegmentError, digest_of, from_json
 from hil.metrics.sessions import NO_HISTORY, History, SeriesHistory, Session, SessionBoard
 from hil.model import bench_of, format_series_id
@@ -43,7 +43,7 @@ class _Table:
     """One row a boot value; columns are numbers of names."""
 
     def __init__(self) -> None:
-        self.boards = _Names[tuple[str, str]]()  # rack, board
+        self.boards = _Names[tuple[str, str, str]]()  # product, rack, board
         self.cases, self.metrics = _Names[str](), _Names[str]()
         self.rulers, self.images = _Names[str](), _Names[str]()
         self._parts: dict[str, list[np.ndarray]] = {}
@@ -58,7 +58,8 @@ class _Table:
         boot = np.concatenate([sets[n] for n in chosen] or [chosen])
         image = _column([one.image for one in segment.boots])[boot]
         case = np.repeat(case, times)
-        boards = _column([self.boards[segment.rack, one.id] for one in segment.boards])
+        place = segment.product, segment.rack
+        boards = _column([self.boards[*place, one.id] for one in segment.boards])
         roles = _column([ROLES.index(one.role) for one in segment.images])
         self._put(
             session=np.full(len(boot), session),
@@ -121,7 +122,10 @@ class _Table:
         rest, measured = np.divmod(rest, len(metrics))
         numbers = zip(*np.divmod(rest, len(cases)), measured, roles, strict=True)
         names = ((*boards[b], cases[c], metrics[m], ROLES[r]) for b, c, m, r in numbers)
-        return [(format_series_id(rack, board, case, name), role) for rack, board, case, name, role in names]
+        return [
+            (format_series_id(rack, board, case, name, product), role)
+            for product, rack, board, case, name, role in names
+        ]
 
 
 def assemble(segments: Sequence[Segment]) -> History:
@@ -151,6 +155,7 @@ def _session(segment: Segment) -> Session:
         },
         suite=segment.suite,
         boards={board.id: SessionBoard(board.target, board.kind) for board in segment.boards},
+        product=segment.product,
     )
 
 
@@ -159,7 +164,23 @@ def _firmware(segment: Segment) -> Mapping[str, str]:
     return {f"{image.role} {image.name}": image.sha256 for image in segment.images}
 
 
-DEFAULT_HISTORY = PROJECT_ROOT / "out" / "history"
+_DEFAULT_OUT = PROJECT_ROOT / "out"
+
+
+def history_of(out: Path) -> Path:
+    """Return where the history of the runs below ``out`` is: in it, or where hil.toml puts the project's own.
+
+    Raises ConfigError where hil.toml is wrong.
+    """
+    named = keep_here().history
+    return named if named and out.absolute() == _DEFAULT_OUT else out / "history"
+
+
+def default_history() -> Path:
+    """Return where the project's own history is. Raises ConfigError where hil.toml is wrong."""
+    return history_of(_DEFAULT_OUT)
+
+
 _OLD_STORE = "hil-data"  # beside it, before lines and boot values were in one folder
 _AGAIN = "delete the file, then fetch it from where it came from, or `hil history add` its run again"
 

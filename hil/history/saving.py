@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from hil.base.errors import ConfigError
+from hil.base.numeric import np
+from hil.history.erasing import erased_runs
 from hil.history.loading import read_bytes
 from hil.history.segment import Boot, Image, Segment, SegmentBoard, to_bytes
 from hil.store.files import disk_error, replace_file
@@ -127,7 +127,12 @@ def append(folder: Path, segment: Segment) -> bool:
 
 
 def write_once(path: Path, content: bytes) -> bool:
-    """Write a file of the history, never over another; return False where it is there. Raises as append()."""
+    """Write a file of the history, never over another; return False where it is there. Raises as append().
+
+    Nor is one written that was erased (hil.history.erasing).
+    """
+    if path.stem in erased_runs(path.parent.parent):
+        return False
     if path.exists():
         if read_bytes(path) == content:
             return False

@@ -6,7 +6,7 @@ case on a set of boots, and its values follow one another in ``values``. The sam
 in whatever order its records came.
 
 Format history
-    1  first format
+    1  first format; ``product`` came later, and is not written where it is ""
 
 A segment from JSON: every key, type and index checked, so that a damaged file is never half read.
 """
@@ -16,13 +16,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from hil.model import KINDS, Kind, Scalar
+from hil.base.numeric import np
+from hil.model import IMPORTED, KINDS, LONGEST_PRODUCT, PRODUCT_PATTERN, PastKind, Scalar
 
 SCHEMA_VERSION = 1
 ROLES = ("candidate", "reference")
@@ -35,7 +35,7 @@ class SegmentBoard:
 
     id: str
     target: str
-    kind: Kind
+    kind: PastKind
     conditions: Mapping[str, Scalar]
 
 
@@ -83,6 +83,7 @@ class Segment:
     samples: np.ndarray
     hits: np.ndarray
     digest: str = ""
+    product: str = ""
 
     def __len__(self) -> int:
         return len(self.values)
@@ -99,6 +100,7 @@ HEAD: Mapping[str, type] = {
 }
 BOOT_KEYS = ("board", "index", "image")
 SERIES_KEYS = ("case", "metric", "boots")
+PRODUCT = "product"
 KEYS = ("schema", *HEAD, "boards", "images", "boots", "cases", "metrics", "boot_sets", "series")
 VALUE_KEYS = ("values", "samples", "hits")
 
@@ -119,6 +121,7 @@ def to_json(segment: Segment) -> dict[str, Any]:
     return {
         "schema": SCHEMA_VERSION,
         **{key: getattr(segment, key) for key in HEAD},
+        **({PRODUCT: segment.product} if segment.product else {}),
         "boards": [
             {"id": one.id, "target": one.target, "kind": one.kind, "conditions": dict(one.conditions)}
             for one in segment.boards
@@ -169,7 +172,8 @@ def from_json(value: object, digest: str = "") -> Segment:
     fields = _object(value, "it")
     if fields.get("schema") != SCHEMA_VERSION:
         raise SegmentError(f"its schema is {fields.get('schema')!r}; this program reads {SCHEMA_VERSION}")
-    _check_keys(fields, (*KEYS, *VALUE_KEYS), "it")
+    product = _product(fields)
+    _check_keys(fields, (*KEYS, *([PRODUCT] if product else []), *VALUE_KEYS), "it")
     for key, kind in HEAD.items():
         if type(fields[key]) is not kind:
             raise SegmentError(f"{key!r} is {fields[key]!r:.40}; expected {kind.__name__}")
@@ -188,9 +192,20 @@ def from_json(value: object, digest: str = "") -> Segment:
         samples=_repeated(fields, "samples", count),
         hits=_repeated(fields, "hits", count),
         digest=digest,
+        product=product,
     )
     _check_segment(segment)
+    _check_imported(segment)
     return segment
+
+
+def _product(fields: Mapping[str, Any]) -> str:
+    """Return whose figures these are; "" of a file without the key. Raises SegmentError."""
+    name = fields.get(PRODUCT, "")
+    is_name = isinstance(name, str) and len(name) <= LONGEST_PRODUCT and re.fullmatch(PRODUCT_PATTERN, name)
+    if not is_name or (not name and PRODUCT in fields):
+        raise SegmentError(f"{PRODUCT!r} is {name!r:.40}, no name of a product")
+    return str(name)
 
 
 def _check_segment(segment: Segment) -> None:
@@ -207,6 +222,14 @@ def _check_segment(segment: Segment) -> None:
     wanted = sum(sizes[boots] for boots in segment.series[:, 2].tolist())
     if wanted != len(segment.values):
         raise SegmentError(f"its series have {wanted} boots, but 'values' holds {len(segment.values)}")
+
+
+def _check_imported(segment: Segment) -> None:
+    """Check that imported figures are in a rack of their own, with nothing measured. Raises SegmentError."""
+    said = {segment.rack == IMPORTED, segment.trigger == IMPORTED}
+    said |= {board.kind == IMPORTED for board in segment.boards}
+    if len(said) > 1:
+        raise SegmentError(f"rack, trigger and kinds of its boards are not all {IMPORTED!r}, or none of them")
 
 
 def _values(content: Sequence[object]) -> np.ndarray:
@@ -233,8 +256,8 @@ def _board(value: object) -> SegmentBoard:
     conditions = _object(fields["conditions"], "'conditions'")
     if any(not isinstance(each, bool | int | float | str | None) for each in conditions.values()):
         raise SegmentError(f"'conditions' of board {fields['id']!r} holds more than single values")
-    if fields["kind"] not in KINDS:
-        raise SegmentError(f"the kind of board {fields['id']!r} is {fields['kind']!r}, none of {KINDS}")
+    if fields["kind"] not in (kinds := (*KINDS, IMPORTED)):
+        raise SegmentError(f"the kind of board {fields['id']!r} is {fields['kind']!r}, none of {kinds}")
     return SegmentBoard(_text(fields, "id"), _text(fields, "target"), fields["kind"], conditions)
 
 

@@ -17,6 +17,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -71,6 +72,20 @@ class RunDirectory:
             raise ConfigError(f"{path}: there is a run of this name already.") from error
         except OSError as error:
             raise disk_error(f"could not create the run directory {path}", error, "nothing") from error
+        return cls(path)
+
+    @classmethod
+    def bring(cls, source: Path, root: Path) -> RunDirectory:
+        """Copy a run of elsewhere below ``root`` and point ``root/latest`` at it. Raises as create()."""
+        path = root / source.name
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+            shutil.copytree(source, path)
+            _point_latest(root, path.name)
+        except FileExistsError as error:
+            raise ConfigError(f"{path}: there is a run of this name already.") from error
+        except OSError as error:
+            raise disk_error(f"could not copy a run to {path}", error, f"the run {source}") from error
         return cls(path)
 
     @classmethod
@@ -154,9 +169,9 @@ class RunDirectory:
             return {}
         return parse_info(path, read_bytes(path))
 
-    def write_verdict(self, verdict: Verdict) -> None:
+    def write_verdict(self, verdict: Verdict, name: str = VERDICTS) -> None:
         """Write verdicts.json, keys sorted, so that a replay gives the same bytes. Raises RigError."""
-        self._write_json(VERDICTS, verdict.to_json())
+        self._write_json(name, verdict.to_json())
 
     def write_summary(self, markdown: str) -> None:
         """Write summary.md. Raises RigError."""

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from hil.base.errors import ExitCode
-from hil.model import SCHEMA_VERSION, Comparison, Entry, Fault, NotRun, RunRecord
+from hil.base.schema import is_newer
+from hil.model import SCHEMA_VERSION, Comparison, Entry, Fault, NoBase, NotRun, Recovery, RunRecord
 from hil.store.codec import build
 
 _KINDS: Mapping[str, type[Entry]] = {
@@ -17,8 +18,10 @@ _KINDS: Mapping[str, type[Entry]] = {
     "fault": Fault,
     "not-run": NotRun,
     "comparison": Comparison,
+    "no-base": NoBase,
+    "recovery": Recovery,
 }
-_CAME_LATER = {"measured_s", "cause"}  # older journals have none
+_CAME_LATER = {"measured_s", "cause", "unasked", "product", "to"}  # older journals have none
 
 # what a reason begins with in a journal without ``cause`` whose case has nothing to be compared with
 _NOT_COMPARED = "not compared: "
@@ -27,7 +30,9 @@ _OWN_LIMIT = re.compile(r"\w+=\S+ is beyond (?:max|min)_\w+=\S+ of board \S+")
 
 
 class EntryError(ValueError):
-    """A JSON object that is no entry; the message says what is wrong with it."""
+    """A JSON object that is no entry; the message says why. ``is_newer``: only a newer hil reads it."""
+
+    is_newer = False
 
 
 def entry_from_json(value: object) -> Entry:
@@ -38,7 +43,9 @@ def entry_from_json(value: object) -> Entry:
     if not isinstance(kind, str) or kind not in _KINDS:
         raise EntryError(f"its type is {kind!r}; expected {', '.join(_KINDS)}")
     if value.get("schema") != SCHEMA_VERSION:
-        raise EntryError(f"its schema is {value.get('schema')!r}; this program reads {SCHEMA_VERSION}")
+        error = EntryError(f"its schema is {value.get('schema')!r}; this program reads {SCHEMA_VERSION}")
+        error.is_newer = is_newer(value.get("schema"), SCHEMA_VERSION)
+        raise error
     fields = {key: content for key, content in value.items() if key != "type"}
     case_id = fields.pop("case_id", None) if kind == "record" else None
     if kind == "not-run":
@@ -97,6 +104,8 @@ def _check_comparison(comparison: Comparison) -> None:
         if not (look[0] > before[0] and look[1] > before[1]):
             raise EntryError(f"looks holds {list(look)} after {list(before)}; expected more boots of both")
         before = look
+    if not 0 <= comparison.unasked <= len(comparison.looks):
+        raise EntryError(f"unasked is {comparison.unasked} of {len(comparison.looks)} looks")
     if comparison.identical and comparison.candidate_sha256 != comparison.other_sha256:
         raise EntryError("identical is true, but the digests of candidate and other differ")
     if not (comparison.identical or comparison.looks):

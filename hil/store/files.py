@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hil.base.errors import ConfigError, RigError
+from hil.base.schema import UPDATE, SchemaError
 from hil.store.codec import decode
 
 
@@ -110,6 +111,9 @@ def parse_line(
     """
     try:
         return read(_object_in(raw))
+    except SchemaError as error:
+        out = UPDATE if error.is_newer else f"take it out (sed -i {number}d {path}); {loss}."
+        raise ConfigError(f"{path}:{number}: {error}.", next_step=out) from error
     except ValueError as error:
         start = raw[:_SHOWN_BYTES].decode(errors="replace")
         raise ConfigError(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hil.base.errors import ConfigError
+from hil.base.schema import UPDATE
 from hil.model import Entry, RunRecord
 from hil.store.codec import decode
 from hil.store.entries import EntryError, entry_from_json
@@ -41,7 +42,8 @@ def _parse_line(path: Path, number: int, line: bytes) -> Entry:
     try:
         return entry_from_json(decode(line))
     except EntryError as error:
-        raise ConfigError(f"{path}:{number}: not an entry: {error}.") from error
+        way_out = UPDATE if error.is_newer else ""
+        raise ConfigError(f"{path}:{number}: not an entry: {error}.", next_step=way_out) from error
     except ValueError as error:
         shown = line[:60].decode(errors="replace")
         raise ConfigError(

@@ -19,7 +19,10 @@ from typing import Any
 import hil
 from hil.base.errors import ConfigError
 from hil.base.git import try_git
-from hil.model import SCHEMA_VERSION
+from hil.base.paths import BUILD_STAMP, CHECKOUT
+from hil.base.project import product_here
+from hil.base.schema import refuse_newer
+from hil.model import PRODUCT_PATTERN, SCHEMA_VERSION
 
 TRIGGERS = ("local", "pr", "nightly", "baseline")  # what a run is for
 PACKAGES = ("esptool", "pytest", "pytest-embedded", "pyserial", "numpy", "scipy", "ruamel.yaml")
@@ -31,6 +34,7 @@ _GIT_DEADLINE_S = 10.0
 _KINDS: Mapping[str, type] = {
     "run_id": str,
     "rack": str,
+    "product": str,
     "suite": str,
     "trigger": str,
     "profile": str,
@@ -39,6 +43,7 @@ _KINDS: Mapping[str, type] = {
     "host": str,
     "git": dict,
     "git.commit": str,
+    "tool": dict,
     "ci": dict,
     "ci.url": str,
     "ci.head_sha": str,
@@ -49,12 +54,29 @@ _KINDS: Mapping[str, type] = {
     "boards.*": dict,
     "plan": dict,
     "plan.*": dict,
+    "continued": list,
+    "continued.*": dict,
+    "more": dict,
+    "more.boots": int,
+    "more.boards": list,
+    "more.minutes": int,
+    "compared": dict,
+    "compared.unchanged": bool,
+    "compared.gate": int,
+    "standing": dict,
+    "standing.state": str,
     "quarantined": list,
     "quarantined.*": dict,
     "reporting": dict,
     "reporting.warnings": list,
 }
-_KIND_NAMES: Mapping[type, str] = {str: "a text", dict: "an object", list: "a list"}
+_KIND_NAMES: Mapping[type, str] = {
+    str: "a text",
+    dict: "an object",
+    list: "a list",
+    bool: "true or false",
+    int: "an integer",
+}
 
 
 def parse_info(path: Path, content: bytes) -> dict[str, Any]:
@@ -65,6 +87,7 @@ def parse_info(path: Path, content: bytes) -> dict[str, Any]:
         raise ConfigError(f"{path}: not JSON: {error}.") from error
     if not isinstance(info, dict):
         raise ConfigError(f"{path}: not a JSON object.")
+    refuse_newer(info.get("schema"), SCHEMA_VERSION, str(path))
     if wrong := _what_is_wrong(info):
         raise ConfigError(f"{path}: {wrong}.", next_step="correct it; the run's records are not in there.")
     return info
@@ -76,6 +99,8 @@ def _what_is_wrong(info: Mapping[str, Any]) -> str:
         for value in _values(info, *key.split(".")):
             if not isinstance(value, kind):
                 return f"{key} is {str(value)[:40]!r}, expected {_KIND_NAMES[kind]}"
+    if not re.fullmatch(PRODUCT_PATTERN, product := info.get("product", "")):
+        return f"product {product[:40]!r} is no name of a product (a-z, 0-9 and single -)"
     try:
         datetime.datetime.fromisoformat(info.get("started_utc", "2000-01-01"))
     except ValueError:
@@ -99,6 +124,11 @@ def planned_boots(info: Mapping[str, Any]) -> dict[tuple[str, str], int]:
     return {(board, case_id): boots for board, cases in plan.items() for case_id, boots in cases.items()}
 
 
+def is_unchanged(info: Mapping[str, Any]) -> bool:
+    """Say whether a run compared its firmware with itself, to see how the gate judges what nobody changed."""
+    return bool(info.get("compared", {}).get("unchanged", False))
+
+
 def new_run_id(suite: str, *, now: datetime.datetime | None = None) -> str:
     """Return a name that sorts by time: ``20261120T221257Z-quick-3fa9``."""
     moment = (now or datetime.datetime.now(tz=datetime.UTC)).strftime("%Y%m%dT%H%M%SZ")
@@ -109,11 +139,16 @@ def new_run_id(suite: str, *, now: datetime.datetime | None = None) -> str:
 def describe_run(
     *, run_id: str, rack: str, suite: str, argv: Sequence[str], repository: Path, **extra: object
 ) -> dict[str, Any]:
-    """Return run.json's content at the start of a run; ``extra`` adds keys of the caller's."""
+    """Return run.json's content at the start of a run; ``extra`` adds keys of the caller's.
+
+    Raises ConfigError where hil.toml is wrong.
+    """
+    product = product_here()
     return {
         "schema": SCHEMA_VERSION,
         "run_id": run_id,
         "rack": rack,
+        **({"product": product} if product else {}),
         "suite": suite,
         "started_utc": utc_now(),
         "argv": list(argv),
@@ -121,6 +156,7 @@ def describe_run(
         "host": socket.gethostname(),
         "platform": platform.platform(),
         "git": git_state(repository),
+        "tool": tool_state(),
         "versions": _versions(),
         **extra,
     }
@@ -161,6 +197,18 @@ def git_state(repository: Path) -> Mapping[str, Any]:
     commit = _git(repository, "rev-parse", "--verify", "--quiet", "HEAD")
     changes = _git(repository, "status", "--porcelain", "--untracked-files=normal")
     return {"commit": commit, "dirty": bool(changes)}
+
+
+def tool_state() -> Mapping[str, Any]:
+    """Return the tool's version, and ``commit`` and ``dirty`` of its sources; "" where nobody noted it."""
+    if CHECKOUT:
+        return {"version": hil.__version__, **git_state(CHECKOUT)}
+    try:
+        stamp = json.loads(BUILD_STAMP.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        stamp = {}
+    commit, dirty = str(stamp.get("commit", "")), bool(stamp.get("dirty", False))
+    return {"version": hil.__version__, "commit": commit, "dirty": dirty}
 
 
 def _git(repository: Path, *arguments: str) -> str:

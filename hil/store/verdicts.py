@@ -3,18 +3,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hil.base.errors import ConfigError, ExitCode
+from hil.base.errors import ConfigError, ExitCode, combine_exit_codes
+from hil.base.schema import refuse_newer
 from hil.base.units import UNITS
-from hil.model import ComparedSeries, SeriesVerdict, Verdict
+from hil.model import SCHEMA_VERSION, ComparedSeries, SeriesVerdict, Verdict
 from hil.store.codec import build, decode
 from hil.store.entries import with_cause
+from hil.store.outcomes import with_todays_outcomes
+from hil.store.run_info import is_unchanged
 
 _UNITS = {unit.name for unit in UNITS}
 _EXIT_CODES = set(ExitCode)
-_OUTCOMES = {ExitCode.PASS: ("pass", "no-baseline", "inconclusive"), ExitCode.FIRMWARE: ("regressed",)}
+_OUTCOMES = {
+    ExitCode.PASS: ("pass", "no-baseline"),
+    ExitCode.FIRMWARE: ("regressed",),
+    ExitCode.UNDECIDED: ("undecided", "incomplete"),
+}
 
 
 def read_verdict(path: Path) -> Verdict:
@@ -29,19 +37,39 @@ def read_verdict(path: Path) -> Verdict:
 def parse_verdict(path: Path, content: bytes) -> Verdict:
     """Return the verdict that a file holds. Raises ConfigError, which names ``path`` and the key."""
     try:
-        verdict = build(Verdict, _with_causes(decode(content)))
+        stored = decode(content)
+        if isinstance(stored, dict):
+            refuse_newer(stored.get("schema"), SCHEMA_VERSION, str(path))
+        verdict = build(Verdict, _as_today(stored))
         _check(verdict)
     except ValueError as error:
         raise no_verdict(path, str(error)) from error
     return verdict
 
 
-def _with_causes(stored: Any) -> Any:
-    """Return the JSON value of a verdict with the cause of each case that was not run."""
+def _as_today(stored: Any) -> Any:
+    """Return the JSON value of a verdict with today's outcomes, and each case not run with its cause."""
     if not isinstance(stored, dict) or not isinstance(stored.get("not_run"), list):
         return stored  # which build() refuses by name
+    stored = with_todays_outcomes(stored)
     told = [with_cause(item) if isinstance(item, dict) else item for item in stored["not_run"]]
     return {**stored, "not_run": told}
+
+
+def status_of(info: Mapping[str, Any], verdict: Verdict) -> ExitCode:
+    """Return the status with which a run ends: its verdict's.
+
+    A run of unchanged firmware blocks nothing. What the gate blocks there, or leaves undecided, is what the
+    run finds out: its status tells whether it was judged, and what went wrong besides.
+    """
+    code = ExitCode(verdict.exit_code)
+    if not is_unchanged(info) or code not in (ExitCode.FIRMWARE, ExitCode.UNDECIDED):
+        return code
+    codes = [ExitCode(fault.exit_code) for fault in verdict.faults]
+    judged = any(item.candidate_boots for item in verdict.compared)
+    if not judged or any(item.expected for item in verdict.not_run):
+        codes.append(ExitCode.UNDECIDED)
+    return combine_exit_codes(codes)
 
 
 def no_verdict(path: Path, why: str) -> ConfigError:

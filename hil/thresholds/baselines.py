@@ -3,6 +3,7 @@
 
     schema: 1
     rack: virtual
+    product: sensor-node                      # only where the sessions name one
     epochs:
       - accepted: 2026-11-22
         by: R. Tester
@@ -25,7 +26,9 @@ from pathlib import Path
 from typing import Protocol
 
 from hil.base.errors import ConfigError
+from hil.base.project import check_product
 from hil.base.yamlfile import Node, load
+from hil.model import format_product
 
 FOLDER = "baselines"
 REFERENCE = "reference.yaml"  # the firmware of nights, which hil.history.nightly.reference reads
@@ -51,6 +54,7 @@ class Epoch:
     commit: str
     sessions: Mapping[str, str]
     source: str
+    product: str = ""
 
 
 @dataclass(frozen=True)
@@ -91,12 +95,13 @@ def label_of(path: Path) -> str:
 
 def read_epochs(node: Node, rack: str) -> tuple[Epoch, ...]:
     """Read the epochs of a file that is named after ``rack``. Raises ConfigError."""
-    node.integer("schema", minimum=SCHEMA_VERSION, maximum=SCHEMA_VERSION)
+    node.schema(SCHEMA_VERSION)
     named = node.text("rack")
     if named != rack:
         sentence = f"rack {named!r} must have the file's name, {rack!r}."
         raise node.error("rack", sentence, next_step="rename the file, or correct the rack.")
-    epochs = tuple(_read_epoch(part, rack) for part in node.sections("epochs"))
+    product = check_product(node.text("product", default=""), node.where("product"))
+    epochs = tuple(_read_epoch(part, rack, product) for part in node.sections("epochs"))
     node.finish()
     for earlier, later in itertools.pairwise(epochs):
         if later.accepted < earlier.accepted:
@@ -108,7 +113,7 @@ def read_epochs(node: Node, rack: str) -> tuple[Epoch, ...]:
     return epochs
 
 
-def _read_epoch(node: Node, rack: str) -> Epoch:
+def _read_epoch(node: Node, rack: str, product: str) -> Epoch:
     commit = node.text("commit")
     if not _COMMIT.fullmatch(commit):
         raise node.error("commit", f"{commit!r} is no commit: 7 to 64 hexadecimal digits.")
@@ -125,6 +130,7 @@ def _read_epoch(node: Node, rack: str) -> Epoch:
         commit=commit,
         sessions=_read_sessions(node.section("sessions")),
         source=node.where(),
+        product=product,
     )
 
 
@@ -153,14 +159,23 @@ class _History(Protocol):
     def sessions(self) -> Sequence[_Session]: ...
 
 
-def check(baselines: Baselines, history: _History) -> None:
-    """Compare the digests of the epochs in force with those of the history.
+def check(baselines: Baselines, history: _History, product: str = "") -> None:
+    """Compare the digests of the epochs in force with those of the history, and their product with one.
 
     A session that the history does not hold is no mistake: missing_sessions() names it.
 
     Raises:
-        ConfigError: a session is not what was accepted; names it, file, line and the way out.
+        ConfigError: an epoch is of another product, or a session is not what was accepted; names it, file,
+            line and the way out.
     """
+    for epoch in filter(None, map(baselines.epoch, baselines.epochs)):
+        if epoch.product != product:
+            raise ConfigError(
+                f"{epoch.source}: this epoch is of {format_product(epoch.product)}, and this project is "
+                f"{format_product(product)}: figures of two products are not compared.",
+                next_step="move the file to the project that it is of; if that is this one, say in hil.toml: "
+                f'product = "{epoch.product}".',
+            )
     found = {session.run_id: session.digest for session in history.sessions}
     for epoch in filter(None, map(baselines.epoch, baselines.epochs)):
         for run_id, digest in epoch.sessions.items():

@@ -15,12 +15,12 @@ from typing import Literal, Protocol, TypeVar
 from hil.base.errors import ConfigError
 from hil.model import Scalar
 
-PLACE_KEYS = ("kind", "rack", "target", "board", "air")
+PLACE_KEYS = ("kind", "rack", "target", "board", "air", "product")
 
 
 @dataclass(frozen=True)
 class Where:
-    """Conditions: ``metric``, ``kind``, ``rack``, ``target``, ``board``, ``air`` and ``case.<parameter>``."""
+    """Conditions: ``metric``, ``case.<parameter>``, and of PLACE_KEYS."""
 
     conditions: Mapping[str, Scalar]
 
@@ -99,6 +99,31 @@ class Rule(Protocol):
 
 R = TypeVar("R", bound=Rule)
 
+WARNED_DAYS = 60
+
+
+def aging(limits: Sequence[Limit], today: datetime.date | None = None) -> str:
+    """Say which limits are to be looked at again within WARNED_DAYS, or were; "" where none is.
+
+    It is a reminder: a limit counts whatever its age.
+    """
+    today = today or datetime.datetime.now(tz=datetime.UTC).date()
+    due = [
+        limit
+        for limit in limits
+        if limit.expires and limit.expires - today <= datetime.timedelta(WARNED_DAYS)
+    ]
+    if not due:
+        return ""
+    first = min(due, key=lambda limit: limit.expires or today)
+    days = ((first.expires or today) - today).days
+    when = "today" if not days else f"in {days} days" if days > 0 else f"{-days} days ago"
+    others = f", and {len(due) - 1} more by {today + datetime.timedelta(WARNED_DAYS)}" if len(due) > 1 else ""
+    return (
+        f"a limit is to be looked at again: {first.source} was set until {first.expires} ({when}){others}; "
+        "it still counts. Measure it anew, or give it a new day ('expires')."
+    )
+
 
 def series_facts(
     metric: str,
@@ -109,9 +134,12 @@ def series_facts(
     target: str,
     board: str,
     air: str = "",
+    product: str = "",
 ) -> dict[str, Scalar]:
     """Return what conditions are compared with; ``air`` is the virtual air's profile, "" without one."""
-    place: dict[str, Scalar] = {"kind": kind, "rack": rack, "target": target, "board": board, "air": air}
+    place: dict[str, Scalar] = {
+        "kind": kind, "rack": rack, "target": target, "board": board, "air": air, "product": product,
+    }  # fmt: skip
     return {"metric": metric, **place, **{f"case.{key}": value for key, value in parameters.items()}}
 
 
@@ -129,7 +157,7 @@ def most_specific(rules: Iterable[R], facts: Mapping[str, Scalar]) -> R | None:
 
 
 def check_ambiguities(rules: Sequence[R], facts: Mapping[str, Scalar]) -> None:
-    """Look for two rules that would collide for some place (kind, rack, target, board, air).
+    """Look for two rules that would collide for some place (PLACE_KEYS).
 
     ``facts`` holds metric and case only. Raises ConfigError as most_specific() does.
     """
@@ -157,7 +185,8 @@ def _ambiguity(first: Rule, second: Rule) -> ConfigError:
 class CompareRule:
     """A comparison that blocks; ``source`` is file:line.
 
-    ``tolerance`` and ``min_effect`` are relative on the scale ``log``, else in the metric's unit.
+    ``tolerance`` and ``min_effect`` are relative on the scale ``log``, and on ``exact`` where ``relative``
+    says so (to the base's largest value); else in the metric's unit.
     """
 
     where: Where
@@ -165,3 +194,4 @@ class CompareRule:
     min_effect: float
     why: str
     source: str
+    relative: bool = False

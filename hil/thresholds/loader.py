@@ -10,14 +10,15 @@ from __future__ import annotations
 import datetime
 import functools
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from hil.base.paths import TOOL_THRESHOLDS
 from hil.base.yamlfile import Node, decode, loads, read_text
 from hil.model import KINDS, Case, Scalar
 from hil.store import StoredRun
-from hil.thresholds.limits import check_ambiguities
+from hil.thresholds.limits import Suppression, check_ambiguities
 from hil.thresholds.metric_reader import read_metrics, read_outcome
 from hil.thresholds.rule_reader import RuleReader, check_value, read_policy, require_parameter
 from hil.thresholds.types import PEERS, Parameter, Policy, Thresholds
@@ -25,21 +26,33 @@ from hil.thresholds.types import PEERS, Parameter, Policy, Thresholds
 SCHEMA_VERSION = 1
 FOLDER = "thresholds"
 
-__all__ = ["Parameter", "Policy", "Thresholds", "load", "load_all", "own_limits", "own_limits_of"]
+__all__ = [
+    "Parameter",
+    "Policy",
+    "Thresholds",
+    "load",
+    "load_all",
+    "load_project",
+    "own_limits",
+    "own_limits_of",
+    "project_files",
+]
 
 
-def load(stem: str, root: Path, *, today: datetime.date | None = None) -> Thresholds:
-    """Read ``root/<stem>.yaml``; ``root`` is the ``thresholds`` folder.
+def load(stem: str, root: Path, *, today: datetime.date | None = None, stored: bool = False) -> Thresholds:
+    """Read ``root/<stem>.yaml``; ``root`` is the ``thresholds`` folder, ``stored`` says: a run's copy of it.
 
     Sentences name the file ``thresholds/<stem>.yaml``, in a folder of another name by its path as given.
 
     Raises:
-        ConfigError: anything wrong in it, expired limits and suppressions (as of ``today``) included.
+        ConfigError: anything wrong in it.
+
+    A suppression whose day is over (as of ``today``) is none any more; a limit never ends by its age.
     """
     path = root / f"{stem}.yaml"
     # the project's file, and the copy in a run's folder, have one name: a replay gives the same bytes
     label = f"{root.name}/{path.name}" if root.name == FOLDER else str(path)
-    return _parse(read_text(path, label=label), stem, label, today or _today())
+    return _parse(read_text(path, label=label), stem, label, today or _today(), stored)
 
 
 def _today() -> datetime.date:
@@ -50,13 +63,32 @@ def _today() -> datetime.date:
 # texts are parsed once, which takes half a second. The size is that of a report of a dozen runs of as many
 # days. What it returns is frozen.
 @functools.lru_cache(maxsize=256)
-def _parse(text: str, stem: str, label: str, today: datetime.date) -> Thresholds:
-    return _Reader(loads(text, label=label), today).read(stem)
+def _parse(text: str, stem: str, label: str, today: datetime.date, stored: bool) -> Thresholds:
+    return _Reader(loads(text, label=label), today, stored=stored).read(stem)
 
 
-def load_all(root: Path, *, today: datetime.date | None = None) -> dict[str, Thresholds]:
+def load_all(
+    root: Path, *, today: datetime.date | None = None, stored: bool = False
+) -> dict[str, Thresholds]:
     """Read every thresholds file of the folder, by bench. Raises ConfigError as load() does."""
-    return {path.stem: load(path.stem, root, today=today) for path in sorted(root.glob("*.yaml"))}
+    files = sorted(root.glob("*.yaml"))
+    return {path.stem: load(path.stem, root, today=today, stored=stored) for path in files}
+
+
+def project_files(folder: Path) -> list[Path]:
+    """Return the thresholds files of a project: those of ``folder``, and the tool's of all other benches.
+
+    So a team writes files for its own benches, and for those whose limits it wants others of.
+    """
+    own = {path.name: path for path in folder.glob("*.yaml")}
+    return [
+        path for _, path in sorted({**{p.name: p for p in TOOL_THRESHOLDS.glob("*.yaml")}, **own}.items())
+    ]
+
+
+def load_project(folder: Path, *, today: datetime.date | None = None) -> dict[str, Thresholds]:
+    """Read project_files(), by bench. Raises ConfigError as load() does."""
+    return {path.stem: load(path.stem, path.parent, today=today) for path in project_files(folder)}
 
 
 def among_legs(thresholds: Mapping[str, Thresholds], legs: int) -> dict[str, Thresholds]:
@@ -78,20 +110,21 @@ def own_limits(run: StoredRun) -> dict[str, Thresholds]:
 def own_limits_of(run: StoredRun, bench: str) -> Thresholds:
     """Return the thresholds of one of the benches in ``run.limits``. Raises ConfigError as load() does."""
     label = f"{FOLDER}/{bench}.yaml"
-    return _parse(decode(run.limits[bench], label=label), bench, label, run.day or _today())
+    return _parse(decode(run.limits[bench], label=label), bench, label, run.day or _today(), True)
 
 
 class _Reader:
     """Reads one file from top to bottom; later parts are checked against the earlier ones."""
 
-    def __init__(self, node: Node, today: datetime.date) -> None:
+    def __init__(self, node: Node, today: datetime.date, *, stored: bool) -> None:
         self.node = node
         self.today = today
+        self.stored = stored
         self.parameters: dict[str, Parameter] = {}
 
     def read(self, stem: str) -> Thresholds:
         node = self.node
-        node.integer("schema", minimum=SCHEMA_VERSION, maximum=SCHEMA_VERSION)
+        node.schema(SCHEMA_VERSION)
         bench = node.text("bench")
         if bench != stem:
             raise node.error("bench", f"bench {bench!r} must have the file's name, {stem!r}.")
@@ -102,8 +135,8 @@ class _Reader:
         self.parameters = {name: _read_parameter(name, part) for name, part in parts.items()}
         outcome = read_outcome(node.section("outcome", default=None), self.parameters)
         metrics = read_metrics(node.named_sections("metrics"), outcome, self.parameters)
-        policy = read_policy(node.section("policy", default=None))
-        rules = RuleReader(self.parameters, metrics, self.today)
+        policy = read_policy(node.section("policy", default=None), stored=self.stored)
+        rules = RuleReader(self.parameters, metrics)
         thresholds = Thresholds(
             bench=bench,
             parameters=self.parameters,
@@ -112,7 +145,9 @@ class _Reader:
             policy=policy,
             limits=tuple(map(rules.read_limit, node.sections("limits", default=[]))),
             advice=tuple(map(rules.read_advice, node.sections("advice", default=[]))),
-            suppressions=tuple(map(rules.read_suppression, node.sections("suppressions", default=[]))),
+            suppressions=tuple(
+                self._in_force(map(rules.read_suppression, node.sections("suppressions", default=[])))
+            ),
             source=node.label,
             peer=peer,
             alone=alone,
@@ -124,6 +159,9 @@ class _Reader:
         node.finish()
         _check_rules(thresholds)
         return thresholds
+
+    def _in_force(self, suppressions: Iterable[Suppression]) -> Iterable[Suppression]:
+        return (one for one in suppressions if one.expires >= self.today)
 
     def _read_suites(self, node: Node, bench: str) -> dict[str, tuple[Case, ...]]:
         return {suite: self._read_suite(node, suite, bench) for suite in node.keys}
@@ -153,12 +191,13 @@ class _Reader:
 
 
 def _read_parameter(name: str, node: Node) -> Parameter:
+    named = node.boolean("named", default=False)
     if "choices" in node:
         choices = tuple(str(choice) for choice in node.scalars("choices"))
-        parameter = Parameter(name, str(node.scalar("default")), choices=choices)
+        parameter = Parameter(name, str(node.scalar("default")), choices=choices, named=named)
     else:
         low, high = node.integer("min"), node.integer("max")
-        parameter = Parameter(name, node.integer("default"), minimum=low, maximum=high)
+        parameter = Parameter(name, node.integer("default"), minimum=low, maximum=high, named=named)
     check_value(node, "default", parameter, parameter.default)
     return parameter
 

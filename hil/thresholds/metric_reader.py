@@ -16,6 +16,7 @@ from hil.base.yamlvalue import did_you_mean
 from hil.metrics.metric import (
     CLOCKS,
     DIRECTIONS,
+    METERED,
     NOT_OK,
     SCALES,
     STATISTICS,
@@ -53,7 +54,7 @@ def read_outcome(node: Node | None, parameters: Collection[str]) -> OutcomeRule 
 def read_metrics(
     parts: Mapping[str, Node], outcome: OutcomeRule | None, parameters: Mapping[str, Parameter]
 ) -> dict[str, Metric]:
-    """Read the metrics of a file by name, in its order. Raises ConfigError."""
+    """Read the metrics of a file by name, in its order, and a meter's behind them. Raises ConfigError."""
     metrics: dict[str, Metric] = {}
     for entry, node in parts.items():
         names = _read_names(entry, node)
@@ -62,7 +63,7 @@ def read_metrics(
             if name in metrics:
                 raise node.error("", f"there is a metric {name!r} already ({metrics[name].source}).")
             metrics[name] = _read_metric(name, statistic, node, outcome, case, blocking[statistic])
-    return metrics
+    return {**metrics, **{name: metric for name, metric in METERED.items() if name not in metrics}}
 
 
 def _read_names(entry: str, node: Node) -> dict[str, str]:
@@ -200,6 +201,8 @@ def _read_terms(node: Node, name: str, of: str, statistic: str, unit: Unit) -> t
         convert(1.0, source, unit)
     except (ValueError, QuantityError) as error:
         raise node.error("of", f"metric {name!r} cannot be computed from {of!r}: {error}.") from None
+    if any(term.is_of_device for term in terms) and node.text("scale", default="log") != "exact":
+        raise node.error("of", f"{of!r} has one value a boot, which is no sample: add 'scale: exact'.")
     return terms
 
 

@@ -2,19 +2,19 @@
 """Read the policy of a thresholds file, and its rules: limits, comparisons, advice, suppressions.
 
 What a comparison tolerates, and what is too small for it to block, is relative where the metric's scale is
-``log``, and in the metric's unit on the other scales. The policy's tolerance is relative, so on the other
-scales a rule has its own.
+``log``, and in the metric's unit on the other scales; of an exact figure it is as its key says. The policy's
+tolerance is relative, so on the other scales a rule has its own.
 """
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from hil.base.units import QuantityError, Unit, convert, find_unit
+from hil.base.project import check_product
+from hil.base.units import UNITS, QuantityError, Unit, convert, find_unit
 from hil.base.yamlfile import Node
 from hil.base.yamlvalue import did_you_mean
 from hil.metrics.metric import Metric
@@ -45,7 +45,7 @@ class _Measure:
 def read_compare_rule(node: Node, where: Where, metric: Metric, policy: Policy) -> CompareRule:
     """Read what a rule says beside ``where``. Raises ConfigError with file and line."""
     _check_comparable(node, metric)
-    relative = metric.scale == "log"
+    relative = metric.scale == "log" or (metric.exact and _says_shares(node))
     measure = _Measure(relative, find_unit("ratio") if relative else metric.unit)
     tolerance = _read_value(node, "tolerance", metric, measure)
     effect = _read_value(node, "min_effect", metric, measure)
@@ -58,7 +58,14 @@ def read_compare_rule(node: Node, where: Where, metric: Metric, policy: Policy) 
         effect = min(policy.min_effect, tolerance) if relative else tolerance
     key = _key(node, "min_effect") or _key(node, "tolerance")
     check_order(node, key, effect, tolerance)
-    return CompareRule(where, tolerance, effect, node.text("why"), node.where())
+    return CompareRule(where, tolerance, effect, node.text("why"), node.where(), relative)
+
+
+def _says_shares(node: Node) -> bool:
+    """Say whether a rule's values are shares: its keys end with percent, ratio or the like."""
+    units = (match[2] for key in node.keys if (match := _VALUE_KEY.fullmatch(key)))
+    shares = {unit.name for unit in UNITS if unit.dimension == "ratio"}
+    return any(unit in shares for unit in units)
 
 
 def _check_comparable(node: Node, metric: Metric) -> None:
@@ -144,7 +151,6 @@ class RuleReader:
 
     parameters: Mapping[str, Parameter]
     metrics: Mapping[str, Metric]
-    today: datetime.date
 
     def read_limit(self, node: Node) -> Limit:
         where = self._read_where(node.section("where"), metric_required=True)
@@ -152,7 +158,6 @@ class RuleReader:
         bound, value = _read_bound(node, metric)
         since = _read_since(node.section("since"))
         expires = node.date("expires", default=None)
-        self._reject_expired(node, "limit", expires)
         return Limit(where, bound, value, node.text("why"), since, expires, node.where())
 
     def read_compare_rule(self, node: Node, policy: Policy) -> CompareRule:
@@ -167,7 +172,6 @@ class RuleReader:
     def read_suppression(self, node: Node) -> Suppression:
         where = self._read_where(node.section("where"), metric_required=False)
         reason, issue, expires = node.text("reason"), node.text("issue"), node.date("expires")
-        self._reject_expired(node, "suppression", expires)
         return Suppression(where, reason, issue, expires, node.where())
 
     def _read_where(self, node: Node, *, metric_required: bool) -> Where:
@@ -180,17 +184,10 @@ class RuleReader:
         for key in PLACE_KEYS:
             place = node.choice(key, KINDS, default=None) if key == "kind" else node.text(key, default=None)
             if place is not None:
-                conditions[key] = place
+                conditions[key] = check_product(place, node.where(key)) if key == "product" else place
         case = read_case(node, self.parameters)
         conditions.update({f"case.{key}": value for key, value in case.items()})
         return Where(conditions)
-
-    def _reject_expired(self, node: Node, what: str, expires: datetime.date | None) -> None:
-        if expires is not None and expires < self.today:
-            sentence = f"this {what} expired on {expires}; today is {self.today}."
-            raise node.error(
-                "expires", sentence, next_step="look at it again: delete it or give it a new day."
-            )
 
 
 def read_case(node: Node, parameters: Mapping[str, Parameter]) -> dict[str, Scalar]:
@@ -255,8 +252,11 @@ SAMPLES_MAX = 1_000_000
 _DEFAULT = Policy()
 
 
-def read_policy(node: Node | None) -> Policy:
-    """Read a policy, the default one where the file has none. Raises ConfigError with file and line."""
+def read_policy(node: Node | None, *, stored: bool = False) -> Policy:
+    """Read a policy, the default one where the file has none; ``stored`` is a run's own copy, of its day.
+
+    Raises ConfigError with file and line.
+    """
     if node is None:
         return _DEFAULT
     tolerance = node.number(
@@ -265,14 +265,13 @@ def read_policy(node: Node | None) -> Policy:
     usual = min(_DEFAULT.min_effect, tolerance)
     min_effect = node.number("min_effect", default=usual, minimum=0.0, maximum=TOLERANCE_MAX)
     check_order(node, "min_effect", min_effect, tolerance)
-    outcome = node.choice("on_inconclusive", ("warn", "fail"), default=_DEFAULT.on_inconclusive)
     return Policy(
         alpha=node.number("alpha", default=_DEFAULT.alpha, minimum=1e-6, maximum=0.5),
         min_samples=node.integer("min_samples", default=_DEFAULT.min_samples, minimum=1),
         max_void_ratio=node.number(
             "max_void_ratio", default=_DEFAULT.max_void_ratio, minimum=0.0, maximum=1.0
         ),
-        on_inconclusive=cast(Literal["warn", "fail"], outcome),
+        on_undecided=_read_on_undecided(node, stored=stored),
         beta=node.number("beta", default=_DEFAULT.beta, minimum=1e-6, maximum=0.5),
         tolerance=tolerance,
         min_effect=min_effect,
@@ -281,3 +280,22 @@ def read_policy(node: Node | None) -> Policy:
             "samples_per_boot", default=_DEFAULT.samples_per_boot, minimum=1, maximum=SAMPLES_MAX
         ),
     )
+
+
+FORMER_KEY = "on_inconclusive"
+FORMER_WORDS = {"warn": "neutral", "fail": "fail"}
+
+
+def _read_on_undecided(node: Node, *, stored: bool) -> Literal["neutral", "fail"]:
+    """Read what CI makes of an undecided outcome. The copies that older runs keep name the key otherwise."""
+    if FORMER_KEY not in node:
+        word = node.choice("on_undecided", ("neutral", "fail"), default=_DEFAULT.on_undecided)
+        return cast(Literal["neutral", "fail"], word)
+    former = node.choice(FORMER_KEY, tuple(FORMER_WORDS))
+    if not stored:
+        raise node.error(
+            FORMER_KEY,
+            f"the key {FORMER_KEY!r} is called 'on_undecided' now.",
+            next_step=f"write 'on_undecided: {FORMER_WORDS[former]}'.",
+        )
+    return cast(Literal["neutral", "fail"], FORMER_WORDS[former])

@@ -6,14 +6,14 @@ hil.thresholds reads the file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from hil.base.errors import ConfigError
 from hil.base.yamlvalue import did_you_mean
 from hil.metrics.evaluation import Metric
-from hil.model import KINDS, Case, Scalar
+from hil.model import KINDS, Case, RunRecord, Scalar
 from hil.thresholds.limits import Advice, CompareRule, Limit, Suppression, most_specific
 
 # What a bench may need on the host beside the broker; hil.network.peers.companion knows what does it.
@@ -22,13 +22,17 @@ PEERS = ("iperf", "http", "interruption", "delivery", "echo")
 
 @dataclass(frozen=True)
 class Parameter:
-    """The domain of a bench's parameter: an integer within a range, or one of some texts."""
+    """The domain of a bench's parameter: an integer within a range, or one of some texts.
+
+    Where it is ``named``, a case's label has it though it is the default: it says what is measured.
+    """
 
     name: str
     default: Scalar
     choices: tuple[str, ...] = ()
     minimum: int = 0
     maximum: int = 0
+    named: bool = False
 
     def check(self, value: Scalar) -> Scalar:
         """Return ``value`` as the case holds it (choices are text). Raises ValueError with the domain."""
@@ -46,7 +50,7 @@ class Parameter:
 class Policy:
     """``alpha`` is the share of clean runs that may be blocked, over all blocking decisions together.
 
-    A metric of whose rows more than ``max_void_ratio`` are void is inconclusive.
+    A metric of whose rows more than ``max_void_ratio`` are void is undecided.
 
     Of comparisons: a change beyond ``tolerance`` passes with probability ``beta``, a smaller one than
     ``min_effect`` never blocks (both relative); ``max_boots`` are a board's, candidate and base together; a
@@ -55,12 +59,12 @@ class Policy:
 
     alpha: float = 0.01
     min_samples: int = 50
-    on_inconclusive: Literal["warn", "fail"] = "warn"
+    on_undecided: Literal["neutral", "fail"] = "neutral"
     max_void_ratio: float = 0.2
     beta: float = 0.05
     tolerance: float = 0.10
     min_effect: float = 0.03
-    max_boots: int = 24
+    max_boots: int = 40
     samples_per_boot: int = 1
 
 
@@ -108,16 +112,20 @@ class Thresholds:
                 raise ConfigError(f"parameter {name!r} of bench {self.bench!r} {error}") from None
         return Case(self.bench, values)
 
-    def metrics_of(self, parameters: Mapping[str, Scalar]) -> tuple[Metric, ...]:
-        """Return the metrics of a case, in the file's order."""
-        return tuple(metric for metric in self.metrics.values() if metric.applies_to(parameters))
+    def metrics_of(
+        self, parameters: Mapping[str, Scalar], records: Iterable[RunRecord] = ()
+    ) -> tuple[Metric, ...]:
+        """Return the metrics of a case, in the file's order; those of a meter where a record has them."""
+        found = [metric for metric in self.metrics.values() if metric.applies_to(parameters)]
+        own = list(records)
+        return tuple(m for m in found if not m.is_metered or any(map(m.is_in, own)))
 
     def case_label(self, parameters: Mapping[str, Scalar]) -> str:
-        """Name a case by the parameters that differ from their defaults, in the file's order."""
+        """Name a case by what differs from its default, and by what always names it, in the file's order."""
         own = [
             f"{name}={parameters[name]}"
             for name, parameter in self.parameters.items()
-            if name in parameters and str(parameters[name]) != str(parameter.default)
+            if name in parameters and (parameter.named or str(parameters[name]) != str(parameter.default))
         ]
         return ",".join(own) or "defaults"
 

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from hil.gate.compare.sequential import Design
+from hil.gate.compare.values import Boots, Design, Seen, look_at
 
 BOOT, SESSION = 0.05, 0.03
 
@@ -45,3 +45,31 @@ class Rig:
         level = self.random.normal(size=(*self.shape, 1)) * SESSION + np.log1p(creep)
         of_candidate, of_other = looks[-1]
         return self.boots(of_candidate) + level + np.log1p(slower), self.boots(of_other) + level
+
+
+class Decision(NamedTuple):
+    """What was seen at the look, from 1, at which a comparison was decided, or at the last one."""
+
+    seen: Seen
+    look: int
+
+    @property
+    def state(self) -> str:
+        return self.seen.state
+
+
+def decide(candidate: np.ndarray, other: np.ndarray, design: Design) -> list[Decision]:
+    """Decide comparisons, (R, boards, boots) each, by the looks that their boots reach."""
+    return [_first(one, two, design) for one, two in zip(candidate.tolist(), other.tolist(), strict=True)]
+
+
+def _first(candidate: list[list[float]], other: list[list[float]], design: Design) -> Decision:
+    found = Decision(Seen(), 0)
+    for number, (mine, others) in enumerate(design.looks, start=1):
+        if mine > len(candidate[0]) or others > len(other[0]):
+            break
+        boards = [Boots(one[:mine], two[:others]) for one, two in zip(candidate, other, strict=True)]
+        found = Decision(look_at(boards, design, number), number)
+        if found.state != "undecided":
+            break
+    return found

@@ -70,8 +70,8 @@ def test_a_value_beyond_the_limit_blocks_not_while_its_interval_is_not() -> None
     assert near.value is not None
     assert near.low is not None
     assert near.value > 25_000 > near.low
-    assert (near.outcome, near.note, found.exit_code) == ("pass", "marginal", 0)
-    assert found.outcome == "inconclusive"
+    assert (near.outcome, near.note, found.exit_code) == ("pass", "marginal", 4)
+    assert found.outcome == "undecided"
     assert "lies beyond, but not provably, its limit of 25 ms" in near.sentence
     assert near.sentence in found.warnings
 
@@ -82,7 +82,7 @@ def test_a_figure_below_zero_is_a_fault_of_the_bench() -> None:
     early = tuple(planned - 598 for planned in record.columns["planned_us"])
     found = verdict(replace(record, columns={**record.columns, "done_us": early}))
     assert (found.exit_code, found.outcome) == (ExitCode.FIRMWARE, "regressed")
-    assert series(found).outcome == "inconclusive"
+    assert series(found).outcome == "undecided"
     first = found.faults[0]
     assert (first.owner, first.board, first.case_id) == ("firmware", record.board, record.case_id)
     assert "the figure cannot be below zero, so the bench is wrong" in first.sentence
@@ -151,9 +151,10 @@ def stalled(record: RunRecord, first: int, messages: int) -> RunRecord:
 def test_one_stall_does_not_block_and_is_not_hidden() -> None:
     """Eighteen of 100 messages late in a row are one episode: marginal, counted in the run's sentence."""
     found = verdict(stalled(publish_record(), first=50, messages=18))
-    assert (found.outcome, found.exit_code) == ("inconclusive", ExitCode.PASS)
+    assert (found.outcome, found.exit_code) == ("undecided", ExitCode.UNDECIDED)
     assert series(found).note == series(found, "publish_latency_tail5_us").note == "marginal"
-    assert found.sentence == "1 limit kept, 2 exceeded, but not provably."
+    way = "more samples may decide them: hil run --boots 4"
+    assert found.sentence == f"Undecided: 2 limits exceeded, but not provably ({way}); 1 limit kept."
     assert series(found).sentence in found.warnings
 
 
@@ -252,16 +253,18 @@ def test_where_no_failure_is_allowed_few_rows_are_enough(failed: int, outcome: s
     strict = replace(publish_thresholds(), policy=Policy(min_samples=40))
     found = verdict(publish_record(rows=10, failed=failed), thresholds=strict)
     assert series(found, "publish_failed_ratio").outcome == outcome
-    assert series(found).outcome == "inconclusive"
-    assert found.exit_code == (ExitCode.FIRMWARE if failed else ExitCode.PASS)
+    assert series(found).outcome == "undecided"
+    assert found.exit_code == (ExitCode.FIRMWARE if failed else ExitCode.UNDECIDED)
 
 
-@pytest.mark.parametrize(("policy", "exit_code"), [("warn", 0), ("fail", 4)])
-def test_too_few_samples_are_inconclusive(policy: str, exit_code: int) -> None:
-    """Whether that fails the run is the thresholds file's policy; the reason is given."""
-    strict = replace(publish_thresholds(), policy=Policy(min_samples=40, on_inconclusive=policy))  # type: ignore[arg-type]
+@pytest.mark.parametrize("policy", ["neutral", "fail"])
+def test_too_few_samples_are_undecided(policy: str) -> None:
+    """The run ends with 4; what CI makes of it, the thresholds file's policy says. The reason is given."""
+    strict = replace(publish_thresholds(), policy=Policy(min_samples=40, on_undecided=policy))  # type: ignore[arg-type]
     found = verdict(publish_record(rows=39), thresholds=strict)
-    assert (found.outcome, found.exit_code) == ("inconclusive", exit_code)
+    assert (found.outcome, found.exit_code) == ("undecided", ExitCode.UNDECIDED)
+    assert found.on_undecided == policy
+    assert verdict(publish_record(), thresholds=strict).on_undecided == "neutral"  # nothing is undecided
     assert "too few samples, 39 of at least 40" in series(found).reason
 
 
@@ -285,12 +288,12 @@ def test_void_samples_are_left_out_and_told() -> None:
         (100, "every sample is void"),
     ],
 )
-def test_too_many_void_samples_are_inconclusive(void: int, reason: str) -> None:
+def test_too_many_void_samples_are_undecided(void: int, reason: str) -> None:
     """What the host spoilt is neither a pass nor a regression, and the reason says which bound it missed."""
     own = void_thresholds()
     strict = replace(own, policy=replace(own.policy, min_samples=90))
     undecided = series(verdict(void_record(100, void), thresholds=strict))
-    assert (undecided.outcome, undecided.reason) == ("inconclusive", reason)
+    assert (undecided.outcome, undecided.reason) == ("undecided", reason)
     assert f"no verdict, {reason}; {void} of 100 samples void" in undecided.sentence
 
 
@@ -298,7 +301,7 @@ def test_a_failure_stands_however_much_is_void() -> None:
     """Where none is allowed, one failed row among the good ones is a fact; the void ones hide nothing."""
     found = verdict(void_record(100, 60, failed=1), thresholds=void_thresholds())
     assert series(found, "publish_failed_ratio").outcome == "regressed"
-    assert series(found).outcome == "inconclusive"
+    assert series(found).outcome == "undecided"
     assert found.exit_code == ExitCode.FIRMWARE
 
 
@@ -318,7 +321,7 @@ def test_boots_of_different_firmware_are_not_combined() -> None:
     first = publish_record(boot_index=0)
     second = replace(publish_record(boot_index=1), firmware_sha256="ef" * 32)
     found = series(verdict(first, second))
-    assert found.outcome == "inconclusive"
+    assert found.outcome == "undecided"
     assert "its boots differ in firmware_sha256 (abababababab and efefefefefef)" in found.sentence
 
 
@@ -339,7 +342,7 @@ def test_only_the_candidate_is_judged() -> None:
 def test_nothing_measured_is_never_a_pass(entries: tuple[Entry, ...]) -> None:
     """An empty journal, or one of left-out cases, is exit code 4."""
     found = verdict(*entries)
-    assert (found.outcome, found.exit_code) == ("inconclusive", ExitCode.INCONCLUSIVE)
+    assert (found.outcome, found.exit_code) == ("incomplete", ExitCode.UNDECIDED)
     assert found.sentence.startswith("Nothing was measured")
 
 
@@ -353,12 +356,12 @@ def test_a_part_never_passes_for_the_whole() -> None:
 
     assert judged({done: 1}).exit_code == ExitCode.PASS
     found = judged({done: 1, never: 1})
-    assert (found.outcome, found.exit_code) == ("inconclusive", ExitCode.INCONCLUSIVE)
+    assert (found.outcome, found.exit_code) == ("incomplete", ExitCode.UNDECIDED)
     assert "1 planned case not measured" in found.sentence
     (missing,) = found.not_run
     assert (missing.board, missing.reason) == ("virtual-2", "the run ended before it")
     partly = judged({done: 3})
-    assert partly.exit_code == ExitCode.INCONCLUSIVE
+    assert partly.exit_code == ExitCode.UNDECIDED
     assert partly.not_run[0].reason == "in 2 of 3 boots: the run ended before it"
 
 
@@ -373,7 +376,7 @@ def test_what_the_journal_gives_a_reason_for_is_not_missing_twice() -> None:
 
 def test_a_record_without_rows_is_nothing_measured() -> None:
     """A board that answered with an empty series has measured nothing."""
-    assert verdict(publish_record(rows=0)).exit_code == ExitCode.INCONCLUSIVE
+    assert verdict(publish_record(rows=0)).exit_code == ExitCode.UNDECIDED
 
 
 def test_a_regression_outranks_a_rig_failure_and_both_are_told() -> None:
@@ -390,9 +393,9 @@ def test_a_regression_outranks_a_rig_failure_and_both_are_told() -> None:
 
 
 def test_a_rig_failure_is_not_called_a_regression() -> None:
-    """The outcome stays inconclusive and the sentence blames the rig."""
+    """The run is incomplete and the sentence blames the rig."""
     found = verdict(publish_record(), fault(ExitCode.RIG))
-    assert found.outcome == "inconclusive"
+    assert found.outcome == "incomplete"
     assert found.sentence == "The rig failed, so there is no verdict: a fault of the rig."
 
 
@@ -490,7 +493,7 @@ def test_a_run_in_which_every_message_failed_is_a_regression() -> None:
     found = verdict(publish_record(failed=100))
     assert found.exit_code == ExitCode.FIRMWARE
     assert series(found, "publish_failed_ratio").value == 1.0
-    assert series(found, "mutex_wait_p95_us").outcome == "inconclusive"
+    assert series(found, "mutex_wait_p95_us").outcome == "undecided"
     assert "no verdict, nothing was measured" in series(found, "mutex_wait_p95_us").sentence
 
 

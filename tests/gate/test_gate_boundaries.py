@@ -9,30 +9,33 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from hil.gate.compare.boundaries import Spending, boundaries, crossing_probability, of_rows
+from hil.gate.compare.boundaries import boundaries, crossing_probability, information, of_looks, spent
 
 FIFTHS = (0.2, 0.4, 0.6, 0.8, 1.0)
 PLANNED = (0.12, 0.26, 0.38, 0.52, 0.76, 1.0)
+PLAN = ((3, 3), (6, 6), (10, 10), (16, 16))
+
+
+def by(fractions: tuple[float, ...], alpha: float) -> tuple[float, ...]:
+    return boundaries(fractions, tuple(spent(alpha, one) for one in fractions))
 
 
 @pytest.mark.parametrize(
-    ("spending", "published"),
+    ("fractions", "published"),
     [
-        ("obrien-fleming", (4.877, 3.357, 2.680, 2.290, 2.031)),
-        ("pocock", (2.438, 2.427, 2.410, 2.397, 2.386)),
+        (FIFTHS, (4.877, 3.357, 2.680, 2.290, 2.031)),
+        ((1 / 3, 2 / 3, 1.0), (3.7103, 2.5114, 1.9930)),
     ],
 )
-def test_published_boundaries(spending: Spending, published: tuple[float, ...]) -> None:
-    """Five equal looks at a one-sided 2.5 %: values from the literature."""
-    assert boundaries(FIFTHS, 0.025, spending) == pytest.approx(published, abs=0.0006)
+def test_published_boundaries(fractions: tuple[float, ...], published: tuple[float, ...]) -> None:
+    """Equal looks at a one-sided 2.5 %: values from the literature."""
+    assert by(fractions, 0.025) == pytest.approx(published, abs=0.0006)
 
 
-@pytest.mark.parametrize("spending", ["obrien-fleming", "pocock"])
 @pytest.mark.parametrize("alpha", [0.0005, 0.025])
-def test_boundaries_spend_alpha(spending: Spending, alpha: float) -> None:
+def test_boundaries_spend_alpha(alpha: float) -> None:
     """Without a drift any boundary is crossed with probability alpha, at uneven looks too."""
-    found = boundaries(PLANNED, alpha, spending)
-    assert crossing_probability(PLANNED, found) == pytest.approx(alpha, rel=0.01)
+    assert crossing_probability(PLANNED, by(PLANNED, alpha)) == pytest.approx(alpha, rel=0.01)
 
 
 def test_boundaries_agree_with_simulation() -> None:
@@ -41,7 +44,7 @@ def test_boundaries_agree_with_simulation() -> None:
     fractions = np.array(PLANNED)
     steps = np.diff(fractions, prepend=0.0)
     sums = np.cumsum(random.normal(size=(100_000, 6)) * np.sqrt(steps), axis=1)
-    found = boundaries(PLANNED, 0.025, "obrien-fleming")
+    found = by(PLANNED, 0.025)
     for drift in (0.0, 2.5):
         crossed = ((sums + drift * fractions) / np.sqrt(fractions) > np.array(found)).any(axis=1).sum()
         expected = crossing_probability(PLANNED, found, lambda t, drift=drift: drift * math.sqrt(t))
@@ -51,28 +54,38 @@ def test_boundaries_agree_with_simulation() -> None:
 
 def test_a_boundary_hangs_on_the_looks_before_it_only() -> None:
     """What comes later, planned or not, changes no boundary that a decision was made by."""
-    other = (*PLANNED[:3], 0.6, 0.9, 1.0)
-    for spending in ("obrien-fleming", "pocock"):
-        assert boundaries(PLANNED, 0.001, spending)[:3] == boundaries(other, 0.001, spending)[:3]
+    assert by(PLANNED, 0.001)[:3] == by((*PLANNED[:3], 0.6, 0.9, 1.0), 0.001)[:3]
 
 
 def test_a_single_look_has_the_quantile() -> None:
     """With one look it is a plain test."""
-    assert boundaries((1.0,), 0.05, "pocock") == pytest.approx((1.6449,), abs=1e-4)
+    assert of_looks(((4, 4),), 0, 0.05, within=True) == pytest.approx((1.6449,), abs=1e-4)
 
 
-def test_rows_are_rounded_and_made_to_grow() -> None:
-    """Fractions that stand still, shrink, exceed 1 or are unknown still give boundaries, the last as at 1."""
-    rows = np.array([PLANNED, (0.121, 0.259, 0.379, 0.521, 0.759, 0.9), (0.5, 0.5, 0.4, 2.0, math.nan, 1.0)])
-    found = of_rows(rows, 0.001, "obrien-fleming")
-    assert tuple(found[0]) == boundaries(PLANNED, 0.001, "obrien-fleming") == tuple(found[1])
-    assert np.isfinite(found).all()
-    assert (of_rows(np.zeros((2, 6)), 0.001, "pocock") > 0.0).all()
+def test_a_look_that_is_asked_for_spends_what_was_kept_for_it() -> None:
+    """alpha is that of all looks together; the planned ones have nine tenths of it."""
+    fractions = tuple(information(look) / information(PLAN[-1]) for look in PLAN)
+    found = of_looks(PLAN, 3, 0.01, within=True)
+    assert crossing_probability(fractions, found) == pytest.approx(0.01, rel=0.01)
+    assert crossing_probability(fractions[:3], found[:3]) == pytest.approx(0.009, rel=0.01)
+    passing = of_looks(PLAN, 3, 0.05, within=False)
+    assert crossing_probability(fractions[:3], passing[:3]) == pytest.approx(0.05, rel=0.01)
+    assert crossing_probability(fractions, passing) == pytest.approx(0.075, rel=0.01)
 
 
 def test_no_boundary_from_nonsense() -> None:
     """Fractions that do not grow, and an alpha that is none, are errors that say so."""
     with pytest.raises(ValueError, match="must grow"):
-        boundaries((0.5, 0.5, 1.0), 0.01, "pocock")
-    with pytest.raises(ValueError, match="alpha"):
-        boundaries((1.0,), 0.0, "pocock")
+        boundaries((0.5, 0.5, 1.0), (0.001, 0.002, 0.003))
+    with pytest.raises(ValueError, match=r"between 0 and 0\.5"):
+        boundaries((1.0,), (0.0,))
+
+
+@pytest.mark.parametrize("share", [0.34, 0.5])
+def test_the_largest_shares_that_a_policy_may_name_have_boundaries(share: float) -> None:
+    """Half of beta once more, for looks in reserve, is bounded by what a boundary can spend."""
+    looks = ((3, 3), (6, 6), (10, 10))
+    for within in (True, False):
+        found = of_looks(looks, 2, share, within=within)
+        assert len(found) == len(looks)
+        assert all(math.isfinite(bound) for bound in found)

@@ -14,7 +14,7 @@ import pytest
 
 from hil.base.errors import ConfigError, ExitCode
 from hil.gate import judge
-from hil.model import ComparedSeries, Entry, Fault, NotRun, RunRecord, Verdict
+from hil.model import BaseCause, ComparedSeries, Entry, Fault, NoBase, NotRun, RunRecord, Verdict
 from hil.thresholds.limits import Advice, Suppression, Where
 from hil.thresholds.types import Thresholds
 from tests.gate import compare_records as rig
@@ -40,9 +40,9 @@ def changed(entries: Sequence[Entry], role: str, **changes: object) -> list[Entr
     ]
 
 
-def test_an_unchanged_firmware_passes_at_the_first_look() -> None:
+def test_an_unchanged_firmware_passes() -> None:
     """One comparison for all boards of a target; the sentence of the run says how many boots it took."""
-    found = verdict(run(looks=FIRST))
+    found = verdict(run(entry=comparison(looks=FIRST)))
     item = compared(found)
     assert (found.outcome, found.exit_code, item.outcome, item.look) == ("pass", 0, "pass", 1)
     assert item.series_id == f"virtual/virtual-esp32/{CASE_ID}/{METRIC}"
@@ -102,7 +102,7 @@ def test_boots_that_are_slow_now_and_then_are_named() -> None:
         for entry in entries
     ]
     item = compared(verdict(slow))
-    assert item.outcome == "inconclusive"
+    assert item.outcome == "undecided"
     assert "4 of its 24 boots lie far off, and 0 of the other's 24: see those" in item.reason
 
 
@@ -110,7 +110,7 @@ def test_no_failure_in_few_messages_is_no_pass() -> None:
     """Twenty messages a board of which none was lost do not show that fewer than 2 % are."""
     own = thresholds({FAILED: (0.02, 0.005)})
     few = compared(verdict(run(looks=FIRST, entry=comparison(looks=FIRST), rows=10), own), FAILED)
-    assert few.outcome == "inconclusive"
+    assert few.outcome == "undecided"
     assert few.reason.startswith(
         "nothing failed in 80 + 80 trials, which are too few to exclude the tolerance"
     )
@@ -130,7 +130,7 @@ def test_a_faster_firmware_passes_as_improved() -> None:
 
 def test_a_pass_says_what_it_excluded() -> None:
     """The bound of its own test, within the tolerance, signed as a change for the worse; no interval."""
-    item = compared(verdict(run(looks=FIRST)))
+    item = compared(verdict(run(entry=comparison(looks=FIRST))))
     assert item.pass_bound is not None
     assert item.tolerance is not None
     assert item.change is not None
@@ -139,7 +139,7 @@ def test_a_pass_says_what_it_excluded() -> None:
     assert "[" not in item.sentence
     own = thresholds()
     rate = replace(own.metrics[METRIC], direction="higher")
-    higher = compared(verdict(run(looks=FIRST), replace(own, metrics={METRIC: rate})))
+    higher = compared(verdict(run(entry=comparison(looks=FIRST)), replace(own, metrics={METRIC: rate})))
     assert higher.pass_bound is not None
     assert -0.10 < higher.pass_bound < higher.change  # type: ignore[operator]
     assert f"(at least {higher.pass_bound * 100:+.1f} %)" in higher.sentence
@@ -164,7 +164,7 @@ def test_nothing_is_decided_before_six_boots_of_each() -> None:
     """However large the difference: fewer boots say too little of how much they differ."""
     looks = LOOKS
     early = compared(verdict(run(looks=((1, 1),), entry=comparison(looks=looks))))
-    assert early.outcome == "inconclusive"
+    assert early.outcome == "undecided"
     assert "fewer than 6 boots of each" in early.reason
     found = compared(verdict(run(effect=0.2, entry=comparison(looks=looks))))
     assert (found.outcome, found.look) == ("regressed", 2)
@@ -185,22 +185,24 @@ def test_a_change_below_the_smallest_effect_never_blocks() -> None:
     assert item.outcome == "pass"
 
 
-def test_the_boot_cap_is_inconclusive_and_says_so() -> None:
+def test_the_boot_cap_is_undecided_and_says_so() -> None:
     """A firmware that lies between pass and regressed to the end is neither; the reason is the cap."""
     found = verdict(run(effect=0.07, deviation=0.25))
     item = compared(found)
-    assert (item.outcome, found.outcome, found.exit_code) == ("inconclusive", "inconclusive", 0)
+    assert (item.outcome, found.outcome, found.exit_code) == ("undecided", "undecided", ExitCode.UNDECIDED)
     assert item.reason == "its boots differ too much to decide, after all 5 looks (12 + 12 boots a board)"
     assert item.sentence in found.warnings
-    assert found.sentence == "1 comparison inconclusive."
+    way = f"more boots may decide it: hil run --more out/{RUN_ID}"
+    assert found.sentence == f"Undecided: 1 comparison ({way})."
 
 
-def test_an_inconclusive_comparison_fails_where_the_policy_says_so() -> None:
-    """on_inconclusive: fail holds for comparisons too."""
+def test_an_undecided_comparison_fails_where_the_policy_says_so() -> None:
+    """on_undecided: fail holds for comparisons too, where one of its bench is undecided."""
     own = thresholds()
-    strict = replace(own, policy=replace(own.policy, on_inconclusive="fail"))
+    strict = replace(own, policy=replace(own.policy, on_undecided="fail"))
     found = verdict(run(effect=0.07, deviation=0.25), strict)
-    assert found.exit_code == ExitCode.INCONCLUSIVE
+    assert (found.exit_code, found.on_undecided) == (ExitCode.UNDECIDED, "fail")
+    assert verdict(run(entry=comparison(looks=FIRST)), strict).on_undecided == "neutral"
 
 
 def test_the_budget_is_told_as_the_run_wrote_it_down() -> None:
@@ -209,7 +211,7 @@ def test_the_budget_is_told_as_the_run_wrote_it_down() -> None:
     entries = run(effect=0.07, deviation=0.25, looks=LOOKS[:2], entry=comparison())
     entries += [NotRun(RUN_ID, board, CASE_ID, why, "cut-off") for board in BOARDS]
     item = compared(verdict(entries))
-    assert item.outcome == "inconclusive"
+    assert item.outcome == "undecided"
     assert item.reason.endswith(f", and {why}")
 
 
@@ -263,13 +265,28 @@ def test_identical_images_pass_with_no_boot() -> None:
     assert "passed with no boot at all, both images are the same bytes" in compared(found).sentence
 
 
-def test_another_ruler_is_no_baseline() -> None:
-    """What was measured by other sources of agent and bench is not compared: a warning names the way out."""
+def test_another_ruler_is_undecided() -> None:
+    """What was measured by other sources of agent and bench is not compared, and that is no pass."""
     found = verdict(changed(run(looks=FIRST, effect=0.5), "base", ruler_hash="99" * 32))
-    assert (found.outcome, found.exit_code, compared(found).outcome) == ("no-baseline", 0, "no-baseline")
-    assert found.warnings[0].startswith("no-baseline for publish_latency_p50_us on virtual-esp32: ")
-    assert "another ruler" in found.warnings[0]
-    assert "once this is on main, the next change has a base" in found.warnings[0]
+    assert (found.outcome, compared(found).outcome) == ("undecided", "undecided")
+    assert compared(found).reason == "the base was measured by another ruler (sources of agent and bench)"
+
+
+@pytest.mark.parametrize("boards", [BOARDS[:1], BOARDS])
+def test_boots_after_a_decision_do_not_take_it_back(boards: tuple[str, ...]) -> None:
+    """A boot without real-time priority, measured for another metric later on, makes no regression advice."""
+    entries = run(entry=comparison(boards=boards), boards=boards, effect=0.3)
+    (before,) = judge(entries, {"publish": thresholds()}).compared
+    assert (before.outcome, before.blocking) == ("regressed", True)
+    late = [
+        replace(entry, environment={**entry.environment, "device": {"sched": "other"}})
+        if isinstance(entry, RunRecord) and entry.boot_index >= sum(LOOKS[before.look - 1])
+        else entry
+        for entry in entries
+    ]
+    assert late != entries
+    found = judge(late, {"publish": thresholds()})
+    assert (found.exit_code, found.compared) == (1, (before,))
 
 
 def test_a_base_without_the_case_is_no_baseline() -> None:
@@ -286,30 +303,69 @@ def test_a_base_without_the_case_is_no_baseline() -> None:
     assert "no boot of the base has it" in compared(bare).reason
 
 
+@pytest.mark.parametrize("boards", [BOARDS[:1], BOARDS])
+def test_a_run_that_was_killed_before_the_bases_turn_is_undecided(boards: tuple[str, ...]) -> None:
+    """Its base may well have the case: that the run is not green says that it was never asked."""
+    entries = run(entry=comparison(boards=boards), boards=boards)
+    killed = [
+        entry
+        for entry in entries
+        if not isinstance(entry, RunRecord) or (entry.role == "candidate" and not entry.boot_index)
+    ]
+    found = judge(killed, {"publish": thresholds()}, {(board, CASE_ID): 1 for board in boards})
+    assert (found.outcome, found.exit_code) == ("undecided", 4)
+    assert "no boot of the base was measured" in compared(found).reason
+
+
 def test_an_image_that_the_base_lacks_is_told() -> None:
     """Its boards have no comparison at all: a warning, and the run is no plain pass."""
     why = "not compared: the base has no image for esp32+tick100"
-    entries = [*run(looks=FIRST), NotRun(RUN_ID, "bench-9", "jitter/x", why, "not-compared")]
+    entries = [
+        *run(entry=comparison(looks=FIRST)),
+        NotRun(RUN_ID, "bench-9", "jitter/x", why, "not-compared"),
+    ]
     found = verdict(entries)
     assert (found.outcome, found.exit_code) == ("no-baseline", 0)
     assert "bench-9: no-baseline, the base has no image for esp32+tick100." in found.warnings
 
 
+@pytest.mark.parametrize(
+    ("cause", "outcome", "exit_code", "first"),
+    [
+        ("sources", "no-baseline", 0, "Limits only, as the base does not build at its own commit; "),
+        ("unknown", "undecided", 4, "Undecided: nothing was compared, as the base is missing ("),
+    ],
+)
+def test_a_base_that_is_missing_is_no_pass(
+    cause: BaseCause, outcome: str, exit_code: int, first: str
+) -> None:
+    """A commit that does not build leaves the limits, and says so; a base lost otherwise decides nothing."""
+    own = publish_thresholds()
+    strict = replace(own, policy=replace(own.policy, on_undecided="fail"))
+    entries = [NoBase(RUN_ID, cause, "x.c:1: error"), publish_record()]
+    found = judge(entries, {"publish": strict})
+    assert (found.outcome, found.exit_code, found.no_base) == (outcome, exit_code, cause)
+    assert found.on_undecided == ("fail" if exit_code else "neutral")
+    assert found.sentence.startswith(first)
+    assert found.sentence.endswith("3 limits kept.")
+    assert "nothing was compared: x.c:1: error." in found.warnings
+
+
 def test_a_comparison_of_which_nothing_was_measured_is_no_pass() -> None:
     """Also where nothing says why: exit code 4."""
     found = verdict([comparison()])
-    assert (found.outcome, found.exit_code) == ("inconclusive", ExitCode.INCONCLUSIVE)
+    assert (found.outcome, found.exit_code) == ("incomplete", ExitCode.UNDECIDED)
     assert found.sentence.startswith("Nothing was measured")
     two = comparison(cases=(CASE_ID, publish_record(overrides={"qos": 2}).case_id))
     half = verdict(run(looks=FIRST, entry=two))
-    assert half.exit_code == ExitCode.INCONCLUSIVE
+    assert (half.outcome, half.exit_code) == ("incomplete", ExitCode.UNDECIDED)
 
 
 def test_one_board_that_alone_is_worse_is_named_and_decides_nothing() -> None:
     """It does not fail the pull request, and the others do not pass for it: undecided, with its name."""
     found = verdict(run(effects={"virtual-3": 0.4}))
     item = compared(found)
-    assert (item.outcome, item.odd_boards) == ("inconclusive", ("virtual-3",))
+    assert (item.outcome, item.odd_boards) == ("undecided", ("virtual-3",))
     assert "its boards contradict each other" in item.reason
     assert "(virtual-3 +" in item.reason
     assert "virtual-3 left out: contradicts the others" in item.sentence
@@ -338,7 +394,7 @@ def test_a_board_that_loses_everything_is_not_passed_over() -> None:
         for e in entries
     ]
     item = compared(verdict(lossy, own), FAILED)
-    assert item.outcome in ("inconclusive", "regressed")
+    assert item.outcome in ("undecided", "regressed")
     assert "virtual-2" in item.sentence
 
 
@@ -346,7 +402,7 @@ def test_two_boards_that_contradict_each_other_decide_nothing() -> None:
     """Nobody knows which is right: both are named, with what they say."""
     two = comparison(boards=BOARDS[:2])
     item = compared(verdict(run(effects={"virtual-1": 0.4}, boards=BOARDS[:2], entry=two)))
-    assert item.outcome == "inconclusive"
+    assert item.outcome == "undecided"
     assert item.odd_boards == BOARDS[:2]
     assert "its boards contradict each other" in item.reason
     assert "virtual-1 +" in item.reason
@@ -492,7 +548,7 @@ def test_timeouts_in_some_boots_hide_no_slower_messages(name: str, role: str, bo
 
 def test_more_timeouts_make_no_verdict_better() -> None:
     """With each further boot among timeouts an unchanged candidate passes no more easily."""
-    name, ranks = "publish_latency_p95_us", {"improved": 0, "pass": 1, "inconclusive": 2, "regressed": 3}
+    name, ranks = "publish_latency_p95_us", {"improved": 0, "pass": 1, "undecided": 2, "regressed": 3}
     entries = run(looks=LOOKS, entry=comparison(looks=LOOKS))
     found = [
         ranks[
@@ -516,22 +572,33 @@ def test_all_timeouts_on_both_sides_are_no_pass_of_a_value() -> None:
 
 
 def test_an_exact_figure_is_compared_to_the_byte() -> None:
-    """One byte beyond the tolerance is a regression at the first look."""
+    """One byte beyond the tolerance is a regression at the first look, also where that was broken off."""
     own = thresholds()
     size = replace(own.metrics[METRIC], statistic="max", scale="exact", outcome=None, not_ok="infinite")
     exact = replace(thresholds({METRIC: (100.0, 100.0)}), metrics={METRIC: size})
 
-    def grown_by(difference_us: int) -> ComparedSeries:
+    def grown_by(
+        difference_us: int, looks: Sequence[tuple[int, int]] = FIRST, limits: Thresholds = exact
+    ) -> ComparedSeries:
         entries: list[Entry] = [comparison()]
-        for record in (record for look in rig.boots(FIRST) for record in look):
+        for record in (record for look in rig.boots(looks) for record in look):
             latency = 5000 + difference_us * (record.role == "candidate")
             done = tuple(planned + latency for planned in record.columns["planned_us"])
             entries.append(replace(record, columns={**record.columns, "done_us": done}))
-        return compared(verdict(entries, exact))
+        return compared(verdict(entries, limits))
 
     assert (grown_by(100).outcome, grown_by(101).outcome) == ("pass", "regressed")
+    assert [grown_by(size, ((1, 1),)).outcome for size in (100, 101)] == ["pass", "regressed"]
     assert grown_by(101).change == 101
     assert grown_by(-101).outcome == "improved"
+    assert "grew by 101 µs (+2.0 %) against the base" in grown_by(101).sentence
+    shares = replace(
+        exact, compare=(replace(exact.compare[0], tolerance=0.02, min_effect=0.02, relative=True),)
+    )
+    assert (grown_by(100, limits=shares).outcome, grown_by(101, limits=shares).outcome) == (
+        "pass",
+        "regressed",
+    )
 
 
 def test_values_round_zero_need_another_scale() -> None:
@@ -541,7 +608,7 @@ def test_values_round_zero_need_another_scale() -> None:
     flipped = tuple(replace(term, sign=-term.sign) for term in below.terms)
     signed = replace(own, metrics={below.name: replace(below, terms=flipped, clocks=())})
     item = compared(verdict(run(looks=FIRST, entry=comparison(looks=FIRST)), signed), below.name)
-    assert item.outcome == "inconclusive"
+    assert item.outcome == "undecided"
     assert "has no logarithm; give the metric 'scale: identity'" in item.reason
     identity = replace(signed, metrics={below.name: replace(signed.metrics[below.name], scale="identity")})
     rule = replace(own.compare[0], tolerance=500.0, min_effect=100.0)

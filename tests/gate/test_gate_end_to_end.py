@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from hil.boards.rack.noise import NoiseSettings
+from hil.history.judgements import JUDGEMENTS_FILE, read_judgements
 from hil.virtual.noise import Noise, load_noise_profile
 from tests.gate.gate_lab import METRIC, GateLab, Judged, open_gate_lab, suites
 from tests.lab import of_type
@@ -22,6 +23,7 @@ from tests.variants import TWENTY_PER_CENT_US, late_publish, renamed
 pytestmark = pytest.mark.slow
 
 COUNT, INTERVAL_US = 60, 10_000
+HALF = 0.10  # of what is planted
 TOLERANCE = 0.15  # a busy machine's boots differ by some per cent
 
 
@@ -49,15 +51,23 @@ def slower(gate_lab: GateLab, virtual_firmware: Path) -> Judged:
 
 
 def entries(judged: Judged) -> list[dict[str, Any]]:
-    lines = (judged.path / "records.jsonl").read_text(encoding="utf-8").splitlines()
+    return lines_of(judged.path)
+
+
+def lines_of(run: Path) -> list[dict[str, Any]]:
+    lines = (run / "records.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
 
 
 def test_an_unchanged_firmware_passes(unchanged: Judged) -> None:
-    """Other bytes, same behaviour: exit 0, one comparison of both boards, from boots of both images."""
+    """Other bytes, same behaviour: exit 0, one comparison of both boards, from boots of both images.
+
+    A busy host may favour one of them: *improved* is a pass too.
+    """
     assert unchanged.exit_code == 0, unchanged.said
     (one,) = unchanged.blocking
-    assert (one["outcome"], one["metric"], one["boards"]) == ("pass", METRIC, ["b1", "b2"])
+    assert (one["metric"], one["boards"]) == (METRIC, ["b1", "b2"])
+    assert one["outcome"] in ("pass", "improved")
     assert min(one["candidate_boots"], one["other_boots"]) >= 2
     records = of_type(entries(unchanged), "record")
     first, *rest = entries(unchanged)
@@ -73,8 +83,11 @@ def test_an_unchanged_firmware_passes(unchanged: Judged) -> None:
 
 
 def test_the_run_says_with_what_it_was_compared(gate_lab: GateLab, unchanged: Judged, slower: Judged) -> None:
-    """run.json names role, image and budget, the terminal the look, `hil board list` erases."""
-    info = json.loads((unchanged.path / "run.json").read_text())["compared"]
+    """run.json names role, image, budget and what is known of the rack, the terminal the look, `hil board
+    list` erases."""
+    whole = json.loads((unchanged.path / "run.json").read_text())
+    assert (whole["standing"]["state"], whole["standing"]["needed"]) == ("advisory", 200)
+    info = whole["compared"]
     assert (info["role"], info["budget_min"]) == ("base", 15.0)
     assert info["firmware"]["virtual-esp32"]["sha256"] == entries(unchanged)[0]["other_sha256"]
     assert re.search(r"look 1 of \d+: booting: base", unchanged.said)
@@ -88,7 +101,7 @@ def test_a_slower_firmware_is_caught(slower: Judged) -> None:
     assert slower.exit_code == 1, slower.said
     (one,) = slower.blocking
     assert one["outcome"] == "regressed"
-    assert one["change"] > TOLERANCE  # how near it comes to 20 % depends on who else uses this machine
+    assert one["change"] > HALF  # how near it comes to 20 % depends on who else uses this machine
     assert METRIC.removesuffix("_us") in one["sentence"]
     assert "REGRESSED" in slower.said
     assert METRIC.removesuffix("_us") in slower.said
@@ -132,3 +145,36 @@ def test_a_replay_gives_the_same_bytes(gate_lab: GateLab, slower: Judged) -> Non
     assert replayed.returncode == slower.exit_code, replayed.stdout
     assert "the same verdict, byte for byte" in replayed.stdout
     assert stored.read_bytes() == before
+
+
+@pytest.mark.heavy
+def test_a_rack_qualifies_by_unchanged_firmware(gate_lab: GateLab, virtual_firmware: Path) -> None:
+    """`hil rack qualify --runs 1` measures a firmware against itself, in turns as any base, under simulated
+    noise. It leaves one line, and blocks nothing; one judgement is advisory: exit 4. Judgements under
+    simulated noise are another rack's."""
+    lab = gate_lab.lab
+    kept = lab.folder / "history"
+    fixed = ("--rack", str(lab.rack), "--out", str(lab.out), "--history", str(kept))
+    measured = ("--firmware", str(virtual_firmware), "--thresholds", str(gate_lab.thresholds))
+    gate_lab.set_noise("{profile: quiet, seed: 3}")
+    try:
+        done = lab.hil("rack", "qualify", *fixed, *measured, "--runs", "1", "--budget", "1")
+    finally:
+        gate_lab.set_noise("")
+    assert done.returncode == 4, done.stdout
+    assert "Session 1 of 1" in done.stdout
+    assert "--undecided-status" not in done.stdout  # its status is its own, whatever is undecided
+    said = done.stdout.partition("rack lab (virtual, simulated noise quiet)")[2]
+    assert "advisory: 1 of 200 judgements; one night adds about 1" in said
+    assert max(map(len, said.splitlines())) <= 80
+    runs = read_judgements(kept / JUDGEMENTS_FILE)
+    assert [(run.noise, len(run.judgements)) for run in runs] == [("quiet", 1)]
+    folder = lab.out / runs[0].run_id
+    records = of_type(lines_of(folder), "record")
+    assert {record["role"] for record in records} == {"candidate", "base"}
+    assert len({record["firmware_sha256"] for record in records}) == 1
+    assert "standing" not in json.loads((folder / "run.json").read_text())
+    assert "compared with itself" in (folder / "summary.md").read_text()
+    assert gate_lab.replay(folder).returncode == 0
+    told = json.loads(lab.hil("rack", "qualify", *fixed, "--json").stdout)
+    assert (told["state"], told["judgements"], told["nature"]["noise"]) == ("advisory", 0, "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is not the firmware's: surroundings that differ make a comparison inconclusive, never regressed."""
+"""What is not the firmware's: surroundings that differ make a comparison undecided, never regressed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import pytest
 
+from hil.base.errors import ExitCode
 from hil.gate import judge
-from hil.gate.compare.rounds import open_cases
+from hil.gate.judging import open_cases
 from hil.model import ComparedSeries, Entry, RunRecord, Scalar
 from tests.gate import compare_records as rig
 from tests.gate.compare_records import BOARDS, LOOKS, METRIC, comparison, run, thresholds
@@ -55,9 +56,10 @@ def test_a_fact_that_differs_is_blamed_on_the_environment(
     entries = with_facts(run(effect=0.5), {group: {key: one}}, {group: {key: two}})
     found = judge(entries, OWN)
     item = found.compared[0]
-    assert (item.outcome, found.exit_code) == ("inconclusive", 0)
+    assert (item.outcome, found.exit_code) == ("undecided", ExitCode.UNDECIDED)
     assert f"its boots differ in the {words}" in item.reason
     assert item.sentence in found.warnings
+    assert "(mend what the warnings name, and run it again)" in found.sentence
     assert open_cases(comparison(), entries, OWN) == frozenset()
 
 
@@ -86,7 +88,7 @@ def test_a_figure_out_of_its_band_is_blamed_on_the_environment(
     entry = comparison()
     entries = with_facts(run(effect=0.5, looks=LOOKS[:2], entry=entry), {group: candidate}, {group: base})
     item = judged(entries)
-    assert item.outcome == "inconclusive"
+    assert item.outcome == "undecided"
     assert words in item.reason
     assert open_cases(entry, entries, OWN) == {rig.CASE_ID}
 
@@ -94,6 +96,7 @@ def test_a_figure_out_of_its_band_is_blamed_on_the_environment(
 DEVICE = [
     ("bssid", "02:00:00:00:00:01", "02:00:00:00:00:02", "BSSID"),
     ("channel", 6, 11, "channel"),
+    ("speed_mbps", 100, 10, "cable"),
     ("sched", "fifo", "freertos", "real-time priority"),
     ("rssi_dbm", -60, -70, "RSSI"),
 ]
@@ -118,7 +121,7 @@ def test_what_changes_with_time_is_no_effect(key: str, one: Scalar, two: Scalar,
         for one_, two_ in zip(early, late, strict=True)
     ]
     item = judged(moved)
-    assert item.outcome == "inconclusive"
+    assert item.outcome == "undecided"
     assert words in item.reason
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from hil import thresholds
 from hil.gate import judge
+from hil.model import Fault
 from hil.store import RunDirectory
 from tests.gate import compare_records as rig
 from tests.make_records import RUN_ID, THRESHOLDS_ROOT
@@ -52,3 +53,12 @@ def test_a_comparison_is_replayed_byte_for_byte(run: RunDirectory) -> None:
     assert "the same verdict, byte for byte" in done.stdout, done.stdout + done.stderr
     assert done.returncode == stored["exit_code"]
     assert items[rig.METRIC]["sentence"] in done.stdout
+
+
+def test_a_stored_runs_words_do_nothing_to_the_terminal(run: RunDirectory) -> None:
+    """A fault's sentence may be a fork's: its escapes are not printed, nor does it begin a line."""
+    run.append(Fault(run.run_id, "firmware", 1, "panic \x1b]0;pwned\x07\n::add-mask::v1", "b\x1b[2J1"))
+    done = hil_gate(run)
+    assert "panic" in done.stdout, done.stdout + done.stderr
+    assert "\x1b" not in done.stdout
+    assert "\n::" not in done.stdout

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from hil.gate import judge
-from hil.gate.compare.rounds import open_cases
+from hil.gate.judging import open_cases
 from hil.model import ComparedSeries, Entry, Fault, RunRecord, Scalar
 from tests.gate import compare_records as rig
 from tests.gate.compare_records import BOARDS, FAILED, LOOKS, METRIC, comparison, thresholds
@@ -76,7 +76,7 @@ def test_what_was_decided_at_a_look_stays_decided(
             for series_id, item in now.items()
             if series_id not in frozen and item.outcome in ("pass", "regressed", "improved")
         }
-        undecided = {item.case_id for item in now.values() if item.outcome == "inconclusive"}
+        undecided = {item.case_id for item in now.values() if item.outcome == "undecided"}
         assert open_ids == (undecided if number < len(looks) else frozenset())
     final, complete = decided(entries), decided(everything)
     assert {series_id: final[series_id] for series_id in frozen} == frozen
@@ -131,10 +131,11 @@ def test_a_board_without_one_side_is_left_out(role: str) -> None:
 
 def test_what_changes_after_a_decision_does_not_undo_it() -> None:
     """A board that roams while other metrics are measured leaves what was decided before as it was."""
-    first, second = rig.boots(LOOKS[:2])
+    looks = ((4, 4), (6, 6))
+    first, second = rig.boots(looks)
     roamed = [replace(record, environment={"device": {"channel": 11}}) for record in second]
     before = [replace(record, environment={"device": {"channel": 6}}) for record in first]
     own = {"publish": thresholds()}
-    found = judge([comparison(), *before, *roamed], own).compared[0]
+    found = judge([comparison(looks=looks), *before, *roamed], own).compared[0]
     assert (found.outcome, found.look) == ("pass", 1)
-    assert found == judge([comparison(), *before], own).compared[0]
+    assert found == judge([comparison(looks=looks), *before], own).compared[0]

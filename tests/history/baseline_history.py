@@ -72,6 +72,7 @@ def add_sessions(
     ruler: str = "r" * 64,
     channel: int = 6,
     rack: str = RACK,
+    product: str = "",
 ) -> list[str]:
     """Append sessions of two boards, a day apart, to the history in ``folder``; return their run ids."""
     case_id = "echo/count=100,timeout_ms=5000,transport=tcp"
@@ -88,6 +89,7 @@ def add_sessions(
             "trigger": trigger,
             "commit": commit,
             "dirty": dirty,
+            "product": product,
         }
         points = [
             Point(board, "candidate", boot, image, case_id, metric, value, 100, 0)

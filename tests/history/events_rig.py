@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hil.metrics.sessions import History, SeriesHistory, Session, SessionBoard
-from hil.model import Scalar
+from hil.model import Scalar, format_series_id
 from tests.history.nights_rig import FIRST, REFERENCE, Air
 
 PUBLISH = ("publish/qos=0", "publish/qos=1")
@@ -21,9 +21,9 @@ Effect = Callable[[int, str, str], float]
 Conditions = Callable[[int], Mapping[str, Scalar]]
 
 
-def commit_of(night: int) -> str:
+def commit_of(night: int, product: str = "") -> str:
     """Return the made-up commit that a night measures, 40 digits that look like one."""
-    return hashlib.sha1(b"%d" % night, usedforsecurity=False).hexdigest()
+    return hashlib.sha1(f"{product}{night}".encode(), usedforsecurity=False).hexdigest()
 
 
 def nothing(_night: int, _board: str, _metric: str) -> float:
@@ -44,6 +44,7 @@ class Rack:
     conditions: Conditions = lambda _night: {}
     present: Callable[[int, str], bool] = lambda _night, _board: True
     kind: str = "physical"
+    product: str = ""
     references: Callable[[int], bool] = lambda _night: True
 
 
@@ -69,7 +70,7 @@ def planted(
             for case_id in cases:
                 for metric in metrics:
                     draw = _Draw(rack, board, metric, boots, rng, air, offsets, index)
-                    series_id = f"{rack.name}/{board}/{case_id}/{metric}"
+                    series_id = format_series_id(rack.name, board, case_id, metric, rack.product)
                     for role in ("candidate", "reference"):
                         found = draw.series(series_id, role)
                         if len(found):
@@ -79,9 +80,9 @@ def planted(
 
 def _session(night: int, rack: Rack) -> Session:
     own = {f"{board}.{key}": fact for board in rack.boards for key, fact in rack.conditions(night).items()}
-    commit = commit_of(night)
+    commit = commit_of(night, rack.product)
     return Session(
-        f"run-{rack.name}-{night:03}",
+        f"run-{rack.name}-{rack.product and f'{rack.product}-'}{night:03}",
         (FIRST + datetime.timedelta(days=night)).isoformat(timespec="seconds"),
         rack.name,
         "nightly",
@@ -95,6 +96,7 @@ def _session(night: int, rack: Rack) -> Session:
             for board in rack.boards
             if rack.present(night, board)
         },
+        product=rack.product,
     )
 
 
@@ -114,7 +116,9 @@ class _Draw:
         logs = [np.log(10_000) + self.offsets[n] + self._level(n, role) for n in here]
         count = len(here) * self.boots
         noise = self.air.boots(self.rng, count)
-        images = [f"image-{commit_of(n)}" if role == "candidate" else REFERENCE for n in here]
+        images = [
+            f"image-{commit_of(n, self.rack.product)}" if role == "candidate" else REFERENCE for n in here
+        ]
         return SeriesHistory(
             series_id,
             role,

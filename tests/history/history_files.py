@@ -25,18 +25,20 @@ def night(
     metrics: Sequence[str] = ("publish_latency_p50_us", "publish_failed_ratio"),
     boots: int = 4,
     channel: int = 6,
+    product: str = "",
 ) -> Segment:
     """Return night ``number`` of a rack: every other boot of a board is the reference's."""
     chance = np.random.RandomState([number, *rack.encode()])
     started = NIGHTS_FROM + datetime.timedelta(days=number)
     head = {
-        "run_id": f"{started:%Y%m%dT%H%M%SZ}-nightly-{rack}",
+        "run_id": f"{started:%Y%m%dT%H%M%SZ}-nightly-{'-'.join(filter(None, [product, rack]))}",
         "started_utc": f"{started:%Y-%m-%dT%H:%M:%SZ}",
         "rack": rack,
         "suite": "nightly",
         "trigger": "nightly",
         "commit": f"{number:040x}",
         "dirty": False,
+        "product": product,
     }
     rulers = {"publish": "c" * 64}
     images = [Image("candidate", "esp32", CANDIDATE, rulers), Image("reference", "esp32", REFERENCE, rulers)]

@@ -28,13 +28,13 @@ def _segments_of(history: History) -> Iterator[Segment]:
             known = rulers.setdefault(session, {}).setdefault((point.role, point.sha256), {})
             known[bench_of(point.case_id)] = ruler
     for number, its in enumerate(history.sessions):
-        head = {key: getattr(its, key) for key in HEAD}
+        head = {key: getattr(its, key) for key in (*HEAD, "product")}
         yield build(head, _boards(its), _images(its, rulers.get(number, {})), points.get(number, ()))
 
 
 def _points_of(entry: SeriesHistory) -> Iterator[tuple[int, Point, str]]:
     """Yield session, value and ruler of each boot of a series."""
-    _rack, board, case_id, metric = entry.name
+    _rack, board, case_id, metric, _product = entry.name
     for row in range(len(entry)):
         session = int(entry.session[row])
         point = Point(

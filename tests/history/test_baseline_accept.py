@@ -18,6 +18,7 @@ from hil.history.baseline.changes import rows, unnamed
 from hil.history.baseline.collect import Choice
 from hil.thresholds.baselines import Epoch, load_baselines
 from tests.history.baseline_history import COMMIT, P50, RACK, add_sessions, echo_thresholds, history_of
+from tests.lab import write_suites
 
 EPOCH_DAY = datetime.date(2026, 11, 6)
 
@@ -227,6 +228,8 @@ def test_the_commands_show_accept_and_say_what_to_commit(
     lab: Lab, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What is missing is said before and not after; nothing is committed."""
+    write_suites(lab.folder / "thresholds", {})  # of the tool's benches nothing is asked
+    echo_thresholds(lab.folder)
     lab.add(6)
     assert run_hil(lab, "show") == 0
     before = capsys.readouterr().out

@@ -56,7 +56,7 @@ def test_the_last_epoch_of_a_rack_is_in_force(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("schema: 1", "schema: 2", ":1: 'schema' in the file is the integer '2'"),
+        ("schema: 1", "schema: 2", ":1: schema is 2; this version reads schema 1"),
         ("rack: bench-1", "rack: bench-2", ":2: rack 'bench-2' must have the file's name, 'bench-1'"),
         ("epochs:", "epoch:", ":3: unknown key 'epoch' in the file; did you mean 'epochs'"),
         ("    by: R. Tester\n", "", ":4: epoch 1 has no 'by', which is required"),

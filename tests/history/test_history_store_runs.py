@@ -246,7 +246,7 @@ def test_the_store_of_before_is_told_until_it_is_brought_over(
     command = "hil history merge out/hil-data --history out/history"
     warning = f"hil: warning: out/hil-data holds runs that out/history lacks; bring them over: {command}\n"
     assert said.startswith(warning)
-    monkeypatch.setattr("os.execv", lambda *_: None)
+    monkeypatch.setattr("os.execve", lambda *_: None)
     for other in ("report build", "run"):
         run_command([*other.split(), "--out", "out"])
         assert capsys.readouterr().err.startswith(warning)
@@ -296,6 +296,7 @@ def test_csv_has_a_line_a_boot_value(run: Path, tmp_path: Path, capsys: pytest.C
         "dirty": "0",
         "firmware_sha256": SHA["candidate"],
         "ruler": "of candidate",
+        "product": "",
     }
     target = tmp_path / "x.csv"
     assert run_command(["history", "export", "v1", "p50", "--csv", str(target), *history]) == 0

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import numpy as np
 import pytest
 from otava.analysis import TTestSignificanceTester, compute_change_points
 from scipy.stats import ttest_ind
 
+from hil.base.errors import ConfigError
 from hil.history.nightly.divisive import find_steps, p_value
 
 NOISE = np.random.default_rng(7).normal(0, 0.02, 60)
@@ -90,3 +92,15 @@ def test_a_list_and_an_array_give_the_same() -> None:
     """Otava cuts only a list to its window, so that an array of more nights gives others; here both agree."""
     long = np.random.default_rng(3).normal(0, 0.02, 140) + 0.2 * (np.arange(140) >= 70)
     assert find_steps(long.tolist()) == find_steps(tuple(long)) == [70]
+
+
+def test_without_otava_the_way_to_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installed package works without Otava; who asks for the steps of nights is told how to get it."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "otava"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delitem(sys.modules, "hil.history.nightly.splitting", raising=False)
+    monkeypatch.setitem(sys.modules, "otava", None)
+    assert find_steps([0.0, 0.0]) == []
+    with pytest.raises(ConfigError, match="apache-otava is not installed") as caught:
+        find_steps([0.0, 0.0, 1.0, 1.0])
+    assert "pip install --no-deps" in caught.value.next_step

@@ -17,11 +17,12 @@ from otava.change_point_divisive.detector import ChangePointDetector
 
 from hil.base.paths import PROJECT_ROOT
 from hil.cli.app import run_command
-from hil.history.nightly.divisive import FIRST_PASS, _Distances, _end, _Tester
+from hil.history.nightly.divisive import FIRST_PASS
 from hil.history.nightly.event_conditions import short, told_by
 from hil.history.nightly.event_words import HEADLINE_MAX, change_word, metric_words, percent
 from hil.history.nightly.events import Event, events_of
 from hil.history.nightly.nights import nights_of
+from hil.history.nightly.splitting import Distances, StudentsTest, _end
 from hil.history.nightly.survey import Finding, Survey, survey
 from hil.metrics.sessions import History
 from hil.thresholds import load_all
@@ -460,7 +461,7 @@ def test_nights_are_read_bit_for_bit_as_boot_by_boot(seed: int) -> None:
         assert nights_of(each, SERIES, 5) == expected[-5:]
 
 
-class _Forgetful(_Distances):
+class _Forgetful(Distances):
     """Works every part out anew, each time it is asked."""
 
     def get_candidate_change_point(self, interval: slice) -> CandidateChangePoint:
@@ -473,10 +474,10 @@ def test_what_is_known_of_a_part_is_what_it_would_be_anew(seed: int) -> None:
     rng = np.random.default_rng(seed)
     values = rng.normal(0, 0.02, 90) + 0.2 * (np.arange(90) >= 30) - 0.1 * (np.arange(90) >= 60)
     found = [
-        ChangePointDetector(significance_tester=_Tester(FIRST_PASS), calculator=calculator).get_change_points(
-            values
-        )
-        for calculator in (_Distances, _Forgetful)
+        ChangePointDetector(
+            significance_tester=StudentsTest(FIRST_PASS), calculator=calculator
+        ).get_change_points(values)
+        for calculator in (Distances, _Forgetful)
     ]
     assert len(found[0]) >= 2
     assert [(one.index, one.qhat) for one in found[0]] == [(one.index, one.qhat) for one in found[1]]

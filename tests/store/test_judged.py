@@ -4,13 +4,18 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hil.base.errors import ConfigError
+from hil.model import Fault, NotRun, Verdict
 from hil.store import JudgedRun, RunDirectory, read_judged_run, read_run, require_verdict
+from hil.store.verdicts import status_of
 from hil.thresholds import load, own_limits, own_limits_of
+from tests.history.unchanged_runs import compared
 from tests.make_records import RUN_ID, publish_record, publish_thresholds
 from tests.reports.allure_runs import judged
 
@@ -28,17 +33,18 @@ def test_a_judged_run_holds_what_its_folder_holds(tmp_path: Path) -> None:
 
 
 def test_limits_are_those_that_the_run_keeps_as_of_its_day(tmp_path: Path) -> None:
-    """A limit that has expired since the run still counts, and a damaged file costs its own bench alone."""
+    """A suppression that has ended since holds for the run; a damaged file costs its own bench alone."""
     folder = judged(tmp_path, [publish_record()])
     kept = folder / "thresholds"
     text = (kept / "publish.yaml").read_text()
-    (kept / "publish.yaml").write_text(text.replace("expires: 2027-11-20", "expires: 2026-11-21"))
-    with pytest.raises(ConfigError, match="2026-11-21"):
-        load("publish", kept, today=datetime.date(2026, 11, 22))
+    known = "{where: {metric: publish_latency_p95_us}, reason: known, issue: '#1', expires: 2026-11-21}"
+    (kept / "publish.yaml").write_text(text.replace("suppressions: []", f"suppressions: [{known}]"))
+    assert not load("publish", kept, today=datetime.date(2026, 11, 22)).suppressions
     (kept / "jitter.yaml").write_bytes(b"bench: \xff\n")
     run = read_run(folder)
     assert str(run.day) == "2026-11-20"
     assert own_limits_of(run, "publish").metrics.keys() == publish_thresholds().metrics.keys()
+    assert own_limits_of(run, "publish").suppressions
     with pytest.raises(ConfigError, match=r"thresholds/jitter\.yaml:1: not UTF-8 text"):
         own_limits(run)
 
@@ -77,3 +83,23 @@ def test_a_folder_that_is_no_run(tmp_path: Path) -> None:
     """The sentence names the folder."""
     with pytest.raises(ConfigError, match="not a run directory"):
         read_run(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("unchanged", "changes", "status"),
+    [
+        (False, {}, 1),
+        (True, {}, 0),
+        (True, {"exit_code": 4, "outcome": "undecided"}, 0),
+        (True, {"not_run": (NotRun("r", "b1", "c", "the run ended before it", "ended"),)}, 4),
+        (True, {"compared": ()}, 4),
+        (True, {"faults": (Fault("r", "firmware", 1, "it panicked"),)}, 1),
+        (True, {"exit_code": 3, "faults": (Fault("r", "rig", 3, "no port"),)}, 3),
+        (True, {"exit_code": 130}, 130),
+    ],
+)
+def test_unchanged_firmware_blocks_nothing(unchanged: bool, changes: dict[str, Any], status: int) -> None:
+    """A run of it ends with 0 whatever the gate said, as long as all was judged and nothing failed."""
+    verdict = Verdict("r", "regressed", 1, "", (), (), (), compared=(compared("regressed"),))
+    info = {"compared": {"role": "base", "unchanged": unchanged}}
+    assert status_of(info, replace(verdict, **changes)) == status

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hil.base.errors import ConfigError, ExitCode, FirmwareError, Inconclusive, RigError, combine_exit_codes
+from hil.base.errors import ConfigError, ExitCode, FirmwareError, RigError, Undecided, combine_exit_codes
 from hil.gate import judge
 from hil.model import (
     Case,
@@ -55,10 +55,13 @@ def test_a_case_is_named_by_its_sorted_parameters() -> None:
 
 
 def test_names_are_taken_apart_as_they_were_made() -> None:
-    """A series into rack, board, case and metric; a case into its bench and its parameters as written."""
+    """A series into product, rack, board, case and metric; a case into its bench and its parameters."""
     name = SeriesId.parse("lab/b1/publish/a=1,url=x/y/p95_us")
-    assert name == ("lab", "b1", "publish/a=1,url=x/y", "p95_us")
+    assert name == ("lab", "b1", "publish/a=1,url=x/y", "p95_us", "")
     assert format_series_id(*name) == "lab/b1/publish/a=1,url=x/y/p95_us"
+    of_product = SeriesId.parse("sensor-node:lab/b1/publish/url=a:b/p95_us")
+    assert of_product == ("lab", "b1", "publish/url=a:b", "p95_us", "sensor-node")
+    assert format_series_id(*of_product) == "sensor-node:lab/b1/publish/url=a:b/p95_us"
     assert (name.bench, parameters_in(name.case_id)) == ("publish", {"a": "1", "url": "x/y"})
     assert parameters_in("publish/") == {}
 
@@ -92,6 +95,19 @@ def test_any_environment_survives(facts: dict[str, str | int | bool | None]) -> 
     """Facts are single values of any type."""
     record = dataclasses.replace(publish_record(rows=1), environment={"device": facts})
     assert entry_from_json(json.loads(json.dumps(record.to_json()))) == record
+
+
+def test_a_comparison_of_before_knew_no_look_that_waits() -> None:
+    """Where ``unasked`` is missing all looks are measured unasked; more of them than there are is refused."""
+    written = COMPARISON.to_json()
+    del written["unasked"]
+    validate("comparison", json.loads(json.dumps(written)))
+    found = entry_from_json(json.loads(json.dumps(written)))
+    assert isinstance(found, Comparison)
+    assert found.unasked_looks == found.looks == COMPARISON.looks
+    beyond = {**COMPARISON.to_json(), "unasked": len(COMPARISON.looks) + 1}
+    with pytest.raises(EntryError, match=r"unasked is \d+ of \d+ looks"):
+        entry_from_json(json.loads(json.dumps(beyond)))
 
 
 def test_warm_up_rows_are_counted_apart() -> None:
@@ -143,6 +159,7 @@ def test_what_the_store_writes_fits_the_schemas(tmp_path: Path) -> None:
         ("not-run", {"expected": "no"}),
         ("not-run", {"cause": "lost"}),
         ("comparison", {"looks": [[2]]}),
+        ("comparison", {"unasked": -1}),
         ("comparison", {"role": "candidate"}),
         ("comparison", {"boards": []}),
         ("comparison", {"schema": 2}),
@@ -181,14 +198,13 @@ def test_an_error_is_a_sentence_with_log_and_next_step() -> None:
 def test_each_error_has_its_owner_and_exit_code() -> None:
     """Whose fault it is decides the exit code."""
     codes = {
-        kind: (kind.owner, int(kind.exit_code))
-        for kind in (ConfigError, FirmwareError, RigError, Inconclusive)
+        kind: (kind.owner, int(kind.exit_code)) for kind in (ConfigError, FirmwareError, RigError, Undecided)
     }
     assert codes == {
         ConfigError: ("configuration", 2),
         FirmwareError: ("firmware", 1),
         RigError: ("rig", 3),
-        Inconclusive: ("rig", 4),
+        Undecided: ("rig", 4),
     }
 
 

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
-from hil.model import Comparison, Fault, NotRun, RunRecord, Verdict
+from hil.model import Comparison, Fault, NoBase, NotRun, Recovery, RunRecord, Verdict
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference" / "schema"
 TYPES: Mapping[str, type] = {
@@ -21,6 +21,8 @@ TYPES: Mapping[str, type] = {
     "fault": Fault,
     "not-run": NotRun,
     "comparison": Comparison,
+    "no-base": NoBase,
+    "recovery": Recovery,
     "verdicts": Verdict,
 }
 ADDED = {"record": {"type", "case_id"}, "verdicts": set[str]()}  # what to_json() writes beside the fields

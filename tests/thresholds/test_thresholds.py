@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import re
 from collections import Counter
 from pathlib import Path
@@ -15,7 +16,7 @@ from hil.base.errors import ConfigError
 from hil.metrics.metric import Metric
 from hil.model import KINDS, Scalar
 from hil.run.plan.selection import select_cases
-from hil.thresholds.limits import series_facts
+from hil.thresholds.limits import aging, series_facts
 from hil.thresholds.types import Thresholds
 from tests.make_records import THRESHOLDS_ROOT
 
@@ -128,6 +129,13 @@ def test_suites_are_cases_with_defaults_filled_in(tmp_path: Path) -> None:
     assert cases[0].case_id == "echo/core=none,count=100,timeout_ms=5000,transport=tcp"
 
 
+def test_what_says_what_is_measured_names_each_case(tmp_path: Path) -> None:
+    """A parameter that is ``named`` stands in the label of the case where it is the default, too."""
+    read = load(tmp_path, EXAMPLE.replace("choices: [tcp, tls]}", "choices: [tcp, tls], named: true}"))
+    labels = [read.case_label(case.parameters) for case in read.cases("quick")]
+    assert labels == ["transport=tcp", "transport=tls,core=0", "transport=tls,core=1"]
+
+
 def test_an_unknown_suite_is_named_with_those_there_are(tmp_path: Path) -> None:
     """The nearest name is offered."""
     with pytest.raises(ConfigError, match=r"no suite 'quik'; did you mean 'quick'\? It has: quick"):
@@ -167,7 +175,7 @@ def test_a_suppression_holds_for_its_board_alone(tmp_path: Path) -> None:
     ("old", "new", "expected"),
     [
         ("bench: echo", "bench: ecco", ":2: bench 'ecco' must have the file's name, 'echo'"),
-        ("schema: 1", "schema: 2", ":1: 'schema' in the file is the integer '2'"),
+        ("schema: 1", "schema: 2", ":1: schema is 2; this version reads schema 1"),
         ("default: tcp", "default: udp", ":4: parameter 'transport' is 'udp'"),
         (
             "default: 100,",
@@ -214,12 +222,6 @@ def test_a_suppression_holds_for_its_board_alone(tmp_path: Path) -> None:
             ":21: 'kind' in 'where' is the text 'virtul'; did you mean",
         ),
         ("case: {transport: tls}", "case: {transport: udp}", ":21: parameter 'transport' is 'udp'"),
-        (
-            "expires: 2026-12-24",
-            "expires: 2026-11-19",
-            ":25: this limit expired on 2026-11-19; today is 2026-11-20",
-        ),
-        ("expires: 2026-11-30", "expires: 2026-11-19", ":30: this suppression expired on 2026-11-19"),
         ("suppressions:", "supressions:", ":26: unknown key 'supressions' in the file; did you mean"),
     ],
 )
@@ -229,6 +231,49 @@ def test_a_mistake_names_its_line(tmp_path: Path, old: str, new: str, expected: 
     with pytest.raises(ConfigError) as caught:
         load(tmp_path, EXAMPLE.replace(old, new, 1))
     assert f"thresholds/echo.yaml{expected}" in str(caught.value)
+
+
+def test_a_limit_outlives_its_day_and_a_suppression_does_not(tmp_path: Path) -> None:
+    """Age alone ends no limit, and so no run; what was suppressed blocks again from the day after on."""
+    last = load(tmp_path, today=datetime.date(2026, 11, 30))
+    assert len(last.suppressions) == 1
+    after = load(tmp_path, today=datetime.date(2027, 11, 30))
+    assert (after.limits, after.suppressions) == (last.limits, ())
+
+
+@pytest.mark.parametrize(
+    ("today", "words"),
+    [
+        ("2026-10-24", ""),
+        ("2026-10-25", "was set until 2026-12-24 (in 60 days); it still counts"),
+        ("2026-12-26", "echo.yaml:21 was set until 2026-12-24 (2 days ago)"),
+    ],
+)
+def test_a_limit_is_to_be_looked_at_again(tmp_path: Path, today: str, words: str) -> None:
+    """Sixty days before its day on, and after it, the run says which one and since when."""
+    said = aging(load(tmp_path).limits, datetime.date.fromisoformat(today))
+    assert (words in said) if words else said == ""
+
+
+def test_limits_are_not_all_to_be_looked_at_on_one_day() -> None:
+    """Each file of this checkout has a day of its own, sixteen days at least from the next one's."""
+    files = thresholds.load_all(THRESHOLDS_ROOT).values()
+    days = sorted({limit.expires for own in files for limit in own.limits if limit.expires})
+    assert min(late - early for early, late in itertools.pairwise(days)) >= datetime.timedelta(14)
+    assert all(len({limit.expires for limit in own.limits}) <= 1 for own in files)
+
+
+@pytest.mark.parametrize(("former", "today"), [("warn", "neutral"), ("fail", "fail")])
+def test_the_former_key_of_undecided_is_read_in_a_runs_copy_only(
+    tmp_path: Path, former: str, today: str
+) -> None:
+    """A run that was stored keeps its policy; who edits a file of today is told the key's name."""
+    text = f"{EXAMPLE}policy:\n  on_inconclusive: {former}\n"
+    with pytest.raises(ConfigError, match=rf"echo\.yaml:\d+: .*write 'on_undecided: {today}'") as caught:
+        load(tmp_path, text)
+    assert "'on_inconclusive' is called 'on_undecided' now" in str(caught.value)
+    kept = thresholds.load_all(tmp_path / "thresholds", today=TODAY, stored=True)
+    assert kept["echo"].policy.on_undecided == today
 
 
 def test_a_file_outside_the_project_is_named_by_its_path(tmp_path: Path) -> None:
@@ -439,6 +484,15 @@ def test_a_metric_may_be_for_some_cases_only(tmp_path: Path) -> None:
         load(tmp_path, text.replace("case: {transport: tls},", "case: {transport: mtls},", 1))
 
 
+def test_a_figure_of_the_board_is_exact(tmp_path: Path) -> None:
+    """It has one value a boot, so no quantile of a boot's rows; the line is named where it is not exact."""
+    heap = "  heap_min_bytes: {of: device.heap_min_bytes, statistic: min, direction: higher, blocking: false"
+    text = EXAMPLE.replace("metrics:\n", f"metrics:\n{heap}, scale: exact}}\n")
+    assert load(tmp_path, text).metrics["heap_min_bytes"].terms[0].is_of_device
+    with pytest.raises(ConfigError, match=r"echo\.yaml:14: .*one value a boot.*add 'scale: exact'"):
+        load(tmp_path, EXAMPLE.replace("metrics:\n", f"metrics:\n{heap}}}\n"))
+
+
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
@@ -460,3 +514,17 @@ def test_a_share_is_of_one_column_per_another(tmp_path: Path, old: str, new: str
     assert load(tmp_path, text).metrics["lost_ratio"].per == "sent_count"
     with pytest.raises(ConfigError, match=rf"echo\.yaml:14: .*({expected})"):
         load(tmp_path, EXAMPLE.replace("metrics:\n", f"metrics:\n{SHARE.replace(old, new)}"))
+
+
+def test_a_projects_file_stands_in_place_of_the_tools(tmp_path: Path) -> None:
+    """Of a folder with two files, one bench is new and one has other limits; all others are the tool's."""
+    (tmp_path / "own.yaml").write_text(EXAMPLE.replace("bench: echo", "bench: own"))
+    (tmp_path / "echo.yaml").write_text(EXAMPLE)
+    read = thresholds.load_project(tmp_path, today=TODAY)
+    tools = thresholds.load_all(THRESHOLDS_ROOT, today=TODAY)
+    assert read.keys() == {*tools, "own"}
+    assert read["echo"] == thresholds.load("echo", tmp_path, today=TODAY) != tools["echo"]
+    assert all(read[bench] == tools[bench] for bench in tools if bench != "echo")
+    assert {path.name for path in thresholds.project_files(tmp_path / "none")} == {
+        f"{bench}.yaml" for bench in tools
+    }

@@ -10,7 +10,7 @@ import pytest
 
 from hil import thresholds
 from hil.base.errors import ConfigError
-from hil.gate.compare.units import may_block
+from hil.gate.compare.pairs import may_block
 from hil.model import Comparison, Scalar
 from hil.run.plan.selection import select_cases
 from hil.thresholds.limits import series_facts
@@ -91,6 +91,20 @@ def test_a_rule_says_what_is_tolerated_on_the_metrics_scale(
     assert rule is not None
     assert (rule.tolerance, rule.min_effect) == pytest.approx(expected)
     assert rule.source.startswith("thresholds/echo.yaml:")
+
+
+def test_an_exact_figure_may_tolerate_a_share(tmp_path: Path) -> None:
+    """Its key says which: a share of the base's figure, or the metric's own unit."""
+    text = EXAMPLE.replace("    tolerance_kib: 4\n", "    tolerance_percent: 2\n    min_effect_permille: 5\n")
+    share = load(tmp_path, text).compare_rule(facts("image_bytes"))
+    own = load(tmp_path).compare_rule(facts("image_bytes"))
+    assert share is not None
+    assert own is not None
+    assert (share.tolerance, share.min_effect, share.relative) == (0.02, 0.005, True)
+    assert (own.tolerance, own.relative) == (4096, False)
+    mixed = EXAMPLE.replace("    tolerance_kib: 4\n", "    tolerance_percent: 2\n    min_effect_bytes: 5\n")
+    with pytest.raises(ConfigError, match=r"min_effect_bytes.*does not fit"):
+        load(tmp_path, mixed)
 
 
 def test_what_no_rule_is_for_is_compared_as_advice(tmp_path: Path) -> None:
@@ -187,11 +201,11 @@ def test_this_checkouts_pull_request_suite_blocks_by_ten_comparisons_at_most() -
         assert 5 <= len(pairs) <= 10, pairs
 
 
-def test_each_rule_of_this_checkout_is_for_a_case_of_the_pull_request_suite() -> None:
-    """A rule for a case that is measured no longer would compare nothing, and nobody would notice."""
+def test_each_rule_of_this_checkout_is_for_a_case_that_pull_requests_compare() -> None:
+    """On boards or sealed. A rule for a case that is not measured compares nothing, and nobody would see."""
     for stem, read in thresholds.load_all(THRESHOLDS_ROOT).items():
         for rule in read.compare:
-            cases = read.suites.get("pr", ())
+            cases = (*read.suites.get("pr", ()), *read.suites.get("sealed", ()))
             found = [
                 case
                 for case in cases

@@ -1,92 +1,94 @@
 # SPDX-License-Identifier: Apache-2.0
 """Boundaries of a test that looks at its data several times, by numerical recursion.
 
-The error probability is spent as information accrues (Lan & DeMets 1983): by ``2 - 2 Phi(z / sqrt(t))``,
-which is like O'Brien & Fleming's boundary and spends almost nothing early, or by ``alpha ln(1 + (e - 1) t)``,
-which is like Pocock's and stays nearly level. Each boundary is solved for from the density of the statistic
-among those that have not crossed yet (Armitage, McPherson & Rowe 1969), on the grid of Jennison & Turnbull
-2000, chapter 19. Fractions are rounded before and boundaries after, so that a replay has the same bytes.
+The error probability is spent as information accrues (Lan & DeMets 1983), by ``2 - 2 Phi(z / sqrt(t))``: like
+O'Brien & Fleming's boundary it spends almost nothing early. Each boundary is solved for from the density of
+the statistic among those that have not crossed yet (Armitage, McPherson & Rowe 1969), on the grid of Jennison
+& Turnbull 2000, chapter 19. Boundaries are rounded, so that a replay has the same bytes.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Sequence
 
-import numpy as np
-import scipy.optimize
-import scipy.special
+from hil.base.numeric import np, optimize, special
+from hil.gate.compare.looks import Plan
 
-Spending = Literal["obrien-fleming", "pocock"]
-
-FRACTION_STEP = 0.02
+RESERVED = 0.1  # of alpha, for looks that only a person asks for
 _GRID = 16  # J & T's r: 6 r - 1 points, and those halfway between
 _DIGITS = 4
 _HIGHEST = 8.0  # a boundary beyond it is crossed with less than 1e-15: it says "not yet"
 
 
-def spent(spending: Spending, alpha: float, fraction: float) -> float:
+def spent(alpha: float, fraction: float) -> float:
     """Return the error probability that may have been spent once ``fraction`` of the information is there."""
-    fraction = min(1.0, fraction)
-    if spending == "pocock":
-        return alpha * math.log1p((math.e - 1.0) * fraction)
-    z = float(-scipy.special.ndtri(alpha / 2.0))
-    return 2.0 * float(scipy.special.ndtr(-z / math.sqrt(fraction)))
+    if fraction >= 1.0:
+        return alpha
+    z = float(-special.ndtri(alpha / 2.0))
+    return 2.0 * float(special.ndtr(-z / math.sqrt(fraction)))
+
+
+def information(look: tuple[int, int]) -> float:
+    """Return the information in so many boots of a board, in boots of each; 0 where one role has none."""
+    return look[0] * look[1] / max(look[0] + look[1], 1)
 
 
 @functools.lru_cache(maxsize=4096)
-def boundaries(fractions: tuple[float, ...], alpha: float, spending: Spending) -> tuple[float, ...]:
-    """Return the upper boundary of z at each look; the error of one side, crossed at any look, is ``alpha``.
+def of_looks(looks: Plan, unasked: int, alpha: float, *, within: bool) -> tuple[float, ...]:
+    """Return the boundary of z at each look, the first ``unasked`` of which are made without being asked.
+
+    Those have spent ``1 - RESERVED`` of alpha at the last of them, and the looks behind them the rest. Where
+    not ``within``, as for passing, alpha is theirs, and the looks behind them spend half of it once more.
+    What the looks hold is as planned: boots that are lost change how they hang together a little.
+    """
+    amount = [information(look) for look in looks]
+    unasked = unasked or len(looks)
+    asked = len(looks) > unasked
+    own = alpha * (1.0 - RESERVED) if asked and within else alpha
+    total = alpha if within else min(1.5 * alpha, 0.5)
+    until = [spent(own, one / amount[unasked - 1]) for one in amount[:unasked]]
+    beyond = [
+        own + (total - own) * (one - amount[unasked - 1]) / (amount[-1] - amount[unasked - 1])
+        for one in amount[unasked:]
+    ]
+    return boundaries(tuple(one / amount[-1] for one in amount), (*until, *beyond))
+
+
+@functools.lru_cache(maxsize=4096)
+def boundaries(fractions: tuple[float, ...], shares: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the upper boundary of z at each look; by then one side's error of ``shares`` is spent.
 
     ``fractions`` of the information grow from above 0 to 1. A boundary depends on those up to its own look
-    only. Raises ValueError where they do not grow, or where alpha is not between 0 and 0.5.
+    only. Raises ValueError where they do not grow, or where a share is not above 0, and 0.5 at most.
     """
-    if not 0.0 < alpha < 0.5:
-        raise ValueError(f"alpha must lie between 0 and 0.5, got {alpha}")
     found: list[float] = []
     before, already = 0.0, 0.0
     points, masses = np.zeros(1), np.ones(1)  # of the sum S = z sqrt(t), among those that went on
-    for fraction in fractions:
+    for fraction, share in zip(fractions, shares, strict=True):
         if fraction <= before:
             raise ValueError(f"fractions of information must grow, got {fractions}")
-        total = spent(spending, alpha, fraction)
+        if not 0.0 < share <= 0.5:
+            raise ValueError(f"an error probability must lie between 0 and 0.5, got {share}")
         step = math.sqrt(fraction - before)
-        bound = round(_solve(points, masses, math.sqrt(fraction), step, total - already), _DIGITS)
+        bound = round(_solve(points, masses, math.sqrt(fraction), step, share - already), _DIGITS)
         found.append(bound)
-        already = total
+        already = share
         points, masses = _go_on(points, masses, math.sqrt(fraction), step, bound)
         before = fraction
     return tuple(found)
-
-
-def of_rows(fractions: np.ndarray, alpha: float, spending: Spending) -> np.ndarray:
-    """Return boundaries() of each row of ``fractions`` (R, looks), rounded to FRACTION_STEP and made to grow.
-
-    The last column counts as 1: what is there at the last look is all there will be.
-    """
-    looks = fractions.shape[1]
-    steps = np.rint(np.nan_to_num(fractions, nan=0.0) / FRACTION_STEP).astype(np.int64)
-    most = round(1.0 / FRACTION_STEP)
-    steps = np.clip(steps, 1, most - looks + 1)
-    steps = np.maximum.accumulate(steps - np.arange(looks), axis=1) + np.arange(looks)
-    steps = np.minimum(steps, most - looks + 1 + np.arange(looks))
-    steps[:, -1] = most
-    rows, index = np.unique(steps, axis=0, return_inverse=True)
-    solved = [boundaries(tuple(round(n / most, 6) for n in row.tolist()), alpha, spending) for row in rows]
-    return np.array(solved)[index.reshape(-1)]
 
 
 def _solve(points: np.ndarray, masses: np.ndarray, root: float, step: float, share: float) -> float:
     """Return the z at this look that is exceeded with probability ``share`` by those that went on."""
 
     def excess(z: float) -> float:
-        return float(masses @ scipy.special.ndtr((points - z * root) / step)) - share
+        return float(masses @ special.ndtr((points - z * root) / step)) - share
 
     if excess(_HIGHEST) >= 0.0:
         return _HIGHEST
-    return float(scipy.optimize.brentq(excess, -_HIGHEST, _HIGHEST, xtol=1e-9))
+    return float(optimize.brentq(excess, -_HIGHEST, _HIGHEST, xtol=1e-9))
 
 
 def _go_on(
@@ -118,7 +120,7 @@ def _grid(bound: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def crossing_probability(
-    fractions: tuple[float, ...], bounds: tuple[float, ...], drift: Callable[[float], float] = lambda _: 0.0
+    fractions: Sequence[float], bounds: Sequence[float], drift: Callable[[float], float] = lambda _: 0.0
 ) -> float:
     """Return how likely z crosses any of ``bounds``, its mean at fraction t being ``drift(t)``."""
     points, masses, before, crossed, mean = np.zeros(1), np.ones(1), 0.0, 0.0, 0.0
@@ -126,7 +128,7 @@ def crossing_probability(
         root, step = math.sqrt(fraction), math.sqrt(fraction - before)
         shift = drift(fraction) * root
         points = points + (shift - mean)
-        crossed += float(masses @ scipy.special.ndtr((points - bound * root) / step))
+        crossed += float(masses @ special.ndtr((points - bound * root) / step))
         points, masses = _go_on(points, masses, root, step, bound)
         before, mean = fraction, shift
     return crossed

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shares of failures (loss, timeouts), compared as counts that come in bursts.
+"""The tests on shares of failures (loss, timeouts), which come in bursts, and on exact figures.
 
 Failures of one boot hang together, so that they vary more between boots than independent ones would: by the
 factor ``dispersion`` of the beta-binomial distribution, estimated from the boots (Pearson's chi-square over
@@ -13,22 +13,23 @@ which no dispersion exceeds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
-import numpy as np
-import scipy.special
-
-from hil.gate.compare import boundaries, strata
-from hil.gate.compare.boards import student_boundary
-from hil.gate.compare.sequential import (
-    UNDECIDED,
-    Decisions,
+from hil.base.numeric import special
+from hil.gate.compare import boundaries
+from hil.gate.compare.values import (
+    BOARD_LEVEL,
+    Boots,
     Design,
-    Look,
-    blank,
-    judge,
-    reach,
-    write,
+    Effect,
+    Seen,
+    combine,
+    decided,
+    student,
+    z_of,
 )
 
 _POWER_80 = 0.8416
@@ -37,222 +38,239 @@ _BISECTIONS = 30  # halvings of 1: to a share of 1e-9
 _KNOWN_FREEDOM = 1000.0
 
 
-@dataclass(frozen=True)
-class Counts:
-    """Failures and trials, (R, B, K) each, boots by their place in the plan; NaN where one was lost."""
+class Count(NamedTuple):
+    """What failed among so many trials."""
 
-    hits: np.ndarray
-    trials: np.ndarray
+    hits: float
+    trials: float
 
-    def until(self, boots: int, rows: np.ndarray) -> Counts:
-        """Return the first ``boots`` of these comparisons; a boot without a trial is none."""
-        hits, trials = (np.asarray(of, dtype=float)[rows, :, :boots] for of in (self.hits, self.trials))
-        there = np.isfinite(hits) & np.isfinite(trials) & (trials > 0)
-        return Counts(np.where(there, hits, 0.0), np.where(there, trials, 0.0))
+    def and_(self, other: Count) -> Count:
+        return Count(self.hits + other.hits, self.trials + other.trials)
+
+    @property
+    def share(self) -> float:
+        return self.hits / self.trials if self.trials else math.nan
 
 
-def decide_counts(candidate: Counts, other: Counts, design: Design) -> Decisions:
-    """Go through the looks as decide() does; ``tolerance`` and ``min_effect`` are differences of shares.
+class Tallies(NamedTuple):
+    """The boots of one board, a count each; a boot without a trial is none."""
 
-    No failure in too few trials is no pass: the tolerance has to be excluded. ``z`` is the normal quantile of
-    the exact test, so that it need not be ``difference`` over ``error``; the interval is difference ±
-    boundary * error.
+    candidate: Sequence[Count]
+    other: Sequence[Count]
+
+
+def look_at_counts(boards: Sequence[Tallies], design: Design, number: int) -> Seen:
+    """Return what the boots up to look ``number`` (from 1) say, as look_at() does.
+
+    ``tolerance`` and ``min_effect`` are differences of shares. ``z`` is the normal quantile of the exact
+    test, so that it need not be ``difference`` over ``error``.
     """
-    comparisons, boards = candidate.trials.shape[:2]
-    found = blank(comparisons, boards)
-    bounds = [
-        boundaries.of_rows(_fractions(candidate, other, design), share, spending)
-        for share, spending in ((design.alpha, _EFFICACY), (design.beta, _FUTILITY))
+    boards = [Tallies(*([one for one in side if one.trials > 0] for side in board)) for board in boards]
+    totals = [Tallies([total(board.candidate)], [total(board.other)]) for board in boards]
+    known = [one for one, board in enumerate(boards) if board.candidate and board.other]
+    if not known:
+        return Seen(effects=(Effect(),) * len(boards), odd=(False,) * len(boards))
+    pooled = _pooled([boards[one] for one in known])
+    effects = [
+        _effect(totals[one].candidate[0], totals[one].other[0], pooled.dispersion)
+        if one in known
+        else Effect()
+        for one in range(len(boards))
     ]
-    undecided = np.ones(comparisons, dtype=bool)
-    places = [reach(np.where(np.asarray(of.trials) > 0, of.trials, np.nan)) for of in (candidate, other)]
-    for number, (of_candidate, of_other) in enumerate(design.looks):
-        rows = np.flatnonzero(undecided & (places[0] >= of_candidate) & (places[1] >= of_other))
-        if not len(rows):
-            continue
-        now = candidate.until(of_candidate, rows), other.until(of_other, rows)
-        last = number == len(design.looks) - 1
-        with np.errstate(invalid="ignore", divide="ignore"):
-            look, z = _look(*now, design, [bound[rows] for bound in bounds], number)
-        state = judge(look, design, last=last, z=z)
-        write(found, rows, look, state, number, z=z[0])
-        undecided[rows] = state == UNDECIDED
+    whole = combine(effects, pooled.freedom, 0.5 * design.min_effect)
+    both = _Both.of(
+        [(totals[one].candidate[0], totals[one].other[0]) for one in whole.kept], pooled.dispersion
+    )
+    boundary, below = (
+        student(at, pooled.freedom) for at in (design.efficacy(number), design.futility(number))
+    )
+    worst = max(known, key=lambda one: effects[one].difference)
+    worse, better = both.worse(), both.better()
+    seen = Seen(
+        difference=both.difference,
+        error=both.error,
+        z=worse,
+        boundary=boundary,
+        pass_bound=both.bound(below),
+        smallest_effect=_smallest_effect(both, design, number, pooled.freedom),
+        effects=tuple(effects),
+        odd=whole.odd,
+        apart=worst if _is_apart(boards[worst], effects[worst], whole.odd[worst], len(known), design) else -1,
+        p=min(1.0, 2.0 * float(special.ndtr(-max(worse, better)))),
+    )
+    if whole.contradictory:
+        return seen
+    return decided(
+        seen,
+        design,
+        worse=worse > boundary and whole.is_common,
+        better=better > student(z_of(design.alpha), pooled.freedom),
+        within=both.within(design.tolerance) > below,
+    )
+
+
+def look_at_exact(boards: Sequence[Boots], design: Design) -> tuple[Seen, bool]:
+    """Decide about figures without noise, in the metric's unit; say too whether they are exact at all.
+
+    Growth beyond the tolerance on any board regresses; a decrease by more than ``min_effect`` on all boards
+    improves. What varies between the boots of one role and board, or is infinite, is no exact figure.
+    """
+    sides = [[sorted({v for v in side if not math.isnan(v)}) for side in board] for board in boards]
+    there = [all(pair) for pair in sides]
+    steady = [len(one) == len(two) == 1 and math.isfinite(one[0] - two[0]) for one, two in sides]
+    effects = tuple(
+        Effect(pair[0][0] - pair[1][0], 0.0) if fine else Effect()
+        for pair, fine in zip(sides, steady, strict=True)
+    )
+    found = [one.difference for one in effects if not math.isnan(one.difference)]
+    seen = Seen(effects=effects, odd=(False,) * len(boards))
+    if not any(there):
+        return seen, True
+    exact = all(fine for fine, some in zip(steady, there, strict=True) if some)
+    if found:
+        worst = max(found)
+        seen = replace(
+            seen, difference=worst, error=0.0, boundary=0.0, smallest_effect=max(design.tolerance, 0.0)
+        )
+        if worst > design.tolerance:
+            return replace(seen, state="regressed"), True
+        if exact:
+            return replace(seen, state="improved" if -worst > design.min_effect else "pass"), True
+    return seen, exact
+
+
+def total(boots: Iterable[Count]) -> Count:
+    """Return all trials together."""
+    found = Count(0.0, 0.0)
+    for one in boots:
+        found = found.and_(one)
     return found
 
 
-_EFFICACY: boundaries.Spending = "obrien-fleming"
-_FUTILITY: boundaries.Spending = "pocock"
+class _Pooled(NamedTuple):
+    dispersion: float
+    freedom: float
 
 
-def dispersion_of(hits: np.ndarray, trials: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return Pearson's chi-square of boots (…, K) about their common share, and its degrees of freedom.
+def _pooled(boards: Sequence[Tallies]) -> _Pooled:
+    """Return the dispersion of all boots, and the degrees of freedom that it is known with."""
+    parts = [dispersion_of(side) for board in boards for side in board]
+    square, freedom = math.fsum(part[0] for part in parts), sum(part[1] for part in parts)
+    boots = [one for board in boards for side in board for one in side]
+    factor = max(1.0, square / max(freedom, 1))
+    if freedom:
+        return _Pooled(factor, float(freedom))
+    if any(one.hits for one in boots):
+        factor = max(factor, *(one.trials for one in boots))
+    return _Pooled(factor, _KNOWN_FREEDOM)
+
+
+def dispersion_of(boots: Sequence[Count]) -> tuple[float, int]:
+    """Return Pearson's chi-square of boots about their common share, and its degrees of freedom.
 
     Both are 0 where nothing failed, or everything: that says nothing of how failures hang together.
     """
-    total, of = hits.sum(axis=-1), trials.sum(axis=-1)
-    share = (total / np.maximum(of, 1.0))[..., np.newaxis]
-    expected = trials * share * (1.0 - share)
-    varied = (expected > 0.0).any(axis=-1)
-    square = np.where(
-        expected > 0.0, (hits - trials * share) ** 2 / np.where(expected > 0.0, expected, 1.0), 0.0
-    )
-    freedom = np.where(varied, np.maximum((trials > 0).sum(axis=-1) - 1.0, 0.0), 0.0)
-    return np.asarray(square.sum(axis=-1)), np.asarray(freedom)
+    share = total(boots).share if boots else 0.0
+    variance = share * (1.0 - share)
+    if not variance > 0.0:
+        return 0.0, 0
+    square = math.fsum((one.hits - one.trials * share) ** 2 / (one.trials * variance) for one in boots)
+    return square, len(boots) - 1
 
 
-def _dispersion(candidate: Counts, other: Counts) -> tuple[np.ndarray, np.ndarray]:
-    """Return the dispersion (R,) and the degrees of freedom that it is known with."""
-    parts = [dispersion_of(of.hits, of.trials) for of in (candidate, other)]
-    square, freedom = (sum(part[at].sum(axis=1) for part in parts) for at in (0, 1))
-    factor = np.maximum(1.0, square / np.maximum(freedom, 1.0))
-    failed = candidate.hits.sum(axis=(1, 2)) + other.hits.sum(axis=(1, 2)) > 0
-    # all or nothing in every boot: nothing says how failures hang together, so each boot counts as one trial
-    untold = failed & (freedom == 0.0)
-    factor = np.where(untold, np.maximum(factor, _trials_per_boot(candidate, other)), factor)
-    return factor, np.where(~failed | untold, _KNOWN_FREEDOM, np.maximum(freedom, 1.0))
+def _effect(candidate: Count, other: Count, dispersion: float) -> Effect:
+    """Return a board's difference, and its error at the common share as if one more trial had failed."""
+    share = (candidate.hits + other.hits + 1.0) / (candidate.trials + other.trials + 2.0)
+    per_trial = 1.0 / candidate.trials + 1.0 / other.trials
+    return Effect(candidate.share - other.share, math.sqrt(dispersion * share * (1.0 - share) * per_trial))
 
 
-def _trials_per_boot(candidate: Counts, other: Counts) -> np.ndarray:
-    """Return the most trials (R,) that a boot has."""
-    return np.asarray(np.maximum(candidate.trials.max(axis=(1, 2)), other.trials.max(axis=(1, 2))))
-
-
-def _look(
-    candidate: Counts, other: Counts, design: Design, bounds: list[np.ndarray], number: int
-) -> tuple[Look, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Return the look, and its z of "worse", "better" and "below tolerance"."""
-    factor, freedom = _dispersion(candidate, other)
-    hits = candidate.hits.sum(axis=2), other.hits.sum(axis=2)
-    trials = candidate.trials.sum(axis=2), other.trials.sum(axis=2)
-    usable = (trials[0] > 0) & (trials[1] > 0)
-    shares = [np.where(usable, h / np.maximum(n, 1.0), np.nan) for h, n in zip(hits, trials, strict=True)]
-    effects = shares[0] - shares[1]
-    errors = _board_errors(hits, trials, factor)
-    whole = strata.combine(effects, np.where(usable, errors**2, np.nan), freedom, 0.5 * design.min_effect)
-    kept = whole.used
-    totals = _Totals.of(hits, trials, kept, factor)
-    boundary, below = (student_boundary(bound[:, number], freedom) for bound in bounds)
-    final = student_boundary(bounds[0][:, -1], freedom)
-    planned = totals.error * np.sqrt(totals.planned(design, number))
-    look = Look(
-        valid=kept.any(axis=1) & ~whole.contradictory,
-        difference=totals.difference,
-        least=whole.least,
-        apart=whole.apart,
-        error=totals.error,
-        boundary=boundary,
-        pass_boundary=below,
-        pass_bound=totals.bound(below),
-        boot_deviation=np.full(len(factor), np.nan),
-        smallest_effect=np.maximum(final * planned, design.min_effect) + _POWER_80 * planned,
-        odd=whole.odd,
-        effects=effects,
-        errors=np.where(usable, errors, np.nan),
-    )
-    z = totals.worse(), totals.better(), totals.within(design.tolerance)
-    return look, z
-
-
-def _board_errors(
-    hits: tuple[np.ndarray, np.ndarray], trials: tuple[np.ndarray, np.ndarray], factor: np.ndarray
-) -> np.ndarray:
-    """Return the error of each board's difference, at the common share, as if one more trial had failed."""
-    share = (hits[0] + hits[1] + 1.0) / (trials[0] + trials[1] + 2.0)
-    per_trial = 1.0 / np.maximum(trials[0], 1.0) + 1.0 / np.maximum(trials[1], 1.0)
-    return np.asarray(np.sqrt(factor[:, np.newaxis] * share * (1.0 - share) * per_trial))
+def _is_apart(board: Tallies, effect: Effect, odd: bool, boards: int, design: Design) -> bool:
+    """Say whether a board keeps the others from passing: worse than the tolerance by itself, provably."""
+    if boards < 2 or not effect.difference > design.tolerance:
+        return False
+    pooled = _pooled([board])
+    alone = _Both.of([(total(board.candidate), total(board.other))], pooled.dispersion)
+    return odd or alone.worse() > student(z_of(BOARD_LEVEL), pooled.freedom)
 
 
 @dataclass(frozen=True)
-class _Totals:
-    """The boards that count, together, (R,) each: Mantel and Haenszel's difference, and what tests need."""
+class _Both:
+    """The boards that count, together: Mantel and Haenszel's difference, and what the tests need.
 
-    difference: np.ndarray
-    error: np.ndarray
-    hits: tuple[np.ndarray, np.ndarray]
-    chance: np.ndarray  # that a failure is the candidate's where both fail alike
-    spread: tuple[np.ndarray, np.ndarray]  # variance of the difference over p (1 - p), of each role
-    ratio: np.ndarray  # candidate's share of all trials
-    rate: np.ndarray
-    factor: np.ndarray
+    ``chance`` is that a failure is the candidate's where both fail alike; ``spread`` the variance of the
+    difference over p (1 - p), of either role; ``ratio`` the candidate's share of all trials.
+    """
+
+    difference: float
+    error: float
+    hits: tuple[float, float]
+    chance: float
+    spread: tuple[float, float]
+    ratio: float
+    rate: float
+    dispersion: float
 
     @classmethod
-    def of(
-        cls,
-        hits: tuple[np.ndarray, np.ndarray],
-        trials: tuple[np.ndarray, np.ndarray],
-        kept: np.ndarray,
-        factor: np.ndarray,
-    ) -> _Totals:
-        h = [np.where(kept, of, 0.0) for of in hits]
-        n = [np.where(kept, of, 1.0) for of in trials]
-        weight = np.where(kept, n[0] * n[1] / (n[0] + n[1]), 0.0)
-        total = np.maximum(weight.sum(axis=1), np.finfo(float).tiny)
-        rates = [(weight * own / of).sum(axis=1) / total for own, of in zip(h, n, strict=True)]
-        spread = [factor * (weight**2 / of).sum(axis=1) / total**2 for of in n]
-        both = h[0] + h[1]
-        share = n[0] / (n[0] + n[1])
-        failed = both.sum(axis=1)
-        mean_share = (weight * share).sum(axis=1) / total
-        chance = np.where(failed > 0, (both * share).sum(axis=1) / np.maximum(failed, 1.0), mean_share)
-        smooth = [
-            (np.where(kept, own, 0.0).sum(axis=1) + 1.0) / (np.where(kept, of, 0.0).sum(axis=1) + 2.0)
-            for own, of in zip(h, n, strict=True)
+    def of(cls, boards: Sequence[tuple[Count, Count]], dispersion: float) -> _Both:
+        weights = [one.trials * two.trials / (one.trials + two.trials) for one, two in boards]
+        weight = math.fsum(weights)
+        sides = [[pair[role] for pair in boards] for role in (0, 1)]
+        rates = [
+            math.fsum(w * c.share for w, c in zip(weights, side, strict=True)) / weight for side in sides
         ]
-        error = np.sqrt(sum(p * (1.0 - p) * v for p, v in zip(smooth, spread, strict=True)))
-        rate = mean_share * rates[0] + (1.0 - mean_share) * rates[1]
-        some = kept.any(axis=1)
-        return cls(
-            np.where(some, rates[0] - rates[1], np.nan), np.where(some, error, np.nan),
-            (h[0].sum(axis=1), h[1].sum(axis=1)), chance, (spread[0], spread[1]), mean_share, rate, factor,
-        )  # fmt: skip
+        spread = [
+            dispersion * math.fsum(w * w / c.trials for w, c in zip(weights, side, strict=True)) / weight**2
+            for side in sides
+        ]
+        shares = [one.trials / (one.trials + two.trials) for one, two in boards]
+        failed = [one.hits + two.hits for one, two in boards]
+        ratio = math.fsum(w * s for w, s in zip(weights, shares, strict=True)) / weight
+        chance = (
+            math.fsum(f * s for f, s in zip(failed, shares, strict=True)) / sum(failed)
+            if sum(failed)
+            else ratio
+        )
+        own = [total(side) for side in sides]
+        smooth = [(one.hits + 1.0) / (one.trials + 2.0) for one in own]
+        error = math.sqrt(sum(p * (1.0 - p) * v for p, v in zip(smooth, spread, strict=True)))
+        rate = ratio * rates[0] + (1.0 - ratio) * rates[1]
+        hits = own[0].hits, own[1].hits
+        return cls(rates[0] - rates[1], error, hits, chance, (spread[0], spread[1]), ratio, rate, dispersion)
 
-    def worse(self) -> np.ndarray:
+    def worse(self) -> float:
         return self._exact(self.hits[0], self.hits[1], self.chance)
 
-    def better(self) -> np.ndarray:
+    def better(self) -> float:
         return self._exact(self.hits[1], self.hits[0], 1.0 - self.chance)
 
-    def _exact(self, own: np.ndarray, others: np.ndarray, chance: np.ndarray) -> np.ndarray:
+    def _exact(self, own: float, others: float, chance: float) -> float:
         """Return the normal quantile of P(as many failures or more on this side), over the dispersion."""
-        above = scipy.special.betainc(
-            np.maximum(own / self.factor, 1e-12), others / self.factor + 1.0, np.clip(chance, 0.0, 1.0)
-        )
-        z = -scipy.special.ndtri(np.where(own > 0, above, 1.0))
-        return np.asarray(np.clip(z, -_HIGHEST_Z, _HIGHEST_Z))
+        if not own > 0:
+            return -_HIGHEST_Z
+        above = special.betainc(own / self.dispersion, others / self.dispersion + 1.0, min(max(chance, 0), 1))
+        return min(max(-float(special.ndtri(above)), -_HIGHEST_Z), _HIGHEST_Z)
 
-    def within(self, tolerance: float | np.ndarray) -> np.ndarray:
+    def within(self, tolerance: float) -> float:
         """Return how many errors, as they would be at the tolerance, the difference lies below it."""
-        of_other = np.clip(self.rate - self.ratio * tolerance, 0.0, 1.0)
-        of_candidate = np.clip(of_other + tolerance, 0.0, 1.0)
-        variance = of_candidate * (1.0 - of_candidate) * self.spread[0]
-        variance = variance + of_other * (1.0 - of_other) * self.spread[1]
-        z = (tolerance - self.difference) / np.sqrt(np.where(variance > 0.0, variance, np.nan))
-        return np.asarray(np.nan_to_num(z, nan=-_HIGHEST_Z))
+        of_other = min(max(self.rate - self.ratio * tolerance, 0.0), 1.0)
+        of_candidate = min(max(of_other + tolerance, 0.0), 1.0)
+        shares = of_candidate, of_other
+        variance = sum(p * (1.0 - p) * v for p, v in zip(shares, self.spread, strict=True))
+        return (tolerance - self.difference) / math.sqrt(variance) if variance > 0.0 else -_HIGHEST_Z
 
-    def bound(self, errors: np.ndarray) -> np.ndarray:
+    def bound(self, errors: float) -> float:
         """Return the largest difference that does not lie so many errors above this one, by within()."""
-        low, high = np.clip(self.difference, 0.0, 1.0), np.ones(self.difference.shape)
+        low, high = min(max(self.difference, 0.0), 1.0), 1.0
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2.0
-            excluded = self.within(middle) > errors
-            low, high = np.where(excluded, low, middle), np.where(excluded, middle, high)
-        return np.where(np.isfinite(self.difference), high, np.nan)
-
-    def planned(self, design: Design, number: int) -> np.ndarray:
-        """Return the variance at the last look over that at this one, by the boots of the plan."""
-        (last_c, last_o), (now_c, now_o) = design.looks[-1], design.looks[number]
-        at_end = self.spread[0] * now_c / last_c + self.spread[1] * now_o / last_o
-        return np.asarray(at_end / (self.spread[0] + self.spread[1]))
+            low, high = (low, middle) if self.within(middle) > errors else (middle, high)
+        return high
 
 
-def _fractions(candidate: Counts, other: Counts, design: Design) -> np.ndarray:
-    """Return the share of the planned boots' information at each look, (R, looks); boots lost are missed."""
-    trials = [np.nan_to_num(np.asarray(of.trials, dtype=float)) > 0 for of in (candidate, other)]
-    last_c, last_o = design.looks[-1]
-    took_part = trials[0].any(axis=2) & trials[1].any(axis=2)
-    planned = np.maximum(took_part.sum(axis=1), 1) * last_c * last_o / (last_c + last_o)
-    columns = []
-    for of_candidate, of_other in design.looks:
-        a, b = trials[0][:, :, :of_candidate].sum(axis=2), trials[1][:, :, :of_other].sum(axis=2)
-        columns.append((a * b / np.maximum(a + b, 1)).sum(axis=1) / planned)
-    return np.stack(columns, axis=1)
+def _smallest_effect(both: _Both, design: Design, number: int, freedom: float) -> float:
+    """Return what the last planned look finds with 80 % power, by the normal approximation."""
+    now, end = (boundaries.information(design.looks[at - 1]) for at in (number, design.planned))
+    error = both.error * math.sqrt(now / max(now, end))
+    bound = student(design.efficacy(max(number, design.planned)), freedom)
+    return max(bound * error, design.min_effect) + _POWER_80 * error

@@ -16,14 +16,14 @@ tolerates.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import numpy as np
-import scipy.special
-
-from hil.gate.compare.boot_values import boots_in_order
-from hil.gate.compare.scale import scale_of
-from hil.gate.compare.units import Unit
+from hil.base.numeric import np, special
+from hil.base.units import find_unit, format_difference
+from hil.gate.compare.boots import Scale, boots_in_order, scale_of
+from hil.gate.compare.pairs import Pair
+from hil.gate.words.comparisons import place
+from hil.model import ComparedSeries
 
 LEVEL = 0.01  # how often a run without drift names one
 LEAST_ERRORS = 2.5
@@ -69,14 +69,14 @@ class _Fits:
     freedom: int
 
 
-def drifts_of(units: Sequence[Unit]) -> dict[tuple[str, str], Drift]:
+def drifts_of(pairs: Sequence[Pair]) -> dict[tuple[str, str], Drift]:
     """Return what drifts beyond its tolerance, by series id and board, of a run's blocking comparisons."""
-    found = {unit.series_id: (unit, _boards_of(unit)) for unit in units if _is_asked(unit)}
+    found = {pair.series_id: (pair, _boards_of(pair)) for pair in pairs if _is_asked(pair)}
     tests = sum(len(boards) for _, boards in found.values())
     drifts = {}
-    for series_id, (unit, boards) in found.items():
-        assert unit.rule is not None
-        tolerance = scale_of(unit.metric).worse(unit.rule.tolerance)
+    for series_id, (pair, boards) in found.items():
+        assert pair.rule is not None
+        tolerance = scale_of(pair.metric).worse(pair.rule.tolerance)
         level = LEVEL / max(tests, 1)
         for board, drift in find_drifts(boards, level).items():
             if abs(drift.total) > tolerance:
@@ -100,7 +100,7 @@ def find_drifts(boards: Mapping[str, Boots], level: float) -> dict[str, Drift]:
         z = fit.slope * np.sqrt(fit.spread) / error
         # half of the level for the line, for boards mostly drift so; the other half for all steps
         shares = np.where(np.arange(len(z)) == 0, 0.5, 0.5 / max(len(z) - 1, 1))
-        boundary = -scipy.special.stdtrit(freedom, level / 2.0 * shares)
+        boundary = -special.stdtrit(freedom, level / 2.0 * shares)
         best = int((np.abs(z) / boundary).argmax())
         if abs(z[best]) > boundary[best] and fit.least[best] > LEAST_ERRORS * error:
             found[board] = _drift(fit, best, float(z[best]))
@@ -114,17 +114,17 @@ def _drift(fit: _Fits, best: int, z: float) -> Drift:
     return Drift(size, size, z, len(place), step=int(fit.steps[best - 1]) + 1)
 
 
-def _is_asked(unit: Unit) -> bool:
-    return unit.blocking and unit.metric.scale in ("log", "identity") and not unit.metric.exact
+def _is_asked(pair: Pair) -> bool:
+    return pair.blocking and pair.metric.scale in ("log", "identity") and not pair.metric.exact
 
 
-def _boards_of(unit: Unit) -> dict[str, Boots]:
-    scale = scale_of(unit.metric)
+def _boards_of(pair: Pair) -> dict[str, Boots]:
+    scale = scale_of(pair.metric)
     found = {}
-    for board in unit.comparison.boards:
+    for board in pair.comparison.boards:
         boots = [
             (place, scale.position(value.value, value.quantum), is_candidate)
-            for place, value, is_candidate in boots_in_order(unit, board)
+            for place, value, is_candidate in boots_in_order(pair, board)
         ]
         seen = [one for one in boots if np.isfinite(one[1])]
         if len(seen) >= _FEWEST_BOOTS:
@@ -166,3 +166,51 @@ def _without_role(values: np.ndarray, is_candidate: np.ndarray) -> np.ndarray:
     """Return values without the mean of their role."""
     means = [values[..., role].mean(axis=-1, keepdims=True) for role in (is_candidate, ~is_candidate)]
     return np.asarray(values - np.where(is_candidate, means[0], means[1]))
+
+
+Drifts = Mapping[tuple[str, str], Drift]  # by series id and board
+
+_ADVICE = "what it says is balanced by the order, but look at its supply, temperature, antenna"
+
+
+def describe_drift(drift: Drift, item: ComparedSeries) -> str:
+    """Return "drifts: +2.1 % a boot over 12 boots (z 6.3)" or "steps: +40 % from its boot 4 of 12 on (…)"."""
+    change = Scale(item.relative, 1 if item.direction == "lower" else -1).change(drift.size)
+    sign = "−" if change < 0 else "+"
+    size = (
+        f"{abs(change) * 100:.2g} %"
+        if item.relative
+        else format_difference(abs(change), find_unit(item.unit))
+    )
+    z = f"(z {abs(drift.z):.1f})"
+    if drift.step is None:
+        return f"drifts: {sign}{size} a boot over {drift.boots} boots {z}"
+    return f"steps: {sign}{size} from its boot {drift.step} of {drift.boots} on {z}"
+
+
+def with_drifts(series: Sequence[ComparedSeries], drifts: Drifts) -> tuple[ComparedSeries, ...]:
+    """Return the comparisons with what drifts beside the effect of its board."""
+    return tuple(_with_drifts(item, drifts) for item in series)
+
+
+def warnings_of(series: Sequence[ComparedSeries], drifts: Drifts) -> tuple[str, ...]:
+    """Return a sentence a board, of the metric that shows it best."""
+    items = {item.series_id: item for item in series}
+    found = []
+    for board in sorted({board for _, board in drifts}):
+        own = {series_id: drift for (series_id, name), drift in drifts.items() if name == board}
+        best = min(own, key=lambda series_id: (-abs(own[series_id].z), series_id))
+        verb, _, words = describe_drift(own[best], items[best]).partition(": ")
+        more = f", and {len(own) - 1} more" if len(own) > 1 else ""
+        found.append(f"board {board} {verb}: {place(items[best])} {words}{more}; {_ADVICE}.")
+    return tuple(found)
+
+
+def _with_drifts(item: ComparedSeries, drifts: Drifts) -> ComparedSeries:
+    effects = tuple(
+        replace(effect, drift=describe_drift(drift, item))
+        if (drift := drifts.get((item.series_id, effect.board))) is not None
+        else effect
+        for effect in item.effects
+    )
+    return replace(item, effects=effects)

@@ -80,10 +80,13 @@ FACTS = (
     Fact("access point", "access_point", ("type", "ssid")),
     Fact("BSSID", "device", ("bssid",)),
     Fact("channel", "device", ("channel",)),
+    Fact("cable", "device", ("link_type", "speed_mbps", "duplex")),
     Fact("air", "access_point", ("profile", "seed")),
     Fact("broker", "broker", ("version", "config_sha256")),
     Fact("host", "host", ("kernel", "machine", "cpu_count", "governor")),
     Fact("real-time priority", "device", ("sched",)),
+    Fact("emulator", "emulation", ("emulator", "icount")),
+    Fact("background traffic", "background", ("station", "protocol", "direction", "asked_kbps")),
     Fact("simulated noise", "noise", ("profile", "seed", "session")),
 )
 BANDS = (

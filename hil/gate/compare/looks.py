@@ -9,9 +9,11 @@ from typing import Literal
 Side = Literal["candidate", "other"]
 Plan = tuple[tuple[int, int], ...]
 
-# Boots a board, (candidate, other), after which it is judged. Five of each are what four boards have time for
-# in 15 minutes, with two groups of cases at 200 samples a boot (docs/explain/gate-simulation.md).
-LOOKS: Plan = ((3, 3), (5, 5), (8, 8), (12, 12))
+# Boots a board, (candidate, other), after which it is judged. Ten of each are what four boards have time for
+# in 15 minutes, with two groups of cases at 100 samples a boot, and twenty what one has
+# (docs/explain/gate-simulation.md).
+LOOKS: Plan = ((3, 3), (6, 6), (10, 10), (20, 20))
+MORE_BOOTS = (8, 8)  # a board, of the look behind those of the plan: measured where a person asks for it
 
 
 def schedule(max_boots: int) -> Plan:
@@ -20,6 +22,12 @@ def schedule(max_boots: int) -> Plan:
     The first is always there: without it nothing is compared.
     """
     return LOOKS[:1] + tuple(look for look in LOOKS[1:] if sum(look) <= max_boots)
+
+
+def with_more(looks: Plan) -> Plan:
+    """Return planned looks, and behind them the one that is measured only where a person asks for it."""
+    candidate, other = looks[-1]
+    return (*looks, (candidate + MORE_BOOTS[0], other + MORE_BOOTS[1]))
 
 
 def order(looks: Plan, first: bool) -> tuple[tuple[Side, ...], ...]:

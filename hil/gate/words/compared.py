@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hil.base.errors import ExitCode
-from hil.gate.words.comparisons import change_words, place
-from hil.model import ComparedSeries, Outcome
+from hil.gate.words.comparisons import change_words, exactly, place
+from hil.model import ComparedSeries, NoBase, Outcome
 
 _MOST_NAMED = 3
 
@@ -19,7 +18,7 @@ class Compared:
 
     ``identical`` names the images that are the same bytes on both sides, of ``images`` that were compared.
     ``drifting`` has a sentence for each board that drifts along the run. ``not_compared`` says of further
-    boards why they have nothing to be compared with.
+    boards why they have nothing to be compared with, ``no_base`` of the whole run.
     """
 
     series: tuple[ComparedSeries, ...] = ()
@@ -28,6 +27,7 @@ class Compared:
     images: int = 0
     drifting: tuple[str, ...] = ()
     not_compared: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    no_base: NoBase | None = None
 
     @property
     def nothing_to_measure(self) -> bool:
@@ -41,32 +41,24 @@ class Compared:
 NONE_COMPARED = Compared()
 
 
-def exit_codes(compared: Compared, *, fail_inconclusive: bool) -> list[ExitCode]:
-    """Return what the comparisons do to the run. One of which nothing was measured is never a pass."""
-    codes = []
-    if compared.blocking("regressed"):
-        codes.append(ExitCode.FIRMWARE)
-    undecided = compared.blocking("inconclusive")
-    if undecided and (fail_inconclusive or not all(item.candidate_boots for item in undecided)):
-        codes.append(ExitCode.INCONCLUSIVE)
-    return codes
-
-
 def regressions(compared: Compared) -> str:
-    """Return "publish_latency_p50_us on virtual-esp32 grew by 12 %, and 2 more …"; else ""."""
+    """Return "publish_latency_p50_us on virtual-esp32 grew by 12 %, and 2 more …"; else "".
+
+    Of an exact figure "cost_least_instructions of part=queue on emulated-esp32c3 +2.1 % (1,200 → 1,225 …".
+    """
     found = sorted(compared.blocking("regressed"), key=lambda item: (-_evidence(item), item.series_id))
     if not found:
         return ""
     first = found[0]
     more = len(found) - 1
     others = f", and {more} more comparison{'s' if more > 1 else ''} regressed" if more else ""
-    return f"{place(first)} {change_words(first)} against the {first.role}{others}"
+    return f"{place(first)} {exactly(first) or change_words(first)} against the {first.role}{others}"
 
 
 def quiet(compared: Compared) -> list[str]:
     """Return the words where nothing is blocked: what passed, and in how many boots."""
     blocking = compared.blocking()
-    parts = []
+    parts = ["limits only, as the base does not build at its own commit"] if _is_unbuildable(compared) else []
     passed = [item for item in blocking if item.outcome in ("pass", "improved")]
     if passed:
         parts.append(_passed(compared, passed, len(blocking)))
@@ -79,28 +71,31 @@ def quiet(compared: Compared) -> list[str]:
     return parts
 
 
-def undecided(compared: Compared) -> list[str]:
-    """Return the words for blocking comparisons without a decision."""
-    names: tuple[tuple[Outcome, str], ...] = (
-        ("inconclusive", "inconclusive"),
-        ("no-baseline", "without a base to compare with"),
-    )
-    return [
-        f"{_count(len(found))} {word}" for outcome, word in names if (found := compared.blocking(outcome))
-    ]
+def _is_unbuildable(compared: Compared) -> bool:
+    return compared.no_base is not None and compared.no_base.cause == "sources"
+
+
+def without_base(compared: Compared) -> list[str]:
+    """Return the words for blocking comparisons that have nothing to be compared with."""
+    found = compared.blocking("no-baseline")
+    return [f"{_count(len(found))} without a base to compare with"] if found else []
+
+
+def open_ones(compared: Compared) -> list[str]:
+    """Return the words for blocking comparisons without a decision, where something worse is told first."""
+    found = compared.blocking("undecided")
+    return [*([f"{_count(len(found))} undecided"] if found else []), *without_base(compared)]
 
 
 def warnings(compared: Compared) -> list[str]:
     """Say what a person should know although it does not change the exit code."""
+    missing = [f"nothing was compared: {compared.no_base.reason}."] if compared.no_base else []
     found = [
+        *missing,
         *(f"{', '.join(boards)}: no-baseline, {why}." for why, boards in compared.not_compared.items()),
         *_without_base(compared.blocking("no-baseline")),
-        *(item.sentence for item in compared.blocking("inconclusive")),
-        *(
-            item.sentence
-            for item in compared.blocking()
-            if item.odd_boards and item.outcome != "inconclusive"
-        ),
+        *_undecided(compared.blocking("undecided")),
+        *(item.sentence for item in compared.blocking() if item.odd_boards and item.outcome != "undecided"),
         *compared.drifting,
         *(item.sentence for item in compared.series if item.outcome == "regressed" and not item.blocking),
     ]
@@ -109,10 +104,28 @@ def warnings(compared: Compared) -> list[str]:
 
 def _without_base(items: Sequence[ComparedSeries]) -> list[str]:
     """Say each reason once, whatever number of metrics it holds for."""
-    reasons: dict[str, list[str]] = {}
+    groups = _by_reason(items).items()
+    return [
+        f"no-baseline for {_named([place(item) for item in group])}: {reason}." for reason, group in groups
+    ]
+
+
+def _undecided(items: Sequence[ComparedSeries]) -> list[str]:
+    """Say once what keeps several comparisons from being looked at; others have figures of their own."""
+    found = []
+    for reason, group in _by_reason(items).items():
+        if len(group) > _MOST_NAMED and all(item.change is None for item in group):
+            found.append(f"no verdict for {_named([place(item) for item in group])}: {reason}.")
+        else:
+            found += [item.sentence for item in group]
+    return found
+
+
+def _by_reason(items: Sequence[ComparedSeries]) -> dict[str, list[ComparedSeries]]:
+    reasons: dict[str, list[ComparedSeries]] = {}
     for item in items:
-        reasons.setdefault(item.reason, []).append(place(item))
-    return [f"no-baseline for {_named(places)}: {reason}." for reason, places in reasons.items()]
+        reasons.setdefault(item.reason, []).append(item)
+    return reasons
 
 
 def _passed(compared: Compared, passed: Sequence[ComparedSeries], of: int) -> str:

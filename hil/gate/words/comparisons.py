@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from hil.base.units import find_unit, format_difference, format_value, format_values
 from hil.gate.words import limits as sentences
-from hil.model import BoardEffect, ComparedSeries, bench_of
+from hil.model import ComparedSeries, bench_of
 
 _WIDEST = 10.0  # tolerances: an interval beyond it is not worth printing
 _TENFOLD = 10.0  # and more has no use for further digits
@@ -26,7 +27,35 @@ def change_words(item: ComparedSeries, *, interval: bool = True) -> str:
     if item.change == 0:
         return f"did not change{bounds}"
     verb = "grew" if item.change > 0 else "fell"
-    return f"{verb} by {size(item, abs(item.change))}{bounds}"
+    of_base = f" ({share(item)})" if share(item) else ""
+    return f"{verb} by {size(item, abs(item.change))}{of_base}{bounds}"
+
+
+def is_exact(item: ComparedSeries) -> bool:
+    """Say whether the figures are facts, the same in each boot of an image, so that there is no interval."""
+    counted = not item.relative and find_unit(item.unit).dimension != "ratio"
+    return counted and item.low is not None and item.low == item.high
+
+
+def share(item: ComparedSeries) -> str:
+    """Return "+3.1 %": an exact change beside the base; "" for any other."""
+    if not is_exact(item) or not item.change or not item.other_value:
+        return ""
+    percent = item.change / item.other_value * 100
+    # of less than 1 % two digits, whatever their place
+    decimals = 1 - math.floor(math.log10(abs(percent))) if 0 < abs(percent) < 1 else int(abs(percent) < 100)
+    return f"{percent:+,.{decimals}f} %"
+
+
+def exactly(item: ComparedSeries) -> str:
+    """Return "+3.1 % (12,408 → 12,790 instructions)": an exact change; "" for any other."""
+    of_base = share(item)
+    if not of_base or item.candidate_value is None or item.other_value is None:
+        return ""
+    unit = find_unit(item.unit)
+    now, was = format_values([item.candidate_value, item.other_value], unit)
+    number, _, symbol = now.partition(" ")
+    return f"{of_base} ({f'{was} → {number} {unit.noun if symbol == unit.symbol else symbol}'.strip()})"
 
 
 def size(item: ComparedSeries, value: float) -> str:
@@ -48,7 +77,7 @@ def describe(item: ComparedSeries, run_id: str) -> str:
 
 
 def _found(item: ComparedSeries) -> str:
-    if item.outcome == "inconclusive":
+    if item.outcome == "undecided":
         seen = f" (so far it {change_words(item)})" if item.change is not None else ""
         return f"no verdict, {item.reason}{seen}"
     if item.change is None:
@@ -106,7 +135,7 @@ def _values(item: ComparedSeries) -> str:
 
 def _interval(item: ComparedSeries) -> str:
     """Return " [+8.9, +15.4]"; "" where it says nothing, as that of a pass at an early look may."""
-    if item.low is None or item.high is None:
+    if item.low is None or item.high is None or (item.low == item.high and not item.relative):
         return ""
     if item.tolerance and item.high - item.low > _WIDEST * item.tolerance:
         return ""
@@ -125,7 +154,7 @@ def _details(item: ComparedSeries) -> Iterator[str]:
     biased = item.early and item.change and item.outcome in ("regressed", "improved")
     yield "decided early, so the change is biased away from zero" if biased else ""
     yield (
-        item.reason if item.outcome not in ("inconclusive", "no-baseline") and item.change is not None else ""
+        item.reason if item.outcome not in ("undecided", "no-baseline") and item.change is not None else ""
     )
 
 
@@ -147,7 +176,7 @@ def _noise(item: ComparedSeries) -> str:
     parts = []
     if item.boot_deviation is not None:
         parts.append(f"boots differ by {size(item, item.boot_deviation)}")
-    if item.smallest_effect is not None:
+    if item.smallest_effect is not None and not is_exact(item):
         parts.append(f"a change of {size(item, item.smallest_effect)} would have been seen")
     return ", ".join(parts)
 
@@ -155,13 +184,3 @@ def _noise(item: ComparedSeries) -> str:
 def _left_out(item: ComparedSeries) -> str:
     """Name the boards that do not count, each with its reason."""
     return ", ".join(f"{effect.board} left out: {effect.note}" for effect in item.effects if effect.note)
-
-
-def contradiction(effects: tuple[BoardEffect, ...], item: ComparedSeries) -> str:
-    """Return "v1 +12 %, v3 -4 %": what boards say that contradict each other."""
-    texts = []
-    for effect in effects:
-        if effect.change is not None and effect.board in item.odd_boards:
-            sign = "+" if effect.change >= 0 else "−"
-            texts.append(f"{effect.board} {sign}{size(item, abs(effect.change))}")
-    return ", ".join(texts)

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 
 from hil.base.errors import ExitCode, combine_exit_codes
 from hil.gate.words import compared as comparison_conclusion
 from hil.gate.words import limits as sentences
 from hil.gate.words.compared import NONE_COMPARED, Compared
-from hil.model import Fault, NotRun, Outcome, SeriesVerdict, Verdict
+from hil.gate.words.undecided import Undecided, undecided_of
+from hil.model import Fault, NotRun, Outcome, RunOutcome, SeriesVerdict, Verdict, bench_of
 
 _MOST_NAMED = 3
 
@@ -21,35 +23,44 @@ def conclude(
     not_run: tuple[NotRun, ...],
     compared: Compared = NONE_COMPARED,
     *,
-    fail_inconclusive: bool,
+    strict: Collection[str] = (),
 ) -> Verdict:
-    """Combine everything; ``fail_inconclusive`` is the policy that an inconclusive metric fails the run.
+    """Combine everything; ``strict`` are the benches whose policy says that CI fails what is undecided.
 
     Precedence is that of the exit codes: a broken limit or a regression decides whatever else passed.
     """
-    codes = [ExitCode(fault.exit_code) for fault in faults]
-    if any(_blocks(item, "regressed") for item in series):
-        codes.append(ExitCode.FIRMWARE)
-    if fail_inconclusive and any(_blocks(item, "inconclusive") for item in series):
-        codes.append(ExitCode.INCONCLUSIVE)
-    codes += comparison_conclusion.exit_codes(compared, fail_inconclusive=fail_inconclusive)
+    undecided = undecided_of(series, compared)
     missing = [item for item in not_run if item.expected]
-    if missing or _nothing_measured(series, compared):
-        codes.append(ExitCode.INCONCLUSIVE)
+    partly = bool(missing) or _nothing_measured(series, compared) or undecided.unmeasured
+    codes = [ExitCode(fault.exit_code) for fault in faults]
+    if any(_blocks(item, "regressed") for item in series) or compared.blocking("regressed"):
+        codes.append(ExitCode.FIRMWARE)
+    if undecided or partly:
+        codes.append(ExitCode.UNDECIDED)
     exit_code = combine_exit_codes(codes)
-    outcome = _outcome(exit_code, series, compared)
-    sentence = _sentence(exit_code, series, faults, missing, compared)
     return Verdict(
         run_id=run_id,
-        outcome=outcome,
+        outcome=_outcome(exit_code, series, compared, is_complete=not (faults or partly)),
         exit_code=int(exit_code),
-        sentence=sentence,
+        sentence=_sentence(run_id, exit_code, series, faults, missing, compared),
         series=series,
         faults=faults,
         not_run=not_run,
-        warnings=(*_warnings(series, compared), *comparison_conclusion.warnings(compared)),
+        warnings=(
+            *_handed_over(not_run),
+            *_warnings(series, compared),
+            *comparison_conclusion.warnings(compared),
+        ),
         compared=compared.series,
+        on_undecided="fail" if _benches(undecided, series) & set(strict) else "neutral",
+        no_base=compared.no_base.cause if compared.no_base else "",
     )
+
+
+def _benches(undecided: Undecided, series: Sequence[SeriesVerdict]) -> set[str]:
+    """Return the benches of which something is undecided: all, where their base is missing."""
+    known = {item.case_id for item in series} if undecided.no_base else undecided.case_ids
+    return set(map(bench_of, known))
 
 
 def _nothing_measured(series: Sequence[SeriesVerdict], compared: Compared) -> bool:
@@ -61,14 +72,15 @@ def _blocks(item: SeriesVerdict, outcome: Outcome) -> bool:
     return item.blocking and item.outcome == outcome
 
 
-def _outcome(exit_code: ExitCode, series: Sequence[SeriesVerdict], compared: Compared) -> Outcome:
+def _outcome(
+    exit_code: ExitCode, series: Sequence[SeriesVerdict], compared: Compared, *, is_complete: bool
+) -> RunOutcome:
     if exit_code == ExitCode.FIRMWARE:
         return "regressed"
-    undecided = any(_blocks(item, "inconclusive") for item in series) or _marginal(series) > 0
-    undecided |= bool(compared.blocking("inconclusive"))
-    if exit_code != ExitCode.PASS or undecided:
-        return "inconclusive"
-    if _unlimited(series, compared) or compared.blocking("no-baseline") or compared.not_compared:
+    if exit_code != ExitCode.PASS:
+        return "undecided" if exit_code == ExitCode.UNDECIDED and is_complete else "incomplete"
+    without_base = compared.blocking("no-baseline") or compared.not_compared or compared.no_base
+    if _unlimited(series, compared) or without_base:
         return "no-baseline"
     judged = _counted_limits(series) or compared.blocking() or compared.nothing_to_measure
     return "pass" if judged else "no-baseline"
@@ -90,6 +102,7 @@ def _unlimited(series: Sequence[SeriesVerdict], compared: Compared) -> list[Seri
 
 
 def _sentence(
+    run_id: str,
     exit_code: ExitCode,
     series: Sequence[SeriesVerdict],
     faults: Sequence[Fault],
@@ -108,7 +121,7 @@ def _sentence(
     if decisive:
         more = f" (and {len(decisive) - 1} more)" if len(decisive) > 1 else ""
         parts.append(f"{_FAULT_WORDS.get(exit_code, 'fault')}: {decisive[0].sentence.rstrip('.')}{more}")
-    if missing and exit_code == ExitCode.INCONCLUSIVE:
+    if missing and exit_code == ExitCode.UNDECIDED:
         parts.append(_missing_sentence(series, missing))
     if parts and not broken and _marginal(series):
         parts.append(f"{_marginal(series)} of {_counted_limits(series)} limits exceeded but not provably")
@@ -116,8 +129,8 @@ def _sentence(
     if others:
         count = len(faults) - len(decisive)
         parts.append(f"also {count} fault{'' if count == 1 else 's'} of the {' and the '.join(others)}")
-    parts += comparison_conclusion.undecided(compared) if parts else []
-    sentence = "; ".join(parts or _quiet_parts(series, compared))
+    parts += comparison_conclusion.open_ones(compared) if parts else []
+    sentence = "; ".join(parts or _quiet_parts(run_id, series, compared))
     named = "_" in sentence.partition(" ")[0]  # a metric is written as it is called
     return f"{sentence if named else sentence[0].upper() + sentence[1:]}."
 
@@ -134,37 +147,32 @@ _FAULT_WORDS = {
     ExitCode.CONFIG: "configuration",
     ExitCode.FIRMWARE: "the firmware is at fault",
     ExitCode.RIG: "the rig failed, so there is no verdict",
-    ExitCode.INCONCLUSIVE: "too little to decide",
+    ExitCode.UNDECIDED: "too little to decide",
     ExitCode.INTERRUPTED: "interrupted",
     ExitCode.TERMINATED: "terminated",
 }
 
 
-def _quiet_parts(series: Sequence[SeriesVerdict], compared: Compared) -> list[str]:
-    """Return what there is to say where nothing failed: the comparisons first, then the limits."""
-    if not (compared.images or compared.not_compared):
-        return [_quiet_sentence(series, compared)]
-    parts = [*comparison_conclusion.quiet(compared), *comparison_conclusion.undecided(compared)]
-    if not parts or _counted_limits(series):
-        parts.append(_quiet_sentence(series, compared))
+def _quiet_parts(run_id: str, series: Sequence[SeriesVerdict], compared: Compared) -> list[str]:
+    """Return what there is to say where nothing failed: what is undecided, the comparisons, the limits."""
+    undecided = undecided_of(series, compared)
+    parts = [undecided.words(run_id)] if undecided else []
+    parts += [*comparison_conclusion.quiet(compared), *comparison_conclusion.without_base(compared)]
+    kept = _counted_limits(series) - len(undecided.limited) - len(undecided.exceeded)
+    is_compared = compared.images or compared.not_compared
+    if kept or not parts or (_unlimited(series, compared) and not is_compared):
+        parts.append(_quiet_sentence(series, compared, kept, all_=not undecided))
     return parts
 
 
-def _quiet_sentence(series: Sequence[SeriesVerdict], compared: Compared) -> str:
-    undecided = sum(_blocks(item, "inconclusive") for item in series)
+def _quiet_sentence(series: Sequence[SeriesVerdict], compared: Compared, kept: int, *, all_: bool) -> str:
     unlimited = len(_unlimited(series, compared))
-    exceeded = _marginal(series)
-    kept = _counted_limits(series) - undecided - exceeded
     noun = "limit" if kept == 1 else "limits"
-    parts = [f"{kept} {noun} kept" if undecided or exceeded else f"all {kept} limits kept"] if kept else []
-    if exceeded:
-        parts.append(f"{exceeded} exceeded, but not provably")
-    if not parts:
+    parts = [f"all {kept} limits kept" if all_ else f"{kept} {noun} kept"] if kept else []
+    if not kept and all_:
         advice = sum(not item.blocking for item in series)
         only = f" ({advice} figure{'' if advice == 1 else 's'} of advice)" if advice else ""
         parts = [f"measured, but no limit was judged that can fail a run{only}"]
-    if undecided:
-        parts.append(f"{undecided} inconclusive")
     if unlimited:
         parts.append(f"{unlimited} without a limit")
     return ", ".join(parts)
@@ -185,10 +193,25 @@ def _warnings(series: Sequence[SeriesVerdict], compared: Compared) -> tuple[str,
     if unlimited := _unlimited(series, compared):
         names = _named(sorted({f"{item.metric} ({item.kind})" for item in unlimited}))
         warnings.append(f"no limit for {names}; add one under 'limits:' of the bench's thresholds file.")
-    undecided = [item.sentence for item in series if _blocks(item, "inconclusive")]
+    undecided = [item.sentence for item in series if _blocks(item, "undecided")]
     marginal = [item.sentence for item in series if item.blocking and item.note == "marginal"]
     muted = [item.sentence for item in series if item.outcome == "regressed" and not item.blocking]
     return (*warnings, *undecided, *marginal, *muted)
+
+
+def _handed_over(not_run: Sequence[NotRun]) -> list[str]:
+    """Say which boards measured what another one could not."""
+    takers: dict[str, Counter[str]] = {}
+    for item in not_run:
+        if item.cause == "handed-over":
+            takers.setdefault(item.board, Counter())[item.to] += 1
+    found = []
+    for board, counts in sorted(takers.items()):
+        total = counts.total()
+        shares = ", ".join(f"{count} by {to}" for to, count in sorted(counts.items()))
+        was = "1 case was" if total == 1 else f"{total} cases were"
+        found.append(f"board {board} failed; {was} taken over: {shares}.")
+    return found
 
 
 def _void_warning(series: Sequence[SeriesVerdict]) -> list[str]:

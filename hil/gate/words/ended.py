@@ -6,28 +6,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hil.base.errors import ExitCode
-from hil.gate.compare.units import Unit
-from hil.model import Comparison, Entry, Fault, NotRun
+from hil.gate.compare.pairs import Pair
+from hil.model import ComparedSeries, Comparison, Entry, Fault, NotRun
 
 NOT_COMPARED = "not compared: "  # what the reason of a case begins with that has nothing to be compared with
 _STOPPED = (ExitCode.INTERRUPTED, ExitCode.TERMINATED)
 
 
-def why_ended(unit: Unit, entries: Sequence[Entry], look: int) -> str:
-    """Say why an undecided comparison was not taken further than ``look``."""
-    said = sorted(entry.reason for entry in entries if isinstance(entry, NotRun) and _is_about(unit, entry))
-    if said:
-        return said[0].removeprefix(NOT_COMPARED).rstrip(".")
-    looks = len(unit.comparison.looks)
-    return f"{_why_run_ended(unit, entries)} after look {look} of {looks}"
+def why_ended(pair: Pair, entries: Sequence[Entry], item: ComparedSeries, *, final: bool) -> str:
+    """Return why nothing is decided, with why an undecided comparison was not taken further."""
+    looks = pair.comparison.looks
+    if (
+        item.look
+        and item.look in (len(pair.comparison.unasked_looks), len(looks))
+        and item.change is not None
+    ):
+        candidate, other = looks[item.look - 1]
+        looked = f"all {item.look} looks" if item.look > 1 else "the only look"
+        return f"{item.reason}, after {looked} ({candidate} + {other} boots a board)"
+    if final:
+        return item.reason
+    said = sorted(entry.reason for entry in entries if isinstance(entry, NotRun) and _is_about(pair, entry))
+    words = said[0].removeprefix(NOT_COMPARED).rstrip(".") if said else ""
+    at = f" after look {item.look} of {item.looks}" if item.look else ""
+    words = words or f"{_why_run_ended(pair, entries)}{at}"
+    return ", and ".join(filter(None, (item.reason, words)))
 
 
-def why_not_compared(unit: Unit, entries: Sequence[Entry]) -> str:
+def why_not_compared(pair: Pair, entries: Sequence[Entry]) -> str:
     """Say why the other has no boot of a case, as the boot loop wrote it down; "" where it did not."""
     said = sorted(
         entry.reason.removeprefix(NOT_COMPARED).rstrip(".")
         for entry in entries
-        if isinstance(entry, NotRun) and _is_about(unit, entry) and entry.cause == "not-compared"
+        if isinstance(entry, NotRun) and _is_about(pair, entry) and entry.cause == "not-compared"
     )
     return said[0] if said else ""
 
@@ -50,15 +61,15 @@ def without_comparison(entries: Sequence[Entry]) -> dict[str, list[str]]:
     return {reason: sorted(boards) for reason, boards in sorted(found.items())}
 
 
-def _is_about(unit: Unit, entry: NotRun) -> bool:
-    return entry.case_id == unit.case.case_id and entry.board in unit.comparison.boards
+def _is_about(pair: Pair, entry: NotRun) -> bool:
+    return entry.case_id == pair.case.case_id and entry.board in pair.comparison.boards
 
 
-def _why_run_ended(unit: Unit, entries: Sequence[Entry]) -> str:
+def _why_run_ended(pair: Pair, entries: Sequence[Entry]) -> str:
     faults = [entry for entry in entries if isinstance(entry, Fault)]
     if any(fault.exit_code in _STOPPED for fault in faults):
         return "the run was stopped"
-    boards = unit.comparison.boards
+    boards = pair.comparison.boards
     if {fault.board for fault in faults if fault.board} >= set(boards):
         return f"{'its board' if len(boards) == 1 else 'all its boards'} failed"
     if any(not fault.board for fault in faults):

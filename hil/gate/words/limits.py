@@ -103,3 +103,21 @@ def _relative(value: float, metric: Metric, limit: Limit) -> str:
     text = format_relative(value, limit.value, metric.unit)
     sign = ("+" if limit.bound == "max" else "−") if text.endswith("%") else ""
     return f" ({sign}{text})" if text else ""
+
+
+_SIGNIFICANT_DIGITS = 6
+
+
+def rounded(value: float | None) -> float | None:
+    """Return six significant digits, so that the last bits of a library do not change a verdict's bytes.
+
+    None of what is not finite.
+    """
+    if value is None or not math.isfinite(value):
+        return None
+    return float(f"{value:.{_SIGNIFICANT_DIGITS}g}") + 0.0  # no zero is negative
+
+
+def whole(value: float | None) -> float | None:
+    """Return every digit of an exact figure, None of what is not finite."""
+    return None if value is None or not math.isfinite(value) else float(value) + 0.0

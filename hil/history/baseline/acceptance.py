@@ -28,6 +28,7 @@ from hil.history.baseline.changes import (
 )
 from hil.history.baseline.collect import FEWEST_SESSIONS, Choice, check_sessions, choose
 from hil.metrics.sessions import History, Session
+from hil.model import format_place
 from hil.store.files import disk_error, replace_file
 from hil.thresholds.baselines import REFERENCE, Baselines, Epoch, check, label_of, read_epochs
 from hil.thresholds.types import Thresholds
@@ -37,7 +38,7 @@ _HEAD = """\
 # `hil baseline accept`, reviewed and committed by people; docs/operate/baselines.md says what to look at.
 schema: 1
 rack: {rack}
-epochs:
+{product}epochs:
 """
 
 
@@ -49,7 +50,11 @@ def append_epoch(path: Path, epoch: Epoch) -> None:
         RigError: the disk does not take it.
     """
     _check_name(path)
-    before = path.read_text(encoding="utf-8") if path.exists() else _HEAD.format(rack=epoch.rack)
+    before = (
+        path.read_text(encoding="utf-8")
+        if path.exists()
+        else _HEAD.format(rack=epoch.rack, product=f"product: {epoch.product}\n" if epoch.product else "")
+    )
     known = read_epochs(loads(before, label=label_of(path)), epoch.rack) if path.exists() else ()
     ended = before if before.endswith("\n") else f"{before}\n"
     text = ended + _block(epoch)
@@ -100,7 +105,7 @@ def _check(text: str, path: Path, wanted: tuple[Epoch, ...]) -> None:
 
 
 def _content(epoch: Epoch) -> tuple[object, ...]:
-    return (epoch.accepted, epoch.by, epoch.reason, epoch.commit, dict(epoch.sessions))
+    return (epoch.product, epoch.accepted, epoch.by, epoch.reason, epoch.commit, dict(epoch.sessions))
 
 
 @dataclass(frozen=True)
@@ -113,6 +118,12 @@ class Request:
     by: str
     allowed: frozenset[str]
     repository: Path
+    product: str = ""
+
+    @property
+    def place(self) -> str:
+        """Whose figures, and where: as in Session.place."""
+        return format_place(self.product, self.rack)
 
 
 @dataclass(frozen=True)
@@ -138,12 +149,12 @@ def propose(
             "a baseline is accepted for a reason, which its reviewers read.",
             next_step="say it: --reason 'first baseline', --reason 'TLS 1.3: publish_latency_p50_us grew'.",
         )
-    check(baselines, history)
+    check(baselines, history, request.product)
     epoch = baselines.epoch(request.rack)
-    sessions = choose(history, request.rack, request.choice, epoch)
+    sessions = choose(history, request.rack, request.choice, epoch, product=request.product)
     check_sessions(sessions, request.repository, request.allowed)
-    units = gated_units(history, request.rack, thresholds)
-    _check_units(units, history, request.rack, thresholds)
+    units = gated_units(history, request.place, thresholds)
+    _check_units(units, history, request.place, thresholds)
     numbers = sessions_of(history, {session.run_id for session in sessions})
     found = changes(history, units, numbers, epoch)
     _check_complete(found)
@@ -174,18 +185,19 @@ def accept_epoch(request: Request, proposal: Proposal, path: Path) -> Epoch:
         commit=proposal.sessions[-1].commit,
         sessions={session.run_id: session.digest for session in proposal.sessions},
         source=str(path),
+        product=request.product,
     )
     append_epoch(path, epoch)
     return epoch
 
 
 def _check_units(
-    units: Sequence[GatedUnit], history: History, rack: str, thresholds: Mapping[str, Thresholds]
+    units: Sequence[GatedUnit], history: History, place: str, thresholds: Mapping[str, Thresholds]
 ) -> None:
     if not units:
-        missing = unmeasured(history, rack, thresholds)
+        missing = unmeasured(history, place, thresholds)
         raise ConfigError(
-            f"rack {rack}: the history has no series that a rule under 'compare:' is for.",
+            f"rack {place}: the history has no series that a rule under 'compare:' is for.",
             next_step="measure the suite pr (hil baseline collect), or add rules to thresholds/*.yaml. "
             f"Not measured: {'; '.join(itertools.islice(missing, 5)) or 'nothing'}.",
         )

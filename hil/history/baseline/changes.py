@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+from hil.base.numeric import np
 from hil.base.units import format_difference, format_value
-from hil.gate.compare.scale import Scale, scale_of
+from hil.gate.compare.boots import Scale, scale_of
 from hil.history.baseline.noise import SeriesNoise, noise_of
 from hil.metrics.metric import Metric
 from hil.metrics.sessions import History, SeriesHistory, SessionBoard
-from hil.model import Case, Kind, Scalar, format_series_id
+from hil.model import Case, PastKind, Scalar, SeriesId, format_series_id
 from hil.thresholds.baselines import Epoch
 from hil.thresholds.limits import CompareRule, series_facts
 from hil.thresholds.types import Thresholds
@@ -43,7 +42,7 @@ class GatedUnit:
     """One metric of one case on all boards of a target: what one decision is about."""
 
     target: str
-    kind: Kind
+    kind: PastKind
     case: Case
     metric: Metric
     rule: CompareRule
@@ -59,13 +58,14 @@ class GatedUnit:
         return scale_of(self.metric)
 
 
-def gated_units(history: History, rack: str, thresholds: Mapping[str, Thresholds]) -> list[GatedUnit]:
-    """Return what blocks a pull request on a rack, for the boards that its last session with each had.
+def gated_units(history: History, place: str, thresholds: Mapping[str, Thresholds]) -> list[GatedUnit]:
+    """Return what blocks a pull request at a place, for the boards that its last session with each had.
 
-    A board that no case of the suite was ever measured on has no part in a unit of it. Raises ConfigError
-    where two rules match and neither is more specific.
+    A place is whose figures and where (Session.place): the rack's name where no product is named. A board
+    that no case of the suite was ever measured on has no part in a unit of it. Raises ConfigError where two
+    rules match and neither is more specific.
     """
-    boards = boards_of(history, rack)
+    boards = boards_of(history, place)
     targets = dict.fromkeys(board.target for board, _ in boards.values())
     return [
         unit
@@ -73,15 +73,15 @@ def gated_units(history: History, rack: str, thresholds: Mapping[str, Thresholds
         for case in own.suites.get(SUITE, ())
         for metric in own.metrics_of(case.parameters)
         for target in targets
-        if (unit := _unit(history, rack, own, case, metric, target, boards)) is not None
+        if (unit := _unit(history, place, own, case, metric, target, boards)) is not None
     ]
 
 
-def boards_of(history: History, rack: str) -> dict[str, tuple[SessionBoard, str]]:
-    """Return each board of a rack, as its last session had it, and the profile of its air ("" without)."""
+def boards_of(history: History, place: str) -> dict[str, tuple[SessionBoard, str]]:
+    """Return each board of a place, as its last session had it, and the profile of its air ("" without)."""
     found: dict[str, tuple[SessionBoard, str]] = {}
     for session in history.sessions:
-        if session.rack == rack:
+        if session.place == place:
             for board, what in session.boards.items():
                 found[board] = (what, str(session.conditions.get(f"{board}.air", "")))
     return dict(sorted(found.items()))
@@ -114,47 +114,47 @@ def positions(scale: Scale, values: Sequence[float] | np.ndarray) -> np.ndarray:
 
 def _unit(
     history: History,
-    rack: str,
+    place: str,
     own: Thresholds,
     case: Case,
     metric: Metric,
     target: str,
     boards: Mapping[str, tuple[SessionBoard, str]],
 ) -> GatedUnit | None:
-    places = {board: place for board, place in boards.items() if place[0].target == target}
+    mine = {board: what for board, what in boards.items() if what[0].target == target}
+    names = {board: format_series_id(place, board, case.case_id, metric.name) for board in mine}
     rules = {
-        board: own.compare_rule(_facts(metric, case, rack, board, *place)) for board, place in places.items()
+        board: own.compare_rule(_facts(case, SeriesId.parse(names[board]), *what))
+        for board, what in mine.items()
     }
     found = [rule for rule in rules.values() if rule is not None]
     series = tuple(
-        GatedSeries(board, name, history.series(name))
+        GatedSeries(board, names[board], history.series(names[board]))
         for board, rule in rules.items()
-        if rule is not None and _was_measured(history, rack, board, case)
-        for name in [format_series_id(rack, board, case.case_id, metric.name)]
+        if rule is not None and _was_measured(history, place, board, case)
     )
     if not found or not series:
         return None
     rule = min(found, key=lambda one: (one.tolerance, one.min_effect, one.source))
-    kind = next(iter(places.values()))[0].kind
+    kind = next(iter(mine.values()))[0].kind
     return GatedUnit(target, kind, case, metric, rule, own, series)
 
 
-def _facts(
-    metric: Metric, case: Case, rack: str, board: str, what: SessionBoard, air: str
-) -> dict[str, Scalar]:
+def _facts(case: Case, name: SeriesId, what: SessionBoard, air: str) -> dict[str, Scalar]:
     return series_facts(
-        metric.name,
+        name.metric,
         case.parameters,
         kind=what.kind,
-        rack=rack,
+        rack=name.rack,
         target=what.target,
-        board=board,
+        board=name.board,
         air=air,
+        product=name.product,
     )
 
 
-def _was_measured(history: History, rack: str, board: str, case: Case) -> bool:
-    start = f"{rack}/{board}/{case.case_id}/"
+def _was_measured(history: History, place: str, board: str, case: Case) -> bool:
+    start = f"{place}/{board}/{case.case_id}/"
     return any(series_id.startswith(start) for series_id, _ in history.entries)
 
 
@@ -171,12 +171,12 @@ def _noise(
     return noise_of(sessions, values, np.isin(sessions, list(epoch)))
 
 
-def unmeasured(history: History, rack: str, thresholds: Mapping[str, Thresholds]) -> Iterator[str]:
-    """Yield, in words, each case of the suite that a board of the rack has no value of."""
-    for board in boards_of(history, rack):
+def unmeasured(history: History, place: str, thresholds: Mapping[str, Thresholds]) -> Iterator[str]:
+    """Yield, in words, each case of the suite that a board of the place has no value of."""
+    for board in boards_of(history, place):
         for own in thresholds.values():
             for case in own.suites.get(SUITE, ()):
-                if not _was_measured(history, rack, board, case):
+                if not _was_measured(history, place, board, case):
                     yield f"{board}: {case.bench} {own.case_label(case.parameters)}"
 
 

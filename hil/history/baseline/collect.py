@@ -26,8 +26,10 @@ from hil.base.yamlvalue import did_you_mean
 from hil.history.from_run import add_run
 from hil.history.saving import path_of
 from hil.metrics.sessions import History, Session
+from hil.model import format_product
 from hil.store import RunDirectory, read_run
 from hil.store.files import replace_file
+from hil.store.outcomes import with_todays_outcomes
 from hil.thresholds.baselines import Epoch
 
 TRIGGER = "baseline"
@@ -73,21 +75,37 @@ def collect(campaign: Campaign, say: Say) -> None:
         RigError: MOST_FAILURES sessions failed in a row, or the disk does not take the history.
         KeyboardInterrupt: the session that was being measured has ended then.
     """
-    after = _begin(campaign, say)
+    after, goes_on = begin(campaign.state, campaign.options, campaign.out)
+
+    def entered() -> int:
+        return len(enter_finished(campaign, after, say))
+
+    if goes_on:
+        say(f"Going on with what was begun: {entered()} of {campaign.sessions} sessions are there.")
+    until_done(campaign.argv, campaign.sessions, entered, say, pause_s=campaign.pause_s)
+    campaign.state.unlink(missing_ok=True)
+    say(f"{campaign.sessions} sessions of rack {campaign.rack} are in {campaign.history}.")
+
+
+def until_done(
+    argv: Sequence[str], wanted: int, entered: Callable[[], int], say: Say, *, pause_s: float = 0.0
+) -> None:
+    """Measure sessions until ``entered`` counts as many as are wanted; one that is not counted fails.
+
+    Raises as collect() does.
+    """
     failures = 0
-    while (done := len(enter_finished(campaign, after, say))) < campaign.sessions:
+    while (done := entered()) < wanted:
         if done or failures:
-            time.sleep(campaign.pause_s)
-        say(f"Session {done + 1} of {campaign.sessions}")
-        code = _measure(campaign.argv)
-        if len(enter_finished(campaign, after, say)) > done:
+            time.sleep(pause_s)
+        say(f"Session {done + 1} of {wanted}")
+        code = _measure(argv)
+        if entered() > done:
             failures = 0
             continue
         failures += 1
         _check(code, failures)
         say(f"That session ended with {code}, so it is not in the history; it is measured again.")
-    campaign.state.unlink(missing_ok=True)
-    say(f"{campaign.sessions} sessions of rack {campaign.rack} are in {campaign.history}.")
 
 
 def enter_finished(campaign: Campaign, after: str, say: Say) -> list[str]:
@@ -102,18 +120,16 @@ def enter_finished(campaign: Campaign, after: str, say: Say) -> list[str]:
     return found
 
 
-def _begin(campaign: Campaign, say: Say) -> str:
-    """Return the last run before the campaign: of the one that goes on, or of one that begins now."""
-    options = list(campaign.options)
-    before = _read_json(campaign.state)
-    if before.get("options") == options and isinstance(before.get("after"), str):
-        done = len(enter_finished(campaign, before["after"], say))
-        say(f"Going on with what was begun: {done} of {campaign.sessions} sessions are there.")
-        return str(before["after"])
-    after = max((directory.run_id for directory in RunDirectory.list(campaign.out)), default="")
-    campaign.state.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(campaign.state, json.dumps({"options": options, "after": after}).encode() + b"\n")
-    return after
+def begin(state: Path, options: Sequence[str], out: Path) -> tuple[str, bool]:
+    """Return the last run before what is collected, and whether that goes on: it was begun with the same
+    ``options``, as the file ``state`` says, which is written where it begins now."""
+    before = _read_json(state)
+    if before.get("options") == list(options) and isinstance(before.get("after"), str):
+        return str(before["after"]), True
+    after = max((directory.run_id for directory in RunDirectory.list(out)), default="")
+    state.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(state, json.dumps({"options": list(options), "after": after}).encode() + b"\n")
+    return after, False
 
 
 def _is_ours(directory: RunDirectory, campaign: Campaign) -> bool:
@@ -122,7 +138,9 @@ def _is_ours(directory: RunDirectory, campaign: Campaign) -> bool:
 
 
 def _ended_well(directory: RunDirectory) -> bool:
-    return _read_json(directory.verdicts_path).get("exit_code") == ExitCode.PASS
+    """Whether a session measured all that was planned and broke nothing; a figure may be undecided."""
+    verdict = with_todays_outcomes(_read_json(directory.verdicts_path))
+    return bool(verdict.get("exit_code") == ExitCode.PASS or verdict.get("outcome") == "undecided")
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -144,11 +162,12 @@ def _measure(argv: Sequence[str]) -> int:
     try:
         return session.wait()
     except BaseException:
-        _end(session)
+        end_session(session)
         raise
 
 
-def _end(session: subprocess.Popen[bytes]) -> None:
+def end_session(session: subprocess.Popen[bytes]) -> None:
+    """Interrupt a run, and wait until its boards are put down; kill it where that does not end."""
     session.send_signal(signal.SIGINT)
     try:
         session.wait(timeout=_END_S)
@@ -195,8 +214,10 @@ class Choice:
     since: datetime.date | None = None
 
 
-def choose(history: History, rack: str, choice: Choice, epoch: Epoch | None) -> tuple[Session, ...]:
-    """Return the sessions of a rack that are asked for, in order of time.
+def choose(
+    history: History, rack: str, choice: Choice, epoch: Epoch | None, *, product: str = ""
+) -> tuple[Session, ...]:
+    """Return the sessions of a product on a rack that are asked for, in order of time.
 
     Without runs: those of baseline collections and nights, since the day, or those that started after the
     sessions of the epoch in force.
@@ -204,12 +225,17 @@ def choose(history: History, rack: str, choice: Choice, epoch: Epoch | None) -> 
     Raises:
         ConfigError: a run that the history does not hold, or too few.
     """
-    own = [session for session in history.sessions if session.rack == rack]
+    there = [session for session in history.sessions if session.rack == rack]
+    own = [session for session in there if session.product == product]
+    _check_products(there, choice.runs, product)
     if not own:
         known = sorted({session.rack for session in history.sessions})
         raise ConfigError(
             f"the history holds no session of rack {rack!r}{did_you_mean(rack, known)} It holds: "
-            f"{', '.join(known) or 'nothing'}.",
+            f"{', '.join(known) or 'nothing'}."
+            if not there
+            else f"the history holds no session of {format_product(product)} on rack {rack!r}, which others "
+            "measured on.",
             next_step="measure: hil baseline collect --sessions 10",
         )
     found = _named(own, choice.runs) if choice.runs else _recent(own, choice.since, epoch)
@@ -228,6 +254,16 @@ def choose(history: History, rack: str, choice: Choice, epoch: Epoch | None) -> 
             next_step=f"measure more: hil baseline collect --sessions {max(10, FEWEST_SESSIONS)}",
         )
     return tuple(found)
+
+
+def _check_products(there: Sequence[Session], runs: Collection[str], product: str) -> None:
+    for session in there:
+        if session.run_id in runs and session.product != product:
+            raise ConfigError(
+                f"session {session.run_id} is of {format_product(session.product)}, and this baseline of "
+                f"{format_product(product)}: figures of two products are not compared.",
+                next_step="leave it out.",
+            )
 
 
 def _named(own: Sequence[Session], runs: Collection[str]) -> list[Session]:

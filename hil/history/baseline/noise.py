@@ -7,10 +7,11 @@ sessions by what their means differ more than their boots explain.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
+from hil.base.numeric import np
 
 MOST_SESSIONS = 60
 FEWEST_SESSIONS = 5  # of two boots or more, before variances are spoken of
@@ -23,10 +24,10 @@ class SeriesNoise:
     ``mean`` is that of the epoch's sessions, each counting alike.
     """
 
-    boot_variance: float = np.nan
-    session_variance: float = np.nan
+    boot_variance: float = math.nan
+    session_variance: float = math.nan
     sessions: int = 0
-    mean: float = np.nan
+    mean: float = math.nan
 
 
 def noise_of(sessions: np.ndarray, values: np.ndarray, epoch: np.ndarray) -> SeriesNoise:

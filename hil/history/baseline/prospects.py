@@ -6,12 +6,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
-
-import numpy as np
+from statistics import fmean, median
 
 from hil.gate.compare.looks import schedule
-from hil.gate.compare.sequential import Design, smallest_effect
+from hil.gate.compare.values import Design, smallest_effect
 from hil.history.baseline.changes import GatedUnit, noise_of_unit, sessions_of, sessions_with
 from hil.history.baseline.noise import FEWEST_SESSIONS, SeriesNoise
 from hil.metrics.sessions import History
@@ -99,9 +97,9 @@ def _prospect(unit: GatedUnit, in_mean: frozenset[int], *, share: float) -> Pros
     if fewest < FEWEST_SESSIONS:
         note = f"{fewest} sessions with two boots of a board, {FEWEST_SESSIONS} needed"
         return Prospect(unit, noise, means, boots, note=note)
-    variance = float(np.mean([one.boot_variance for one in noise]))
-    found = smallest_effect(np.array([variance]), np.array([len(noise)]), _design(unit, share))[0]
-    effect = unit.scale.size(float(found)) if math.isfinite(found) else None
+    variance = fmean(one.boot_variance for one in noise)
+    found = smallest_effect(variance, len(noise), _design(unit, share))
+    effect = unit.scale.size(found) if math.isfinite(found) else None
     note = "" if in_mean else "no epoch: variances only"
     return Prospect(unit, noise, means, boots, effect, note)
 

@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-import numpy as np
-
+from hil.base.numeric import np
 from hil.history.nightly.divisive import (
     NIGHTS_MIN,
     OVERLAP_NIGHTS,
@@ -27,6 +26,7 @@ from hil.history.nightly.divisive import (
     plausible,
 )
 from hil.history.nightly.nights import Night
+from hil.model import IMPORTED, SeriesId
 
 Cause = Literal["firmware", "environment", "unclear"]
 
@@ -80,7 +80,8 @@ def analyse(series_id: str, nights: Sequence[Night]) -> SeriesChanges:
     ]  # a step that the ratio shows is the ratio's to tell
     points = tuple(sorted((*firmware, *raw), key=lambda point: point.night))
     measured = sum(len(part.nights) for part in chains)
-    return SeriesChanges(series_id, len(nights), measured, points, _notes(nights, chains))
+    notes = () if SeriesId.parse(series_id).rack == IMPORTED else _notes(nights, chains)
+    return SeriesChanges(series_id, len(nights), measured, points, notes)
 
 
 def _of_chain(series_id: str, part: Chain) -> list[ChangePoint]:
@@ -115,13 +116,22 @@ def _of_raw(
         point = _point(series_id, nights, levels, edges, of_ratio=False)
         moved = _ratio_across(nights, edges, chains)
         if moved is None:
-            note = "without a reference in the nights before and after, nothing tells whose it is"
-            found.append(_with(point, cause="unclear", note=note))
+            found.append(_with(point, cause="unclear", note=_unowned(series_id, nights, edges[1])))
         elif moved / math.log1p(point.change) >= FOLLOWS:
             found.append(_with(point, cause="unclear", note=RATIO_UNSURE))
         else:
             found.append(_with(point, cause="environment"))
     return found
+
+
+def _unowned(series_id: str, nights: Sequence[Night], step: int) -> str:
+    """Say why nobody is blamed; what was imported has no reference, but commits."""
+    if SeriesId.parse(series_id).rack != IMPORTED:
+        return "without a reference in the nights before and after, nothing tells whose it is"
+    before, since = (night.commit[:12] or "an unknown commit" for night in nights[step - 1 : step + 1])
+    return (
+        f"imported, so nothing tells whose it is: the last figure before is of {before}, the first of {since}"
+    )
 
 
 def _ratio_across(

@@ -16,16 +16,12 @@ One series of ratios from nights beside several reference firmwares, of which ea
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import scipy.special
-from otava.analysis import TTestStats
-from otava.change_point_divisive.base import CandidateChangePoint, ChangePoint, SignificanceTester
-from otava.change_point_divisive.calculator import PairDistanceCalculator
-from otava.change_point_divisive.detector import ChangePointDetector
-
+from hil.base.errors import ConfigError
+from hil.base.numeric import np, special
 from hil.history.nightly.nights import Night
 
 P_VALUE = 1e-4
@@ -41,13 +37,22 @@ LIKELIHOOD = 3.0  # in units of the logarithm: half of the 0.95 quantile of chi-
 def find_steps(logs: Sequence[float], *, magnitude: float = MAGNITUDE) -> list[int]:
     """Return the indices at which another level begins, of finite values on a log scale, in order of time.
 
-    ``magnitude`` is the least difference of levels that counts, on the same scale.
+    ``magnitude`` is the least difference of levels that counts, on the same scale. Raises ConfigError where
+    Otava is not installed: pip would bring its cloud clients, and other numpy and ruamel.yaml, with it.
     """
     if len(logs) < 2 * NIGHTS_MIN:
         return []
     values = np.asarray(logs, dtype=float)
-    detector = ChangePointDetector(significance_tester=_Tester(FIRST_PASS), calculator=_Distances)
-    steps = [int(found.index) for found in detector.get_change_points(values)]
+    try:
+        from hil.history.nightly.splitting import split
+    except ModuleNotFoundError as error:
+        if not str(error.name).startswith("otava"):
+            raise
+        raise ConfigError(
+            "the steps of a series of nights cannot be found: apache-otava is not installed.",
+            next_step=f"{sys.executable} -m pip install --no-deps 'apache-otava>=0.8,<0.9'",
+        ) from error
+    steps = split(values)
     while steps:  # the weakest goes first, as its neighbours' parts grow by it
         doubts = [_doubt(*_parts(values, steps, n), magnitude) for n in range(len(steps))]
         weakest = int(np.argmax(doubts))
@@ -67,7 +72,7 @@ def p_value(before: np.ndarray, after: np.ndarray) -> float:
     error = math.sqrt(squares / freedom * (1 / len(before) + 1 / len(after)))
     if error <= 1e-12 * max(1.0, difference):  # rounding apart, all are equal on both sides
         return 0.0 if difference > 1e-9 else 1.0
-    return float(2 * scipy.special.stdtr(freedom, -difference / error))
+    return float(2 * special.stdtr(freedom, -difference / error))
 
 
 def interval(before: np.ndarray, after: np.ndarray, alpha: float = 0.05) -> tuple[float, float, float]:
@@ -76,7 +81,7 @@ def interval(before: np.ndarray, after: np.ndarray, alpha: float = 0.05) -> tupl
     freedom = len(before) + len(after) - 2
     squares = _squares(before) + _squares(after)
     error = math.sqrt(squares / max(freedom, 1) * (1 / len(before) + 1 / len(after)))
-    half = -float(scipy.special.stdtrit(max(freedom, 1), alpha / 2)) * error
+    half = -float(special.stdtrit(max(freedom, 1), alpha / 2)) * error
     return difference, difference - half, difference + half
 
 
@@ -128,68 +133,6 @@ def _doubt(before: np.ndarray, after: np.ndarray, magnitude: float) -> float:
 def _without_extreme(part: np.ndarray, sign: float) -> np.ndarray:
     """Leave out the night that lies furthest in a direction."""
     return np.delete(part, int(np.argmax(sign * part)))
-
-
-@dataclass
-class _Candidate(CandidateChangePoint):  # type: ignore[misc]
-    """Where a level begins, and the index at which it ends by the distances."""
-
-    end: int
-
-
-class _Tester(SignificanceTester):  # type: ignore[misc]
-    """Student's t-test of the parts that a candidate would make, and of the level that it was found by."""
-
-    def change_point(
-        self, candidate: _Candidate, series: np.ndarray, intervals: Sequence[slice]
-    ) -> ChangePoint:
-        stop = len(series)
-        part = next(part for part in intervals if (part.start or 0) < candidate.index < _end(part.stop, stop))
-        before, after = series[part.start : candidate.index], series[candidate.index : part.stop]
-        level = p_value(before, series[candidate.index : candidate.end])
-        stats = TTestStats(
-            pvalue=min(p_value(before, after), level * FIRST_PASS / FOR_A_WHILE),
-            mean_1=float(before.mean()),
-            mean_2=float(after.mean()),
-            std_1=float(before.std(ddof=1)),
-            std_2=float(after.std(ddof=1)),
-        )
-        return ChangePoint.from_candidate(candidate, stats)
-
-
-class _Distances(PairDistanceCalculator):  # type: ignore[misc]
-    """Candidates of which each side has NIGHTS_MIN nights, in what it is set against too."""
-
-    def __init__(self, series: np.ndarray) -> None:
-        super().__init__(series)
-        self._known: dict[tuple[int, int], _Candidate] = {}  # a split leaves the other parts alone
-
-    def get_next_candidate(self, intervals: Sequence[slice]) -> _Candidate | None:
-        candidates = [
-            self.get_candidate_change_point(part)
-            for part in intervals
-            if len(self.series[part]) >= 2 * NIGHTS_MIN
-        ]
-        return max(candidates, key=lambda candidate: candidate.qhat, default=None)
-
-    def get_candidate_change_point(self, interval: slice) -> _Candidate:
-        part = interval.start or 0, _end(interval.stop, len(self.series))
-        if part not in self._known:
-            self._known[part] = self._candidate(*part)
-        return self._known[part]
-
-    def _candidate(self, start: int, end: int) -> _Candidate:
-        q = self._get_Q_vals(start, end)  # rows: where the second part begins, columns: where it ends
-        first = np.arange(1, end - start)[:, None]
-        last = np.arange(2, end - start + 1)[None, :]
-        fits = (first >= NIGHTS_MIN) & (end - start - first >= NIGHTS_MIN) & (last - first >= NIGHTS_MIN)
-        q = np.where(fits, q, -np.inf)
-        row, column = (int(place) for place in np.unravel_index(int(np.argmax(q)), q.shape))
-        return _Candidate(index=row + 1 + start, qhat=float(q.max()), end=column + 2 + start)
-
-
-def _end(stop: int | None, length: int) -> int:
-    return length if stop is None else stop
 
 
 OVERLAP_NIGHTS = 14

@@ -20,9 +20,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
-import numpy as np
-import scipy.special
-
+from hil.base.numeric import np, special
 from hil.history.nightly.divisive import (
     chain,
     loss_at,
@@ -41,6 +39,7 @@ _WORDS = {  # the first that changed is told: whose it is, and what of it
     "kernel": ("Host", "kernel"),
     "harness": ("Harness", "version"),
     "air": ("Air", "profile"),
+    "emulator": ("Emulator", "version"),
     "governor": ("Host", "governor"),
     "cpu_count": ("Host", "processors"),
 }
@@ -172,7 +171,7 @@ class Straying:
         What chance makes each of them lose is about exponential, so their sum has a gamma distribution.
         """
         losses = self.board_losses(findings, night)
-        return sum(losses) <= float(scipy.special.gammainccinv(len(losses), math.exp(-STRAY_LOSS)))
+        return sum(losses) <= float(special.gammainccinv(len(losses), math.exp(-STRAY_LOSS)))
 
     def allows_together(self, findings: Iterable[Finding], night: datetime.date) -> bool:
         """Say the same of boards that share what makes them stray: each by itself must allow it."""

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which findings belong together: steps of one cause, in nights and commits that fit.
 
-The firmware's are put together by the commits that they suspect; a board's own are told from its rack's by
-its neighbours, the same case and metric on other boards.
+The firmware's are put together by the commits that they suspect, of each product by themselves; a board's own
+are told from its rack's by its neighbours, the same case and metric of the same product on other boards. What
+happens to a rack, it happens to all products on it.
 """
 
 from __future__ import annotations
@@ -40,10 +41,9 @@ class Neighbours:
 
     def __init__(self, survey: Survey) -> None:
         self._judged: Mapping[str, Sequence[Night]] = survey.judged
-        self._beside: dict[tuple[str, str, str], list[str]] = {}
+        self._beside: dict[tuple[str, ...], list[str]] = {}
         for series_id in survey.judged:
-            name = SeriesId.parse(series_id)
-            self._beside.setdefault((name.rack, name.case_id, name.metric), []).append(series_id)
+            self._beside.setdefault(_beside(SeriesId.parse(series_id)), []).append(series_id)
         self._steps: dict[str, list[datetime.date]] = {}
         for finding in survey.findings:
             if finding.point.cause != "firmware":
@@ -54,7 +54,7 @@ class Neighbours:
         name, point = finding.name, finding.point
         size = math.log1p(point.change)
         shares = []
-        for series_id in self._beside.get((name.rack, name.case_id, name.metric), ()):
+        for series_id in self._beside.get(_beside(name), ()):
             moved = None if series_id == point.series_id else _moved(self._judged[series_id], point.night)
             if moved is None:
                 continue
@@ -65,6 +65,10 @@ class Neighbours:
 
     def _has_step(self, series_id: str, night: datetime.date) -> bool:
         return any(abs((step - night).days) <= TOGETHER_NIGHTS for step in self._steps.get(series_id, ()))
+
+
+def _beside(name: SeriesId) -> tuple[str, ...]:
+    return name.product, name.rack, name.case_id, name.metric
 
 
 def _moved(nights: Sequence[Night], step: datetime.date) -> float | None:
@@ -240,13 +244,13 @@ def with_unsure(groups: Sequence[Group], unclear: Sequence[Finding]) -> tuple[li
     left, found = list(unclear), []
     for group in groups:
         known = {finding.point.series_id for finding in group.findings}
-        racks = {finding.name.rack for finding in group.findings}
+        racks = {(finding.name.product, finding.name.rack) for finding in group.findings}
         effects = {finding.effect for finding in group.findings}
         weak = [
             finding
             for finding in left
             if finding.point.note == RATIO_UNSURE
-            and finding.name.rack in racks
+            and (finding.name.product, finding.name.rack) in racks
             and finding.effect in effects
             and finding.point.series_id not in known
             and near(finding, group.night, NEAR_NIGHTS)
@@ -264,7 +268,11 @@ def _overlap(one: range, other: range) -> bool:
 def groups_of(survey: Survey) -> list[Group]:
     """Put every finding into exactly one group."""
     straying = Straying(survey)
-    firmware = firmware_groups(_caused(survey, "firmware"), survey.judged, straying)
+    firmware = [
+        group
+        for part in split(_caused(survey, "firmware"), lambda finding: finding.name.product)
+        for group in firmware_groups(part, _judged_of(part[0].name.product, survey), straying)
+    ]
     firmware, unclear = with_unsure(firmware, _caused(survey, "unclear"))
     neighbours = Neighbours(survey)
     environment = [
@@ -275,10 +283,15 @@ def groups_of(survey: Survey) -> list[Group]:
     ]
     rest = [
         Group("unclear", tuple(cluster))
-        for part in split(unclear, lambda finding: (finding.name.rack, finding.point.note))
+        for part in split(unclear, lambda one: (one.name.product, one.name.rack, one.point.note))
         for cluster in _by_night(part)
     ]
     return [*firmware, *environment, *rest]
+
+
+def _judged_of(product: str, survey: Survey) -> Mapping[str, Sequence[Night]]:
+    """Return the nights of one product's series: the order of its commits is none of another's."""
+    return {key: nights for key, nights in survey.judged.items() if SeriesId.parse(key).product == product}
 
 
 def _caused(survey: Survey, cause: Cause) -> list[Finding]:

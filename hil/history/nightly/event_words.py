@@ -15,7 +15,7 @@ from hil.history.nightly.change_points import RATIO_UNSURE
 from hil.history.nightly.event_conditions import Group, short, told_by
 from hil.history.nightly.survey import Finding
 from hil.metrics.evaluation import Metric
-from hil.model import parameters_in
+from hil.model import IMPORTED, UNREAL, format_place, parameters_in
 from hil.thresholds import Thresholds
 
 STATS = ("p50", "p90", "p95", "p99_9", "p99", "tail5", "mean", "min", "max")
@@ -29,6 +29,7 @@ _KNOWN = {  # of more, and of less
     ("count", "lower"): ("more", "less"),
     ("count", "higher"): ("more", "less"),
     ("cycles", "lower"): ("more", "less"),
+    ("instructions", "lower"): ("more", "less"),
 }
 
 
@@ -90,22 +91,29 @@ def metric_of(finding: Finding, benches: Benches) -> Metric | None:
     return bench.metrics.get(finding.name.metric) if bench else None
 
 
-def headline(group: Group, telling: Finding, effect: Effect, benches: Benches) -> str:
-    """Say what happened in at most HEADLINE_MAX characters; ``telling`` is the series to quote."""
+def headline(
+    group: Group, telling: Finding, effect: Effect, benches: Benches, *, product: bool = False
+) -> str:
+    """Say what happened in at most HEADLINE_MAX characters; ``telling`` is the series to quote.
+
+    ``product`` asks for whose firmware it is. What happens to a rack happens to all products on it.
+    """
     many = _count(group.findings)
+    of = f" of {short(telling.name.product, _NAME_MAX)}" if product and telling.name.product else ""
     subjects = [*_subjects(group.findings), many]
     size = _size(group, telling, effect, benches)
     where, bad = _where(group.findings), f" since {group.bad[:7]}" if group.bad else ""
-    least = f"{group.cause.capitalize()}: {many} {size} on {_crowd(group.findings)}"
+    own = of if group.cause in ("firmware", "unclear") else ""
+    least = f"{group.cause.capitalize()}{own}: {many} {size} on {_crowd(group.findings)}"
     if group.cause == "firmware":
-        shapes = [f"Firmware: {named} {size} on {where}" for named in subjects]
+        shapes = [f"Firmware{own}: {named} {size} on {where}" for named in subjects]
         return _fitting([*(f"{shape}{bad}" for shape in shapes), *shapes, least])
     if group.cause == "board":
         shapes = [f"Board {_board(telling)}: {named} {size}" for named in subjects]
         tail = ", its neighbours are as before"
         return _fitting([*(f"{shape}{tail}" for shape in shapes), *shapes, least])
     if group.cause == "unclear":
-        return _fitting([*(f"Unclear: {named} {size} on {where}" for named in subjects), least])
+        return _fitting([*(f"Unclear{own}: {named} {size} on {where}" for named in subjects), least])
     told = told_by(group.findings)
     heads = [f"Environment of {short(telling.name.rack, _NAME_MAX)}: "]
     if told is not None:
@@ -113,15 +121,16 @@ def headline(group: Group, telling: Finding, effect: Effect, benches: Benches) -
     return _fitting([f"{head}{named} on {where} {size}" for head in heads for named in subjects] + [least])
 
 
-def sentence(group: Group, telling: Finding, benches: Benches) -> str:
-    """Say how much, of what, where and since when, and why this cause."""
+def sentence(group: Group, telling: Finding, benches: Benches, *, product: bool = False) -> str:
+    """Say how much, of what, where and since when, and why this cause; ``product`` as in headline()."""
     point, name = telling.point, telling.name
     beside = " beside the reference" if point.of_ratio else ""
     nights = min(finding.point.nights for finding in group.findings)
     size = f"{point.change:+.1%} [{point.low:+.1%}, {point.high:+.1%}]"
     kind = f" ({telling.kind})" if telling.kind not in ("", "physical") else ""
+    place = format_place(name.product, name.rack) if product else name.rack
     return (
-        f"{metric_words(name.metric)} of {_case(telling, benches)} on {name.rack}/{name.board}{kind}: "
+        f"{metric_words(name.metric)} of {_case(telling, benches)} on {place}/{name.board}{kind}: "
         f"{size}{beside}"
         f"{_others(group.findings)}, since the night of {group.night}, seen in {nights} "
         f"{'night' if nights == 1 else 'nights'}. {_why(group)}"
@@ -222,11 +231,12 @@ def _where(findings: Sequence[Finding]) -> str:
 def _crowd(findings: Sequence[Finding]) -> str:
     kinds = {(finding.name.rack, finding.name.board): finding.kind for finding in findings}
     boards = "1 board" if len(kinds) == 1 else f"{len(kinds)} boards"
-    virtual = sum(kind.startswith("virtual") for kind in kinds.values())
+    unreal = {kind: sum(one.startswith(kind) for one in kinds.values()) for kind in (*UNREAL, IMPORTED)}
     noise = any("simulated noise" in kind for kind in kinds.values())
-    if virtual == len(kinds):
-        return f"{boards.replace(' ', ' virtual ')}{' (simulated noise)' if noise else ''}"
-    words = [f"{virtual} virtual"] * bool(virtual) + ["simulated noise"] * noise
+    for kind, count in unreal.items():
+        if count == len(kinds):
+            return f"{boards.replace(' ', f' {kind} ')}{' (simulated noise)' if noise else ''}"
+    words = [f"{count} {kind}" for kind, count in unreal.items() if count] + ["simulated noise"] * noise
     return f"{boards} ({', '.join(words)})" if words else boards
 
 

@@ -17,13 +17,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import scipy.special
-
+from hil.base.numeric import special
 from hil.history.nightly import event_words
 from hil.history.nightly.event_conditions import MINORITY, EventCause, Group, all_conditions, split
 from hil.history.nightly.event_groups import groups_of
 from hil.history.nightly.event_words import Benches, Effect, metric_of
 from hil.history.nightly.survey import Finding, Survey
+from hil.model import IMPORTED, UNREAL
 
 ALPHA = 0.05  # of how many histories in which nothing happens chance may make an event, by this reckoning
 _LEAST_P = 1e-300
@@ -41,7 +41,7 @@ def _log_p(group: Group) -> float:
     own = [min(map(_log_p_of, part)) for part in boards]
     if group.cause != "firmware":
         return min(own)
-    p = float(scipy.special.chdtrc(2 * len(own), -2.0 * sum(own)))
+    p = float(special.chdtrc(2 * len(own), -2.0 * sum(own)))
     return math.log(p) if p else -math.inf
 
 
@@ -100,6 +100,11 @@ class Event:
         return tuple(sorted({finding.name.rack for finding in self.findings}))
 
     @property
+    def products(self) -> tuple[str, ...]:
+        """Whose series these are, "" where no product is named."""
+        return tuple(sorted({finding.name.product for finding in self.findings}))
+
+    @property
     def boards(self) -> tuple[str, ...]:
         """The boards, each with its rack: "lab/e1"."""
         return tuple(sorted({f"{finding.name.rack}/{finding.name.board}" for finding in self.findings}))
@@ -116,6 +121,7 @@ class Event:
         return {
             "cause": self.cause,
             "effect": self.effect,
+            **({"products": list(self.products)} if any(self.products) else {}),
             "racks": list(self.racks),
             "boards": list(self.boards),
             "night": self.night.isoformat(),
@@ -141,7 +147,8 @@ def events_of(survey: Survey, *, thresholds: Benches) -> tuple[Event, ...]:
     Steps of the firmware for the worse come first, those of blocking metrics before advice, the larger before
     the smaller; then boards, the environment, what is unclear, and in the end what became better.
     """
-    found = [_event(group, thresholds) for group in groups_of(survey) if is_certain(group, survey)]
+    certain = [group for group in groups_of(survey) if is_certain(group, survey)]
+    found = [_event(group, thresholds, product=survey.has_products) for group in certain]
     return tuple(sorted(found, key=_rank))
 
 
@@ -170,7 +177,7 @@ def bisect_command(finding: Finding, good: str = "", bad: str = "") -> str:
     return shlex.join([*words, "--better"] if finding.effect == "better" else words)
 
 
-def _event(group: Group, benches: Benches) -> Event:
+def _event(group: Group, benches: Benches, *, product: bool) -> Event:
     effect = _effect(group.findings)
     order = sorted(group.findings, key=lambda finding: _telling(finding, group, effect, benches))
     findings, telling = tuple(order), order[0]
@@ -182,8 +189,8 @@ def _event(group: Group, benches: Benches) -> Event:
         nights=min(finding.point.nights for finding in findings),
         good=group.good,
         bad=group.bad,
-        headline=event_words.headline(group, telling, effect, benches),
-        sentence=event_words.sentence(group, telling, benches),
+        headline=event_words.headline(group, telling, effect, benches, product=product),
+        sentence=event_words.sentence(group, telling, benches, product=product),
         bisect=bisect_command(telling, group.good, group.bad) if firmware else "",
         note=event_words.note(group, effect),
         blocking=any(_blocks(finding, benches) for finding in findings),
@@ -214,7 +221,7 @@ def _telling(finding: Finding, group: Group, effect: Effect, benches: Benches) -
         group.cause == "firmware" and point.cause != "firmware",
         effect in ("worse", "better") and finding.effect != effect,
         effect == "mixed" and finding.effect != "worse",
-        finding.kind.startswith("virtual"),
+        finding.kind.startswith((*UNREAL, IMPORTED)),
         not _blocks(finding, benches),
         -certainty,
         point.series_id,

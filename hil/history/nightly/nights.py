@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
+from hil.base.numeric import np
 from hil.metrics.sessions import History, SeriesHistory, Session
-from hil.model import Scalar, SeriesId
+from hil.model import IMPORTED, Scalar, SeriesId
 
 TRIGGER = "nightly"
+COUNTED = (TRIGGER, IMPORTED)  # which are never of one series: imported ones have a rack of their own
 
 
 NOON = datetime.timedelta(hours=12)
@@ -41,8 +41,8 @@ class Night:
 def nights_of(history: History, series_id: str, last: int | None = None) -> list[Night]:
     """Return the nights of a series in order of time, the ``last`` ones or all.
 
-    Only what the trigger ``nightly`` measured of a commit without other changes counts. A night of which a
-    median is not a positive number has no logarithm, and is left out.
+    Only what the trigger ``nightly`` measured of a commit without other changes counts, and what was
+    imported. A night of which a median is not a positive number has no logarithm, and is left out.
     """
     return NightReader(history).nights(series_id, last)
 
@@ -53,7 +53,7 @@ class NightReader:
     def __init__(self, history: History) -> None:
         self._history = history
         self._keys = [
-            (_date(session), session.commit) if session.trigger == TRIGGER and not session.dirty else None
+            (_date(session), session.commit) if session.trigger in COUNTED and not session.dirty else None
             for session in history.sessions
         ]
         self._conditions: dict[tuple[int, str], Mapping[str, Scalar]] = {}

@@ -68,7 +68,7 @@ def load_references(folder: Path) -> References:
     if not path.exists():
         return References()
     root = load(path)
-    root.integer("schema", minimum=SCHEMA, maximum=SCHEMA)
+    root.schema(SCHEMA)
     nodes = root.sections("references")
     references = tuple(_read(node) for node in nodes)
     root.finish()

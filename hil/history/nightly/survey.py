@@ -69,17 +69,28 @@ class Survey:
     notes: Mapping[str, tuple[str, ...]]
     judged: Mapping[str, tuple[Night, ...]] = field(default_factory=dict)
 
+    @property
+    def has_products(self) -> bool:
+        """Whether what was looked at is of more than one product, so that words have to name them."""
+        return len({SeriesId.parse(series_id).product for series_id in self.judged}) > 1
+
 
 def survey(
-    history: History, thresholds: Mapping[str, Thresholds], *, racks: Collection[str] = (), last: int = 120
+    history: History,
+    thresholds: Mapping[str, Thresholds],
+    *,
+    racks: Collection[str] = (),
+    products: Collection[str] = (),
+    last: int = 120,
 ) -> Survey:
-    """Judge the last nights of every series, of some racks or all."""
+    """Judge the last nights of every series, of some racks and products or all."""
     kinds = _kinds(history)
     wanted = sorted({series_id for series_id, role in history.entries if role == "candidate"})
     reader = NightReader(history)
     judged: dict[str, tuple[Night, ...]] = {}
     for series_id in wanted:
-        if racks and SeriesId.parse(series_id).rack not in racks:
+        name = SeriesId.parse(series_id)
+        if (racks and name.rack not in racks) or (products and name.product not in products):
             continue
         nights = reader.nights(series_id, last)
         if nights:

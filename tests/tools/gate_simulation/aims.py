@@ -19,6 +19,7 @@ from tests.tools.gate_simulation.suite import (
     MEDIAN_10,
     MEDIAN_20,
     ONE_BOARD,
+    ONE_BOARD_30,
     ONE_BOARD_FAILS,
     ONE_CHIP,
     QUARTER,
@@ -34,7 +35,7 @@ COVERAGE, COVERAGE_WITHIN = 0.95, 0.015
 WHOLE_ALPHA_POWER = 0.70
 MEAN_S = 10 * 60.0
 FOUR_BOARDS = 4
-SLOW_PASSES, SLOW_BOOTS = 0.02, 14
+SLOW_PASSES = 0.02
 CAUGHT = ((MEDIAN_10, 0.95), (MEDIAN_20, 0.99))
 UNDECIDED = ((TYPICAL, 0.05), (LOUD, 0.20), (ALONE, 0.20))
 BLOCKED = ((TYPICAL, TAIL, 0.80), (CHIPS, ONE_CHIP, 0.80))
@@ -52,7 +53,7 @@ class Aim:
 def aims_of(found: Found, rules: Sequence[Rule], equal: Thresholds, plans: Sequence[Plan]) -> list[Aim]:
     """Return every aim that the situations at hand can tell of."""
     parts: tuple[Callable[[Found, Sequence[Plan]], Iterable[Aim]], ...] = (
-        _false_blocks, _power, _duels, _undecided, _cost, _coverage, _slow, _failures
+        _false_blocks, _power, _duels, _undecided, _cost, _coverage, _slow, _failures, _more
     )  # fmt: skip
     return [*(aim for part in parts for aim in part(found, plans)), *_dominance(found, rules, equal)]
 
@@ -132,15 +133,12 @@ def _coverage(found: Found, _plans: Sequence[Plan]) -> Iterator[Aim]:
 
 
 def _slow(found: Found, plans: Sequence[Plan]) -> Iterator[Aim]:
-    for effect in (ONE_BOARD, QUARTER):
+    for effect in (ONE_BOARD, ONE_BOARD_30, QUARTER):
         for situation in _some(found, TYPICAL, effect):
-            share = situation.ours.passed_after(effect.metric, SLOW_BOOTS)
-            whole = with_error(Share.among(situation.ours.passed(effect.metric)))
-            text = (
-                f"{TYPICAL.name}, {effect.name}: at most 2 % pass of those decided with {SLOW_BOOTS} "
-                "candidate boots or more"
-            )
-            yield _at_most(text, share, SLOW_PASSES, f" of {share.of}; {whole} % pass of all")
+            passed = Share.among(situation.ours.passed(effect.metric))
+            least = int(situation.ours.candidate_boots.min())
+            text = f"{TYPICAL.name}, {effect.name}: at most 2 % pass"
+            yield _at_most(text, passed, SLOW_PASSES, f" (after {least} candidate boots or more)")
     for plan in plans:
         for situation in _some(found, plan, ONE_BOARD_FAILS):
             passed = Share.among(situation.ours.passed(ONE_BOARD_FAILS.metric))
@@ -153,6 +151,17 @@ def _failures(found: Found, plans: Sequence[Plan]) -> Iterator[Aim]:
         for situation in _some(found, plan, ALL_FAIL):
             text = f"{plan.name}: total failure blocked in at least 99 %"
             yield _at_least(text, situation.our_share(), 0.99)
+
+
+def _more(found: Found, _plans: Sequence[Plan]) -> Iterator[Aim]:
+    for (name, _), more in found.more.items():
+        boots = f"{name}, more boots asked for ({more.boots} of the candidate)"
+        if more.effect.unchanged:
+            undecided = f"; {with_error(more.undecided)} % stay undecided"
+            text = f"{boots}: at most 1 % of unchanged pull requests blocked"
+            yield _at_most(text, more.blocked, FALSE_BLOCKS, undecided)
+        elif more.effect == QUARTER:
+            yield _at_least(f"{boots}, {more.effect.name}: at least 80 % blocked", more.blocked, 0.80)
 
 
 def _dominance(found: Found, rules: Sequence[Rule], equal: Thresholds) -> Iterator[Aim]:

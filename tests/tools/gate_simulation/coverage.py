@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from hil.gate.compare.sequential import Design, decide, trace
+from hil.gate.compare.values import Design, Seen
 from tests.tools.gate_simulation.draws import Draw
-from tests.tools.gate_simulation.ours import chips_of, design_of, with_floor
-from tests.tools.gate_simulation.suite import METRICS, UNCHANGED
+from tests.tools.gate_simulation.ours import Values, chips_of, design_of, see, with_floor
+from tests.tools.gate_simulation.suite import METRICS, UNCHANGED, Metric
 
 LEVEL = 0.95
 
@@ -45,23 +45,20 @@ def held_by(draw: Draw) -> np.ndarray:
                 mine, base = candidate[:, index], other[:, index]
                 design = design_of(metric, draw.environment, (1 - LEVEL) / 2)
                 design = with_floor(design, metric, draw.environment, base)
-                seen = trace(mine, base, design)
-                out = np.abs(seen.difference - _truth(draw, mine, base, design)) > seen.boundary * seen.error
-                held.append(~out.any(axis=1))
+                sides = zip(mine.tolist(), base.tolist(), strict=True)
+                held.append([_holds(draw, boards, metric, design) for boards in sides])
     return np.asarray(np.mean(held, axis=0))
 
 
-def _truth(draw: Draw, candidate: np.ndarray, other: np.ndarray, design: Design) -> np.ndarray | float:
-    """Return what is true of the boards that count at each look, (R, looks).
+def _holds(draw: Draw, boards: tuple[Values, Values], metric: Metric, design: Design) -> bool:
+    seen = [see(boards, metric, design, number) for number in range(1, design.planned + 1)]
+    return all(one.low <= _truth(draw, one) <= one.high for one in seen)
+
+
+def _truth(draw: Draw, seen: Seen) -> float:
+    """Return what is true of the boards that count at a look.
 
     Where a board differs in its candidate alone, the interval speaks of the boards that were not left out.
     """
-    if not draw.environment.odd:
-        return 0.0
-    columns = []
-    for look in design.looks:
-        odd = decide(candidate, other, replace(design, looks=(look,))).odd
-        left = ~odd if odd.shape[1] else odd
-        left = np.where(left.any(axis=1, keepdims=True), left, True)
-        columns.append(draw.environment.odd * left[:, 0] / left.sum(axis=1))
-    return np.stack(columns, axis=1)
+    left = [not odd for odd in seen.odd] if not all(seen.odd) else [True] * len(seen.odd)
+    return draw.environment.odd * left[0] / sum(left)

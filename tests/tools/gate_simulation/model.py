@@ -16,7 +16,7 @@ import numpy as np
 QUANTILES = (0.5, 0.9, 0.95, 0.99)
 PUBLISHED_MS = (13.3, 23.6, 30.6, 47.0)
 
-SAMPLES = 200  # rows a boot and case
+SAMPLES = 100  # rows a boot and case
 BOOTS_A_NIGHT = 6  # a board
 
 # Fitted by least squares of log quantiles; tests/tools/test_gate_simulation.py checks the fit.

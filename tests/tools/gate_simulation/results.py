@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import get_args
 
 import numpy as np
 
-from hil.gate.compare.sequential import IMPROVED, INCONCLUSIVE, PASS, REGRESSED, UNDECIDED
+from hil.gate.compare.values import State
 from tests.tools.gate_simulation.suite import INDEX, Effect
+
+STATES: tuple[State, ...] = get_args(State)
+UNDECIDED, PASS, REGRESSED, IMPROVED = range(len(STATES))
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class Verdicts:
     @property
     def undecided(self) -> np.ndarray:
         """Say where any metric is."""
-        return np.asarray(((self.state == INCONCLUSIVE) | (self.state == UNDECIDED)).any(axis=1))
+        return np.asarray((self.state == UNDECIDED).any(axis=1))
 
     def caught(self, metric: str) -> np.ndarray:
         return np.asarray(self.state[:, INDEX[metric]] == REGRESSED)
@@ -49,12 +53,6 @@ class Verdicts:
 
     def improved(self, metric: str) -> np.ndarray:
         return np.asarray(self.state[:, INDEX[metric]] == IMPROVED)
-
-    def passed_after(self, metric: str, candidate_boots: int) -> Share:
-        """Return how many pass among those that are decided with so many candidate boots or more."""
-        decided = self.passed(metric) | self.caught(metric)
-        decided &= self.candidate_boots[:, INDEX[metric]] >= candidate_boots
-        return Share.among(self.passed(metric)[decided])
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from tests.tools.gate_simulation.suite import (
     MEDIAN_10,
     MEDIAN_20,
     ONE_BOARD,
+    ONE_BOARD_30,
     ONE_BOARD_FAILS,
     ONE_CHIP,
     QUARTER,
@@ -35,7 +36,7 @@ class Plan:
 
     Where ``rivals``, the other rules judge it too, by 30 nights; ``calibration`` names the plan whose
     unchanged pull requests set their thresholds at an equal rate of false blocks. ``duel`` is the effect for
-    which a t-test is asked too.
+    which a t-test is asked too, ``more`` those under which a person asks for more boots.
     """
 
     environment: Environment
@@ -43,6 +44,7 @@ class Plan:
     rivals: bool = False
     calibration: str = "typical"
     duel: Effect | None = None
+    more: tuple[Effect, ...] = ()
 
     @property
     def name(self) -> str:
@@ -64,9 +66,23 @@ def _higher(percent: int) -> float:
 
 CREEPS = tuple(_creep(percent) for percent in (-10, -5, 5, 10))
 
-TYPICAL = Plan(Environment("typical"), (*EFFECTS, FASTER, ONE_BOARD, QUARTER), rivals=True)
-LOUD = Plan(Environment("boots differ by 8 %", NOISY), MEDIANS, True, "boots differ by 8 %", MEDIAN_10)
-ALONE = Plan(Environment("one board only", boards=1), (*MEDIANS, ALL_FAIL), rivals=True)
+TYPICAL = Plan(
+    Environment("typical"),
+    (*EFFECTS, FASTER, ONE_BOARD, ONE_BOARD_30, QUARTER),
+    rivals=True,
+    more=(UNCHANGED, QUARTER),
+)
+LOUD = Plan(
+    Environment("boots differ by 8 %", NOISY),
+    MEDIANS,
+    True,
+    "boots differ by 8 %",
+    MEDIAN_10,
+    more=(UNCHANGED, MEDIAN_10),
+)
+ALONE = Plan(
+    Environment("one board only", boards=1), (*MEDIANS, ALL_FAIL), rivals=True, more=(UNCHANGED, MEDIAN_10)
+)
 ODD = tuple(
     Plan(Environment(f"candidate +{percent} % on one board alone", odd=_higher(percent)), rivals=True)
     for percent in (10, 30)

@@ -87,7 +87,10 @@ FASTER = Effect("−10 %", "publish/median", slower=-0.10)
 TAIL = Effect("spikes 1.5 times as long", "publish/tail5", tail=1.5)
 SPIKES = Effect("spikes twice as frequent", "publish/tail5", spikes=2.0)
 LOSS = Effect("loss rate doubled", "stream/loss", loss=2.0)
-ONE_BOARD = Effect("+15 % on one board", "publish/median", slower=0.15, boards=1)
+ONE_BOARD, ONE_BOARD_30 = (
+    Effect(f"+{percent} % on one board", "publish/median", slower=percent / 100, boards=1)
+    for percent in (15, 30)
+)
 ONE_CHIP = Effect("+15 % on all boards of a chip", "publish/median", slower=0.15, boards=2)
 QUARTER = Effect("a quarter of boots twice as slow", "publish/median", slower=1.0, boots=0.25)
 FAILURES = tuple(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One series: what is decided about it, by which limit, whether it may block, and the decision.
+"""A series against its absolute limit: which limit holds, whether it may block, and the decision.
 
 A limit is broken when the interval of the metric, not merely its value, lies beyond it. A mean never blocks:
 its interval takes samples for independent, which samples that follow one another are not; the mean of batches
@@ -11,23 +11,25 @@ from __future__ import annotations
 import bisect
 import functools
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hil.base.units import convert, find_unit
-from hil.gate.limits import conditions
 from hil.gate.words import limits as sentences
-from hil.gate.words.rounding import rounded
+from hil.gate.words.limits import rounded
 from hil.metrics import evaluation as metrics
 from hil.metrics.evaluation import Estimate, Metric
 from hil.metrics.stats import FEWEST_ROWS, ratio_interval
 from hil.metrics.values import Voids, count_voids
-from hil.model import Outcome, RunRecord, SeriesVerdict, format_series_id
-from hil.thresholds.limits import Limit
+from hil.model import Outcome, RunRecord, Scalar, SeriesVerdict, format_series_id
+from hil.thresholds.limits import Limit, series_facts
 from hil.thresholds.types import Thresholds
 
 IMPOSSIBLE = "impossible"  # the cause of what no firmware can measure: the bench is wrong
 _IMPOSSIBLE = "the figure cannot be below zero, so the bench is wrong"
 _SAME_IN_ALL_BOOTS = ("firmware_sha256", "ruler_hash", "target")
+_NEVER_BLOCKING = ("mean", "max", "min")
+_REAL_TIME_SCHEDULERS = ("fifo", "freertos")
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ class Decision:
 
     @property
     def series_id(self) -> str:
-        return format_series_id(self.first.rack, self.first.board, self.first.case_id, self.metric.name)
+        first = self.first
+        return format_series_id(first.rack, first.board, first.case_id, self.metric.name, first.product)
 
     @property
     def clock(self) -> str:
@@ -70,11 +73,11 @@ class Decision:
 
 def prepare(metric: Metric, records: tuple[RunRecord, ...], thresholds: Thresholds) -> Decision:
     """Look up what applies to one metric of one case on one board; ``records`` hold one a boot."""
-    facts = conditions.facts_of(metric, records[0])
-    reason = conditions.why_advice(metric, records, thresholds, facts) if metric.blocking else ""
-    return Decision(
-        metric, records, thresholds, thresholds.limit_for(facts), metric.blocking and not reason, reason
-    )
+    facts = facts_of(metric, records[0])
+    limit = thresholds.limit_for(facts)
+    may_block = metric.blocking and not (metric.is_metered and limit is None)
+    reason = why_advice(metric, records, thresholds, facts) if may_block else ""
+    return Decision(metric, records, thresholds, limit, may_block and not reason, reason)
 
 
 def decide(decision: Decision, *, family: float) -> SeriesVerdict:
@@ -114,7 +117,7 @@ def _why_too_few(decision: Decision, estimate: Estimate, samples: int) -> str:
     policy, source = decision.thresholds.policy, decision.thresholds.source
     if decision.voids.ratio > policy.max_void_ratio and not (_allows_none(decision) and estimate.failed):
         return f"more than {policy.max_void_ratio * 100:g} % of the samples are void ({source})"
-    if samples < policy.min_samples and not _allows_none(decision):
+    if samples < policy.min_samples and not (_allows_none(decision) or decision.metric.is_metered):
         return f"too few samples, {samples} of at least {policy.min_samples} ({source})"
     return ""
 
@@ -138,7 +141,7 @@ def _stood_still(metric: Metric, estimate: Estimate, limit: Limit) -> bool:
 def _why_not_combined(decision: Decision) -> str:
     """Say in what the boots differ that must be the same, or ""."""
     facts = {name: [str(getattr(record, name)) for record in decision.records] for name in _SAME_IN_ALL_BOOTS}
-    for name, found in {**facts, "air": [conditions.air_of(record) for record in decision.records]}.items():
+    for name, found in {**facts, "air": [air_of(record) for record in decision.records]}.items():
         values = sorted(set(found))
         if len(values) > 1:
             return f"its boots differ in {name} ({values[0]:.12} and {values[1]:.12})"
@@ -193,7 +196,7 @@ def _fewest_hits(samples: int, limit: float, alpha: float, effect: float) -> int
 def _without_limit(decision: Decision, estimate: Estimate) -> SeriesVerdict:
     value = sentences.measured(decision.metric, estimate)
     counted = _counted(decision, estimate)
-    why = conditions.why_no_limit(decision.metric, decision.first, decision.thresholds)
+    why = why_no_limit(decision.metric, decision.first, decision.thresholds)
     sentence = f"{decision.subject}: {value}, {counted}; {why}"
     return _verdict(decision, estimate, "no-baseline", sentence)
 
@@ -205,7 +208,7 @@ def _counted(decision: Decision, estimate: Estimate) -> str:
 def _undecided(decision: Decision, estimate: Estimate | None, reason: str) -> SeriesVerdict:
     value = f"{sentences.measured(decision.metric, estimate)}, " if estimate else ""
     sentence = f"{decision.subject}: {value}no verdict, {reason}"
-    return replace(_verdict(decision, estimate, "inconclusive", sentence), reason=reason)
+    return replace(_verdict(decision, estimate, "undecided", sentence), reason=reason)
 
 
 def _verdict(
@@ -244,3 +247,78 @@ def _verdict(
         void=voids.rows,
         host_late_us=voids.host_late_us,
     )
+
+
+def facts_of(metric: Metric, record: RunRecord) -> dict[str, Scalar]:
+    """Return what the conditions of limits, advice and suppressions are compared with."""
+    return series_facts(
+        metric.name,
+        record.parameters,
+        kind=record.kind,
+        rack=record.rack,
+        target=record.target,
+        board=record.board,
+        air=air_of(record),
+        product=record.product,
+    )
+
+
+def air_of(record: RunRecord) -> str:
+    """Return the profile of the virtual air that a record was measured on; "" where there was none."""
+    return str(record.environment.get("access_point", {}).get("profile", ""))
+
+
+def why_advice(
+    metric: Metric, records: Sequence[RunRecord], thresholds: Thresholds, facts: Mapping[str, Scalar]
+) -> str:
+    """Say why a blocking metric does not block here; "" where it does."""
+    ruled = _why_ruled_out(thresholds, facts)
+    if not ruled and metric.statistic in _NEVER_BLOCKING and not (metric.exact or metric.is_metered):
+        return f"advice: {metric.statistic} has no interval that one stall cannot move, so it does not block"
+    return ruled or _why_untimed(metric, records, thresholds)
+
+
+def why_muted(
+    metric: Metric, records: Sequence[RunRecord], thresholds: Thresholds, facts: Mapping[str, Scalar]
+) -> str:
+    """Say why what a board's boots say in a comparison does not block; "" where it does.
+
+    Boots are compared with boots, so that a stall moves one value of many: a mean may block here.
+    """
+    return _why_ruled_out(thresholds, facts) or (_why_untimed(metric, records, thresholds) if records else "")
+
+
+def _why_ruled_out(thresholds: Thresholds, facts: Mapping[str, Scalar]) -> str:
+    advice = thresholds.advice_for(facts)
+    if advice is not None:
+        return f"advice: {advice.why} ({advice.source})"
+    suppression = thresholds.suppression_for(facts)
+    if suppression is None:
+        return ""
+    until = f"until {suppression.expires}, {suppression.issue}: {suppression.reason}"
+    return f"suppressed {until} ({suppression.source})"
+
+
+def _why_untimed(metric: Metric, records: Sequence[RunRecord], thresholds: Thresholds) -> str:
+    schedulers = {str(record.environment.get("device", {}).get("sched", "")) for record in records}
+    wrong = sorted(schedulers - {"", *_REAL_TIME_SCHEDULERS})
+    scheduled = metric.unit.dimension == "time" or thresholds.alone  # what is alone asks the scheduler
+    if scheduled and records[0].kind == "virtual" and wrong:
+        what = "times do" if metric.unit.dimension == "time" else "what its scheduler did does"
+        return f"advice: the virtual board had no real-time priority (sched={wrong[0]}), so {what} not block"
+    return ""
+
+
+def why_no_limit(metric: Metric, record: RunRecord, thresholds: Thresholds) -> str:
+    """Say that there is no limit; where there is one for another air, for which."""
+    facts = facts_of(metric, record)
+    limits = [limit for limit in thresholds.limits if "air" in limit.where.conditions]
+    airs = {str(limit.where.conditions["air"]) for limit in limits if _holds_elsewhere(limit, facts)}
+    if not airs:
+        return "no limit and no baseline to compare it with"
+    here = facts["air"] or "(not recorded)"
+    return f"no limit on air {here}, for its limits were set on air {' and '.join(sorted(airs))}"
+
+
+def _holds_elsewhere(limit: Limit, facts: Mapping[str, Scalar]) -> bool:
+    return limit.where.matches({**facts, "air": limit.where.conditions["air"]})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is compared with what: one unit a comparison, case and metric, with the records of its boards.
+"""What is compared with what: a pair for each comparison, case and metric, with the records of its boards.
 
 Who belongs to a comparison is said by its entry in the journal; whether it blocks, by the rules of
 ``compare:``.
@@ -11,8 +11,8 @@ import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from hil.gate.compare.cases import cases_of, records_of, thresholds_of
-from hil.gate.limits import conditions
+from hil.base.errors import ConfigError
+from hil.gate import limits
 from hil.metrics.boot_value import BootValue
 from hil.metrics.evaluation import Metric
 from hil.model import (
@@ -21,9 +21,13 @@ from hil.model import (
     Comparison,
     Entry,
     Kind,
+    NotRun,
     RunRecord,
     Scalar,
+    bench_of,
+    format_case_id,
     format_series_id,
+    parameters_in,
 )
 from hil.thresholds.limits import CompareRule, Where, series_facts
 from hil.thresholds.types import Thresholds
@@ -32,7 +36,7 @@ Records = Mapping[str, tuple[RunRecord, ...]]
 
 
 @dataclass(frozen=True)
-class Unit:
+class Pair:
     """One metric of one case, candidate against other: what one decision is about.
 
     ``candidate`` and ``other`` hold the records by board, in the order of the boots. ``rule`` is the one it
@@ -52,9 +56,8 @@ class Unit:
 
     @property
     def series_id(self) -> str:
-        return format_series_id(
-            self.comparison.rack, self.comparison.target, self.case.case_id, self.metric.name
-        )
+        own = self.comparison
+        return format_series_id(own.rack, own.target, self.case.case_id, self.metric.name, own.product)
 
     @functools.cached_property
     def records(self) -> tuple[RunRecord, ...]:
@@ -99,38 +102,38 @@ def kind_of(target: str) -> Kind:
     return next((kind for kind in KINDS if target.startswith(f"{kind}-")), "physical")
 
 
-def units_of(
+def pairs_of(
     comparison: Comparison, entries: Sequence[Entry], thresholds: Mapping[str, Thresholds]
-) -> list[Unit]:
-    """Return the units of one comparison, in an order that does not depend on the journal's.
+) -> list[Pair]:
+    """Return the pairs of one comparison, in an order that does not depend on the journal's.
 
     Raises ConfigError: a bench without thresholds, a case id that its parameters do not allow, two rules that
     match and neither is more specific.
     """
     records = records_of(comparison, entries)
     cases = cases_of(comparison, entries, thresholds)
-    units = []
+    pairs = []
     for case_id in sorted(cases):
         case, own = cases[case_id], thresholds_of(cases[case_id].bench, thresholds)
         mine = [record for record in records if record.case_id == case_id]
         candidate, other = (_by_board(mine, role) for role in ("candidate", comparison.role))
-        for metric in own.metrics_of(case.parameters):
-            units.append(_with_rule(Unit(comparison, case, metric, own, candidate, other)))
-    return units
+        for metric in own.metrics_of(case.parameters, mine):
+            pairs.append(_with_rule(Pair(comparison, case, metric, own, candidate, other)))
+    return pairs
 
 
-def as_of(unit: Unit, look: tuple[int, int]) -> Unit:
-    """Return the unit as it was when each board had so many boots, (candidate, other)."""
+def as_of(pair: Pair, look: tuple[int, int]) -> Pair:
+    """Return the pair as it was when each board had so many boots, (candidate, other)."""
     candidate, other = (
         {board: records[:boots] for board, records in side.items()}
-        for side, boots in zip((unit.candidate, unit.other), look, strict=True)
+        for side, boots in zip((pair.candidate, pair.other), look, strict=True)
     )
-    bare = Unit(unit.comparison, unit.case, unit.metric, unit.thresholds, candidate, other, memo=unit.memo)
+    bare = Pair(pair.comparison, pair.case, pair.metric, pair.thresholds, candidate, other, memo=pair.memo)
     return _with_rule(bare)
 
 
 def may_block(comparison: Comparison, case: Case, metric: Metric, thresholds: Thresholds) -> bool:
-    """Say whether a rule may make the unit blocking, by what is known before anything is measured.
+    """Say whether a rule may make the pair blocking, by what is known before anything is measured.
 
     The air is not, so a rule for a certain air counts: what alpha is shared out among must not change.
     """
@@ -150,7 +153,7 @@ def may_be_limited(comparison: Comparison, case: Case, metric: Metric, threshold
 def _is_possible(where: Where, comparison: Comparison, case: Case, metric: Metric) -> bool:
     facts = series_facts(
         metric.name, case.parameters, kind=kind_of(comparison.target),
-        rack=comparison.rack, target=comparison.target, board="", air="",
+        rack=comparison.rack, target=comparison.target, board="", air="", product=comparison.product,
     )  # fmt: skip
     boards = where.conditions.get("board")
     if boards is not None and boards not in comparison.boards:
@@ -167,36 +170,106 @@ def _by_board(records: Iterable[RunRecord], role: str) -> Records:
     return found
 
 
-def _with_rule(unit: Unit) -> Unit:
-    """Look up by which rule the unit blocks, and which of its boards do not.
+def _with_rule(pair: Pair) -> Pair:
+    """Look up by which rule the pair blocks, and which of its boards do not.
 
     Of boards with different rules the strictest holds; those without one are left out.
     """
-    facts = {board: _facts(unit, board) for board in unit.comparison.boards}
-    rules = {board: unit.thresholds.compare_rule(facts[board]) for board in facts}
+    facts = {board: _facts(pair, board) for board in pair.comparison.boards}
+    rules = {board: pair.thresholds.compare_rule(facts[board]) for board in facts}
     found = [rule for rule in rules.values() if rule is not None]
     if not found:
-        return unit
+        return pair
     rule = min(found, key=lambda one: (one.tolerance, one.min_effect, one.source))
-    muted = {board: _why_muted(unit, board, facts[board], rules[board]) for board in facts}
-    return replace(unit, rule=rule, muted={board: why for board, why in muted.items() if why})
+    muted = {board: _why_muted(pair, board, facts[board], rules[board]) for board in facts}
+    return replace(pair, rule=rule, muted={board: why for board, why in muted.items() if why})
 
 
-def _facts(unit: Unit, board: str) -> dict[str, Scalar]:
-    records = [record for record in unit.records if record.board == board]
+def _facts(pair: Pair, board: str) -> dict[str, Scalar]:
+    records = [record for record in pair.records if record.board == board]
     return series_facts(
-        unit.metric.name,
-        unit.case.parameters,
-        kind=unit.kind,
-        rack=unit.comparison.rack,
-        target=unit.comparison.target,
+        pair.metric.name,
+        pair.case.parameters,
+        kind=pair.kind,
+        rack=pair.comparison.rack,
+        target=pair.comparison.target,
         board=board,
-        air=conditions.air_of(records[0]) if records else "",
+        air=limits.air_of(records[0]) if records else "",
+        product=pair.comparison.product,
     )
 
 
-def _why_muted(unit: Unit, board: str, facts: Mapping[str, Scalar], rule: CompareRule | None) -> str:
+def _why_muted(pair: Pair, board: str, facts: Mapping[str, Scalar], rule: CompareRule | None) -> str:
     if rule is None:
         return f"no rule under 'compare:' is for board {board}"
-    records = [record for record in unit.records if record.board == board]
-    return conditions.why_muted(unit.metric, records, unit.thresholds, facts)
+    records = [record for record in pair.records if record.board == board]
+    return limits.why_muted(pair.metric, records, pair.thresholds, facts)
+
+
+def records_of(comparison: Comparison, entries: Sequence[Entry]) -> list[RunRecord]:
+    """Return the records on the comparison's boards, boots in their order.
+
+    An entry that names no cases tells its records by their firmware.
+    """
+    cases = set(comparison.cases)
+    digests = {comparison.candidate_sha256, comparison.other_sha256}
+    found = [
+        entry
+        for entry in entries
+        if isinstance(entry, RunRecord)
+        and entry.rack == comparison.rack
+        and entry.board in comparison.boards
+        and (entry.case_id in cases if cases else entry.firmware_sha256 in digests)
+    ]
+    return sorted(found, key=lambda record: (record.board, record.boot_index, record.case_id))
+
+
+def cases_of(
+    comparison: Comparison, entries: Sequence[Entry], thresholds: Mapping[str, Thresholds]
+) -> dict[str, Case]:
+    """Return every case that is compared by its id: the entry's, or those that were measured or left out.
+
+    Raises ConfigError as parse_case_id() does.
+    """
+    if comparison.cases:
+        return {case_id: parse_case_id(case_id, thresholds) for case_id in comparison.cases}
+    records = records_of(comparison, entries)
+    cases = {record.case_id: Case(record.bench, record.parameters) for record in records}
+    left_out = {
+        entry.case_id
+        for entry in entries
+        if isinstance(entry, NotRun) and entry.expected and entry.board in comparison.boards and cases
+    }
+    for case_id in sorted(left_out - set(cases)):
+        if bench_of(case_id) in thresholds:
+            cases[case_id] = parse_case_id(case_id, thresholds)
+    return cases
+
+
+def parse_case_id(case_id: str, thresholds: Mapping[str, Thresholds]) -> Case:
+    """Return the case that is called so: ``bench/key=value,…``.
+
+    Raises ConfigError: a bench without thresholds, parameters that its thresholds do not allow.
+    """
+    bench = bench_of(case_id)
+    own = thresholds_of(bench, thresholds)
+    given = parameters_in(case_id)
+    overrides = {name: int(value) if _is_integer(value) else value for name, value in given.items()}
+    case = own.case(overrides)
+    if format_case_id(bench, case.parameters) != case_id:
+        raise ConfigError(
+            f"the journal compares {case_id}, which {own.source} calls {case.case_id}.",
+            next_step="judge the run by the thresholds of its day, which lie in its folder.",
+        )
+    return case
+
+
+def _is_integer(text: str) -> bool:
+    return text.removeprefix("-").isascii() and text.removeprefix("-").isdigit()
+
+
+def thresholds_of(bench: str, thresholds: Mapping[str, Thresholds]) -> Thresholds:
+    """Return the thresholds of a bench. Raises ConfigError where it has none."""
+    if bench not in thresholds:
+        raise ConfigError(f"bench {bench!r} has no thresholds.", next_step=f"write thresholds/{bench}.yaml.")
+    return thresholds[bench]

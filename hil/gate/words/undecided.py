@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run that can fail left undecided, and what would decide it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hil.gate.words.compared import Compared
+from hil.model import ComparedSeries, SeriesVerdict
+
+_MORE_BOOTS = 4  # of `hil run --boots`: four times the samples halve an interval
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """What blocks where it is bad, and came to no decision.
+
+    ``exceeded`` are values beyond their limit, though not provably; ``limited`` those of which too little is
+    known; ``compared`` the comparisons, of ``comparisons`` that block. ``no_base`` says that nothing was
+    compared, as the base is missing, and not for its own sources.
+    """
+
+    exceeded: tuple[SeriesVerdict, ...]
+    limited: tuple[SeriesVerdict, ...]
+    compared: tuple[ComparedSeries, ...]
+    comparisons: int
+    no_base: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.exceeded or self.limited or self.compared or self.no_base)
+
+    @property
+    def unmeasured(self) -> bool:
+        """Whether nothing was measured for a comparison: then the run is not complete."""
+        return not all(item.candidate_boots for item in self.compared)
+
+    @property
+    def case_ids(self) -> set[str]:
+        judged: tuple[SeriesVerdict | ComparedSeries, ...] = (*self.exceeded, *self.limited, *self.compared)
+        return {item.case_id for item in judged}
+
+    def words(self, run_id: str) -> str:
+        """Return "undecided: 1 of 4 comparisons (more boots may decide it: hil run --more …), …"."""
+        missing = ["nothing was compared, as the base is missing (build it again, and run it again)"]
+        parts = [*missing * self.no_base, *self._compared_words(run_id), *self._limit_words()]
+        return f"undecided: {', '.join(parts)}"
+
+    def _compared_words(self, run_id: str) -> list[str]:
+        found = self.compared
+        if not found:
+            return []
+        waits = all(map(_waits, found))
+        them = "it" if len(found) == 1 else "them"
+        way = f"more boots may decide {them}: hil run --more out/{run_id}" if waits else _ways(found, run_id)
+        of = f" of {self.comparisons}" if self.comparisons > len(found) else ""
+        plural = self.comparisons > 1
+        return [f"{len(found)}{of} comparison{'s' if plural else ''} ({way})"]
+
+    def _limit_words(self) -> list[str]:
+        counts = (
+            (len(self.exceeded), "exceeded, but not provably"),
+            (len(self.limited), "without a decision"),
+        )
+        parts = [f"{n} limit{'' if n == 1 else 's'} {words}" for n, words in counts if n]
+        if parts:
+            them = "it" if len(self.exceeded) + len(self.limited) == 1 else "them"
+            parts[-1] += f" (more samples may decide {them}: hil run --boots {_MORE_BOOTS})"
+        return parts
+
+
+def _ways(found: Sequence[ComparedSeries], run_id: str) -> str:
+    """Say what decides comparisons that boots alone do not: their surroundings stand in their way."""
+    waiting = sum(map(_waits, found))
+    mend = "mend what the warnings name, and run it again"
+    return (
+        f"{waiting} may be decided by more boots: hil run --more out/{run_id}; else {mend}"
+        if waiting
+        else mend
+    )
+
+
+def _waits(item: ComparedSeries) -> bool:
+    """Say whether a comparison was looked at, so that more boots may decide it: of an odd board, its own."""
+    return item.look > 0
+
+
+def undecided_of(series: Sequence[SeriesVerdict], compared: Compared) -> Undecided:
+    """Return what of a run is undecided that can fail it."""
+    return Undecided(
+        exceeded=tuple(item for item in series if item.blocking and item.note == "marginal"),
+        limited=tuple(item for item in series if item.blocking and item.outcome == "undecided"),
+        compared=tuple(compared.blocking("undecided")),
+        comparisons=len(compared.blocking()),
+        no_base=compared.no_base is not None and compared.no_base.cause == "unknown",
+    )

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures that nobody measured here: a CSV file of (time, commit, value) becomes a series of the history.
+
+Each time and commit is a file like a run's, in a rack of its own (``imported``), so that no statistics of
+measured boots ever sees one; several values at one time and commit are its boots.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import hashlib
+import io
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from hil.base.errors import ConfigError
+from hil.base.units import QuantityError, unit_of
+from hil.history.loading import read_bytes, read_segment
+from hil.history.saving import Point, append, build, path_of
+from hil.history.segment import Image, Segment, SegmentBoard, to_bytes
+from hil.model import IMPORTED, SeriesId, format_case_id, format_series_id
+
+COLUMNS = ("time", "commit", "value")
+NO_IMAGE = "0" * 64
+_NOON = datetime.time(12)  # a date alone is that day's night, which goes from noon to noon
+_PROBLEMS_SHOWN = 5
+_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_PARAMETER = re.compile(r"[a-z0-9_]+=[^,=/\s]*")
+_COMMIT = re.compile(r"([0-9a-f]{7,40})?")
+_SERIES_HELP = (
+    "it is board/bench/metric or board/bench/key=value,…/metric, as e1/publish/qos=1/latency_p95_us."
+)
+
+
+@dataclass(frozen=True)
+class Imported:
+    """``series_id`` is what the figures are called; of its values ``new`` were written, ``known`` were there.
+
+    ``repeated`` lines of the file say what another one says.
+    """
+
+    series_id: str
+    new: int
+    known: int
+    repeated: int
+
+
+class _Line(NamedTuple):
+    number: int
+    time: datetime.datetime
+    commit: str
+    value: float
+
+
+def import_csv(
+    path: Path, series: str, folder: Path, *, now: datetime.datetime, product: str = ""
+) -> Imported:
+    """Add the figures of a CSV file to the history in ``folder`` as ``series`` of a product.
+
+    ``series`` is ``board/bench/key=value,…/metric``; the metric's last word is the unit. Figures that are
+    there are left as they are, so a file that grew may be imported again.
+
+    Raises:
+        ConfigError: no such file, another heading, lines that are wrong (the first of them, each with its
+            number, what it says and the way out), a figure that the history holds otherwise. Nothing is
+            written then.
+        RigError: the disk does not take it.
+    """
+    name = series_name(series)._replace(product=product)
+    lines, repeated = _distinct(_read(path, now))
+    segments = [_segment(name, group) for group in _groups(lines)]
+    known = [one for one in segments if _is_there(folder, one, path)]
+    for one in segments:
+        append(folder, one)
+    count = sum(map(len, known))
+    return Imported(format_series_id(*name), len(lines) - count, count, repeated)
+
+
+def series_name(text: str) -> SeriesId:
+    """Return the name of an imported series. Raises ConfigError: it has not the parts of one, or no unit."""
+    parts = text.split("/")
+    if len(parts) not in (3, 4) or not all(_WORD.fullmatch(part) for part in (*parts[:2], parts[-1])):
+        raise ConfigError(f"{text!r} names no series.", next_step=_SERIES_HELP)
+    pairs = parts[2].split(",") if len(parts) == 4 else []
+    if not all(_PARAMETER.fullmatch(pair) for pair in pairs):
+        raise ConfigError(f"{parts[2]!r} in {text!r} are no parameters.", next_step=_SERIES_HELP)
+    try:
+        unit_of(parts[-1])
+    except QuantityError as error:
+        raise ConfigError(f"the metric of {text!r}: {error}.") from error
+    parameters = {key: value for key, _, value in (pair.partition("=") for pair in pairs)}
+    return SeriesId(IMPORTED, parts[0], format_case_id(parts[1], parameters), parts[-1])
+
+
+def _read(path: Path, now: datetime.datetime) -> list[_Line]:
+    """Return the lines of the file. Raises ConfigError with the first of what is wrong."""
+    rows = csv.reader(io.StringIO(_text(path), newline=""), skipinitialspace=True)
+    heading = [cell.strip().lower() for cell in next(rows, [])]
+    if sorted(heading) != sorted(COLUMNS):
+        found = ",".join(heading)
+        raise ConfigError(
+            f"{path}, line 1: the heading is {found[:80]!r}.",
+            next_step="it must be time,commit,value, in any order, separated by commas"
+            f"{'; export it with commas instead of semicolons' if ';' in found else ''}.",
+        )
+    lines, problems = [], []
+    for row in rows:
+        cells = [cell.strip() for cell in row]
+        if not any(cells):
+            continue
+        try:
+            lines.append(_line(rows.line_num, dict(zip(heading, cells, strict=False)), len(cells), now))
+        except ValueError as error:
+            problems.append(f"{path}, line {rows.line_num}: {error}")
+    if problems:
+        raise _wrong(problems, len(lines) + len(problems))
+    if not lines:
+        raise ConfigError(f"{path}: it has a heading and no figures.")
+    return lines
+
+
+def _text(path: Path) -> str:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path}: could not be read: {error.strerror}.") from error
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise _no_text(path, f"byte {error.start + 1} is no UTF-8") from error
+    if "\0" in text:
+        raise _no_text(path, "it holds bytes that are no text")
+    return text
+
+
+def _no_text(path: Path, what: str) -> ConfigError:
+    return ConfigError(f"{path}: {what}.", next_step="save the table as CSV in UTF-8.")
+
+
+def _wrong(problems: Sequence[str], of: int) -> ConfigError:
+    more = len(problems) - _PROBLEMS_SHOWN
+    shown = [*problems[:_PROBLEMS_SHOWN], *([f"and {more} more."] if more > 0 else [])]
+    return ConfigError(
+        "\n  ".join([f"{len(problems)} of {of} lines are wrong, so nothing was imported:", *shown]),
+        next_step="correct them, then import the file again.",
+    )
+
+
+def _line(number: int, cells: Mapping[str, str], count: int, now: datetime.datetime) -> _Line:
+    """Return what a line says. Raises ValueError: what is wrong, and how it is written."""
+    if count != len(COLUMNS):
+        raise ValueError(f"{count} fields, not {len(COLUMNS)}; a value has no thousands separator")
+    commit = cells["commit"].lower()
+    if not _COMMIT.fullmatch(commit):
+        raise ValueError(
+            f"commit {cells['commit']!r} is not 7 to 40 hexadecimal digits; unknown: leave it empty"
+        )
+    return _Line(number, _time(cells["time"], now), commit, _value(cells["value"]))
+
+
+def _time(text: str, now: datetime.datetime) -> datetime.datetime:
+    try:
+        found = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"time {text!r} is not as 2026-11-24 or 2026-11-24T03:11:00Z") from None
+    if len(text) <= len("2026-11-24"):
+        found = datetime.datetime.combine(found, _NOON)
+    found = found.astimezone(datetime.UTC) if found.tzinfo else found.replace(tzinfo=datetime.UTC)
+    if found.date() > now.astimezone(datetime.UTC).date():
+        raise ValueError(f"time {text!r} is yet to come")
+    return found
+
+
+def _value(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found) or "_" in text:
+        raise ValueError(f"value {text!r} is not a number as 1234.5 (a point, no unit)")
+    return found
+
+
+def _distinct(lines: Sequence[_Line]) -> tuple[list[_Line], int]:
+    """Return the lines without those that say what an earlier one does, and how many these are."""
+    found: dict[tuple[object, ...], _Line] = {}
+    for line in lines:
+        found.setdefault(line[1:], line)
+    return list(found.values()), len(lines) - len(found)
+
+
+def _groups(lines: Sequence[_Line]) -> Iterator[list[_Line]]:
+    groups: dict[tuple[datetime.datetime, str], list[_Line]] = {}
+    for line in lines:
+        groups.setdefault((line.time, line.commit), []).append(line)
+    yield from groups.values()
+
+
+def _segment(name: SeriesId, lines: Sequence[_Line]) -> Segment:
+    """Return what the history keeps of one time and commit, whichever order its values came in."""
+    time, commit = lines[0].time, lines[0].commit
+    own = hashlib.sha256(f"{format_series_id(*name)} {time.isoformat()} {commit}".encode()).hexdigest()
+    head = {
+        "run_id": f"{IMPORTED}-{time:%Y%m%dT%H%M%SZ}-{own[:12]}",
+        "started_utc": time.isoformat().replace("+00:00", "Z"),
+        "rack": IMPORTED,
+        "suite": f"{name.board}/{name.case_id}/{name.metric}",
+        "trigger": IMPORTED,
+        "commit": commit,
+        "dirty": False,
+        "product": name.product,
+    }
+    board = SegmentBoard(name.board, IMPORTED, IMPORTED, {})
+    image = Image("candidate", IMPORTED, NO_IMAGE, {name.bench: IMPORTED})
+    values = sorted(line.value for line in lines)
+    points = [
+        Point(name.board, "candidate", boot, NO_IMAGE, name.case_id, name.metric, value, samples=1, hits=0)
+        for boot, value in enumerate(values)
+    ]
+    return build(head, [board], [image], points)
+
+
+def _is_there(folder: Path, segment: Segment, source: Path) -> bool:
+    """Return whether the history holds it. Raises ConfigError where it does with other values."""
+    path = path_of(folder, segment.rack, segment.run_id)
+    if not path.exists():
+        return False
+    if read_bytes(path) != to_bytes(segment):
+        held, new = (_listed(one) for one in (read_segment(path), segment))
+        raise ConfigError(
+            f"{source}: at {segment.started_utc} of commit {segment.commit or '(none)'} it says {new}, but "
+            f"{path} {held}. Nothing was imported.",
+            next_step="correct the line; or, where the history is wrong, delete that file and import again.",
+        )
+    return True
+
+
+def _listed(segment: Segment) -> str:
+    return ", ".join(f"{value:.10g}" for value in segment.values.tolist())

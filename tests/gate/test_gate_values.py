@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The test on values, look by look: error rates, freezing, boards, modes, values that are none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from hil.gate.compare import values
+from hil.gate.compare.looks import LOOKS
+from hil.gate.compare.values import Boots, look_at
+from tests.gate.gate_boots import UNEVEN_LOOKS, Decision, Rig, decide, design
+
+MANY = 1000
+TYPICAL = Rig(1, MANY)
+
+
+def share(found: Sequence[Decision], *states: str) -> float:
+    return sum(one.state in states for one in found) / len(found)
+
+
+def passes(found: Sequence[Decision]) -> float:
+    return share(found, "pass", "improved")
+
+
+def at_most(found: Sequence[Decision], alpha: float) -> bool:
+    """Say whether no more is regressed than chance allows at this alpha."""
+    worse = sum(one.state == "regressed" for one in found)
+    return bool(worse <= scipy.stats.binom.ppf(0.9999, len(found), alpha))
+
+
+@pytest.mark.parametrize("looks", [UNEVEN_LOOKS, LOOKS])
+def test_unchanged_firmware_is_not_blocked(looks: tuple[tuple[int, int], ...]) -> None:
+    """Candidate and base alike: alpha is kept and nearly all pass, whatever the session's level."""
+    found = decide(*TYPICAL.run(looks=looks), design(looks))
+    assert at_most(found, 0.001)
+    assert passes(found) > 0.97
+
+
+def test_regressions_are_found() -> None:
+    """+10 % is found in 85 of 100 comparisons and more, +20 % in 99."""
+    for slower, least in ((0.1, 0.85), (0.2, 0.99)):
+        found = decide(*Rig(2, MANY).run(slower=slower, looks=LOOKS), design(LOOKS))
+        assert share(found, "regressed") > least
+
+
+def test_nothing_is_decided_before_six_boots_of_each() -> None:
+    """Student's t of fewer boots would hang on luck."""
+    early = decide(*Rig(4, 50, boards=1).run(looks=LOOKS), design(LOOKS))
+    assert all(LOOKS[one.look - 1][0] >= values.FEWEST_BOOTS for one in early)
+
+
+@pytest.mark.parametrize(("share_slow", "slow"), [(0.2, 0.2), (0.35, 0.2), (0.5, 0.2)])
+def test_modes_do_not_block_unchanged_firmware(share_slow: float, slow: float) -> None:
+    """Boots that are tight but for a second mode, which a robust deviation takes for a change."""
+    random = np.random.RandomState(31)
+    sides = [
+        random.normal(size=(MANY, 4, 20)) * 0.005
+        + np.log1p(slow) * (random.random_sample((MANY, 4, 20)) < share_slow)
+        for _ in range(2)
+    ]
+    assert at_most(decide(sides[0], sides[1], design(LOOKS)), 0.001)
+
+
+def test_today_s_noise_counts() -> None:
+    """Noise three times as large as usual widens the error; no more unchanged firmware is blocked for it."""
+    candidate, other = Rig(32, MANY).run(looks=LOOKS)
+    assert at_most(decide(3.0 * candidate, 3.0 * other, design(LOOKS)), 0.001)
+
+
+def test_a_role_that_is_noisier_costs_degrees_of_freedom() -> None:
+    """One board, the candidate's boots five times as noisy: alpha is kept, which pooled freedom exceeded."""
+    random = np.random.RandomState(35)
+    candidate, other = random.normal(size=(20_000, 1, 10)) * 0.1, random.normal(size=(20_000, 1, 10)) * 0.02
+    one_look = design(((10, 10),), alpha=0.005, min_effect=0.0, tolerance=-10.0)
+    assert at_most(decide(candidate, other, one_look), 0.005)
+
+
+def test_a_firmware_that_is_sometimes_slow_does_not_pass() -> None:
+    """A quarter of the boots twice as slow: a median of boots hid it in half of the runs."""
+    candidate, other = Rig(33, MANY).run(looks=LOOKS)
+    candidate += np.log(2.0) * (np.random.RandomState(34).random_sample(candidate.shape) < 0.25)
+    found = decide(candidate, other, design(LOOKS))
+    assert passes([one for one in found if 4 * LOOKS[one.look - 1][0] >= 14]) < 0.02
+
+
+@pytest.mark.parametrize("looks", [UNEVEN_LOOKS, LOOKS])
+def test_all_repeated_intervals_together_hold_the_truth(looks: tuple[tuple[int, int], ...]) -> None:
+    """With alpha of 2.5 %, 95 ± 1.5 % of comparisons hold the true change in their interval at every look."""
+    candidate, other = TYPICAL.run(slower=0.1, looks=looks)
+    wide, held = design(looks, alpha=0.025), []
+    for one, two in zip(candidate.tolist(), other.tolist(), strict=True):
+        at = [
+            look_at([Boots(a[:mine], b[:base]) for a, b in zip(one, two, strict=True)], wide, number)
+            for number, (mine, base) in enumerate(looks, start=1)
+        ]
+        held.append(all(seen.low <= math.log(1.1) <= seen.high for seen in at))
+    assert np.mean(held) == pytest.approx(0.95, abs=0.015)
+
+
+@pytest.mark.parametrize("looks", [UNEVEN_LOOKS, LOOKS])
+def test_a_decision_freezes_when_it_is_made(looks: tuple[tuple[int, int], ...]) -> None:
+    """What comes after a decision, however odd, changes nothing of it; a replay with fewer boots agrees."""
+    candidate, other = Rig(6, 200).run(slower=0.07, looks=looks)
+    whole = decide(candidate, other, design(looks))
+    for number, (mine, base) in enumerate(looks[:-1], start=1):
+        later = candidate.copy()
+        later[:, :, mine:] = 1e6
+        for part, changed, one in zip(
+            decide(candidate[:, :, :mine], other[:, :, :base], design(looks)),
+            decide(later, other, design(looks)),
+            whole,
+            strict=True,
+        ):
+            assert (part.state != "undecided") == (one.state != "undecided" and one.look <= number)
+            if part.state != "undecided":
+                assert part == one == changed
+
+
+def test_looks_that_a_person_asks_for_are_paid_for() -> None:
+    """With a further look behind the planned ones no more is blocked in all; some of alpha waits for it."""
+    planned, asked = (
+        design(((3, 3), (6, 6), (10, 10))),
+        design(((3, 3), (6, 6), (10, 10), (16, 16)), unasked=3),
+    )
+    assert asked.efficacy(3) > planned.efficacy(3)
+    assert asked.futility(3) == planned.futility(3)
+    random = np.random.RandomState(36)
+    sides = [random.normal(size=(4000, 4, 16)) * 0.05 for _ in range(2)]
+    wide = design(asked.looks, unasked=3, alpha=0.02, min_effect=0.0, tolerance=-10.0)
+    assert at_most(decide(sides[0], sides[1], wide), 0.02)
+
+
+def test_between_smallest_effect_and_tolerance_more_boots_are_needed() -> None:
+    """At the last look some are undecided, after all looks."""
+    found = decide(*Rig(7, 200, boards=1).run(slower=0.06), design())
+    assert share(found, "undecided") > 0.2
+    assert {one.look for one in found if one.state == "undecided"} == {len(UNEVEN_LOOKS)}
+
+
+def test_a_comparison_does_not_hang_on_the_order_of_boards() -> None:
+    """With its boards permuted a comparison is decided as before, and the same boards are named."""
+    candidate, other = Rig(8, 50).run(slower=0.05)
+    candidate[::5, 2] += 0.4
+    turned = [2, 0, 3, 1]
+    for one, two in zip(
+        decide(candidate, other, design()),
+        decide(candidate[:, turned], other[:, turned], design()),
+        strict=True,
+    ):
+        assert one.state == two.state
+        assert one.seen.difference == pytest.approx(two.seen.difference, abs=1e-15)
+        assert two.seen.odd == tuple(one.seen.odd[place] for place in turned)
+
+
+def test_boots_that_a_board_lost_are_missed() -> None:
+    """A board with fewer boots counts with those it has; without any it says nothing."""
+    candidate, other = Rig(9, 300).run(slower=0.1)
+    candidate[:, 0, 3:] = np.nan
+    other[:, 0, 1:] = np.nan
+    found = decide(candidate, other, design())
+    assert share(found, "regressed") > 0.8
+    assert all(math.isfinite(one.seen.effects[0].difference) for one in found)
+    nothing = np.full_like(candidate, np.nan)
+    assert share(decide(nothing, other, design()), "undecided") == 1.0
+
+
+def test_a_board_that_contradicts_the_others_is_named_and_decides_nothing() -> None:
+    """One of four boards whose candidate is 40 % slower blocks nothing alone, and is not passed over."""
+    candidate, other = Rig(10, 1000).run()
+    candidate[:, 2] += 0.35
+    found = decide(candidate, other, design())
+    named = np.array([one.seen.odd for one in found]).mean(axis=0)
+    assert (named[[0, 1, 3]] < 0.01).all()
+    assert named[2] > 0.95
+    assert share(found, "regressed") < 0.02
+    assert passes(found) < 0.02
+    candidate[:, 2] -= 0.7
+    assert passes(decide(candidate, other, design())) > 0.9
+
+
+def test_a_single_board_that_is_worse_keeps_the_others_from_passing() -> None:
+    """+20 % on one board of four is too little to contradict the others at once: it is named all the same."""
+    candidate, other = Rig(37, 500).run(looks=LOOKS)
+    candidate[:, 1] += np.log(1.2)
+    found = decide(candidate, other, design(LOOKS))
+    assert passes(found) < 0.05
+    assert share(found, "regressed") < 0.05
+    open_ = [one.seen for one in found if one.state == "undecided"]
+    assert np.mean([seen.apart == 1 for seen in open_]) > 0.9
+
+
+def test_a_board_apart_that_is_not_yet_odd_does_not_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where boots differ too much to name it, the others must show the more the further it lies apart."""
+    looks = LOOKS[:2]
+    candidate, other = Rig(14, 2000).run(looks=looks)
+    candidate[:, 2] += 0.15
+    found = decide(candidate, other, design(looks))
+    assert np.mean([one.seen.odd[2] for one in found]) < 0.9
+    monkeypatch.setattr(values, "_is_common", lambda _effects: True)
+    without = decide(candidate, other, design(looks))
+    assert share(found, "regressed") < 0.02
+    assert share(found, "regressed") < 0.3 * share(without, "regressed")
+
+
+def test_two_boards_that_contradict_each_other_decide_nothing() -> None:
+    """Nobody knows which of the two is right: undecided, and both are named."""
+    candidate, other = Rig(11, 200, boards=2).run()
+    candidate[:, 0] += 0.5
+    found = decide(candidate, other, design())
+    assert share(found, "undecided") > 0.95
+    assert np.mean([all(one.seen.odd) for one in found]) > 0.95
+
+
+def test_a_drift_that_is_balanced_costs_little() -> None:
+    """A board that drifts by 1 % a boot, in the order of the looks, neither blocks nor hides anything."""
+    rig = Rig(12, 500)
+    for slower, state in ((0.0, "pass"), (0.1, "regressed")):
+        candidate, other = rig.run(slower=slower)
+        places = np.arange(24)
+        others = places[places % 3 == 1]
+        candidate[:, 0] += 0.01 * np.setdiff1d(places, others)
+        other[:, 0] += 0.01 * others
+        assert share(decide(candidate, other, design()), state) > 0.85
+
+
+def test_better_firmware_improves() -> None:
+    """A candidate that is 30 % faster passes, and is called better."""
+    found = decide(*Rig(14, 300).run(slower=-0.3, looks=LOOKS), design(LOOKS))
+    assert passes(found) == 1.0
+    assert share(found, "improved") > 0.95
+
+
+def test_a_change_below_min_effect_never_blocks() -> None:
+    """However sure it is: a change of 2 % that everyone can see passes."""
+    sides = np.linspace(0.0, 1e-4, 20)[np.newaxis, np.newaxis] + np.zeros((1, 4, 1))
+    assert decide(sides + np.log(1.02), sides, design(LOOKS))[0].state == "pass"
+    assert decide(sides + np.log(1.05), sides, design(LOOKS))[0].state == "regressed"
+
+
+@pytest.mark.parametrize("value", [0.0, -3.0, 7.5, 1e9])
+def test_equal_values_pass_by_their_number(value: float) -> None:
+    """Without any spread a comparison still divides by something: equal ones pass, different ones regress."""
+    equal = np.full((1, 2, 12), value)
+    assert decide(equal, equal, design(LOOKS))[0].state == "pass"
+    assert decide(equal + 0.2, equal, design(LOOKS))[0].state == "regressed"
+    assert decide(equal[:, :1, :2], equal[:, :1, :2], design(((2, 2),)))[0].state == "undecided"
+
+
+def _strange(random: np.random.RandomState, shape: tuple[int, int, int]) -> np.ndarray:
+    far = [0.0, 0.01, -0.01, np.nan, np.inf, -np.inf, 2.0**53, -(2.0**53), 1e-308]
+    strange = random.choice(far, size=shape)
+    return np.asarray(np.where(random.random_sample(shape) < 0.4, random.normal(size=shape) * 0.05, strange))
+
+
+@pytest.mark.parametrize("looks", [UNEVEN_LOOKS, LOOKS])
+def test_strange_values_give_a_verdict(looks: tuple[tuple[int, int], ...]) -> None:
+    """NaN, infinities, zeros and the largest values in any mixture: a state, never an exception."""
+    random = np.random.RandomState(15)
+    candidate, other = (_strange(random, (500, 3, boots)) for boots in looks[-1])
+    for one in decide(candidate, other, design(looks)):
+        assert one.state == "undecided" or math.isfinite(one.seen.difference)
+
+
+@pytest.mark.parametrize("looks", [UNEVEN_LOOKS, LOOKS])
+def test_timeouts_count_as_worse_than_everything_seen(looks: tuple[tuple[int, int], ...]) -> None:
+    """A candidate that mostly times out regresses; one bad boot does not; if both time out, none passes."""
+    candidate, other = Rig(18, 100).run(looks=looks)
+    mostly = candidate.copy()
+    mostly[:, :, ::2] = np.inf
+    mostly[:, :, 1] = np.inf
+    assert share(decide(mostly, other, design(looks)), "regressed") > 0.95
+    once = candidate.copy()
+    once[:, 0, 1] = np.inf
+    assert passes(decide(once, other, design(looks))) > 0.9
+    never = np.full_like(other, np.inf)
+    assert share(decide(np.full_like(candidate, np.inf), never, design(looks)), "undecided") == 1.0
+    assert share(decide(candidate, never, design(looks)), "pass", "regressed") == 0.0
+
+
+def test_the_smallest_effect_is_found_four_times_of_five() -> None:
+    """What a comparison says it would have seen is found with about 80 % power."""
+    rig, one_look = Rig(19, 1500), design(((16, 16),), tolerance=-10.0)
+    effects = [one.seen.smallest_effect for one in decide(*rig.run(looks=((16, 16),)), one_look)]
+    slower = float(np.expm1(np.median(effects)))
+    found = decide(*rig.run(slower=slower, looks=((16, 16),)), one_look)
+    assert share(found, "regressed") == pytest.approx(0.8, abs=0.1)

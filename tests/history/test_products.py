@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several products on one rack: their figures stay apart, and none is compared with another's."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hil.base.errors import ConfigError
+from hil.base.paths import PROJECT_ROOT
+from hil.cli.app import run_command
+from hil.gate import judge
+from hil.history import append, load
+from hil.history.baseline.acceptance import Request, append_epoch, propose
+from hil.history.baseline.collect import Choice, choose
+from hil.history.from_run import add_run
+from hil.history.nightly.events import events_of
+from hil.history.nightly.survey import survey
+from hil.history.segment import SegmentError, from_json, to_bytes
+from hil.model import RunRecord, format_series_id
+from hil.store import read_run
+from hil.store.entries import EntryError, entry_from_json
+from hil.thresholds import load_all
+from hil.thresholds.baselines import Epoch, check, load_baselines
+from hil.thresholds.limits import Limit, Since, Where
+from tests.gate.compare_records import run as compared_run
+from tests.gate.compare_records import thresholds as compared_thresholds
+from tests.history.baseline_history import RACK, add_sessions, echo_thresholds
+from tests.history.events_rig import Effect, Rack, planted
+from tests.history.history_files import night
+from tests.history.saved import save
+from tests.history.test_history_store_runs import four_boots, leave_run
+from tests.history.test_nightly_events import CALM
+from tests.make_records import publish_record, publish_thresholds
+
+BENCHES = load_all(PROJECT_ROOT / "thresholds")
+NODE = "sensor-node"
+DAY = datetime.date(2026, 1, 1)
+
+
+def of(product: str, record: RunRecord) -> RunRecord:
+    return dataclasses.replace(record, product=product)
+
+
+def since(number: int, size: float) -> Effect:
+    return lambda n, _board, _metric: math.log1p(size) if n >= number else 0.0
+
+
+def test_a_record_without_product_is_written_as_before() -> None:
+    """The key is there where a product is named, comes back as it was, and holds no other name."""
+    record = publish_record(rows=1)
+    assert "product" not in record.to_json()
+    written = json.loads(json.dumps(of(NODE, record).to_json()))
+    assert entry_from_json(written) == of(NODE, record)
+    for name in ("Sensor", "a/b", "a:b", "x" * 33):
+        with pytest.raises(EntryError, match="product is"):
+            entry_from_json({**written, "product": name})
+
+
+def test_a_series_is_of_its_product() -> None:
+    """The verdict's names begin with it; limits may be for one, and hold for no other."""
+    limit = Limit(
+        Where({"metric": "publish_latency_p95_us", "product": NODE}),
+        "max", 1000.0, "for the test", Since(DAY), None, "x:1",
+    )  # fmt: skip
+    own = dataclasses.replace(publish_thresholds(), limits=(limit,))
+    outcomes = {}
+    for product in ("", NODE, "gateway"):
+        found = judge([of(product, publish_record())], {"publish": own})
+        item = next(one for one in found.series if one.metric == "publish_latency_p95_us")
+        assert item.series_id == format_series_id("virtual", "virtual-1", item.case_id, item.metric, product)
+        outcomes[product] = item.outcome
+    assert outcomes == {"": "no-baseline", NODE: "regressed", "gateway": "no-baseline"}
+
+
+def test_a_journal_of_two_products_is_not_judged() -> None:
+    """The base of a run is of its own product: the sentence names both, and what to do."""
+    entries = compared_run()
+    mixed = [
+        of("gateway", entry) if isinstance(entry, RunRecord) and entry.role == "base" else entry
+        for entry in entries
+    ]
+    with pytest.raises(
+        ConfigError, match="no product by name and product gateway: one is no base of another"
+    ):
+        judge(mixed, {"publish": compared_thresholds()})
+
+
+def test_a_stored_run_of_two_products_is_told(tmp_path: Path) -> None:
+    """What run.json and records say differently enters no history."""
+    run = leave_run(tmp_path / "out", [of(NODE, record) for record in four_boots()])
+    with pytest.raises(
+        ConfigError, match=r"run\.json is of virtual: .*, its records of sensor-node, virtual: "
+    ):
+        add_run(read_run(run), tmp_path / "h")
+
+
+def test_boot_values_of_two_products_on_one_board_are_two_series(tmp_path: Path) -> None:
+    """Same rack, board, case and metric: one file a run, and a series each, with its own values alone."""
+    both = night(0), night(1, product=NODE)
+    for segment in both:
+        append(tmp_path, segment)
+    history = load(tmp_path)
+    names = {name for name, role in history.entries if role == "candidate"}
+    plain = {name for name in names if name.startswith("bench-1/")}
+    assert names == plain | {f"{NODE}:{name}" for name in plain}
+    assert history.products == ("", NODE)
+    for name, session in ((min(plain), 0), (f"{NODE}:{min(plain)}", 1)):
+        found = history.series(name)
+        assert found is not None
+        assert set(found.session.tolist()) == {session}
+        assert np.isin(found.value, both[session].values).all()
+
+
+def test_a_file_without_product_has_the_bytes_of_before() -> None:
+    """The key is written where there is a name, and nothing else may be in it."""
+    assert b"product" not in to_bytes(night(0))
+    written = json.loads(to_bytes(night(0, product=NODE)))
+    assert from_json(written).product == NODE
+    for name in ("", "A", 1, "a:b"):
+        with pytest.raises(SegmentError, match="no name of a product"):
+            from_json({**written, "product": name})
+
+
+def test_a_run_enters_with_its_product(tmp_path: Path) -> None:
+    """It stands in the file, in each series' name, in the table of sessions and in the CSV."""
+    run = leave_run(tmp_path / "out", [of(NODE, record) for record in four_boots()], product=NODE)
+    added = add_run(read_run(run), tmp_path / "h")
+    assert json.loads(added.path.read_text())["product"] == NODE
+    assert all(name.startswith("sensor-node:virtual/") for name, _ in load(tmp_path / "h").entries)
+
+
+def test_sessions_and_csv_say_whose_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`hil history show` and `export` name the product where a history has one."""
+    for segment in (night(0), night(1, product=NODE)):
+        append(tmp_path, segment)
+    assert run_command(["history", "show", "--history", str(tmp_path)]) == 0
+    assert "\nsensor-node:bench-1  " in capsys.readouterr().out
+    assert run_command(["history", "export", "--history", str(tmp_path)]) == 0
+    ends = {line.rpartition(",")[2] for line in capsys.readouterr().out.splitlines()}
+    assert ends == {"product", "", NODE}
+
+
+def test_a_commit_is_one_products_and_the_access_point_is_everybodys() -> None:
+    """Two products on the same boards: the firmware's step names its product and holds its series alone; what
+    happened to the rack is one event of both.
+    """
+    moved = since(40, 0.2)
+    history = planted(
+        Rack(firmware=since(20, 0.15), environment=moved, product=NODE),
+        Rack(environment=moved, product="gateway"),
+        air=CALM,
+    )
+    found = survey(history, BENCHES)
+    firmware, environment = events_of(found, thresholds=BENCHES)
+    assert (firmware.cause, firmware.products) == ("firmware", (NODE,))
+    assert firmware.headline.startswith("Firmware of sensor-node: ")
+    assert "on sensor-node:lab/e" in firmware.sentence
+    assert len(firmware.findings) == 24
+    assert (environment.cause, environment.products) == ("environment", ("gateway", NODE))
+    assert len(environment.findings) == 48
+    alone = survey(history, BENCHES, products=["gateway"])
+    assert {finding.name.product for finding in alone.findings} == {"gateway"}
+
+
+def test_one_product_alone_is_told_as_before() -> None:
+    """Words name no product where all there is are its own figures."""
+    effect = since(20, 0.15)
+    told = [
+        [
+            (event.headline, event.sentence)
+            for event in events_of(survey(history, BENCHES), thresholds=BENCHES)
+        ]
+        for history in (planted(Rack(firmware=effect, product=name), air=CALM) for name in ("", "gateway"))
+    ]
+    assert [headline.split(" since")[0] for headline, _ in told[0]] == [
+        headline.split(" since")[0] for headline, _ in told[1]
+    ]
+    assert not any("gateway" in words for event in told[1] for words in event)
+
+
+def test_changes_may_be_asked_of_one_product(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`hil changes --product NAME`; one that the history does not hold is named, with those that it does."""
+    save(planted(Rack(boards=("e1",), product=NODE), Rack(boards=("e1",)), nights=6), tmp_path)
+    assert run_command(["changes", "--history", str(tmp_path), "--product", NODE]) == 0
+    assert capsys.readouterr().out.startswith("6 series over up to 6 nights")
+    assert run_command(["changes", "--history", str(tmp_path), "--product", "sensor-nod"]) == 2
+    assert "did you mean 'sensor-node'? Next: it holds sensor-node: " in capsys.readouterr().err
+
+
+def test_a_baseline_is_of_one_product(tmp_path: Path) -> None:
+    """Its sessions are the product's own; one of another by name is refused, an epoch of another too."""
+    own = add_sessions(tmp_path / "h", 5, product=NODE)
+    other = add_sessions(tmp_path / "h", 5, product="gateway", first=30)
+    history = load(tmp_path / "h")
+    found = choose(history, RACK, Choice(), None, product=NODE)
+    assert [session.run_id for session in found] == own
+    with pytest.raises(ConfigError, match=f"session {other[0]} is of product gateway, and .* sensor-node"):
+        choose(history, RACK, Choice(runs=(*own, other[0])), None, product=NODE)
+    with pytest.raises(
+        ConfigError, match=r"no session of no product by name on rack 'bench-1', which others"
+    ):
+        choose(history, RACK, Choice(), None)
+    request = Request(RACK, "first", Choice(), "me", frozenset({"branch", "dirty"}), tmp_path, NODE)
+    units = propose(request, history, echo_thresholds(tmp_path), load_baselines(tmp_path)).units
+    assert {one.series_id.partition("/")[0] for unit in units for one in unit.series} == {f"{NODE}:{RACK}"}
+    path = tmp_path / "thresholds" / "baselines" / f"{RACK}.yaml"
+    sessions = {session.run_id: session.digest for session in found}
+    epoch = Epoch(RACK, DAY, "me", "first", "c" * 40, sessions, "", NODE)
+    append_epoch(path, epoch)
+    baselines = load_baselines(path.parent)
+    check(baselines, history, NODE)
+    with pytest.raises(ConfigError, match=r"bench-1\.yaml:\d+: this epoch is of product sensor-node, and"):
+        check(baselines, history, "gateway")
+
+
+@pytest.mark.slow
+def test_a_project_gives_its_figures_its_product(tmp_path: Path) -> None:
+    """What a process in a project with hil.toml imports is the product's; a wrong name ends it with 2."""
+    (tmp_path / "CMakeLists.txt").write_text(
+        "include($ENV{IDF_PATH}/tools/cmake/project.cmake)\nproject(Sensor_Node)\n"
+    )
+    toml = 'schema = 1\n[firmware]\nfolder = "."\ntargets = ["esp32"]\n'
+    (tmp_path / "hil.toml").write_text(toml)
+    (tmp_path / "old.csv").write_text("time,commit,value\n2026-03-01,,12.4\n")
+    command = [sys.executable, "-m", "hil", "history", "import", "old.csv", "--as", "e1/publish/latency_ms"]
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT_ROOT)}
+
+    def done() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=60
+        )
+
+    first = done()
+    assert first.returncode == 0, first.stderr
+    assert first.stdout.startswith("sensor-node:imported/e1/publish//latency_ms\n1 new figure, ")
+    (written,) = (tmp_path / "out" / "history" / "imported").iterdir()
+    assert json.loads(written.read_text())["product"] == NODE
+    (tmp_path / "hil.toml").write_text(f'product = "Node"\n{toml}')
+    second = done()
+    assert second.returncode == 2
+    assert "hil.toml: product: 'Node' is no name of a product" in second.stderr

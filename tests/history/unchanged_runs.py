@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of unchanged firmware, as the history keeps them, and as a run's folder."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hil.history.judgements import GATE, Judged, Judgement, UnchangedRun
+from hil.model import ComparedSeries, Fault, Outcome, Verdict
+from hil.store import RunDirectory
+from tests.make_records import THRESHOLDS_ROOT, publish_record
+
+CASE = publish_record().case_id
+METRIC = "publish_latency_p50_us"
+NOW = datetime.datetime(2026, 11, 21, 8, 0, tzinfo=datetime.UTC)
+
+
+def judgement(outcome: Judged = "pass", **changes: Any) -> Judgement:
+    made = Judgement("esp32", "physical", CASE, METRIC, outcome, 12, 0.08, True)
+    return replace(made, **changes)
+
+
+def unchanged_run(
+    number: int, outcomes: Sequence[Judged] = ("pass",) * 10, *, days_ago: float = 1.0, **changes: Any
+) -> UnchangedRun:
+    """Return a run of as many judgements as ``outcomes``, all on esp32."""
+    started = NOW - datetime.timedelta(days=days_ago)
+    return replace(
+        UnchangedRun(
+            run_id=f"{started:%Y%m%dT%H%M%SZ}-pr-{number:04}",
+            started_utc=f"{started:%Y-%m-%dT%H:%M:%SZ}",
+            rack="lab",
+            noise="",
+            gate=GATE,
+            alpha=0.01,
+            judgements=tuple(judgement(outcome) for outcome in outcomes),
+        ),
+        **changes,
+    )
+
+
+def compared(outcome: Outcome = "pass", **changes: Any) -> ComparedSeries:
+    made = ComparedSeries(
+        series_id=f"lab/esp32/{CASE}/{METRIC}",
+        rack="lab",
+        target="esp32",
+        kind="physical",
+        boards=("b1",),
+        role="base",
+        case_id=CASE,
+        case_label="",
+        metric=METRIC,
+        unit="us",
+        direction="lower",
+        outcome=outcome,
+        blocking=True,
+        sentence="as it was.",
+        candidate_boots=8,
+        other_boots=8,
+        smallest_effect=0.07,
+    )
+    return replace(made, **changes)
+
+
+def leave_run(
+    out: Path,
+    items: Sequence[ComparedSeries],
+    *,
+    faults: Sequence[Fault] = (),
+    unchanged: bool = True,
+    number: int = 1,
+    **info: Any,
+) -> Path:
+    """Leave the folder of a judged run whose comparisons are ``items``."""
+    run_id = f"20261121T010203Z-pr-{number:04}"
+    directory = RunDirectory.create(out, run_id)
+    flags = {"unchanged": True, "gate": GATE} if unchanged else {}
+    facts = {
+        "run_id": run_id,
+        "rack": "lab",
+        "suite": "pr",
+        "trigger": "nightly",
+        "started_utc": "2026-11-21T01:02:03Z",
+        "git": {"commit": "a" * 40, "dirty": False},
+        "boards": [{"id": "b1", "target": "esp32", "kind": "physical"}],
+        "compared": {"role": "base", "firmware": {}, "budget_min": 15.0, **flags},
+    }
+    directory.write_info({**facts, **info})
+    worst = 1 if any(item.outcome == "regressed" for item in items) else 0
+    outcome: Outcome = "regressed" if worst else "pass"
+    verdict = Verdict(run_id, outcome, worst, "judged.", (), tuple(faults), (), compared=tuple(items))
+    directory.write_verdict(verdict)
+    directory.keep([THRESHOLDS_ROOT / "publish.yaml", THRESHOLDS_ROOT / "footprint.yaml"], "thresholds")
+    directory.path.joinpath("records.jsonl").touch()
+    return directory.path
