@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import hil
+from hil.base.project import strict_here
 from hil.boards.rack import Rack
 from hil.model import Scalar
 
@@ -29,12 +30,14 @@ def host_environment() -> Mapping[str, Scalar]:
 
 
 def rig_environment(rack: Rack) -> Mapping[str, Scalar]:
-    """Return which rack and which harness measured."""
+    """Return which rack and which harness measured; of a virtual one what hil.toml says of strict mode."""
+    strict = strict_here() if rack.is_virtual else None
     return {
         "rack": rack.name,
         "rack_file": rack.path.name,
         "harness_version": hil.__version__,
         "python": platform.python_version(),
+        **({} if strict is None else {"strict": "fail" if strict else "warn"}),
     }
 
 

@@ -1,24 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The access point: part of the virtual rack, or an external one whose name and password a board is told."""
+"""The access point: part of the virtual rack, one that a run drives, somebody else's, or none.
+
+One run at a time owns an access point that it drives, as it owns its boards.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import shlex
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
+from typing import Protocol
 
-from hil.base.errors import ConfigError
+from hil.base.errors import ConfigError, HilError, RigError
+from hil.base.finding import Finding
+from hil.base.flock import wait_for_lock
+from hil.boards.lease import (
+    GRACE_S,
+    PHYSICAL_LOCK_DIR,
+    UNKNOWN_HOLDER,
+    open_lock,
+    read_holder,
+    write_holder,
+    write_record,
+)
+from hil.boards.rack.access_point import AccessPoint
+from hil.model import Scalar
+from hil.network.hostapd import Hostapd, check_hostapd
+from hil.network.openwrt import OpenWrt, check_openwrt
+from hil.network.process import Spawner, how_ended, run_to_end
+from hil.network.radio import Look, read_iw
 
+ANY_SSID = "virtual"  # where a virtual rack file names no network, this one is as good as each
 PSK_LENGTHS = range(8, 65)  # IEEE 802.11: 8 to 63 characters, or 64 hexadecimal digits
 
 
 @dataclass(frozen=True)
 class VirtualAccessPoint:
-    """The bridge of a virtual rack behind the air profile ``profile``; boards need no credentials."""
+    """The bridge of a virtual rack behind the air profile ``profile``; the agent needs no credentials.
+    A product's station does, where ``ssid`` names a network: else it is let in by any."""
 
     profile: str
     seed: int
+    ssid: str = ""
+    password: str = ""
 
     def credentials(self) -> Mapping[str, str]:
         return {}
@@ -26,33 +56,219 @@ class VirtualAccessPoint:
     def environment(self) -> Mapping[str, int | str]:
         return {"type": "virtual", "profile": self.profile, "seed": self.seed}
 
+    def network(self) -> tuple[str, str]:
+        """Return the name and the password that a product is given."""
+        return self.ssid or ANY_SSID, self.password
+
 
 @dataclass(frozen=True)
 class ExternalAccessPoint:
-    """A real access point that somebody else runs."""
+    """A real access point: somebody else's, or one that the run drives as ``settings`` say."""
 
     ssid: str
     psk: str = field(repr=False)
+    settings: AccessPoint = field(default_factory=lambda: AccessPoint("external"))
 
     def credentials(self) -> Mapping[str, str]:
         """Return the fields that a board is provisioned with; never log them."""
         return {"ssid": self.ssid, "psk": self.psk}
 
+    def environment(self) -> Mapping[str, Scalar]:
+        """Return what a record says: name and settings, never the password."""
+        radio = self.settings.radio
+        return {"type": self.settings.type, "ssid": self.ssid, **(asdict(radio) if radio else {})}
+
+    def network(self) -> tuple[str, str]:
+        """Return the name and the password that a product is given; never log them."""
+        return self.ssid, self.psk
+
+
+@dataclass(frozen=True)
+class NoAccessPoint:
+    """A rack of boards on cables."""
+
+    def credentials(self) -> Mapping[str, str]:
+        return {}
+
     def environment(self) -> Mapping[str, int | str]:
-        """Return what a record says: the name, never the password."""
-        return {"type": "external", "ssid": self.ssid}
+        return {"type": "wired"}
+
+    def network(self) -> tuple[str, str]:
+        return "", ""
 
 
-def external_access_point(ssid: str, *, psk_env: str = "", psk_file: str = "") -> ExternalAccessPoint:
+RackAccessPoint = VirtualAccessPoint | ExternalAccessPoint | NoAccessPoint
+
+
+def external_access_point(settings: AccessPoint) -> ExternalAccessPoint:
     """Read the password from the environment variable or the file. Raises ConfigError."""
+    ssid = settings.ssid
     if not 1 <= len(ssid.encode()) <= 32:
         raise ConfigError(f"The SSID {ssid!r} has {len(ssid.encode())} bytes; 1 to 32 are possible.")
-    psk = _from_environment(psk_env) if psk_env else _from_file(Path(psk_file)) if psk_file else ""
+    psk = _from_environment(settings.psk_env) if settings.psk_env else ""
+    if settings.psk_file:
+        psk = _from_file(Path(settings.psk_file))
     if psk and len(psk) not in PSK_LENGTHS:
         raise ConfigError(
             f"The password of the access point {ssid!r} has {len(psk)} characters, not 8 to 64."
         )
-    return ExternalAccessPoint(ssid=ssid, psk=psk)
+    if not (psk.isascii() and psk.isprintable()):
+        raise ConfigError(
+            f"The password of the access point {ssid!r} has characters other than ASCII's printable ones.",
+            next_step="look for a line's end or an umlaut in it: IEEE 802.11 allows neither.",
+        )
+    return ExternalAccessPoint(ssid, psk, settings)
+
+
+class DrivenAccessPoint(Protocol):
+    """What a run has made of an access point: Hostapd, OpenWrt or CommandedAccessPoint. ``interface`` is that
+    of this host, "" where the radio is elsewhere."""
+
+    interface: str
+
+    def check(self) -> None:
+        """Raise RigError where it is gone."""
+
+    def look(self) -> Look:
+        """Return what its radio says now. Never raises."""
+
+    def stop(self) -> None:
+        """Give it back as it was. Never raises."""
+
+
+class CommandedAccessPoint:
+    """An access point that four commands of the rack file drive. One that takes longer than its time is ended
+    with all that it started."""
+
+    interface = ""
+
+    def __init__(self, settings: AccessPoint, spawner: Spawner, log_path: Path) -> None:
+        self._settings = settings
+        self._spawner = spawner
+        self._log_path = log_path
+
+    @classmethod
+    def start(cls, settings: AccessPoint, spawner: Spawner, log_path: Path) -> CommandedAccessPoint:
+        """Run ``up``. Raises RigError: it failed, or did not end in time; ``down`` has been run then."""
+        made = cls(settings, spawner, log_path)
+        try:
+            made._run("up")
+        except BaseException:
+            made.stop()
+            raise
+        return made
+
+    def check(self) -> None:
+        """Nobody here knows."""
+
+    def look(self) -> Look:
+        try:
+            return read_iw(self._run("station") + self._run("survey"))
+        except HilError as error:
+            return Look(error=error.sentence)
+
+    def stop(self) -> None:
+        with suppress(HilError):
+            self._run("down")
+
+    def _run(self, name: str) -> str:
+        command = getattr(self._settings.commands, name)
+        if not command:
+            return ""
+        limit_s = self._settings.timeout_s
+        code, said = run_to_end(self._spawner, shlex.split(command), limit_s, log_path=self._log_path)
+        if code == 0:
+            return said
+        last = said.strip().rpartition("\n")[2] or "nothing"
+        end = (
+            f"did not end within {limit_s:g} s and was ended" if code == -signal.SIGKILL else how_ended(code)
+        )
+        raise RigError(
+            f"The command {name!r} of the access point {self._settings.ssid!r}, '{command}', {end}; "
+            f"it said: {last}.",
+            log=str(self._log_path),
+            next_step="run it by hand, or mend it in the rack file.",
+        )
+
+
+LEASES = PHYSICAL_LOCK_DIR / "_access-points"  # no rack may be called so
+
+
+@contextmanager
+def lease_part(name: str, what: str, *, run_id: str, folder: Path | None = None) -> Iterator[None]:
+    """Hold a radio, a router, a network or an interface that this run changes, alone among this host's runs.
+
+    Raises RigError naming the holder.
+    """
+    folder = folder or LEASES
+    file = open_lock(folder / f"{name}.lock")
+    try:
+        if not wait_for_lock(file, timeout_s=GRACE_S, waiting=lambda: None):
+            holder = read_holder(folder, name) or UNKNOWN_HOLDER
+            raise RigError(
+                f"The {what} ({name}) is held by {holder.describe()}.",
+                next_step="wait for that run: two never share what one of them changes.",
+            )
+        write_holder(file, run_id)
+        yield
+        write_record(file, b"")
+    finally:
+        os.close(file)
+
+
+@contextmanager
+def driven_access_point(
+    point: ExternalAccessPoint, spawner: Spawner, secrets_dir: Path, log_dir: Path, *, run_id: str
+) -> Iterator[DrivenAccessPoint | None]:
+    """Yield the access point as its settings want it, and give it back; None where nobody drives it.
+
+    Raises RigError, ConfigError with the way out.
+    """
+    settings = point.settings
+    if not settings.is_driven:
+        yield None
+        return
+    with lease_part(settings.lease_name, f"access point {settings.ssid!r}", run_id=run_id):
+        made = _start(point, spawner, secrets_dir, log_dir)
+        try:
+            yield made
+        finally:
+            made.stop()
+
+
+def _start(
+    point: ExternalAccessPoint, spawner: Spawner, secrets_dir: Path, log_dir: Path
+) -> DrivenAccessPoint:
+    log_dir.mkdir(parents=True, exist_ok=True)
+    if point.settings.type == "hostapd":
+        return Hostapd.start(spawner, point.settings, point.psk, secrets_dir, log_dir / "hostapd.log")
+    if point.settings.type == "openwrt":
+        return OpenWrt.start(point.settings, point.psk, spawner, secrets_dir)
+    return CommandedAccessPoint.start(point.settings, spawner, log_dir / "commands.log")
+
+
+def check_access_point(settings: AccessPoint) -> list[Finding]:
+    """Look whether a run could have the access point: programs, rights, radio, and who holds it now."""
+    if not settings.is_driven:
+        return []
+    subject = f"access point {settings.ssid}"
+    if holder := read_holder(LEASES, settings.lease_name):
+        return [Finding(subject, ok=True, sentence=f"in use by {holder.describe()}")]
+    if settings.type == "hostapd":
+        return check_hostapd(settings)
+    if settings.type == "openwrt":
+        with tempfile.TemporaryDirectory(prefix="hil-check-") as folder:
+            return [check_openwrt(settings, Path(folder))]
+    return [_check_command(subject, command) for command in astuple(settings.commands) if command]
+
+
+def _check_command(subject: str, command: str) -> Finding:
+    program = shlex.split(command)[0]
+    if shutil.which(program):
+        return Finding(subject, ok=True, sentence=f"{program} is there")
+    return Finding(
+        subject, ok=False, sentence=f"its command {command!r} is not installed.", mend="install it."
+    )
 
 
 def _from_environment(name: str) -> str:

@@ -1,22 +1,59 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A name server that knows one name: dnsmasq, for boards that are told to resolve their peer's name."""
+"""dnsmasq: a name server that knows one name, for boards that are told to resolve their peer's name; and, for
+a network that the run makes, the addresses of its boards with their names.
+"""
 
 from __future__ import annotations
 
-import os
-import shutil
+import errno
+import socket
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address
 from pathlib import Path
 
 from hil.base.errors import RigError
-from hil.network.process import Process, Spawner, end_process, how_ended
+from hil.base.finding import Finding
+from hil.boards.rack import Board
+from hil.boards.rack.access_point import Dhcp
+from hil.network.helper import helper_for
+from hil.network.process import Process, Spawner, end_process, how_ended, system_program
 
 PEER_NAME = "peer.hil.test"  # of the rack's host; nothing below .test is ever registered (RFC 6761)
+DOMAIN = "hil.test"
+DHCP_PORT = 67
 PORT = 53  # a board's resolver asks nowhere else (lwIP's dns_setserver() takes an address only)
 START_TIMEOUT_S = 5.0
 STOP_TIMEOUT_S = 3.0
 POLL_S = 0.01
-INSTALL = "sudo apt-get install dnsmasq-base"
+
+
+@dataclass(frozen=True)
+class Leases:
+    """The addresses that are given out at an interface. ``fixed``: a board's name, MAC and address."""
+
+    interface: str
+    dhcp: Dhcp
+    fixed: Sequence[tuple[str, str, str]]
+
+
+def leases_of(interface: str, dhcp: Dhcp, boards: Sequence[Board]) -> Leases:
+    """Give each board whose MAC address on the network is known the next address, in the rack file's order.
+
+    On a cable a chip has another MAC than the rack file's ``mac``, unless it is told one.
+    """
+    known = {board.id: board.mac if board.network.is_wifi else board.network.mac for board in boards}
+    first = IPv4Address(dhcp.first)
+    named = [board for board in boards if known[board.id] and not board.network.address]
+    fixed = [(_host_name(board.id), known[board.id], str(first + index)) for index, board in enumerate(named)]
+    return Leases(interface, dhcp, fixed)
+
+
+def _host_name(board_id: str) -> str:
+    """Return a board's name: no underscore, and nothing that dnsmasq reads as a time or a word of its own."""
+    name = board_id.replace("_", "-").strip("-")
+    return f"board-{name}" if name.rstrip("hdmw").isdigit() or name in ("ignore", "infinite") else name
 
 
 class NameServer:
@@ -29,14 +66,20 @@ class NameServer:
         self._process = process
 
     @classmethod
-    def start(cls, spawner: Spawner, address: str, name: str, log_path: Path) -> NameServer:
+    def start(
+        cls, spawner: Spawner, address: str, name: str, log_path: Path, leases: Leases | None = None
+    ) -> NameServer:
         """Answer ``name`` with ``address``, on that address; returns when it listens.
+
+        With ``leases`` it gives out addresses, too, and answers a board's id below ``hil.test`` with its own.
 
         Every other name is refused, so nothing is asked outside. Each question and answer is logged.
         Raises RigError: dnsmasq missing (how to install it), port 53 taken, or its last words.
         """
         log_bytes = log_path.stat().st_size if log_path.exists() else 0
-        process = spawner.spawn([_program(), *_options(address, name)], log_path=log_path)
+        program = system_program("dnsmasq", "dnsmasq-base", "Starting the name server")
+        listening = _serving(leases) if leases else [f"--listen-address={address}"]
+        process = spawner.spawn([program, *_options(address, name), *listening], log_path=log_path)
         try:
             _await_listening(process, address, log_path, log_bytes, spawner)
         except BaseException:
@@ -59,28 +102,16 @@ class NameServer:
         end_process(self._process, STOP_TIMEOUT_S)
 
 
-def _program() -> str:
-    found = shutil.which("dnsmasq") or shutil.which("dnsmasq", path=os.pathsep.join(_SYSTEM_PATHS))
-    if found is None:
-        raise RigError("Starting the name server: dnsmasq is not installed.", next_step=INSTALL)
-    return found
-
-
-_SYSTEM_PATHS = ("/usr/sbin", "/usr/local/sbin")
-
-
 def _options(address: str, name: str) -> list[str]:
     return [
         "--keep-in-foreground",
+        "--no-daemon",  # so that it changes to no other user: a user namespace holds none, and no groups
         "--conf-file=/dev/null",
         "--no-resolv",
         "--no-hosts",
         "--no-poll",
         "--bind-interfaces",
-        f"--listen-address={address}",
         f"--port={PORT}",
-        "--user=root",  # a user namespace holds no other user to change to
-        "--group=root",
         "--pid-file=",
         "--log-facility=-",  # stderr
         "--log-queries",
@@ -88,6 +119,51 @@ def _options(address: str, name: str) -> list[str]:
         f"--local=/{name}/",  # so that its IPv6 address is "none" instead of a refusal
         "--local-ttl=0",  # each lookup is a lookup
     ]
+
+
+def _serving(leases: Leases) -> list[str]:
+    """Return the options that give out addresses. They are kept in memory: each run has its own, the same."""
+    dhcp = leases.dhcp
+    return [
+        f"--interface={leases.interface}",
+        "--except-interface=lo",
+        f"--dhcp-range={dhcp.first},{dhcp.last},{dhcp.netmask},{round(dhcp.lease_s)}",
+        *(f"--dhcp-host={mac},{address},{board}" for board, mac, address in leases.fixed),
+        f"--domain={DOMAIN}",
+        f"--local=/{DOMAIN}/",
+        "--dhcp-authoritative",  # a board that asks for what another network gave it is told at once
+        "--no-ping",
+        "--leasefile-ro",
+        "--log-dhcp",
+    ]
+
+
+_PORT_MENDS = {
+    errno.EADDRINUSE: "see who has it: ss -lnup sport = :{port}",
+    errno.EACCES: "run as root, or by the rack's root helper.",
+    errno.EADDRNOTAVAIL: "give the interface that address, or mend host.address.",
+}
+
+
+def check_leases(address: str) -> Finding:
+    """Look whether dnsmasq is there, and the two ports that it takes are free."""
+    subject = "DHCP and names"
+    try:
+        program = system_program("dnsmasq", "dnsmasq-base", "Starting the name server")
+    except RigError as error:
+        return Finding(subject, ok=False, sentence=error.sentence, mend=error.next_step)
+    by_helper = helper_for(program) is not None
+    for host, port in ((address, PORT), ("", DHCP_PORT)):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.bind((host, port))
+            except OSError as error:
+                if error.errno == errno.EACCES and by_helper:
+                    continue
+                mend = _PORT_MENDS.get(error.errno or 0, "see which it is: ip -br address.").format(port=port)
+                sentence = f"port {port} of {host or 'all addresses'} cannot be had: {error.strerror}."
+                return Finding(subject, ok=False, sentence=sentence, mend=mend)
+    return Finding(subject, ok=True, sentence=f"{program} is there, ports {PORT} and {DHCP_PORT} are free")
 
 
 def _await_listening(

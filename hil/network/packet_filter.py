@@ -10,19 +10,17 @@ from __future__ import annotations
 
 import contextlib
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
 from hil.base.errors import HilError, RigError
-from hil.network.process import Spawner, how_ended, run_to_end
+from hil.network.process import Spawner, how_ended, run_to_end, system_program
 
 Dropped = Literal["syn", "connect", "connack", "all"]
 
 TIMEOUT_S = 10.0
-SYSTEM_FOLDERS = "/usr/bin:/usr/sbin:/sbin:/usr/local/sbin"
 PERMIT = "sudo setcap cap_net_admin=ep $(command -v nft || echo /usr/sbin/nft)"
 COUNTER = "taken"
 _TAKEN = re.compile(r"\bpackets (\d+) bytes \d+")
@@ -127,7 +125,7 @@ class PacketFilter:
 
     def _require_interface(self, attempt: str) -> None:
         """Raise RigError where there is no such interface: newer kernels take rules for one to come."""
-        argv = [_program("ip", "iproute2"), "link", "show", "dev", self._interface]
+        argv = [system_program("ip", "iproute2", "Dropping packets"), "link", "show", "dev", self._interface]
         code, said = run_to_end(self._spawner, argv, TIMEOUT_S, log_path=self._log_path)
         if code != 0:
             raise RigError(
@@ -136,7 +134,7 @@ class PacketFilter:
 
     def _nft(self, commands: str, attempt: str) -> str:
         """Let nft carry out commands, and return what it said. Raises RigError."""
-        argv = [_program("nft", "nftables"), commands]
+        argv = [system_program("nft", "nftables", "Dropping packets"), commands]
         code, said = run_to_end(self._spawner, argv, TIMEOUT_S, log_path=self._log_path)
         if code == 0:
             return said
@@ -146,11 +144,3 @@ class PacketFilter:
             log=str(self._log_path),
             next_step=PERMIT if "not permitted" in said else "see what nft says: nft list ruleset.",
         )
-
-
-def _program(name: str, package: str) -> str:
-    found = shutil.which(name) or shutil.which(name, path=SYSTEM_FOLDERS)
-    if found is None:
-        step = f"sudo apt-get install {package}"
-        raise RigError(f"Dropping packets: {name} is not installed.", next_step=step)
-    return found

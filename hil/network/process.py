@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from hil.base.errors import HilError, RigError
+from hil.network.helper import HelperProcess, helper_for
 
 
 class Process(Protocol):
@@ -55,6 +56,18 @@ def how_ended(code: int) -> str:
     return f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
 
 
+END_TIMEOUT_S = 5.0
+SYSTEM_FOLDERS = "/usr/bin:/usr/sbin:/sbin:/usr/local/sbin"  # which are not on the PATH of a plain user
+
+
+def system_program(name: str, package: str, attempt: str) -> str:
+    """Return where a program is. Raises RigError saying what it was for and how to install it."""
+    found = shutil.which(name) or shutil.which(name, path=SYSTEM_FOLDERS)
+    if found is None:
+        raise RigError(f"{attempt}: {name} is not installed.", next_step=f"sudo apt-get install {package}")
+    return found
+
+
 def end_process(process: Process, timeout_s: float) -> None:
     """Terminate a program, kill it where it does not end within ``timeout_s``. Never raises."""
     for ask in (process.terminate, process.kill):
@@ -75,6 +88,8 @@ def run_to_end(spawner: Spawner, argv: Sequence[str], timeout_s: float, *, log_p
         status = process.wait(timeout_s)
     except TimeoutError:
         process.kill()
+        with contextlib.suppress(TimeoutError):
+            process.wait(END_TIMEOUT_S)  # so that it is not left to its parent as a zombie
         status = -signal.SIGKILL
     return status, log_path.read_bytes()[before:].decode(errors="replace")
 
@@ -127,8 +142,13 @@ class LocalSpawner:
     isolated = False
     enter_command = ""
 
-    def spawn(self, argv: Sequence[str], *, log_path: Path) -> LocalProcess:
-        """Start ``argv`` with its output appended to ``log_path``. Raises RigError."""
+    def spawn(self, argv: Sequence[str], *, log_path: Path) -> Process:
+        """Start ``argv`` with its output appended to ``log_path``. Raises RigError.
+
+        What needs root is started by the rack's helper, where there is one.
+        """
+        if helper := helper_for(argv[0]):
+            return HelperProcess.start(helper, argv, log_path=log_path)
         if shutil.which(argv[0]) is None:
             raise RigError(f"Starting {argv[0]}: it is not on PATH or not executable.")
         log_path.parent.mkdir(parents=True, exist_ok=True)

@@ -7,24 +7,32 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hil.base.errors import ConfigError, RigError
 from hil.base.gateway_url import masked, problem_of
-from hil.base.paths import PROJECT_ROOT
+from hil.base.given import Given
+from hil.base.paths import bench_folders
+from hil.base.project import given_here
 from hil.boards.firmware.build_folder import FLASHER_ARGS
 from hil.boards.firmware.bundle import DIGESTS
+from hil.boards.firmware.failure import read_failure
 from hil.boards.firmware.selection import bundle_folders
 from hil.boards.health.quarantine import Watch, describe, folder_of, read_quarantine, reason, way_out
 from hil.boards.health.types import Quarantine
+from hil.boards.places.settings import rack_with_places
 from hil.boards.rack import Rack, load_rack
 from hil.boards.rack.noise import NoiseSettings
-from hil.model import Role
-from hil.run.plan import Plan, make_plan
-from hil.thresholds import Thresholds, among_legs, load_all
+from hil.model import BaseCause, Role
+from hil.probe.probe_file import Probe, check_parameters, find_probes
+from hil.run.plan import Plan, make_plan, spread
+from hil.thresholds import Thresholds, among_legs, load_project
 from hil.virtual.noise import choose_noise
 
-BENCHES_DIR = PROJECT_ROOT / "hil" / "benches"
+if TYPE_CHECKING:
+    from hil.run.more import More
+
+BENCH_FOLDERS = bench_folders()
 
 
 @dataclass(frozen=True)
@@ -45,14 +53,29 @@ class Campaign:
     keep_captures: bool
     noise: NoiseSettings | None = None
     against: Against | None = None
+    no_base: tuple[BaseCause, str] | None = (
+        None  # why there is nothing to compare with, where there should be
+    )
     quarantined: Mapping[str, Quarantine] = field(default_factory=dict)
     legs: int = 1  # runs that judge one pull request together
+    more: More | None = None  # the run that is taken further, where one is
     deselected: Sequence[tuple[str, str]] = ()  # board and case id: planned, and left out by pytest's -k
+    probes: Mapping[str, Probe] = field(default_factory=dict)
+    given: Given = field(default_factory=Given)  # what tells a team's firmware where the rack is
 
 
-def bench_stems(folder: Path) -> list[str]:
-    """Return the benches that have a test file."""
-    return sorted(path.stem.removeprefix("test_") for path in folder.glob("test_*.py"))
+def bench_stems(folders: Sequence[Path]) -> list[str]:
+    """Return the benches that have a test file. Raises ConfigError where two folders have one of a name."""
+    found: dict[str, Path] = {}
+    for path in (path for folder in folders for path in folder.glob("test_*.py")):
+        stem = path.stem.removeprefix("test_")
+        if stem in found:
+            raise ConfigError(
+                f"{path}: there is a bench {stem} already, in {found[stem]}.",
+                next_step="give yours another name: the stem of its three files.",
+            )
+        found[stem] = path
+    return sorted(found)
 
 
 def read_campaign(option: Any) -> Campaign:
@@ -66,19 +89,24 @@ def read_campaign(option: Any) -> Campaign:
     if against:
         check_firmware(against)
     rack = load_rack(option.rack)
-    stems = bench_stems(BENCHES_DIR)
-    thresholds = among_legs(load_all(option.thresholds), option.legs)
+    stems = bench_stems(BENCH_FOLDERS)
+    thresholds = among_legs(load_project(option.thresholds), option.legs)
     _check_stems(stems, thresholds)
+    probes = read_probes(stems, thresholds)
     quarantined = read_quarantine(folder_of(rack, option.out))
     check_asked(rack, option.board, quarantined)
+    kept_out = {board: reason(one, rack_with_places(rack.path)) for board, one in quarantined.items()}
     plan = make_plan(
         rack,
         thresholds,
         selection=option.suite,
-        board_ids=[board.id for board in rack.select(option.board, option.board_target)],
+        board_ids=[one.id for one in rack.select(option.board, option.board_target, option.board_label)],
         boots=option.boots or 1,
-        quarantine={board: reason(one, rack.path) for board, one in quarantined.items()},
+        quarantine={} if option.spread else kept_out,
+        probes=frozenset(probes),
     )
+    if option.spread:
+        plan = spread(plan, quarantine=kept_out)
     check_present(rack, plan, quarantined)
     if option.profile and not rack.is_virtual:
         raise ConfigError(
@@ -96,17 +124,39 @@ def read_campaign(option: Any) -> Campaign:
         option.out,
         option.wait,
         option.trigger,
-        _pushgateway(option.pushgateway, rack),
+        pushgateway_of(option.pushgateway, rack),
         not option.no_report,
         option.keep_captures,
         choose_noise(rack, option.noise, option.noise_seed),
         against,
+        _read_no_base(option),
         quarantined,
         option.legs,
+        probes=probes,
+        given=given_here() if probes else Given(),
     )
 
 
-def _pushgateway(asked: str, rack: Rack) -> str:
+def read_probes(stems: Sequence[str], thresholds: Mapping[str, Thresholds]) -> dict[str, Probe]:
+    """Return the project's probes by stem: benches that measure its own firmware.
+
+    Raises ConfigError: one is wrong, has no test file, or is none of a project's.
+    """
+    probes = find_probes(BENCH_FOLDERS)
+    for stem, probe in probes.items():
+        if stem not in stems:
+            raise ConfigError(
+                f"{probe.path}: there is no test_{stem}.py beside it.",
+                next_step="write one: it says what the rows must keep.",
+            )
+        for cases in thresholds[stem].suites.values():
+            for case in cases:
+                check_parameters(probe, case.parameters, thresholds[stem].source)
+    return probes
+
+
+def pushgateway_of(asked: str, rack: Rack) -> str:
+    """Return where metrics go, "" for nowhere. Raises ConfigError where ``asked`` is no address."""
     problem = problem_of(asked) if asked else ""
     if problem:
         raise ConfigError(f"--pushgateway {masked(asked)}: {problem}")
@@ -119,7 +169,7 @@ def _check_stems(stems: list[str], thresholds: Mapping[str, Thresholds]) -> None
     odd = ", ".join(sorted(set(stems) ^ set(thresholds)))
     raise ConfigError(
         f"a bench has a test file or a thresholds file but not both: {odd}.",
-        next_step="add hil/benches/test_<stem>.py or thresholds/<stem>.yaml.",
+        next_step="add hil/benches/test_<stem>.py or <stem>.yaml in the folder of thresholds.",
     )
 
 
@@ -128,12 +178,21 @@ DEFAULT_BUDGET_MIN = 15.0
 
 @dataclass(frozen=True)
 class Against:
-    """What the candidate is set beside; ``boots`` of each a board where their number is fixed, else 0."""
+    """What the candidate is set beside; ``boots`` of each a board where their number is fixed, else 0.
+
+    ``firmware`` is None where it is the candidate's own, unchanged: then the gate is what is measured.
+    ``across_idf`` allows it to be of another ESP-IDF release.
+    """
 
     role: Role
-    firmware: Path
+    firmware: Path | None
     boots: int = 0
     budget_s: float = math.inf
+    across_idf: bool = False
+
+    @property
+    def unchanged(self) -> bool:
+        return self.firmware is None
 
 
 def read_against(option: Any) -> Against | None:
@@ -142,15 +201,21 @@ def read_against(option: Any) -> Against | None:
     Raises ConfigError where two options contradict each other, or one says nothing without another.
     """
     base, reference = option.base, option.reference
-    if base is not None and reference is not None:
+    asked = {
+        "--base": base is not None,
+        "--reference": reference is not None,
+        "--unchanged": option.unchanged,
+    }
+    named = [name for name, given in asked.items() if given]
+    if len(named) > 1:
         raise ConfigError(
-            "--base and --reference: a run compares with one other firmware.",
+            f"{' and '.join(named)}: a run compares with one other firmware.",
             next_step="leave one of them out; measure the other comparison in a run of its own.",
         )
-    _check_pairs(option)
+    _check_pairs(option, named)
     if reference is not None:
-        return Against("reference", reference, boots=option.boots or 1)
-    if base is None:
+        return Against("reference", reference, boots=option.boots or 1, across_idf=option.across_idf)
+    if not named:
         return None
     budget_min = DEFAULT_BUDGET_MIN if option.budget is None else option.budget
     if not budget_min > 0 or math.isinf(budget_min):
@@ -158,13 +223,29 @@ def read_against(option: Any) -> Against | None:
             f"--budget {budget_min:g}: a time budget is a number of minutes above 0.",
             next_step="name the minutes that the run may take, such as --budget 15.",
         )
-    return Against("base", base, budget_s=60.0 * budget_min)
+    return Against("base", base, budget_s=60.0 * budget_min, across_idf=option.across_idf)
+
+
+def _read_no_base(option: Any) -> tuple[BaseCause, str] | None:
+    """Return why there is no base, where the options say so. Raises ConfigError where there is one."""
+    if option.no_base_because is None:
+        return None
+    if option.base is not None or option.reference is not None:
+        raise ConfigError(
+            "--no-base-because: there is something to compare with.",
+            next_step="leave it out, or --base and --reference.",
+        )
+    return read_failure(option.no_base_because)
 
 
 def check_firmware(against: Against) -> None:
     """Raise ConfigError where the folder holds no firmware: before boards are leased."""
     path = against.firmware
-    if bundle_folders(path) or any((path / name).is_file() for name in (DIGESTS, FLASHER_ARGS)):
+    if (
+        path is None
+        or bundle_folders(path)
+        or any((path / name).is_file() for name in (DIGESTS, FLASHER_ARGS))
+    ):
         return
     why = "no bundle and no build is in it" if path.is_dir() else "no such folder"
     raise ConfigError(
@@ -173,13 +254,14 @@ def check_firmware(against: Against) -> None:
     )
 
 
-def _check_pairs(option: Any) -> None:
-    if option.base is not None and option.boots is not None:
+def _check_pairs(option: Any, named: Sequence[str]) -> None:
+    by_the_gate = [name for name in named if name != "--reference"]
+    if by_the_gate and option.boots is not None:
         raise ConfigError(
-            f"--boots {option.boots} with --base: the gate decides how many boots it needs.",
+            f"--boots {option.boots} with {by_the_gate[0]}: the gate decides how many boots it needs.",
             next_step="leave --boots out, bound it by --budget, or compare a fixed number with --reference.",
         )
-    if option.budget is not None and option.base is None:
+    if option.budget is not None and not by_the_gate:
         raise ConfigError(
             f"--budget {option.budget:g} bounds a comparison, and nothing is compared with a base.",
             next_step="add --base FIRMWARE, or leave --budget out.",
@@ -192,7 +274,7 @@ def check_asked(rack: Rack, boards: Sequence[str], quarantined: Mapping[str, Qua
         if board in quarantined:
             raise RigError(
                 f"board {board} of rack {rack.name} is {describe(quarantined[board])}.",
-                next_step=f"{way_out(board, rack.path)}, or measure on another one.",
+                next_step=f"{way_out(board, rack_with_places(rack.path))}, or measure on another one.",
             )
 
 
@@ -204,7 +286,7 @@ def check_present(rack: Rack, plan: Plan, quarantined: Mapping[str, Quarantine])
     told = "; ".join(f"{board} is {describe(quarantined[board])}" for board in boards)
     raise RigError(
         f"each board of rack {rack.name} that the run asks for is in quarantine: {told}.",
-        next_step=f"when it is sound again, {way_out(boards[0], rack.path)}",
+        next_step=f"when it is sound again, {way_out(boards[0], rack_with_places(rack.path))}",
     )
 
 
@@ -212,4 +294,5 @@ def watch_of(campaign: Campaign) -> Watch | None:
     """Return what puts boards into quarantine at the end of a run; None where the rack file asks for none."""
     rack = campaign.rack
     folder = folder_of(rack, campaign.out)
-    return Watch(folder, rack.quarantine_after, rack.path) if rack.quarantine_after else None
+    path = rack_with_places(rack.path)  # a file of leased boards is of no use when the run is through
+    return Watch(folder, rack.quarantine_after, path) if rack.quarantine_after else None

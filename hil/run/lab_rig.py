@@ -7,30 +7,49 @@ Which firmware is on a board is known here: written once, and switched between t
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
-from hil.base.errors import HilError, RigError
+from hil.base.errors import ConfigError, HilError, RigError
+from hil.base.flash_command import LABEL
+from hil.base.given import SECRETS, Given
+from hil.base.paths import PROJECT_ROOT
+from hil.base.project import flash_here, product_here
+from hil.boards.current import Meters, Sampling
 from hil.boards.environment import host_environment, rig_environment
-from hil.boards.firmware.build_folder import Image
-from hil.boards.firmware.selection import Firmware
-from hil.boards.flash import FlashResult, SlotFlasher, WearCounter, flash
+from hil.boards.firmware.backtrace import decode_panic
+from hil.boards.firmware.build_folder import Image, console_baud
+from hil.boards.firmware.selection import Firmware, find_firmware
+from hil.boards.flash import FlashResult, KnownChips, SlotFlasher, WearCounter, erase, flash
+from hil.boards.flash.by_command import CommandFlasher
 from hil.boards.lease import kept_dir, lease_air, lease_rack
+from hil.boards.power import await_port, switch_power
 from hil.boards.rack import Board, Rack
-from hil.model import Case, Entry, Role, RunRecord, Scalar, Series
+from hil.metrics.metric import CURRENT
+from hil.model import Case, Entry, Role, Rung, RunRecord, Scalar, Series
 from hil.network.peers.companion import Companion, Outcome
+from hil.probe.console import ProductConsole
+from hil.probe.given import with_nvs
+from hil.probe.probe_file import Probe
 from hil.run.companions import Companions
-from hil.run.interfaces import Boot, Consoles
+from hil.run.crashes import Crashes
+from hil.run.interfaces import Boot, Consoles, Device
 from hil.run.network import RunNetwork
+from hil.run.product_device import ProductDevice
 from hil.run.rounds import BOOT_DEADLINE_S, draw
 from hil.session import AgentSession
+from hil.session.console import MASK
 from hil.store import RunDirectory
 from hil.trace.files import CASE as TRACE_CASE
 from hil.trace.files import Origin, is_traced, store_trace
+from hil.wire import Note
 
 NETWORK_DEADLINE_S = 30.0
 
@@ -48,36 +67,135 @@ class LabRig:
         companions: Companions,
         consoles: Consoles,
         lock_folder: Path,
+        *,
+        swapped: bool = False,
+        probes: Mapping[str, Probe] = MappingProxyType({}),
+        given: Given = Given(),  # noqa: B008 - frozen
     ) -> None:
+        """``swapped`` puts builds that lie side by side where the draw by run and board would not.
+
+        ``probes`` measure a product, which is ``given`` what it has to know of the rack.
+        """
         self._rack = rack
         self._lock_folder = lock_folder
         self._run = run
         self._run_id = run_id
         self._images = BoardImages(
-            firmware, run_id=run_id, folder=run.path / "flash", counts=kept_dir(rack, lock_folder)
+            firmware,
+            run_id=run_id,
+            folder=run.path / "flash",
+            counts=kept_dir(rack, lock_folder),
+            chips=run.path / "flash" if rack.is_virtual else kept_dir(rack, lock_folder),
+            swapped=swapped,
+            masked=self._masked,
         )
         self._network = network
         self._companions = companions
         self._consoles = consoles
+        self._probes = probes
+        self._given = given
         self._append_lock = threading.Lock()
         self._traces: Counter[str] = Counter()  # of each board
+        self._crashes: dict[str, Crashes] = {}  # of each board's last boot
+        self._meters = Meters(run.path)
+
+    def close(self) -> None:
+        """Let go of the current meters."""
+        self._meters.close()
 
     def prepare(self, board: Board, image: Image, role: Role, *, stop: threading.Event) -> None:
+        self._meters.prepare(board)
         with self._blaming_the_network(board):
+            if self._images.is_by_command(board):
+                self._check_can_be_told(board, image)
+            elif image.product and self._given.nvs:
+                self._images.dress(board, image, self._with_nvs)
             self._images.write(self._network.at_its_port(board), image, role, stop=stop)
 
+    def _check_can_be_told(self, board: Board, image: Image) -> None:
+        if image.product and self._given.nvs:
+            raise ConfigError(
+                f"board {board.id} is flashed by hil.toml's command, and [given] nvs is written by hil's own "
+                "flasher.",
+                next_step="tell the product by given.console, or give it the network when it is built.",
+            )
+
+    def _masked(self, board: Board, text: str) -> str:
+        """Return a text without the passwords that the product is given."""
+        words = self._network.words(board)
+        for secret in filter(None, (str(words.get(name, "")) for name in SECRETS)):
+            text = text.replace(secret, MASK)
+        return text
+
+    def _with_nvs(self, board: Board, role: Role, build_dir: Path) -> Path:
+        """Return a product's build that flashes what it is given, too."""
+        folder = self._network.secrets_dir / "given" / board.id / role
+        return with_nvs(build_dir, self._given, self._network.words(board), folder)
+
     @contextmanager
-    def boot(self, board: Board, boot: Boot, *, check_stop: Callable[[], None]) -> Iterator[AgentDevice]:
+    def boot(self, board: Board, boot: Boot, *, check_stop: Callable[[], None]) -> Iterator[Device]:
         firmware = self._images.build(boot.image, boot.role)
         board = self._network.at_its_port(board)
         self._network.begin_boot(board)
-        with ExitStack() as stack:
+        log = self._run.path / "flash" / f"{board.id}.log"
+        console_log = self._run.console_log(board.id)
+        reads_flash = not self._images.is_by_command(board)
+        crashes = Crashes(board, firmware.build_dir, console_log, log, reads_flash=reads_flash)
+        self._crashes[board.id] = crashes
+        with crashes.told(), ExitStack() as stack:
+            if boot.image.product:
+                with self._blaming_the_network(board):
+                    product = self._product(board, boot, stack, check_stop)
+                crashes.counted = product.console.crashes
+                yield product
+                return
             with self._blaming_the_network(board):
                 session = self._started(board, boot, stack, check_stop)
-                session.provision(self._network.provision())
-                link = session.network_up(timeout_s=NETWORK_DEADLINE_S)
+                session.provision(self._network.provision(board))
+                link = self._join(board, session)
             address = str(link.get("ip", ""))
-            yield AgentDevice(board, session, self._network, firmware.sha256, self._companions, address)
+            yield AgentDevice(
+                board, session, self._network, firmware.sha256, self._companions, address, self._meters
+            )
+
+    def _join(self, board: Board, session: AgentSession) -> Mapping[str, Scalar]:  # noqa: ARG002
+        """Bring a board's network up; the golden check looks at how. Errors as of network_up()."""
+        return session.network_up(timeout_s=NETWORK_DEADLINE_S)
+
+    def _product(
+        self, board: Board, boot: Boot, stack: ExitStack, check_stop: Callable[[], None]
+    ) -> ProductDevice:
+        """Return a board that runs a product, told what it is given; its console is closed by ``stack``."""
+        firmware = self._images.build(boot.image, boot.role)
+        if self._given.mdns:
+            folder = self._run.path / "mdns" / f"{board.id}-{boot.index}-{boot.role}"
+            stack.callback(self._network.announce(self._given.mdns, folder).stop)
+        self._images.select(board, boot.role)
+        board = replace(board, baud=console_baud(firmware.build_dir) or board.baud)
+        log_path = self._run.console_log(board.id)
+        console = self._consoles.open(board, log_path, stop=check_stop, check=lambda: self._check(board))
+        stack.callback(console.close)
+        device = ProductDevice(
+            board,
+            ProductConsole(
+                console,
+                board.id,
+                log=console.log,
+                log_path=str(log_path),
+                decode=partial(decode_panic, build_dir=firmware.build_dir, console_log=log_path),
+            ),
+            self._probes,
+            firmware.sha256,
+            firmware.build_dir,
+            self._network.words(board),
+            lambda case: self._companions.place(case, board),
+            lambda: self._network.check(board),
+            lambda case: self._meters.beside(board, case),
+            lambda: self._network.around(board),
+            must_print=self._images.is_by_command(board),
+        )
+        device.tell(self._given)
+        return device
 
     def _started(
         self, board: Board, boot: Boot, stack: ExitStack, check_stop: Callable[[], None]
@@ -90,7 +208,8 @@ class LabRig:
         for attempt in ("switch", "repeat"):
             switched = self._images.select(board, boot.role, again=attempt == "repeat")
             with ExitStack() as opened:
-                session = self._session(board, boot, opened, check_stop)
+                build_dir = self._images.build(boot.image, boot.role).build_dir
+                session = self._session(board, build_dir, opened, check_stop)
                 running = session.wait_ready(timeout_s=BOOT_DEADLINE_S).firmware_sha256
                 if running == built or not switched or attempt == "repeat":
                     stack.push(opened.pop_all())
@@ -99,15 +218,18 @@ class LabRig:
         return session
 
     def _session(
-        self, board: Board, boot: Boot, stack: ExitStack, check_stop: Callable[[], None]
+        self, board: Board, build_dir: Path, stack: ExitStack, check_stop: Callable[[], None]
     ) -> AgentSession:
         log_path = self._run.console_log(board.id)
-        build_dir = self._images.build(boot.image, boot.role).build_dir
-        console = self._consoles.open(
-            board, build_dir, log_path, stop=check_stop, check=lambda: self._check(board)
-        )
+        console = self._consoles.open(board, log_path, stop=check_stop, check=lambda: self._check(board))
         stack.callback(console.close)
-        return AgentSession(console, board.id, log=console.log, log_path=str(log_path))
+        return AgentSession(
+            console,
+            board.id,
+            log=console.log,
+            log_path=str(log_path),
+            decode=partial(decode_panic, build_dir=build_dir, console_log=log_path),
+        )
 
     def _check(self, board: Board) -> None:
         """What a board's case depends on while it runs: the network first, for it may explain the rest."""
@@ -123,10 +245,43 @@ class LabRig:
             self._network.check(board)
             raise
 
+    def rungs(self, board: Board) -> tuple[Rung, ...]:
+        can_cut = board.power.is_automatic and (
+            board.power.type != "virtual" or self._network.virtual_switch(board.id) is not None
+        )
+        rungs: list[tuple[Rung, bool]] = [
+            ("reset", True),
+            ("power cycle", can_cut),
+            ("hub cycle", board.hub_power is not None),
+            ("erase and re-flash", True),
+            ("golden image", self._rack.golden is not None),
+        ]
+        return tuple(rung for rung, possible in rungs if possible)
+
+    def cycle_power(self, board: Board, *, hub: bool) -> None:
+        power = board.hub_power if hub else board.power
+        with self._blaming_the_network(board):
+            switch_power(board, "cycle", virtual=self._network.virtual_switch, power=power)
+        await_port(board)
+
+    def erase(self, board: Board, *, stop: threading.Event) -> None:
+        self._images.erase(self._network.at_its_port(board), stop=stop)
+
+    def try_golden(self, board: Board, *, stop: threading.Event, check_stop: Callable[[], None]) -> None:
+        assert self._rack.golden
+        golden = find_firmware(self._rack.golden, Image(board.firmware_target))
+        board = self._network.at_its_port(board)
+        with ExitStack() as stack, self._blaming_the_network(board):
+            self._images.write_other(board, golden.build_dir, stop=stop)
+            session = self._session(board, golden.build_dir, stack, check_stop)
+            check_image(board, golden.sha256, session.wait_ready(timeout_s=BOOT_DEADLINE_S).firmware_sha256)
+
     def record(self, board: Board, boot: Boot, case: Case, outcome: Outcome, started_utc: str) -> RunRecord:
         series = outcome.series
         peer = {"peer": outcome.environment} if outcome.environment else {}
         trace = self._keep_trace(board, boot.index, case, outcome)
+        if crashes := self._crashes.get(board.id):
+            crashes.decode_counted()
         with self._blaming_the_network(board):
             network = self._network.environment(board)
         return RunRecord(
@@ -153,8 +308,10 @@ class LabRig:
                 **network,
                 **peer,
                 **({"trace": trace} if trace else {}),
+                **({CURRENT: outcome.current} if outcome.current else {}),
             },
             measured_s=round(series.measured_s, 3),
+            product=product_here(),
         )
 
     def _keep_trace(
@@ -206,6 +363,7 @@ class AgentDevice:
         built_sha256: str,
         companions: Companions,
         address: str,
+        meters: Meters,
     ) -> None:
         self._board = board
         self._session = session
@@ -213,6 +371,7 @@ class AgentDevice:
         self._built_sha256 = built_sha256
         self._companions = companions
         self._address = address
+        self._meters = meters
         self._told: frozenset[str] = frozenset()  # fields that the last companion told
 
     def confirm(self) -> None:
@@ -225,8 +384,11 @@ class AgentDevice:
     def measure(self, case: Case, *, timeout_s: float) -> Outcome:
         """Run the case with its companion. What broke on the host explains a failed case: it goes first."""
         try:
-            with self._companions.attend(case, self._board, self._address) as attendance:
-                outcome = self._measure(case, attendance.companion, timeout_s)
+            with (
+                self._network.around(self._board),
+                self._companions.attend(case, self._board, self._address) as attendance,
+            ):
+                outcome = self._metered(case, attendance.companion, timeout_s)
         except HilError:
             self._network.check(self._board)
             raise
@@ -251,12 +413,23 @@ class AgentDevice:
                 self._session.abort()
             return None, str(error)
 
-    def _measure(self, case: Case, companion: Companion, timeout_s: float) -> Outcome:
+    def _metered(self, case: Case, companion: Companion, timeout_s: float) -> Outcome:
+        """Run the case with a meter in the board's supply sampling beside it, where there is one."""
+        with self._meters.beside(self._board, case) as sampling:
+            outcome = self._measure(case, companion, timeout_s, sampling)
+            sampling.series = outcome.series
+        return replace(outcome, current=sampling.facts)
+
+    def _measure(self, case: Case, companion: Companion, timeout_s: float, sampling: Sampling) -> Outcome:
+        def note(said: Note) -> None:
+            sampling.note(said, time.monotonic())
+            companion.note(said)
+
         told = companion.start()
         try:
             self._session.provision({**self._forgotten(told), **told})
             with self._network.awake(timeout_s):
-                series = self._session.run_case(case, timeout_s=timeout_s, on_note=companion.note)
+                series = self._session.run_case(case, timeout_s=timeout_s, on_note=note)
         except HilError:
             companion.check()
             raise
@@ -266,7 +439,7 @@ class AgentDevice:
         """Return what the case before was told otherwise and this one is not: the run's own again."""
         earlier, self._told = self._told, frozenset(told)
         left = earlier - self._told
-        own = self._network.provision() if left else {}
+        own = self._network.provision(self._board) if left else {}
         return {field: value for field, value in own.items() if field in left}
 
 
@@ -284,19 +457,48 @@ Builds = Mapping[Role, Firmware]  # of one image: the candidate, and what it is 
 
 
 class BoardImages:
-    """``folder`` takes the logs of esptool; ``counts`` is where erased sectors are counted."""
+    """``folder`` takes the logs of esptool; ``counts`` is where erased sectors are counted.
 
-    def __init__(self, firmware: Mapping[Image, Builds], *, run_id: str, folder: Path, counts: Path) -> None:
+    ``chips`` is where it is kept what each chip was: with the run for a virtual one, which each makes anew.
+
+    Which of two builds gets which slot is drawn by run, board and image; ``swapped`` turns that round.
+    """
+
+    def __init__(
+        self,
+        firmware: Mapping[Image, Builds],
+        *,
+        run_id: str,
+        folder: Path,
+        counts: Path,
+        chips: Path,
+        swapped: bool = False,
+        masked: Callable[[Board, str], str] = lambda _board, text: text,
+    ) -> None:
+        self._masked = masked
         self._firmware = firmware
         self._run_id = run_id
+        self._swapped = swapped
         self._folder = folder
-        self._wear = WearCounter(counts)
-        self._slots: dict[str, SlotFlasher] = {}  # of boards with two builds
+        self._wear, self._chips = WearCounter(counts), KnownChips(chips)
+        self._slots: dict[str, SlotFlasher | CommandFlasher] = {}  # of boards with two builds, or a command
         self._notes: dict[str, list[str]] = {}
+        self._flashed: dict[tuple[str, Image], Mapping[Role, Path]] = {}  # where it is not the build itself
 
     def build(self, image: Image, role: Role) -> Firmware:
         """Return the build of an image that has this role."""
         return self._firmware[image][role]
+
+    def dress(self, board: Board, image: Image, dressed: Callable[[Board, Role, Path], Path]) -> None:
+        """Have what is flashed of an image made by ``dressed`` of its build, for this board."""
+        self._flashed[board.id, image] = {
+            role: dressed(board, role, build.build_dir) for role, build in self._firmware[image].items()
+        }
+
+    def erase(self, board: Board, *, stop: threading.Event) -> None:
+        """Erase a board's flash. Raises HilError as flash() does."""
+        log = self._folder / f"{board.id}.log"
+        erase(board, log=log, stop=stop, wear=self._wear, chips=self._chips)
 
     def note(self, board: Board) -> str:
         """Return what went wrong at first when the board was last written, "" where nothing did."""
@@ -307,22 +509,64 @@ class BoardImages:
         self._notes[board.id] = []
         self._slots.pop(board.id, None)
         builds = self._firmware[image]
+        if self.is_by_command(board):
+            self._slots[board.id] = self._by_command(board, builds, stop)
+            self._note(board, self._slots[board.id].flash(role))
+            return
         if len(builds) == 1:
             log = self._folder / f"{board.id}.log"
-            self._note(board, flash(board, builds[role].build_dir, log=log, stop=stop, wear=self._wear))
+            build_dir = self._flashed_of(board, image, role)
+            result = flash(
+                board, build_dir, log=log, stop=stop, wear=self._wear, chips=self._chips, keeps_nvs=False
+            )
+            self._note(board, result)
             return
         names: list[str] = sorted(builds)
-        if draw(self._run_id, board.id, str(image), "slot"):
+        if bool(draw(self._run_id, board.id, str(image), "slot")) != self._swapped:
             names.reverse()
         self._slots[board.id] = SlotFlasher(
             board,
-            {name: build.build_dir for name, build in _candidate_first(builds)},
+            {role: self._flashed_of(board, image, role) for role, _build in _candidate_first(builds)},
             order=(names[0], names[1]),
             folder=self._folder,
             stop=stop,
             wear=self._wear,
+            chips=self._chips,
         )
         self._note(board, self._slots[board.id].flash(role))
+
+    def is_by_command(self, board: Board) -> bool:
+        """Say whether the product's own command flashes a board."""
+        return LABEL in board.labels
+
+    def _by_command(self, board: Board, builds: Builds, stop: threading.Event) -> CommandFlasher:
+        command = flash_here()
+        if command is None:
+            raise ConfigError(
+                f"{board.where}: board {board.id} has the label {LABEL}, and no hil.toml says how.",
+                next_step='write into it: [flash] command = "idf.py -B {build} -p {port} encrypted-flash".',
+            )
+        return CommandFlasher(
+            board,
+            {role: build.build_dir for role, build in builds.items()},
+            command,
+            where=PROJECT_ROOT,
+            folder=self._folder,
+            masked=partial(self._masked, board),
+            stop=stop,
+            wear=self._wear,
+            chips=self._chips,
+        )
+
+    def write_other(self, board: Board, build_dir: Path, *, stop: threading.Event) -> None:
+        """Put a build that is none of the run's on a board. Raises HilError as flash() does."""
+        self._slots.pop(board.id, None)
+        log = self._folder / f"{board.id}.log"
+        flash(board, build_dir, log=log, stop=stop, wear=self._wear, chips=self._chips)
+
+    def _flashed_of(self, board: Board, image: Image, role: Role) -> Path:
+        """Return the folder that is flashed for a build."""
+        return self._flashed.get((board.id, image), {}).get(role, self._firmware[image][role].build_dir)
 
     def select(self, board: Board, role: Role, *, again: bool = False) -> bool:
         """Have ``role`` boot next; return whether that took a switch. ``again`` repeats the last one.
@@ -342,5 +586,5 @@ class BoardImages:
             self._notes[board.id].append(result.note)
 
 
-def _candidate_first(builds: Builds) -> list[tuple[str, Firmware]]:
+def _candidate_first(builds: Builds) -> list[tuple[Role, Firmware]]:
     return sorted(builds.items(), key=lambda pair: pair[0] != "candidate")

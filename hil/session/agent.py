@@ -16,7 +16,8 @@ from hil.model import Case, Scalar, Series
 from hil.session import handshake
 from hil.session.board_link import RETRY_S, BoardLink, LinkStatistics
 from hil.session.console import MASK, Console
-from hil.session.transfer import Collector, OnNote, parameter_text
+from hil.session.transfer import Collector, OnNote, case_words
+from hil.session.trouble import Decode
 from hil.wire import Hello, Message, Reply, crc32_hex, parse_scalar
 
 COMMAND_TIMEOUT_S = 10.0
@@ -36,6 +37,8 @@ _UNKNOWN_BENCH = (
     "build the firmware of this checkout; a bench of a driver that the host has not says "
     "'kinds: [physical]' in its thresholds file."
 )
+
+_OTHER_VERSION = "build the firmware with the component of this tool's version, or use that version's tool."
 
 _PIECE_BYTES = 480  # 640 characters of base64: a command line has at most 1023
 _SECRET_FIELDS = frozenset({"ca_pem", "client_cert_pem", "client_key_pem", "ssid", "psk", "mqtt_password"})
@@ -62,6 +65,7 @@ class AgentSession:
     """Drives the agent of one board over its console.
 
     ``log`` gets every line of both directions, secrets masked. ``clock`` is in seconds.
+    ``decode`` finds a panic's addresses in the build that the board runs.
     """
 
     def __init__(
@@ -72,9 +76,12 @@ class AgentSession:
         *,
         clock: Callable[[], float] = time.monotonic,
         log_path: str = "",
+        decode: Decode | None = None,
     ) -> None:
         self.board = board
-        self._link = BoardLink(console, board, log=log, clock=clock, log_path=log_path, on_message=self._keep)
+        self._link = BoardLink(
+            console, board, log=log, clock=clock, log_path=log_path, decode=decode, on_message=self._keep
+        )
         self._collector = Collector(self._link, ask=self._ask, command=self.command)
 
     @property
@@ -126,7 +133,8 @@ class AgentSession:
         A field of _LATER_FIELDS that the board's firmware does not know yet is left out.
 
         Raises:
-            ConfigError: the agent refused a field. Others as of command().
+            ConfigError: the agent refused a field.
+            FirmwareError: it is too old for the field ``link``. Others as of command().
         """
         for field, value in values.items():
             for secret in _secrets_of(field, value):
@@ -138,6 +146,12 @@ class AgentSession:
             reply = self._ask(verb, *words)
             if reply.code == "unknown-field" and field in _LATER_FIELDS:
                 return
+            if reply.code == "unknown-field" and field == "link":
+                raise FirmwareError(
+                    f"The firmware on board {self.board} knows Wi-Fi alone, and the board has a cable.",
+                    log=self._link.log_path,
+                    next_step="measure firmware that knows the field 'link'; no older one, nor as the base.",
+                )
             if not reply.ok:
                 self._refused(verb, reply)
 
@@ -172,9 +186,8 @@ class AgentSession:
             RigError: the bench found its broker or network missing; the console damages more than can be
                 asked for again; the board fell silent.
         """
-        words = [f"{key}={parameter_text(value)}" for key, value in sorted(case.parameters.items())]
         self._collector.start()
-        reply = self.command("run", case.bench, *words)
+        reply = self.command("run", case.bench, *case_words(case))
         transfer = int(reply.fields["transfer"])
         return self._collector.collect(case, transfer=transfer, timeout_s=timeout_s, on_note=on_note)
 
@@ -195,13 +208,15 @@ class AgentSession:
     def _refused(self, verb: str, reply: Reply) -> NoReturn:
         details = " ".join(f"{key}={value}" for key, value in reply.fields.items())
         sentence = f"The agent on board {self.board} refused {verb!r}: {reply.code} {details}".rstrip() + "."
+        other = handshake.of_another_version(self._link.hello)
         error: type[HilError] = FirmwareError
         if reply.code in _WRONG_INPUT:
             error = ConfigError
         elif reply.code == "link-failed":
             error = RigError
         next_step = _UNKNOWN_BENCH if reply.code == "unknown-bench" else ""
-        raise error(sentence, log=self._link.log_path, next_step=next_step)
+        next_step = _OTHER_VERSION if other and error is ConfigError else next_step
+        raise error(sentence + other, log=self._link.log_path, next_step=next_step)
 
 
 def _scalars(reply: Reply) -> dict[str, Scalar]:

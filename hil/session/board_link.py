@@ -13,15 +13,13 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hil.base.errors import FirmwareError, HilError, RigError
+from hil.base.errors import FirmwareError, HilError, NoAnswerError, RigError
 from hil.session import trouble
 from hil.session.console import Console, Lines
 from hil.wire import MARKER, DamagedLineError, Hello, Message, Reply, WireError, format_command, parse_line
 
 DAMAGED_COMMANDS_MAX = 20
 RETRY_S = 1.0  # a reply takes milliseconds; a retry goes out when none came for this long
-INCIDENT_QUIET_S = 0.5  # a panic's output has ended when nothing came for this long
-INCIDENT_LINES_MAX = 60
 BOOT_RESETS = 2  # resets from outside that a boot may show: opening the port makes one, our reset another
 RECENT_LINES = 128
 QUOTE_CHARACTERS = 120
@@ -53,22 +51,30 @@ class BoardLink:
         log: Callable[[str], None] | None,
         clock: Callable[[], float],
         log_path: str,
+        decode: trouble.Decode | None,
         on_message: Callable[[Message], None],
     ) -> None:
         self.board = board
         self.log_path = log_path
         self.clock = clock
+        self.decode = decode
         self._on_message = on_message  # takes what comes while a reply is awaited
         self.lines = Lines(console, log=log, clock=clock)
         self.statistics = LinkStatistics()
         self.hello: Hello | None = None
         self.incidents: list[str] = []
+        self._panic = trouble.Incident()  # of a boot: its first
         self._boot_resets = 0
         self._nonce = secrets.token_hex(3)
         self._commands = 0
         self._broken: HilError | None = None
         self._last_number = 0
         self._recent: deque[str] = deque(maxlen=RECENT_LINES)
+
+    @property
+    def panic(self) -> list[str]:
+        """The lines of the first panic of a boot that has not come to its hello."""
+        return self._panic.lines
 
     def new_tag(self) -> str:
         self._commands += 1
@@ -78,6 +84,7 @@ class BoardLink:
         """Expect a boot: until its hello, resets and panics are noted in ``incidents``, not raised."""
         self.hello = None
         self.incidents = []
+        self._panic = trouble.Incident()
         self._boot_resets = 0
         self._broken = None
         self._last_number = 0
@@ -154,10 +161,11 @@ class BoardLink:
         """Return the error for a board that did not answer: silence and damage are the rig's, else it is the
         firmware's."""
         if self.lines.bytes_received == since_bytes:
-            return RigError(
+            return NoAnswerError(
                 f"{attempt} on board {self.board}: not a byte came within {waited_s:.1f} s.",
                 log=self.log_path,
                 next_step="check power, cable and port of the board (hil board console).",
+                in_use=self.hello is not None,
             )
         if self.statistics.losses:
             return self.damage(f"{attempt} on board {self.board}: no answer within {waited_s:.1f} s")
@@ -215,6 +223,8 @@ class BoardLink:
 
     def _watch(self, line: str) -> None:
         kind = trouble.recognise(line)
+        if self.hello is None:
+            self._keep_panic(line, kind)
         if kind is None:
             if self.incidents and trouble.is_trace(line):
                 self.incidents.append(self.lines.masked(line).strip())
@@ -227,21 +237,23 @@ class BoardLink:
             return
         raise self.fail(self._incident(self._rest_of_incident(line)))
 
+    def _keep_panic(self, line: str, kind: trouble.Trouble | None) -> None:
+        begins = kind is not None and trouble.is_worth_decoding(kind)
+        if (self._panic.lines or begins) and not self._panic.is_over:
+            self._panic.add(self.lines.masked(line))
+
     def _rest_of_incident(self, line: str) -> list[str]:
-        lines = [line]
-        while len(lines) < INCIDENT_LINES_MAX and not trouble.is_last_line(lines[-1]):
-            following = self.lines.read(self.clock() + INCIDENT_QUIET_S)
-            if following is None:
-                break
-            lines.append(following)
-        return lines
+        incident = trouble.Incident()
+        incident.add(line)
+        return incident.finish(lambda seconds: self.lines.read(self.clock() + seconds))
 
     def _incident(self, lines: list[str], hello: Hello | None = None) -> HilError:
         kind = trouble.by_reset_reason(hello.reset_reason) if hello else trouble.worst(lines)
         cause = f" (reset reason {hello.reset_reason})" if hello else ""
-        quoted = self.lines.masked(trouble.excerpt(lines))
+        lines = [self.lines.masked(line) for line in lines]
+        said, next_step = trouble.describe(kind, lines, lines, self.decode)
         return kind.error(
-            f"Board {self.board} {kind.name}{cause} while it was in use: {quoted}",
+            f"Board {self.board} {kind.name}{cause} while it was in use: {self.lines.masked(said)}",
             log=self.log_path,
-            next_step=trouble.next_step(kind, lines),
+            next_step=next_step,
         )

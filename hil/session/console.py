@@ -10,9 +10,13 @@ from typing import Protocol
 
 LINE_BYTES_MAX = 65536
 MASK = "***"
+# What a crash prints of its memory: ESP-IDF v5.5, espcoredump/src/core_dump_uart.c
+DUMP_BEGINS = "= CORE DUMP START ="
+DUMP_ENDS = "= CORE DUMP END ="
 SECRET_CHARACTERS_MIN = 4  # a shorter one would mask innocent text
 # C0 but for the tab, DEL, C1, and what Unicode takes for the end of a line: noise on the wire reads as these
 _COLOUR = re.compile("\x1b\\[[0-9;]*m")
+_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 _CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -50,6 +54,7 @@ class Lines:
         self._clock = clock
         self._buffer = bytearray()
         self._secrets: set[str] = set()
+        self._dumped = -1  # lines of the core dump that is coming in; below 0 where none is
         self.last: list[str] = []
         self.bytes_received = 0
 
@@ -91,10 +96,27 @@ class Lines:
     def _take(self, end: int) -> str:
         line = self._buffer[:end].decode("latin-1").replace("\r", "")
         del self._buffer[: end + 1]
+        if self._is_dump(line):
+            return line
         shown = self.masked(line)
         self._log(shown)
         self.last = [*self.last[-19:], printable(shown)]
         return line
+
+    def _is_dump(self, line: str) -> bool:
+        """Say whether a line is memory, which no log takes: what is secret in it cannot be masked."""
+        if self._dumped >= 0 and is_dump_line(line):
+            self._dumped += 1
+            return True
+        if self._dumped >= 0:
+            self._log(f"({self._dumped} lines of a core dump)")
+        self._dumped = 0 if DUMP_BEGINS in line else -1
+        return False
+
+
+def is_dump_line(line: str) -> bool:
+    """Say whether a line between a core dump's begin and end is of the dump itself: base64."""
+    return _BASE64.fullmatch(line.strip()) is not None
 
 
 def _discard(line: str) -> None:

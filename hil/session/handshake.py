@@ -6,7 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
+import hil
+from hil.base.errors import ConfigError, FirmwareError, HilError, NoAnswerError
 from hil.session import trouble
 from hil.session.board_link import BoardLink
 from hil.wire import PROTOCOL_VERSIONS, Hello, Reply
@@ -16,8 +17,11 @@ RESTART_PERIOD_S = 5.0  # longer than a boot takes: a second restart must not me
 BOOT_INCIDENTS_MAX = 6  # lines; a board that resets this often before it says hello will not say it
 
 _DOWNLOAD_MODE = re.compile(r"waiting for download|DOWNLOAD_BOOT|DOWNLOAD\(")
-_NO_IMAGE = re.compile(r"invalid header: 0x|No bootable app partitions|flash read err|ets_loader.*invalid")
+_NO_IMAGE = re.compile(
+    r"invalid header: 0x|csum err:0x|No bootable app partitions|flash read err|ets_loader.*invalid"
+)
 _UNREADABLE_SHARE = 0.3
+SILENT_S = 15.0  # the ROM prints within milliseconds of a reset; what says nothing for so long will not
 
 
 def await_hello(link: BoardLink, *, timeout_s: float, old_boot: str = "") -> Hello:
@@ -31,7 +35,11 @@ def await_hello(link: BoardLink, *, timeout_s: float, old_boot: str = "") -> Hel
     bytes_before = link.lines.bytes_received
     tags: set[str] = set()
     hello: Hello | None = None
+    began = link.clock()
     while link.clock() < deadline and len(link.incidents) < BOOT_INCIDENTS_MAX:
+        if link.lines.bytes_received == bytes_before and link.clock() >= began + SILENT_S:
+            timeout_s = link.clock() - began
+            break
         line, tag = link.command_line("hello")
         tags.add(tag)
         link.lines.write(b"\n" + line)
@@ -68,11 +76,18 @@ def _greet(link: BoardLink, hello: Hello, number: int) -> Hello:
     if not any(hello.proto_min <= version <= hello.proto_max for version in PROTOCOL_VERSIONS):
         raise ConfigError(
             f"The firmware on board {link.board} speaks protocol {hello.proto_min} to {hello.proto_max}, "
-            f"this host {', '.join(map(str, PROTOCOL_VERSIONS))}.",
+            f"this host {', '.join(map(str, PROTOCOL_VERSIONS))}.{of_another_version(hello)}",
             next_step="rebuild the firmware, or use the hil of the commit it was built from.",
         )
     link.accept(hello, number)
     return hello
+
+
+def of_another_version(hello: Hello | None) -> str:
+    """Return a sentence where the board's agent is of another version than this tool, else ""."""
+    if hello is None or hello.agent in ("", hil.__version__):
+        return ""
+    return f" Its agent (component esp_hil) is version {hello.agent}, this tool {hil.__version__}."
 
 
 def explain(link: BoardLink, *, timeout_s: float, silent: bool) -> HilError:
@@ -80,16 +95,18 @@ def explain(link: BoardLink, *, timeout_s: float, silent: bool) -> HilError:
     attempt = f"Waiting {timeout_s:.1f} s for the agent on board {link.board}"
     if silent:
         return _rig(link, f"{attempt}: not a byte came.", "check power, cable, port and baud rate.")
-    if link.incidents:
-        kind = trouble.worst(link.incidents)
-        sentence = f"{attempt}: it {kind.name} while booting: {trouble.excerpt(link.incidents)}."
-        return kind.error(sentence, log=link.log_path, next_step=trouble.next_step(kind, link.incidents))
     last = link.lines.last
+    no_image = _find(_NO_IMAGE, last)
+    if link.incidents and not (no_image and trouble.worst(link.incidents) is trouble.RESET):
+        kind = trouble.worst(link.incidents)
+        said, next_step = trouble.describe(kind, link.incidents, link.panic, link.decode)
+        sentence = f"{attempt}: it {kind.name} while booting: {said}."
+        return kind.error(sentence, log=link.log_path, next_step=next_step)
     if _find(_DOWNLOAD_MODE, last):
         return _rig(link, f"{attempt}: it is in download mode.", "reset it with IO0 high (hil board power).")
-    if line := _find(_NO_IMAGE, last):
+    if no_image:
         return _rig(
-            link, f"{attempt}: its flash holds no bootable image: {line}.", "flash it (hil board flash)."
+            link, f"{attempt}: its flash holds no bootable image: {no_image}.", "flash it (hil board flash)."
         )
     if _unreadable(last):
         return _rig(
@@ -104,8 +121,8 @@ def explain(link: BoardLink, *, timeout_s: float, silent: bool) -> HilError:
     )
 
 
-def _rig(link: BoardLink, sentence: str, next_step: str) -> RigError:
-    return RigError(sentence, log=link.log_path, next_step=next_step)
+def _rig(link: BoardLink, sentence: str, next_step: str) -> NoAnswerError:
+    return NoAnswerError(sentence, log=link.log_path, next_step=next_step)
 
 
 def _find(pattern: re.Pattern[str], lines: Sequence[str]) -> str:

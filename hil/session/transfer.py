@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.model import Case, Scalar, Series
 from hil.session.board_link import BoardLink
+from hil.session.pace import Elapsed, Pace
 from hil.wire import Begin, Data, End, Message, Note, Reply
 from hil.wire.packing import unpack_columns
 
@@ -106,6 +107,11 @@ def parameter_text(value: Scalar) -> str:
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
+def case_words(case: Case) -> list[str]:
+    """Return a case's parameters as the command ``run`` takes them, in the order of their names."""
+    return [f"{key}={parameter_text(value)}" for key, value in sorted(case.parameters.items())]
+
+
 def merge(case: Case, bursts: Sequence[Burst]) -> Series:
     """Join the bursts of a run to one series; of a device value that they all give, the last counts.
 
@@ -165,14 +171,21 @@ _OWNERS: Mapping[str, tuple[type[HilError], str]] = {
 }
 
 
-def run_fault(end: End, *, case: Case, board: str, log: str) -> HilError:
+_BUSY_HOST = (
+    "free the host, or leave the case out: an emulated chip that has too little of it lags behind its peers."
+)
+
+
+def run_fault(end: End, *, case: Case, board: str, log: str, elapsed: Elapsed | None = None) -> HilError:
     """Return the error of a run whose end line has a status other than ``ok`` and ``aborted``.
 
-    An owner that is missing or unknown is the firmware.
+    An owner that is missing or unknown is the firmware. ``elapsed`` is what went by up to that line.
     """
     kind, next_step = _OWNERS.get(end.owner, _OWNERS["firmware"])
     why = f": {end.error}" if end.error else ""
     sentence = f"{case.case_id} on board {board} ended with {end.status} instead of samples{why}."
+    if kind is RigError and elapsed is not None and elapsed.fell_behind:
+        sentence, next_step = f"{sentence} The board's clock went {elapsed}.", _BUSY_HOST
     return kind(sentence, log=log, next_step=next_step)
 
 
@@ -196,6 +209,7 @@ class Collector:
         self._command = command
         self._early: list[Begin | Data | End | Note] = []
         self._on_note: OnNote | None = None
+        self._pace = Pace()
 
     def start(self) -> None:
         """Forget the lines of earlier runs."""
@@ -216,12 +230,14 @@ class Collector:
         self._on_note = on_note
         bursts: list[Burst] = []
         measured_s = 0.0
+        stretches: list[tuple[float, float]] = []
         while not bursts or not bursts[-1].end.last:
             started = self._link.clock()
             lines = self._await_transfer(transfer + len(bursts), case, max(0.0, timeout_s - measured_s))
-            measured_s += self._link.clock() - started
+            stretches.append((started, self._link.clock()))
+            measured_s += stretches[-1][1] - started
             bursts.append(self._complete(lines, case))
-        return replace(merge(case, bursts), measured_s=measured_s)
+        return replace(merge(case, bursts), measured_s=measured_s, stretches=tuple(stretches))
 
     def _take(self, transfer: Transfer, deadline: float) -> bool:
         """Take the next line of a transfer; False when none came by ``deadline``."""
@@ -260,12 +276,14 @@ class Collector:
         self._gather(transfer, case)
         burst = transfer.burst()
         status, board = burst.end.status, self._link.board
+        hello = self._link.hello
+        elapsed = self._pace.elapsed(hello.boot if hello else "", burst.end.environment, self._link.clock())
         self._check_image(burst.begin)
         if status == "aborted":  # nothing is held then
             raise RigError(f"{case.case_id} on board {board} was aborted.", log=self._link.log_path)
         self._command("ack", transfer.transfer)
         if status != "ok":
-            raise run_fault(burst.end, case=case, board=board, log=self._link.log_path)
+            raise run_fault(burst.end, case=case, board=board, log=self._link.log_path, elapsed=elapsed)
         return burst
 
     def _gather(self, transfer: Transfer, case: Case) -> None:

@@ -10,11 +10,11 @@ there nor in ``esp_reset_reason()``.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from hil.base.errors import FirmwareError, HilError, RigError
-from hil.session.console import printable
+from hil.session.console import DUMP_BEGINS, DUMP_ENDS, printable
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,66 @@ class Trouble:
     name: str
     error: type[HilError]
     next_step: str
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """What a panic's addresses are in its build: ``where``, "" where that is not known, and the way out."""
+
+    where: str
+    next_step: str
+
+
+QUIET_S = 0.5  # a panic's output has ended when nothing came for this long
+SAVING_S = 15.0  # the same while a core dump is on its way: a flash is erased before it is written
+LINES_MAX = 120  # of an incident; those of a core dump do not count
+DUMP_LINES_MAX = 40_000  # 48 bytes each
+# while a chip saves its memory, and after: ESP-IDF v5.5, espcoredump/src/core_dump_{flash,uart}.c
+_SAVING = re.compile(r"Save core dump to flash|Print core dump to uart")
+_SAVED = re.compile(r"Core dump has been (saved|written)|[Cc]ore dump write failed|Not enough space to save")
+
+
+@dataclass
+class Incident:
+    """The lines of something that went wrong, as they come: to the restart, or until nothing comes any more.
+
+    A core dump that the chip prints or saves on the way belongs to it.
+    """
+
+    lines: list[str] = field(default_factory=list)
+    _others: int = 0  # lines that are no memory
+    _in_dump: bool = False
+    _is_saving: bool = False
+
+    def add(self, line: str) -> None:
+        self.lines.append(line)
+        if DUMP_BEGINS in line or DUMP_ENDS in line:
+            self._in_dump = DUMP_BEGINS in line
+        if _SAVING.search(line) or _SAVED.search(line):
+            self._is_saving = _SAVED.search(line) is None
+        self._others += not self._in_dump
+
+    @property
+    def is_over(self) -> bool:
+        return (
+            self._others >= LINES_MAX
+            or len(self.lines) >= DUMP_LINES_MAX
+            or (bool(self.lines) and is_last_line(self.lines[-1]))
+        )
+
+    @property
+    def patience_s(self) -> float:
+        """How long the next line may take to come."""
+        return SAVING_S if self._in_dump or self._is_saving else QUIET_S
+
+    def finish(self, read: Callable[[float], str | None]) -> list[str]:
+        """Read on to the end, by what returns the next line or None within so many seconds; return all."""
+        while not self.is_over and (line := read(self.patience_s)) is not None:
+            self.add(line)
+        return self.lines
+
+
+Decode = Callable[[Sequence[str]], Decoded | None]  # of an incident's lines; None: they hold no address
 
 
 _DECODE = "decode the backtrace with the ELF of this build (addr2line), or read the console log."
@@ -84,6 +144,29 @@ def next_step(trouble: Trouble, lines: Sequence[str]) -> str:
     if trouble.next_step != _DECODE or any("Backtrace:" in line for line in lines):
         return trouble.next_step
     return _DECODE_REGISTERS if any(map(is_trace, lines)) else _READ_LOG
+
+
+def is_worth_decoding(trouble: Trouble) -> bool:
+    """Return whether it is the program that went wrong: a brownout's or a reset's addresses tell nothing."""
+    return trouble.error is FirmwareError and trouble is not RESET
+
+
+def describe(
+    trouble: Trouble, lines: Sequence[str], panic: Sequence[str], decode: Decode | None
+) -> tuple[str, str]:
+    """Return the place in the program where it is known, an incident's telling lines, and the way out.
+
+    ``panic`` is what there is to decode: of a boot more than the ``lines``.
+    """
+    decoded = decode(panic) if decode and is_worth_decoding(trouble) else None
+    if decoded is None:
+        return excerpt(lines), next_step(trouble, lines)
+    steps = (
+        [decoded.next_step]
+        if trouble.next_step == _DECODE
+        else [trouble.next_step.rstrip("."), decoded.next_step]
+    )
+    return " | ".join(filter(None, (decoded.where, excerpt(lines)))), "; ".join(steps)
 
 
 def by_reset_reason(reason: str) -> Trouble:

@@ -18,7 +18,10 @@ from pathlib import Path
 
 BRIDGE = "hil0"
 BOARD_DEVICE = "wlan0"
+EMULATOR_DEVICE = "eth0"  # the tap that QEMU opens, behind a bridge of the board's namespace
+EMULATOR_BRIDGE = "br0"
 HOST_ADDRESS = "10.77.0.1"
+PREFIX_BITS = 24
 FIRST_BOARD = 11
 NETNS_DIR = Path("/run/netns")
 COMMAND_TIMEOUT_S = 10.0
@@ -88,7 +91,7 @@ def create_bridge() -> str:
     )
     write_settings({**NO_IPV6, **HOST_SETTINGS})
     congestion_control = pin_congestion_control(HOST_CONGESTION_CONTROLS)
-    ip_batch(f"addr add {HOST_ADDRESS}/24 dev {BRIDGE}", f"link set {BRIDGE} up")
+    ip_batch(f"addr add {HOST_ADDRESS}/{PREFIX_BITS} dev {BRIDGE}", f"link set {BRIDGE} up")
     switch_offloads_off(BRIDGE)
     return congestion_control
 
@@ -100,20 +103,41 @@ def create_board_namespace(board_id: str) -> None:
         pin_congestion_control(BOARD_CONGESTION_CONTROLS)
 
 
-def connect_board(board_id: str, index: int, mac: str) -> None:
-    """Attach both ends of the board's link, which the air has created: bridge port and wlan0."""
+def connect_board(board_id: str, index: int, mac: str, *, emulated: bool = False) -> None:
+    """Attach both ends of the board's link, which the air has created: bridge port and wlan0.
+
+    An emulated board has its address by itself; its namespace only passes on its frames.
+    """
     port = access_point_device(index)
     switch_offloads_off(port)
     ip_batch(f"link set {port} master {BRIDGE}", f"link set {port} up")
     with inside(netns_path(board_id)):
         switch_offloads_off(BOARD_DEVICE)
+        if emulated:
+            _connect_emulator()
+            return
         ip_batch(
             "link set lo up",
             f"link set {BOARD_DEVICE} address {mac}",
-            f"addr add {board_address(index)}/24 dev {BOARD_DEVICE}",
+            f"addr add {board_address(index)}/{PREFIX_BITS} dev {BOARD_DEVICE}",
             f"link set {BOARD_DEVICE} up",
             f"route add default via {HOST_ADDRESS}",
         )
+
+
+def _connect_emulator() -> None:
+    """Join wlan0 and QEMU's tap. Neither takes the board's MAC address, which is behind them."""
+    ip_batch(
+        "link set lo up",
+        f"link add {EMULATOR_BRIDGE} type bridge stp_state 0 forward_delay 0 mcast_snooping 0",
+        f"tuntap add dev {EMULATOR_DEVICE} mode tap",
+    )
+    switch_offloads_off(EMULATOR_DEVICE)
+    joined = (BOARD_DEVICE, EMULATOR_DEVICE)
+    ip_batch(
+        *(f"link set {device} master {EMULATOR_BRIDGE}" for device in joined),
+        *(f"link set {device} up" for device in (*joined, EMULATOR_BRIDGE)),
+    )
 
 
 def write_settings(settings: Mapping[str, str]) -> None:

@@ -21,7 +21,8 @@ from typing import Any
 
 from hil.base.errors import ConfigError, RigError
 from hil.base.finding import Finding
-from hil.base.paths import PROJECT_ROOT
+from hil.base.paths import python_path
+from hil.base.project import strict_here
 from hil.virtual import privileges, rack_namespace, rack_state, unix_socket
 from hil.virtual.rack_state import RackPaths, VirtualBoardSpec
 from hil.virtual.supervisor_child import AIR_CONTROL_FD, FIRST_BOARD_FD
@@ -47,11 +48,16 @@ BoardCommand = Callable[[BoardLaunch], Sequence[str]]
 
 
 def default_board_command(board: BoardLaunch) -> Sequence[str]:
-    """The virtual board of hil.virtual.board."""
-    argv = [sys.executable, "-m", "hil.virtual.board", "--id", board.spec.id]
+    """The virtual board of hil.virtual.board, or the emulated one of hil.virtual.emulator."""
+    module = "hil.virtual.emulator" if board.spec.kind == "emulated" else "hil.virtual.board"
+    argv = [sys.executable, "-m", module, "--id", board.spec.id]
     argv += ["--listen-fd", str(board.listen_fd), "--control", str(board.control_path)]
     argv += ["--flash", str(board.flash_path), "--mac", board.spec.mac, "--chip", board.spec.chip]
     argv += ["--netns", str(board.netns_path)]
+    if board.spec.ssid and board.spec.kind == "virtual":
+        argv += [f"--ap={board.spec.ssid}", f"--ap-password={board.spec.password}"]
+    if strict_here() is not None and board.spec.kind == "virtual":
+        argv += ["--strict", "fail" if strict_here() else "warn"]
     return [*argv, "--pace"] if board.spec.pace else argv
 
 
@@ -86,6 +92,7 @@ def _board_plan(board: BoardLaunch, board_command: BoardCommand | None) -> dict[
     return {
         "id": board.spec.id,
         "mac": board.spec.mac,
+        "emulated": board.spec.kind == "emulated",
         "listen_fd": board.listen_fd,
         "argv": [str(word) for word in board_command(board)] if board_command else [],
         "log": str(board.log_path),
@@ -260,7 +267,6 @@ def _launch(
 
 def _unshare(paths: RackPaths, channel_fd: int) -> subprocess.Popen[bytes]:
     argv = [*privileges.unshare_command(), sys.executable, "-m", "hil.virtual.supervisor", str(channel_fd)]
-    path = os.pathsep.join(filter(None, [str(PROJECT_ROOT), os.environ.get("PYTHONPATH", "")]))
     with paths.supervisor_log.open("ab") as log:
         return subprocess.Popen(
             argv,
@@ -268,7 +274,7 @@ def _unshare(paths: RackPaths, channel_fd: int) -> subprocess.Popen[bytes]:
             stdout=log,
             stderr=log,
             pass_fds=[channel_fd],
-            env={**os.environ, "PYTHONPATH": path},
+            env={**os.environ, "PYTHONPATH": python_path()},
             start_new_session=True,  # Ctrl-C is for the caller, who then stops the rack in order
         )
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from hil.base.errors import RigError
 from hil.base.flock import try_lock
+from hil.model import Kind
 
 RELEASE_TIMEOUT_S = 5.0
 POLL_S = 0.02
@@ -20,14 +21,18 @@ POLL_S = 0.02
 
 @dataclass(frozen=True)
 class VirtualBoardSpec:
-    """A virtual board: ``port`` is its RFC2217 port on the caller's loopback, 0 = any free one; ``pace``
-    makes the UART as slow as its baud rate."""
+    """A virtual board, or an emulated one: ``port`` is its RFC2217 port on the caller's loopback, 0 = any
+    free one; ``pace`` makes a virtual one's UART as slow as its baud rate. ``ssid`` is the only network that
+    its station finds, "" where each name is answered."""
 
     id: str
     chip: str = "esp32"
     mac: str = "24:0a:c4:00:00:01"
     port: int = 0
     pace: bool = False
+    kind: Kind = "virtual"
+    ssid: str = ""
+    password: str = ""
 
 
 @dataclass(frozen=True)

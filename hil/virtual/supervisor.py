@@ -41,6 +41,13 @@ def line_arrives(fd: int, *, timeout_s: float) -> bool:
         return bool(selector.select(timeout_s)) and os.read(fd, 64).endswith(b"\n")
 
 
+def last_line(log: str) -> str:
+    """Return the last line of a log, "" where there is none."""
+    with contextlib.suppress(OSError):
+        return "".join(Path(log).read_text(errors="replace").strip().splitlines()[-1:])
+    return ""
+
+
 def take_priority() -> None:
     """Become SCHED_FIFO where that is permitted."""
     with contextlib.suppress(PermissionError):
@@ -108,7 +115,7 @@ class Supervisor:
             rack_namespace.create_board_namespace(board["id"])
         self._start_air()
         for index, board in enumerate(boards):
-            rack_namespace.connect_board(board["id"], index, board["mac"])
+            rack_namespace.connect_board(board["id"], index, board["mac"], emulated=board["emulated"])
         for board in boards:
             self._start_board(board)
 
@@ -123,8 +130,7 @@ class Supervisor:
         os.close(ready_write)
         self._add(child)
         if not line_arrives(ready_read, timeout_s=AIR_READY_TIMEOUT_S):
-            said = Path(air["log"]).read_text(errors="replace").strip().splitlines()[-1:]
-            raise StartError(f"the virtual air did not start: {' '.join(said) or 'it said nothing'}")
+            raise StartError(f"the virtual air did not start: {last_line(air['log']) or 'it said nothing'}")
         os.close(ready_read)
 
     def _add(self, child: Child) -> None:
@@ -161,7 +167,8 @@ class Supervisor:
             self._finish(child, code)
         elif not self.stopping:
             how = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
-            self.dead.append(f"{child.name} {how} (log: {child.log})")
+            said = f": {last}" if (last := last_line(child.log)) else ""
+            self.dead.append(f"{child.name} {how}{said} (log: {child.log})")
 
     def _finish(self, child: Child, code: int) -> None:
         connection = child.connection

@@ -13,6 +13,7 @@ import socket
 import struct
 import subprocess
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from hil.virtual import rack_namespace, rack_start, rack_state, remote_process, 
 from hil.virtual.air.build import build_air
 from hil.virtual.air.control import AirControl
 from hil.virtual.air.profile import AirProfile
+from hil.virtual.emulator.qemu import find_qemu
 from hil.virtual.rack_start import BoardCommand, default_board_command
 from hil.virtual.rack_state import RackPaths, VirtualBoardSpec
 from hil.virtual.remote_process import RemoteProcess
@@ -145,9 +147,17 @@ class VirtualRack:
         return BoardControl(self._paths.board_socket(board_id))
 
     def board_address(self, board_id: str) -> str:
-        """Return the IPv4 address of the board's wlan0."""
+        """Return the board's IPv4 address: of its wlan0, or what an emulated one is told to have."""
         self._require_board(board_id)
         return rack_namespace.board_address(list(self.boards).index(board_id))
+
+    def emulation(self, board_id: str) -> Mapping[str, str]:
+        """Return what a record says of the emulator that runs a board; nothing of a virtual one."""
+        self._require_board(board_id)
+        if self.boards[board_id].kind != "emulated":
+            return {}
+        state = self.board_control(board_id).state()
+        return {key: str(state[key]) for key in ("emulator", "icount")}
 
     def access_point_interface(self, board_id: str) -> str:
         """Return the bridge's port towards the board: the access point's side of its air."""
@@ -250,8 +260,20 @@ def start_virtual_rack(
     rack: Rack, boards: Sequence[Board], profile: AirProfile, out: Path, state_dir: Path
 ) -> VirtualRack:
     """Start a rack of these boards. Raises RigError with the way out."""
+    for chip in emulated_chips(boards):
+        find_qemu(chip)  # before anything is started
+    point = rack.access_point
     specs = [
-        VirtualBoardSpec(id=board.id, chip=board.chip, mac=board.mac, port=board.tcp_port) for board in boards
+        VirtualBoardSpec(
+            board.id,
+            board.chip,
+            board.mac,
+            board.tcp_port,
+            kind=board.kind,
+            ssid=point.ssid,
+            password=point.password,
+        )
+        for board in boards
     ]
     return VirtualRack.start(
         name=rack.name,
@@ -263,9 +285,19 @@ def start_virtual_rack(
     )
 
 
+def emulated_chips(boards: Sequence[Board]) -> list[str]:
+    """Return the chips that an emulator is needed for."""
+    return sorted({board.chip for board in boards if board.kind == "emulated"})
+
+
 def at_its_port(board: Board, running: VirtualRack) -> Board:
-    """Return a board of a running rack with the port where it is served."""
-    return board.at(running.boards[board.id].port)
+    """Return a board of a running rack with the port where it is served, and an emulated one's address."""
+    served = board.at(running.boards[board.id].port)
+    if board.kind != "emulated" or board.network.address:
+        return served
+    address = f"{running.board_address(board.id)}/{rack_namespace.PREFIX_BITS}"
+    network = replace(board.network, address=address, gateway=rack_namespace.HOST_ADDRESS)
+    return replace(served, network=network)
 
 
 def boards_up(rack: Rack, out: Path) -> dict[str, Board]:
@@ -282,7 +314,7 @@ def attach_virtual_rack(rack: Rack, boards: Sequence[Board], out: Path) -> Virtu
     Its air is left as it is: another run may be measuring. Whoever holds the air sets the profile. Only the
     links of ``boards``, which are the caller's, are raised: a run that was killed may have left them down.
 
-    Raises RigError where it lacks one of the boards.
+    Raises RigError where it lacks one of the boards, or has another access point than the rack file.
     """
     running = VirtualRack.attach(name=rack.name, state_dir=up_dir(rack, out))
     if running is None:
@@ -292,6 +324,12 @@ def attach_virtual_rack(rack: Rack, boards: Sequence[Board], out: Path) -> Virtu
         raise RigError(
             f"the virtual rack {rack.name} that is up lacks board {', '.join(missing)}.",
             next_step="end it (Ctrl-C in its terminal) and run again, or start it with these boards.",
+        )
+    wanted = (rack.access_point.ssid, rack.access_point.password)
+    if any((running.boards[board.id].ssid, running.boards[board.id].password) != wanted for board in boards):
+        raise RigError(
+            f"the virtual rack {rack.name} that is up has another access point than {rack.path} says now.",
+            next_step="end it (Ctrl-C in its terminal), and start it again or run without it.",
         )
     for board in boards:
         running.air.up(board.id)

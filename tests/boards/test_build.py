@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.base.chips import CHIPS
+from hil.base.chips import MODELLED
 from hil.boards.firmware.build import FIRMWARE_DIR, VIRTUAL_TARGETS, HostTree, build, build_all
 from hil.boards.firmware.build_folder import Image
 from tests.host_builds import PLAIN, build_programs
@@ -103,7 +103,7 @@ def test_images_of_one_tree_are_built_at_once(monkeypatch: pytest.MonkeyPatch) -
     asked = watch_trees(monkeypatch)
     said: list[str] = []
     folders = build_all(map(Image, VIRTUAL_TARGETS), say=said.append)
-    assert asked == [tuple(f"hil-firmware-{chip}.elf" for chip in CHIPS)]
+    assert asked == [tuple(f"hil-firmware-{chip}.elf" for chip in MODELLED)]
     assert {str(image): folder.name for image, folder in folders.items()} == {
         target: target for target in VIRTUAL_TARGETS
     }
@@ -115,6 +115,22 @@ def test_one_target_is_one_program(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = watch_trees(monkeypatch)
     build("virtual-esp32c3", say=lambda _sentence: None)
     assert asked == [("hil-firmware-esp32c3.elf",)]
+
+
+def test_a_planted_slowdown_is_in_no_ordinary_image(virtual_firmware: Path) -> None:
+    """It is built in a folder of its own, and the image's version says what is planted; the ordinary image
+    stays as it was, and holds nothing of it."""
+
+    def ordinary() -> tuple[bytes, bytes]:
+        return tuple((virtual_firmware / f"hil-firmware.{kind}").read_bytes() for kind in ("bin", "elf"))
+
+    before = ordinary()
+    planted = build("virtual-esp32", plant_us=700, say=lambda _sentence: None)
+    assert planted.parent.name == "planted"
+    assert b"+planted-700us\0" in (planted / "hil-firmware.bin").read_bytes()
+    assert b"__wrap_esp_mqtt_client_publish" in (planted / "hil-firmware.elf").read_bytes()
+    assert ordinary() == before
+    assert not any(b"planted" in part or b"__wrap_esp_mqtt_client_publish" in part for part in before)
 
 
 def watch_trees(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
@@ -131,7 +147,7 @@ def watch_trees(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("chip", MODELLED)
 def test_nothing_that_differs_is_shared(tmp_path: Path, chip: str) -> None:
     """A chip built alone, where nothing is shared, has the same program, byte for byte."""
     name = f"hil-firmware-{chip}.elf"
@@ -139,3 +155,18 @@ def test_nothing_that_differs_is_shared(tmp_path: Path, chip: str) -> None:
     alone.build("hil-firmware.elf")
     shared = build_programs(PLAIN, name) / name
     assert shared.read_bytes() == (alone.folder / "hil-firmware.elf").read_bytes()
+
+
+def test_a_tree_of_another_installation_is_made_anew(tmp_path: Path) -> None:
+    """Sources that lie elsewhere now, as in another virtual environment, build in the same folder."""
+    text = "cmake_minimum_required(VERSION 3.18)\nproject(p NONE)\n"
+    text += "add_custom_target(t COMMAND touch {} VERBATIM)\n"
+    folder = tmp_path / "tree"
+    for name in ("old", "new", "new"):
+        (tmp_path / name / "host").mkdir(parents=True, exist_ok=True)
+        (tmp_path / name / "host" / "CMakeLists.txt").write_text(text.format(tmp_path / f"built-{name}"))
+        HostTree(tmp_path / name, folder).build("t")
+        assert (tmp_path / f"built-{name}").is_file()
+        (folder / name).touch()
+    assert not (folder / "old").exists()
+    assert (folder / "new").is_file()

@@ -4,10 +4,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,27 +14,23 @@ from hil.base.errors import ConfigError
 from hil.boards.firmware.app_image import read_image, unpack_app_description
 from hil.boards.firmware.build_folder import Image, flash_files
 from hil.boards.firmware.bundle import Digests, read_digests, write_bundle
-from hil.boards.firmware.revision import SourceState, check_sources, find_revision, source_state, sources_at
+from hil.boards.firmware.failure import read_failure
+from hil.boards.firmware.revision import (
+    Ruler,
+    SourceState,
+    check_sources,
+    find_revision,
+    source_state,
+    sources_at,
+)
 from hil.boards.firmware.selection import compare_bundles
-from tests.lab import ROOT, run
+from tests.boards.revision_rig import build_there, commit_all, copy_checkout, git
+from tests.lab import ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.heavy]  # test_build_ruler.py builds another commit, too
 
 TARGET = "virtual-esp32"
 MAIN = "firmware/main/app_main.c"
-GIT = ("git", "-c", "user.name=test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false")
-
-
-def git(folder: Path, *arguments: str) -> str:
-    done = subprocess.run([*GIT, *arguments], cwd=folder, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
-
-
-def commit_all(folder: Path) -> str:
-    """Commit the working tree; return the commit."""
-    git(folder, "add", "--all")
-    git(folder, "commit", "--quiet", "--allow-empty", "--message", "change")
-    return git(folder, "rev-parse", "HEAD")
 
 
 @dataclass(frozen=True)
@@ -55,11 +48,7 @@ class Builds:
 def builds(virtual_firmware: Path, tmp_path_factory: pytest.TempPathFactory) -> Builds:
     """Build the head (this checkout's firmware) and a base whose program differs, in a checkout elsewhere."""
     folder = tmp_path_factory.mktemp("builds")
-    checkout = folder / "deeper" / "elsewhere"
-    for part in ("firmware", "hil"):
-        shutil.copytree(ROOT / part, checkout / part, ignore=shutil.ignore_patterns("__pycache__", "build"))
-    (checkout / ".gitignore").write_text("/out/\n__pycache__/\n")
-    git(checkout, "init", "--quiet")
+    checkout = copy_checkout(folder / "deeper" / "elsewhere")
     head_main = (checkout / MAIN).read_text()
     (checkout / MAIN).write_text(
         f"{head_main}\nconst char *base_only(void);\nconst char *base_only(void) {{\n"
@@ -74,13 +63,6 @@ def builds(virtual_firmware: Path, tmp_path_factory: pytest.TempPathFactory) -> 
         done = build_there(checkout, "--at", revision, "--bundle", str(folder / name))
         assert done.returncode == 0, done.stdout
     return Builds(checkout, folder / "here", folder / "head", folder / "base", (head, base))
-
-
-def build_there(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run `hil build` with the copy's own modules."""
-    env = {**os.environ, "PYTHONPATH": str(checkout)}
-    code = "import sys; from hil.cli.app import run_command; sys.exit(run_command(sys.argv[1:]))"
-    return run([sys.executable, "-P", "-c", code, "build", *arguments], env=env)
 
 
 def digests(bundle: Path) -> Digests:
@@ -120,6 +102,17 @@ def test_the_firmware_of_another_commit_is_built(builds: Builds) -> None:
     assert b"of the base" not in (builds.head / TARGET / "hil-firmware.elf").read_bytes()
 
 
+def test_a_ruler_that_is_the_same_changes_no_byte(builds: Builds, tmp_path: Path) -> None:
+    """--ruler-of REV whose benches are the base's own: every file as without it, and the bundle names REV."""
+    done = build_there(
+        builds.checkout, "--at", "HEAD~1", "--ruler-of", "HEAD", "--bundle", str(tmp_path / "base")
+    )
+    assert done.returncode == 0, done.stdout
+    assert digests(tmp_path / "base").files == digests(builds.base).files
+    assert digests(tmp_path / "base").ruler == Ruler(builds.commits[0], dirty=False)
+    assert digests(builds.base).ruler is None
+
+
 def test_a_build_of_another_commit_leaves_the_checkout_alone(builds: Builds) -> None:
     """No sources are left below out/, no worktree in .git, no change in the working tree."""
     assert not list(builds.checkout.glob("out/firmware/at/*-sources"))
@@ -156,8 +149,10 @@ def test_a_commit_that_cannot_be_built_is_named(builds: Builds) -> None:
     shutil.rmtree(builds.checkout / "firmware" / "components" / "benches")
     broken = commit_all(builds.checkout)
     git(builds.checkout, "checkout", "--quiet", "-")
-    done = build_there(builds.checkout, "--at", "broken")
+    why = builds.checkout / "out" / "failure.json"
+    done = build_there(builds.checkout, "--at", "broken", "--failure", str(why))
     assert done.returncode == 2, done.stdout
+    assert read_failure(why)[0] == "sources"
     assert f"the firmware of broken ({broken[:12]}) cannot be built here" in done.stdout
     assert "bench_table.cmake" in done.stdout
     assert not list(builds.checkout.glob("out/firmware/at/*-sources"))

@@ -423,6 +423,34 @@ def test_another_tick_is_an_overlay_over_the_defaults(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("idf")
+def test_a_planted_slowdown_is_an_overlay_too(tmp_path: Path) -> None:
+    """Its option comes last, with a version that says it; neither build folder nor sdkconfig is the ordinary
+    image's."""
+
+    def given(plant_us: int) -> tuple[Path, list[str]]:
+        folder = build("esp32", plant_us=plant_us, say=lambda _sentence: None, build_root=tmp_path / "out")
+        return folder, json.loads((folder / "given.json").read_text())[2:]
+
+    ordinary, ordinary_given = given(0)
+    planted, (sdkconfig, defaults) = given(700)
+    assert planted == tmp_path / "out" / "planted" / "esp32"
+    assert (len(ordinary_given), ordinary.parent) == (1, tmp_path / "out")
+    assert sdkconfig != ordinary_given[0]
+    first, last = defaults.split(";")
+    assert first == "sdkconfig.defaults"
+    said = Path(last).read_text()
+    assert "CONFIG_HIL_PLANT_PUBLISH_US=700\n" in said
+    assert re.search(r'CONFIG_APP_PROJECT_VER="[0-9.]+\+planted-700us"', said)
+
+
+def test_a_slowdown_is_planted_in_these_sources_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit 2: neither in a commit's nor in a product's."""
+    for more in (["--at", "HEAD"], ["-C", "."]):
+        assert run_command(["build", "--plant-publish-us", "700", *more]) == 2
+        assert "leave -C and --at out" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("idf")
 def test_other_defaults_get_another_sdkconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """ESP-IDF leaves an sdkconfig as it is, so one of other defaults must not be used again."""
     sources = tmp_path / "firmware"

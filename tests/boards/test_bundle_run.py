@@ -81,6 +81,7 @@ suites:
 """
 
 
+@pytest.mark.heavy
 def test_each_case_runs_on_the_image_with_its_tick(virtual_firmware: Path, tmp_path: Path) -> None:
     """Two images, two boots of each: digests, and the kernel's own word for its tick, are the case's.
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import socket
 import threading
 from collections.abc import Iterator
@@ -13,10 +15,12 @@ from typing import Any
 import pytest
 
 from hil.base.errors import ConfigError, RigError
-from hil.boards.flash import flash, flash_command
+from hil.boards.firmware.build_folder import SDKCONFIG
+from hil.boards.flash import SlotFlasher, flash
+from hil.boards.flash.tool import command, parts_of, write_of
 from hil.boards.power import switch_power
 from hil.boards.rack import Board, Power
-from tests.virtual.virtual_board_rig import BoardProcess, make_build, wait_until
+from tests.virtual.virtual_board_rig import MAC, BoardProcess, make_build, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -76,6 +80,38 @@ def test_a_faulty_board_has_an_owner(
         assert word in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "error", "words"),
+    [
+        ("no_sync", True, RigError, "does not answer its boot loader"),
+        ("wrong_chip", "esp32s2", ConfigError, "This chip is ESP32-S2, not esp32"),
+    ],
+)
+def test_a_fault_before_the_address_is_known_is_told_as_ever(
+    board: Board, process: BoardProcess, build_dir: Path, tmp_path: Path, name: str, value: Any,
+    error: type[Exception], words: str,
+) -> None:  # fmt: skip
+    """A board whose address is asked for fails with the same sentences."""
+    process.control.fault(name, value)
+    with pytest.raises(error, match=words):
+        flash(replace(board, mac=MAC), build_dir, log=tmp_path / "flash.log")
+
+
+def test_another_board_on_the_port_is_left_as_it_is(
+    board: Board, process: BoardProcess, build_dir: Path, tmp_path: Path
+) -> None:
+    """Nothing is written to a board of another MAC address; both addresses are told, and it runs on."""
+    flash(replace(board, mac=MAC), build_dir, log=tmp_path / "flash.log")
+    before = process.flash.read_bytes()
+    boots = process.control.state()["boots"]
+    with pytest.raises(ConfigError) as caught:
+        flash(replace(board, mac="02:00:00:00:00:99"), build_dir, log=tmp_path / "flash.log")
+    for word in ("another board", MAC, "02:00:00:00:00:99", "'mac'", "nothing was written"):
+        assert word in str(caught.value)
+    assert process.flash.read_bytes() == before
+    process.wait_for(lambda state: state["boots"] > boots and state["mode"] == "run")
+
+
 def test_a_fault_that_passes_costs_one_repetition(
     board: Board, process: BoardProcess, build_dir: Path, tmp_path: Path
 ) -> None:
@@ -128,7 +164,7 @@ def test_a_build_that_lacks_a_file(board: Board, tmp_path: Path) -> None:
 
 def test_a_physical_board_is_flashed_by_the_stock_esptool(build_dir: Path) -> None:
     """Only virtual ports need our serial URL handler."""
-    argv = flash_command(board_at("/dev/ttyUSB0"), build_dir)
+    argv = command(board_at("/dev/ttyUSB0"), write_of(build_dir, parts_of(build_dir)))
     assert argv[argv.index("-m") + 1] == "esptool"
     assert "--flash-mode" in argv
 
@@ -175,3 +211,39 @@ def test_a_board_without_a_switch_says_so() -> None:
 
 def _no_virtual_board(board_id: str) -> Any:
     raise AssertionError(f"{board_id} is no virtual board")
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "SECURE_BOOT",
+        "SECURE_FLASH_ENCRYPTION_MODE_RELEASE",
+        "SECURE_FLASH_ENCRYPTION_MODE_DEVELOPMENT",
+        "SECURE_DISABLE_ROM_DL_MODE",
+        "BOOTLOADER_APP_ANTI_ROLLBACK",
+    ],
+)
+def test_an_image_that_would_burn_efuses_is_refused(
+    board: Board, process: BoardProcess, build_dir: Path, tmp_path: Path, option: str
+) -> None:
+    """Nothing is written, alone or beside another; the option and the way out are named."""
+    burning = tmp_path / "build"
+    shutil.copytree(build_dir, burning)
+    options = json.loads((burning / SDKCONFIG).read_text())
+    (burning / SDKCONFIG).write_text(json.dumps({**options, option: True}))
+    before = process.flash.read_bytes()
+    slots = SlotFlasher(board, {"a": build_dir, "b": burning}, order=("a", "b"), folder=tmp_path / "slots")
+    for attempt in (lambda: flash(board, burning, log=tmp_path / "flash.log"), lambda: slots.flash("a")):
+        with pytest.raises(ConfigError, match=f"CONFIG_{option}: .*Next: build it without CONFIG_{option}"):
+            attempt()
+    assert process.flash.read_bytes() == before
+
+
+def test_an_image_whose_efuses_are_simulated_burns_none(
+    board: Board, build_dir: Path, tmp_path: Path
+) -> None:
+    """CONFIG_EFUSE_VIRTUAL keeps them in memory: it is flashed as any other."""
+    simulating = tmp_path / "build"
+    shutil.copytree(build_dir, simulating)
+    (simulating / SDKCONFIG).write_text(json.dumps({"SECURE_BOOT": True, "EFUSE_VIRTUAL": True}))
+    assert flash(board, simulating, log=tmp_path / "flash.log").attempts == 1

@@ -9,15 +9,18 @@ from typing import Any
 import pytest
 
 from hil.base.errors import ConfigError
-from hil.boards.health import health_of, read_lines
+from hil.boards.health import health_of, read_lines, summarise
+from hil.boards.health.lines import to_line
 from hil.boards.health.quarantine import Watch, read_quarantine
 from hil.boards.health.types import BoardRun
-from hil.model import Comparison, Fault, NotRun
+from hil.boards.health.words import rack_lines
+from hil.model import Comparison, Fault, NotRun, Recovery
 from hil.reports.finish import ReportOptions, finish
 from hil.reports.history import append_health
 from hil.store import RunDirectory, read_run
 from tests.make_records import RUN_ID, publish_record, publish_thresholds
 from tests.reports.allure_runs import judged
+from tests.reports.as_read import as_read
 
 BOARDS = [{"id": f"v{n}", "kind": "virtual", "target": "virtual-esp32"} for n in (1, 2, 3)]
 INFO: dict[str, Any] = {
@@ -126,6 +129,32 @@ def test_a_damaged_verdict_is_an_error_with_the_way_out(tmp_path: Path) -> None:
         health_of(read_run(run))
 
 
+def test_what_brought_a_board_back_is_counted(tmp_path: Path) -> None:
+    """By rung, with the time that it took; a board that nothing brought back is lost. History keeps it."""
+    run = killed(
+        tmp_path,
+        publish_record(board="v1"),
+        Recovery(RUN_ID, "v1", "not a byte came.", ("reset", "power cycle"), "power cycle", 12.5, CASE),
+        Recovery(RUN_ID, "v1", "no sync.", ("power cycle",), "power cycle", 2.5),
+        Recovery(RUN_ID, "v2", "no sync.", ("power cycle",), "", 60.0),
+        Fault(RUN_ID, "rig", 3, "no sync.", "v2"),
+        boards=BOARDS,
+    )
+    line = to_line(health_of(read_run(run)))
+    (tmp_path / "health.jsonl").write_text(line)
+    (read,) = read_lines(tmp_path / "health.jsonl")
+    found = {part.board: part for part in read.boards}
+    assert (found["v1"].recovered, found["v1"].recovery_s, found["v1"].is_lost) == (
+        {"power cycle": 2},
+        15.0,
+        None,
+    )
+    assert (found["v2"].recovered, found["v2"].is_lost) == ({}, True)
+    assert "recovered" not in line.split('"v3"')[1]
+    rack = summarise([read], now_utc="2026-11-21T00:00:00Z")[0]
+    assert "brought back within a run: 2 by power cycle; on average after 8 s" in rack_lines(rack)
+
+
 def test_a_run_joins_the_history_once(tmp_path: Path) -> None:
     """Appended twice it has one line."""
     run = judged(tmp_path, [publish_record(board="v1")], info=INFO)
@@ -145,4 +174,4 @@ def test_a_run_ends_with_its_line_and_says_whom_it_keeps_out(tmp_path: Path) -> 
     assert list(read_quarantine(tmp_path / "kept")) == ["v2"]
     (told,) = done.warnings
     assert told.startswith("board v2 is in quarantine from now on: the rig failed on it in 1 run in a row; ")
-    assert told in run.summary_path.read_text()
+    assert told in as_read(run.summary_path.read_text())

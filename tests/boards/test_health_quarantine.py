@@ -30,9 +30,10 @@ from hil.reports.summary import render_markdown
 from hil.run.campaign import check_asked, check_present, read_campaign
 from hil.run.plan import Plan, make_plan
 from hil.run.run_facts import run_info
-from tests.boards.health_runs import KEPT_OUT, run_at
+from tests.boards.health_runs import KEPT_OUT, board_run, run_at
 from tests.lab import make_lab
 from tests.make_records import RUN_ID, publish_record, publish_thresholds
+from tests.reports.as_read import as_read
 from tests.run.test_plan import BENCHES
 
 pytestmark = pytest.mark.slow
@@ -96,7 +97,7 @@ def test_a_board_in_quarantine_measures_nothing_and_says_why() -> None:
     assert "virtual-esp32s3" not in map(str, plan.images)
 
 
-def test_a_run_is_not_inconclusive_for_a_board_in_quarantine() -> None:
+def test_a_run_is_not_undecided_for_a_board_in_quarantine() -> None:
     """What nobody expected to be measured does not touch the verdict, and every report names the board."""
     case_id = publish_thresholds().case({}).case_id
     missing = NotRun(RUN_ID, "v3", case_id, reason(KEPT_OUT, RACK_FILE), "ruled-out")
@@ -106,7 +107,7 @@ def test_a_run_is_not_inconclusive_for_a_board_in_quarantine() -> None:
     info = {"quarantined": [{**vars(KEPT_OUT), "board": "v3"}]}
     told = "Board v3 took no part: quarantined since 2026-11-01 05:00 UTC by anna: its port vanishes."
     assert told in remarks(info, verdict)
-    assert f"> {told}" in render_markdown(info, verdict, [])
+    assert f"> {told}" in as_read(render_markdown(info, verdict, []))
 
 
 def test_a_board_that_was_asked_for_is_refused() -> None:
@@ -131,10 +132,11 @@ class Options:
     def __init__(self, out: Path, thresholds: Path, rack: Path, **given: Any) -> None:
         self.rack, self.out, self.thresholds, self.suite = rack, out, thresholds, "quick"
         self.board: list[str] = []
+        self.board_label: list[str] = []
         self.board_target = self.profile = self.noise = self.pushgateway = ""
-        self.firmware = self.base = self.reference = self.budget = self.boots = None
+        self.firmware = self.base = self.reference = self.budget = self.boots = self.no_base_because = None
         self.noise_seed, self.wait, self.trigger, self.legs = None, 0.0, "local", 1
-        self.no_report = self.keep_captures = False
+        self.no_report = self.keep_captures = self.unchanged = self.spread = False
         self.__dict__.update(given)
 
 
@@ -161,7 +163,10 @@ def test_a_target_leaves_its_boards_in_quarantine_out(tmp_path: Path) -> None:
     option = options(tmp_path, board_target="virtual-esp32")
     put(folder_of(load_rack(option.rack), option.out), replace(KEPT_OUT, board="b1"))
     assert [plan.board.id for plan in read_campaign(option).plan.present] == ["b2"]
-    option.board = ["b1"]
+    option.board_label = ["bench-3"]
+    with pytest.raises(ConfigError, match="'virtual-esp32' and has the label 'bench-3'; nearest: b1 has not"):
+        read_campaign(option)
+    option.board, option.board_label = ["b1"], []
     with pytest.raises(RigError, match="board b1 of rack"):
         read_campaign(option)
 
@@ -200,3 +205,14 @@ def test_the_rack_files_rule_is_a_number_from_one_on(tmp_path: Path, value: str,
     path.write_text(f"{RACK_FILE.read_text()}\nquarantine_after: {value}\n")
     with pytest.raises(ConfigError, match=rf"rack.yaml:\d+: .*{words}"):
         load_rack(path)
+
+
+def test_a_board_that_nothing_brought_back_is_kept_out_at_once(tmp_path: Path) -> None:
+    """One run is enough where the rack keeps boards out by itself; one that was brought back stays in."""
+    watch = Watch(tmp_path, 3, Path("rack.yaml"))
+    lost = replace(board_run("rig", "e1"), is_lost=True)
+    back = replace(board_run("ok", "e2"), recovered={"power cycle": 1}, recovery_s=12.0)
+    hung = replace(board_run("panic", "e3"), recovered={"reset": 1}, recovery_s=2.0)
+    (sentence,) = watch.look(replace(run_at(0, "rig"), boards=(lost, back, hung)))
+    assert "board e1 is in quarantine from now on: it did not answer, and nothing" in sentence
+    assert set(read_quarantine(tmp_path)) == {"e1"}

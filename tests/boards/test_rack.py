@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 from hil.base.errors import ConfigError
 from hil.boards.firmware.build import VIRTUAL_TARGETS
 from hil.boards.rack import load_rack
+from hil.boards.rack.golden import FIGURES
 
 RACKS = Path(__file__).resolve().parents[2] / "hil" / "racks"
 
@@ -87,6 +90,29 @@ def test_values_arrive(tmp_path: Path) -> None:
     assert board.stock_serial == "rfc2217://127.0.0.1:47001"
 
 
+def test_the_golden_firmware_lies_beside_the_file_that_names_it(tmp_path: Path) -> None:
+    """Relative to the rack file; of leased boards, to the one that their own file was made from."""
+    assert load_rack(write(tmp_path, RACK)).golden is None
+    text = RACK + "golden: ../golden\n"
+    assert load_rack(write(tmp_path, text)).golden == tmp_path / "../golden"
+    keeper = Path(f"/proc/{os.getpid()}/cmdline").read_bytes().rstrip(b"\0").replace(b"\0", b" ").decode()
+    leased = {"from": "/lab/rack.yaml", "keeper_pid": os.getpid(), "keeper": keeper}
+    moved = write(tmp_path, f"{text}leased: {json.dumps(leased)}\n")
+    assert load_rack(moved).golden == Path("/lab/../golden")
+
+
+def test_each_figure_of_the_golden_check_has_a_bound(tmp_path: Path) -> None:
+    """A rack file changes those that it names; a figure that there is not is told the nearest."""
+    usual = load_rack(write(tmp_path, RACK)).golden_bounds
+    assert usual == {name: figure.bound for name, figure in FIGURES.items()}
+    own = load_rack(write(tmp_path, RACK + "golden_bounds: {rssi_dbm: -60}\n")).golden_bounds
+    assert own == {**usual, "rssi_dbm": -60.0}
+    with pytest.raises(
+        ConfigError, match=r"rack.yaml:18: .* no figure 'rssi_db'.*rssi_dbm.*name one of: assoc"
+    ):
+        load_rack(write(tmp_path, RACK + "golden_bounds: {rssi_db: -60}\n"))
+
+
 def test_only_a_virtual_board_may_be_without_a_serial_port(tmp_path: Path) -> None:
     """Its rack gives it one, which is then as if the file had named it. The port of a chip must be named."""
     path = write(tmp_path, RACK.replace("    serial: fastrfc2217://127.0.0.1:47001\n", ""))
@@ -106,11 +132,14 @@ def test_only_a_virtual_board_may_be_without_a_serial_port(tmp_path: Path) -> No
         ("schema: 1", "schema: 9", 1, ["schema is 9"]),
         ("  - id: b", "  - id: a", 13, ["duplicate id 'a'", "rack.yaml:6"]),
         (":47002", ":47001", 16, ["duplicate serial", "47001"]),
-        ("00:02\n", "00:01\n", 17, ["duplicate mac"]),
+        ("00:02\n", "00:01\n", 17, ["duplicate mac '02:00:00:00:00:01'", "rack.yaml:6 has it already"]),
         ("target: esp32\n", "target: esp33\n", 8, ["'esp33'", "esp32"]),
         ("kind: virtual", "kind: real", 7, ["'real'", "physical"]),
         ("max_payload_bytes", "payload_bytes", 12, ["payload_bytes", "max_"]),
         ("{type: virtual, profile: lab, seed: 7}", "{type: external, ssid: x}", 4, ["psk_env", "psk_file"]),
+        ("seed: 7", f"ssid: {'x' * 33}", 4, ["33 bytes"]),
+        ("seed: 7", "password: secret-42", 4, ["needs a name"]),
+        ("seed: 7", "ssid: x, password: short", 4, ["5 characters", "8 to 63"]),
         (
             "fastrfc2217://127.0.0.1:47001",
             "/dev/ttyUSB0",
@@ -137,6 +166,7 @@ def test_only_a_virtual_board_may_be_without_a_serial_port(tmp_path: Path) -> No
             10,
             ["unit"],
         ),
+        ("name: r", "name: imported", 2, ["`hil history import`", "otherwise"]),
         ("boards:", "capture: {access_point: air0}\nboards:", 5, ["virtual rack", "by itself"]),
         ("boards:", "metrics: {pushgatewy: 'http://x:1'}\nboards:", 5, ["'pushgatewy'", "'pushgateway'"]),
         (
@@ -174,6 +204,33 @@ def test_an_unknown_board_is_told_the_nearest(tmp_path: Path) -> None:
         rack.select(["c"])
 
 
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (([], "esp32", ["psram"]), "'psram', but devkitc; esp32s3-1 is esp32s3."),
+        (([], "esp32", ["psram"]), "'esp32' and has the label 'psram'; nearest: esp32-1 has not the label"),
+        ((["esp32-1"], "esp32s3", []), "nearest: esp32-1 is esp32; esp32s3-1 is not among the boards that"),
+        (([], "", ["psrm"]), "the label 'psrm'; there is esp32, esp32s3, with the labels devkitc, psram."),
+        (([], "esp32c6", []), "has the target 'esp32c6'; there is esp32, esp32s3, with"),
+        ((["esp32-1"], "esp32c6", ["psram"]), "is one of esp32-1; there is esp32, esp32s3"),
+    ],
+)  # fmt: skip
+def test_boards_that_lack_one_thing_are_named(asked: tuple[list[str], str, list[str]], words: str) -> None:
+    """Where none has all that is asked for: the nearest with what they lack, or what there is."""
+    rack = load_rack(RACKS / "lab-example.yaml")
+    with pytest.raises(ConfigError) as caught:
+        rack.select(*asked)
+    assert words in str(caught.value)
+
+
+def test_boards_are_chosen_by_label() -> None:
+    """Each label that is asked for has to be there; with a target, both."""
+    rack = load_rack(RACKS / "lab-example.yaml")
+    assert [board.id for board in rack.select([], labels=["devkitc"])] == ["esp32-1", "esp32-2"]
+    assert [board.id for board in rack.select([], "esp32s3", ["psram"])] == ["esp32s3-1"]
+    assert [board.id for board in rack.select(["esp32-2"], "esp32", ["devkitc"])] == ["esp32-2"]
+
+
 def test_physical_boards_do_not_share_a_rack_with_a_virtual_air(tmp_path: Path) -> None:
     """A physical board under a virtual access point is refused: its packets never pass that air."""
     path = write(
@@ -182,3 +239,52 @@ def test_physical_boards_do_not_share_a_rack_with_a_virtual_air(tmp_path: Path) 
     )
     with pytest.raises(ConfigError, match="board 'a' is physical but the access point is virtual"):
         load_rack(path)
+
+
+EMULATED = """\
+  - id: e
+    kind: emulated
+    emulator: qemu
+    target: esp32c3
+    power: {type: virtual}
+    mac: 02:00:00:00:00:03
+"""
+
+
+def test_an_emulated_board_stands_beside_virtual_ones(tmp_path: Path) -> None:
+    """Its records' target says what it is; the firmware that it runs is the chip's own."""
+    rack = load_rack(write(tmp_path, RACK + EMULATED))
+    board, virtual = rack.board("e"), rack.board("a")
+    assert (board.target, board.firmware_target) == ("emulated-esp32c3", "esp32c3")
+    assert (virtual.target, virtual.firmware_target) == ("virtual-esp32", "virtual-esp32")
+    assert (board.emulator, board.is_process, board.tcp_port) == ("qemu", True, 0)
+    assert board.at(47009).tcp_port == 47009
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("    emulator: qemu\n", "", ["emulator"]),
+        ("emulator: qemu", "emulator: bochs", ["'bochs'", "qemu"]),
+        ("    mac: 02:00:00:00:00:03\n", "", ["mac"]),
+        ("kind: emulated", "kind: virtual", ["a virtual board has no emulator", "kind: emulated"]),
+        ("power:", "serial: /dev/ttyUSB0\n    power:", ["an emulated board's serial", "free port"]),
+    ],
+)
+def test_a_wrong_emulated_board_is_told_what_it_takes(
+    tmp_path: Path, old: str, new: str, words: list[str]
+) -> None:
+    """Each sentence names file and line, and the way out."""
+    with pytest.raises(ConfigError) as caught:
+        load_rack(write(tmp_path, RACK + EMULATED.replace(old, new)))
+    assert "rack.yaml:" in str(caught.value)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_an_emulated_board_needs_a_virtual_air(tmp_path: Path) -> None:
+    """Its network is a tap behind that air."""
+    external = "{type: external, ssid: lab, psk_env: PSK}"
+    head = RACK.partition("  - id: a")[0].replace("{type: virtual, profile: lab, seed: 7}", external)
+    with pytest.raises(ConfigError, match="board 'e' is emulated but the access point is external"):
+        load_rack(write(tmp_path, head + EMULATED))

@@ -144,8 +144,9 @@ def test_every_command_shows_an_unknown_holder(lab: Lab) -> None:
     """status, list and check say that the board is held; release refuses, since there is nobody to end."""
     with locked(lab.out / "lock" / "lab", "b1", ""):
         status = lab.hil("rack", "status", *options(lab)).stdout.splitlines()
-        assert status[0].startswith("b1 (virtual-esp32): held by unknown")
-        assert status[1] == "b2 (virtual-esp32): free"
+        assert status[0] == "rack lab (virtual): 2 boards, 1 free and sound"
+        assert status[2].split() == ["b1", "esp32", "ok", "unknown"]
+        assert status[3].split() == ["b2", "esp32", "ok", "free"]
         assert "held by unknown  flash: " in lab.hil("board", "list", *options(lab)).stdout
         assert "b1: in use by unknown" in lab.hil("rack", "check", *options(lab)).stdout
         forced = lab.hil("rack", "release", "--force", *options(lab))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hil.boards.rack import Board
-from hil.boards.rack.loader import Power
+from hil.boards.rack.power import Power
 from hil.model import Case, Scalar, Series
 from hil.network.certificates import Certificates, make_certificates
 from hil.network.name_server import PEER_NAME

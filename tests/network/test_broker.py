@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import ConfigError, RigError
+from hil.boards.rack.access_point import AccessPoint
 from hil.network.access_point import VirtualAccessPoint, external_access_point
 from hil.network.broker import Broker, BrokerPorts
 from hil.network.broker_program import BrokerOptions, make_login
@@ -295,17 +296,23 @@ def test_local_processes_survive_the_thread_that_asked(tmp_path: Path) -> None:
 def test_the_access_points_password_stays_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The password comes from a variable or a file, reaches credentials() only, and is missed by name."""
     monkeypatch.setenv("LAB_PSK", "correct horse")
-    point = external_access_point("lab", psk_env="LAB_PSK")
+    point = external_access_point(AccessPoint("external", ssid="lab", psk_env="LAB_PSK"))
     assert point.credentials() == {"ssid": "lab", "psk": "correct horse"}
     assert "horse" not in f"{point!r}{point.environment()}"
     (tmp_path / "psk").write_text("correct horse\n")
-    assert external_access_point("lab", psk_file=str(tmp_path / "psk")) == point
-    for wrong in ({"psk_env": "NO_SUCH_VARIABLE"}, {"psk_file": str(tmp_path / "none")}):
+    filed = AccessPoint("external", ssid="lab", psk_file=str(tmp_path / "psk"))
+    assert external_access_point(filed).credentials() == point.credentials()
+    for source in ({"psk_env": "NO_SUCH_VARIABLE"}, {"psk_file": str(tmp_path / "none")}):
         with pytest.raises(ConfigError, match=r"NO_SUCH_VARIABLE|none"):
-            external_access_point("lab", **wrong)
+            external_access_point(AccessPoint("external", ssid="lab", **source))
+    for wrong in ("correct\nwpa=0", "größer als"):
+        monkeypatch.setenv("LAB_PSK", wrong)
+        with pytest.raises(ConfigError, match="other than ASCII's printable") as caught:
+            external_access_point(AccessPoint("external", ssid="lab", psk_env="LAB_PSK"))
+        assert wrong not in str(caught.value)
     monkeypatch.setenv("LAB_PSK", "short")
     with pytest.raises(ConfigError, match="has 5 characters"):
-        external_access_point("lab", psk_env="LAB_PSK")
+        external_access_point(AccessPoint("external", ssid="lab", psk_env="LAB_PSK"))
     assert VirtualAccessPoint("lab", 1).environment() == {"type": "virtual", "profile": "lab", "seed": 1}
 
 

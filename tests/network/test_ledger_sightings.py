@@ -131,6 +131,14 @@ def test_a_hole_in_the_bytes_makes_a_sighting_incomplete() -> None:
     assert not sighting_of([syn, up(1, at=101)], run=RUN, towards=(BROKER,), complete=True).complete
 
 
+def test_where_a_frame_is_unreadable_nothing_is_known_to_be_missing() -> None:
+    """A frame towards the broker that cannot be read may have held any message; one of the answers, none."""
+    seen, bad = up(1, publish(1)), replace(up(2, at=10), unreadable="no MQTT packet")
+    back = replace(bad, source_port=BROKER, destination_port=BOARD)
+    assert sighting_of([seen, back], run=RUN, towards=(BROKER,), complete=True).complete
+    assert not sighting_of([seen, bad], run=RUN, towards=(BROKER,), complete=True).complete
+
+
 def test_the_stream_of_arrivals_is_told_by_its_intervals() -> None:
     """A gap is an interval over one second; spacing is the deviation of intervals by their mean."""
 

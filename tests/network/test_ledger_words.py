@@ -26,6 +26,7 @@ from hil.store import read_judged_run
 from hil.store.verdicts import read_verdict
 from tests.make_records import publish_record
 from tests.reports.allure_runs import attached, judged, results_of
+from tests.reports.as_read import as_read
 from tests.reports.site_runs import store_run
 
 FOLDER = "peer/virtual-1/01-publish"
@@ -186,7 +187,7 @@ def test_summary_lists_the_cases_that_lost_messages(tmp_path: Path) -> None:
     whole = replace(record(at_tcp=0, unknown=0), board="virtual-2")
     path = run_of(tmp_path, [record(), whole])
     verdict = read_verdict(path / "verdicts.json")
-    text = render_markdown({}, verdict, [record(), whole, replace(record(), role="base")])
+    text = as_read(render_markdown({}, verdict, [record(), whole, replace(record(), role="base")]))
     section = text.partition("## Lost messages\n\n")[2].partition("\n\n")[0]
     assert section.splitlines() == [
         "- virtual-1 (virtual) publish: 412 of 2000 messages did not arrive: "

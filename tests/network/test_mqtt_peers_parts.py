@@ -23,6 +23,7 @@ from hil.network.peers.mqtt.dissecting import Captured, Dissected, Seen, evidenc
 from hil.network.peers.mqtt.faults import Faults, Moment
 from hil.network.peers.mqtt.settings import AirChange, FaultPlan, Settings
 from hil.network.peers.mqtt.switching import bursts_of, changes_of, description_of
+from hil.virtual.air.control import AirControl
 from hil.virtual.air.profile import load_profile
 from tests.firmware.case_defaults import case_defaults
 from tests.lab import wait_for
@@ -71,12 +72,12 @@ def test_what_a_case_does_not_ask_for_stays_the_airs() -> None:
 def test_the_record_says_which_hops_are_impaired() -> None:
     """The sentence names each direction, what is done to it, and where."""
     wish = AirChange("lab", loss_up_ppm=20_000, loss_down_ppm=5_000, rate_up_kbit=1000)
-    assert description_of(wish, load_profile("lab")) == (
+    assert description_of(wish, load_profile("lab"), AirControl.where) == (
         "both directions as the air lab, uplink 1000 kbit/s and 2 % independent loss, "
         "downlink 0.5 % independent loss, at the virtual air: outside the device's host and the broker's"
     )
     bursts = replace(wish, profile="rack", bursts=True, delay_us=1500)
-    assert description_of(bursts, None).startswith(
+    assert description_of(bursts, None, AirControl.where).startswith(
         "both directions 1.5 ms delay without jitter, uplink 1000 kbit/s and 2 % loss in bursts of 5 frames"
     )
 

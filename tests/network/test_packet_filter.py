@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import RigError
-from hil.network import packet_filter
+from hil.network import process
 from hil.network.capture import Capture
 from hil.network.dissect.tshark import read_fields
 from hil.network.packet_filter import Dropped, PacketFilter
@@ -255,7 +255,7 @@ def test_a_missing_nft_is_named_with_its_package(tmp_path: Path, monkeypatch: py
     for tool in ("ip", "sh", "setpriv"):
         (tmp_path / tool).symlink_to(str(shutil.which(tool)))
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(packet_filter, "SYSTEM_FOLDERS", str(tmp_path))
+    monkeypatch.setattr(process, "SYSTEM_FOLDERS", str(tmp_path))
     dropping = PacketFilter(LocalSpawner(), "lo", "10.0.0.1", PORT, log_path=tmp_path / "nft.txt")
     with (
         pytest.raises(RigError, match=r"nft is not installed.*apt-get install nftables"),

@@ -13,7 +13,7 @@ from hil.base.errors import HilError
 from hil.boards.firmware.build_folder import Image
 from hil.boards.lease import lease_rack
 from hil.boards.rack import Board, load_rack
-from hil.model import Case, Entry, Role, RunRecord, Series
+from hil.model import Case, Entry, Role, Rung, RunRecord, Series
 from hil.network.peers.companion import Outcome
 from hil.run.boot_loop import STOP_DEADLINE_S, BootLoop
 from hil.run.interfaces import Boot
@@ -46,6 +46,8 @@ class FakeRig:
     on_measure: Callable[[Board, Case], None] = ignore
     on_flash: Callable[[Board], object] = ignore
     before_rack: Callable[[], None] = ignore
+    ladder: tuple[Rung, ...] = ()  # what the rack can do for a board
+    on_climb: Callable[[Board, Rung], object] = ignore
     lock: threading.Lock = field(default_factory=threading.Lock)
     air_is_free: threading.Event = field(default_factory=_set_event)
     companions_stopped: threading.Event = field(default_factory=threading.Event)
@@ -69,6 +71,23 @@ class FakeRig:
         self.step(board, "boot")
         self.step(board, f"boot {boot.role}")
         yield FakeDevice(self, board, boot)
+
+    def rungs(self, board: Board) -> tuple[Rung, ...]:  # noqa: ARG002 - alike for all
+        return self.ladder
+
+    def cycle_power(self, board: Board, *, hub: bool) -> None:
+        self.climb(board, "hub cycle" if hub else "power cycle")
+
+    def erase(self, board: Board, **_options: object) -> None:
+        self.climb(board, "erase and re-flash")
+
+    def try_golden(self, board: Board, **_options: object) -> None:
+        self.climb(board, "golden image")
+
+    def climb(self, board: Board, rung: Rung) -> None:
+        self.steps.append((rung, board.id, ""))
+        self.step(board, rung)
+        self.on_climb(board, rung)
 
     def record(self, board: Board, boot: Boot, case: Case, outcome: Outcome, started_utc: str) -> RunRecord:
         return RunRecord(

@@ -67,7 +67,7 @@ class FakeRig:
             raise RigError("the board b1 is gone.")
         self.measured.append(candidate.name)
         if candidate.name in self.undecided:
-            return Outcome("inconclusive", "the access point changed.", "run")
+            return Outcome("undecided", "the access point changed.", "run")
         slower = self._slow(candidate.name) and not self._slow(base.name)
         return Outcome("regressed" if slower else "pass", f"z of {candidate.name[:2]}", "run")
 
@@ -165,7 +165,7 @@ def test_the_plan_says_what_it_takes() -> None:
     assert "worse by 10.0%" in lines[0]
     assert lines[1].startswith("11 commits in between touch the firmware: 010101010101, ")
     assert lines[2].startswith("5 runs: the bad end first, then 4 to halve them")
-    assert "in all at most 50 min and 120 boots a board" in lines[3]
+    assert "in all at most 50 min and 200 boots a board" in lines[3]
 
 
 def test_commits_come_from_git(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_the_thresholds_of_a_bisection(tmp_path: Path, case: Case) -> None:
     assert publish.suites == {"bisect": (case,)}
     (rule,) = publish.compare
     assert (rule.tolerance, rule.min_effect, publish.limits) == (0.1, 0.05, ())
-    assert {name: metric.statistic for name, metric in publish.metrics.items()} == {METRIC: "p50"}
+    assert [(one.name, one.statistic) for one in publish.metrics_of(case.parameters)] == [(METRIC, "p50")]
     assert publish.compare_rule({"metric": METRIC, **{f"case.{k}": v for k, v in case.parameters.items()}})
 
 
@@ -276,6 +276,7 @@ def test_commits_are_built_and_measured_by_processes(process_runner: ProcessRunn
     calls = [json.loads(line) for line in (tmp_path / "calls").read_text().splitlines()]
     build, run = calls[0], calls[2]
     assert build[:5] == ["build", "--target", "virtual-esp32", "--at", GOOD]
+    assert build[5:7] == ["--ruler-of", process_runner.task.bad]  # all of them by one ruler
     assert build[-2:] == ["--tick-hz", "100"]
     assert run[run.index("--base") + 1] == str(tmp_path / "bisect/firmware" / GOOD[:12])
     assert run[3:5] == ["--suite", "bisect"]

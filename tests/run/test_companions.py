@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
+from hil.boards.current import Meters
 from hil.boards.rack import load_rack
 from hil.model import Case
 from hil.network.peers.companion import Place, companion_factory
@@ -39,6 +40,9 @@ class Network:
     error: HilError | None = None
 
     def awake(self, _for_s: float) -> Any:
+        return nullcontext()
+
+    def around(self, _board: object) -> Any:
         return nullcontext()
 
     def check(self, _board: object) -> None:
@@ -92,7 +96,9 @@ class Bench:
         companions = Companions(self.peers, network, self.run_path, factory=self._factory)
         hello = self.session.hello
         assert hello
-        return AgentDevice(BOARD, self.session, network, hello.firmware_sha256, companions, self.address)
+        return AgentDevice(
+            BOARD, self.session, network, hello.firmware_sha256, companions, self.address, Meters(Path("out"))
+        )
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +134,8 @@ def test_board_and_companion_measure_together(bench: Bench) -> None:
     assert outcome.environment == {"folder": f"peer/{BOARD.id}/01-example", "echoed_bytes": 5}
     assert (bench.run_path / "peer" / BOARD.id / "01-example" / "echo.log").read_text() == "5\n"
     assert device.measure(CASE, timeout_s=20.0).environment["folder"] == f"peer/{BOARD.id}/02-example"
+    further = bench.device()  # of a run that is taken further
+    assert further.measure(CASE, timeout_s=20.0).environment["folder"] == f"peer/{BOARD.id}/03-example"
 
 
 def test_a_bench_without_a_peer_has_none(bench: Bench) -> None:

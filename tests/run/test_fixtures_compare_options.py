@@ -15,13 +15,23 @@ from hil.run.campaign import Against, check_firmware, read_against
 
 
 def options(**given: Any) -> SimpleNamespace:
-    return SimpleNamespace(**{"base": None, "reference": None, "boots": None, "budget": None, **given})
+    usual = {
+        "base": None,
+        "reference": None,
+        "unchanged": False,
+        "boots": None,
+        "budget": None,
+        "across_idf": False,
+    }
+    return SimpleNamespace(**{**usual, **given})
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
         ({"base": Path("a"), "reference": Path("b")}, ["--base and --reference", "leave one of them out"]),
+        ({"base": Path("a"), "unchanged": True}, ["--base and --unchanged", "leave one of them out"]),
+        ({"unchanged": True, "boots": 3}, ["--boots 3 with --unchanged"]),
         ({"base": Path("a"), "boots": 3}, ["--boots 3 with --base", "--budget", "--reference"]),
         ({"budget": 5.0}, ["--budget 5", "add --base"]),
         ({"reference": Path("b"), "budget": 5.0}, ["--budget 5", "add --base"]),
@@ -48,11 +58,16 @@ def test_a_folder_without_firmware_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_is_compared() -> None:
-    """Without options nothing is; a base has a budget, a reference a number of boots."""
+    """Without options nothing is; a base and the firmware itself have a budget, a reference its boots."""
     assert read_against(options(boots=3)) is None
     base = read_against(options(base=Path("a")))
     assert base is not None
     assert (base.role, base.budget_s) == ("base", 900.0)
+    itself = read_against(options(unchanged=True, budget=5.0))
+    assert itself == Against("base", None, budget_s=300.0)
+    assert itself.unchanged
+    assert not base.unchanged
+    check_firmware(itself)
     reference = read_against(options(reference=Path("a"), boots=4))
     assert reference is not None
     assert (reference.role, reference.boots) == ("reference", 4)

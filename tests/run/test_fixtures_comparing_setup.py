@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,19 +12,23 @@ from pathlib import Path
 import pytest
 
 from hil.boards.firmware.build_folder import Image, image_sha256
+from hil.boards.firmware.bundle import write_bundle
 from hil.boards.firmware.partition_table import read_csv, to_binary
-from hil.boards.firmware.selection import Firmware
+from hil.boards.firmware.revision import Ruler, SourceState
+from hil.boards.firmware.selection import Firmware, find_firmware
 from hil.boards.rack import load_rack
-from hil.gate.compare.looks import LOOKS
+from hil.gate.compare.looks import LOOKS, MORE_BOOTS
+from hil.history.judgements import GATE
 from hil.model import Comparison, NotRun
 from hil.run.campaign import Against, Campaign
-from hil.run.comparing import Other, find_other, prepare_comparisons
-from hil.run.plan import make_plan
+from hil.run.comparing import Other, find_other, other_info, prepare_comparisons
+from hil.run.plan import make_plan, spread
 from hil.store import RunDirectory
 from tests.history.baseline_history import RACK, echo_thresholds
 from tests.virtual.virtual_board_rig import PARTITIONS, make_build
 
 IMAGE = Image("virtual-esp32")
+BENCHES = ("benches", "load")
 RACK_FILE = f"""\
 schema: 1
 name: {RACK}
@@ -88,11 +93,14 @@ def comparison_of(directory: RunDirectory) -> Comparison:
 def test_the_looks_are_what_the_budget_pays(
     campaign: Campaign, builds: Mapping[str, Firmware], budget_s: float, looks: object
 ) -> None:
-    """Those that end within it, the first in any case; all boards of an image have the same looks."""
+    """Those that end within it, the first in any case, and one behind them that waits to be asked for; all
+    boards of an image have the same looks."""
     against = replace(campaign.against or pytest.fail("none"), budget_s=budget_s)
     directory, said = prepared(replace(campaign, against=against), builds["one"])
     comparison = comparison_of(directory)
-    assert comparison.looks == looks
+    assert comparison.unasked_looks == looks
+    (more,) = comparison.looks[comparison.unasked :]
+    assert tuple(map(operator.sub, more, comparison.unasked_looks[-1])) == MORE_BOOTS
     assert comparison.boards == ("e1", "e2")
     assert (comparison.candidate_sha256, comparison.other_sha256) == (
         builds["one"].sha256,
@@ -101,11 +109,22 @@ def test_the_looks_are_what_the_budget_pays(
     assert said == []  # 3 + 3 boots on two boards may decide
 
 
+def test_a_spread_run_is_told_where_one_boards_boots_decide_nothing(
+    campaign: Campaign, builds: Mapping[str, Firmware]
+) -> None:
+    """A case is on one board then: what two boards boot together otherwise are too few boots of one."""
+    against = replace(campaign.against or pytest.fail("none"), budget_s=1.0)
+    one_board = spread(campaign.plan, quarantine={})
+    _directory, said = prepared(replace(campaign, against=against, plan=one_board), builds["one"])
+    assert [line for line in said if "3 + 3 boots on 1 board are planned" in line and "--target" not in line]
+
+
 def test_a_reference_has_a_fixed_number_of_boots(campaign: Campaign, builds: Mapping[str, Firmware]) -> None:
-    """One look."""
+    """One look, and none to ask for."""
     against = replace(campaign.against or pytest.fail("none"), role="reference", boots=4)
     directory, _said = prepared(replace(campaign, against=against), builds["one"])
-    assert comparison_of(directory).looks == ((4, 4),)
+    comparison = comparison_of(directory)
+    assert comparison.looks == comparison.unasked_looks == ((4, 4),)
 
 
 def test_a_base_that_cannot_be_on_the_board_is_told(
@@ -144,6 +163,80 @@ def test_the_same_bytes_are_found(campaign: Campaign, builds: Mapping[str, Firmw
     comparison = comparison_of(directory)
     assert (comparison.identical, comparison.looks) == (True, ())
     assert "byte for byte" in said[0]
+
+
+def test_unchanged_firmware_is_measured_all_the_same(
+    campaign: Campaign, builds: Mapping[str, Firmware]
+) -> None:
+    """Compared with itself, an image has the looks of any base, and run.json says what it is."""
+    usual = comparison_of(prepared(campaign, builds["one"])[0])
+    itself = replace(campaign, out=campaign.out / "itself", against=Against("base", None, budget_s=900.0))
+    directory, said = prepared(itself, builds["one"])
+    comparison = comparison_of(directory)
+    assert (comparison.identical, comparison.looks) == (False, usual.looks)
+    assert comparison.candidate_sha256 == comparison.other_sha256 == builds["one"].sha256
+    assert said == []
+    images = {IMAGE: builds["one"]}
+    info = other_info(itself.against, find_other(itself.against, images))["compared"]
+    assert isinstance(info, dict)
+    assert (info["role"], info["unchanged"], info["gate"]) == ("base", True, GATE)
+    other = other_info(campaign.against, find_other(campaign.against, images))["compared"]
+    assert isinstance(other, dict)
+    assert "unchanged" not in other
+
+
+def with_ruler(build: Firmware, folder: Path, ruler: Ruler) -> Firmware:
+    """Return the build as a bundle holds it that names a ruler."""
+    write_bundle(build.build_dir, IMAGE, folder, SourceState("b" * 40, dirty=False, ruler=ruler))
+    return find_firmware(folder, IMAGE)
+
+
+@pytest.mark.parametrize(
+    ("moved", "by_name", "is_compared"), [((), False, True), (BENCHES, False, False), (BENCHES, True, True)]
+)
+def test_a_changed_ruler_in_the_same_bytes_is_no_pass(
+    campaign: Campaign,
+    builds: Mapping[str, Firmware],
+    tmp_path: Path,
+    moved: tuple[str, ...],
+    by_name: bool,
+    is_compared: bool,
+) -> None:
+    """Both images hold the edited bench: it is measured against its limits, and the journal says why that is
+    all. But two builds with the same ruler by name were meant to differ in the product alone."""
+    base = with_ruler(builds["two"], tmp_path / "base", Ruler("c" * 40, dirty=False, moved=moved))
+    named = with_ruler(builds["two"], tmp_path / "head", Ruler("c" * 40, dirty=False))
+    against = replace(campaign.against or pytest.fail("none"), firmware=base.build_dir)
+    directory, said = prepared(replace(campaign, against=against), named if by_name else builds["two"])
+    entries = directory.read().entries
+    assert [entry.identical for entry in entries if isinstance(entry, Comparison)] == [True] * is_compared
+    why = "only what measures has changed (benches, load), and the base was built with it"
+    reasons = {entry.reason for entry in entries if isinstance(entry, NotRun) and not entry.expected}
+    assert reasons == (set() if is_compared else {f"not compared: {why}"})
+    assert (f"Warning: virtual-esp32 is not compared: {why}." in said) is not is_compared
+
+
+@pytest.mark.parametrize(
+    ("ruler", "words"),
+    [
+        (Ruler("c" * 40, dirty=False), ""),
+        (
+            Ruler("c" * 40, dirty=False, moved=BENCHES),
+            "base was built with benches, load of cccccccccccc; what",
+        ),
+        (Ruler("c" * 40, dirty=False, reason="no link/new.h"), "cannot be compared. no link/new.h"),
+    ],
+)
+def test_a_run_says_whose_ruler_the_base_has(
+    campaign: Campaign, builds: Mapping[str, Firmware], tmp_path: Path, ruler: Ruler, words: str
+) -> None:
+    """What was moved is on both sides; what could not be moved leaves cases that are not compared."""
+    base = with_ruler(builds["two"], tmp_path / "base", ruler)
+    against = replace(campaign.against or pytest.fail("none"), firmware=base.build_dir)
+    directory, said = prepared(replace(campaign, against=against), builds["one"])
+    assert not comparison_of(directory).identical
+    assert len(said) == bool(words)
+    assert words in "".join(said)
 
 
 def test_nothing_is_compared_without_a_wish(builds: Mapping[str, Firmware]) -> None:

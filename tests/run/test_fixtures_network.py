@@ -3,16 +3,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from hil.base.errors import RigError
 from hil.boards.rack import load_rack
+from hil.boards.rack.access_point import AccessPoint, Commands
+from hil.boards.rack.network import Network
 from hil.model import Case
-from hil.network.access_point import VirtualAccessPoint
-from hil.run.network import HostSide, RunNetwork
+from hil.network.access_point import CommandedAccessPoint, ExternalAccessPoint, VirtualAccessPoint
+from hil.network.peers.gateway.companion import GatewayCompanion
+from hil.network.process import LocalSpawner
+from hil.run.network import HostSide, RunNetwork, read_access_point, start_network
 from hil.virtual.air.profile import AirProfile, load_profile
 from hil.virtual.virtual_rack import VirtualRack, attach_virtual_rack, profile_in_force, up_dir
 from tests.boards.rack_tools import start_rack
@@ -73,6 +79,83 @@ def test_the_evidence_is_that_of_the_rack_measured_on(tmp_path: Path, owned: boo
     assert not (tmp_path / "secrets").exists()
 
 
+def test_a_board_on_a_cable_is_told_its_link_and_no_password(tmp_path: Path) -> None:
+    """Credentials go to boards with Wi-Fi alone, which are told no link: older firmware does not know it."""
+    certificates: Any = SimpleNamespace(ca_pem="", client_cert_pem="", client_key_pem="")
+    broker: Any = SimpleNamespace(provision=dict)
+    nothing: Any = None
+    point = ExternalAccessPoint("lab", "correct horse")
+    network = RunNetwork(point, nothing, broker, certificates, None, tmp_path, tmp_path)
+    wifi = replace(BOARD, kind="physical")
+    cable = replace(wifi, network=Network("w5500", (("cs", 15),), "10.0.0.2/24"))
+    told = network.provision(wifi)
+    assert (told["ssid"], told["psk"], "link" in told) == ("lab", "correct horse", False)
+    told = network.provision(cable)
+    assert told["link"] == "w5500 cs=15 address=10.0.0.2/24"
+    assert not {"ssid", "psk"} & set(told)
+
+
+def test_a_case_has_the_radio_in_its_record(tmp_path: Path) -> None:
+    """The radio is looked at before and after; a case later has its own figures, one without a look none."""
+    program = tmp_path / "station"
+    program.write_text(
+        f'#!/bin/sh\necho >>"$0.looks"\nprintf "Station {BOARD.mac} (on ap)\\n\\ttx retries:\\t%d\\n" '
+        '$(($(wc -l <"$0.looks") * 10))\n'
+    )
+    program.chmod(0o755)
+    settings = AccessPoint("external", ssid="lab", commands=Commands(station=str(program)))
+    driven = CommandedAccessPoint.start(settings, LocalSpawner(), tmp_path / "log")
+    nothing: Any = SimpleNamespace(environment=dict, background=None)
+    point = ExternalAccessPoint("lab", "correct horse", settings)
+    network = RunNetwork(point, nothing, nothing, nothing, None, tmp_path, tmp_path, driven=driven)
+    board = replace(BOARD, kind="physical")
+    assert "radio" not in network.environment(board)
+    for _case in range(2):
+        with network.around(board):
+            pass
+        assert network.environment(board)["radio"]["tx_retries_count"] == 10
+    with pytest.raises(RigError), network.around(board):
+        raise RigError("the case failed.")
+    assert "radio" not in network.environment(board)
+
+
+@pytest.mark.slow
+def test_a_run_makes_its_access_point_and_gives_it_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Up before the broker, down at the end; a second run meanwhile is told who has it; one whose broker
+    cannot start leaves nothing behind."""
+    monkeypatch.setattr("hil.network.access_point.LEASES", tmp_path / "leases")
+    monkeypatch.setenv("PSK", "correct horse")
+    program = tmp_path / "ap"
+    program.write_text('#!/bin/sh\necho "$1" >>"$0.log"\n')
+    program.chmod(0o755)
+    path = tmp_path / "rack.yaml"
+    path.write_text(
+        "schema: 1\nname: r\nhost: {interface: lo, address: 127.0.0.1}\n"
+        f"access_point: {{type: external, ssid: lab, psk_env: PSK, up: {program} up, down: {program} down}}\n"
+        "boards:\n- {id: a, kind: physical, target: esp32, serial: /dev/ttyUSB0}\n"
+    )
+    rack = load_rack(path)
+    plan = SimpleNamespace(present=[])
+    campaign: Any = SimpleNamespace(rack=rack, plan=plan, noise=None, more=None, out=tmp_path, profile="")
+    log = program.with_name("ap.log")
+    first = start_network(campaign, tmp_path / "first", read_access_point(rack, ""))
+    try:
+        first.check(rack.boards[0])
+        assert first.environment(rack.boards[0])["access_point"] == {"type": "external", "ssid": "lab"}
+        with pytest.raises(RigError, match=r"access point 'lab' \(external-lab\) is held by .* run first"):
+            start_network(campaign, tmp_path / "second", read_access_point(rack, ""))
+        assert log.read_text().split() == ["up"]
+    finally:
+        first.stop()
+    assert log.read_text().split() == ["up", "down"]
+    campaign.rack = replace(rack, host=replace(rack.host, address="192.0.2.1"))
+    with pytest.raises(RigError, match=r"192\.0\.2\.1"):
+        start_network(campaign, tmp_path / "third", read_access_point(rack, ""))
+    assert log.read_text().split() == ["up", "down"] * 2
+
+
 @pytest.mark.parametrize("named", ["", "ap0"])
 def test_a_case_is_told_where_captures_are_taken(tmp_path: Path, named: str) -> None:
     """On a physical rack the access point's interface is the rack file's; keys go to the run's secrets."""
@@ -83,6 +166,20 @@ def test_a_case_is_told_where_captures_are_taken(tmp_path: Path, named: str) -> 
     case = Case("publish", {})
     place = network.place(case, BOARD, "192.168.77.9", folder=tmp_path / "peer", keep_captures=False)
     assert (place.access_point_interface, place.secrets_dir) == (named, tmp_path)
+
+
+def test_a_case_uses_the_name_server_of_its_run(tmp_path: Path) -> None:
+    """Where the run answers names already, a case starts no second one, nor ends the first."""
+    nothing: Any = None
+    names: Any = SimpleNamespace(address="10.0.0.1", stop=pytest.fail)
+    host = HostSide(nothing, "10.0.0.1", "eth0", tmp_path)
+    point = VirtualAccessPoint("lab", 1)
+    network = RunNetwork(point, host, nothing, nothing, None, tmp_path, tmp_path, name_server=names)
+    case = Case("http_gateway", {"resolve": "name"})
+    place = network.place(case, BOARD, "10.0.0.9", folder=tmp_path, keep_captures=False)
+    companion = GatewayCompanion(place)
+    assert companion._start_name_server() is names
+    companion.stop()
 
 
 def test_a_case_on_a_virtual_rack_captures_at_its_boards_own_port(tmp_path: Path) -> None:
@@ -114,7 +211,10 @@ def test_a_link_that_a_killed_run_left_down_is_raised(tmp_path: Path) -> None:
         for board in (own.id, other.id):
             running.air.down(board)
         assert not profile_in_force(running, LAB)
-        attached = attach_virtual_rack(RACK, [own], tmp_path)
+        with pytest.raises(RigError, match=r"another access point than \S+virtual\.yaml says now"):
+            attach_virtual_rack(RACK, [own], tmp_path)  # whose network has a name
+        anyones = replace(RACK, access_point=replace(RACK.access_point, ssid="", password=""))
+        attached = attach_virtual_rack(anyones, [own], tmp_path)
         assert attached
         assert reaches_the_host(attached, own.id, tmp_path)
         # another run's: it may be measuring

@@ -3,25 +3,32 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from hil.base.errors import FirmwareError, RigError
+from hil.boards.current import Meters
+from hil.boards.current.track import Spans, no_spans
 from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.selection import Firmware
 from hil.boards.rack import load_rack
+from hil.boards.rack.current import Current
 from hil.fixtures.board import ConsoleLog
 from hil.model import Case, Series
 from hil.network.peers.companion import Outcome
 from hil.run.companions import Companions
 from hil.run.interfaces import Boot
 from hil.run.lab_rig import AgentDevice, LabRig
+from hil.run.product_device import ProductDevice
 from hil.store import RunDirectory
+from tests.probe.scripted import console_of, probe_of
 
 RACK = load_rack(Path(__file__).resolve().parents[2] / "hil" / "racks" / "virtual.yaml")
 BOARD = RACK.boards[0]
@@ -65,6 +72,9 @@ class Network:
     def awake(self, _for_s: float) -> AbstractContextManager[None]:
         return nullcontext()
 
+    def around(self, _board: object) -> AbstractContextManager[None]:
+        return nullcontext()
+
     def check(self, _board: object) -> None:
         if self.error:
             raise self.error
@@ -74,7 +84,7 @@ def device(runs: str, *, fails: Exception | None = None, network: Exception | No
     agent: Any = Agent(runs, fails)
     around: Any = Network(network)
     companions = Companions({}, around, Path("out"))
-    return AgentDevice(BOARD, agent, around, BUILT, companions, "127.0.0.1")
+    return AgentDevice(BOARD, agent, around, BUILT, companions, "127.0.0.1", Meters(Path("out")))
 
 
 def test_the_built_image_is_measured() -> None:
@@ -101,6 +111,95 @@ def test_a_broken_network_explains_a_failed_case() -> None:
         device(BUILT, fails=timeout, network=RigError("the broker died")).measure(CASE, timeout_s=1)
     with pytest.raises(FirmwareError, match="no answer"):
         device(BUILT, fails=timeout).measure(CASE, timeout_s=1)
+
+
+class Meter:
+    """A meter that has seen 50 mA at 3 V for so many seconds from 100 s of the host's clock on."""
+
+    origin_s, resolution_ua = 100.0, 0.2
+
+    def __init__(self, seconds: float = 3.0) -> None:
+        self.seconds = seconds
+
+    def begin(self) -> None:
+        """It is ready."""
+
+    def read(self) -> Spans:
+        time.sleep(0.001)
+        return no_spans()
+
+    def end(self) -> Spans:
+        of = {
+            "start_s": 0.0,
+            "end_s": self.seconds,
+            "mean_ua": 5e4,
+            "peak_ua": 6e4,
+            "mv": 3000.0,
+            "lost_s": 0.0,
+        }
+        return Spans(saturated=np.zeros(1, int), **{name: np.array([value]) for name, value in of.items()})
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def test_what_a_board_drew_stands_in_the_record_of_its_case(tmp_path: Path) -> None:
+    """The time in which the board measured is what is integrated; a failed case leaves its own error."""
+    board = replace(BOARD, current=Current("ina226", bus=1, address=0x40, shunt_mohm=100))
+    agent: Any = Agent(BUILT)
+    usual = agent.run_case
+    agent.run_case = lambda case, **options: replace(
+        usual(case, **options), columns={"sent_us": (1, 2)}, stretches=((100.5, 101.5), (102.0, 102.5))
+    )
+    around: Any = Network()
+    meters = Meters(tmp_path, lambda _: Meter())
+    device = AgentDevice(board, agent, around, BUILT, Companions({}, around, tmp_path), "127.0.0.1", meters)
+    outcome = device.measure(CASE, timeout_s=1)
+    around.environment = lambda _board: {}
+    rig = LabRig(RACK, RunDirectory(tmp_path), "r", {}, around, around, around, tmp_path)
+    boot = Boot(Image("virtual-esp32"), "candidate", 0)
+    assert rig.record(board, boot, CASE, outcome, "2026-01-01T00:00:00Z").environment["current"] == {
+        "meter": "ina226",
+        "file": "current/v1/01-publish.npz",
+        "mean_current_na": 50_000_000,
+        "peak_current_na": 60_000_000,
+        "energy_per_message_nj": 3 * 50 * 1_500_000 // 2,
+        "messages": 2,
+    }
+    agent.run_case = Agent(BUILT, FirmwareError("no answer")).run_case
+    with pytest.raises(FirmwareError, match="no answer"):
+        device.measure(CASE, timeout_s=1)
+
+
+def test_what_a_product_drew_is_measured_as_well(tmp_path: Path) -> None:
+    """It is sampled from the case's beginning to its last row; a row of two lines is no message."""
+    (tmp_path / "flasher_args.json").write_text('{"app": {"offset": "0x10000", "file": "app.bin"}}')
+    (tmp_path / "app.bin").write_bytes(bytes(64))  # which tells nothing of itself
+    probe = probe_of(tmp_path, "between: {from: go, to: done}\n")
+    meter = Meter(seconds=3600.0)
+    meter.origin_s = time.monotonic() - 1.0  # whatever the host does meanwhile, it saw it
+    board = replace(BOARD, current=Current("ina226", bus=1, address=0x40, shunt_mohm=100))
+    meters, network = Meters(tmp_path, lambda _: meter), Network()
+    product = ProductDevice(
+        board,
+        console_of(["go", "done"], probe),
+        {"it": probe},
+        BUILT,
+        tmp_path,
+        {},
+        lambda _: nullcontext(),  # type: ignore[arg-type]
+        lambda: network.check(board),
+        lambda case: meters.beside(board, case),
+    )
+    case = Case("it", {"count": 1, "warmup": 0, "duration_s": 1, "timeout_ms": 500, "interval_us": 0})
+    outcome = product.measure(case, timeout_s=1)
+    assert outcome.series.columns["outcome"] == (0,)
+    assert dict(outcome.current) == {
+        "meter": "ina226",
+        "file": "current/v1/01-it.npz",
+        "mean_current_na": 50_000_000,
+        "peak_current_na": 60_000_000,
+    }
 
 
 class Telling:
@@ -130,14 +229,14 @@ def test_what_one_case_was_told_is_taken_back_for_the_next(tmp_path: Path) -> No
     agent: Any = Agent(BUILT)
     agent.provision = heard.append
     network: Any = Network()
-    network.provision, network.place = (lambda: run), (lambda *_, **__: None)
+    network.provision, network.place = (lambda _board: run), (lambda *_, **__: None)
     companions: list[Mapping[str, str | int]] = [case, case, {}, {}]
 
     def factory(_peer: str) -> Any:
         return lambda _place: Telling(companions.pop(0))
 
     peers = Companions({"publish": "any"}, network, tmp_path, factory=factory)
-    board = AgentDevice(BOARD, agent, network, BUILT, peers, "10.77.0.11")
+    board = AgentDevice(BOARD, agent, network, BUILT, peers, "10.77.0.11", Meters(Path("out")))
     for _ in range(4):
         board.measure(CASE, timeout_s=1)
     assert heard == [case, case, {"broker_host": "10.77.0.1", "broker_tcp_port": 1883}, {}]

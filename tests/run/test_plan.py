@@ -68,7 +68,8 @@ def test_a_selection_is_a_boolean_expression(selection: str, expected: set[str])
         ("quick publish", ["'publish' was not expected"]),
         ("quick ; ls", ["'; ls'"]),
         ("transport>tls", ["does not compare with a number"]),
-        ("qos=2", ["matches none of the 4 cases"]),
+        ("qos=2", ["matches none of the 4 cases; nearest: 4 cases but for 'qos=2' (qos is "]),
+        ("quick and qos=2", ["; nearest: 1 case but for 'qos=2' (qos is 1).", "Next: loosen it"]),
         ("", ["ends too early"]),
     ],
 )
@@ -155,6 +156,27 @@ def test_what_a_real_access_point_cannot_do_is_left_out(parameters: dict[str, Sc
     assert plan.cases == (() if word else (case,))
     assert all(omitted.reason.startswith(word) for omitted in plan.omitted)
     assert make_plan(RACK, source, selection="nightly").boards[0].cases == (case,)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "reason"),
+    [
+        (("rate",), "delay_us=5000, loss_up_ppm=9 needs an air"),
+        (("rate", "delay"), "loss_up_ppm=9 needs an air"),
+        (("rate", "delay", "loss"), ""),
+    ],
+)
+def test_what_tc_makes_of_a_real_air_is_planned(shapes: tuple[str, ...], reason: str) -> None:
+    """Rates, delays and losses are planned as far as the rack file says that tc makes them."""
+    lab = lab_rack(capture="wlan0")
+    lab = replace(lab, access_point=replace(lab.access_point, shapes=shapes))
+    case = Case("echo", {"air": "rack", "delay_us": 5000, "rate_down_kbit": 800, "loss_up_ppm": 9})
+    plan = make_plan(lab, {"echo": Source({"nightly": (case,)})}, selection="nightly").boards[0]
+    assert plan.cases == (() if reason else (case,))
+    assert all(omitted.reason.startswith(reason) for omitted in plan.omitted)
+    other = Case("echo", {"air": "hotspot"})
+    plan = make_plan(lab, {"echo": Source({"nightly": (other,)})}, selection="nightly").boards[0]
+    assert not plan.cases
 
 
 @pytest.mark.parametrize("parameters", [{"fault": "wire"}, {"cause": "connack"}])

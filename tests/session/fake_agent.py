@@ -64,6 +64,7 @@ class FakeAgent:
     warmup_rows: int = 0
     measuring_s: float = 1.0
     status: str = "ok"
+    environment: Mapping[str, int] = field(default_factory=dict)  # more of the end line's
     failure: str = ""  # " owner=… error=…" of the end line
     parameters: Mapping[str, str] = field(default_factory=lambda: {"count": "3", "mode": "slow"})
     notes: Sequence[tuple[float, str]] = ()  # of each burst: (seconds from its start, "kind key=value")
@@ -71,6 +72,7 @@ class FakeAgent:
     on_measured: Callable[[FakeAgent], list[str]] | None = None  # text instead of the samples
     link_error: str = ""
     proto: tuple[int, int] = (1, 1)
+    version: str = ""  # of its agent; older ones do not say
     restarts_silently: bool = False
     edit_line: Callable[[str], str] = str  # what goes wrong in a line before its checksum is made
 
@@ -107,11 +109,12 @@ class FakeAgent:
         return [rom, "I (30) boot: ESP-IDF v5.5.4 2nd stage bootloader", self.hello()]
 
     def hello(self) -> str:
+        version = f"agent={self.version} " if self.version else ""
         return self.line(
             "H",
-            f"proto_min={self.proto[0]} proto_max={self.proto[1]} boot={self.boot:08x} project=hil-firmware "
-            f"version=1 idf=v5.5.4 target=esp32 reset_reason=SW firmware_sha256={FIRMWARE_SHA256} "
-            f"elf_sha256={'ef' * 32} benches={self.bench}",
+            f"proto_min={self.proto[0]} proto_max={self.proto[1]} boot={self.boot:08x} {version}"
+            "project=hil-firmware version=1 idf=v5.5.4 target=esp32 reset_reason=SW "
+            f"firmware_sha256={FIRMWARE_SHA256} elf_sha256={'ef' * 32} benches={self.bench}",
         )
 
     def take(self, line: bytes) -> list[str]:
@@ -241,6 +244,7 @@ class FakeAgent:
             f"E {transfer} rows={rows} blocks={len(blocks)} crc32={zlib.crc32(packed):08x} "
             f"status={self.status} last={int(last)}{self.failure} "
             f"; heap_free_bytes={1000 - self._burst} sched=freertos"
+            f"{''.join(f' {key}={value}' for key, value in self.environment.items())}"
         )
         data = [
             f"D {transfer} {number} {base64.b64encode(block).decode()}" for number, block in enumerate(blocks)

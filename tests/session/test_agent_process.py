@@ -95,13 +95,13 @@ def test_fuzzing_the_command_side_finds_nothing(tmp_path: Path) -> None:
 
 
 def test_hello_names_image_benches_and_reason(rig: Rig) -> None:
-    """Hello tells what is needed before anything is measured."""
+    """Hello tells what is needed before anything is measured; a bench that takes a driver is not in it."""
     hello = rig.session.hello
     assert hello is not None
     assert re.fullmatch(r"[0-9a-f]{64}", hello.firmware_sha256)
     assert set(hello.firmware_sha256) != {"0"}
     benches = load_all(ROOT / "thresholds")
-    assert set(hello.benches) == {stem for stem, bench in benches.items() if "virtual" in bench.kinds}
+    assert set(hello.benches) == {stem for stem, bench in benches.items() if bench.kinds != ("physical",)}
     assert hello.reset_reason == "POWERON"
 
 
@@ -136,7 +136,7 @@ def test_info_tells_the_environment(rig: Rig) -> None:
     assert info["sched"] in ("fifo", "other")
     assert info["link"] == "host"
     memory = {key for key in info if "heap" in key or "stack" in key}
-    assert {"host_heap_free_bytes", "host_heap_min_bytes", "host_stack_free_min_bytes_agent_run"} <= memory
+    assert {"host_heap_free_bytes", "host_heap_min_bytes", "host_stack_free_min_agent_run_bytes"} <= memory
     assert all(key.startswith("host_") for key in memory)
     for key in (*memory, "uptime_us"):
         value = info[key]
@@ -201,6 +201,16 @@ def test_credentials_go_in_and_never_come_out(rig: Rig) -> None:
     for text in (secret, "TWFkZXVw", "VFdGa1pYVn", "c2VjcmV0"):
         assert text not in printed
     assert secret not in "\n".join(rig.log)
+
+
+def test_a_host_has_no_cable(rig: Rig) -> None:
+    """A link that the host cannot play is refused by name; Wi-Fi it plays."""
+    rig.session.provision({"link": "openeth"})
+    with pytest.raises(RigError, match="link-failed error=ESP_ERR_NOT_SUPPORTED"):
+        rig.session.network_up(timeout_s=5.0)
+    assert "a host has no 'openeth'" in rig.process.received.decode()
+    rig.session.provision({"link": "wifi"})
+    rig.session.network_up(timeout_s=5.0)
 
 
 def test_a_failing_run_tells_why_and_leaves_the_agent_idle(rig: Rig) -> None:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import hil
 from hil.base.errors import ConfigError, FirmwareError, RigError
 from hil.model import Case
 from hil.session import AgentSession
@@ -181,6 +182,17 @@ def test_a_line_that_makes_no_sense_is_quoted_without_secrets() -> None:
     assert "correct horse" not in "".join(traceback.format_exception(caught.value))
 
 
+@pytest.mark.parametrize("version", ["", hil.__version__, "0.0.9"])
+def test_a_component_of_another_version_is_named(version: str) -> None:
+    """What another version's agent refuses says so; this one's, or one that does not say its version, not."""
+    session, _, _ = session_with(FakeAgent(version=version))
+    with pytest.raises(ConfigError, match="refused 'run'") as caught:
+        session.run_case(Case(bench="example", parameters={"cuont": 3}), timeout_s=1.0)
+    other = f"Its agent (component esp_hil) is version 0.0.9, this tool {hil.__version__}."
+    assert (other in caught.value.sentence) == (version == "0.0.9")
+    assert ("component of this tool's version" in caught.value.next_step) == (version == "0.0.9")
+
+
 def test_a_refused_field_is_the_callers_fault() -> None:
     """A misspelt field is named, its value is not."""
     session, _, _ = session_with(FakeAgent())
@@ -282,6 +294,13 @@ def test_what_an_older_firmware_cannot_be_told_is_left_out() -> None:
     assert agent.provisioned == {"utc_us": b"17"}
     with pytest.raises(ConfigError, match="unknown-field"):
         session.provision({"psk": "correct horse"})
+
+
+def test_a_firmware_that_knows_no_cable_is_not_measured_over_wifi() -> None:
+    """Where a board has another network than Wi-Fi, a firmware that cannot be told of it is at fault."""
+    session, _, _ = session_with(FakeAgent(unknown_fields=("link",)))
+    with pytest.raises(FirmwareError, match=r"knows Wi-Fi alone.*'link'"):
+        session.provision({"link": "openeth"})
 
 
 def test_the_brokers_password_is_masked() -> None:

@@ -257,7 +257,7 @@ def test_documented_verbs_errors_and_fields_are_the_agents() -> None:
     table = doc.split("| Error |")[1].split("\n\n")[0]
     documented = {code for row in re.findall(r"^\|(.*?)\|", table, re.MULTILINE) for code in _words(row)}
     assert documented == codes
-    fields = set(re.findall(r"^    (?:TEXT|PORT|TIME)\((\w+)\)", sources, re.MULTILINE))
+    fields = set(re.findall(r"^    (?:PEM|TEXT|PORT|TIME)\((\w+)\)", sources, re.MULTILINE))
     assert fields == set(_words(doc.split("Fields of `provision`:")[1].split(".")[0]))
 
 

@@ -107,6 +107,34 @@ def test_app_is_told_who_it_is(board: BoardProcess) -> None:
         assert int(monitor.expect("\n")) > 0
 
 
+@pytest.mark.filterwarnings(r"ignore:set(Daemon|Name)\(\):DeprecationWarning")  # pyserial 3.5
+def test_app_is_told_of_its_air(build: Path, tmp_path: Path) -> None:
+    """A board's only network and its password reach the application; without them none is named."""
+    for arguments, network in ((("--ap=hil", "--ap-password=of the air"), "hil"), ((), "-")):
+        folder = tmp_path / network
+        folder.mkdir()
+        flash = write_flash_file(folder / "flash.bin", flash_files(build))
+        with BoardProcess(folder, *arguments, flash=flash) as told, console(told) as monitor:
+            monitor.write("env VBOARD_AP")
+            monitor.expect(f"VBOARD_AP={network}\n")
+            monitor.write("env VBOARD_AP_PASSWORD")
+            monitor.expect(f"VBOARD_AP_PASSWORD={'of the air' if arguments else '-'}\n")
+
+
+@pytest.mark.filterwarnings(r"ignore:set(Daemon|Name)\(\):DeprecationWarning")  # pyserial 3.5
+@pytest.mark.parametrize(
+    ("arguments", "mode"), [(("--strict=fail",), "fail"), (("--strict=warn",), "warn"), ((), "-")]
+)
+def test_app_is_told_how_strict_it_is(
+    build: Path, tmp_path: Path, arguments: tuple[str, ...], mode: str
+) -> None:
+    """Whether what fails on a chip fails reaches the application; without a word it decides by itself."""
+    flash = write_flash_file(tmp_path / "flash.bin", flash_files(build))
+    with BoardProcess(tmp_path, *arguments, flash=flash) as told, console(told) as monitor:
+        monitor.write("env VBOARD_STRICT")
+        monitor.expect(f"VBOARD_STRICT={mode}\n")
+
+
 @pytest.mark.parametrize(
     ("command", "says", "reset"),
     [
@@ -253,6 +281,36 @@ def test_otadata_selects_the_slot(build: Path, tmp_path: Path, first: bytes, sec
     with BoardProcess(tmp_path, flash=flash) as board, console(board) as monitor:
         monitor.reset()
         monitor.expect(f"READY tag={tag} ")
+
+
+def test_an_update_that_is_not_confirmed_falls_back(build: Path, tmp_path: Path) -> None:
+    """A new image has one boot: the next one starts the image before, and nothing brings the new one back."""
+    other = make_build(tmp_path / "other", tag="two")
+    entries = {OTADATA: otadata.pack(1), OTADATA + 0x1000: otadata.pack(2, otadata.STATE_NEW)}
+    parts = {**flash_files(build), **entries, OTA_1: other / "testapp.bin"}
+    flash = write_flash_file(tmp_path / "flash.bin", parts)
+    with BoardProcess(tmp_path, flash=flash) as board, console(board) as monitor:
+        board.wait_for(lambda state: state["app_partition"] == "ota_1")
+        assert entry(board, 1) == otadata.pack(2, otadata.STATE_PENDING_VERIFY)
+        for _ in range(2):
+            monitor.reset()
+            monitor.expect("READY tag=one ")
+            assert entry(board, 1) == otadata.pack(2, otadata.STATE_ABORTED)
+    assert entry(board, 0) == otadata.pack(1)
+
+
+def test_the_only_update_falls_back_to_the_first_slot(build: Path, tmp_path: Path) -> None:
+    """Where no entry is left the first slot boots, and otadata is left as it is: it was no first boot."""
+    parts = {**flash_files(build), OTADATA: otadata.pack(2, otadata.STATE_PENDING_VERIFY)}
+    flash = write_flash_file(tmp_path / "flash.bin", parts)
+    with BoardProcess(tmp_path, flash=flash) as board:
+        board.wait_for(lambda state: state["app_partition"] == "ota_0")
+        assert entry(board, 0) == otadata.pack(2, otadata.STATE_ABORTED)
+
+
+def entry(board: BoardProcess, index: int) -> bytes:
+    offset = OTADATA + index * otadata.SECTOR_BYTES
+    return board.flash.read_bytes()[offset : offset + otadata.ENTRY_BYTES]
 
 
 def test_broken_slot_falls_back_to_the_other(build: Path, tmp_path: Path) -> None:

@@ -114,6 +114,22 @@ def test_disconnect_at_run_time(board: BoardProcess, when: str) -> None:
         monitor.expect("echo again\n")
 
 
+def test_disconnect_for_good(board: BoardProcess) -> None:
+    """As of a cable that was pulled: the client is cut off, and the port cannot be opened until it is put
+    back."""
+    with console(board) as monitor:
+        board.control.fault("disconnect", "for-good")
+        with pytest.raises(OSError, match=r"lost|failed|Broken pipe|reset"):  # noqa: PT012 (either call notices)
+            monitor.reset()
+            monitor.silence(5)
+    with pytest.raises(OSError, match=r"RFC 2217|Broken pipe|reset|lost"), console(board):
+        pass
+    board.control.clear()
+    with console(board) as monitor:
+        monitor.write("again")
+        monitor.expect("echo again\n")
+
+
 @pytest.mark.parametrize("cause", ["LoadProhibited", "IllegalInstruction"])
 def test_panic(board: BoardProcess, cause: str) -> None:
     """The app dies of the given exception and the board reboots."""
@@ -230,7 +246,11 @@ def test_faults_concern_one_board(build: Path, tmp_path: Path) -> None:
     [
         ("no_snyc", None, "There is no fault 'no_snyc'. Did you mean 'no_sync'?"),
         ("zzz", None, f"Known faults: {', '.join(FAULTS)}."),
-        ("disconnect", "later", "does not take the value 'later'; it takes: now | boot | N | always."),
+        (
+            "disconnect",
+            "later",
+            "does not take the value 'later'; it takes: now | boot | N | always | for-good.",
+        ),
         ("brownout", 0, "does not take the value 0; it takes: N."),
         ("panic", "Boredom", "it takes: LoadProhibited |"),
     ],

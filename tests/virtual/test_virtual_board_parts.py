@@ -235,6 +235,8 @@ def test_every_fault_accepts_its_default() -> None:
         (0, "", resets.SOFTWARE),
         (-6, "\r\nabort() was called", resets.PANIC),
         (1, "E (5) vboard: ", resets.PANIC),
+        (-signal.SIGXCPU, "", resets.INTERRUPT_WATCHDOG),
+        (-signal.SIGVTALRM, "", resets.TASK_WATCHDOG),
     ],
 )
 def test_exit_status_is_a_reset(status: int, head: str, reset: resets.Reset) -> None:

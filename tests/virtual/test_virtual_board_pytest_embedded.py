@@ -30,8 +30,8 @@ REGISTER = "from hil.boards import serial_url\n\nserial_url.register()\n"
     [
         ("esp32", "rfc2217"),
         ("esp32", "fastrfc2217"),
-        ("esp32s3", "fastrfc2217"),
-        ("esp32c3", "fastrfc2217"),
+        pytest.param("esp32s3", "fastrfc2217", marks=pytest.mark.heavy),
+        pytest.param("esp32c3", "fastrfc2217", marks=pytest.mark.heavy),
     ],
 )
 def test_autoflash_expect_write_and_reset(tmp_path: Path, chip: str, scheme: str) -> None:

@@ -132,6 +132,8 @@ def write_flash_file(path: Path, parts: Mapping[int, Path | bytes]) -> Path:
 class BoardProcess:
     """A board process in ``folder``; leave the context to stop it."""
 
+    module = "hil.virtual.board"
+
     def __init__(self, folder: Path, *arguments: str, flash: Path | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
@@ -145,7 +147,7 @@ class BoardProcess:
         return self.start()
 
     def start(self, **options: Any) -> BoardProcess:
-        argv = [sys.executable, "-m", "hil.virtual.board", "--id", "b1", "--port", str(self.port)]
+        argv = [sys.executable, "-m", self.module, "--id", "b1", "--port", str(self.port)]
         argv += ["--control", str(self.folder / "control"), "--flash", str(self.flash), "--mac", MAC]
         argv += ["--log", str(self.log), *self.arguments]
         self.process = subprocess.Popen(

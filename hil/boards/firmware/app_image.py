@@ -12,6 +12,7 @@ import hashlib
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 HEADER = struct.Struct("<BBBBI16s")
 SEGMENT_HEADER = struct.Struct("<II")
@@ -165,6 +166,17 @@ def unpack_app_description(image: Image) -> AppDescription | None:
         project=_until_nul(fields[3]),
         idf_version=_until_nul(fields[6]),
         elf_sha256=fields[7],
+    )
+
+
+def read_app_description(path: Path) -> AppDescription | None:
+    """Return what an app image on disk says of itself, None where it says nothing.
+
+    Raises ImageError where it is no image.
+    """
+    content = path.read_bytes()
+    return unpack_app_description(
+        read_image(lambda offset, size: content[offset : offset + size], 0, len(content))
     )
 
 

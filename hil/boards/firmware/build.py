@@ -16,19 +16,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import hil
-from hil.base.chips import CHIPS
+from hil.base.chips import CHIPS, MODELLED
 from hil.base.errors import ConfigError
 from hil.base.flock import wait_for_lock
-from hil.base.paths import PROJECT_ROOT
+from hil.base.paths import CHECKOUT, PROJECT_ROOT, TOOL_FIRMWARE, own_benches
 from hil.boards.firmware.build_folder import DEFAULT_TICK_HZ, Image, check_tick_hz, image_sha256
+from hil.boards.firmware.failure import RefusedSourcesError, refuses_sources
 from hil.boards.firmware.revision import (
     STEP_TIMEOUT_S,
     VERSION_FILE,
     Revision,
+    Ruler,
     check_sources,
     run_step,
     sources_at,
 )
+from hil.boards.firmware.ruler import RULER_LOG, RulerSources, last_lines, put_ruler
 from hil.store.files import short_path
 
 
@@ -50,6 +53,11 @@ class HostTree:
 
     def build(self, *programs: str) -> None:
         """Bring programs up to date. Raises ConfigError: a missing tool, or the compiler's first error."""
+        self.configure()
+        run_step(("cmake", "--build", str(self.folder), "--target", *programs), log=self.log)
+
+    def configure(self) -> None:
+        """Bring the tree up to date. Raises ConfigError: a missing tool, or CMake's first error."""
         for tool in ("cmake", "ninja", "cc"):
             if not shutil.which(tool):
                 raise ConfigError(
@@ -57,9 +65,17 @@ class HostTree:
                     next_step="hil doctor.",
                 )
         source = str(self.sources / "host")
+        self._forget_other_sources(source)
         configure = ("cmake", "-S", source, "-B", str(self.folder), "-G", "Ninja", *self.options)
         run_step(configure, log=self.log, fresh=True)
-        run_step(("cmake", "--build", str(self.folder), "--target", *programs), log=self.log)
+
+    def _forget_other_sources(self, source: str) -> None:
+        """Remove the tree where it is of sources elsewhere, as another installation's: CMake refuses it."""
+        cache = self.folder / "CMakeCache.txt"
+        if not cache.is_file():
+            return
+        if f"CMAKE_HOME_DIRECTORY:INTERNAL={source}\n" not in cache.read_text(errors="replace"):
+            shutil.rmtree(self.folder)
 
 
 @contextmanager
@@ -79,16 +95,17 @@ def locked(path: Path, what: str, say: Callable[[str], object]) -> Iterator[None
         yield
 
 
-FIRMWARE_DIR = PROJECT_ROOT / "firmware"
+FIRMWARE_DIR = TOOL_FIRMWARE
 BUILD_ROOT = PROJECT_ROOT / "out" / "firmware"
 PROJECT_NAME = "hil-firmware"
+_MOST_OF_VERSION = 14  # characters: an image's description has room for 31, with what is planted
 HOST_TREE = "host"  # in BUILD_ROOT: what virtual images are built in; another tick has its own
 
 VIRTUAL_PREFIX = "virtual-"
-IMAGE_TARGETS = CHIPS
+IMAGE_TARGETS = tuple(CHIPS)
 HOST_TARGET = "linux"  # a program for this machine: nothing to flash
 IDF_TARGETS = (*IMAGE_TARGETS, HOST_TARGET)
-VIRTUAL_TARGETS = tuple(f"{VIRTUAL_PREFIX}{chip}" for chip in CHIPS)
+VIRTUAL_TARGETS = tuple(f"{VIRTUAL_PREFIX}{chip}" for chip in MODELLED)
 TARGETS = (*VIRTUAL_TARGETS, *IDF_TARGETS)
 
 Say = Callable[[str], None]
@@ -103,6 +120,7 @@ class _Job:
     root: Path
     say: Say
     of_revision: bool = False
+    plant_us: int = 0
 
     @property
     def tree(self) -> HostTree:
@@ -112,7 +130,10 @@ class _Job:
         if self.of_revision:
             alone = (f"-DIDF_TARGET={_chip(image)}", "-DHIL_HOST_TESTS=OFF", *tick)
             return HostTree(self.sources, self.root / f"{image}-host", alone)
-        return HostTree(self.sources, self.root / f"{HOST_TREE}{image.variant}", tuple(tick))
+        # a project's benches are in all of its builds; said even where there are none, for CMake remembers
+        own = [] if PROJECT_ROOT == CHECKOUT else [f"-DHIL_BENCHES={own_benches() or ''}"]
+        own += [f"-DHIL_PLANT_PUBLISH_US={self.plant_us}"] if self.plant_us else []
+        return HostTree(self.sources, self.root / f"{HOST_TREE}{image.variant}", (*tick, *own))
 
     @property
     def is_virtual(self) -> bool:
@@ -126,7 +147,8 @@ class _Job:
     def version(self) -> str:
         """What the image calls itself: no commit in it, so that the same sources give the same image."""
         path = self.sources / VERSION_FILE
-        return path.read_text(encoding="utf-8").strip() if path.is_file() else hil.__version__
+        own = path.read_text(encoding="utf-8").strip() if path.is_file() else hil.__version__
+        return f"{own[:_MOST_OF_VERSION]}+planted-{self.plant_us}us" if self.plant_us else own
 
     def program(self, image: Image) -> str:
         return f"{PROJECT_NAME}.elf" if self.of_revision else f"{PROJECT_NAME}-{_chip(image)}.elf"
@@ -142,13 +164,19 @@ def build(
     say: Say = print,
     build_root: Path = BUILD_ROOT,
     revision: Revision | None = None,
-    publish: Callable[[Path], Path] | None = None,
+    ruler: RulerSources | None = None,
+    plant_us: int = 0,
+    publish: Callable[[Path, Ruler | None], Path] | None = None,
 ) -> Path:
     """Build the firmware for ``target`` where anything changed; return the build folder.
 
     ``tick_hz`` is how often a second the kernel ticks; each tick has its own folder.
-    With ``revision`` the sources are those of that commit, and the folder is one of its own, made anew.
-    ``publish`` is called with the folder before another build may change it, and names what is returned.
+    With ``plant_us`` each MQTT publish is late by so many microseconds, for the gate to find: the build has a
+    folder of its own, and its version says it.
+    With ``revision`` the sources are those of that commit, and the folder is one of its own, made anew; with
+    ``ruler`` what measures is taken from there, where it builds with the rest.
+    ``publish`` is called with the folder and what became of the ruler before another build may change it, and
+    names what is returned.
 
     Raises:
         ConfigError: an unknown target or tick, a missing tool, a build that failed (its last lines, its log),
@@ -157,15 +185,18 @@ def build(
     if target not in TARGETS:
         raise ConfigError(f"there is no target {target!r}.", next_step=f"use one of: {', '.join(TARGETS)}.")
     image = Image(target, check_tick_hz(tick_hz))
-    root = build_root / "at" if revision else build_root
-    job = _Job((image,), FIRMWARE_DIR, root, say, of_revision=revision is not None)
+    root = build_root / "at" if revision else build_root / "planted" if plant_us else build_root
+    job = _Job((image,), FIRMWARE_DIR, root, say, of_revision=revision is not None, plant_us=plant_us)
     with job.locked():
-        if revision:
+        became = None
+        if revision and ruler:
+            became = _build_with_ruler(job, revision, ruler)
+        elif revision:
             _build_revision(job, revision)
         else:
             _build(job)
         build_dir = root / str(image)
-        return publish(build_dir) if publish else build_dir
+        return publish(build_dir, became) if publish else build_dir
 
 
 def build_all(images: Iterable[Image], *, say: Say = print) -> dict[Image, Path]:
@@ -187,21 +218,61 @@ def build_all(images: Iterable[Image], *, say: Say = print) -> dict[Image, Path]
 
 
 def _build_revision(job: _Job, revision: Revision) -> None:
-    """Build from scratch: what was built of another commit before must not take part."""
-    (image,) = job.images
-    for left in (job.root / str(image), job.tree.folder):
-        shutil.rmtree(left, ignore_errors=True)
-    with sources_at(PROJECT_ROOT, revision, job.root / f"{image}-sources") as sources:
-        check_sources(sources, revision, image, virtual=job.is_virtual)
+    with _sources(job, revision) as sources:
         job.say(f"Building the firmware of {revision}")
         try:
-            _build(dataclasses.replace(job, sources=sources))
+            _build_anew(job, sources)
         except ConfigError as error:
-            raise ConfigError(
+            refused = error.log and refuses_sources(Path(error.log), sources)
+            kind = RefusedSourcesError if refused else ConfigError
+            raise kind(
                 f"the firmware of {revision} cannot be built here: {error.sentence}",
                 log=error.log,
                 next_step="compare with a later commit, or measure without one to compare with.",
             ) from error
+
+
+def _build_with_ruler(job: _Job, revision: Revision, wanted: RulerSources) -> Ruler:
+    """Build a commit's product with the ruler that is wanted; where that does not build, with its own."""
+    (image,) = job.images
+    failed = None
+    with (
+        _sources(job, revision) as sources,
+        wanted.firmware(job.root / f"{image}-ruler-sources") as ruler,
+    ):
+        moved = put_ruler(ruler, sources)
+        if moved:
+            job.say(f"Building the firmware of {revision} with the benches of {wanted}")
+            try:
+                _build_anew(job, sources)
+            except ConfigError as error:
+                failed = error
+            else:
+                return wanted.became(moved)
+    if failed is None:
+        _build_revision(job, revision)
+        return wanted.became()
+    job.say(f"The benches of {wanted} do not build with {revision}, which keeps its own: {failed.sentence}")
+    lines = last_lines(failed)  # before the next build writes to the same log
+    _build_revision(job, revision)
+    (job.root / str(image) / RULER_LOG).write_text(lines, encoding="utf-8")
+    return wanted.became(reason=failed.sentence)
+
+
+@contextmanager
+def _sources(job: _Job, revision: Revision) -> Iterator[Path]:
+    (image,) = job.images
+    with sources_at(PROJECT_ROOT, revision, job.root / f"{image}-sources") as sources:
+        check_sources(sources, revision, image, virtual=job.is_virtual)
+        yield sources
+
+
+def _build_anew(job: _Job, sources: Path) -> None:
+    """Build from scratch: what was built of other sources before must not take part."""
+    (image,) = job.images
+    for left in (job.root / str(image), job.tree.folder):
+        shutil.rmtree(left, ignore_errors=True)
+    _build(dataclasses.replace(job, sources=sources))
 
 
 def _build(job: _Job) -> None:
@@ -245,20 +316,38 @@ def _build_idf(job: _Job) -> None:
         )
     job.say(f"Building {image} in {short_path(build_dir)} with idf.py")
     variables = [f"-DIDF_TARGET={image.target}", f"-DSDKCONFIG={_sdkconfig(job, image)}"]
-    if image.overlay:
-        variables.append(f"-DSDKCONFIG_DEFAULTS=sdkconfig.defaults;{image.overlay}")
+    if overlays := _overlays(job, image):
+        variables.append(f"-DSDKCONFIG_DEFAULTS={';'.join(['sdkconfig.defaults', *overlays])}")
     run_step(
         ("idf.py", "-B", str(build_dir), *variables, "build"),
         log=job.root / f"{image}.log",
         fresh=True,
         cwd=job.sources,
-        env={"HIL_FIRMWARE_VERSION": job.version},  # read by sources that have no version.txt yet
+        env={
+            "HIL_FIRMWARE_VERSION": job.version,  # read by sources that have no version.txt yet
+            "HIL_BENCHES": "" if job.of_revision else str(own_benches() or ""),
+        },
     )
+
+
+def _overlays(job: _Job, image: Image) -> list[str]:
+    """Return the files whose values come after the defaults', as seen from the sources; what is planted is
+    written anew."""
+    found = [image.overlay] if image.overlay else []
+    if job.plant_us:
+        planted = job.root / f"{image}.planted"
+        job.root.mkdir(parents=True, exist_ok=True)
+        planted.write_text(
+            f"CONFIG_HIL_PLANT_PUBLISH_US={job.plant_us}\n"
+            f'CONFIG_APP_PROJECT_VER_FROM_CONFIG=y\nCONFIG_APP_PROJECT_VER="{job.version}"\n'
+        )
+        found.append(str(planted.absolute()))
+    return found
 
 
 def _sdkconfig(job: _Job, image: Image) -> Path:
     """Return the sdkconfig of these defaults: ESP-IDF would not change one that was made of others."""
     defaults = sorted(job.sources.glob("sdkconfig.defaults*"))
-    defaults += [job.sources / image.overlay] if image.overlay else []
+    defaults += [job.sources / name for name in _overlays(job, image)]
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in defaults)).hexdigest()
     return job.root / f"{image}-{digest[:8]}.sdkconfig"

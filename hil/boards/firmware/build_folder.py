@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A build folder in the form that ESP-IDF gives it, whatever built it.
 
-The images of one target: the same sources, with the kernel configured in another way.
+The images of one target: hil's firmware, with the kernel configured in one way or another, and the product
+of a team, which is measured from outside.
 
-So far they differ in FreeRTOS's tick. An image is named after its target; one that is not as by default adds
-how: ``esp32``, ``esp32+tick100``.
+An image is named after its target; one that is not as by default adds how: ``esp32``, ``esp32+tick100``,
+``esp32+product``.
 """
 
 from __future__ import annotations
@@ -16,19 +17,25 @@ from pathlib import Path
 from typing import Any
 
 from hil.base.errors import ConfigError
+from hil.base.flash_command import LABEL
 
 DEFAULT_TICK_HZ = 1000
 TICKS_HZ = (DEFAULT_TICK_HZ, 100)  # each but the default has its overlay, firmware/sdkconfig.tick<Hz>
 
 _TICK = "+tick"
+_PRODUCT = "+product"
 
 
 @dataclass(frozen=True)
 class Image:
-    """What is built and flashed: a target and how often a second its kernel ticks."""
+    """What is built and flashed: a target and how often a second its kernel ticks.
+
+    ``product``: a team's own firmware, as its sources have it, tick included.
+    """
 
     target: str
     tick_hz: int = DEFAULT_TICK_HZ
+    product: bool = False
 
     def __str__(self) -> str:
         return self.target + self.variant
@@ -36,16 +43,20 @@ class Image:
     @property
     def variant(self) -> str:
         """What the name adds to the target's; "" where the image is as by default."""
+        if self.product:
+            return _PRODUCT
         return "" if self.tick_hz == DEFAULT_TICK_HZ else f"{_TICK}{self.tick_hz}"
 
     @property
     def overlay(self) -> str:
         """The file in firmware/ whose values come after the defaults'; "" where there is none."""
-        return f"sdkconfig.{self.variant[1:]}" if self.variant else ""
+        return f"sdkconfig.{self.variant[1:]}" if self.variant and not self.product else ""
 
     @property
     def options(self) -> str:
         """The options of `hil build` that make this image."""
+        if self.product:
+            return f"-C FIRMWARE --target {self.target}"
         return f"--target {self.target}" + (f" --tick-hz {self.tick_hz}" if self.variant else "")
 
 
@@ -66,8 +77,10 @@ def target_of(name: str) -> str:
 
 FLASHER_ARGS = "flasher_args.json"
 SDKCONFIG = "config/sdkconfig.json"
+PROJECT_DESCRIPTION = "project_description.json"
 
 _DIGEST_BYTES = 32
+_HEADER_BYTES = 24
 _HASH_APPENDED_OFFSET = 23  # esp_image_header_t.hash_appended, ESP-IDF "App Image Format"
 _AGAIN = "build it again: hil build --target TARGET."
 
@@ -150,6 +163,8 @@ def app_image(build_dir: Path) -> Path:
 def image_sha256(build_dir: Path) -> str:
     """Return the SHA-256 that the app image in ``build_dir`` carries, after checking that it is right.
 
+    It is the last of an image, before the signature of one that is signed.
+
     Raises:
         ConfigError: no build there, an image without a digest, or a damaged one.
     """
@@ -157,15 +172,40 @@ def image_sha256(build_dir: Path) -> str:
     content = image.read_bytes()
     if len(content) < 2 * _DIGEST_BYTES or not content[_HASH_APPENDED_OFFSET]:
         raise ConfigError(f"{image} carries no SHA-256, so its origin cannot be proven.", next_step=_AGAIN)
-    body, digest = content[:-_DIGEST_BYTES], content[-_DIGEST_BYTES:]
+    end = _image_end(content)
+    body, digest = content[: end - _DIGEST_BYTES], content[end - _DIGEST_BYTES : end]
     if hashlib.sha256(body).digest() != digest:
         raise ConfigError(f"{image} is damaged: its SHA-256 does not match its content.", next_step=_AGAIN)
     return digest.hex()
 
 
+def _image_end(content: bytes) -> int:
+    """Return where an app image ends: after its digest, whatever follows. Of what is none, where it ends."""
+    at = _HEADER_BYTES
+    for _ in range(content[1]):
+        at += 8 + int.from_bytes(content[at + 4 : at + 8], "little")
+    end = (at | 15) + 1 + _DIGEST_BYTES
+    return end if _HEADER_BYTES < end <= len(content) else len(content)
+
+
 def build_target(build_dir: Path) -> str:
     """Return the chip that a build is for. Raises ConfigError."""
     return str(flasher_args(build_dir).get("extra_esptool_args", {}).get("chip", ""))
+
+
+def console_baud(build_dir: Path) -> int | None:
+    """Return the rate at which a build's console talks; None where its sdkconfig does not say.
+
+    Raises:
+        ConfigError: the file is there and is none of ESP-IDF's.
+    """
+    found = _sdkconfig(build_dir).get("ESP_CONSOLE_UART_BAUDRATE")
+    return found if isinstance(found, int) else None
+
+
+def option(build_dir: Path, name: str) -> object:
+    """Return a build's Kconfig option, None where its sdkconfig does not say. Raises ConfigError."""
+    return _sdkconfig(build_dir).get(name)
 
 
 def build_tick_hz(build_dir: Path) -> int:
@@ -174,11 +214,66 @@ def build_tick_hz(build_dir: Path) -> int:
     Raises:
         ConfigError: the file is there and is none of ESP-IDF's.
     """
+    hz = _sdkconfig(build_dir).get("FREERTOS_HZ", DEFAULT_TICK_HZ)
+    if not isinstance(hz, int):
+        raise ConfigError(f"{build_dir / SDKCONFIG}: FREERTOS_HZ is {hz!r}.", next_step=_AGAIN)
+    return hz
+
+
+# Options by which an image burns eFuses of the chip that runs it, each with what cannot be undone then.
+_BURNING = {
+    "SECURE_BOOT": "secure boot burns the digest of its key, and the chip runs no other image ever after",
+    "SECURE_FLASH_ENCRYPTION_MODE_RELEASE": "flash encryption in release mode closes the chip to esptool",
+    "SECURE_FLASH_ENCRYPTION_MODE_DEVELOPMENT": "flash encryption burns a key and one of few counts",
+    "SECURE_DISABLE_ROM_DL_MODE": "the chip is never flashed over its serial port again",
+    "SECURE_ENABLE_SECURE_ROM_DL_MODE": "its boot loader answers only a part of what esptool asks, for ever",
+    "BOOTLOADER_APP_ANTI_ROLLBACK": "anti-rollback burns a version, and the chip runs no older image again",
+    "NVS_SEC_KEY_PROTECT_USING_HMAC": "the key of an encrypted NVS is burnt into a block of its own",
+}
+# of these, what is done once: a chip whose eFuses hold the keys runs such an image and burns nothing any more
+_DONE_ONCE = {
+    "SECURE_BOOT",
+    "SECURE_FLASH_ENCRYPTION_MODE_DEVELOPMENT",
+    "SECURE_ENABLE_SECURE_ROM_DL_MODE",
+    "NVS_SEC_KEY_PROTECT_USING_HMAC",
+}
+_SIMULATED = "EFUSE_VIRTUAL"  # eFuses in memory: nothing is burnt
+
+
+def check_burns_nothing(build_dir: Path, *, has_keys: bool = False) -> None:
+    """Raise ConfigError where a build's image would burn eFuses of the board that it is flashed to.
+
+    ``has_keys``: those for development are burned there already.
+    """
+    options = _sdkconfig(build_dir)
+    found = [name for name in _BURNING if options.get(name) is True and not (has_keys and name in _DONE_ONCE)]
+    if found and options.get(_SIMULATED) is not True:
+        names = ", ".join(f"CONFIG_{name}" for name in found)
+        if has_keys:
+            raise ConfigError(
+                f"{build_dir} is built with CONFIG_{found[0]}: {_BURNING[found[0]]}. No board of a rack is "
+                "given it, whatever it is flashed by.",
+                next_step=f"build it for development: without {names}.",
+            )
+        raise ConfigError(
+            f"{build_dir} is built with CONFIG_{found[0]}: {_BURNING[found[0]]}. No board of a rack is "
+            "given it.",
+            next_step=f"build it without {names}, or with "
+            "CONFIG_EFUSE_VIRTUAL, to measure it; sign without burning by "
+            "CONFIG_SECURE_SIGNED_APPS_NO_SECURE_BOOT. A board whose eFuses hold development keys already is "
+            f"flashed by the product's own command: [flash] in hil.toml, and the rack file's label {LABEL}.",
+        )
+
+
+def _sdkconfig(build_dir: Path) -> dict[str, Any]:
+    """Return the options of a build, none where it has no such file. Raises ConfigError."""
     path = build_dir / SDKCONFIG
     if not path.is_file():
-        return DEFAULT_TICK_HZ
+        return {}
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        return int(content.get("FREERTOS_HZ", DEFAULT_TICK_HZ))
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path} cannot be read: {error}.", next_step=_AGAIN) from error
+    if not isinstance(content, dict):
+        raise ConfigError(f"{path} cannot be read: it holds no object.", next_step=_AGAIN)
+    return content

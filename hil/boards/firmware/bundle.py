@@ -19,18 +19,21 @@ from typing import Any
 
 from hil.base.errors import ConfigError, RigError
 from hil.base.flock import wait_for_lock
-from hil.boards.firmware.app_image import ImageError, read_image, unpack_app_description
+from hil.boards.firmware.app_image import ImageError, read_app_description
 from hil.boards.firmware.build_folder import (
     DEFAULT_TICK_HZ,
     FLASHER_ARGS,
+    PROJECT_DESCRIPTION,
     SDKCONFIG,
     Image,
     app_image,
+    build_tick_hz,
     flash_files,
     image_sha256,
     is_inside,
 )
-from hil.boards.firmware.revision import SourceState
+from hil.boards.firmware.revision import Ruler, SourceState
+from hil.boards.firmware.ruler import RULER_LOG
 from hil.store.files import disk_error
 
 SCHEMA = 1
@@ -40,13 +43,15 @@ NO_IDF = "host"  # idf_version of a build for virtual boards, which the host's c
 _TYPES = {
     "target": str,
     "tick_hz": int,
+    "product": str,
     "commit": str,
     "dirty": bool,
     "idf_version": str,
     "image_sha256": str,
     "files": dict,
 }
-_LATER = {"tick_hz": DEFAULT_TICK_HZ}  # what older files do not say
+_LATER = {"tick_hz": DEFAULT_TICK_HZ, "product": ""}  # what older files do not say
+_RULER_TYPES = {"commit": str, "dirty": bool, "moved": list, "reason": str}
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,9 @@ class Digests:
     """The content of digests.json (docs/reference/schema/digests.schema.json).
 
     ``image_sha256`` is the digest that the app image carries and the board reports of what it runs; ``files``
-    maps the name of each file in the folder but digests.json to the SHA-256 of its content.
+    maps the name of each file in the folder but digests.json to the SHA-256 of its content. ``commit`` is the
+    product's; ``ruler`` is None where no other was asked for. ``product`` is what a team's own firmware calls
+    itself, "" where it is hil's.
     """
 
     target: str
@@ -64,19 +71,23 @@ class Digests:
     image_sha256: str
     files: Mapping[str, str]
     tick_hz: int = DEFAULT_TICK_HZ
+    ruler: Ruler | None = None
+    product: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        return {"schema": SCHEMA, **dataclasses.asdict(self), "files": dict(sorted(self.files.items()))}
+        content = {"schema": SCHEMA, **dataclasses.asdict(self), "files": dict(sorted(self.files.items()))}
+        return {key: value for key, value in content.items() if value or key not in ("product", "ruler")}
 
     @property
     def image(self) -> Image:
         """What was built; its name is the folder's."""
-        return Image(self.target, self.tick_hz)
+        return Image(self.target, product=True) if self.product else Image(self.target, self.tick_hz)
 
     @property
     def origin(self) -> dict[str, object]:
         """What a run notes of the build besides its image's digest."""
-        return {"commit": self.commit, "dirty": self.dirty, "idf_version": self.idf_version}
+        ruler = {"ruler": dataclasses.asdict(self.ruler)} if self.ruler else {}
+        return {"commit": self.commit, "dirty": self.dirty, "idf_version": self.idf_version, **ruler}
 
 
 def write_digests(folder: Path, digests: Digests) -> None:
@@ -101,7 +112,11 @@ def read_digests(folder: Path) -> Digests:
     wrong = _wrong(content)
     if wrong:
         raise ConfigError(f"{path}: {wrong}.", next_step=DAMAGED)
-    return Digests(**{key: content[key] for key in _TYPES})
+    ruler = content.get("ruler")
+    return Digests(
+        **{key: content[key] for key in _TYPES},
+        ruler=Ruler(**{**ruler, "moved": tuple(ruler["moved"])}) if ruler else None,
+    )
 
 
 def file_sha256(path: Path) -> str:
@@ -120,7 +135,13 @@ def _wrong(content: object) -> str:
     for name, digest in content["files"].items():
         if not is_inside(name) or not isinstance(digest, str):
             return f"files holds {name!r}: {digest!r}"
-    return ""
+    return _wrong_ruler(content["ruler"]) if "ruler" in content else ""
+
+
+def _wrong_ruler(ruler: Any) -> str:
+    types = {key: type(value) for key, value in ruler.items()} if isinstance(ruler, dict) else {}
+    right = types == _RULER_TYPES and all(isinstance(name, str) for name in ruler["moved"])
+    return "" if right else f"ruler is {ruler!r:.80}"
 
 
 DAMAGED = (
@@ -197,12 +218,14 @@ def _fill(folder: Path, build_dir: Path, image: Image, state: SourceState) -> No
         shutil.copyfile(build_dir / name, folder / name)
     digests = Digests(
         target=image.target,
-        tick_hz=image.tick_hz,
+        tick_hz=build_tick_hz(folder) if image.product else image.tick_hz,
+        product=state.product,
         commit=state.commit,
         dirty=state.dirty,
-        idf_version=NO_IDF if image.target.startswith(VIRTUAL_PREFIX) else _idf_version(app_image(folder)),
+        idf_version=NO_IDF if image.target.startswith(VIRTUAL_PREFIX) else idf_version(app_image(folder)),
         image_sha256=image_sha256(folder),
         files={name: file_sha256(folder / name) for name in _names(folder)},
+        ruler=state.ruler,
     )
     write_digests(folder, digests)
 
@@ -210,19 +233,17 @@ def _fill(folder: Path, build_dir: Path, image: Image, state: SourceState) -> No
 def _needed(build_dir: Path) -> list[str]:
     names = {FLASHER_ARGS, *(name for _, name in flash_files(build_dir))}
     names |= {path.name for path in build_dir.glob("*.elf")}  # addresses of a panic become lines with it
-    names |= {SDKCONFIG} if (build_dir / SDKCONFIG).is_file() else set()
+    maps = {path.name for path in build_dir.glob("*.map")}  # what each byte is
+    names |= maps
+    described = (PROJECT_DESCRIPTION,) if maps else ()
+    names |= {name for name in (SDKCONFIG, *described, RULER_LOG) if (build_dir / name).is_file()}
     return sorted(names)
 
 
-def _idf_version(image: Path) -> str:
+def idf_version(image: Path) -> str:
     """Return the ESP-IDF version that an image says it was built with."""
-    content = image.read_bytes()
-
-    def read(offset: int, length: int) -> bytes:
-        return content[offset : offset + length]
-
     try:
-        description = unpack_app_description(read_image(read, 0, len(content)))
+        description = read_app_description(image)
     except ImageError as error:
         raise ConfigError(f"{image}: {error}.", next_step="build it again.") from error
     return description.idf_version if description else ""

@@ -24,7 +24,7 @@ from esptool.bin_image import ELFSection, ESP32FirmwareImage
 from esptool.targets import CHIP_DEFS
 
 from hil.base.errors import ConfigError
-from hil.base.paths import PROJECT_ROOT
+from hil.base.paths import TOOL_FIRMWARE
 from hil.boards.firmware import app_image, partition_table
 from hil.boards.firmware.build_folder import DEFAULT_TICK_HZ
 from hil.boards.firmware.partition_table import Partition
@@ -107,7 +107,7 @@ def layout_of(chip: str) -> Layout:
     return _LAYOUTS[chip]
 
 
-PARTITIONS_CSV = PROJECT_ROOT / "firmware" / "partitions.csv"
+PARTITIONS_CSV = TOOL_FIRMWARE / "partitions.csv"
 IDF_VERSION = "v5.5.4-virtual"
 CONSOLE_BAUD = 921600
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 SECTOR_BYTES = 0x1000
 SECTORS = 2
-STATE_VALID, STATE_INVALID, STATE_ABORTED, STATE_UNDEFINED = 2, 3, 4, 0xFFFFFFFF
+STATE_NEW, STATE_PENDING_VERIFY, STATE_VALID, STATE_INVALID, STATE_ABORTED = range(5)
+STATE_UNDEFINED = 0xFFFFFFFF  # nobody wants it confirmed: it is never rolled back
 
 _ENTRY = struct.Struct("<I20sII")
 _EMPTY = 0xFFFFFFFF
@@ -28,6 +29,11 @@ class Entry:
     sequence: int
     state: int
     crc: int
+
+    @property
+    def is_initial(self) -> bool:
+        """Was never written, or not whole."""
+        return self.sequence == _EMPTY or self.crc != sequence_crc(self.sequence)
 
     @property
     def empty(self) -> bool:
@@ -54,10 +60,16 @@ def unpack(raw: bytes) -> Entry:
     return Entry(sequence, state, crc)
 
 
+def active(entries: Sequence[Entry]) -> int | None:
+    """Return the index of the entry that rules, None where none is valid."""
+    valid = [index for index, entry in enumerate(entries) if entry.valid]
+    return max(valid, key=lambda index: entries[index].sequence) if valid else None
+
+
 def select(entries: Sequence[Entry], *, slot_count: int) -> int | None:
     """Return the index of the slot to boot, None where no entry is valid."""
-    sequences = [entry.sequence for entry in entries if entry.valid]
-    return (max(sequences) - 1) % slot_count if sequences else None
+    ruling = active(entries)
+    return None if ruling is None else (entries[ruling].sequence - 1) % slot_count
 
 
 def sector(sequence: int) -> bytes:

@@ -19,6 +19,7 @@ from typing import TextIO
 from hil.base.errors import ConfigError, RigError
 from hil.base.git import git, try_git
 from hil.boards.firmware.build_folder import Image
+from hil.boards.firmware.failure import RefusedSourcesError
 
 FOLDER = "firmware"
 VERSION_FILE = "version.txt"
@@ -37,11 +38,31 @@ class Revision:
 
 
 @dataclass(frozen=True)
-class SourceState:
-    """Which sources: ``commit`` is "" outside of a repository, ``dirty`` says that they differ from it."""
+class Ruler:
+    """Whose ruler (hil.boards.firmware.ruler) was wanted, and what became of it.
+
+    ``moved`` names the components that differ from the product's own and took their place. ``reason`` says
+    why the product kept its own, "" where it has those of ``commit``.
+    """
 
     commit: str
     dirty: bool
+    moved: tuple[str, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class SourceState:
+    """Which sources: ``commit`` is "" outside of a repository, ``dirty`` says that they differ from it.
+
+    ``ruler`` is whose ruler they were built with, None where it was left theirs. ``product`` is what a team's
+    own firmware calls itself.
+    """
+
+    commit: str
+    dirty: bool
+    ruler: Ruler | None = None
+    product: str = ""
 
 
 def find_revision(repository: Path, name: str) -> Revision:
@@ -56,8 +77,8 @@ def find_revision(repository: Path, name: str) -> Revision:
     return Revision(name, found.stdout.decode().strip())
 
 
-def source_state(repository: Path) -> SourceState:
-    """Return what the firmware sources in the working tree are.
+def source_state(repository: Path, sources: str = FOLDER) -> SourceState:
+    """Return what the firmware's ``sources`` in the working tree are, ":/" for all of the repository.
 
     Raises:
         ConfigError: git refuses to answer, e.g. because the checkout belongs to another user.
@@ -71,7 +92,7 @@ def source_state(repository: Path) -> SourceState:
         )
     if found.returncode:
         return SourceState("", dirty=False)
-    changes = git(repository, "status", "--porcelain", "--untracked-files=normal", "--", FOLDER)
+    changes = git(repository, "status", "--porcelain", "--untracked-files=normal", "--", sources)
     return SourceState(found.stdout.decode().strip(), dirty=bool(changes))
 
 
@@ -85,7 +106,9 @@ def sources_at(repository: Path, revision: Revision, folder: Path) -> Iterator[P
     """
     shutil.rmtree(folder, ignore_errors=True)
     if try_git(repository, "cat-file", "-e", f"{revision.commit}:{FOLDER}").returncode:
-        raise ConfigError(f"the commit {revision} has no folder {FOLDER}/, so there is nothing to build.")
+        raise RefusedSourcesError(
+            f"the commit {revision} has no folder {FOLDER}/, so there is nothing to build."
+        )
     try:
         _unpack(repository, revision, folder)
         yield folder / FOLDER
@@ -124,7 +147,7 @@ def check_sources(sources: Path, revision: Revision, image: Image, *, virtual: b
     missing = [f"{FOLDER}/{name}" for name in needed if not (sources / name).exists()]
     if missing:
         kind = "virtual " if virtual else ""
-        raise ConfigError(
+        raise RefusedSourcesError(
             f"the commit {revision} has no {' and no '.join(missing)}, which a build for {kind}{chip}"
             f"{f' with a tick of {image.tick_hz} Hz' if image.variant else ''} needs.",
             next_step="compare with a later commit, or leave this target out.",

@@ -7,30 +7,43 @@ Whether two bundles put the same bytes on a board; where they do, there is nothi
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from hil.base.errors import ConfigError
+from hil.boards.firmware.app_image import (
+    AppDescription,
+    ImageError,
+    read_app_description,
+    read_image,
+    unpack_elf,
+)
 from hil.boards.firmware.build_folder import (
     FLASHER_ARGS,
     Image,
+    app_image,
     build_target,
     build_tick_hz,
     flash_files,
     flasher_args,
     image_sha256,
 )
-from hil.boards.firmware.bundle import DAMAGED, DIGESTS, Digests, file_sha256, verify
+from hil.boards.firmware.bundle import DAMAGED, DIGESTS, VIRTUAL_PREFIX, Digests, file_sha256, verify
+from hil.boards.firmware.revision import Ruler
 
 
 @dataclass(frozen=True)
 class Firmware:
-    """A build and the SHA-256 of its app image; ``origin`` is what its bundle says of where it comes from."""
+    """A build and the SHA-256 of its app image; ``origin`` is what its bundle says of where it comes from.
+
+    ``ruler`` is None where its bundle names none, or there is no bundle.
+    """
 
     build_dir: Path
     sha256: str
     origin: Mapping[str, object] = field(default_factory=dict)
+    ruler: Ruler | None = None
 
 
 def find_firmware(path: Path, image: Image) -> Firmware:
@@ -98,15 +111,29 @@ def _verified(folder: Path, image: Image) -> Firmware:
     digests = verify(folder)
     if digests.image != image:
         raise _other_image(folder, str(digests.image), image)
-    return Firmware(folder, digests.image_sha256, digests.origin)
+    return Firmware(folder, digests.image_sha256, digests.origin, digests.ruler)
 
 
 def _own_build(build_dir: Path, image: Image) -> Firmware:
-    chip = Image(image.target.rpartition("-")[2], image.tick_hz)
-    found = Image(build_target(build_dir) or "no chip", build_tick_hz(build_dir))
+    chip = replace(image, target=image.target.rpartition("-")[2])
+    tick_hz = image.tick_hz if image.product else build_tick_hz(build_dir)
+    found = Image(build_target(build_dir) or "no chip", tick_hz, image.product)
     if found != chip:
         raise _other_image(build_dir, str(found), chip)
-    return Firmware(build_dir, image_sha256(build_dir))
+    sha256 = image_sha256(build_dir)
+    if image.target.startswith(VIRTUAL_PREFIX) and not _has_program(app_image(build_dir)):
+        raise _other_image(build_dir, f"a chip ({chip.target})", image)
+    return Firmware(build_dir, sha256)
+
+
+def _has_program(path: Path) -> bool:
+    """Say whether an image carries what a virtual board executes. Raises ConfigError: no ESP-IDF image."""
+    content = path.read_bytes()
+    try:
+        image = read_image(lambda offset, size: content[offset : offset + size], 0, len(content))
+    except ImageError as error:
+        raise ConfigError(f"{path}: {error}.", next_step="build it again.") from error
+    return unpack_elf(image) is not None
 
 
 def _other_image(folder: Path, found: str, wanted: Image) -> ConfigError:
@@ -117,11 +144,13 @@ def _other_image(folder: Path, found: str, wanted: Image) -> ConfigError:
 
 
 def _needed_by(image: Image) -> str:
+    if image.product:
+        return ", which probes need"
     return f", which cases with tick_hz={image.tick_hz} need" if image.variant else ""
 
 
 def _leave_out(image: Image) -> str:
-    if image.variant:
+    if image.variant and not image.product:
         return f'leave these cases out (--suite "… and not tick_hz={image.tick_hz}")'
     return "choose boards with --board"
 
@@ -182,6 +211,17 @@ def compare_bundles(head: Path, base: Path) -> tuple[TargetComparison, ...]:
     return tuple(found)
 
 
+def description_of(build_dir: Path) -> AppDescription | None:
+    """Return what a build's app image says of itself, None where it says nothing.
+
+    Raises ConfigError where the build has no app image.
+    """
+    try:
+        return read_app_description(app_image(build_dir))
+    except ImageError:
+        return None
+
+
 def same_flash(first: Path, second: Path) -> bool:
     """Say whether two builds put the same bytes on a board, whatever their files are called.
 
@@ -213,4 +253,5 @@ def _differing(head: dict[str, tuple[int, str]], base: dict[str, tuple[int, str]
 def _facts(digests: Digests | None) -> dict[str, Any] | None:
     if digests is None:
         return None
-    return {"commit": digests.commit, "dirty": digests.dirty, "image_sha256": digests.image_sha256}
+    ruler = {"ruler": asdict(digests.ruler)} if digests.ruler else {}
+    return {"commit": digests.commit, "dirty": digests.dirty, "image_sha256": digests.image_sha256, **ruler}

@@ -13,21 +13,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hil.base.errors import RigError
-from hil.boards.firmware.build_folder import app_image
+from hil.boards.firmware.build_folder import app_image, check_burns_nothing
 from hil.boards.firmware.otadata import SECTOR_BYTES, next_sequence, sector
-from hil.boards.firmware.partition_table import (
-    DATA_OTA,
-    TABLE_OFFSET,
-    Partition,
-    TableError,
-    find_data,
-    from_binary,
-)
-from hil.boards.flash.tool import FlashResult, Write, parts_of, write, write_of
+from hil.boards.firmware.partition_table import DATA_OTA, Partition, find_data
+from hil.boards.flash.known import KnownChips
+from hil.boards.flash.tool import FlashResult, Write, parts_of, table_of, with_empty_nvs, write, write_of
 from hil.boards.flash.wear import WearCounter
 from hil.boards.rack import Board
-
-_FLASH_BYTES_MAX = 64 << 20  # of any module; whether a table fits its chip is the bootloader's to check
 
 
 @dataclass(frozen=True)
@@ -43,11 +35,11 @@ def why_not_side_by_side(first: Path, second: Path) -> str:
 
     The sentence is about the second one. Raises ConfigError where one of them is no build.
     """
-    table = _table(first)
+    table = table_of(first)
     layout = _layout(table)
     if layout is None:
         return "its partition table has no two OTA slots with otadata"
-    if table != _table(second):
+    if table != table_of(second):
         return "its partition table is another one"
     room = min(slot.size_bytes for slot in layout.slots[:2])
     largest = max(app_image(build).stat().st_size for build in (first, second))
@@ -72,19 +64,22 @@ class SlotFlasher:
         folder: Path,
         stop: threading.Event | None = None,
         wear: WearCounter | None = None,
+        chips: KnownChips | None = None,
     ) -> None:
         """Raises RigError where the builds cannot be side by side, which is asked before."""
-        layout = _layout(_table(next(iter(builds.values()))))
+        layout = _layout(table_of(next(iter(builds.values()))))
         if layout is None:
             raise RigError(f"the builds for board {board.id} have no two OTA slots with otadata.")
         self._board, self._builds, self._order, self._layout = board, builds, order, layout
-        self._folder, self._stop, self._wear = folder, stop, wear
+        self._folder, self._stop, self._wear, self._chips = folder, stop, wear, chips
         self._sequence = 0
         self._ruling = 0  # which of the two sectors rules
         self.selected = ""
 
     def flash(self, name: str) -> FlashResult:
-        """Write both builds, and otadata so that ``name`` boots. Raises HilError as flash() does."""
+        """Write both builds with empty NVS, and otadata so that ``name`` boots. Raises as flash() does."""
+        for build in self._builds.values():
+            check_burns_nothing(build)
         lead = next(iter(self._builds.values()))
         apps = {app_image(build).resolve() for build in self._builds.values()}
         layout = self._layout
@@ -100,7 +95,8 @@ class SlotFlasher:
         self._sequence, self._ruling = self._next(name, after=0), 0
         content = sector(self._sequence).ljust(2 * SECTOR_BYTES, b"\xff")
         parts.append((layout.otadata.offset, self._keep(content)))
-        result = self._write(write_of(lead, sorted(parts)))
+        parts = with_empty_nvs(lead, parts, files=self._folder / self._board.id)
+        result = self._write(write_of(lead, parts), self._chips)
         self.selected = name
         return result
 
@@ -126,18 +122,9 @@ class SlotFlasher:
         path.write_bytes(content)
         return str(path)
 
-    def _write(self, what: Write) -> FlashResult:
+    def _write(self, what: Write, chips: KnownChips | None = None) -> FlashResult:
         log = self._folder / f"{self._board.id}.log"
-        return write(self._board, what, log=log, stop=self._stop, wear=self._wear)
-
-
-def _table(build: Path) -> tuple[Partition, ...]:
-    """Return a build's partition table, () where it flashes none that is right."""
-    names = [name for offset, name in parts_of(build) if offset == TABLE_OFFSET]
-    try:
-        return from_binary((build / names[0]).read_bytes(), flash_bytes=_FLASH_BYTES_MAX) if names else ()
-    except TableError:
-        return ()
+        return write(self._board, what, log=log, stop=self._stop, wear=self._wear, chips=chips)
 
 
 def _layout(table: tuple[Partition, ...]) -> Layout | None:

@@ -13,22 +13,40 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hil.base.errors import ConfigError, HilError, RigError
-from hil.base.paths import PROJECT_ROOT
-from hil.boards.firmware.build_folder import flash_files, flasher_args
+from hil.base.errors import ConfigError, HilError, NoAnswerError, RigError
+from hil.base.paths import python_path
+from hil.boards.chip_state import Expected
+from hil.boards.firmware.build_folder import check_burns_nothing, flash_files, flasher_args
+from hil.boards.firmware.core_dump import SUBTYPE as CORE_DUMP
+from hil.boards.firmware.core_dump import keeps_core_dumps
 from hil.boards.firmware.otadata import SECTOR_BYTES
+from hil.boards.firmware.partition_table import (
+    DATA,
+    DATA_SUBTYPES,
+    TABLE_OFFSET,
+    Partition,
+    TableError,
+    from_binary,
+)
+from hil.boards.flash.known import KnownChips
 from hil.boards.flash.wear import WearCounter
 from hil.boards.rack import Board
+from hil.boards.serial_url import OWN
 
+EXPECT = "--expect"  # of hil.boards.serial_url.esptool, which only its own process imports
 FLASH_BAUD = 460800
 FLASH_TIMEOUT_S = 180.0
 CONNECT_ATTEMPTS = 4  # of esptool's own; all of them twice
 ATTEMPTS = 2
+LEAST_FLASH_BYTES = 4 << 20  # what is counted of an erased flash: no module of ours has less
 # A killed run must not leave an esptool behind that holds the port.
 DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
+_FLASH_BYTES_MAX = 64 << 20  # of any module; whether a table fits its chip is the bootloader's to check
+_NVS = DATA_SUBTYPES["nvs"]
+_NOBODY = Expected()
 
 
 @dataclass(frozen=True)
@@ -63,6 +81,25 @@ _SYMPTOMS = (
         "correct 'target' or 'serial' of this board in the rack file.",
     ),
     _Symptom(
+        r"Another board answers",
+        ConfigError,
+        "another board answers than the rack file says, and nothing was written to it",
+        "put its cable back, or correct 'serial' or 'mac' of this board in the rack file.",
+    ),
+    _Symptom(
+        r"This chip was changed",
+        ConfigError,
+        "its chip is not as the last run left it, and nothing was written to it",
+        "find out who changed it (an image that burns eFuses, a new module); to go on with it as it is: "
+        "hil board accept BOARD.",
+    ),
+    _Symptom(
+        r"Two boards are one",
+        ConfigError,
+        "another board of this run is the same chip, and nothing was written to it",
+        "see where the ports of both lead to, and give each board its 'mac' in the rack file.",
+    ),
+    _Symptom(
         r"MD5|[Hh]ash of data (?:not verified|mismatch)|digest mismatch",
         RigError,
         "what was read back differs from what was written",
@@ -70,14 +107,14 @@ _SYMPTOMS = (
     ),
     _Symptom(
         r"[Cc]ould not open|No such file or directory|Connection refused|No route to host",
-        RigError,
+        NoAnswerError,
         "its port could not be opened",
         "check the cable and the 'serial' of this board in the rack file; hil rack check looks at all.",
     ),
     _Symptom(
         r"Failed to connect|No serial data received|Timed out waiting|Wrong boot mode|Invalid head of packet"
         r"|[Cc]onnection (?:was )?(?:failed|lost|closed)|disconnected|device reports readiness to read",
-        RigError,
+        NoAnswerError,
         "the board does not answer its boot loader",
         "switch its power (hil board power BOARD cycle) and look at its cable.",
     ),
@@ -114,22 +151,24 @@ def write(
     timeout_s: float = FLASH_TIMEOUT_S,
     stop: threading.Event | None = None,
     wear: WearCounter | None = None,
+    chips: KnownChips | None = None,
 ) -> FlashResult:
     """Write to a board; a failed attempt that can be chance is repeated once, with a note.
 
     ``stop`` ends it early: the process is killed and the fault says so. ``wear`` counts what is erased.
+    ``chips`` knows what the chip has to be; without it, it is asked no more than its MAC address.
 
     Raises:
-        ConfigError: the board carries another chip.
+        ConfigError: the board carries another chip, or one that was changed.
         RigError: port taken, no answer, no end within ``timeout_s``, damaged content.
     """
-    argv = command(board, what)
+    argv = command(board, what, chips.expected(board) if chips else _NOBODY)
     log.parent.mkdir(parents=True, exist_ok=True)
     note = ""
     for attempt in range(1, ATTEMPTS + 1):
         if wear:
             wear.count(board, what.sectors)  # before, so that no crash hides an erase
-        fault = _attempt(board, argv, what, log, timeout_s, stop or threading.Event())
+        fault = _attempt(board, argv, what, log, timeout_s, stop or threading.Event(), chips)
         if fault is None:
             return FlashResult(board.id, attempt, note)
         if isinstance(fault, ConfigError) or attempt == ATTEMPTS or (stop and stop.is_set()):
@@ -138,28 +177,68 @@ def write(
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
-def command(board: Board, what: Write) -> list[str]:
+def erase(
+    board: Board,
+    *,
+    log: Path,
+    stop: threading.Event | None = None,
+    wear: WearCounter | None = None,
+    chips: KnownChips | None = None,
+) -> None:
+    """Erase the whole flash of a board. Raises HilError as write() does."""
+    what = Write(log.parent, (), doing="erasing")
+    log.parent.mkdir(parents=True, exist_ok=True)
+    if wear:
+        wear.count(board, range(0, LEAST_FLASH_BYTES, SECTOR_BYTES))
+    argv = [*_connection(board, what, chips.expected(board) if chips else _NOBODY), "erase-flash"]
+    if fault := _attempt(board, argv, what, log, FLASH_TIMEOUT_S, stop or threading.Event(), chips):
+        raise fault
+
+
+def ask(
+    board: Board, words: Sequence[str], *, doing: str, log: Path, chips: KnownChips | None = None
+) -> None:
+    """Run another command of esptool on a board. Raises HilError as write(), whose ``chips`` these are."""
+    what = Write(log.parent, (), doing=doing)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    argv = [*_connection(board, what, chips.expected(board) if chips else _NOBODY), *words]
+    if fault := _attempt(board, argv, what, log, FLASH_TIMEOUT_S, threading.Event(), chips):
+        raise fault
+
+
+def command(board: Board, what: Write, expected: Expected = _NOBODY) -> list[str]:
     """Return the esptool command that writes ``what``."""
-    argv = [
-        *DIE_WITH_PARENT,
-        *_esptool(board),
-        *("--chip", board.chip, "--port", board.serial, "--baud", str(FLASH_BAUD)),
-        *("--connect-attempts", str(CONNECT_ATTEMPTS)),
-        *("--before", what.before, "--after", what.after),
-        *("write-flash", *what.options),
-    ]
+    argv = [*_connection(board, what, expected), "write-flash", *what.options]
     for offset, name in what.parts:
         argv += [f"{offset:#x}", name]
     return argv
 
 
-def _esptool(board: Board) -> list[str]:
-    module = "hil.boards.serial_url.esptool" if board.serial.startswith("fastrfc2217://") else "esptool"
-    return [sys.executable, "-m", module]
+def _connection(board: Board, what: Write, expected: Expected) -> list[str]:
+    return [
+        *DIE_WITH_PARENT,
+        *_esptool(board, expected),
+        *("--chip", board.chip, "--port", board.serial, "--baud", str(FLASH_BAUD)),
+        *("--connect-attempts", str(CONNECT_ATTEMPTS)),
+        *("--before", what.before, "--after", what.after),
+    ]
+
+
+def _esptool(board: Board, expected: Expected) -> list[str]:
+    asked = replace(expected, mac=board.mac)
+    options = (EXPECT, asked.pack()) if asked.mac or asked.looks else ()
+    ours = options or board.serial.startswith(OWN)
+    return [sys.executable, "-m", "hil.boards.serial_url.esptool" if ours else "esptool", *options]
 
 
 def _attempt(
-    board: Board, argv: Sequence[str], what: Write, log: Path, timeout_s: float, stop: threading.Event
+    board: Board,
+    argv: Sequence[str],
+    what: Write,
+    log: Path,
+    timeout_s: float,
+    stop: threading.Event,
+    chips: KnownChips | None,
 ) -> HilError | None:
     offset = log.stat().st_size if log.exists() else 0
     with log.open("ab") as out:
@@ -168,17 +247,17 @@ def _attempt(
             env=_environment(), start_new_session=True,
         )  # fmt: skip
         status = _wait(process, timeout_s, stop)
+    said = log.read_bytes()[offset:].decode(errors="replace")
+    if chips:
+        chips.learn(board, said)
     if status == 0:
         return None
-    said = log.read_bytes()[offset:].decode(errors="replace")
     attempt = f"{what.doing} board {board.id} on {board.serial} failed"
     return _fault(attempt, status, said, log, timeout_s, stopped=stop.is_set())
 
 
 def _environment() -> dict[str, str]:
-    root = str(PROJECT_ROOT)
-    paths = [root, os.environ.get("PYTHONPATH", "")]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONUNBUFFERED": "1"}
+    return {**os.environ, "PYTHONPATH": python_path(), "PYTHONUNBUFFERED": "1"}
 
 
 def _wait(process: subprocess.Popen[bytes], timeout_s: float, stop: threading.Event) -> int | None:
@@ -202,21 +281,25 @@ def _fault(
     if stopped:
         return RigError(f"{attempt}: the run was stopped.", log=str(log))
     if status is None:
-        return RigError(
+        return NoAnswerError(
             f"{attempt}: esptool did not end within {timeout_s:g} s.",
             log=str(log),
             next_step="switch the board's power (hil board power BOARD cycle) and run again.",
         )
-    last = _last_words(said)
+    ended = f"{attempt}: esptool ended with status {status} ({last_words(said)})."
+    return fault_in(attempt, said, log) or RigError(ended, log=str(log))
+
+
+def fault_in(attempt: str, said: str, log: Path) -> HilError | None:
+    """Return the fault that esptool's words tell of, None where they are none that is known."""
     for symptom in _SYMPTOMS:
         if re.search(symptom.pattern, said):
-            return symptom.error(
-                f"{attempt}: {symptom.meaning} (esptool: {last}).", log=str(log), next_step=symptom.next_step
-            )
-    return RigError(f"{attempt}: esptool ended with status {status} ({last}).", log=str(log))
+            sentence = f"{attempt}: {symptom.meaning} (esptool: {last_words(said)})."
+            return symptom.error(sentence, log=str(log), next_step=symptom.next_step)
+    return None
 
 
-def _last_words(said: str) -> str:
+def last_words(said: str) -> str:
     """Return esptool's own error and, where it adds one in brackets, the cause."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     for number, line in enumerate(lines):
@@ -235,20 +318,56 @@ def flash(
     timeout_s: float = FLASH_TIMEOUT_S,
     stop: threading.Event | None = None,
     wear: WearCounter | None = None,
+    chips: KnownChips | None = None,
+    keeps_nvs: bool = True,
 ) -> FlashResult:
     """Write a build to a board; see hil.boards.flash.tool.write.
 
+    ``keeps_nvs`` leaves NVS as it is; without it the program finds it empty, or as its build writes it.
+
     Raises:
-        ConfigError: no build there, or the board carries another chip.
+        ConfigError: no build there, one that would burn eFuses, or the board carries another chip.
         RigError: port taken, no answer, no end within ``timeout_s``, damaged content.
     """
-    what = write_of(build_dir, parts_of(build_dir))
-    return write(board, what, log=log, timeout_s=timeout_s, stop=stop, wear=wear)
+    check_burns_nothing(build_dir)
+    parts = parts_of(build_dir)
+    if not keeps_nvs:
+        parts = with_empty_nvs(build_dir, parts, files=log.parent / board.id)
+    what = write_of(build_dir, parts)
+    return write(board, what, log=log, timeout_s=timeout_s, stop=stop, wear=wear, chips=chips)
 
 
-def flash_command(board: Board, build_dir: Path) -> list[str]:
-    """Return the esptool command that writes ``build_dir``; its file names are relative to that folder."""
-    return command(board, write_of(build_dir, parts_of(build_dir)))
+def with_empty_nvs(
+    build_dir: Path, parts: Sequence[tuple[int, str]], *, files: Path
+) -> list[tuple[int, str]]:
+    """Return these parts and, where a build has NVS that none of them writes, what empties it.
+
+    Else what one product keeps there is what the next one starts from. A core dump of an earlier image goes,
+    too. ``files`` begins the names of what is written for it.
+    Where all that is written is encrypted, nothing is added: emptiness would be, too. Raises ConfigError.
+    """
+    if "--encrypt" in write_of(build_dir, parts).options:
+        return list(parts)
+    added = []
+    emptied = {_NVS: None, **({CORE_DUMP: SECTOR_BYTES} if keeps_core_dumps(build_dir) else {})}
+    for partition in table_of(build_dir):
+        room = range(partition.offset, partition.offset + partition.size_bytes)
+        is_emptied = partition.type == DATA and partition.subtype in emptied
+        if is_emptied and not any(at in room for at, _ in parts):
+            path = files.with_name(f"{files.name}.empty-{partition.offset:#x}.bin").resolve()
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(b"\xff" * (emptied[partition.subtype] or partition.size_bytes))
+            added.append((partition.offset, str(path)))
+    return sorted([*parts, *added])
+
+
+def table_of(build_dir: Path) -> tuple[Partition, ...]:
+    """Return a build's partition table, () where it flashes none that is right. Raises ConfigError."""
+    names = [name for offset, name in parts_of(build_dir) if offset == TABLE_OFFSET]
+    try:
+        return from_binary((build_dir / names[0]).read_bytes(), flash_bytes=_FLASH_BYTES_MAX) if names else ()
+    except TableError:
+        return ()
 
 
 def parts_of(build_dir: Path) -> list[tuple[int, str]]:

@@ -14,7 +14,17 @@ from typing import Any
 from hil.base.errors import ConfigError, ExitCode, combine_exit_codes
 from hil.base.units import QuantityError, convert, find_unit, unit_of
 from hil.boards.health.types import BoardRun, BoardState, Quarantine, RunHealth, between_s
-from hil.model import KINDS, ComparedSeries, Comparison, Entry, Fault, RunRecord, SeriesVerdict, Verdict
+from hil.model import (
+    KINDS,
+    ComparedSeries,
+    Comparison,
+    Entry,
+    Fault,
+    Recovery,
+    RunRecord,
+    SeriesVerdict,
+    Verdict,
+)
 from hil.store import StoredRun, time_in
 from hil.thresholds import own_limits_of
 
@@ -115,6 +125,10 @@ def _boards(run: StoredRun) -> Iterable[BoardRun]:
             records.setdefault(entry.board, []).append(entry)
         elif isinstance(entry, Fault) and entry.board:
             faults.setdefault(entry.board, []).append(entry)
+    recoveries: dict[str, list[Recovery]] = {}
+    for entry in run.journal.entries:
+        if isinstance(entry, Recovery):
+            recoveries.setdefault(entry.board, []).append(entry)
     natures = {board: (own[0].kind, own[0].target) for board, own in records.items()}
     for board in run.info.get("boards", []):
         natures[str(board.get("id"))] = (board.get("kind", ""), str(board.get("target", "")))
@@ -133,7 +147,18 @@ def _boards(run: StoredRun) -> Iterable[BoardRun]:
             first_fault=_first(own),
             measured_s=round(sum(map(time.of, measured)), 3),
             quarantine=quarantines.get(board),
+            **_recovered(recoveries.get(board, [])),
         )
+
+
+def _recovered(recoveries: Sequence[Recovery]) -> dict[str, Any]:
+    """Return what of a board's fields its recoveries tell, {} where it had none."""
+    back = [one for one in recoveries if one.by]
+    found: dict[str, Any] = {"is_lost": True} if len(back) < len(recoveries) else {}
+    if back:
+        found["recovered"] = dict(Counter(one.by for one in back))
+        found["recovery_s"] = round(sum(one.took_s for one in back), 1)
+    return found
 
 
 def _state(faults: Sequence[Fault], records: Sequence[RunRecord], *, quarantined: bool) -> BoardState:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hil.base.schema import check_schema
 from hil.boards.health.types import RunHealth, unix_s
 from hil.store.codec import build
 from hil.store.files import parse_line, read_jsonl, replace_file
@@ -58,8 +59,13 @@ def with_runs(runs: Iterable[RunHealth], added: Sequence[RunHealth]) -> list[Run
 def to_line(run: RunHealth) -> str:
     """Return a run as its line, with its end; what is empty or unknown in it is left out."""
     line = {"schema": HEALTH_SCHEMA, **_slim(dataclasses.asdict(run))}
-    line["boards"] = [_slim(dataclasses.asdict(board)) for board in run.boards]
+    line["boards"] = [_board(dataclasses.asdict(board)) for board in run.boards]
     return json.dumps(line, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n"
+
+
+def _board(values: dict[str, Any]) -> dict[str, Any]:
+    golden = values.pop("golden")
+    return {**_slim(values), **({} if golden is None else {"golden": _slim(golden)})}
 
 
 def _slim(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -73,8 +79,7 @@ def _parse(path: Path, number: int, raw: bytes) -> RunHealth:
 
 def _run_of(line: Mapping[str, Any]) -> RunHealth:
     """Return what to_line() wrote. Raises ValueError, which says what is wrong."""
-    if line.get("schema") != HEALTH_SCHEMA:
-        raise ValueError(f"its schema is {line.get('schema')!r}, this program reads {HEALTH_SCHEMA}")
+    check_schema(line.get("schema"), HEALTH_SCHEMA)
     run: dict[str, Any] = {**_LEFT_OUT, **{key: value for key, value in line.items() if key != "schema"}}
     if isinstance(run["boards"], list):
         run["boards"] = [{"target": "", **one} if isinstance(one, dict) else one for one in run["boards"]]

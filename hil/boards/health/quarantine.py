@@ -27,8 +27,10 @@ from hil.store.run_info import utc_now
 
 QUARANTINE_FILE = "quarantine.json"
 BY_ITSELF = "hil"  # who put a board there, where nobody did
+BY_CHECK = "check"  # the golden check, which releases it when it passes again
 _SCHEMA = 1
 _LOCK_TIMEOUT_S = 10.0
+_LOST = "it did not answer, and nothing that its rack can do brought it back"
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,8 @@ class _Kept:
 
 @dataclass(frozen=True)
 class Watch:
-    """Puts a board into quarantine after ``after`` runs in a row in which the rig failed on it."""
+    """Puts a board into quarantine after ``after`` runs in a row in which the rig failed on it, or at once
+    where nothing brought it back that did not answer."""
 
     folder: Path
     after: int
@@ -56,15 +59,17 @@ class Watch:
         """
         with _changing(self.folder) as change:
             faulted, boards = dict(change.kept.faulted), dict(change.kept.boards)
+            lost: set[str] = set()
             for part in run.boards:
                 if rig_failed(part):
+                    lost |= {part.board} if part.is_lost else set()
                     faulted[part.board] = _with(faulted.get(part.board, ()), run.run_id)
                 elif took_part(part):
                     faulted.pop(part.board, None)
             fresh = [
-                Quarantine(board, utc_now(), BY_ITSELF, _why(ids))
+                Quarantine(board, utc_now(), BY_ITSELF, _LOST if board in lost else _why(ids))
                 for board, ids in faulted.items()
-                if len(ids) >= self.after and board not in boards
+                if (len(ids) >= self.after or board in lost) and board not in boards
             ]
             change.kept = _Kept({**boards, **{one.board: one for one in fresh}}, faulted)
         return [

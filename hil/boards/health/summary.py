@@ -15,6 +15,7 @@ from hil.boards.firmware.build_folder import target_of
 from hil.boards.health.lines import with_runs
 from hil.boards.health.types import (
     DAY_S,
+    RIG,
     BoardHealth,
     Part,
     Quarantine,
@@ -178,12 +179,16 @@ def _rack(
         faults.update(run.faults)
         for part in run.boards:
             faults.update(part.faults)
-    boards = sorted({part.board for run in shown for part in run.boards})
+    names = sorted({part.board for run in shown for part in run.boards})
+    boards = tuple(_board(board, runs, start_s, now_s, quarantine) for board in names)
+    failed = sum(bool(run.faults.get(RIG)) or any(map(rig_failed, run.boards)) for run in shown)
+    recoveries = sum(board.recoveries for board in boards)
+    recovered_s = sum(board.recoveries * (board.mean_time_to_recovery_s or 0.0) for board in boards)
     return RackHealth(
         rack=runs[0].rack,
         days=days,
         runs=len(shown),
-        boards=tuple(_board(board, runs, start_s, now_s, quarantine) for board in boards),
+        boards=boards,
         infrastructure_faults=dict(sorted(faults.items())),
         lease_waits_s=tuple(run.lease_wait_s for run in shown if run.lease_wait_s is not None),
         flakes=flaked.wrong,
@@ -192,6 +197,10 @@ def _rack(
         false_regressions=refuted.wrong,
         comparisons_checked=refuted.checked,
         false_regression_ratio=refuted.ratio,
+        faulted_runs=failed,
+        failure_ratio=failed / len(shown) if shown else None,
+        recoveries=recoveries,
+        mean_time_to_recovery_s=recovered_s / recoveries if recoveries else None,
     )
 
 
@@ -237,4 +246,6 @@ def _board(
         last_fault=failed[-1].first_fault if failed else "",
         quarantine=latest.quarantine if quarantine is None else quarantine.get(place),
         down_since_utc=down.since_utc if down else "",
+        recovered=dict(sum((Counter(part.recovered) for _, part in shown), Counter())),
+        recovery_s=sum(part.recovery_s or 0.0 for _, part in shown),
     )

@@ -29,12 +29,29 @@ class Quarantine:
 
 
 @dataclass(frozen=True)
+class GoldenCheck:
+    """What a board measured with the rack's golden image (hil.boards.rack.golden.FIGURES names the figures).
+
+    ``beyond`` are those that are out of their bounds, and "power" where its switch lies. ``uncertainty`` is
+    a figure's own, where it has one. ``power_cuts`` is None where no switch was tried.
+    """
+
+    figures: Mapping[str, float] = field(default_factory=dict)
+    beyond: tuple[str, ...] = ()
+    uncertainty: Mapping[str, float] = field(default_factory=dict)
+    power_cuts: bool | None = None
+
+
+@dataclass(frozen=True)
 class BoardRun:
     """A board's part in one run. ``faults`` counts by owner; ``first_fault`` is the first one's sentence, the
     rig's before others'.
 
     ``measured_s`` is the sum of what its cases measured, without set-up and turns of other boards.
-    ``quarantine`` is there where the state says so.
+    ``quarantine`` is there where the state says so, and where a golden check left it in force; ``golden`` is
+    what that check found, None of any other run. ``recovered`` counts by what the board was brought back
+    after it had not answered, which took ``recovery_s`` in all; ``is_lost`` is True where once nothing did.
+    Both are None where nothing of that happened.
     """
 
     board: str
@@ -45,6 +62,10 @@ class BoardRun:
     first_fault: str = ""
     measured_s: float = 0.0
     quarantine: Quarantine | None = None
+    recovered: Mapping[str, int] = field(default_factory=dict)
+    recovery_s: float | None = None
+    is_lost: bool | None = None
+    golden: GoldenCheck | None = None
 
 
 @dataclass(frozen=True)
@@ -85,6 +106,7 @@ class BoardHealth:
     from the start of the first of consecutive rig-faulted runs to the start of the next sound one;
     ``mean_time_to_recovery_s`` is the mean of those that ended in the window. An outage that lasts is none
     of them: ``down_since_utc`` is its start, "" where the board is up, and ``faults_in_a_row`` its runs.
+    ``recovered`` and ``recovery_s`` are sums of what runs brought back by themselves, which is no outage.
     ``held_s`` is board time under lease, ``utilisation_ratio`` its share of the window since the board was
     first seen. ``last_fault`` is the rig's latest on it in the window.
     """
@@ -107,6 +129,8 @@ class BoardHealth:
     last_fault: str = ""
     quarantine: Quarantine | None = None
     down_since_utc: str = ""
+    recovered: Mapping[str, int] = field(default_factory=dict)
+    recovery_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -118,6 +142,8 @@ class RackHealth:
     passed; ``flake_ratio`` is their share of blocked and passed series that were judged again so. A *false
     regression* is a blocked comparison that the next run of the same two images passed, or one of an image
     with itself; ``false_regression_ratio`` is their share of the comparisons that could be checked so.
+    ``faulted_runs`` are those in which the rig failed, on a board or as a whole, ``failure_ratio`` their
+    share of all; ``mean_time_to_recovery_s`` is over the ``recoveries`` of all of its boards.
     """
 
     rack: str
@@ -132,6 +158,10 @@ class RackHealth:
     false_regressions: int
     comparisons_checked: int
     false_regression_ratio: float | None
+    faulted_runs: int = 0
+    failure_ratio: float | None = None
+    recoveries: int = 0
+    mean_time_to_recovery_s: float | None = None
 
 
 RIG = "rig"  # whose faults are the rack's own (hil.base.errors)
@@ -174,6 +204,7 @@ def outages_of(parts: Iterable[Part]) -> list[Outage]:
     return [*ended, current] if current else ended
 
 
+GOLDEN = "golden"  # the trigger of a golden check
 DAY_S = 86_400.0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,11 +73,22 @@ def rack_lines(rack: RackHealth) -> tuple[str, ...]:
     )
     return (
         f"faults: {faults_by_owner(rack.infrastructure_faults)} (only the rig's are the rack's own)",
+        *_brought_back(rack),
         f"waits for boards: {waited}",
         f"flakes: {_share(rack.flakes, rack.judged_again, 'verdicts given again with the same firmware')}",
         "false regressions: "
         + _share(rack.false_regressions, rack.comparisons_checked, "comparisons that could be checked"),
     )
+
+
+def _brought_back(rack: RackHealth) -> tuple[str, ...]:
+    """Return what runs did about boards that did not answer, () where all answered."""
+    rungs = sum((Counter(board.recovered) for board in rack.boards), Counter[str]())
+    if not rungs:
+        return ()
+    mean_s = sum(board.recovery_s for board in rack.boards) / rungs.total()
+    words = ", ".join(f"{count} by {rung}" for rung, count in rungs.most_common())
+    return (f"brought back within a run: {words}; on average after {duration(mean_s)}",)
 
 
 def faults_by_owner(faults: Mapping[str, int]) -> str:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Is a rack ready? Looks at ports, power switches, network and broker; flashes and measures nothing."""
+"""Is a rack ready? Looks at ports, power switches, network and broker; flashes and measures nothing.
+
+A physical board is reset, and asked who it is: what answers is compared with the rack file.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +13,32 @@ import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from hil.base.errors import HilError
 from hil.base.finding import Finding
-from hil.boards.lease import read_holder
+from hil.boards.current import check_meter
+from hil.boards.firmware.build_folder import Image
+from hil.boards.firmware.selection import find_firmware
+from hil.boards.flash.identify import check_identity, identify
+from hil.boards.lease import lease_boards, read_holder
 from hil.boards.rack.loader import Board, Rack
 
 
 def check_rack(rack: Rack, lock_dir: Path, *, served: Mapping[str, int]) -> list[Finding]:
     """Look at everything that a run would need; return what was found, good and bad.
 
-    ``served`` holds the TCP ports of the virtual boards that are up in this rack, by board.
+    ``served`` holds the TCP ports of the virtual and emulated boards that are up in this rack, by board.
     """
-    findings = [_check_broker(), *_check_network(rack)]
+    findings = [_check_broker(), *_check_network(rack), *_check_golden(rack)]
+    seen: dict[str, str] = {}
     for board in rack.boards:
         holder = read_holder(lock_dir, board.id)
         if holder:
             findings.append(Finding(board.id, ok=True, sentence=f"in use by {holder.describe()}"))
             continue
-        findings.append(_check_port(board, served.get(board.id)))
+        if board.current:
+            findings.append(check_meter(board))  # first, as it may be the board's supply
+        port = _check_port(board, served.get(board.id))
+        findings.append(port if board.is_process or not port.ok else _check_board(board, lock_dir, seen))
         findings += _check_power(board)
     return findings
 
@@ -35,7 +47,10 @@ def _check_broker() -> Finding:
     path = _find_program("mosquitto")
     if path:
         return Finding("broker", ok=True, sentence=f"{path} is there")
-    return Finding("broker", ok=False, sentence="mosquitto is not installed.", mend="hil doctor.")
+    return Finding("broker", ok=False, sentence="mosquitto is not installed.", mend=_INSTALL_BROKER)
+
+
+_INSTALL_BROKER = "sudo apt install mosquitto; `hil doctor` lists all that this host lacks."
 
 
 def _find_program(name: str) -> str | None:
@@ -51,7 +66,20 @@ def _check_network(rack: Rack) -> Iterator[Finding]:
     yield _check_interface(rack)
     if rack.capture.access_point:
         yield _check_capture(rack)
-    yield _check_password(rack)
+    if rack.access_point.ssid:
+        yield _check_password(rack)
+
+
+def _check_golden(rack: Rack) -> Iterator[Finding]:
+    """Verify the golden firmware of each chip: it is what tells a broken board from broken firmware."""
+    for target in dict.fromkeys(board.firmware_target for board in rack.boards if rack.golden):
+        assert rack.golden
+        try:
+            found = find_firmware(rack.golden, Image(target))
+        except HilError as error:
+            yield Finding(f"golden {target}", ok=False, sentence=error.sentence, mend=error.next_step)
+        else:
+            yield Finding(f"golden {target}", ok=True, sentence=f"{found.sha256[:12]} in {rack.golden}")
 
 
 def _check_interface(rack: Rack) -> Finding:
@@ -66,7 +94,8 @@ def _check_interface(rack: Rack) -> Finding:
                 subject,
                 ok=False,
                 sentence=f"{rack.host.address} is no address of this host: {error.strerror}.",
-                mend=f"mend 'host' in {rack.path}.",
+                mend=f"write the address that `ip -brief address show {rack.host.interface}` tells under "
+                f"'host' in {rack.path}, or give the interface this one.",
             )
     return Finding(subject, ok=True, sentence=f"has {rack.host.address}")
 
@@ -85,7 +114,10 @@ def _is_there(interface: str) -> bool:
 def _no_interface(subject: str, rack: Rack) -> Finding:
     present = ", ".join(name for _, name in socket.if_nameindex())
     return Finding(
-        subject, ok=False, sentence=f"there is none; present: {present}.", mend=f"mend {rack.path}."
+        subject,
+        ok=False,
+        sentence=f"there is none; present: {present}.",
+        mend=f"write the right one in {rack.path}; `ip -brief address` tells which has which address.",
     )
 
 
@@ -102,23 +134,63 @@ def _check_password(rack: Rack) -> Finding:
         )
     ok = os.access(point.psk_file, os.R_OK)
     sentence = f"its password file {point.psk_file} is {'' if ok else 'not '}readable."
-    return Finding(subject, ok=ok, sentence=sentence, mend="" if ok else "create it, or give read access.")
+    return Finding(subject, ok=ok, sentence=sentence, mend="" if ok else _LET_READ)
+
+
+_LET_READ = "write the password into it, and let the user that runs hil read it, and nobody else."
+_JOIN_DIALOUT = (
+    "sudo usermod -aG dialout USER, then log in again; a runner's rules are written by hil runner files."
+)
+_FIND_PORT = (
+    "plug the board in, by a cable that carries data; or correct 'serial': `ls -l /dev/serial/by-id "
+    "/dev/serial/by-path` lists the ports that are there."
+)
 
 
 def _check_port(board: Board, served_port: int | None) -> Finding:
-    if board.kind == "virtual":
+    if board.is_process:
         return _check_virtual_port(board, served_port)
-    path = Path(board.serial)
-    if "://" in board.serial or os.access(path, os.R_OK | os.W_OK):
+    if "://" in board.serial and not board.serial.startswith("usb://"):
+        return Finding(board.id, ok=True, sentence=f"port {board.serial} is a remote one")
+    try:
+        path = Path(board.stock_serial)
+    except HilError as error:
+        return Finding(board.id, ok=False, sentence=error.sentence, mend=error.next_step)
+    if os.access(path, os.R_OK | os.W_OK):
         return Finding(board.id, ok=True, sentence=f"port {board.serial} is there")
     if path.exists():
-        sentence, mend = (
-            f"port {path} is not readable and writable.",
-            "add this user to the group dialout.",
-        )
+        sentence, mend = f"this user may not read and write port {path}.", _JOIN_DIALOUT
     else:
-        sentence, mend = f"port {path} does not exist.", "plug the board in, or mend 'serial'."
+        sentence, mend = f"port {path} does not exist.", _FIND_PORT
     return Finding(board.id, ok=False, sentence=sentence, mend=mend)
+
+
+def _check_board(board: Board, lock_dir: Path, seen: dict[str, str]) -> Finding:
+    """Ask a board who it is, over whatever its port is; an unreachable host of one is found so, too.
+
+    ``seen`` is which boards answered with which MAC address before.
+    """
+    try:
+        with lease_boards(lock_dir, [board.id], run_id=f"rack-check-{os.getpid()}"):
+            found = identify(board)
+        check_identity(board, found)
+    except HilError as error:
+        return Finding(board.id, ok=False, sentence=error.sentence, mend=error.next_step)
+    if other := seen.get(found.mac):
+        return Finding(
+            board.id,
+            ok=False,
+            sentence=f"port {board.serial} has {found.chip} {found.mac}, and so has board {other}.",
+            mend="see where the ports of both lead to, and give each board its 'mac'.",
+        )
+    seen[found.mac] = board.id
+    unnamed = "" if board.mac else f"; name it in the rack file: mac: {found.mac}"
+    flash = found.flash or "unknown"
+    return Finding(
+        board.id,
+        ok=True,
+        sentence=f"port {board.serial} has {found.chip} {found.mac}, flash {flash}{unnamed}",
+    )
 
 
 def _check_virtual_port(board: Board, served_port: int | None) -> Finding:
@@ -142,15 +214,24 @@ def _check_virtual_port(board: Board, served_port: int | None) -> Finding:
 
 
 def _check_power(board: Board) -> Iterator[Finding]:
-    if board.power.type != "command":
-        return
-    program = shlex.split(board.power.command)[0]
+    for power in filter(None, (board.power, board.hub_power)):
+        if power.type in ("command", "uhubctl"):
+            yield _check_switch_program(board, shlex.split(power.command)[0] if power.command else "uhubctl")
+        if power.password_env and not os.environ.get(power.password_env):
+            yield Finding(
+                board.id,
+                ok=False,
+                sentence=f"the password of its plug is not in the environment variable {power.password_env}.",
+                mend=f"export {power.password_env}=…",
+            )
+
+
+def _check_switch_program(board: Board, program: str) -> Finding:
     if _find_program(program):
-        yield Finding(board.id, ok=True, sentence=f"power switch {program} is there")
-        return
-    yield Finding(
+        return Finding(board.id, ok=True, sentence=f"power switch {program} is there; --power proves it")
+    return Finding(
         board.id,
         ok=False,
         sentence=f"its power command {program!r} is not installed.",
-        mend="install it.",
+        mend=f"install {program}, or correct its 'power' in the rack file.",
     )

@@ -10,22 +10,28 @@ treats them alike.
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from hil.base.chips import CHIPS
+from hil.base.chips import CHIPS, MODELLED
 from hil.base.errors import ConfigError
 from hil.base.gateway_url import problem_of
 from hil.base.yamlfile import Node, load
 from hil.base.yamlvalue import did_you_mean
-from hil.boards.rack.noise import NoiseSettings, read_noise
-from hil.model import KINDS, Kind
+from hil.boards.places.settings import check_leased, is_unleased, rack_with_places
+from hil.boards.rack.access_point import AccessPoint, Background, read_access_point, read_background
+from hil.boards.rack.current import Current, read_current
+from hil.boards.rack.golden import read_bounds, read_golden
+from hil.boards.rack.network import WIFI, Network, read_network
+from hil.boards.rack.power import Power, read_hub, read_power
+from hil.boards.serial_url.usb import PATH, UsbPort, from_url
+from hil.model import IMPORTED, KINDS, UNREAL, Kind
 
 DEFAULT_BAUD = 921600
+EMULATORS = ("qemu",)
 
-_FAST, _STOCK = "fastrfc2217://", "rfc2217://"
+_FAST, _STOCK, _USB = "fastrfc2217://", "rfc2217://", "usb://"
 _VIRTUAL_PORT = re.compile(rf"{_FAST}127\.0\.0\.1:(\d{{1,5}})")
 
 
@@ -44,20 +50,6 @@ class Host:
 
 
 @dataclass(frozen=True)
-class AccessPoint:
-    """``virtual``: an air profile, its seed, and the simulated noise if any. ``external``: an SSID and where
-    its password comes from."""
-
-    type: str
-    profile: str = ""
-    seed: int = 0
-    ssid: str = ""
-    psk_env: str = ""
-    psk_file: str = ""
-    noise: NoiseSettings | None = None
-
-
-@dataclass(frozen=True)
 class BrokerSettings:
     """Settings of the broker that each run starts; recorded with every sample set."""
 
@@ -72,20 +64,15 @@ class CaptureSettings:
 
 
 @dataclass(frozen=True)
-class Power:
-    """How a board's supply is switched. ``command`` holds ``{action}``: on, off or cycle."""
-
-    type: str
-    command: str = ""
-    timeout_s: float = 20.0
-
-
-@dataclass(frozen=True)
 class Board:
     """One board of a rack. ``where`` is file and line of its entry, for error sentences.
 
-    ``serial`` is "" for a virtual board without a port of its own: each rack that is started gives it a free
-    one, and ``at`` says which.
+    ``serial`` is a device file or an address; of a board that is known by its place on USB ``usb://…``, which
+    is looked for whenever it is opened.
+
+    ``serial`` is "" for a process (``is_process``) without a port of its own: each rack that is started gives
+    it a free one, and ``at`` says which. ``emulator`` is "" where the board is not emulated. ``hub_power``
+    switches the hub that it hangs on, and all else there with it. ``current`` measures what it draws.
     """
 
     id: str
@@ -97,7 +84,21 @@ class Board:
     mac: str = ""
     labels: tuple[str, ...] = ()
     limits: Mapping[str, int] = field(default_factory=dict)
+    emulator: str = ""
     where: str = ""
+    network: Network = WIFI
+    hub_power: Power | None = None
+    current: Current | None = None
+
+    @property
+    def is_process(self) -> bool:
+        """Whether the board is a process that its rack starts, behind a virtual access point."""
+        return self.kind in UNREAL
+
+    @property
+    def firmware_target(self) -> str:
+        """The target whose build it runs: an emulated board runs what the chip itself gets."""
+        return self.chip if self.kind == "emulated" else self.target
 
     @property
     def target(self) -> str:
@@ -106,16 +107,21 @@ class Board:
 
     @property
     def tcp_port(self) -> int:
-        """The RFC2217 port of a virtual board; 0 where it has none yet."""
+        """The RFC2217 port of a board that is a process; 0 where it has none yet."""
         return virtual_port(self.serial)
 
     @property
     def stock_serial(self) -> str:
-        """The serial port as an unmodified esptool or serial monitor takes it."""
+        """The serial port as an unmodified esptool or serial monitor takes it.
+
+        Raises HilError where a board that is known by its place on USB is not there.
+        """
+        if self.serial.startswith(_USB):
+            return str(from_url(self.serial).find().file)
         return self.serial.replace(_FAST, _STOCK, 1)
 
     def at(self, port: int) -> Board:
-        """Return this virtual board where it is served: at an RFC2217 port of this machine."""
+        """Return this board, a process, where it is served: at an RFC2217 port of this machine."""
         return replace(self, serial=f"{_FAST}127.0.0.1:{port}")
 
 
@@ -124,7 +130,8 @@ class Rack:
     """One rack file. ``path`` is where it was read from, ``pushgateway`` an address or "".
 
     ``quarantine_after`` is how many runs in a row the rig may fail on a board before it is put into
-    quarantine, 0 where only people do that.
+    quarantine, 0 where only people do that. ``golden`` is a bundle or build of firmware that is known to be
+    good, None where the file names none; ``golden_bounds`` what is expected of a board that runs it.
     """
 
     name: str
@@ -135,11 +142,19 @@ class Rack:
     boards: tuple[Board, ...]
     pushgateway: str = ""
     capture: CaptureSettings = CaptureSettings()
+    background: Background | None = None
     quarantine_after: int = 0
+    golden: Path | None = None
+    golden_bounds: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def is_virtual(self) -> bool:
         return self.access_point.type == "virtual"
+
+    @property
+    def access_point_interface(self) -> str:
+        """The host's interface at a real access point, "" where there is none or the file names none."""
+        return self.capture.access_point or self.access_point.interface
 
     def board(self, board_id: str) -> Board:
         """Return one board. Raises ConfigError with the nearest id."""
@@ -153,54 +168,81 @@ class Rack:
             next_step=f"name one of these, or add it to {self.path}.",
         )
 
-    def select(self, board_ids: Sequence[str], target: str = "") -> tuple[Board, ...]:
-        """Return the boards named, in the file's order, all of them where none is; of a target, where one is.
+    def select(
+        self, board_ids: Sequence[str], target: str = "", labels: Sequence[str] = ()
+    ) -> tuple[Board, ...]:
+        """Return the boards named, in the file's order, all of them where none is; of these those of a target
+        and with all ``labels``, where there are any.
 
         Raises:
-            ConfigError: an unknown board, or none of these has the target.
+            ConfigError: an unknown board, or none is left; those that lack one thing alone are named.
         """
         wanted = {self.board(board_id).id for board_id in board_ids}
-        boards = tuple(board for board in self.boards if not wanted or board.id in wanted)
-        found = tuple(board for board in boards if target in ("", board.target))
+        lacking = [(board, _lacks(board, wanted, target, labels)) for board in self.boards]
+        found = tuple(board for board, lacks in lacking if not lacks)
         if not found:
-            targets = ", ".join(sorted({board.target for board in boards}))
-            raise ConfigError(f"{self.path}: no board has the target {target!r}; there is {targets}.")
+            asked = [f"has the target {target!r}"] if target else []
+            asked += [f"has the label {label!r}" for label in labels]
+            asked += [f"is one of {', '.join(board_ids)}"] if board_ids else []
+            near = [f"{board.id} {lacks[0]}" for board, lacks in lacking if len(lacks) == 1]
+            there = f"nearest: {'; '.join(near)}" if near and len(asked) > 1 else f"there is {self._kinds()}"
+            raise ConfigError(f"{self.path}: no board {' and '.join(asked)}; {there}.")
         return found
+
+    def _kinds(self) -> str:
+        """Return the targets and the labels that boards have."""
+        targets = sorted({board.target for board in self.boards})
+        labels = sorted({label for board in self.boards for label in board.labels})
+        return ", ".join(targets) + (f", with the labels {', '.join(labels)}" if labels else "")
+
+
+def _lacks(board: Board, wanted: set[str], target: str, labels: Sequence[str]) -> list[str]:
+    """Return what a board has not of what is asked for, as words that follow its name."""
+    has = f", but {', '.join(board.labels)}" if board.labels else ""
+    return [
+        *(["is not among the boards that are named"] if wanted and board.id not in wanted else []),
+        *([f"is {board.target}"] if target not in ("", board.target) else []),
+        *(f"has not the label {label!r}{has}" for label in labels if label not in board.labels),
+    ]
 
 
 SCHEMA_VERSION = 1
-POWER_TYPES = ("virtual", "command", "none")
-ACCESS_POINT_TYPES = ("virtual", "external")
 
+_A: Mapping[Kind, str] = {"physical": "a physical", "emulated": "an emulated", "virtual": "a virtual"}
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 
 
-def load_rack(path: Path) -> Rack:
-    """Read a rack file. Raises ConfigError naming file, line, value and the way out."""
+def load_rack(path: Path, *, unleased: bool = False) -> Rack:
+    """Read a rack file. Raises ConfigError naming file, line, value and the way out.
+
+    ``unleased`` reads one whose boards are at a coordinator, too: without any board.
+    """
     root = load(path)
-    _check_schema(root)
-    boards = _read_boards(root)
+    root.schema(SCHEMA_VERSION)
+    if not (unleased and is_unleased(root)):
+        check_leased(root)
+    boards = () if unleased and is_unleased(root) else _read_boards(root)
+    host = _read_host(root.section("host"))
     rack = Rack(
-        name=_name(root, "name"),
+        name=_rack_name(root),
         path=path,
-        host=_read_host(root.section("host")),
-        access_point=_read_access_point(root.section("access_point"), [board.id for board in boards]),
+        host=host,
+        access_point=read_access_point(
+            root.section("access_point"), [board.id for board in boards], host.address
+        ),
         broker=_read_broker(root.section("broker", default=None)),
         boards=boards,
         pushgateway=_read_pushgateway(root.section("metrics", default=None)),
         capture=_read_capture(root.section("capture", default=None)),
+        background=read_background(root.section("background", default=None)),
         quarantine_after=root.integer("quarantine_after", default=0, minimum=1, maximum=100),
+        golden=read_golden(root, rack_with_places(path)),
+        golden_bounds=read_bounds(root),
     )
     root.finish()
     _check_kinds(root, rack)
     return rack
-
-
-def _check_schema(root: Node) -> None:
-    schema = root.integer("schema")
-    if schema != SCHEMA_VERSION:
-        raise root.error("schema", f"schema is {schema}; this version reads schema {SCHEMA_VERSION}.")
 
 
 def _name(node: Node, key: str) -> str:
@@ -210,34 +252,17 @@ def _name(node: Node, key: str) -> str:
     return name
 
 
+def _rack_name(root: Node) -> str:
+    name = _name(root, "name")
+    if name == IMPORTED:
+        raise root.error(
+            "name", f"{name!r} is where `hil history import` puts figures; name the rack otherwise."
+        )
+    return name
+
+
 def _read_host(node: Node) -> Host:
     return Host(interface=node.text("interface"), address=node.text("address"))
-
-
-def _read_access_point(node: Node, boards: Collection[str]) -> AccessPoint:
-    if node.choice("type", ACCESS_POINT_TYPES) == "virtual":
-        seed = node.integer("seed", default=1, minimum=0)
-        noise = read_noise(node.section("noise", default=None), boards)
-        return AccessPoint(type="virtual", profile=node.text("profile"), seed=seed, noise=noise)
-    if "noise" in node:
-        raise node.error(
-            "noise",
-            "noise is simulated on a virtual rack's air; an external access point has its own.",
-            next_step="delete the section.",
-        )
-    access_point = AccessPoint(
-        type="external",
-        ssid=node.text("ssid"),
-        psk_env=node.text("psk_env", default=""),
-        psk_file=node.text("psk_file", default=""),
-    )
-    if bool(access_point.psk_env) == bool(access_point.psk_file):
-        raise node.error(
-            "",
-            "an external access point takes its password from exactly one of psk_env and psk_file.",
-            next_step="name the environment variable (psk_env) or the file (psk_file) that holds it.",
-        )
-    return access_point
 
 
 def _read_broker(node: Node | None) -> BrokerSettings:
@@ -265,63 +290,90 @@ def _read_boards(root: Node) -> tuple[Board, ...]:
         raise root.error("boards", "a rack needs at least one board.")
     boards = tuple(_read_board(node) for node in nodes)
     _check_unique(nodes, boards, "id", lambda board: board.id)
-    _check_unique(nodes, boards, "serial", lambda board: board.serial)
+    for key in ("serial", "usb"):
+        by_key = [(node, board) for node, board in zip(nodes, boards, strict=True) if key in node]
+        _check_unique(
+            [node for node, _ in by_key], [board for _, board in by_key], key, lambda board: board.serial
+        )
     _check_unique(nodes, boards, "mac", lambda board: board.mac)
+    _check_unique(nodes, boards, "address", lambda board: board.network.host)
+    _check_unique(nodes, boards, "current", lambda board: board.current.place if board.current else "")
     return boards
 
 
 def _read_board(node: Node) -> Board:
     kind = next(kind for kind in KINDS if kind == node.choice("kind", KINDS))
+    is_process = kind in UNREAL
+    chip = node.choice("target", MODELLED if is_process else tuple(CHIPS))
     return Board(
         id=_name(node, "id"),
         kind=kind,
-        chip=node.choice("target", CHIPS),
-        serial=_read_serial(node, virtual=kind == "virtual"),
-        power=_read_power(node.section("power", default=None)),
+        chip=chip,
+        serial=_read_serial(node, kind, is_process=is_process),
+        power=read_power(node.section("power", default=None)),
         baud=node.integer("baud", default=DEFAULT_BAUD, minimum=9600, maximum=3_000_000),
-        mac=_read_mac(node, required=kind == "virtual"),
+        mac=_read_mac(node, required=is_process),
         labels=tuple(node.texts("labels", default=[])),
         limits=_read_limits(node.section("limits", default=None)),
+        emulator=_read_emulator(node, kind),
         where=node.where(),
+        network=read_network(node.section("network", default=None), kind=kind, chip=chip, where=node.where()),
+        hub_power=read_hub(node.section("hub_power", default=None)),
+        current=read_current(node.section("current", default=None), kind),
     )
 
 
-def _read_serial(node: Node, *, virtual: bool) -> str:
-    """A virtual board needs none: whoever starts its rack gives it a free port."""
-    if not virtual:
-        return node.text("serial")
+def _read_emulator(node: Node, kind: Kind) -> str:
+    if kind == "emulated":
+        return node.choice("emulator", EMULATORS)
+    if "emulator" in node:
+        raise node.error(
+            "emulator",
+            f"a {kind} board has no emulator.",
+            next_step="delete the line, or say kind: emulated.",
+        )
+    return ""
+
+
+def _read_serial(node: Node, kind: Kind, *, is_process: bool) -> str:
+    """A process needs none: whoever starts its rack gives it a free port."""
+    if not is_process:
+        return _read_usb(node) if "usb" in node else node.text("serial")
     serial = node.text("serial", default="")
     if serial and not 1024 <= virtual_port(serial) <= 65535:
         raise node.error(
             "serial",
-            f"a virtual board's serial is fastrfc2217://127.0.0.1:PORT, PORT 1024..65535; {serial!r} is not.",
+            f"{_A[kind]} board's serial is fastrfc2217://127.0.0.1:PORT, PORT 1024..65535; {serial!r} is "
+            "not.",
             next_step="delete the line: then the board gets a free port whenever its rack is started.",
         )
     return serial
 
 
-def _read_power(node: Node | None) -> Power:
-    if node is None:
-        return Power(type="none")
-    power_type = node.choice("type", POWER_TYPES)
-    if power_type != "command":
-        return Power(type=power_type)
-    command = node.text("command")
-    if "{action}" not in command:
+def _read_usb(node: Node) -> str:
+    """Return the address of a port that is known by its place on USB, its serial number, or both."""
+    if "serial" in node:
         raise node.error(
-            "command",
-            f"the power command {command!r} lacks {{action}}, which becomes on, off or cycle.",
-            next_step="write it like: uhubctl -l 1-1 -p 2 -a {action}",
+            "serial",
+            "a board is found by 'serial', a device file or an address, or by 'usb', not by both.",
+            next_step="delete one of them.",
         )
-    try:
-        shlex.split(command)
-    except ValueError as error:
-        raise node.error(
-            "command",
-            f"the power command {command!r} cannot be split into words: {error}.",
-            next_step="close the quotation, or leave the quotes out.",
-        ) from None
-    return Power("command", command, node.quantity("timeout", "s", default=20.0, minimum=1.0, maximum=300.0))
+    usb = node.section("usb")
+    interface = usb.integer("interface", default=None, minimum=0, maximum=255)
+    port = UsbPort(usb.text("path", default=""), usb.text("serial", default=""), interface)
+    if port.path and not PATH.fullmatch(port.path):
+        raise usb.error(
+            "path",
+            f"USB path {port.path!r} is not bus-port.port…, as in '1-1.2'.",
+            next_step="uhubctl and ls /sys/bus/usb/devices show them.",
+        )
+    if not (port.path or port.serial):
+        raise usb.error(
+            "",
+            "a board on USB is known by its path, its serial number, or both.",
+            next_step="name one: usb: {path: …} or usb: {serial: …}.",
+        )
+    return port.url
 
 
 def _read_mac(node: Node, *, required: bool) -> str:
@@ -356,19 +408,45 @@ def _check_unique(
 
 
 def _check_kinds(root: Node, rack: Rack) -> None:
-    """A virtual board lives in the virtual air and nowhere else."""
+    """A virtual or emulated board lives in the virtual air and nowhere else."""
     if rack.is_virtual and "capture" in root:
         raise root.error(
             "capture",
             "a virtual rack finds the access point's side of each board's air by itself.",
             next_step="delete the section.",
         )
+    if rack.is_virtual and rack.background:
+        raise root.error(
+            "background",
+            "the links of a virtual air share no channel, so a second station slows nobody there.",
+            next_step="delete the section, and choose a worse air: access_point: {profile: crowded}.",
+        )
+    if rack.access_point.shapes and not rack.access_point_interface:
+        raise root.error(
+            "access_point",
+            "'shapes' needs an interface of this host at the access point.",
+            next_step="name it (capture: {access_point: IFACE}), or delete the line.",
+        )
     for board in rack.boards:
-        if (board.kind == "virtual") != rack.is_virtual:
+        if board.is_process != rack.is_virtual:
             raise root.error(
                 "boards",
                 f"board {board.id!r} is {board.kind} but the access point is {rack.access_point.type}.",
-                next_step="keep virtual and physical boards in racks of their own.",
+                next_step="keep physical boards in racks of their own, apart from virtual and emulated ones.",
             )
-        if board.power.type == "virtual" and board.kind != "virtual":
+        if rack.access_point.type == "wired" and board.network.is_wifi:
+            raise root.error(
+                "access_point",
+                f"there is none (type wired), but board {board.id!r} has Wi-Fi.",
+                next_step="give the board its cable (network: {type: …}), or name the access point.",
+            )
+        radio = rack.access_point.radio
+        if radio and radio.channel > 14 and board.network.is_wifi and not CHIPS[board.chip].five_ghz:
+            raise root.error(
+                "access_point",
+                f"channel {radio.channel} is in the band at 5 GHz, which board {board.id!r}, an "
+                f"{board.chip}, cannot hear.",
+                next_step="choose a channel from 1 to 13.",
+            )
+        if board.power.type == "virtual" and not board.is_process:
             raise root.error("boards", f"board {board.id!r} is {board.kind}; its power cannot be virtual.")

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pyserial URL handlers of this project: ``fastrfc2217://host:port``."""
+"""pyserial URL handlers of this project: ``fastrfc2217://host:port``, ``usb://place?serial=…``."""
 
 from __future__ import annotations
 
 import serial
 
 _PACKAGE = __name__
+OWN = ("fastrfc2217://", "usb://")  # what an unmodified esptool cannot open
 
 
 def register() -> None:

@@ -64,7 +64,6 @@ _KIND_PARTS = {
     "PUBREC": "pubrec",
     "PUBREL": "pubrel",
     "PUBCOMP": "pubcomp",
-    "RESERVED": "disconnect",
 }
 _MESSAGE_KINDS = {"PUBLISH", "PUBACK", "PUBREC", "PUBREL", "PUBCOMP"}
 _ALERT, _HANDSHAKE_TYPES = 21, {20, 22}  # TLS content types (RFC 8446, 5.1)
@@ -117,13 +116,13 @@ COUNTS = (
 )
 
 
-def overhead_of(segments: Sequence[Segment], *, board: str) -> Overhead:
-    """Add up the connections of ``board`` (an IPv4 address)."""
+def overhead_of(segments: Sequence[Segment], *, board: str = "") -> Overhead:
+    """Add up the connections of ``board`` (an IP address); without one, all that there are."""
     parts: Counter[str] = Counter()
     counts: Counter[str] = Counter()
-    for stream in streams(one for one in segments if board in (one.source, one.destination)):
+    for stream in streams(one for one in segments if not board or board in (one.source, one.destination)):
         counts["connections"] += 1
-        _Stream(stream, board, parts, counts).add_up()
+        _Stream(stream, parts, counts).add_up()
     return Overhead({name: parts[name] for name in PARTS}, {name: counts[name] for name in COUNTS})
 
 
@@ -131,11 +130,9 @@ class _Stream:
     """Adds up one connection. First each segment that takes up sequence numbers gets an owner, then the
     acknowledgements do, by what they acknowledge."""
 
-    def __init__(
-        self, segments: Sequence[Segment], board: str, parts: Counter[str], counts: Counter[str]
-    ) -> None:
+    def __init__(self, segments: Sequence[Segment], parts: Counter[str], counts: Counter[str]) -> None:
         self._segments = segments
-        self._board = board
+        self._end = (segments[0].source, segments[0].source_port)  # either of the two
         self._parts = parts
         self._counts = counts
         self._secured = any(one.tls_types for one in segments)
@@ -144,7 +141,7 @@ class _Stream:
         flows = {True: Flow(), False: Flow()}
         seen = []
         for segment in self._segments:
-            up = segment.source == self._board
+            up = (segment.source, segment.source_port) == self._end
             seen.append((up, flows[up].add(segment), flows[up].acknowledge(segment, flows[not up])))
         owners = {up: _owners(flow.sent) for up, flow in flows.items()}
         ends = {up: _Ends(flow.sent, owners[up]) for up, flow in flows.items()}

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hil.base.errors import RigError
-
 _KINDS = {
     1: "CONNECT",
     2: "CONNACK",
@@ -32,8 +30,11 @@ _KINDS = {
 }
 _WITH_ID = {"PUBACK", "PUBREC", "PUBREL", "PUBCOMP", "SUBSCRIBE", "SUBACK", "UNSUBSCRIBE", "UNSUBACK"}
 _WITH_TOPICS = {"SUBSCRIBE", "UNSUBSCRIBE"}
+_FLAGS = {"PUBREL": 2, "SUBSCRIBE": 2, "UNSUBSCRIBE": 2}  # else 0 (MQTT 3.1.1, 2.2.2), but for PUBLISH
+_EMPTY = {"PINGREQ", "PINGRESP"}
 _ID_BYTES = _LENGTH_BYTES = 2
 MISSING = b"<MISSING>"
+_QUOTED = 4  # values of each list
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +64,40 @@ class MqttFields:
     payloads: Sequence[bytes]
 
 
+class NoPacketsError(ValueError):
+    """What tshark shows of a frame cannot be MQTT packets; the message says why."""
+
+
 def pdus_of(fields: MqttFields) -> tuple[Pdu, ...]:
-    """Give each packet its own values. Raises RigError: the lists do not add up, quoting them."""
+    """Give each packet its own values.
+
+    Raises NoPacketsError: the lists do not add up, quoting their beginnings, or a packet is none that MQTT
+    allows. So looks a stream whose start was not captured: tshark takes bytes of a payload for packets.
+    """
     found = []
     try:
         reader = _Reader(fields)
         for flags, length in zip(fields.flags, fields.lengths, strict=True):
             found.append(reader.next(int(flags, 16), int(length)))
         reader.check_that_all_is_used()
+    except NoPacketsError:
+        raise
     except (StopIteration, ValueError) as error:
-        raise RigError(f"the lists of its MQTT packets do not add up: {_quoted(fields)}.") from error
+        raise NoPacketsError(f"the lists of its MQTT packets do not add up: {_quoted(fields)}") from error
     return tuple(found)
+
+
+def _kind(flags: int, length: int) -> str:
+    """Return a packet's kind. Raises NoPacketsError where MQTT has none that begins so."""
+    kind = _KINDS.get(flags >> 4)
+    allowed = kind is not None and (
+        flags >> 1 & 3 != 3
+        if kind == "PUBLISH"
+        else flags & 15 == _FLAGS.get(kind, 0) and not (kind in _EMPTY and length)
+    )
+    if kind is None or not allowed:
+        raise NoPacketsError(f"no MQTT packet begins with 0x{flags:02x} and a length of {length}")
+    return kind
 
 
 class _Reader:
@@ -88,7 +112,7 @@ class _Reader:
         self._empty_is_listed = len(fields.payloads) == publishes
 
     def next(self, flags: int, length: int) -> Pdu:
-        kind = _KINDS.get(flags >> 4, "RESERVED")
+        kind = _kind(flags, length)
         packet_bytes = 1 + length_field_bytes(length) + length
         if kind == "PUBLISH":
             return self._publish(flags, length, packet_bytes)
@@ -138,8 +162,10 @@ def length_field_bytes(remaining: int) -> int:
 
 def _quoted(fields: MqttFields) -> str:
     def shown(values: Sequence[bytes]) -> Iterator[str]:
-        for value in values:
+        for value in values[:_QUOTED]:
             yield value[:16].decode("utf-8", "replace") + ("…" if len(value) > 16 else "")
+        if len(values) > _QUOTED:
+            yield f"… ({len(values)} in all)"
 
     lists = {
         "mqtt.hdrflags": fields.flags,

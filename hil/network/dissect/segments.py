@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hil.base.errors import RigError
-from hil.network.dissect.pdus import MqttFields, Pdu, pdus_of
+from hil.base.errors import ConfigError, HilError, RigError
+from hil.network.dissect.pdus import MqttFields, NoPacketsError, Pdu, pdus_of
 from hil.network.dissect.tshark import Row, read_fields, values
 
 # Segments that came in another order are put together all the same; without that tshark 4.0 found 190 of
@@ -31,12 +32,12 @@ class MqttPorts:
     tls: tuple[int, ...] = ()
 
 
-def options(ports: MqttPorts, key_log: Path | None = None) -> list[str]:
+def options(ports: MqttPorts, key_log: Path | None = None, dissector: str = "mqtt") -> list[str]:
     """Return the options that make tshark see what is counted here, for a command by hand too."""
     preferences = [*_PREFERENCES, f"tls.keylog_file:{key_log.resolve() if key_log else ''}"]
-    decode = [f"tcp.port=={port},mqtt" for port in ports.plain]
+    decode = [f"tcp.port=={port},{dissector}" for port in ports.plain]
     for port in ports.tls:
-        decode += [f"tcp.port=={port},tls", f"tls.port=={port},mqtt"]
+        decode += [f"tcp.port=={port},tls", f"tls.port=={port},{dissector}"]
     words = [word for preference in preferences for word in ("-o", preference)]
     return [*words, *(word for rule in decode for word in ("-d", rule))]
 
@@ -46,7 +47,8 @@ _TCP_HEADER_BYTES = 20
 # bits of tcp.completeness
 _SYN_SEEN, _SYN_ACK_SEEN, _ACK_SEEN, _DATA_SEEN, _FIN_SEEN, _RST_SEEN = 1, 2, 4, 8, 16, 32
 
-FRAMES_FILTER = "ip && tcp && !icmp"  # an ICMP error quotes the segment that it is about
+FRAMES_FILTER = "tcp && !icmp && !icmpv6"  # an ICMP error quotes the segment that it is about
+_IPV6_HEADER_BYTES = 40
 _FIELDS = (
     "frame.number",
     "frame.time_epoch",
@@ -54,10 +56,13 @@ _FIELDS = (
     "frame.cap_len",
     "tcp.stream",
     "ip.src",
+    "ipv6.src",
     "tcp.srcport",
     "ip.dst",
+    "ipv6.dst",
     "tcp.dstport",
     "ip.hdr_len",
+    "ipv6.plen",
     "tcp.hdr_len",
     "tcp.len",
     "tcp.flags",
@@ -65,6 +70,7 @@ _FIELDS = (
     "tcp.ack_raw",
     "tcp.window_size",
     "tcp.segment.count",
+    "frame.protocols",
     "tls.record.content_type",
     "mqtt.hdrflags",
     "mqtt.len",
@@ -73,7 +79,7 @@ _FIELDS = (
     "mqtt.msgid",
     "mqtt.msg",
 )
-_TCP_FIELDS = _FIELDS.index("tcp.segment.count")  # those before it are in every frame
+_TCP_FIELDS = _FIELDS.index("tcp.segment.count")  # those before it are in every frame, but IPv4's or IPv6's
 _FLAGS = (
     "duplicate_ack",
     "retransmission",
@@ -104,7 +110,7 @@ class Segment:
     bits of tcp.completeness for the whole connection (as tshark -2 shows them). ``reassembled_count`` is how
     many segments the packets that end here came in by tshark's count (a late one counts twice), 0 where one.
     ``tls_types`` are the content types of the TLS records that end here, as far as they can be read
-    (RFC 8446, 5.1).
+    (RFC 8446, 5.1). ``unreadable`` says why the packets that end here are not in ``pdus``, "" where they are.
     """
 
     number: int
@@ -131,6 +137,17 @@ class Segment:
     reassembled_count: int
     pdus: tuple[Pdu, ...]
     tls_types: tuple[int, ...] = ()
+    unreadable: str = ""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a capture holds: its segments in the order captured, the numbers of TCP frames whose headers could
+    not be read, and the connections (tshark's numbers) in which the dissector asked for found something."""
+
+    segments: list[Segment]
+    headless: tuple[int, ...]
+    spoken: frozenset[int]
 
 
 def read_segments(path: Path, ports: MqttPorts, *, key_log: Path | None = None) -> list[Segment]:
@@ -138,50 +155,89 @@ def read_segments(path: Path, ports: MqttPorts, *, key_log: Path | None = None) 
 
     With ``key_log`` (SSLKEYLOGFILE's format) MQTT inside TLS is seen too.
     Raises RigError: tshark is missing (how to install it), the file is no capture, tshark's own words; frames
-    on the broker's ports were cut when they were captured; what tshark says of a frame does not add up.
+    on the broker's ports were cut when they were captured, or lack a field of TCP or IP.
     """
-    names = (*_FIELDS, *(f"tcp.analysis.{flag}" for flag in _FLAGS))
     reader = _SegmentReader(path, frozenset((*ports.plain, *ports.tls)))
-    rows = read_fields(path, names, options(ports, key_log), FRAMES_FILTER)
-    found = [reader.segment(row) for row in rows]
-    for one in found:
-        # known only now, and nobody has seen the segment yet; replace() would take as long as tshark
-        object.__setattr__(one, "completeness", reader.completeness[one.stream])
-    return found
+    return reader.read(options(ports, key_log))
+
+
+def read_capture(
+    path: Path, ports: MqttPorts, *, dissector: str = "mqtt", key_log: Path | None = None
+) -> Reading:
+    """Read a capture that others made: of frames that were cut, the headers; others are left out by number.
+
+    ``ports.plain`` are taken for ``dissector``'s, by tshark's name of the protocol.
+    Raises ConfigError: the file is no capture, or tshark's own words; RigError: tshark is missing.
+    """
+    reader = _SegmentReader(path, None, dissector, ConfigError)
+    segments = reader.read(options(ports, key_log, dissector))
+    return Reading(segments, tuple(reader.headless), frozenset(reader.spoken))
 
 
 class _SegmentReader:
-    """Turns a frame's fields into a segment, and adds up what was seen of each connection."""
+    """Turns a frame's fields into a segment, and adds up what was seen of each connection.
 
-    def __init__(self, path: Path, ports: frozenset[int]) -> None:
+    ``ports`` are those on which every frame must be whole; with None none needs to be.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        ports: frozenset[int] | None,
+        dissector: str = "",
+        fault: type[HilError] = RigError,
+    ) -> None:
         self._path = path
         self._ports = ports
+        self._dissector = dissector.encode()
+        self._fault = fault
         self._names: dict[bytes, str] = {}
         self.completeness: dict[int, int] = {}
+        self.headless: list[int] = []
+        self.spoken: set[int] = set()
 
-    def segment(self, row: Row) -> Segment:
+    def read(self, options_: Sequence[str]) -> list[Segment]:
+        """Return the file's segments."""
+        names = (*_FIELDS, *(f"tcp.analysis.{flag}" for flag in _FLAGS))
+        rows = read_fields(self._path, names, options_, FRAMES_FILTER, fault=self._fault)
+        found = [one for row in rows if (one := self._checked(row)) is not None]
+        for one in found:
+            # known only now, and nobody has seen the segment yet; replace() would take as long as tshark
+            object.__setattr__(one, "completeness", self.completeness[one.stream])
+        return found
+
+    def _checked(self, row: Row) -> Segment | None:
         try:
             return self._segment(row)
         except (IndexError, ValueError) as error:
-            raise self._error(row, f"it lacks a field of TCP or IP: {_quoted(row)}") from error
+            if self._ports is not None:
+                raise self._error(row, f"it lacks a field of TCP or IP: {_quoted(row)}") from error
+            self.headless.append(int(row[0]))
+            return None
 
     def _segment(self, row: Row) -> Segment:
-        frame_bytes, stream, source_port, port = int(row[2]), int(row[4]), int(row[6]), int(row[8])
-        tcp_bytes, payload_bytes, flags = int(row[10]), int(row[11]), int(row[12], 16)
-        if row[3] != row[2] and not self._ports.isdisjoint((source_port, port)):
-            raise self._error(row, f"only {int(row[3])} of its {frame_bytes} bytes were captured")
+        frame_bytes, stream, source_port, port = int(row[2]), int(row[4]), int(row[7]), int(row[10])
+        tcp_bytes, payload_bytes, flags = int(row[13]), int(row[14]), int(row[15], 16)
+        source, destination, ip_bytes = _ip(row, tcp_bytes + payload_bytes)
+        cut = f"only {int(row[3])} of its {frame_bytes} bytes were captured" if row[3] != row[2] else ""
+        if cut and self._ports is not None and not self._ports.isdisjoint((source_port, port)):
+            raise self._error(row, cut)
+        sequence, acknowledgement, window_bytes = int(row[16]), int(row[17]), int(row[18])
+        if self._dissector and self._dissector in row[20].split(b":"):
+            self.spoken.add(stream)
+        pdus, unreadable = self._pdus(row, cut)
         completeness = self.completeness.get(stream, 0) | _seen(flags, payload_bytes)
         self.completeness[stream] = completeness
         return Segment(
             number=int(row[0]),
             time_us=_microseconds(row[1]),
             stream=stream,
-            source=self._name(row[5]),
+            source=self._name(source),
             source_port=source_port,
-            destination=self._name(row[7]),
+            destination=self._name(destination),
             destination_port=port,
             frame_bytes=frame_bytes,
-            ip_bytes=int(row[9]),
+            ip_bytes=ip_bytes,
             tcp_bytes=tcp_bytes,
             options_bytes=tcp_bytes - _TCP_HEADER_BYTES,
             payload_bytes=payload_bytes,
@@ -189,25 +245,32 @@ class _SegmentReader:
             fin=bool(flags & FIN),
             rst=bool(flags & RST),
             ack=bool(flags & ACK),
-            sequence=int(row[13]),
-            acknowledgement=int(row[14]),
-            window_bytes=int(row[15]),
+            sequence=sequence,
+            acknowledgement=acknowledgement,
+            window_bytes=window_bytes,
             analysis=_analysis(row[len(_FIELDS) :]),
             completeness=completeness,
-            reassembled_count=max(int(count) for count in values(row[16])) if row[16] else 0,
-            pdus=self._pdus(row) if row[18] else (),
-            tls_types=tuple(int(kind) for kind in values(row[17])) if row[17] else (),
+            reassembled_count=max(int(count) for count in values(row[19])) if row[19] else 0,
+            pdus=pdus,
+            tls_types=tuple(int(kind) for kind in values(row[21])) if row[21] else (),
+            unreadable=unreadable,
         )
 
-    def _pdus(self, row: Row) -> tuple[Pdu, ...]:
+    @staticmethod
+    def _pdus(row: Row, cut: str) -> tuple[tuple[Pdu, ...], str]:
+        """Return the packets of a frame, or none and the reason."""
+        if cut and int(row[14]):
+            return (), cut
+        if not row[22]:
+            return (), ""
         try:
-            return pdus_of(MqttFields(*(values(field) for field in row[18:24])))
-        except RigError as error:
-            raise self._error(row, error.sentence.rstrip(".")) from error
+            return pdus_of(MqttFields(*(values(field) for field in row[22:28]))), ""
+        except NoPacketsError as error:
+            return (), str(error)
 
-    def _error(self, row: Row, what: str) -> RigError:
+    def _error(self, row: Row, what: str) -> HilError:
         number = row[0].decode("ascii", "replace")
-        return RigError(
+        return self._fault(
             f"Dissecting {self._path}, frame {number}: {what}.",
             log=str(self._path),
             next_step=f"look at it: tshark -V -r {self._path} -Y frame.number=={number}",
@@ -217,6 +280,17 @@ class _SegmentReader:
         if address not in self._names:
             self._names[address] = address.decode("ascii")
         return self._names[address]
+
+
+def _ip(row: Row, carried_bytes: int) -> tuple[bytes, bytes, int]:
+    """Return source, destination and the bytes of IP's headers. Raises ValueError where there are several."""
+    four, six = row[5], row[6]
+    if bool(four) == bool(six) or len(values(four or six)) > 1:
+        raise ValueError("a packet in a packet")
+    if four:
+        return four, row[8], int(row[11])
+    length = int(row[12])  # 0 in what the network card will cut in pieces
+    return six, row[9], _IPV6_HEADER_BYTES + (length - carried_bytes if length else 0)
 
 
 def _seen(flags: int, payload_bytes: int) -> int:
@@ -244,4 +318,4 @@ def _quoted(row: Row) -> str:
     return ", ".join(f"{name} {field.decode('ascii', 'replace') or '(none)'}" for name, field in pairs)
 
 
-__all__ = ["MqttPorts", "Pdu", "Segment", "read_segments"]
+__all__ = ["MqttPorts", "Pdu", "Reading", "Segment", "read_capture", "read_segments"]

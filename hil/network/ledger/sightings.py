@@ -41,8 +41,8 @@ def sighting_of(
 ) -> Sighting:
     """Collect PUBLISH packets that go to broker ports ``towards``, or come from broker ports ``leaving``.
 
-    What lies behind a hole in a connection's bytes cannot be dissected, whether or not it was captured: such
-    a sighting is not complete, whatever ``complete`` says of the capture.
+    What lies behind a hole in a connection's bytes cannot be dissected, whether or not it was captured, nor
+    frames that are unreadable: such a sighting is not complete, whatever ``complete`` says of the capture.
     """
     to_broker, from_broker = frozenset(towards), frozenset(leaving)
     seen: dict[int, int] = {}
@@ -67,7 +67,7 @@ def sighting_of(
                     sent[segment.stream, pdu.id] = number
             elif answers and pdu.kind in _ANSWERS and (segment.stream, pdu.id) in sent:
                 acknowledged.add(sent[segment.stream, pdu.id])
-    whole = complete and not has_holes(ours)
+    whole = complete and not has_holes(ours) and not any(segment.unreadable for segment in ours)
     return Sighting(seen, whole, empty_count, frozenset(acknowledged))
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, cast
 
@@ -19,10 +19,30 @@ from hil.boards.rack import Board
 from hil.model import Case, Scalar, Series
 from hil.network.broker import Broker
 from hil.network.certificates import Certificates
+from hil.network.name_server import NameServer
 from hil.network.process import Spawner
 from hil.thresholds.types import PEERS
-from hil.virtual.air.control import AirControl
+from hil.virtual.air.control import Number
+from hil.virtual.air.profile import AirProfile
 from hil.wire import Note
+
+
+class LinkAir(Protocol):
+    """What a case may do to its board's link: the virtual air's control, or tc at a real access point."""
+
+    where: str
+
+    def show(self, board: str) -> Mapping[str, Mapping[str, Mapping[str, Number]]]: ...
+
+    def set(self, board: str, direction: str = "both", **parameters: Number) -> None: ...
+
+    def gap(self, board: str, **parameters: Number) -> None: ...
+
+    def profile(self, profile: AirProfile, board: str = "all") -> None: ...
+
+    def down(self, board: str) -> None: ...
+
+    def up(self, board: str) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -33,9 +53,10 @@ class Place:
     ``board_address`` is the board's IPv4 address. ``interface`` is the host's interface that boards come in
     by; ``access_point_interface`` is the one at the access point's side of this board's air, where what came
     through the air is seen before it goes on to the broker, "" where the rack has none. ``air`` is None on a
-    rack whose access point is real. ``certificates`` are files as long as the run lasts, and so is
-    ``secrets_dir``, a folder for whatever else is secret (TLS keys); ``peer_name`` is a name of the host that
-    its server certificate holds.
+    rack whose access point is real and shapes nothing. ``certificates`` are files as long as the run lasts,
+    and so is ``secrets_dir``, a folder for whatever else is secret (TLS keys); ``peer_name`` is a name of the
+    host that its server certificate holds. ``name_server`` answers it, where the run has one already; else
+    whoever needs one starts it.
     """
 
     case: Case
@@ -49,9 +70,10 @@ class Place:
     certificates: Certificates
     secrets_dir: Path
     peer_name: str
-    air: AirControl | None
+    air: LinkAir | None
     folder: Path
     keep_captures: bool
+    name_server: NameServer | None = None
 
 
 @dataclass(frozen=True)
@@ -59,13 +81,14 @@ class Outcome:
     """A case as both sides saw it: the board's samples with the host's columns, and facts for the record.
 
     ``trace`` is what the board sent of its scheduler afterwards (`run trace`), where it kept a trace;
-    ``trace_error`` says why that could not be had.
+    ``trace_error`` says why that could not be had. ``current`` is what a meter saw (hil.boards.current).
     """
 
     series: Series
     environment: Mapping[str, Scalar]
     trace: Series | None = None
     trace_error: str = ""
+    current: Mapping[str, Scalar] = field(default_factory=dict)
 
 
 class Companion(Protocol):

@@ -21,6 +21,7 @@ from hil.boards.firmware.revision import STEP_TIMEOUT_S
 from hil.metrics.metric import metric_names
 from hil.model import Case
 from hil.run.bisect.task import Answer, Progress, Task, Trial, progress, read_trials, write_trials
+from hil.thresholds import project_files
 
 SUITE = "bisect"
 ATTEMPTS = 2  # runs of one commit before it is left out as undecided
@@ -120,7 +121,9 @@ class ProcessRunner:
 
     def build(self, commit: str) -> Path:
         bundle = self.folder / "firmware" / commit[:12]
-        argv = ["build", "--target", self.target, "--at", commit, "--bundle", str(bundle)]
+        # the newest commit's benches measure all of them, so that one which edits a bench has an answer too
+        argv = ["build", "--target", self.target, "--at", commit, "--ruler-of", self.task.bad]
+        argv += ["--bundle", str(bundle)]
         if "tick_hz" in self.case.parameters:
             argv += ["--tick-hz", str(self.case.parameters["tick_hz"])]
         log = self.folder / f"build-{commit[:12]}.log"
@@ -141,7 +144,7 @@ class ProcessRunner:
         log = self.folder / f"run-{candidate.name}.log"
         status = _run([*self.hil, *argv], log, timeout_s=self.wait_s + 180 * self.budget_min + 600)
         new = sorted(_runs(out) - before)
-        if status not in (ExitCode.PASS, ExitCode.FIRMWARE, ExitCode.INCONCLUSIVE) or not new:
+        if status not in (ExitCode.PASS, ExitCode.FIRMWARE, ExitCode.UNDECIDED) or not new:
             raise RigError(
                 f"measuring {candidate.name} ended with status {status}: {_last_line(log)}",
                 log=str(log),
@@ -157,7 +160,9 @@ def write_thresholds(source: Path, to: Path, task: Task, case: Case) -> Path:
     their share of alpha, so they go.
     """
     shutil.rmtree(to, ignore_errors=True)
-    shutil.copytree(source, to)
+    shutil.copytree(source, to) if source.is_dir() else to.mkdir(parents=True)
+    for file in project_files(source):
+        shutil.copyfile(file, to / file.name)
     path = to / f"{case.bench}.yaml"
     yaml = YAML()
     content = yaml.load(path)

@@ -2,7 +2,17 @@
 """What a run measures: boards, images, boots, cases."""
 
 from hil.run.plan.deadline import deadline_s
-from hil.run.plan.planning import BOOTS_MAX, BoardPlan, Omitted, Plan, Stage, make_plan, ticks_hz_of
+from hil.run.plan.planning import (
+    BOOTS_MAX,
+    BoardPlan,
+    Omitted,
+    Plan,
+    Stage,
+    kept_plan,
+    make_plan,
+    ticks_hz_of,
+)
+from hil.run.plan.spreading import spread
 
 __all__ = [
     "BOOTS_MAX",
@@ -11,6 +21,8 @@ __all__ = [
     "Plan",
     "Stage",
     "deadline_s",
+    "kept_plan",
     "make_plan",
+    "spread",
     "ticks_hz_of",
 ]

@@ -6,22 +6,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from hil.base.project import product_here
 from hil.boards.firmware.build_folder import Image
-from hil.gate.compare.looks import schedule
-from hil.gate.compare.units import may_block
+from hil.gate.compare.looks import schedule, with_more
+from hil.gate.compare.pairs import may_block
 from hil.metrics.metric import Metric
 from hil.model import Case, Comparison, Role
 from hil.run.plan.deadline import affordable, expected_s
 from hil.run.plan.planning import Plan
 from hil.thresholds.types import Thresholds
 
-Looks = tuple[tuple[int, int], ...]
-
 
 def compared(
     plan: Plan, image: Image, *, run_id: str, rack: str, role: Role, candidate_sha256: str, other_sha256: str
 ) -> Comparison:
-    """Return what a run compares on the boards of an image; its looks are chosen by looks_of()."""
+    """Return what a run compares on the boards of an image; its looks are chosen by with_looks()."""
     boards = [board for board in plan.boards if any(stage.image == image for stage in board.stages)]
     cases = {case.case_id for case in cases_of(plan, image)}
     return Comparison(
@@ -35,6 +34,7 @@ def compared(
         other_sha256=other_sha256,
         looks=((1, 1),),
         cases=tuple(sorted(cases)),
+        product=product_here(),
     )
 
 
@@ -56,22 +56,24 @@ def cases_on(plan: Plan, board: str, image: Image) -> tuple[Case, ...]:
     )
 
 
-def looks_of(
+def with_looks(
     comparison: Comparison,
     plan: Plan,
     cases: Sequence[Case],
     thresholds: Mapping[str, Thresholds],
     budget_s: float,
-) -> Looks:
-    """Return after how many boots a board the comparison is judged.
+) -> Comparison:
+    """Return the comparison with the looks after which it is judged.
 
-    The smallest ``max_boots`` of the benches involved bounds it, and what the budget pays, all boards of the
-    plan considered; where nothing may block, there is one look.
+    The smallest ``max_boots`` of the benches involved bounds those that are measured by themselves, and what
+    the budget pays, all boards of the plan considered; the one behind them waits to be asked for. Where
+    nothing may block, there is one look.
     """
     benches = {case.bench for case, _metric in _blocking(comparison, cases, thresholds)}
     most = min((thresholds[bench].policy.max_boots for bench in benches), default=0)
     measuring_s = [sum(map(expected_s, board.cases)) for board in plan.boards]
-    return affordable(schedule(most), measuring_s, budget_s)
+    planned = affordable(schedule(most), measuring_s, budget_s)
+    return replace(comparison, looks=with_more(planned) if benches else planned, unasked=len(planned))
 
 
 def may_anything_block(

@@ -116,6 +116,7 @@ def _number(case: Case, key: str) -> float:
 
 
 BOOT_S = 12.0  # switching the slot, reset, boot, network
+FLASH_S = 20.0  # an image of 1.1 MB at 460,800 baud, and esptool's connecting
 
 
 def look_s(boots: int, measuring_s: Sequence[float]) -> float:

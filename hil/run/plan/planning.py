@@ -9,11 +9,11 @@ A board in quarantine measures none; hil.boards.health.quarantine words the reas
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from hil.base.chips import CORES
+from hil.base.chips import CHIPS
 from hil.base.errors import ConfigError
 from hil.base.yamlvalue import did_you_mean
 from hil.boards.firmware.build_folder import DEFAULT_TICK_HZ, TICKS_HZ, Image
@@ -38,6 +38,14 @@ AIR_AS_IT_IS: Mapping[str, Scalar] = {
     "rate_down_kbit": 0,
     "loss_up_ppm": 0,
     "loss_down_ppm": 0,
+}
+# What tc makes of them at a real access point's interface, where the rack file says so (shapes).
+SHAPED_BY: Mapping[str, str] = {
+    "delay_us": "delay",
+    "rate_up_kbit": "rate",
+    "rate_down_kbit": "rate",
+    "loss_up_ppm": "loss",
+    "loss_down_ppm": "loss",
 }
 AIR_TAKEN_AWAY: Mapping[str, str] = {"fault": "blackout", "cause": "access_point"}
 PSRAM = "psram"  # the value of a parameter, and the label of a board that has it
@@ -93,7 +101,7 @@ def _beyond_limit(board: Board, case: Case) -> str:
 
 def _too_few_cores(board: Board, case: Case) -> str:
     """Return why a case that needs a core cannot run on a chip without, as the firmware would say it."""
-    cores = CORES[board.chip]
+    cores = CHIPS[board.chip].cores
     for key, value in case.parameters.items():
         core = str(value)
         if key.endswith("_core") and core.isdecimal() and int(core) >= cores:
@@ -125,6 +133,7 @@ def _beyond_the_rack(rack: Rack, case: Case) -> str:
         f"{key}={case.parameters[key]}"
         for key, plain in AIR_AS_IT_IS.items()
         if key in case.parameters and case.parameters[key] != plain
+        if SHAPED_BY.get(key) not in rack.access_point.shapes
     ]
     asked += [f"{key}={value}" for key, value in AIR_TAKEN_AWAY.items() if case.parameters.get(key) == value]
     if asked:
@@ -156,13 +165,15 @@ class BoardPlan:
     """What one board does: its boots, each with the cases measured in it.
 
     The cases of a boot need the same image; boots of one image follow each other. ``quarantine`` says why the
-    board takes part in no run, "" where it does: then all of its cases are omitted.
+    board takes part in no run, "" where it does: then all of its cases are omitted. ``probes`` are the
+    benches that measure a team's own firmware.
     """
 
     board: Board
     boots: tuple[tuple[Case, ...], ...]
     omitted: tuple[Omitted, ...]
     quarantine: str = ""
+    probes: Set[str] = frozenset()
 
     @property
     def cases(self) -> tuple[Case, ...]:
@@ -172,8 +183,9 @@ class BoardPlan:
     @property
     def stages(self) -> tuple[Stage, ...]:
         """The boots by the image that they need, in their order."""
-        grouped = itertools.groupby(self.boots, key=lambda boot: tick_hz_of(boot[0]))
-        return tuple(Stage(Image(self.board.target, tick_hz), tuple(boots)) for tick_hz, boots in grouped)
+        target = self.board.firmware_target
+        grouped = itertools.groupby(self.boots, key=lambda boot: image_of(target, boot[0], self.probes))
+        return tuple(Stage(image, tuple(boots)) for image, boots in grouped)
 
     def boots_of(self, case: Case) -> int:
         """Return in how many boots a case is measured."""
@@ -182,10 +194,15 @@ class BoardPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """The whole run."""
+    """The whole run.
+
+    ``takers`` says, where the run spreads its cases, which other boards can measure what (board, case id) is
+    to measure.
+    """
 
     selection: str
     boards: tuple[BoardPlan, ...]
+    takers: Mapping[tuple[str, str], frozenset[str]] = field(default_factory=dict)
 
     def for_board(self, board_id: str) -> BoardPlan:
         return next(plan for plan in self.boards if plan.board.id == board_id)
@@ -210,10 +227,12 @@ def make_plan(
     board_ids: Sequence[str] = (),
     boots: int = 1,
     quarantine: Mapping[str, str] = MappingProxyType({}),
+    probes: Set[str] = frozenset(),
 ) -> Plan:
     """Plan a run of the selected cases on the boards named (all where none is).
 
-    ``quarantine`` says of each board in quarantine why it measures nothing.
+    ``quarantine`` says of each board in quarantine why it measures nothing; ``probes`` which benches measure
+    a team's own firmware.
 
     Raises:
         ConfigError: a word that is no suite, bench or parameter; nothing selected; an unknown board; a
@@ -225,8 +244,33 @@ def make_plan(
     cases = select_cases(benches, selection)
     boards = rack.select(board_ids)
     kinds = {bench: source.kinds for bench, source in benches.items()}
-    plans = (_plan_board(rack, board, cases, boots, kinds, quarantine.get(board.id, "")) for board in boards)
+    plans = (
+        _plan_board(rack, board, cases, boots, kinds, quarantine.get(board.id, ""), probes)
+        for board in boards
+    )
     return Plan(selection, tuple(plans))
+
+
+def kept_plan(plan: Plan, kept: Set[tuple[str, str]]) -> Plan:
+    """Return the plan with the (board, case id) pairs in ``kept`` only; boards without any are left out.
+
+    A board that can take some over stays, and of a run that is spread one in quarantine.
+    """
+    takers = {pair: boards for pair, boards in plan.takers.items() if pair in kept}
+    spare = frozenset[str]().union(*takers.values())
+    boards = []
+    for old in plan.boards:
+        mine = {case_id for board, case_id in kept if board == old.board.id}
+        boots = tuple(tuple(case for case in boot if case.case_id in mine) for boot in old.boots)
+        omitted = tuple(item for item in old.omitted if item.case.case_id in mine)
+        if mine or old.board.id in spare or (plan.takers and old.quarantine):
+            boards.append(replace(old, boots=tuple(boot for boot in boots if boot), omitted=omitted))
+    return Plan(plan.selection, tuple(boards), takers)
+
+
+def image_of(target: str, case: Case, probes: Set[str]) -> Image:
+    """Return the image that a case runs on: a team's own firmware, or hil's. Raises as tick_hz_of()."""
+    return Image(target, product=True) if case.bench in probes else Image(target, tick_hz_of(case))
 
 
 def tick_hz_of(case: Case) -> int:
@@ -258,6 +302,7 @@ def _plan_board(
     boots: int,
     kinds: Mapping[str, Sequence[str]],
     quarantine: str,
+    probes: Set[str],
 ) -> BoardPlan:
     check_limits(board, cases)
     if quarantine:
@@ -265,12 +310,13 @@ def _plan_board(
     reasons = {case.case_id: why_omitted(rack, board, case, kinds[case.bench]) for case in cases}
     measured = [case for case in cases if not reasons[case.case_id]]
     omitted = tuple(Omitted(case, reason) for case in cases if (reason := reasons[case.case_id]))
-    return BoardPlan(board, tuple(_boots(measured, boots)), omitted)
+    return BoardPlan(board, tuple(_boots(measured, boots, probes)), omitted, probes=probes)
 
 
-def _boots(cases: Sequence[Case], boots: int) -> Iterable[tuple[Case, ...]]:
-    """Yield the boots, those of the default image first."""
-    for tick_hz in TICKS_HZ:
-        own = tuple(case for case in cases if tick_hz_of(case) == tick_hz)
+def _boots(cases: Sequence[Case], boots: int, probes: Set[str]) -> Iterable[tuple[Case, ...]]:
+    """Yield the boots, those of the default image first, a team's own firmware last."""
+    images = {case.case_id: image_of("", case, probes) for case in cases}
+    for wanted in (*(Image("", tick_hz) for tick_hz in TICKS_HZ), Image("", product=True)):
+        own = tuple(case for case in cases if images[case.case_id] == wanted)
         if own:
             yield from (own,) * boots

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from hil.base.errors import ConfigError
@@ -23,6 +23,7 @@ from hil.model import Case, Scalar
 SUITES = ("first", "quick", "pr", "nightly")
 
 _TOKEN = re.compile(r"\s*(?:(\(|\))|([A-Za-z_][\w-]*)\s*(<=|>=|!=|=|<|>)\s*([\w.-]+)|([A-Za-z_][\w-]*))")
+_KEY = re.compile(r"\w+(?=[<>=!])")
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -45,14 +46,38 @@ class CaseSource(Protocol):
 def select_cases(benches: Mapping[str, CaseSource], selection: str) -> tuple[Case, ...]:
     """Return the cases that the expression selects, each once, in the order of the thresholds files."""
     universe = _Universe(benches)
-    accept = _Parser(selection, universe).parse()
+    parser = _Parser(selection, universe)
+    accept = parser.parse()
     selected = tuple(case for case in universe.cases.values() if accept(case))
     if not selected:
+        near = "; ".join(_near_misses(parser, universe))
         raise ConfigError(
-            f"the selection {selection!r} matches none of the {len(universe.cases)} cases.",
+            f"the selection {selection!r} matches none of the {len(universe.cases)} cases"
+            f"{'; nearest: ' if near else ''}{near}.",
             next_step="loosen it; `hil plan --suite nightly` lists cases.",
         )
     return selected
+
+
+def _near_misses(parser: _Parser, universe: _Universe) -> Iterator[str]:
+    """Yield what matches all demands but one, for each of them, and what these cases have in its place."""
+    for number, (demand, _accept) in enumerate(parser.demands):
+        others = [accept for at, (_text, accept) in enumerate(parser.demands) if at != number]
+        cases = [case for case in universe.cases.values() if all(accept(case) for accept in others)]
+        instead = _instead(demand, cases, universe)
+        if cases and (others or instead):
+            some = "1 case" if len(cases) == 1 else f"{len(cases)} cases"
+            yield f"{some} but for {demand!r}{instead}"
+
+
+def _instead(demand: str, cases: Sequence[Case], universe: _Universe) -> str:
+    """Return the values of a demand's parameter that there are, or the benches; "" where it is neither."""
+    key = _KEY.match(demand)
+    if key and key[0] in universe.parameters:
+        values = sorted({str(case.parameters[key[0]]) for case in cases if key[0] in case.parameters})
+        return f" ({key[0]} is {', '.join(values)})" if values else f" (none has {key[0]})"
+    benches = dict.fromkeys(case.bench for case in cases)
+    return f" (of {', '.join(benches)})" if demand in universe.benches else ""
 
 
 class _Universe:
@@ -76,9 +101,13 @@ _Accept = Callable[[Case], bool]
 
 
 class _Parser:
-    """Recursive descent over ``or``, ``and``, ``not``, brackets, words and comparisons."""
+    """Recursive descent over ``or``, ``and``, ``not``, brackets, words and comparisons.
+
+    ``demands`` are the parts of a selection that is nothing but parts joined by ``and``, in its words.
+    """
 
     def __init__(self, text: str, universe: _Universe) -> None:
+        self.demands: list[tuple[str, _Accept]] = []
         self.text = text
         self.universe = universe
         self.tokens = self._split(text)
@@ -123,9 +152,16 @@ class _Parser:
         return lambda case: any(option(case) for option in options)
 
     def _both(self) -> _Accept:
-        demands = [self._negated()]
+        first = self.position
+        demands, ends = [self._negated()], [self.position]
         while self._take("and"):
             demands.append(self._negated())
+            ends.append(self.position)
+        if first == 0 and self.position == len(self.tokens):
+            begins = [0, *(end + 1 for end in ends)]
+            parts = (self.tokens[begin:end] for begin, end in zip(begins, ends, strict=False))
+            texts = (" ".join("".join(token) for token in part) for part in parts)
+            self.demands = list(zip(texts, demands, strict=True))
         return lambda case: all(demand(case) for demand in demands)
 
     def _negated(self) -> _Accept:

@@ -28,6 +28,8 @@ class AirControl:
     died) and ConfigError when it refuses a parameter, naming the nearest known key.
     """
 
+    where = "at the virtual air: outside the device's host and the broker's"  # it changes what crosses
+
     def __init__(self, socket_path: Path, *, diagnose: Callable[[], str] | None = None) -> None:
         self.socket_path = socket_path
         self._diagnose = diagnose

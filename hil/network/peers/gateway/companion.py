@@ -62,12 +62,19 @@ class GatewayCompanion:
             "peer_tls_port": int(ports["tls_port"]),
         }
         if self._parameters["resolve"] == "name":
-            log = self._folder / "name-server.log"
-            self._name_server = NameServer.start(place.spawner, place.host_address, place.peer_name, log)
-            told["dns_host"] = self._name_server.address
+            told["dns_host"] = self._start_name_server().address
         self._requester.await_line("listening", "error", timeout_s=LISTENING_TIMEOUT_S)
         self._raise_requester_error(self._requester)
         return told
+
+    def _start_name_server(self) -> NameServer:
+        """Start one, unless the run has one: both would want the same port."""
+        place = self._place
+        if place.name_server:
+            return place.name_server
+        log = self._folder / "name-server.log"
+        self._name_server = NameServer.start(place.spawner, place.host_address, place.peer_name, log)
+        return self._name_server
 
     def note(self, note: Note) -> None:
         """The requester hears from the board itself, over MQTT."""

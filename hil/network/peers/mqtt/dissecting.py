@@ -179,7 +179,8 @@ def dissected_facts(
 
 def _symptoms(prefix: str, segments: Sequence[Segment]) -> Mapping[str, int]:
     counts = count_symptoms(segments)
-    return {f"{prefix}{symptom.name}": counts[symptom.name] for symptom in SYMPTOMS}
+    found = {f"{prefix}{symptom.name}": counts[symptom.name] for symptom in SYMPTOMS}
+    return {**found, f"{prefix}unreadable_count": sum(bool(one.unreadable) for one in segments)}
 
 
 _NEEDED = ("planned_us", "sent_us", "done_us", "outcome", "connection", "tcp")

@@ -17,16 +17,15 @@ from hil.base.errors import ConfigError, HilError, RigError
 from hil.network.broker import Broker
 from hil.network.flood import Flood
 from hil.network.packet_filter import PacketFilter
-from hil.network.peers.companion import Place
+from hil.network.peers.companion import LinkAir, Place
 from hil.network.peers.mqtt.faults import Switch
 from hil.network.peers.mqtt.peer_program import PeerProgram
 from hil.network.peers.mqtt.settings import RACK_AIR, AirChange
-from hil.virtual.air.control import AirControl, Number
+from hil.virtual.air.control import Number
 from hil.virtual.air.profile import AirProfile, Gap, Impairment, load_profile
 
 BURST_FRAMES = 5  # that a burst of losses is long on average
 PPM = 1_000_000
-WHERE = "at the virtual air: outside the device's host and the broker's"
 _LINK_KEYS = frozenset(item.name for item in dataclasses.fields(Impairment))
 _GAP_KEYS = frozenset(item.name for item in dataclasses.fields(Gap))
 _GAP_PREFIX = "gap_"
@@ -56,7 +55,7 @@ class BoardAir:
                 air.profile(profile, self._board)
             for direction, changes in changes_of(self._change).items():
                 air.set(self._board, direction, **changes)
-        self.impaired = description_of(self._change, profile)
+        self.impaired = description_of(self._change, profile, air.where)
 
     def down(self) -> None:
         """Drop every frame of the board. Raises ConfigError as check() does."""
@@ -90,7 +89,7 @@ class BoardAir:
                     **{key: value for key, value in gap.items() if key in _GAP_KEYS},
                 )
 
-    def _need_air(self) -> AirControl:
+    def _need_air(self) -> LinkAir:
         if self._air is None:
             raise ConfigError(
                 f"{self._case_id} on board {self._board}: the access point is a real one, and its air is not "
@@ -142,8 +141,8 @@ def bursts_of(loss_ppm: int) -> dict[str, Number]:
     }
 
 
-def description_of(change: AirChange, profile: AirProfile | None) -> str:
-    """Say which hops are impaired and by what."""
+def description_of(change: AirChange, profile: AirProfile | None, where: str) -> str:
+    """Say which hops are impaired, by what and where."""
     found = [f"both directions as the air {profile.name}"] if profile else []
     pattern = f"loss in bursts of {BURST_FRAMES} frames on average" if change.bursts else "independent loss"
     if change.delay_us is not None:
@@ -156,7 +155,7 @@ def description_of(change: AirChange, profile: AirProfile | None) -> str:
         words += [] if loss_ppm is None else [f"{loss_ppm / 10_000:g} % {pattern}"]
         if words:
             found.append(f"{direction} {' and '.join(words)}")
-    return f"{', '.join(found)}, {WHERE}"
+    return ", ".join([*found, where])
 
 
 CONNECTED_TIMEOUT_S = 10.0

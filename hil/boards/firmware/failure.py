@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why the firmware of a commit could not be built, as data for the run that has to do without it.
+
+A compiler that refuses the commit's sources is a fact of that commit. A disk that is full, a tool that is
+missing or a process that was killed is none.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hil.base.errors import ConfigError, HilError
+from hil.model import BaseCause
+from hil.store.files import replace_file
+
+SCHEMA = 1
+_AT = re.compile(
+    r"^(?P<path>/[^\s:]+):\d+(?::\d+)?: (?:fatal )?error: (?!.*No such file or directory)", re.MULTILINE
+)
+_CMAKE = re.compile(r"^CMake Error at \S+:\d+ \((?:include|add_\w+|target_sources)\):", re.MULTILINE)
+# what the machine does to a build, whatever the sources are
+_TROUBLE = re.compile(
+    r"No space left|Disk quota|Input/output error|Read-only file system|Permission denied|\bKilled\b"
+    r"|\bTerminated\b|internal compiler error|annot allocate memory|out of memory|memory exhausted"
+    r"|No CMAKE_\w*COMPILER",
+    re.IGNORECASE,
+)
+
+
+class RefusedSourcesError(ConfigError):
+    """The sources of a commit do not build, as they are."""
+
+
+def refuses_sources(log: Path, sources: Path) -> bool:
+    """Say whether a build's log shows an error in ``sources``, and nothing of the machine's."""
+    text = log.read_text(encoding="utf-8", errors="replace")
+    if _TROUBLE.search(text):
+        return False
+    folder = sources.resolve()
+    named = (Path(found["path"]).resolve() for found in _AT.finditer(text))
+    return any(path.is_relative_to(folder) for path in named) or bool(_CMAKE.search(text))
+
+
+@contextmanager
+def told(path: Path | None) -> Iterator[None]:
+    """Write into ``path`` why what is built here was not; nothing is there where it was, or was killed."""
+    if path is None:
+        yield
+        return
+    path.unlink(missing_ok=True)
+    try:
+        yield
+    except HilError as error:
+        cause: BaseCause = "sources" if isinstance(error, RefusedSourcesError) else "unknown"
+        content = {"schema": SCHEMA, "cause": cause, "sentence": error.sentence}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n")
+        raise
+
+
+def read_failure(path: Path) -> tuple[BaseCause, str]:
+    """Return cause and sentence. Where nothing says why, or not in our words, the cause is unknown."""
+    try:
+        stored = json.loads(path.read_bytes())
+        known = stored["schema"] == SCHEMA and stored["cause"] == "sources"
+        return "sources" if known else "unknown", str(stored["sentence"]).strip().rstrip(".")
+    except OSError:
+        return "unknown", f"nothing says why it is missing ({path.name} is not there)"
+    except (ValueError, KeyError, TypeError) as error:
+        return "unknown", f"{path.name} does not say why it is missing ({error!r})"

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which board is it: chip, MAC address and flash chip, as its boot loader tells them. Nothing is written."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+
+from hil.base.errors import ConfigError, NoAnswerError, RigError
+from hil.base.paths import python_path
+from hil.boards.flash.tool import last_words
+from hil.boards.rack import Board
+from hil.boards.serial_url import OWN
+
+TIMEOUT_S = 40.0
+CONNECT_ATTEMPTS = 2  # of esptool's own: a board that is there answers the first
+_NO_PORT = re.compile(r"[Cc]ould not open|No such file or directory|Connection refused|No route to host")
+
+
+@dataclass(frozen=True)
+class Identity:
+    """``flash`` is the flash chip's id, manufacturer and device, as in "ef 4016"; "" where it is not told."""
+
+    chip: str
+    mac: str
+    flash: str
+
+
+def identify(board: Board, *, timeout_s: float = TIMEOUT_S) -> Identity:
+    """Ask the board on a port who it is, whatever the rack file says of it; it is reset.
+
+    Raises:
+        NoAnswerError: its boot loader does not answer.
+        RigError: its port cannot be opened, or another program has it.
+    """
+    module = "hil.boards.serial_url.esptool" if board.serial.startswith(OWN) else "esptool"
+    argv = [sys.executable, "-m", module, "--port", board.serial, "--no-stub"]
+    argv += ["--connect-attempts", str(CONNECT_ATTEMPTS), "flash-id"]
+    said = _run(argv, timeout_s)
+    attempt = f"asking board {board.id} on {board.serial} who it is failed"
+    if said is None:
+        raise NoAnswerError(f"{attempt}: its port took no end within {timeout_s:g} s.", next_step=_LOOK)
+    identity = identity_in(said)
+    if identity:
+        return identity
+    cause = last_words(said).rstrip(".")
+    if _NO_PORT.search(said):
+        raise RigError(f"{attempt}: its port could not be opened ({cause}).", next_step=_LOOK)
+    if re.search(r"exclusively lock|Device or resource busy", said):
+        raise RigError(
+            f"{attempt}: another program has its port ({cause}).", next_step="fuser -v PORT names it."
+        )
+    raise NoAnswerError(f"{attempt}: its boot loader does not answer ({cause}).", next_step=_LOOK)
+
+
+_LOOK = "check its supply and cable, and 'serial' in the rack file."
+
+
+def _run(argv: list[str], timeout_s: float) -> str | None:
+    """Return what esptool said, None where it did not end in time, and was killed."""
+    process = subprocess.Popen(
+        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        env={**os.environ, "PYTHONPATH": python_path()}, start_new_session=True, text=True, errors="replace",
+    )  # fmt: skip
+    with process:
+        try:
+            return process.communicate(timeout=timeout_s)[0]
+        except BaseException as error:
+            os.killpg(process.pid, signal.SIGKILL)
+            if isinstance(error, subprocess.TimeoutExpired):
+                return None
+            raise
+
+
+def identity_in(said: str) -> Identity | None:
+    """Return what esptool's output tells of a board, None where it did not get so far."""
+    chip = re.search(r"^Connected to (\S+) on ", said, re.MULTILINE)
+    mac = re.search(r"^(?:BASE )?MAC: +([0-9a-f:]{17})$", said, re.MULTILINE)
+    if not chip or not mac:
+        return None
+    maker = re.search(r"^Manufacturer: (\w+)$", said, re.MULTILINE)
+    device = re.search(r"^Device: (\w+)$", said, re.MULTILINE)
+    flash = f"{maker[1]} {device[1]}" if maker and device else ""
+    return Identity(chip[1].lower().replace("-", ""), mac[1], flash)
+
+
+def check_identity(board: Board, found: Identity) -> None:
+    """Raises ConfigError where another board answers than the rack file says."""
+    differences = [
+        f"its {name} is {is_}, and the rack file says {said}"
+        for name, is_, said in (("chip", found.chip, board.chip), ("MAC address", found.mac, board.mac))
+        if said and is_ != said
+    ]
+    if differences:
+        raise ConfigError(
+            f"{board.where}: another board answers on {board.serial}: {'; '.join(differences)}.",
+            next_step="put its cable back, or correct 'serial', 'mac' or 'target' of this board.",
+        )

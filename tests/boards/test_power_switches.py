@@ -1,0 +1,385 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each kind of power switch really switches a virtual board, and one that lies is named."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hil.base.errors import ConfigError, HilError, RigError
+from hil.boards.flash.identify import check_identity, identify
+from hil.boards.power import port_states, switch_power
+from hil.boards.power_proof import prove_power
+from hil.boards.rack import Board, Power, load_rack
+from hil.boards.rack.check import check_rack
+from hil.virtual.board.client import BoardControl
+from tests.boards.switch_rig import Plug, install_uhubctl, served
+from tests.lab import Lab, Running
+from tests.virtual.virtual_board_rig import MAC, REPOSITORY, BoardProcess, is_alive, wait_until
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BoardProcess]:
+    with BoardProcess(tmp_path_factory.mktemp("b")) as running:
+        yield running
+
+
+@pytest.fixture
+def board(process: BoardProcess) -> Iterator[Board]:
+    yield Board("b1", "virtual", "esp32", process.url(), Power("none"), mac=MAC, where="rack.yaml:7")
+    process.control.clear()
+    process.control.power("on")
+
+
+def no_virtual_board(board_id: str) -> Any:
+    raise AssertionError(f"{board_id} has a switch of its own")
+
+
+def mode(process: BoardProcess) -> str:
+    return str(process.control.state()["mode"])
+
+
+def plug_for(process: BoardProcess, kind: str, **options: Any) -> Plug:
+    return Plug(kind, lambda on: process.control.power("on" if on else "off"), **options)
+
+
+def power_of(plug: Plug, *, relay: int = 0, password_env: str = "") -> Power:
+    kind = "tasmota" if plug.kind == "tasmota" else "shelly"
+    first = 1 if kind == "tasmota" else 0
+    return Power(kind, url=plug.url, relay=relay or first, password_env=password_env, off_time_s=0.01)
+
+
+@pytest.mark.parametrize("kind", ["tasmota", "shelly1", "shelly2"])
+def test_a_plug_switches_a_board(process: BoardProcess, board: Board, kind: str) -> None:
+    """Off, on and a cycle arrive at the board."""
+    with served(plug_for(process, kind)) as plug:
+        plugged = replace(board, power=power_of(plug))
+        switch_power(plugged, "off", virtual=no_virtual_board)
+        assert mode(process) == "off"
+        switch_power(plugged, "on", virtual=no_virtual_board)
+        boots = process.control.state()["boots"]
+        switch_power(plugged, "cycle", virtual=no_virtual_board)
+        assert process.control.state()["boots"] > boots
+
+
+@pytest.mark.parametrize("kind", ["tasmota", "shelly1", "shelly2"])
+def test_a_plug_whose_relay_sticks_is_named(process: BoardProcess, board: Board, kind: str) -> None:
+    """It takes the command and its relay stays: the rig's fault, with the plug's address."""
+    with served(plug_for(process, kind, stuck=True)) as plug:
+        plugged = replace(board, power=power_of(plug))
+        with pytest.raises(RigError, match=rf"{plug.url} failed: .*its relay is still on"):
+            switch_power(plugged, "off", virtual=no_virtual_board)
+
+
+@pytest.mark.parametrize("kind", ["tasmota", "shelly1"])
+def test_a_plug_with_a_password(
+    process: BoardProcess, board: Board, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes from the environment; without it the plug's refusal says which key names it."""
+    with served(plug_for(process, kind, password="secret-pw")) as plug:
+        with pytest.raises(RigError, match=r"wants a password \(password_env\)"):
+            switch_power(replace(board, power=power_of(plug)), "off", virtual=no_virtual_board)
+        known = replace(board, power=power_of(plug, password_env="PLUG_PASSWORD"))
+        with pytest.raises(ConfigError, match=r"rack.yaml:7: .*environment variable PLUG_PASSWORD"):
+            switch_power(known, "off", virtual=no_virtual_board)
+        monkeypatch.setenv("PLUG_PASSWORD", "secret-pw")
+        switch_power(known, "off", virtual=no_virtual_board)
+        assert mode(process) == "off"
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "relay", "sentence"),
+    [
+        ("tasmota", {}, 3, 'it has no relay 3, or is no Tasmota; it says {"Command": "Unknown"}'),
+        ("shelly2", {}, 7, "it answered with HTTP status 500"),
+        ("shelly1", {}, 2, "it answered with HTTP status 404"),
+        ("shelly2", {"password": "x"}, 0, "it wants a login of the second generation"),
+    ],
+)
+def test_a_plug_that_is_another_than_the_rack_file_says(
+    process: BoardProcess, board: Board, kind: str, options: dict[str, str], relay: int, sentence: str
+) -> None:
+    """No such relay, no such login: what the plug says is in the sentence, and the board stays on."""
+    with served(plug_for(process, kind, **options)) as plug, pytest.raises(RigError) as caught:
+        switch_power(replace(board, power=power_of(plug, relay=relay)), "off", virtual=no_virtual_board)
+    assert sentence in str(caught.value)
+    assert mode(process) != "off"
+
+
+def test_a_plug_that_is_not_there(board: Board) -> None:
+    """Nobody answers: the rig's, at once."""
+    power = Power("tasmota", url="http://127.0.0.1:9", relay=1)
+    with pytest.raises(RigError, match=r"did not answer: .*refused"):
+        switch_power(replace(board, power=power), "off", virtual=no_virtual_board)
+
+
+def hub_for(folder: Path, process: BoardProcess, board: Board, monkeypatch: Any, **options: str) -> Board:
+    install_uhubctl(folder, process, sys.executable, **options)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    return replace(board, power=Power("uhubctl", location="1-1.2", port=2, off_time_s=0.01))
+
+
+def test_a_hubs_port_switches_a_board(
+    process: BoardProcess, board: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both halves of a USB 3 hub have to say what was asked for; a cycle is off, a while, and on."""
+    hub = hub_for(tmp_path, process, board, monkeypatch)
+    switch_power(hub, "off", virtual=no_virtual_board)
+    assert mode(process) == "off"
+    switch_power(hub, "cycle", virtual=no_virtual_board)
+    assert mode(process) != "off"
+
+
+def test_a_hub_that_does_not_switch_is_named(
+    process: BoardProcess, board: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its state afterwards tells, whatever its exit status; what is plugged in has words of its own."""
+    hub = hub_for(tmp_path, process, board, monkeypatch, lies="yes")
+    with pytest.raises(RigError, match=r"did nothing: port 2 of hub 1-1\.2 says power enable connect"):
+        switch_power(hub, "off", virtual=no_virtual_board)
+
+
+def test_a_hub_that_is_not_there(
+    process: BoardProcess, board: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """uhubctl's own words say where it looked."""
+    hub = hub_for(tmp_path, process, board, monkeypatch)
+    elsewhere = replace(hub, power=replace(hub.power, location="3-4"))
+    with pytest.raises(RigError, match="ended with status 1"):
+        switch_power(elsewhere, "off", virtual=no_virtual_board)
+
+
+def test_states_before_the_switch_do_not_count() -> None:
+    """Only what stands below "New status" is what became of it."""
+    said = "Current status for hub 1-1 [x]\n  Port 1: 0100 power\nSent power off request\n"
+    said += "New status for hub 1-1 [x]\n  Port 1: 0000 off\n"
+    assert port_states(said) == [("1-1", 1, ("off",))]
+
+
+def test_a_switch_is_proven_at_the_board(process: BoardProcess, board: Board) -> None:
+    """Off, its boot loader is silent; on, the same board is back."""
+    with served(plug_for(process, "tasmota")) as plug:
+        found = prove_power(replace(board, power=power_of(plug)), virtual=no_virtual_board)
+    assert found.ok
+    assert "off, it is gone; on, it is back after" in found.sentence
+
+
+def test_power_that_lies_is_named(
+    process: BoardProcess, board: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hub that says it cut the power, and a board that answers all the same."""
+    found = prove_power(hub_for(tmp_path, process, board, monkeypatch, lies="hub"), virtual=no_virtual_board)
+    assert not found.ok
+    assert f"the power of board b1 lies: switched off, its boot loader still answers (MAC address {MAC})" in (
+        found.sentence
+    )
+    assert "hub whose ports really switch" in found.mend
+
+
+def test_a_board_that_does_not_come_back_is_named(
+    process: BoardProcess, board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A switch that only switches off is none."""
+    monkeypatch.setattr("hil.boards.power_proof.BACK_DEADLINE_S", 0.0)
+    plug = Plug("tasmota", lambda on: on or process.control.power("off"))
+    with served(plug):
+        found = prove_power(replace(board, power=power_of(plug)), virtual=no_virtual_board)
+    assert not found.ok
+    assert "board b1 did not come back within" in found.sentence
+
+
+def test_who_answers_is_compared_with_the_rack_file(process: BoardProcess, board: Board) -> None:
+    """Chip, MAC address and flash chip are read; each that differs is in the sentence."""
+    found = identify(board)
+    assert (found.chip, found.mac, found.flash) == ("esp32", MAC, "ef 4016")
+    check_identity(board, found)
+    wrong = replace(board, chip="esp32c3", mac="02:00:00:00:00:99")
+    with pytest.raises(ConfigError) as caught:
+        check_identity(wrong, found)
+    for word in (
+        "rack.yaml:7",
+        "its chip is esp32",
+        "esp32c3",
+        f"its MAC address is {MAC}",
+        "02:00:00:00:00:99",
+    ):
+        assert word in str(caught.value)
+
+
+def test_a_host_that_does_not_answer_is_no_board(board: Board) -> None:
+    """A remote port that nobody serves is found at the check, by whatever opens it in a run."""
+    with pytest.raises(HilError, match="its port could not be opened"):
+        identify(replace(board, serial="rfc2217://127.0.0.1:9"))
+
+
+def test_a_command_that_hangs_is_ended_with_its_children(
+    process: BoardProcess, board: Board, tmp_path: Path
+) -> None:
+    """Nothing of it is left that could switch the board later."""
+    late = tmp_path / "late"
+    command = f"sh -c 'sh -c \"echo $$ > {late}; sleep 600; : {{action}}\" & wait'"
+    hanging = replace(board, power=Power("command", command, timeout_s=1.0))
+    with pytest.raises(RigError, match="did not end within 1 s; it was ended, with all that it had started"):
+        switch_power(hanging, "off", virtual=no_virtual_board)
+    child = int(late.read_text())
+    wait_until(lambda: not is_alive(child), "the end of the command's child")
+    assert mode(process) != "off"
+
+
+BY_HAND = """
+import sys
+from pathlib import Path
+from hil.base.errors import exit_status
+from hil.boards.power import switch_power
+from hil.boards.rack import Board, Power, load_rack
+from hil.boards.rack.check import check_rack
+board = Board("b1", "physical", "esp32", "/dev/null", Power("manual"), where="rack.yaml:7")
+sys.exit(exit_status(lambda: switch_power(board, sys.argv[1], virtual=lambda _: None)))
+"""
+
+
+def test_by_hand_it_asks_at_the_terminal(process: BoardProcess) -> None:
+    """Each switch of a cycle is asked for, and goes on at Enter."""
+    ours, theirs = pty.openpty()
+    argv = [sys.executable, "-c", BY_HAND, "cycle"]
+    with subprocess.Popen(argv, stdin=theirs, stderr=theirs, stdout=theirs, cwd=REPOSITORY) as program:
+        os.close(theirs)
+        control = BoardControl(process.folder / "control")
+        for state in ("off", "on"):
+            said = b""
+            while b"press Enter. " not in said:
+                said += os.read(ours, 1024)
+            assert f"Switch board b1 {state} by hand" in said.decode()
+            control.power(state)
+            os.write(ours, b"\n")
+        assert program.wait(20) == 0
+    os.close(ours)
+
+
+def test_by_hand_without_a_terminal_is_refused() -> None:
+    """Nobody would be asked: exit 2, with the line of the rack file."""
+    argv = [sys.executable, "-c", BY_HAND, "off"]
+    done = subprocess.run(
+        argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, cwd=REPOSITORY
+    )
+    assert done.returncode == 2
+    assert (
+        "rack.yaml:7: the power of board b1 is switched by hand, and nobody is at a terminal" in done.stderr
+    )
+
+
+RACK = """
+schema: 1
+name: lab
+host: {interface: eth0, address: 192.168.77.1}
+access_point: {type: external, ssid: lab, psk_env: PSK}
+boards:
+  - id: a
+    kind: physical
+    target: esp32
+    serial: /dev/ttyUSB0
+    power: POWER
+"""
+
+
+def rack_with(tmp_path: Path, power: str) -> Path:
+    path = tmp_path / "rack.yaml"
+    path.write_text(RACK.replace("POWER", power))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "power"),
+    [
+        (
+            "{type: uhubctl, location: 1-1.2, port: 3}",
+            Power("uhubctl", location="1-1.2", port=3, off_time_s=2.0),
+        ),
+        (
+            '{type: tasmota, url: "http://plug:8080/", off_time: 500 ms, timeout: 3 s}',
+            Power("tasmota", url="http://plug:8080", relay=1, off_time_s=0.5, timeout_s=3.0),
+        ),
+        (
+            '{type: shelly, url: "http://10.0.0.7", password_env: PW}',
+            Power("shelly", url="http://10.0.0.7", password_env="PW", off_time_s=2.0),
+        ),
+        ("{type: command, command: 'x {action}'}", Power("command", "x {action}")),
+        ("{type: manual}", Power("manual")),
+    ],
+)
+def test_a_rack_file_names_the_switch(tmp_path: Path, text: str, power: Power) -> None:
+    """Each kind has its keys, with defaults."""
+    assert load_rack(rack_with(tmp_path, text)).board("a").power == power
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{type: uhubctl, location: usb1, port: 3}", ["'usb1' is no hub's location", "run uhubctl"]),
+        ("{type: uhubctl, location: 1-1}", ["port"]),
+        ('{type: tasmota, url: "https://plug"}', ["'https://plug' is not an address", "password_env"]),
+        ('{type: shelly, url: "http://admin:geheim@plug"}', ["'plug' is not an address"]),
+        ('{type: shelly, url: "http://plug:99999"}', ["'http://plug:99999' is not an address"]),
+        ("{type: kasa}", ["kasa", "command"]),
+    ],
+)
+def test_a_switch_that_cannot_be_is_refused(tmp_path: Path, text: str, words: list[str]) -> None:
+    """File, line, what is wrong and the way out; a password in an address is not repeated."""
+    with pytest.raises(ConfigError) as caught:
+        load_rack(rack_with(tmp_path, text))
+    for word in ["rack.yaml:11", *words]:
+        assert word in str(caught.value)
+    assert "geheim" not in str(caught.value)
+
+
+def test_a_rack_check_proves_each_switch(new_lab: Callable[..., Lab]) -> None:
+    """`--power` of a rack that is up switches its boards off and on; without it nothing is switched."""
+    lab = new_lab(1)
+    options = ("--rack", str(lab.rack), "--out", str(lab.out))
+    up = Running([sys.executable, "-m", "hil", "virtual", "up", *options], lab.folder / "up.txt", lab.env)
+    try:
+        up.await_line("miniterm")
+        assert "power of b1" not in lab.hil("rack", "check", *options).stdout
+        done = lab.hil("rack", "check", "--power", *options)
+        assert "ok   power of b1: off, it is gone; on, it is back after " in done.stdout, done.stdout
+        assert done.returncode == 0
+    finally:
+        up.close()
+
+
+def test_a_rack_check_asks_each_board_who_it_is(process: BoardProcess, tmp_path: Path) -> None:
+    """Over a remote port too: the right board, the same one again, another one, and a host that is silent."""
+    head = text = RACK.partition("  - id: a")[0]
+    # a serial port is one board's, so one host is named in three ways
+    for name, url, mac in (
+        ("right", process.url(), MAC),
+        ("twice", process.url().replace("127.0.0.1", "localhost"), ""),
+        ("swapped", process.url().replace("127.0.0.1", "0.0.0.0"), "02:00:00:00:00:99"),  # noqa: S104
+        ("gone", "rfc2217://127.0.0.1:9", "02:00:00:00:00:98"),
+    ):
+        text += f"  - {{id: {name}, kind: physical, target: esp32, serial: '{url}'"
+        text += f", mac: '{mac}'}}\n" if mac else "}\n"
+    path = tmp_path / "rack.yaml"
+    path.write_text(text)
+    found = {one.subject: one for one in check_rack(load_rack(path), tmp_path / "locks", served={})}
+    assert found["right"].ok, found["right"]
+    assert f"has esp32 {MAC}, flash ef 4016" in found["right"].sentence
+    assert not found["twice"].ok
+    assert f"has esp32 {MAC}, and so has board right." in found["twice"].sentence
+    assert not found["swapped"].ok
+    assert "another board answers" in found["swapped"].sentence
+    assert not found["gone"].ok
+    assert "its port could not be opened" in found["gone"].sentence
+    path.write_text(f"{head}  - {{id: nameless, kind: physical, target: esp32, serial: '{process.url()}'}}\n")
+    found = {one.subject: one for one in check_rack(load_rack(path), tmp_path / "locks", served={})}
+    assert f"name it in the rack file: mac: {MAC}" in found["nameless"].sentence

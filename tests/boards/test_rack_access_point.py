@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The section `access_point` of a real one: what a right one gives, and what a wrong one is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hil.base.errors import ConfigError
+from hil.boards.rack import load_rack
+from hil.boards.rack.access_point import AccessPoint, Background, Commands, Dhcp, Radio, Router
+from hil.network.access_point import external_access_point
+from tests.lab import ROOT
+
+RACK = """\
+schema: 1
+name: r
+host: {interface: eth0, address: 10.0.0.1}
+access_point:
+  POINT
+  ssid: lab
+  psk_env: PSK
+boards:
+  - {id: a, kind: physical, target: TARGET, serial: /dev/ttyUSB0}
+"""
+HOSTAPD = "{type: hostapd, interface: wlan0, country: CH, channel: 6"
+OPENWRT = "{type: openwrt, host: 10.0.0.2, country: CH, channel: 6"
+
+
+def read(folder: Path, point: str, *, target: str = "esp32") -> AccessPoint:
+    path = folder / "rack.yaml"
+    lines = "\n  ".join(pair.strip() for pair in point.removeprefix("{").removesuffix("}").split(","))
+    lines = lines.replace(";", ",")
+    path.write_text(RACK.replace("POINT", lines).replace("TARGET", target), encoding="utf-8")
+    return load_rack(path).access_point
+
+
+def test_each_type_is_read(tmp_path: Path) -> None:
+    """What is left out has its default; a run holds what it drives, by radio, router or network."""
+    point = read(
+        tmp_path, HOSTAPD + ", width_mhz: 40, power_dbm: 8, dtim_period: 3, power_save: true, timeout: 5 s}"
+    )
+    assert point.radio == Radio("CH", 6, 40, "g", 8, 3, power_save=True)
+    assert (point.interface, point.timeout_s, point.lease_name) == ("wlan0", 5.0, "hostapd-wlan0")
+    point = read(tmp_path, OPENWRT + ", user: admin, port: 2222, radio: radio1, network: lan5}")
+    assert point.router == Router("10.0.0.2", "admin", 2222, radio="radio1", network="lan5")
+    assert (point.is_driven, point.lease_name) == (True, "openwrt-10.0.0.2")
+    point = read(tmp_path, "{type: external, up: ap on, station: iw dev w station dump}")
+    assert point.commands == Commands("ap on", "", "iw dev w station dump")
+    assert (point.is_driven, point.lease_name) == (True, "external-lab")
+    assert not read(tmp_path, "{type: external}").is_driven
+    point = read(
+        tmp_path, "{type: external, dhcp: {first: 10.0.0.8; last: 10.0.0.9; bits: 28; lease_time: 540 s}}"
+    )
+    assert point.dhcp == Dhcp("10.0.0.8", "10.0.0.9", 28, 540.0)
+    assert point.dhcp.netmask == "255.255.255.240"
+    five = HOSTAPD.replace("channel: 6", "channel: 36") + ", width_mhz: 80}"
+    assert read(tmp_path, five, target="esp32c5").radio == Radio("CH", 36, 80, "a")
+
+
+@pytest.mark.parametrize(
+    ("point", "sentence"),
+    [
+        (HOSTAPD.replace("CH", "'00'") + "}", r":7: country '00' is no country's two capital letters"),
+        (HOSTAPD.replace("6", "14") + "}", r":8: channel 14 is none of hw_mode g: 1, 2, 3"),
+        (HOSTAPD + ", hw_mode: a}", r":8: channel 6 is none of hw_mode a: 36, 40"),
+        (HOSTAPD + ", width_mhz: 80}", r":9: a width of 80 MHz is none of channel 6 in hw_mode g: 20, 40"),
+        (HOSTAPD + ", hw_mode: b, width_mhz: 40}", r"in hw_mode b: 20"),
+        (HOSTAPD.replace("6", "36") + "}", r"channel 36 is in the band at 5 GHz, which board 'a', an esp32"),
+        (HOSTAPD + ", dtim_period: 256}", r":9: .*dtim_period"),
+        (HOSTAPD + ", chanel: 6}", r":9: unknown key 'chanel' .*did you mean 'channel'"),
+        (HOSTAPD.replace("wlan0", "../x") + "}", r":6: '../x' is no name of a network interface"),
+        (OPENWRT.replace("10.0.0.2", "-oProxyCommand=x") + "}", r"is no host for ssh"),
+        (OPENWRT + ", radio: a'b}", r"is no name of a section of the router's wireless"),
+        ("{type: external, up: ap 'on}", r":6: the command \"ap 'on\" cannot be split"),
+        ("{type: external, psk_file: /x}", r"takes its password from exactly one of psk_env and psk_file"),
+        (
+            "{type: external, dhcp: {first: 10.0.0.100; last: 10.0.1.9}}",
+            r":6: '10.0.1.9' is no address .*/24",
+        ),
+        ("{type: external, dhcp: {first: 10.0.0.0; last: 10.0.0.9}}", r"'10.0.0.0' is no address of a board"),
+        (
+            "{type: external, dhcp: {first: 10.0.0.1; last: 10.0.0.9}}",
+            r"holds the host's own address, 10.0.0.1",
+        ),
+        ("{type: external, dhcp: {first: 10.0.0.9; last: 10.0.0.8}}", r"fewer addresses than the rack has"),
+        (
+            "{type: external, shapes: [rate]}",
+            r":4: 'shapes' needs an interface of this host at the access point",
+        ),
+        (HOSTAPD + ", shapes: [jitter]}", r":9: .*shapes.*rate, delay, loss"),
+        ("{type: external, noise: {}}", r"noise is simulated on a virtual rack's air"),
+    ],
+)
+def test_a_wrong_one_is_told_where_and_what(tmp_path: Path, point: str, sentence: str) -> None:
+    """File, line and value, and what would be right."""
+    with pytest.raises(ConfigError, match=sentence):
+        read(tmp_path, point)
+
+
+def test_a_record_has_the_settings_and_no_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Type, name, and each setting of a radio that is ours, units in the names."""
+    monkeypatch.setenv("PSK", "correct horse")
+    point = external_access_point(read(tmp_path, HOSTAPD + ", power_dbm: 8}"))
+    assert point.credentials()["psk"] == "correct horse"
+    assert point.environment() == {
+        "type": "hostapd",
+        "ssid": "lab",
+        "country": "CH",
+        "channel": 6,
+        "width_mhz": 20,
+        "hw_mode": "g",
+        "power_dbm": 8,
+        "dtim_period": 2,
+        "power_save": False,
+    }
+    assert external_access_point(read(tmp_path, "{type: external}")).environment() == {
+        "type": "external",
+        "ssid": "lab",
+    }
+
+
+@pytest.mark.parametrize(
+    ("section", "sentence"),
+    [
+        ("{rate: 5 Mbit/s}", "no 'station', which is required"),
+        (
+            '{station: "ssh \'pi", rate: 5 Mbit/s}',
+            "are no words that run a program at the station: No closing",
+        ),
+        ("{station: ssh pi, rate: 5}", "'rate' in 'background'"),
+        ("{station: ssh pi, rate: 5 Mbit/s, protocol: icmp}", "'protocol' in 'background'"),
+    ],
+)
+def test_background_traffic_is_read(tmp_path: Path, section: str, sentence: str) -> None:
+    """A station, a rate with its unit, a protocol; a wrong one is told where and what."""
+    path = tmp_path / "rack.yaml"
+    text = RACK.replace("POINT", "type: external").replace("TARGET", "esp32")
+    path.write_text(f"{text}background: {{station: ip netns exec s, rate: 5 Mbit/s}}\n", encoding="utf-8")
+    assert load_rack(path).background == Background("ip netns exec s", 5000, "udp", "up")
+    path.write_text(f"{text}background: {section}\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=sentence) as caught:
+        load_rack(path)
+    assert ":10:" in str(caught.value)
+
+
+def test_a_virtual_air_has_no_second_station(tmp_path: Path) -> None:
+    """Its links share no channel, so the traffic would slow nobody: refused with what does."""
+    path = tmp_path / "rack.yaml"
+    virtual = (ROOT / "hil" / "racks" / "virtual.yaml").read_text(encoding="utf-8")
+    path.write_text(f"{virtual}background: {{station: ssh pi, rate: 5 Mbit/s}}\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="share no channel") as caught:
+        load_rack(path)
+    assert "crowded" in caught.value.next_step

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A board's section `network`: what the firmware is told for a right one, and what a wrong one is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hil.base.chips import CHIPS, MODELLED
+from hil.base.errors import ConfigError
+from hil.boards.rack import load_rack
+from hil.boards.rack.loader import Rack
+
+RACK = """\
+schema: 1
+name: r
+host: {interface: eth0, address: 10.0.0.1}
+access_point: {type: POINT}
+boards:
+  - id: a
+    kind: physical
+    target: TARGET
+    serial: /dev/ttyUSB0
+    network: NETWORK
+"""
+RMII = "{type: rmii, phy: lan87xx, addr: 1, clock: out, clock_gpio: 17}"
+W5500 = "{type: w5500, sclk: 14, mosi: 13, miso: 12, cs: 15, int: 4, address: 10.0.0.2/24, gateway: 10.0.0.1}"
+
+
+def rack_of(folder: Path, network: str, *, target: str = "esp32", point: str = "wired") -> Rack:
+    path = folder / "rack.yaml"
+    text = RACK.replace("NETWORK", network).replace("TARGET", target).replace("POINT", point)
+    path.write_text(text, encoding="utf-8")
+    return load_rack(path)
+
+
+@pytest.mark.parametrize(
+    ("network", "link"),
+    [
+        (RMII, "rmii phy=lan87xx addr=1 mdc=23 mdio=18 reset=-1 clock=out clock_gpio=17"),
+        (
+            W5500,
+            "w5500 host=1 sclk=14 mosi=13 miso=12 cs=15 int=4 reset=-1 mhz=20 "
+            "address=10.0.0.2/24 gateway=10.0.0.1",
+        ),
+        (
+            "{type: rmii, phy: ip101, clock: in, mac: '02:00:00:00:00:01'}",
+            "rmii phy=ip101 addr=-1 mdc=23 mdio=18 reset=-1 clock=in clock_gpio=0 mac=02:00:00:00:00:01",
+        ),
+    ],
+)
+def test_a_cable_becomes_the_words_that_the_board_is_told(tmp_path: Path, network: str, link: str) -> None:
+    """Every key arrives, and what may be left out has its value; the longest fits the firmware's field."""
+    board = rack_of(tmp_path, network).board("a")
+    assert (board.network.is_wifi, board.network.link) == (False, link)
+    assert len(link) < 160 - len(" mac=02:00:00:00:00:01")
+
+
+def test_a_chip_has_its_own_pins(tmp_path: Path) -> None:
+    """What is left out of an ESP32-P4's cable are the pins that ESP-IDF gives that chip."""
+    board = rack_of(tmp_path, "{type: rmii, phy: ip101, clock: in, clock_gpio: 50}", target="esp32p4").board(
+        "a"
+    )
+    assert "mdc=31 mdio=52 reset=-1 clock=in clock_gpio=50" in board.network.link
+
+
+def test_a_chip_without_wifi_needs_a_cable(tmp_path: Path) -> None:
+    """Its entry is named, with what it may have."""
+    path = tmp_path / "rack.yaml"
+    text = RACK.replace("POINT", "wired").replace("TARGET", "esp32h2").replace("    network: NETWORK\n", "")
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"rack.yaml:6: target esp32h2 has no Wi-Fi.*type w5500"):
+        load_rack(path)
+
+
+@pytest.mark.parametrize("chip", sorted(set(CHIPS) - set(MODELLED)))
+def test_a_virtual_board_is_a_chip_that_is_modelled(tmp_path: Path, chip: str) -> None:
+    """Others are boards of a real rack; their names are told where a virtual rack asks for one."""
+    path = tmp_path / "rack.yaml"
+    text = RACK.replace("POINT", "wired").replace("TARGET", chip).replace("NETWORK", W5500)
+    path.write_text(text, encoding="utf-8")
+    assert load_rack(path).board("a").chip == chip
+    path.write_text(text.replace("physical", "virtual"), encoding="utf-8")
+    with pytest.raises(ConfigError, match=rf"'{chip}'.*esp32, esp32s3, esp32c3"):
+        load_rack(path)
+
+
+def test_a_board_has_wifi_unless_its_entry_says_otherwise(tmp_path: Path) -> None:
+    """A physical board's network may be named, or not; an external access point takes both."""
+    external = "external, ssid: lab, psk_env: PSK"
+    for network in ("{type: wifi}", RMII):
+        board = rack_of(tmp_path, network, point=external).board("a")
+        assert board.network.is_wifi == (network != RMII)
+    path = tmp_path / "rack.yaml"
+    text = RACK.replace("POINT", external).replace("TARGET", "esp32").replace("    network: NETWORK\n", "")
+    path.write_text(text, encoding="utf-8")
+    assert load_rack(path).board("a").network.is_wifi
+
+
+@pytest.mark.parametrize(
+    ("network", "target", "line", "words"),
+    [
+        ("{type: openeth}", "esp32", 10, ["kind physical", "'openeth'", "wifi, rmii, w5500"]),
+        ("{type: ethernet}", "esp32", 10, ["'ethernet'", "rmii"]),
+        (RMII, "esp32c3", 10, ["esp32c3", "no Ethernet controller", "wifi, w5500"]),
+        ("{type: wifi}", "esp32p4", 10, ["esp32p4 has no Wi-Fi", "rmii, w5500"]),
+        (RMII, "esp32p4", 10, ["esp32p4 has no clock 'out' at GPIO 17", "23, 39"]),
+        ("{type: wifi}", "esp32", 4, ["board 'a' has Wi-Fi", "network: {type: …}"]),
+        (RMII.replace("phy: lan87xx, ", ""), "esp32", 10, ["'phy'"]),
+        (RMII.replace("lan87xx", "lan8720"), "esp32", 10, ["'lan8720'", "lan87xx"]),
+        (RMII.replace("17", "5"), "esp32", 10, ["clock 'out' at GPIO 5", "0, 16, 17"]),
+        (RMII.replace("addr: 1", "addr: 32"), "esp32", 10, ["32", "31"]),
+        (W5500.replace("cs: 15", "ss: 15"), "esp32", 10, ["'cs'"]),
+        (W5500.replace("/24", ""), "esp32", 10, ["'10.0.0.2'", "192.168.77.11/24", "DHCP"]),
+        (W5500.replace("gateway: 10.0.0.1", "gateway: 10.0.1.1"), "esp32", 10, ["10.0.1.1", "10.0.0.0/24"]),
+        (W5500.replace("address: 10.0.0.2/24, ", ""), "esp32", 10, ["gateway", "static address"]),
+        ("{type: wifi, address: 10.0.0.2/24}", "esp32", 10, ["unknown key 'address'"]),
+        (RMII.replace("clock_gpio: 17", "mac: 2:0:0:0:0:1"), "esp32", 10, ["six hexadecimal pairs"]),
+    ],
+)
+def test_a_wrong_network_names_file_line_and_the_way_out(
+    tmp_path: Path, network: str, target: str, line: int, words: list[str]
+) -> None:
+    """What is wrong is said before any board is touched."""
+    with pytest.raises(ConfigError) as caught:
+        rack_of(tmp_path, network, target=target)
+    sentence = str(caught.value)
+    assert f"rack.yaml:{line}:" in sentence
+    for word in words:
+        assert word in sentence
+
+
+def test_two_boards_do_not_share_an_address(tmp_path: Path) -> None:
+    """The second one is told where the first is."""
+    path = tmp_path / "rack.yaml"
+    text = RACK.replace("POINT", "wired").replace("TARGET", "esp32").replace("NETWORK", W5500)
+    entry = text[text.index("  - id: a") :].replace("id: a", "id: b").replace("USB0", "USB1")
+    path.write_text(text + entry, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"rack.yaml:11: duplicate address '10.0.0.2'.*rack.yaml:6"):
+        load_rack(path)
+
+
+def test_a_virtual_board_has_no_network_of_its_own(tmp_path: Path) -> None:
+    """It is on the virtual air."""
+    text = RACK.replace("POINT", "virtual, profile: lab").replace("TARGET", "esp32")
+    text = text.replace("physical", "virtual").replace("serial: /dev/ttyUSB0", "mac: 02:00:00:00:00:01")
+    path = tmp_path / "rack.yaml"
+    path.write_text(text.replace("NETWORK", "{type: wifi}"), encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"rack.yaml:10: a virtual board is on the virtual air"):
+        load_rack(path)

@@ -1,0 +1,365 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rack's root helper: what it does for a user without rights, what it refuses, and when it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from hil.base.errors import RigError
+from hil.boards.rack.access_point import AccessPoint, Dhcp, Radio
+from hil.network import root_helper
+from hil.network.capture import Capture
+from hil.network.hostapd import LOOKS, Hostapd, run_iw
+from hil.network.name_server import Leases, NameServer
+from hil.network.packet_filter import PacketFilter
+from hil.network.process import LocalSpawner, Process
+from hil.network.root_helper import Refused, check
+from hil.network.shaping import IFB, commands_for
+from hil.virtual.air.profile import Impairment
+from tests.lab import ROOT
+
+INTERFACE, ELSEWHERE = "air0", "office0"
+NOBODY = 65534
+HOSTAPD = (
+    f"interface={INTERFACE}\ndriver=nl80211\nssid=hil-lab\nchannel=6\nwpa=2\nwpa_passphrase=correct horse\n"
+)
+DNSMASQ = ["dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null"]
+DEADLINE_S = 30.0
+
+ALLOWED = (
+    (
+        ["tc", "qdisc", "replace", "dev", INTERFACE, "root", "netem", "delay", "20ms", "5ms", "loss", "1.5%"],
+        "",
+    ),
+    (["tc", "class", "add", "dev", INTERFACE, "parent", "1:", "classid", "1:10", "htb", "rate", "2mbit"], ""),
+    (["tc", "-s", "-j", "qdisc", "show", "dev", INTERFACE], ""),
+    (["dumpcap", "-q", "-i", INTERFACE, "-f", "tcp port 1883", "-s", "128", "-w", "-"], ""),
+    ([*DNSMASQ, f"--interface={INTERFACE}", "--dhcp-range=192.168.77.10,192.168.77.99,1h"], ""),
+    (["hostapd", "FILE"], HOSTAPD),
+)
+REFUSED = (
+    (["sh", "-c", "id"], "", "it starts tc, dumpcap"),
+    ([], "", "a request for nothing"),
+    (["tc", "qdisc", "add", "dev", ELSEWHERE, "root", "netem", "loss", "100%"], "", ELSEWHERE),
+    (["tc", "qdisc", "show"], "", "without an interface"),
+    (
+        ["tc", "qdisc", "add", "dev", INTERFACE, "dev", ELSEWHERE, "root", "netem"],
+        "",
+        ELSEWHERE,
+    ),
+    (["tc", "filter", "add", "dev", INTERFACE, "bpf", "obj", "evil.o"], "", "'bpf'"),
+    (["tc", "-batch", "/etc/shadow", "dev", INTERFACE], "", "'-batch'"),
+    (["dumpcap", "-i", INTERFACE, "-w", "/etc/passwd"], "", "another file"),
+    (["dumpcap", "-i", ELSEWHERE, "-w", "-"], "", ELSEWHERE),
+    (["dumpcap", "-w", "-"], "", "without an interface"),
+    (["dumpcap", "-i", INTERFACE, "-w", "-", "-b", "printname:/etc/cron.d/x"], "", "'-b'"),
+    (["nft", "flush ruleset"], "", "'flush ruleset'"),
+    (["nft", 'include "/etc/shadow"'], "", "include"),
+    (["nft", "-f", "/etc/shadow"], "", "other than one text"),
+    (["nft", f'type filter hook ingress device "{ELSEWHERE}"  priority 0; policy accept;'], "", ELSEWHERE),
+    ([*DNSMASQ, f"--interface={ELSEWHERE}"], "", ELSEWHERE),
+    ([*DNSMASQ, "--dhcp-script=/tmp/evil"], "", "--dhcp-script"),
+    ([*DNSMASQ, "--conf-file=/tmp/evil"], "", "--conf-file"),
+    (["dnsmasq", "--conf-file=/dev/null"], "", "background"),
+    (["hostapd", "/etc/hostapd.conf"], "", "more than its file"),
+    (["hostapd", "FILE"], HOSTAPD + "wpa_psk_file=/etc/shadow\n", "wpa_psk_file"),
+    (["hostapd", "FILE"], HOSTAPD + "ctrl_interface=/run/x\n", "ctrl_interface"),
+    (["hostapd", "-P", "/etc/passwd", "FILE"], HOSTAPD, "more than its file"),
+    (["iw", "dev", ELSEWHERE, "info"], "", ELSEWHERE),
+    (["iw", "dev", INTERFACE, "del"], "", "'del'"),
+    (["iw", "reg", "set", "US"], "", "without an interface"),
+    (["hostapd", "FILE"], HOSTAPD.replace(INTERFACE, ELSEWHERE), ELSEWHERE),
+    (["hostapd", "FILE"], HOSTAPD.replace("nl80211", "test_socket"), "driver"),
+    (["tc", "qdisc", "show", "dev", INTERFACE], "text", "a file for tc"),
+    (["tc", "qdisc", "show", "dev", INTERFACE, "a\0b"], "", "zero byte"),
+)
+
+
+@pytest.mark.parametrize(("argv", "file"), ALLOWED)
+def test_what_a_rack_needs_is_allowed(argv: list[str], file: str) -> None:
+    """Shaping, captures, addresses and an access point at the rack's own interfaces."""
+    check(argv, file, (INTERFACE,))
+
+
+@pytest.mark.parametrize(("argv", "file", "named"), REFUSED)
+def test_what_leads_further_is_refused_by_name(argv: list[str], file: str, named: str) -> None:
+    """No other program, no other interface, no file of the host, no word that starts or loads something."""
+    with pytest.raises(Refused) as refused:
+        check(argv, file, (INTERFACE,))
+    assert named in str(refused.value)
+
+
+class Recorder:
+    """A spawner that starts nothing: what it was asked for is what the helper will be."""
+
+    isolated = False
+    enter_command = ""
+
+    def __init__(self) -> None:
+        self.asked: list[list[str]] = []
+
+    def spawn(self, argv: Sequence[str], *, log_path: Path) -> Process:  # noqa: ARG002 - Spawner's
+        self.asked.append([Path(argv[0]).name, *argv[1:]])
+        raise RigError("only written down")
+
+
+def test_what_hil_starts_is_allowed_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Access point, addresses, captures, looks at the radio pass as hil words them; elsewhere none does."""
+    monkeypatch.setattr(shutil, "which", lambda name, **_path: f"/usr/sbin/{name}")
+    recorder, log = Recorder(), tmp_path / "log"
+    radio = Radio("CH", 36, 80, "a", 8, 3, power_save=True)
+    point = AccessPoint("hostapd", ssid="hil-lab", interface=INTERFACE, radio=radio)
+    leases = Leases(
+        INTERFACE, Dhcp("10.0.0.8", "10.0.0.9", 28, 540.0), [("b", "02:00:00:00:00:01", "10.0.0.8")]
+    )
+    starts: tuple[Callable[[], object], ...] = (
+        lambda: Hostapd.start(recorder, point, "f" * 64, tmp_path, log),
+        lambda: NameServer.start(recorder, "10.0.0.1", "hil.test", log, leases),
+        lambda: NameServer.start(recorder, "10.0.0.1", "hil.test", log),
+        lambda: Capture.start(recorder, [INTERFACE], tmp_path / "c.pcapng", capture_filter="tcp"),
+        *(lambda look=look: run_iw(recorder, ("dev", INTERFACE, *look), log) for look in LOOKS),
+        lambda: run_iw(recorder, ("dev", INTERFACE, "set", "txpower", "fixed", "800"), log),
+        lambda: run_iw(recorder, ("reg", "get"), log),
+    )
+    for start in starts:
+        with pytest.raises(RigError, match="only written down"):
+            start()
+    file = (tmp_path / "hostapd.conf").read_text()
+    assert len(recorder.asked) == len(starts)
+    for argv in recorder.asked:
+        seen, text = (["hostapd", "FILE"], file) if argv[0] == "hostapd" else (argv, "")
+        if "-w" in seen:
+            seen[seen.index("-w") + 1] = "-"
+        check(seen, text, (INTERFACE,))
+        if INTERFACE in f"{seen}{text}":
+            with pytest.raises(Refused):
+                check(seen, text, (ELSEWHERE,))
+
+
+LINKS = (
+    Impairment(rate_kbit=2000),
+    Impairment(
+        delay_us=20_000, jitter_us=3_000, distribution="normal", correlation_ppm=250_000, loss_ppm=10_000
+    ),
+    Impairment(
+        delay_us=500, burst_start_ppm=10, burst_end_ppm=300_000, burst_loss_ppm=900_000, duplicate_ppm=1
+    ),
+)
+
+
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("direction", ["uplink", "downlink"])
+def test_the_air_is_shaped_as_it_is_worded(link: Impairment, direction: str) -> None:
+    """Every command of the shaped air passes, at the rack's interface alone and hil's own."""
+    assert root_helper.IFB == IFB
+    for argv in commands_for(INTERFACE, "192.168.177.211", direction, link):
+        check(argv, "", (INTERFACE,))
+        if INTERFACE in argv:
+            with pytest.raises(Refused):
+                check(argv, "", (ELSEWHERE,))
+
+
+def test_the_filter_of_packets_is_allowed_as_it_is_written(tmp_path: Path) -> None:
+    """Every rule that PacketFilter makes passes; the same at another interface does not."""
+    for interface, fits in ((INTERFACE, True), (ELSEWHERE, False)):
+        rules = PacketFilter(LocalSpawner(), interface, "192.168.77.11", 1883, log_path=tmp_path / "log")
+        for what in ("syn", "connect", "connack", "all"):
+            argv = ["nft", rules._rules(what)]
+            if fits:
+                check(argv, "", (INTERFACE,))
+            else:
+                with pytest.raises(Refused):
+                    check(argv, "", (INTERFACE,))
+
+
+def await_true(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@dataclass
+class Helper:
+    """Helpers as systemd starts them, one for each connection of a socket, in a namespace of their own."""
+
+    path: Path
+    namespace: str
+
+    def start(self, program: str) -> subprocess.Popen[str]:
+        """Start Python as a user without rights, who has the socket and a folder to write to."""
+        user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs"]
+        return subprocess.Popen(
+            [*user, sys.executable, "-c", program],
+            cwd=self.path.parent / "user",
+            env={**os.environ, "HIL_HELPER": str(self.path), "PYTHONPATH": str(ROOT)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+
+@pytest.fixture
+def helper() -> Iterator[Helper]:
+    """A socket behind which helpers are started, in a namespace with the interface air0 and its far end."""
+    if os.geteuid() != 0:
+        pytest.skip("root's side needs root")
+    folder = Path(tempfile.mkdtemp(prefix="hil-helper-test-"))
+    folder.chmod(0o755)
+    user = folder / "user"
+    user.mkdir()
+    os.chown(user, NOBODY, NOBODY)
+    (folder / "helper.json").write_text(json.dumps({"interfaces": [INTERFACE]}))
+    copy = folder / "hil-helper"
+    shutil.copy(root_helper.__file__, copy)
+    namespace = f"hil-test-{os.getpid()}"
+    subprocess.run(["ip", "netns", "add", namespace], check=True)
+    inside = ["ip", "-n", namespace]
+    subprocess.run([*inside, "link", "add", INTERFACE, "type", "veth", "peer", "name", ELSEWHERE], check=True)
+    for name in (INTERFACE, ELSEWHERE):
+        subprocess.run([*inside, "link", "set", name, "up"], check=True)
+    argv = [
+        "ip",
+        "netns",
+        "exec",
+        namespace,
+        "/usr/bin/python3",
+        "-I",
+        str(copy),
+        str(folder / "helper.json"),
+    ]
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(str(folder / "sock"))
+    (folder / "sock").chmod(0o666)
+    listening.listen()
+    accepting = subprocess.Popen(
+        [sys.executable, "-c", ACCEPT, str(listening.fileno()), *argv], pass_fds=[listening.fileno()]
+    )
+    try:
+        yield Helper(folder / "sock", namespace)
+    finally:
+        accepting.kill()
+        accepting.wait()
+        listening.close()
+        for pid in subprocess.run(
+            ["ip", "netns", "pids", namespace], capture_output=True, text=True, check=True
+        ).stdout.split():
+            os.kill(int(pid), signal.SIGKILL)
+        subprocess.run(["ip", "netns", "delete", namespace], check=True)
+        shutil.rmtree(folder)
+
+
+ACCEPT = """
+import socket, subprocess, sys
+listening = socket.socket(fileno=int(sys.argv[1]))
+while True:
+    connection, _ = listening.accept()
+    subprocess.Popen(sys.argv[2:], stdin=connection)
+    connection.close()
+"""
+
+SHAPES = f"""
+from pathlib import Path
+from hil.network.process import LocalSpawner, run_to_end
+def tc(*words):
+    print(run_to_end(LocalSpawner(), ["/usr/sbin/tc", *words], 30, log_path=Path("tc.log")))
+tc("qdisc", "replace", "dev", "{INTERFACE}", "root", "tbf", "rate", "2mbit", "burst", "4kb", "limit", "9kb")
+tc("qdisc", "show", "dev", "{INTERFACE}")
+tc("qdisc", "replace", "dev", "{INTERFACE}", "root", "tbf")
+tc("qdisc", "show", "dev", "{ELSEWHERE}")
+"""
+
+
+@pytest.mark.slow
+def test_a_user_without_rights_shapes_the_racks_interface(helper: Helper) -> None:
+    """Status and words of tc come back, its errors too; another interface is refused, in a sentence."""
+    with helper.start(SHAPES) as done:
+        said, error = done.communicate(timeout=120)
+    first, second, third = said.splitlines()
+    assert first == "(0, '')", error
+    assert second.startswith("(0, 'qdisc tbf"), error
+    assert "rate 2Mbit" in second
+    assert third.startswith("(1, "), error
+    assert f"refuses the interface '{ELSEWHERE}', which the rack file does not name" in error
+
+
+CAPTURES = f"""
+import sys
+from pathlib import Path
+from hil.network.capture import Capture
+from hil.network.process import LocalSpawner
+capture = Capture.start(LocalSpawner(), ["{INTERFACE}"], Path("c.pcapng"), capture_filter="udp port 9")
+print("ready", flush=True)
+sys.stdin.readline()
+counts = capture.stop()
+print(counts.captured, counts.complete, flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_a_user_without_rights_captures_into_a_file_of_its_own(helper: Helper) -> None:
+    """The capture is the user's own file, whole and counted, though no program of it has a capability."""
+    with helper.start(CAPTURES) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
+        send = (
+            "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); "
+            "s.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1); "
+            "[s.sendto(b'x', ('10.9.9.255', 9)) for _ in range(5)]"
+        )
+        inside = ["ip", "-n", helper.namespace, "addr", "add", "10.9.9.1/24", "dev", ELSEWHERE]
+        subprocess.run(inside, check=True)
+        subprocess.run(["ip", "netns", "exec", helper.namespace, sys.executable, "-c", send], check=True)
+        said, _ = process.communicate("\n", timeout=60)
+    assert said == "5 True\n"
+    kept = helper.path.parent / "user" / "c.pcapng"
+    assert kept.stat().st_uid == NOBODY
+    assert kept.stat().st_size > 5 * 40
+
+
+HOLDS = f"""
+import sys
+from pathlib import Path
+from hil.network.process import LocalSpawner
+argv = ["dumpcap", "-q", "-i", "{INTERFACE}", "-w", "held.pcapng"]
+process = LocalSpawner().spawn(argv, log_path=Path("held.log"))
+print(process.pid, flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.slow
+def test_what_was_started_ends_with_its_user(helper: Helper) -> None:
+    """A user's process that is killed leaves no program of root's behind."""
+    with helper.start(HOLDS) as process:
+        assert process.stdout
+        pid = int(process.stdout.readline())
+        await_true(lambda: Path(f"/proc/{pid}/comm").read_text() == "dumpcap\n")  # exec(2) sets it at its end
+        process.kill()
+    await_true(lambda: not Path(f"/proc/{pid}").exists())
+
+
+def test_a_helper_that_is_gone_is_the_rigs_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A socket behind which nobody listens is named, with the unit to start."""
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(tmp_path / "s"))
+    monkeypatch.setenv("HIL_HELPER", str(tmp_path / "s"))
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(RigError) as error:
+        LocalSpawner().spawn(["tc", "qdisc", "show", "dev", INTERFACE], log_path=tmp_path / "log")
+    assert "hil-helper.socket" in str(error.value)

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which build is whose: found by its bytes, and refused in words before a board is written."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from hil.base.errors import ConfigError
+from hil.boards.firmware.build_folder import Image, image_sha256
+from hil.boards.firmware.bundle import write_bundle
+from hil.boards.firmware.image import build_image_dir
+from hil.boards.firmware.revision import SourceState
+from hil.run.builds import find_builds, has_agent, holds, image_in
+from hil.run.campaign import Against
+from hil.run.comparing import find_other
+from tests.lab import Running, make_lab, run
+
+pytestmark = pytest.mark.slow
+
+TARGET = "virtual-esp32"
+OWN, PRODUCT = Image(TARGET), Image(TARGET, product=True)
+
+
+@pytest.fixture
+def product(tmp_path: Path) -> Path:
+    """A build of somebody's firmware, with ESP-IDF's tick: an image around a program that knows no agent."""
+    folder = tmp_path / "build"
+    build_image_dir(Path("/bin/true"), folder, project="pump", version="1", tick_hz=100)
+    return folder
+
+
+@pytest.fixture
+def bundle(virtual_firmware: Path, product: Path, tmp_path: Path) -> Path:
+    folder = tmp_path / "bundle"
+    write_bundle(virtual_firmware, OWN, folder, SourceState("5" * 40, dirty=False))
+    write_bundle(product, PRODUCT, folder, SourceState("6" * 40, dirty=False, product="pump"))
+    return folder
+
+
+def no_word(_sentence: str) -> None:
+    raise AssertionError("something is built")
+
+
+def test_a_build_is_hils_by_its_bytes(virtual_firmware: Path, product: Path, tmp_path: Path) -> None:
+    """The agent is in one image and not in the other, wherever the folder lies and whatever it is called."""
+    moved = shutil.copytree(virtual_firmware, tmp_path / "build-of-somebody")
+    assert has_agent(moved)
+    assert not has_agent(product)
+    assert [holds(moved, image) for image in (OWN, PRODUCT)] == [True, False]
+    assert [holds(product, image) for image in (OWN, PRODUCT)] == [False, True]
+
+
+def test_a_folder_without_a_build_is_said_to_be_none(tmp_path: Path) -> None:
+    """Neither hil's nor a product's: the sentence names what is missing."""
+    with pytest.raises(ConfigError, match=r"is not a firmware build: no flasher_args\.json"):
+        find_builds(tmp_path, [OWN], no_word)
+
+
+def test_each_image_of_a_bundle_is_found_by_its_name(bundle: Path) -> None:
+    """hil's and the product's lie side by side; nothing is built; the record says which commit each is of."""
+    found = find_builds(bundle, [OWN, PRODUCT], no_word)
+    assert {image: built.build_dir.name for image, built in found.items()} == {
+        OWN: TARGET,
+        PRODUCT: f"{TARGET}+product",
+    }
+    assert found[PRODUCT].origin["commit"] == "6" * 40
+    assert found[PRODUCT].sha256 == image_sha256(bundle / f"{TARGET}+product")
+
+
+def test_a_bundle_without_the_image_says_what_it_holds(bundle: Path) -> None:
+    """Where only the product is missing, too: not that the bundle has an agent."""
+    shutil.rmtree(bundle / f"{TARGET}+product")
+    with pytest.raises(ConfigError, match=rf"holds firmware for {TARGET}, and none for {TARGET}\+product"):
+        find_builds(bundle, [PRODUCT], no_word)
+
+
+def test_a_build_without_the_agent_measures_probes_alone(product: Path, virtual_firmware: Path) -> None:
+    """Its benches are refused at once, and probes with a build that has the agent."""
+    assert find_builds(product, [PRODUCT], no_word)[PRODUCT].build_dir == product
+    with pytest.raises(ConfigError, match=r"build is a build without hil's agent.*Next: .*by a probe"):
+        find_builds(product, [OWN], no_word)
+    with pytest.raises(ConfigError, match=r"has hil's agent, and only probes are selected"):
+        find_builds(virtual_firmware, [PRODUCT], no_word)
+
+
+def test_a_chips_build_is_refused_on_a_virtual_board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What idf.py built for a chip has no program that this host runs: said before it is flashed."""
+    monkeypatch.setattr("hil.boards.firmware.app_image.pack_elf", lambda elf: bytes(len(elf) // 4 * 4))
+    build_image_dir(Path("/bin/true"), tmp_path / "build", version="1")
+    with pytest.raises(ConfigError, match=rf"build is a build for a chip \(esp32\), not for {TARGET}"):
+        find_builds(tmp_path / "build", [PRODUCT], no_word)
+
+
+def test_the_other_build_of_a_comparison_is_looked_at_as_well(product: Path, virtual_firmware: Path) -> None:
+    """--base with a build that is of no image of the run: exit 2, and no board is written."""
+    own = find_builds(virtual_firmware, [OWN], no_word)
+    with pytest.raises(ConfigError, match=r"--base .*build is a build without hil's agent"):
+        find_other(Against("base", product), own)
+    theirs = find_builds(product, [PRODUCT], no_word)
+    with pytest.raises(ConfigError, match=r"--reference .* has hil's agent"):
+        find_other(Against("reference", virtual_firmware), theirs)
+
+
+def test_of_two_images_a_build_is_the_other_of_one(bundle: Path, product: Path) -> None:
+    """The image that the build is not of is named as not compared, as with a bundle that lacks it."""
+    other = find_other(Against("base", product), find_builds(bundle, [OWN, PRODUCT], no_word))
+    assert list(other.firmware) == [PRODUCT]
+    assert other.missing == {OWN: f"the base has no image for {TARGET}"}
+
+
+def test_a_run_refuses_a_build_without_the_agent(product: Path, tmp_path: Path) -> None:
+    """`hil run --firmware build/` ends with 2 and one sentence, and leaves no run behind."""
+    lab = make_lab(tmp_path, 1, firmware=product)
+    done = run(lab.command("--suite", "quick"), env=lab.env)
+    assert done.returncode == 2, done.stdout
+    assert f"{product} is a build without hil's agent" in done.stdout
+    assert not list(lab.out.glob("*-quick-*"))
+
+
+def test_what_is_flashed_by_hand_may_be_a_product(
+    bundle: Path, product: Path, virtual_firmware: Path
+) -> None:
+    """A build's kind decides, in a bundle hil's own where both are there; the tick is no obstacle."""
+    assert image_in(product, TARGET) == PRODUCT
+    assert image_in(virtual_firmware, TARGET) == OWN
+    assert image_in(bundle, TARGET) == OWN
+    shutil.rmtree(bundle / TARGET)
+    assert image_in(bundle, TARGET) == PRODUCT
+
+
+def test_a_product_is_flashed_by_hand(product: Path, tmp_path: Path) -> None:
+    """`hil board flash --firmware build/` takes any ESP-IDF build of the board's chip."""
+    lab = make_lab(tmp_path, 1)
+    options = ["--rack", str(lab.rack), "--out", str(lab.out)]
+    up = Running([sys.executable, "-m", "hil", "virtual", "up", *options], lab.folder / "up.txt", lab.env)
+    try:
+        up.await_line(r"serial\.tools\.miniterm")
+        done = lab.hil("board", "flash", "b1", "--firmware", str(product), *options)
+        assert done.returncode == 0, done.stdout
+        assert f"b1: flashed {product}" in done.stdout
+        up.send(signal.SIGINT)
+        assert up.wait() == 130
+    finally:
+        up.close()
+    lab.await_nothing_left()

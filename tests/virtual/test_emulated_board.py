@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An emulated board's process: launch, reset, strap, esptool, faults and its end; a stand-in plays QEMU."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import serial
+
+from hil.base.errors import ConfigError
+from tests.virtual import stand_in_qemu
+from tests.virtual.virtual_board_rig import MAC, BoardProcess, Console, console, is_alive, wait_until
+
+pytestmark = pytest.mark.slow
+
+APP = 0x10000
+
+
+class EmulatedProcess(BoardProcess):
+    module = "hil.virtual.emulator"
+
+    def __init__(self, folder: Path, flash: Path | None = None) -> None:
+        super().__init__(folder, "--chip", "esp32c3", flash=flash)
+
+    @property
+    def qemu_pid(self) -> int:
+        return int(self.control.state()["qemu_pid"])
+
+    def died(self) -> str:
+        """Wait for the end of the process that ends by itself; return what it said."""
+        said = self.process.communicate(timeout=20)[1]
+        assert self.process.returncode == 3
+        return said
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = stand_in_qemu.install(tmp_path / "bin")
+    monkeypatch.setenv("HIL_QEMU_RISCV32", str(path))
+    return path
+
+
+@pytest.fixture
+def board(stand_in: Path, tmp_path: Path) -> Iterator[EmulatedProcess]:
+    with EmulatedProcess(tmp_path / "e1") as process:
+        yield process
+
+
+def reset(monitor: Console) -> None:
+    """Pulse EN; what the chip said before is forgotten."""
+    monitor.reset()
+    monitor.expect("hello from")
+
+
+def test_the_chip_boots_with_the_boards_address_and_answers(board: EmulatedProcess) -> None:
+    """The address is in the eFuses; the record's words are in the state."""
+    with console(board) as monitor:
+        reset(monitor)
+        monitor.expect(MAC)
+        monitor.write("echo good morning")
+        monitor.expect("good morning\r\n")
+    state = board.control.state()
+    assert (state["mode"], state["emulator"], state["icount"]) == ("run", "qemu 9.2.2", "3,sleep=on")
+
+
+def test_a_pulse_on_en_starts_the_chip_anew_and_power_is_the_process(board: EmulatedProcess) -> None:
+    """Each time another process, and never two."""
+    with console(board) as monitor:
+        reset(monitor)
+        first = board.qemu_pid
+        reset(monitor)
+        second = board.qemu_pid
+        assert first != second
+        assert not is_alive(first)
+        assert board.control.power("off")["qemu_pid"] is None
+        assert not is_alive(second)
+        monitor.write("echo nobody hears it")
+        board.control.power("on")
+        monitor.expect("hello from")
+        monitor.write("boots")
+        assert b"nobody" not in monitor.expect("boots 1")
+
+
+def test_esptool_flashes_the_image_and_starts_it(board: EmulatedProcess, tmp_path: Path) -> None:
+    """Unmodified esptool over unmodified pyserial: DTR and RTS lead to the chip's serial loader and back."""
+    image = tmp_path / "app.bin"
+    image.write_bytes(os.urandom(0x8000))
+    done = board.esptool(
+        "--chip",
+        "esp32c3",
+        "--baud",
+        "921600",
+        "write-flash",
+        f"{APP:#x}",
+        str(image),
+        scheme="rfc2217",
+        timeout_s=180,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Hash of data verified." in done.stdout
+    board.wait_for(lambda state: state["mode"] == "run")
+    assert board.flash.read_bytes()[APP : APP + 0x8000] == image.read_bytes()
+
+
+def test_flash_outlives_the_process_and_the_efuses_do(board: EmulatedProcess, tmp_path: Path) -> None:
+    """Another process on the same files boots what the first one was given."""
+    image = tmp_path / "app.bin"
+    image.write_bytes(os.urandom(0x1000))
+    done = board.esptool("--chip", "esp32c3", "--no-stub", "write-flash", f"{APP:#x}", str(image))
+    assert done.returncode == 0, done.stdout
+    efuses = board.flash.with_suffix(".efuses")
+    with efuses.open("r+b") as file:
+        file.seek(0x100)
+        file.write(b"burnt")
+    with console(board) as monitor:
+        reset(monitor)
+        told = monitor.expect("\r\n")
+    board.stop()
+    board.start()
+    with console(board) as monitor:
+        reset(monitor)
+        assert monitor.expect("\r\n") == told
+    assert efuses.read_bytes()[0x100:0x105] == b"burnt"
+
+
+def test_nothing_of_a_long_output_is_lost_though_the_client_reads_late(board: EmulatedProcess) -> None:
+    """The chip waits for its cable; the cable waits for the client."""
+    lines = 200_000
+    with console(board) as monitor:
+        reset(monitor)
+        monitor.write(f"flood {16 * lines}")
+        log = monitor.expect("end of flood\n")
+    numbers = [int(line) for line in log.split(b"\n") if len(line) == 15 and line.isdigit()]
+    assert numbers == list(range(lines))
+
+
+def test_a_silent_chip_goes_on_where_it_stood(board: EmulatedProcess) -> None:
+    """It is the same process, and reads afterwards what it was sent meanwhile. One that is switched on silent
+    boots when the fault is cleared."""
+    with console(board) as monitor:
+        reset(monitor)
+        monitor.write("echo before")
+        monitor.expect("before\r\n")
+        pid = board.qemu_pid
+        board.control.fault("silent")
+        monitor.write("echo meanwhile")
+        assert b"meanwhile" not in monitor.silence(0.3)
+        board.control.clear()
+        monitor.expect("meanwhile\r\n")
+        assert board.qemu_pid == pid
+        board.control.fault("silent")
+        board.control.power("cycle")
+        assert b"hello" not in monitor.silence(0.3)
+        board.control.clear()
+        monitor.expect("hello from")
+
+
+def test_a_brownout_is_a_loss_of_power(board: EmulatedProcess) -> None:
+    """The chip starts anew as often as asked for."""
+    with console(board) as monitor:
+        reset(monitor)
+        boots = board.control.state()["boots"]
+        board.control.fault("brownout", 2)
+        board.wait_for(lambda state: state["boots"] == boots + 2 and state["faults"] == {})
+        monitor.expect("hello from")
+
+
+def test_noise_and_a_lost_connection_are_the_cables(board: EmulatedProcess) -> None:
+    """As on a virtual board."""
+    with console(board) as monitor:
+        reset(monitor)
+        board.control.fault("garbage", 50)
+        monitor.silence(0.2)
+        assert len(monitor.seen.partition(b"\r\n")[2]) >= 50
+    board.control.clear()
+    with console(board) as monitor:
+        board.control.disconnect()
+        with pytest.raises(serial.SerialException):
+            monitor.silence(5)
+
+
+@pytest.mark.parametrize("name", ["panic", "watchdog", "no_sync", "corrupt_image"])
+def test_what_the_chips_own_code_does_is_not_played(board: EmulatedProcess, name: str) -> None:
+    """The refusal names the faults that there are."""
+    with pytest.raises(ConfigError, match=f"fault '{name}'.*disconnect, brownout, garbage, silent"):
+        board.control.fault(name)
+    assert set(board.control.faults()) == {"disconnect", "brownout", "garbage", "silent"}
+
+
+def test_a_restart_of_the_firmware_is_counted(board: EmulatedProcess) -> None:
+    """It happens within QEMU, which tells of it."""
+    with console(board) as monitor:
+        reset(monitor)
+        state = board.control.state()
+        monitor.write("restart")
+        monitor.expect("hello from")
+        after = board.wait_for(lambda now: now["boots"] == state["boots"] + 1)
+        assert after["qemu_pid"] == state["qemu_pid"]
+
+
+def test_a_qemu_that_dies_is_the_rigs_fault_with_its_last_words(stand_in: Path, tmp_path: Path) -> None:
+    """Status and last line are in the sentence, and the log is named."""
+    board = EmulatedProcess(tmp_path / "e1").start()
+    with console(board) as monitor:
+        reset(monitor)
+        monitor.write("die ERROR:target/riscv: assertion failed")
+        said = board.died()
+    assert (
+        "QEMU ended with status 1 and said: qemu-system-riscv32: ERROR:target/riscv: assertion failed" in said
+    )
+    assert f"Log: {board.flash.with_suffix('.qemu.log')}" in said
+
+
+def test_a_flash_file_of_another_size_is_refused(stand_in: Path, tmp_path: Path) -> None:
+    """Before QEMU is started with it."""
+    flash = tmp_path / "small.flash"
+    flash.write_bytes(b"\xff" * 1000)
+    with pytest.raises(AssertionError, match="has 1000 bytes, not the 4194304 bytes"):
+        EmulatedProcess(tmp_path / "e1", flash).start()
+
+
+def test_two_boards_never_share_flash_or_efuses(board: EmulatedProcess, tmp_path: Path) -> None:
+    """Whoever comes second is told who has the file."""
+    with pytest.raises(AssertionError, match=r"flash file .* is in use by another board"):
+        EmulatedProcess(tmp_path / "e2", board.flash).start()
+    other = board.flash.with_suffix(".other")  # another flash, the same eFuses
+    with pytest.raises(AssertionError, match=r"eFuse file .* is in use by another board"):
+        EmulatedProcess(tmp_path / "e2", other).start()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_nothing_is_left_of_a_board_whose_process_has_ended(
+    stand_in: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    """Also after kill -9: QEMU goes with it, and another process can have the files at once."""
+    board = EmulatedProcess(tmp_path / "e1").start()
+    pid = board.qemu_pid
+    board.process.send_signal(number)
+    board.process.communicate(timeout=20)
+    wait_until(lambda: not is_alive(pid), "the end of QEMU")
+    with EmulatedProcess(tmp_path / "e1") as again:
+        assert is_alive(again.qemu_pid)
+
+
+def test_a_board_without_qemu_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ESP-IDF's command, and nothing else is started."""
+    monkeypatch.delenv("HIL_QEMU_RISCV32", raising=False)
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.setenv("IDF_TOOLS_PATH", str(tmp_path))
+    with pytest.raises(AssertionError, match=r"idf_tools\.py install qemu-riscv32"):
+        EmulatedProcess(tmp_path / "e1").start()

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An emulated board in a virtual rack: its namespace, its tap, its end; a stand-in plays QEMU."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hil.base.errors import RigError
+from hil.boards.rack import load_rack
+from hil.virtual.air.profile import load_profile
+from hil.virtual.rack_state import VirtualBoardSpec
+from hil.virtual.virtual_rack import VirtualRack, start_virtual_rack
+from tests.boards import rack_tools
+from tests.virtual import stand_in_qemu
+from tests.virtual.virtual_board_rig import console, is_alive, wait_until
+
+pytestmark = pytest.mark.slow
+
+MAC = "02:00:00:77:00:0e"
+IP_LINK = ["ip", "-o", "link"]
+
+
+@pytest.fixture
+def rack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[VirtualRack]:
+    """One virtual and one emulated board behind one air."""
+    monkeypatch.setenv("HIL_QEMU_RISCV32", str(stand_in_qemu.install(tmp_path / "bin")))
+    boards = [
+        VirtualBoardSpec("v1", mac="02:00:00:77:00:01"),
+        VirtualBoardSpec("e1", chip="esp32c3", mac=MAC, kind="emulated"),
+    ]
+    running = VirtualRack.start(
+        name="mixed",
+        state_dir=tmp_path / "state",
+        boards=boards,
+        profile=load_profile("perfect"),
+        air_seed=1,
+    )
+    try:
+        yield running
+    finally:
+        running.stop()
+
+
+class Served:
+    """What ``console`` needs of a board: where it is."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+
+    def url(self, scheme: str) -> str:
+        return f"{scheme}://127.0.0.1:{self._port}"
+
+
+def output(rack: VirtualRack, argv: list[str], log: Path) -> str:
+    process = rack.spawn(argv, netns="e1", log_path=log)
+    assert process.wait(20) == 0
+    return log.read_text()
+
+
+def test_an_emulated_board_stands_beside_a_virtual_one(rack: VirtualRack, tmp_path: Path) -> None:
+    """QEMU gets the tap that is bridged with the board's air, and the board's address, which nothing else in
+    its namespace has. What a record says of the emulator is asked of the board."""
+    with console(Served(rack.boards["e1"].port)) as monitor:  # type: ignore[arg-type]
+        monitor.reset()
+        said = monitor.expect("mac=").decode() + monitor.expect("\r\n").decode()
+    assert f"hello from {MAC}" in said
+    assert "nic tap,ifname=eth0,script=no,downscript=no,model=open_eth,mac=" + MAC in said
+    links = output(rack, IP_LINK, tmp_path / "links")
+    assert all(f"{device}:" in links for device in ("wlan0", "eth0", "br0"))
+    assert links.count("master br0") == 2
+    assert MAC not in links
+    assert "inet 10." not in output(rack, ["ip", "-o", "addr"], tmp_path / "addresses")
+    assert rack.emulation("e1") == {"emulator": "qemu 9.2.2", "icount": "3,sleep=on"}
+    assert rack.emulation("v1") == {}
+
+
+def test_frames_pass_between_the_tap_and_the_air(rack: VirtualRack, tmp_path: Path) -> None:
+    """What QEMU's tap sends arrives at the rack's host: here a program holds the tap and asks by ARP."""
+    script = tmp_path / "arp.py"
+    script.write_text(ARP)
+    rack.board_control("e1").power("off")
+    argv = [sys.executable, str(script), MAC, rack.host_address, rack.board_address("e1")]
+    assert "reply from" in output(rack, argv, tmp_path / "arp")
+
+
+ARP = """
+import fcntl, os, select, struct, sys, time
+mac = bytes.fromhex(sys.argv[1].replace(":", ""))
+asked, own = (bytes(map(int, text.split("."))) for text in sys.argv[2:])
+tap = os.open("/dev/net/tun", os.O_RDWR)
+fcntl.ioctl(tap, 0x400454CA, struct.pack("16sH22x", b"eth0", 0x1002))  # TUNSETIFF: IFF_TAP, IFF_NO_PI
+question = struct.pack("!HHBBH6s4s6s4s", 1, 0x0800, 6, 4, 1, mac, own, bytes(6), asked)
+deadline = time.monotonic() + 10
+while time.monotonic() < deadline:
+    os.write(tap, (b"\\xff" * 6 + mac + b"\\x08\\x06" + question).ljust(60, b"\\0"))
+    while select.select([tap], [], [], 0.2)[0]:
+        frame = os.read(tap, 2048)
+        if frame[:6] == mac and frame[12:14] == b"\\x08\\x06" and frame[20:22] == b"\\0\\2":
+            print("reply from", frame[22:28].hex(":"))
+            sys.exit(0)
+sys.exit("no reply")
+"""
+
+
+def test_the_end_of_qemu_is_in_the_sentence_of_the_rack(rack: VirtualRack, tmp_path: Path) -> None:
+    """The board is named, with what QEMU said last."""
+    with console(Served(rack.boards["e1"].port)) as monitor:  # type: ignore[arg-type]
+        monitor.reset()
+        monitor.expect("hello from")
+        monitor.write("die no more memory")
+        wait_until(lambda: bool(rack.state()["dead"]), "the supervisor notices")
+    with pytest.raises(
+        RigError, match=r"board e1 ended with status 3: QEMU ended with status 1 and said: .*no more"
+    ):
+        rack.spawn(["true"], log_path=tmp_path / "log")
+
+
+def test_nothing_is_left_of_a_rack_whose_outer_process_is_killed(rack: VirtualRack) -> None:
+    """kill -9 of the outermost process takes QEMU along."""
+    qemu = rack_tools.pid_of(rack_tools.inner_namespace(rack_tools.unshare_pid(rack)), "stand_in_qemu")
+    os.kill(rack_tools.unshare_pid(rack), signal.SIGKILL)
+    wait_until(lambda: not is_alive(qemu), "the end of QEMU")
+
+
+def test_a_rack_of_emulated_boards_is_not_started_without_qemu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sentence is the one that names the command; no namespace was made for it."""
+    monkeypatch.setenv("HIL_QEMU_RISCV32", "")
+    monkeypatch.setenv("IDF_TOOLS_PATH", str(tmp_path))
+    monkeypatch.setenv("PATH", "/usr/bin:/bin:/usr/sbin:/sbin")
+    path = tmp_path / "rack.yaml"
+    path.write_text(RACK)
+    loaded = load_rack(path)
+    with pytest.raises(RigError, match="qemu-system-riscv32") as caught:
+        start_virtual_rack(loaded, loaded.boards, load_profile("perfect"), tmp_path, tmp_path / "state")
+    assert "idf_tools.py install qemu-riscv32" in caught.value.next_step
+    assert not (tmp_path / "state").exists()
+
+
+RACK = """\
+schema: 1
+name: e
+host: {interface: hil0, address: 10.77.0.1}
+access_point: {type: virtual, profile: lab}
+boards:
+  - {id: e1, kind: emulated, target: esp32c3, emulator: qemu, mac: "02:00:00:77:00:0e"}
+"""
