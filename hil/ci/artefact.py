@@ -2,9 +2,12 @@
 """The artefact "verdict": what a comment is made of, and nothing else; written where a fork's code runs.
 
     plan.json
+    accepted.json                         who accepted a regression; `hil ci comment` asks GitHub itself
     legs/<leg>/skipped.json               the reason that `hil ci narrow` recorded
     legs/<leg>/<run id>/run.json
     legs/<leg>/<run id>/verdicts.json
+    legs/<leg>/<run id>/records.jsonl     what the verdict is judged again from
+    thresholds/<bench>.yaml               the limits of the head
 
 So whoever reads it believes nothing: not its sizes, not its names, not its contents.
 
@@ -25,13 +28,14 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from hil.base.errors import ConfigError
 from hil.ci.legs import SKIPPED
-from hil.ci.plan import CiPlan, Leg, read_plan
+from hil.ci.plan import EMULATED_JOB, CiPlan, Leg, read_plan
 from hil.store.directory import JOURNAL, RUN_INFO, VERDICTS
+from hil.thresholds.loader import FOLDER
 
 LEG_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _MOST_LEGS = 40
-_JOBS = ("virtual", "compare", "rack", "night", "night-rack")
+_JOBS = ("virtual", "compare", "rack", EMULATED_JOB, "night", "night-rack")
 
 
 def read_strictly(path: Path, head: str) -> CiPlan:
@@ -84,22 +88,26 @@ def _wrong_names(plan: CiPlan) -> str:
 
 
 PLAN = "plan.json"
+ACCEPTED = "accepted.json"
 LEGS = "legs"
-MOST_ZIP_BYTES = 5 * 1024 * 1024
-MOST_BYTES = 24 * 1024 * 1024  # of all files, unpacked
-MOST_FILE_BYTES = 12 * 1024 * 1024
-MOST_FILES = 100
+MOST_ZIP_BYTES = 24 * 1024 * 1024
+MOST_BYTES = 128 * 1024 * 1024  # of all files, unpacked
+MOST_FILE_BYTES = 32 * 1024 * 1024
+MOST_FILES = 250
 MOST_RATIO = 200  # a large verdicts.json comes to about 40
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # what GitHub's action packs with
 _RUN_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 _NAME = re.compile(
-    rf"{re.escape(PLAN)}|{LEGS}/{LEG_NAME.pattern}/"
-    rf"(?:{re.escape(SKIPPED)}|(?!{re.escape(SKIPPED)}/){_RUN_ID}/(?:{re.escape(RUN_INFO)}|{re.escape(VERDICTS)}))"
+    rf"{re.escape(PLAN)}|{re.escape(ACCEPTED)}|{FOLDER}/[a-z][a-z0-9_]{{0,63}}\.yaml|{LEGS}/{LEG_NAME.pattern}/"
+    rf"(?:{re.escape(SKIPPED)}|(?!{re.escape(SKIPPED)}/){_RUN_ID}/"
+    rf"(?:{re.escape(RUN_INFO)}|{re.escape(VERDICTS)}|{re.escape(JOURNAL)}))"
 )
 
 
-def keep(plan: Path, legs: Path, to: Path) -> tuple[str, ...]:
+def keep(plan: Path, legs: Path, to: Path, thresholds: Path | None = None) -> tuple[str, ...]:
     """Copy into ``to`` what a comment is made of; return a sentence for each file that is left out.
+
+    ``thresholds`` is the folder of the head's limits.
 
     A leg whose files do not fit has no verdict in the comment; its own artefact has them all the same.
     """
@@ -107,6 +115,10 @@ def keep(plan: Path, legs: Path, to: Path) -> tuple[str, ...]:
     used, left_out = 0, []
     files = [
         (plan, PLAN),
+        *(
+            (path, f"{FOLDER}/{path.name}")
+            for path in (sorted(thresholds.glob("*.yaml")) if thresholds else ())
+        ),
         *((path, f"{LEGS}/{path.relative_to(legs).as_posix()}") for path in _files_of(legs)),
     ]
     for path, name in files:
@@ -126,13 +138,13 @@ def _files_of(legs: Path) -> Iterator[Path]:
     for leg in sorted(path for path in legs.glob("*") if path.is_dir() and not path.is_symlink()):
         yield leg / SKIPPED
         for run in sorted(path.parent for path in leg.glob(f"*/{JOURNAL}")):
-            yield from (run / RUN_INFO, run / VERDICTS)
+            yield from (run / RUN_INFO, run / VERDICTS, run / JOURNAL)
 
 
 def unpack(content: bytes, to: Path) -> None:
     """Write the files of a zip below ``to``, which is empty.
 
-    Each run gets an empty journal, as that is what runs are known by.
+    A run whose journal was too large gets an empty one, as that is what runs are known by.
 
     Raises:
         ConfigError: it is no zip, or holds anything but what ``keep`` writes, in name, kind or size.

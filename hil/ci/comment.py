@@ -19,8 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from hil.base.errors import ConfigError, ExitCode, HilError, RigError
+from hil.base.git import git
 from hil.base.untrusted import code, markdown, terminal
 from hil.ci import artefact, check
+from hil.ci.acceptance import find_acceptance
 from hil.ci.artefact import read_strictly
 from hil.ci.comment_page import Source, facts_of, render, run_links, without_verdict
 from hil.ci.github import (
@@ -38,7 +40,10 @@ from hil.ci.github import (
     still_open_at,
 )
 from hil.ci.github_http import TooLarge
-from hil.ci.summary import CiVerdict, conclude
+from hil.ci.limits import Counting, limits_that_count
+from hil.ci.plan import CiPlan
+from hil.ci.summary import CiVerdict, accept, conclude
+from hil.thresholds.loader import FOLDER
 
 _MARKER = re.compile(
     r"<!-- hil-verdict run=(\d{1,18}) number=(\d{1,12}) attempt=(\d{1,6}) head=([0-9a-f]{40}) -->(?=\r?\n|\Z)"
@@ -143,6 +148,7 @@ def _is_by(one: _Comment, login: str) -> bool:
 
 
 EVENT = "pull_request"
+WAITS = "action_required"  # GitHub's word for a run that nobody has approved yet: no job has started
 _MOST_CHARACTERS = 65_000  # GitHub refuses a comment beyond 65,536
 
 
@@ -158,6 +164,8 @@ def comment(github: GitHub, run_id: int, *, head: str = "", dry_run: bool = Fals
         raise ConfigError(f"the run {run_id} is of {run.head[:12]}, and not of {terminal(head, 40)}.")
     if run.event != EVENT:
         return (f"The run {run_id} is of no pull request, so nothing is written.",)
+    if run.conclusion == WAITS:
+        return (f"The run {run_id} waits for somebody's approval, so nothing is written.",)
     found = find_pull_requests(github, run)
     if not found:
         return (
@@ -206,21 +214,50 @@ def _judged(github: GitHub, run: WorkflowRun, folder: Path, source: Source) -> d
         raise ConfigError(f"the job {VERDICT_JOB} {how}.")
     content = _download(github, run)
     try:
-        return _read(content, run, jobs, folder, source)
+        return _read(github, content, run, jobs, folder, source)
     except HilError:
         raise
     except Exception as error:  # others wrote it: a surprise must not keep an older comment in place
         raise ConfigError(f"the artefact cannot be read: {type(error).__name__}.") from error
 
 
-def _read(content: bytes, run: WorkflowRun, jobs: Jobs, folder: Path, source: Source) -> dict[str, Any]:
+def _read(
+    github: GitHub, content: bytes, run: WorkflowRun, jobs: Jobs, folder: Path, source: Source
+) -> dict[str, Any]:
     """Conclude from the artefact. Raises ConfigError where there is no verdict in it."""
     artefact.unpack(content, folder)
     plan = read_strictly(folder / artefact.PLAN, run.head)
     legs = folder / artefact.LEGS
-    verdict = conclude(plan, legs, jobs.others)
+    verdict = conclude(plan, legs, jobs.others, _counting(plan, folder / FOLDER))
+    if verdict.acceptable and jobs.verdict == "success":  # else the check would have to be run again first
+        verdict = _accepted(github, run, verdict)
     _check_agreement(verdict, jobs)
     return facts_of(plan, verdict, legs, source)
+
+
+def _counting(plan: CiPlan, thresholds: Path) -> Counting:
+    """Return the limits that count; the base's are those of a branch of ours, whatever the artefact says.
+
+    Raises ConfigError where the plan's base is none of ours, or the head's limits are no limits.
+    """
+    if not thresholds.is_dir():
+        raise ConfigError("the artefact holds no limits, so nothing can be judged again.")
+    return limits_that_count(thresholds, Path.cwd(), _own_commit(plan.base))
+
+
+def _own_commit(commit: str) -> str:
+    """Return a commit that one of this repository's branches has; "" for none. Raises ConfigError."""
+    if commit and not git(Path.cwd(), "branch", "--all", "--contains", commit):
+        raise ConfigError(f"the plan's merge base {commit[:12]} is on no branch of this repository.")
+    return commit
+
+
+def _accepted(github: GitHub, run: WorkflowRun, verdict: CiVerdict) -> CiVerdict:
+    """Return the verdict with an owner's acceptance, as GitHub tells it. Raises RigError."""
+    for pull_request in find_pull_requests(github, run):
+        if found := find_acceptance(github, pull_request.number, run.run_id, run.head):
+            return accept(verdict, found)
+    return verdict
 
 
 def _download(github: GitHub, run: WorkflowRun) -> bytes:

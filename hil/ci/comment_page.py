@@ -9,20 +9,22 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from hil.base.errors import ExitCode, RigError
-from hil.base.paths import PROJECT_ROOT
+from hil.base.paths import CHECKOUT
 from hil.ci.legs import LegResult
 from hil.ci.plan import CiPlan
 from hil.ci.summary import CiVerdict
 from hil.store import RunDirectory
+from hil.store.directory import VERDICTS
 
 DEADLINE_S = 120.0
 _KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT")
 _MOST_BYTES = 1024 * 1024
+BY_BASE = "verdicts-by-base.json"
 
 Layout = Literal["comment", "summary"]
 
@@ -61,10 +63,12 @@ def facts_of(plan: CiPlan, verdict: CiVerdict, legs: Path, source: Source) -> di
         "headline": verdict.headline,
         "conclusion": verdict.conclusion,
         "problem": "",
+        "accepted": asdict(verdict.acceptance) if verdict.acceptance else None,
         "head": plan.head,
         "base": plan.base,
         "changes": list(plan.changes),
         "findings": list(verdict.findings),
+        "loosened": list(verdict.loosened),
         "legs": [_leg(leg, legs) for leg in verdict.legs],
         "links": dict(source.links),
         "commits": source.commits,
@@ -78,10 +82,12 @@ def without_verdict(head: str, problem: str, source: Source) -> dict[str, Any]:
         "headline": "No verdict could be read",
         "conclusion": "neutral",
         "problem": problem,
+        "accepted": None,
         "head": head,
         "base": "",
         "changes": [],
         "findings": [],
+        "loosened": [],
         "legs": [],
         "links": dict(source.links),
         "commits": source.commits,
@@ -89,16 +95,29 @@ def without_verdict(head: str, problem: str, source: Source) -> dict[str, Any]:
 
 
 def _leg(leg: LegResult, legs: Path) -> dict[str, Any]:
-    runs = RunDirectory.list(legs / leg.name) if leg.run_id else []
+    # what is blocked of unchanged firmware is no change, so a page has its leg and not its figures
+    runs = RunDirectory.list(legs / leg.name) if leg.run_id and not leg.unchanged else []
     return {
-        "name": leg.name,
+        "name": leg.shown,
         "exit_code": int(leg.exit_code),
         "outcome": leg.outcome,
+        "is_open": leg.is_open,
+        "status": int(leg.status),
         "sentence": leg.sentence,
         "reason": leg.reason,
+        "standing": leg.standing,
         "boards": list(leg.boards),
         "run": str(runs[0].path.resolve()) if runs else "",
+        "verdict": _verdict_of(leg, runs[0]) if runs else "",
     }
+
+
+def _verdict_of(leg: LegResult, run: RunDirectory) -> str:
+    """Return the file of the verdict that counts: by the merge base's limits where these are the stricter."""
+    if leg.stricter is None:
+        return VERDICTS
+    run.write_verdict(leg.stricter, BY_BASE)
+    return BY_BASE
 
 
 def render(facts: Mapping[str, Any], layout: Layout) -> str:
@@ -128,7 +147,7 @@ def render(facts: Mapping[str, Any], layout: Layout) -> str:
 
 def _environment() -> dict[str, str]:
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    return {**kept, "PYTHONPATH": str(PROJECT_ROOT), "PYTHONUTF8": "1"}
+    return {**kept, **({"PYTHONPATH": str(CHECKOUT)} if CHECKOUT else {}), "PYTHONUTF8": "1"}
 
 
 _BY_HAND = "look at the run's artefacts; by hand: hil ci comment --folder out/ci --dry-run."

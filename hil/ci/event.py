@@ -21,6 +21,7 @@ from hil.base.errors import ConfigError
 from hil.base.git import git, try_git
 from hil.base.yamlvalue import did_you_mean
 from hil.boards.firmware.build import HOST_TARGET, IMAGE_TARGETS, VIRTUAL_TARGETS
+from hil.boards.firmware.ruler import is_ruler
 from hil.boards.rack import load_rack
 
 DEFAULT_BRANCHES = ("origin/HEAD", "origin/main", "main")
@@ -128,7 +129,7 @@ def _text(parent: Mapping[str, Any], key: str) -> str:
 _OTHER_EVENT = "check that GITHUB_EVENT_NAME and GITHUB_EVENT_PATH belong to one event."
 
 
-Kind = Literal["documentation", "tests", "firmware", "harness"]
+Kind = Literal["documentation", "tests", "firmware", "ruler", "harness"]
 
 
 def merge_base(repository: Path, tip: str, head: str) -> str:
@@ -161,6 +162,8 @@ def kind_of(path: str) -> Kind:
     parts = PurePosixPath(path).parts
     if parts[0] == "docs" or (len(parts) == 1 and path.endswith(".md")) or path == "LICENSE":
         return "documentation"
+    if is_ruler(path):
+        return "ruler"
     if parts[0] in ("tests", "firmware"):
         return "tests" if parts[0] == "tests" else "firmware"
     return "harness"

@@ -99,6 +99,10 @@ class GitHub:
         """Change something; raises as get()."""
         return self._json("PATCH", path, body=body)
 
+    def delete(self, path: str) -> None:
+        """Delete something; raises as get()."""
+        self._ask("DELETE", path, None, None, ATTEMPTS, ok=(204,))
+
     def download(self, path: str, most_bytes: int) -> bytes:
         """Return a file that GitHub redirects to, at most ``most_bytes`` of it. Raises as get()."""
         answer, _ = self._ask("GET", path, None, None, ATTEMPTS, ok=(302,))
@@ -209,6 +213,7 @@ JOB_NAMES: Mapping[str, str] = {
     "Build ": "build",
     "Leave out unchanged firmware": "narrow",
     "Rack ": "rack",
+    "Instruction cost (emulated) ": "emulated",
 }
 _WORST = ("failure", "cancelled", "success", "skipped")  # of a matrix's jobs the first counts
 

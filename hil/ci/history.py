@@ -21,6 +21,7 @@ from pathlib import Path
 from hil.base.errors import ConfigError, RigError
 from hil.base.git import git, try_git
 from hil.history import load
+from hil.history.erasing import drop_erased
 from hil.history.from_run import add_run
 from hil.history.loading import segment_paths
 from hil.history.nightly.reference import load_references, tonight
@@ -45,11 +46,11 @@ _IDENTITY = {
 }
 
 
-def fetch(repository: Path, folder: Path, *, remote: str = "origin") -> list[str]:
+def fetch(repository: Path, folder: Path, *, remote: str = "origin", only: str = "") -> list[str]:
     """Bring the branch's files into ``folder``; return their names, none where it does not exist yet.
 
     Runs and lines that are in the folder only stay there. Runs of OLD_BRANCH come along, so that the next
-    push carries them over.
+    push carries them over. ``only`` names one file that is brought, for who reads it and pushes nothing.
 
     Raises:
         ConfigError: the remote does not answer, or a run is in the folder with other content.
@@ -57,12 +58,15 @@ def fetch(repository: Path, folder: Path, *, remote: str = "origin") -> list[str
     """
     tips = [_tip(repository, remote, branch) for branch in (OLD_BRANCH, BRANCH)]
     blobs = [item for tip in tips for item in _blobs(repository, tip).items() if _NAMES.fullmatch(item[0])]
+    blobs = [item for item in blobs if only in ("", item[0])]
     contents = _contents(repository, [blob for _, blob in blobs])
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for (name, _), content in zip(blobs, contents, strict=True):
             _bring(folder / name, content)
-        (folder / FETCHED).write_text(tips[-1], encoding="utf-8")
+        drop_erased(folder)
+        if not only:
+            (folder / FETCHED).write_text(tips[-1], encoding="utf-8")
     except OSError as error:
         raise disk_error(f"could not write the files of {BRANCH} to {folder}", error, BRANCH) from error
     return sorted({name for name, _ in blobs})

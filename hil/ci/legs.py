@@ -18,19 +18,36 @@ from typing import Any
 from hil.base.errors import ConfigError, ExitCode, RigError
 from hil.boards.firmware.build_folder import target_of
 from hil.boards.firmware.selection import SCHEMA as COMPARISON_SCHEMA
-from hil.ci.plan import CiPlan, Leg
-from hil.store import RunDirectory
+from hil.ci.again import judge_again
+from hil.ci.limits import Counting
+from hil.ci.more import LABEL
+from hil.ci.plan import NO_BASE, CiPlan, Leg
+from hil.model import Verdict
+from hil.store import RunDirectory, read_judged_run
+from hil.store.outcomes import is_open, with_todays_outcomes
+from hil.store.run_info import is_unchanged
+from hil.store.verdicts import read_verdict, status_of
 
 SCHEMA = 1
 SKIPPED = "skipped.json"
 # verdicts that say something of the firmware, so that it matters which one was measured
-ON_FIRMWARE = (ExitCode.PASS, ExitCode.FIRMWARE, ExitCode.INCONCLUSIVE)
+ON_FIRMWARE = (ExitCode.PASS, ExitCode.FIRMWARE, ExitCode.UNDECIDED)
 _LEG_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
 @dataclass(frozen=True)
 class LegResult:
-    """What became of a leg. ``boards`` are "v1 (virtual)"; ``reason`` is why it was skipped, else empty."""
+    """What became of a leg. ``boards`` are "v1 (virtual)"; ``reason`` is why it was skipped, else empty.
+    ``shown`` is what people read in the place of its name.
+
+    ``on_undecided`` is what the policy of its undecided benches says: ``neutral`` or ``fail``.
+    ``acceptable`` says that comparisons regressed and nothing else is wrong, ``accepted`` that an owner
+    takes that on purpose. ``standing`` is "advisory" or "not fit" where the rack of the leg is not qualified,
+    else "": a word beside its verdict, which changes nothing of it. Where ``unchanged`` the firmware was
+    compared with itself.
+    ``stricter`` is the verdict by the merge base's limits, where these fail what the head's own let pass; it
+    is the leg's then.
+    """
 
     name: str
     exit_code: ExitCode
@@ -41,16 +58,34 @@ class LegResult:
     boards: tuple[str, ...] = ()
     not_run: tuple[str, ...] = ()
     summary: str = ""
+    on_undecided: str = "neutral"
+    acceptable: bool = False
+    accepted: bool = False
+    standing: str = ""
+    unchanged: bool = False
+    shown: str = ""
+    stricter: Verdict | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it fails nothing, and is no pass: undecided, with nothing to be compared with, accepted."""
+        return self.accepted or is_open(self.exit_code, self.outcome)
+
+    @property
+    def status(self) -> ExitCode:
+        """What it does to the required check, which knows no third state and passes what is neutral."""
+        return ExitCode.PASS if self.is_open and self.on_undecided != "fail" else self.exit_code
 
 
 def collect(out: Path, leg: str, to: Path) -> Path:
     """Copy the newest run below ``out`` to ``to/leg/<run id>``; return that folder.
 
-    It takes the place of what was collected for this leg before, as a leg has one verdict.
+    It takes the place of what was collected for this leg before, as a leg has one verdict. Only files are
+    copied: a link, or what is no file at all, is not the run's, and an artefact would hold what it points at.
 
     Raises:
         ConfigError: ``leg`` is no name of a leg.
-        RigError: there is no run.
+        RigError: there is no run, or the newest one is elsewhere.
     """
     if not _LEG_NAME.fullmatch(leg):
         raise ConfigError(
@@ -63,8 +98,18 @@ def collect(out: Path, leg: str, to: Path) -> Path:
             f"the leg {leg} left no run in {out}: {error.sentence}",
             next_step="what `hil run` said just before tells why.",
         ) from error
+    if run.path.parent != out.resolve():
+        raise RigError(
+            f"the leg {leg} left no run in {out}: the newest is {run.path}.",
+            next_step=f"measure it again; {out}/latest points out of its folder.",
+        )
     shutil.rmtree(to / leg, ignore_errors=True)
-    return Path(shutil.copytree(run.path, to / leg / run.run_id))
+    return Path(shutil.copytree(run.path, to / leg / run.run_id, ignore=_no_files))
+
+
+def _no_files(folder: str, names: list[str]) -> list[str]:
+    paths = [Path(folder) / name for name in names]
+    return [path.name for path in paths if path.is_symlink() or not (path.is_file() or path.is_dir())]
 
 
 def write_skip(to: Path, leg: str, reason: str) -> Path:
@@ -76,11 +121,13 @@ def write_skip(to: Path, leg: str, reason: str) -> Path:
     return path
 
 
-def unchanged_image(plan: CiPlan, target: str) -> str:
-    """Return why a rack is left out after the build: the one reason that a leg itself may record."""
-    images = plan.images(target)
+def unchanged_image(plan: CiPlan, leg: Leg) -> str:
+    """Return why a leg is left out after the build: the one reason that a leg itself may record."""
+    images = plan.images_of(leg)
     are = (
-        f"the {target} image is the one" if len(images) == 1 else f"the images {', '.join(images)} are those"
+        f"the {leg.target} image is the one"
+        if len(images) == 1
+        else f"the images {', '.join(images)} are those"
     )
     return (
         f"{are} of the merge base {plan.base[:12]}, byte for byte, "
@@ -88,8 +135,10 @@ def unchanged_image(plan: CiPlan, target: str) -> str:
     )
 
 
-def read_leg(folder: Path, leg: Leg, plan: CiPlan) -> LegResult:
+def read_leg(folder: Path, leg: Leg, plan: CiPlan, counting: Counting | None = None) -> LegResult:
     """Read what ``leg`` left in ``folder``; whatever is wrong with it becomes a rig's failure.
+
+    It is judged again from its records by the limits in ``counting``; without, its own verdict is taken.
 
     A run counts more than a reason to skip it: where a workflow is run again, artefacts of its earlier
     attempts are still there, and what was measured was measured.
@@ -102,12 +151,35 @@ def read_leg(folder: Path, leg: Leg, plan: CiPlan) -> LegResult:
         if len(runs) != 1:
             return failed(leg.name, f"the leg {leg.name} left {len(runs)} runs instead of one.")
         result = _read_run(runs[0], leg, plan)
+        if counting is not None and result.exit_code in ON_FIRMWARE:
+            result = _as_judged_again(result, runs[0], leg, plan, counting)
         stale = f" Its {SKIPPED} is of another attempt of this workflow run, and does not count."
         return dataclasses.replace(result, sentence=result.sentence + stale * skip)
     except (ConfigError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         # a folder from another job is input: a surprise in it is no defect of ours, and never a pass
         said = error.sentence if isinstance(error, ConfigError) else repr(error)
         return failed(leg.name, f"what the leg {leg.name} left cannot be read: {said}")
+
+
+def _as_judged_again(
+    result: LegResult, run: RunDirectory, leg: Leg, plan: CiPlan, counting: Counting
+) -> LegResult:
+    """Return the leg where its records come to the same; by the merge base's limits where these fail it."""
+    again = judge_again(read_judged_run(run.path), leg, plan, counting)
+    if again.wrong:
+        return failed(leg.name, f"the verdict of the leg {leg.name} does not count: {again.wrong}.")
+    strict = again.stricter
+    if strict is None or leg.unchanged:
+        return result
+    return dataclasses.replace(
+        result,
+        exit_code=ExitCode(strict.exit_code),
+        outcome=strict.outcome,
+        sentence=f"By the limits of the merge base, which this change loosens: {strict.sentence}",
+        on_undecided="fail" if strict.on_undecided == "fail" else "neutral",
+        acceptable=result.exit_code == ExitCode.PASS or result.acceptable,
+        stricter=strict,
+    )
 
 
 def failed(name: str, sentence: str) -> LegResult:
@@ -122,9 +194,9 @@ def _read_skip(path: Path, leg: Leg, plan: CiPlan) -> LegResult:
     reason = record["reason"]
     if record["schema"] != SCHEMA or record["leg"] != name or not isinstance(reason, str) or not reason:
         return failed(name, f"{SKIPPED} of the leg {name} gives no reason in format {SCHEMA}.")
-    if not (leg.target and plan.may_leave_out_racks):
+    if not (leg.target and plan.may_leave_out):
         return failed(name, f"the leg {name} was skipped ({reason}), which its plan does not allow.")
-    if reason != unchanged_image(plan, leg.target):
+    if reason != unchanged_image(plan, leg):
         return failed(
             name, f"the leg {name} was skipped for a reason that `hil ci narrow` does not give: {reason}."
         )
@@ -133,7 +205,8 @@ def _read_skip(path: Path, leg: Leg, plan: CiPlan) -> LegResult:
 
 def skipped(name: str, reason: str) -> LegResult:
     """Return a leg that was left out for a recorded reason."""
-    return LegResult(name, ExitCode.PASS, "skipped", f"Not measured: {reason}.", reason=reason)
+    outcome = "no-baseline" if reason == NO_BASE else "skipped"
+    return LegResult(name, ExitCode.PASS, outcome, f"Not measured: {reason}.", reason=reason)
 
 
 def _read_run(run: RunDirectory, leg: Leg, plan: CiPlan) -> LegResult:
@@ -147,31 +220,91 @@ def _read_run(run: RunDirectory, leg: Leg, plan: CiPlan) -> LegResult:
         )
     if not run.verdicts_path.is_file():
         return failed(name, f"the run {info['run_id']} of the leg {name} ended before it was judged.")
-    verdict: dict[str, Any] = json.loads(run.verdicts_path.read_text(encoding="utf-8"))
+    verdict: dict[str, Any] = with_todays_outcomes(json.loads(run.verdicts_path.read_text(encoding="utf-8")))
     if verdict["run_id"] != info["run_id"]:
         return failed(name, f"the verdict of the leg {name} belongs to another run, {verdict['run_id']}.")
+    if is_unchanged(info) != leg.unchanged:
+        wanted = "itself" if leg.unchanged else "another firmware, or with limits alone"
+        return failed(name, f"the leg {name} was to compare its firmware with {wanted}, and did not.")
     code = ExitCode(verdict["exit_code"])
     other = _not_the_leg(info, leg, plan) if leg.target and code in ON_FIRMWARE else ""
     if other:
         return failed(name, f"the leg {name} was to measure {leg.target} at {plan.head[:12]}, but {other}.")
+    if leg.unchanged:
+        return _of_unchanged(run, info, leg)
     return LegResult(
         name,
         code,
         str(verdict["outcome"]),
-        str(verdict["sentence"]),
+        f"{verdict['sentence']}{_way_on(info, verdict, leg, plan)}",
         run_id=str(info["run_id"]),
         boards=tuple(f"{board['id']} ({board['kind']})" for board in info["boards"]),
         not_run=tuple(
             f"{item['case_id']} on {item['board']}: {item['reason']}" for item in verdict["not_run"]
         ),
         summary=run.summary_path.read_text(encoding="utf-8") if run.summary_path.is_file() else "",
+        on_undecided="fail" if verdict.get("on_undecided") == "fail" else "neutral",
+        acceptable=code == ExitCode.FIRMWARE and _only_comparisons_regressed(verdict),
+        standing=_standing(info) if leg.job == "rack" else "",
     )
+
+
+def _way_on(info: Mapping[str, Any], verdict: Mapping[str, Any], leg: Leg, plan: CiPlan) -> str:
+    """Return how people have an undecided leg of a pull request taken further, "" where more boots are none.
+
+    A machine of GitHub's own is gone with its job, and another one is no place to go on.
+    """
+    more = info.get("more")
+    if not more or verdict["outcome"] != "undecided" or plan.pull_request is None:
+        return ""
+    if leg.job != "rack":
+        return " Not in this leg, whose machine is gone: run on a machine of your own, or measure it anew."
+    return (
+        f" {int(more['boots'])} more boots of each image a board, about {int(more['minutes'])} min: "
+        f"set the label {LABEL}, then re-run the job “Rack {leg.target}”."
+    )
+
+
+def _only_comparisons_regressed(verdict: Mapping[str, Any]) -> bool:
+    """Say whether nothing is wrong but that comparisons regressed: no limit, no fault, nothing missing."""
+    blocking = [item for item in verdict["compared"] if item["blocking"]]
+    missing = any(item.get("expected", True) for item in verdict["not_run"])
+    missing |= any(item["outcome"] == "undecided" and not item["candidate_boots"] for item in blocking)
+    broken = any(item["blocking"] and item["outcome"] == "regressed" for item in verdict["series"])
+    regressed = any(item["outcome"] == "regressed" for item in blocking)
+    wrong = broken or missing or bool(verdict["faults"]) or verdict.get("on_undecided") == "fail"
+    return regressed and not wrong
+
+
+def _of_unchanged(run: RunDirectory, info: Mapping[str, Any], leg: Leg) -> LegResult:
+    """Return what became of a leg that was to be judged, whatever it is judged. Raises ConfigError."""
+    verdict = read_verdict(run.verdicts_path)
+    code = status_of(info, verdict)
+    judged = code == ExitCode.PASS
+    return LegResult(
+        leg.name,
+        code,
+        "judged" if judged else verdict.outcome,
+        f"{'Unchanged firmware, which blocks nothing: ' if judged else ''}{verdict.sentence}",
+        run_id=run.run_id,
+        boards=tuple(f"{board['id']} ({board['kind']})" for board in info["boards"]),
+        unchanged=True,
+    )
+
+
+def _standing(info: Mapping[str, Any]) -> str:
+    """Return what a rack has to say of its comparison; where nothing is known of it, "advisory"."""
+    if info.get("compared", {}).get("role") != "base":
+        return ""
+    state = info.get("standing", {}).get("state")
+    return "" if state == "qualified" else "not fit" if state == "not fit" else "advisory"
 
 
 def _not_the_leg(info: Mapping[str, Any], leg: Leg, plan: CiPlan) -> str:
     """Return on which other boards or firmware a rack's run was, "" where it was on the leg's."""
     boards = info["boards"]
-    others = [f"{board['id']} ({board['target']})" for board in boards if board["target"] != leg.target]
+    wanted = leg.board_target
+    others = [f"{board['id']} ({board['target']})" for board in boards if board["target"] != wanted]
     if others or not boards:
         return f"it ran on {', '.join(others) or 'no board'}"
     firmware = info.get("firmware", {}).items()
@@ -191,29 +324,46 @@ def _not_the_head(firmware: Mapping[str, Any], plan: CiPlan) -> str:
         return _NO_BUNDLE
     if built != plan.head:
         return f"its firmware is of the commit {built[:12]}"
+    if firmware.get("ruler", {}).get("moved"):
+        return f"its firmware was built with the benches of {firmware['ruler']['commit'][:12]}"
     return "its firmware was built with changes that are in no commit" if firmware.get("dirty") else ""
 
 
 IDENTICAL = "identical"
 
 
-def narrow(plan: CiPlan, comparisons: Mapping[str, str], to: Path) -> tuple[str, ...]:
-    """Return the targets that a rack still has to measure; record in ``to`` why the others need not.
+def narrow(plan: CiPlan, comparisons: Mapping[str, str], to: Path, job: str = "rack") -> tuple[str, ...]:
+    """Return the targets that a job still has to measure; record in ``to`` why the others need not.
 
     ``comparisons`` maps an image to what `hil firmware compare` said of head and merge base. A target is left
     out where all of its images are the same. All stay where nothing was compared, and where what measures or
     judges has changed.
     """
-    if not plan.may_leave_out_racks:
-        return plan.racks
-    same = [
-        target
-        for target in plan.racks
-        if all(comparisons.get(image) == IDENTICAL for image in plan.images(target))
-    ]
-    for target in same:
-        write_skip(to, f"rack-{target}", unchanged_image(plan, target))
-    return tuple(target for target in plan.racks if target not in same)
+    if not plan.may_leave_out:
+        return plan.targets_of(job)
+    kept = compared_targets(plan, comparisons, job)
+    for leg in plan.legs:
+        if leg.job == job and not leg.skip and leg.target not in kept:
+            write_skip(to, leg.name, unchanged_image(plan, leg))
+    return kept
+
+
+def compared_targets(plan: CiPlan, comparisons: Mapping[str, str], job: str = "rack") -> tuple[str, ...]:
+    """Return the targets whose run is to be given the merge base.
+
+    Not where all images are the same: an image beside itself is not booted, and where its leg is wanted all
+    the same, limits judge it. But where the ruler has changed, it is for the run to say that this is all.
+    """
+    return tuple(
+        leg.target
+        for leg in plan.legs
+        if leg.job == job
+        and not leg.skip
+        and (
+            "ruler" in plan.changes
+            or any(comparisons.get(image) != IDENTICAL for image in plan.images_of(leg))
+        )
+    )
 
 
 def read_comparisons(folder: Path) -> dict[str, str]:

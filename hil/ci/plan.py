@@ -16,6 +16,7 @@ from hil.boards.firmware.build_folder import DEFAULT_TICK_HZ, TICKS_HZ, Image
 from hil.ci.event import (
     TARGETS_FILE,
     Event,
+    Kind,
     Targets,
     changed_files,
     kinds_of,
@@ -25,8 +26,9 @@ from hil.ci.event import (
 )
 from hil.ci.history import LEG, references_tonight
 from hil.run.plan import ticks_hz_of
-from hil.thresholds import load_all
+from hil.thresholds import load_project
 from hil.thresholds.loader import FOLDER
+from hil.virtual.emulator.chips import COUNTING, target_of
 
 SCHEMA = 1
 ENVIRONMENT = "hil-rack"
@@ -35,13 +37,18 @@ SUITES = {"nightly": ("nightly", "nightly")}  # trigger → suite of the virtual
 OTHER_SUITES = ("quick", "pr")
 COMPARED_SUITE = "pr"  # of the legs that compare: with the merge base, at night with the reference
 NO_BASE = "there is no merge base to compare with"
+RULER_ON_BOTH_SIDES = "what the changed ruler itself does to the figures, as both sides are measured by it"
+EMULATED_JOB, EMULATED_SUITE = "emulated", "sealed"
+INSTRUCTION_COST = "instruction cost (emulated)"  # never called performance: no figure of it is a time
+MEASURES: frozenset[Kind] = frozenset({"harness", "ruler"})  # or judges
 
 
 @dataclass(frozen=True)
 class Leg:
     """One measurement that the verdict waits for; ``skip`` is the reason why there is none.
 
-    ``reference`` is the commit that a night measures beside the head.
+    ``reference`` is the commit that a night measures beside the head; where ``unchanged`` it measures the
+    head beside itself, which blocks nothing.
     """
 
     name: str
@@ -50,6 +57,17 @@ class Leg:
     target: str = ""
     skip: str = ""
     reference: str = ""
+    unchanged: bool = False
+
+    @property
+    def shown(self) -> str:
+        """What people read in the place of its name."""
+        return f"{INSTRUCTION_COST} {self.target}" if self.job == EMULATED_JOB else self.name
+
+    @property
+    def board_target(self) -> str:
+        """The target of the boards that it runs on, "" where any will do."""
+        return target_of(self.target) if self.job == EMULATED_JOB else self.target
 
 
 @dataclass(frozen=True)
@@ -78,30 +96,49 @@ class CiPlan:
     @property
     def racks(self) -> tuple[str, ...]:
         """The targets that a physical rack is to measure."""
-        return tuple(leg.target for leg in self.legs if leg.job == "rack" and not leg.skip)
+        return self.targets_of("rack")
 
     @property
-    def harness_changed(self) -> bool:
-        return "harness" in self.changes
+    def emulated(self) -> tuple[str, ...]:
+        """The chips whose instruction cost is to be measured."""
+        return self.targets_of(EMULATED_JOB)
+
+    def targets_of(self, job: str) -> tuple[str, ...]:
+        """Return the targets that a job is to measure."""
+        return tuple(leg.target for leg in self.legs if leg.job == job and not leg.skip)
 
     @property
-    def may_leave_out_racks(self) -> bool:
-        """Whether a rack need not measure an image that is the merge base's."""
-        return bool(self.base) and not self.harness_changed
+    def may_leave_out(self) -> bool:
+        """Whether a rack or an emulator need not measure an image that is the merge base's.
+
+        Not where what measures has changed: the merge base is built with the head's benches, so that its
+        image is the same, and what an edited bench measures has never met the limits.
+        """
+        return bool(self.base) and not MEASURES.intersection(self.changes)
 
     def images(self, target: str) -> tuple[str, ...]:
         """Return the names of what is built for a target, as bundles and comparisons have them."""
         return tuple(str(Image(target, tick_hz)) for tick_hz in self.ticks_hz)
+
+    def images_of(self, leg: Leg) -> tuple[str, ...]:
+        """Return the names of the images that a leg measures: for the instruction cost that of one tick."""
+        return (str(Image(leg.target)),) if leg.job == EMULATED_JOB else self.images(leg.target)
 
     @property
     def references(self) -> tuple[str, ...]:
         """The commits that this night measures beside the head."""
         return tuple(dict.fromkeys(leg.reference for leg in self.legs if leg.reference))
 
-    def jobs_of(self, job: str) -> list[dict[str, str]]:
+    @property
+    def legs_of_alpha(self) -> int:
+        """How many legs share alpha: what is exact has no false alarms to share."""
+        return max(1, sum(not leg.skip for leg in self.legs if leg.job != EMULATED_JOB))
+
+    def jobs_of(self, job: str) -> list[dict[str, object]]:
         """Return the matrix of a job that measures one leg each."""
         legs = (leg for leg in self.legs if leg.job == job and not leg.skip)
-        return [{"leg": leg.name, "target": leg.target, "reference": leg.reference} for leg in legs]
+        keys = ("target", "reference", "unchanged")
+        return [{"leg": leg.name, **{key: getattr(leg, key) for key in keys}} for leg in legs]
 
     def leg(self, name: str) -> Leg:
         return next(leg for leg in self.legs if leg.name == name)
@@ -115,12 +152,13 @@ class CiPlan:
             "build": json.dumps(self.build),
             "ticks-hz": " ".join(map(str, self.ticks_hz)),
             "racks": json.dumps(self.racks),
+            "emulated": json.dumps(self.emulated),
             "virtual": json.dumps(not virtual.skip),
             "virtual-suite": virtual.suite,
             "rack-suite": next((leg.suite for leg in self.legs if leg.job == "rack"), ""),
             "compare": json.dumps(any(leg.job == "compare" and not leg.skip for leg in self.legs)),
             "compare-suite": COMPARED_SUITE,
-            "legs": str(max(1, sum(not leg.skip for leg in self.legs))),
+            "legs": str(self.legs_of_alpha),
             "compare-ticks-hz": " ".join(map(str, self.compare_ticks_hz)),
             "virtual-targets": " ".join(self.virtual_targets),
             "references": " ".join(self.references),
@@ -143,7 +181,8 @@ def plan_event(repository: Path, event: Event, *, suite: str = "") -> CiPlan:
     thresholds = repository / FOLDER
     references = references_tonight(thresholds) if event.trigger == "nightly" else ()
     plan = make_plan(event, base, files, Targets(build, racks), suite=suite, references=references)
-    ticks_hz = _ticks_hz(thresholds, plan.outputs()["rack-suite"]) if plan.build else plan.ticks_hz
+    needed = {DEFAULT_TICK_HZ, *_ticks_hz(thresholds, plan.outputs()["rack-suite"])}
+    ticks_hz = tuple(tick_hz for tick_hz in TICKS_HZ if tick_hz in needed) if plan.build else plan.ticks_hz
     return dataclasses.replace(
         plan,
         ticks_hz=ticks_hz,
@@ -179,10 +218,11 @@ def make_plan(
         base=base,
         environment=FORK_ENVIRONMENT if event.fork else ENVIRONMENT,
         changes=kinds,
-        build=() if reason else tuple(dict.fromkeys((*targets.build, *targets.racks))),
+        build=() if reason else tuple(dict.fromkeys((*targets.build, *targets.racks, *COUNTING))),
         legs=(
             Leg("virtual", "virtual", suite or virtual_suite, skip=reason),
             *_rack_legs(targets.racks, suite or rack_suite, reason),
+            *(Leg(target_of(chip), EMULATED_JOB, EMULATED_SUITE, chip, reason) for chip in COUNTING),
             *(
                 _night_legs(targets.racks, references)
                 if event.trigger == "nightly"
@@ -195,7 +235,7 @@ def make_plan(
 def _ticks_hz(thresholds: Path, suite: str) -> tuple[int, ...]:
     """Return the ticks of the images that a suite needs; all where the run will tell that it is wrong."""
     try:
-        return ticks_hz_of(load_all(thresholds), suite)
+        return ticks_hz_of(load_project(thresholds), suite)
     except ConfigError:
         return TICKS_HZ
 
@@ -207,12 +247,17 @@ def _rack_legs(racks: Sequence[str], suite: str, reason: str) -> tuple[Leg, ...]
 
 
 def _night_legs(racks: Sequence[str], references: Sequence[str]) -> Iterator[Leg]:
-    """Yield a leg for the virtual rack and each target, and for each reference; without one, raw values."""
+    """Yield a leg for the virtual rack and each target, and for each reference; without one, raw values.
+
+    A target has one more, by which its rack is qualified: the virtual rack is another machine each night.
+    """
     for number, reference in enumerate(references or ("",)):
         suffix = "-renewal" * number
         yield Leg(f"{LEG}virtual{suffix}", "night", COMPARED_SUITE, reference=reference)
         for target in racks:
             yield Leg(f"{LEG}{target}{suffix}", "night-rack", COMPARED_SUITE, target, reference=reference)
+    for target in racks:
+        yield Leg(f"unchanged-{target}", "night-rack", COMPARED_SUITE, target, unchanged=True)
 
 
 def _only_documentation(files: Sequence[str]) -> str:

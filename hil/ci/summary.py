@@ -9,59 +9,91 @@ One verdict on a workflow run: every leg of the plan has one, or a recorded reas
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from hil.base.errors import ExitCode, combine_exit_codes
 from hil.base.untrusted import fenced, markdown
+from hil.ci.acceptance import Acceptance
 from hil.ci.legs import LegResult, failed, read_leg, skipped
-from hil.ci.plan import CiPlan, Leg
+from hil.ci.limits import Counting, LimitChange
+from hil.ci.plan import RULER_ON_BOTH_SIDES, CiPlan, Leg
 
 FAILED_RESULTS = ("failure", "cancelled")
 
 
 @dataclass(frozen=True)
 class CiVerdict:
-    """``findings`` are what went wrong besides the legs' own verdicts."""
+    """``findings`` are what went wrong besides the legs' own verdicts.
+
+    ``exit_code`` is that of the required check, which passes what is neutral. ``limits`` are the rules that
+    the head has otherwise than its merge base.
+    """
 
     exit_code: ExitCode
     headline: str
     legs: tuple[LegResult, ...]
     findings: tuple[str, ...]
+    acceptance: Acceptance | None = None
+    limits: tuple[LimitChange, ...] = ()
+
+    @property
+    def loosened(self) -> tuple[str, ...]:
+        """The rules that let more pass than those of the merge base, in words."""
+        return tuple(one.text for one in self.limits if one.loosens)
+
+    @property
+    def acceptable(self) -> bool:
+        """Whether an owner's word decides: comparisons regressed, and nothing else fails the check."""
+        failed = [leg for leg in self.legs if leg.status != ExitCode.PASS]
+        return bool(failed) and not self.findings and all(leg.acceptable for leg in failed)
 
     @property
     def conclusion(self) -> Literal["success", "neutral", "failure"]:
         """What GitHub calls it: neutral is what failed nothing, and was not decided all the same."""
         if self.exit_code != ExitCode.PASS:
             return "failure"
-        return "neutral" if any(map(is_open, self.legs)) else "success"
+        return "neutral" if any(leg.is_open for leg in self.legs) else "success"
 
 
-def is_open(leg: LegResult) -> bool:
-    """Say whether a leg that failed nothing left something undecided, or had nothing to be compared with."""
-    return leg.exit_code == ExitCode.PASS and leg.outcome in _OPEN
-
-
-def conclude(plan: CiPlan, folder: Path, job_results: Mapping[str, str]) -> CiVerdict:
+def conclude(
+    plan: CiPlan, folder: Path, job_results: Mapping[str, str], counting: Counting | None = None
+) -> CiVerdict:
     """Read every leg of ``plan`` below ``folder``; combine them.
+
+    Each is judged again by the limits in ``counting``; without, what its verdicts.json says is taken.
 
     ``job_results`` maps the jobs that went before to GitHub's word: success, failure, cancelled or skipped.
     A job that failed fails the whole, also where all that it left looks well.
     """
-    legs = tuple(_result(plan, leg, folder, job_results) for leg in plan.legs)
+    legs = tuple(
+        replace(_result(plan, leg, folder, job_results, counting), shown=leg.shown) for leg in plan.legs
+    )
     known = {leg.name for leg in plan.legs}
     strangers = sorted(path.name for path in folder.glob("*") if path.is_dir() and path.name not in known)
     findings = [f"the leg {name} left a result, but is not in the plan." for name in strangers]
     findings += _failed_jobs(plan, legs, job_results)
-    codes = [leg.exit_code for leg in legs] + [ExitCode.RIG] * bool(findings)
+    codes = [leg.status for leg in legs] + [ExitCode.RIG] * bool(findings)
     code = combine_exit_codes(codes)
-    return CiVerdict(code, _headline(code, legs, findings), legs, tuple(findings))
+    changes = counting.changes if counting else ()
+    return CiVerdict(code, _headline(code, legs, findings), legs, tuple(findings), limits=changes)
 
 
-def _result(plan: CiPlan, leg: Leg, folder: Path, job_results: Mapping[str, str]) -> LegResult:
+def accept(verdict: CiVerdict, acceptance: Acceptance) -> CiVerdict:
+    """Return the verdict with an owner's word for what regressed; it is never a pass."""
+    if not verdict.acceptable:
+        return verdict
+    legs = tuple(replace(leg, accepted=leg.acceptable) for leg in verdict.legs)
+    headline = f"REGRESSED, accepted by {acceptance.login}: {acceptance.reason}"
+    return replace(verdict, exit_code=ExitCode.PASS, headline=headline, legs=legs, acceptance=acceptance)
+
+
+def _result(
+    plan: CiPlan, leg: Leg, folder: Path, job_results: Mapping[str, str], counting: Counting | None
+) -> LegResult:
     if (folder / leg.name).is_dir():
-        return read_leg(folder / leg.name, leg, plan)
+        return read_leg(folder / leg.name, leg, plan, counting)
     if leg.skip:
         return skipped(leg.name, leg.skip)
     left = f"the leg {leg.name} left neither a verdict nor a reason to skip it"
@@ -76,7 +108,7 @@ def _result(plan: CiPlan, leg: Leg, folder: Path, job_results: Mapping[str, str]
 
 def _failed_jobs(plan: CiPlan, legs: Sequence[LegResult], job_results: Mapping[str, str]) -> list[str]:
     """Return a sentence for each job whose failure no leg tells."""
-    told = {plan.leg(result.name).job for result in legs if result.exit_code != ExitCode.PASS}
+    told = {plan.leg(result.name).job for result in legs if result.status != ExitCode.PASS}
     return [
         f"the job {job} ended with {result!r}, which no leg accounts for; look at its log."
         for job, result in job_results.items()
@@ -86,35 +118,38 @@ def _failed_jobs(plan: CiPlan, legs: Sequence[LegResult], job_results: Mapping[s
 
 def _headline(code: ExitCode, legs: Sequence[LegResult], findings: Sequence[str]) -> str:
     if code == ExitCode.PASS:
-        return _quiet_headline([leg for leg in legs if not leg.reason])
-    to_blame = [leg for leg in legs if leg.exit_code == code]
-    word = _WORDS[code]
+        return _quiet_headline(legs)
+    to_blame = [leg for leg in legs if leg.status == code]
+    by_policy = code == ExitCode.UNDECIDED and all(leg.is_open for leg in to_blame)
+    word = "UNDECIDED, WHICH ITS POLICY FAILS" if by_policy else _WORDS[code]
     return _named(word, to_blame) if to_blame else f"{word}: {findings[0]}"
 
 
-def _quiet_headline(measured: Sequence[LegResult]) -> str:
+def _quiet_headline(legs: Sequence[LegResult]) -> str:
     for outcome, word in _OPEN.items():
-        if found := [leg for leg in measured if leg.outcome == outcome]:
+        if found := [leg for leg in legs if leg.is_open and leg.outcome == outcome]:
             return _named(word, found)
+    measured = [leg for leg in legs if not leg.reason]
     return _named("PASS", measured) if measured else "PASS: nothing had to be measured"
 
 
 _OPEN = {
-    "inconclusive": "UNDECIDED",
+    "undecided": "UNDECIDED",
     "no-baseline": "LIMITS ONLY, NOTHING TO COMPARE WITH",
 }  # the worse first
 _WORDS = {
     ExitCode.FIRMWARE: "REGRESSED",
     ExitCode.CONFIG: "NOT MEASURED, CONFIGURATION",
     ExitCode.RIG: "NO VERDICT",
-    ExitCode.INCONCLUSIVE: "INCONCLUSIVE",
+    ExitCode.UNDECIDED: "INCOMPLETE",
     ExitCode.INTERRUPTED: "INTERRUPTED",
     ExitCode.TERMINATED: "TERMINATED",
 }
 
 
 def _named(word: str, legs: Sequence[LegResult]) -> str:
-    return f"{word}: {', '.join(leg.name for leg in legs)}"
+    names = [f"{leg.shown} ({leg.standing})" if leg.standing else leg.shown for leg in legs]
+    return f"{word}: {', '.join(names)}"
 
 
 LIMIT_BYTES = 1000 * 1024  # GitHub drops a step's summary beyond 1 MiB altogether
@@ -131,6 +166,12 @@ def render(plan: CiPlan, verdict: CiVerdict, environment: Mapping[str, str], *, 
     parts = [
         f"# {markdown(verdict.headline) if safe else verdict.headline}",
         *_list("Failed besides", verdict.findings, write),
+        *_list("Limits that this change loosens, for an owner to look at", verdict.loosened, write),
+        *_list(
+            "Limits that are new or stricter",
+            [one.text for one in verdict.limits if not one.loosens],
+            write,
+        ),
         _legs_table(verdict.legs, write),
         *_list("Not run", _not_run(verdict.legs), write),
         f"## Run\n\n{_facts(plan, environment)}",
@@ -161,7 +202,7 @@ def shorten(markdown: str, size: int, *, whole: str) -> str:
 def _legs_table(legs: Sequence[LegResult], write: Callable[[str], str]) -> str:
     lines = ["| leg | verdict | boards | |", "| --- | --- | --- | --- |"]
     for leg in legs:
-        cells = (leg.name, leg.outcome, ", ".join(leg.boards) or "–", leg.sentence)
+        cells = (leg.shown, leg.outcome, ", ".join(leg.boards) or "–", leg.sentence)
         name, outcome, *rest = map(write, cells)
         lines.append(f"| {' | '.join([name, _mark(leg, outcome), *rest])} |")
     return "\n".join(lines)
@@ -170,9 +211,14 @@ def _legs_table(legs: Sequence[LegResult], write: Callable[[str], str]) -> str:
 def _mark(leg: LegResult, outcome: str) -> str:
     if leg.reason:
         return "– skipped"
+    standing = f", {leg.standing}" if leg.standing else ""
+    if leg.accepted:
+        return f"✗ {outcome}, accepted{standing}"
+    if leg.is_open:
+        return f"? {outcome}{', which its policy fails' if leg.status else ''}{standing}"
     if leg.exit_code == ExitCode.PASS:
-        return f"{'?' if is_open(leg) else '✓'} {outcome}"
-    return f"**✗ {outcome}** (exit {int(leg.exit_code)})"
+        return f"✓ {outcome}{standing}"
+    return f"**✗ {outcome}** (exit {int(leg.exit_code)}){standing}"
 
 
 def _cell(text: str) -> str:
@@ -184,8 +230,8 @@ def _safe_cell(text: str) -> str:
 
 
 def _not_run(legs: Sequence[LegResult]) -> list[str]:
-    lines = [f"{leg.name}: {leg.reason}" for leg in legs if leg.reason]
-    return lines + [f"{leg.name}: {case}" for leg in legs for case in leg.not_run]
+    lines = [f"{leg.shown}: {leg.reason}" for leg in legs if leg.reason]
+    return lines + [f"{leg.shown}: {case}" for leg in legs for case in leg.not_run]
 
 
 def _facts(plan: CiPlan, environment: Mapping[str, str]) -> str:
@@ -193,6 +239,7 @@ def _facts(plan: CiPlan, environment: Mapping[str, str]) -> str:
         "measured": f"`{plan.head[:12]}`",
         "merge base": f"`{plan.base[:12]}`" if plan.base else "",
         "changes": ", ".join(plan.changes),
+        "not compared": RULER_ON_BOTH_SIDES if "ruler" in plan.changes and plan.base else "",
         "artefacts": _artefacts(environment),
         "report": environment.get("HIL_REPORT_URL", ""),
     }
@@ -212,10 +259,10 @@ def _leg_section(leg: LegResult, *, safe: bool) -> str:
     """Return a leg's own summary without its long tables; the leg's job shows all of it."""
     if safe:
         return (
-            f"<details><summary>{leg.name}</summary>\n\n{fenced(leg.summary[:_MOST_OF_A_LEG])}\n\n</details>"
+            f"<details><summary>{leg.shown}</summary>\n\n{fenced(leg.summary[:_MOST_OF_A_LEG])}\n\n</details>"
         )
     short = leg.summary.partition(_DETAILS)[0].strip().replace("\n#", "\n##").removeprefix("# ")
-    return f"<details><summary>{leg.name}</summary>\n\n### {short}\n\n</details>"
+    return f"<details><summary>{leg.shown}</summary>\n\n### {short}\n\n</details>"
 
 
 def _list(heading: str, lines: Sequence[str], write: Callable[[str], str]) -> list[str]:

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import shutil
+import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,42 +14,41 @@ from pathlib import Path
 from hil.ci.artefact import keep
 from hil.ci.plan import CiPlan, write_plan
 from hil.gate import judge
-from hil.model import Entry, NotRun, Scalar
+from hil.model import Entry, NotRun, RunRecord, Scalar, Verdict
 from hil.store import RunDirectory
-from tests.ci.ci_rig import HEAD, a_plan, leave_run
+from tests.ci.ci_rig import HEAD, Repository, a_plan, leave_run, limits_text, rig_limits, write_limits
 from tests.gate import compare_records
 from tests.make_records import RUN_ID, publish_record, publish_thresholds
 
 TLS: dict[str, Scalar] = {"transport": "tls"}
-METRICS = {
-    "publish_latency_p50_us": (0.10, 0.03),
-    "publish_latency_p95_us": (0.15, 0.03),
-    "publish_latency_p99_us": (0.20, 0.05),
-}
 NOISE = {"profile": "typical", "description": "profile typical, seed 7: boots differ by 2 %"}
 
 
-def compared_entries(effect: float, tls_effect: float, deviation: float = 0.02) -> list[Entry]:
-    """Return a run that compares two cases on four virtual boards; the head is exp(effect) times as slow."""
+@functools.cache
+def compared(effect: float, tls_effect: float, deviation: float = 0.02) -> tuple[tuple[Entry, ...], Verdict]:
+    """Return a run that compares two cases on four virtual boards, and what the gate says of it.
+
+    The head is exp(effect) times as slow. To judge takes seconds, so it is done once in a process.
+    """
     other = publish_thresholds().case(TLS)
     entry = compare_records.comparison(cases=(compare_records.CASE_ID, other.case_id))
     entries: list[Entry] = [entry]
     for change, overrides, seed in ((effect, {}, 1), (tls_effect, TLS, 2)):
         for look in compare_records.boots(effect=change, seed=seed, deviation=deviation):
             entries += [replace(record, parameters={**record.parameters, **overrides}) for record in look]
-    return entries
+    return tuple(entries), judge(entries, rig_limits())
 
 
 def leave_comparison(
     legs: Path, effect: float = 0.0, tls_effect: float = 0.0, deviation: float = 0.02, *, noise: bool = True
 ) -> Path:
     """Leave the leg `compare`, judged by the gate; return its run."""
-    entries = compared_entries(effect, tls_effect, deviation)
-    thresholds = compare_records.thresholds(METRICS)
-    directory = leave_run(legs / "compare", entries)
-    directory.write_verdict(judge(entries, {"publish": thresholds}))
+    entries, verdict = compared(effect, tls_effect, deviation)
+    directory = leave_run(legs / "compare", entries, verdict=verdict)
     boards = [{"id": name, "kind": "virtual", "target": "virtual-esp32"} for name in compare_records.BOARDS]
-    facts = {**directory.read_info(), "boards": boards, **({"noise": NOISE} if noise else {})}
+    cases = {entry.case_id: 1 for entry in entries if isinstance(entry, RunRecord)}
+    plan = dict.fromkeys(compare_records.BOARDS, cases)
+    facts = {**directory.read_info(), "boards": boards, "plan": plan, **({"noise": NOISE} if noise else {})}
     directory.write_info(facts)
     return directory.path
 
@@ -67,9 +69,19 @@ def leave_virtual(legs: Path, latency_ms: float = 7.0, not_run: Sequence[str] = 
     return directory.path
 
 
+@functools.cache
+def own_repository() -> Repository:
+    """Return the repository that `hil ci comment` runs in: its main has the limits of these runs."""
+    folder = tempfile.mkdtemp(prefix="hil-own-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    made = Repository(Path(folder))
+    made.commit({"thresholds/publish.yaml": limits_text()})
+    return made
+
+
 def pull_request_plan() -> CiPlan:
     """Return the plan of a pull request that measures the virtual rack and compares with its merge base."""
-    return a_plan(compare=True)
+    return replace(a_plan(compare=True), base=own_repository().git("rev-parse", "HEAD"))
 
 
 def leave_all(folder: Path, **changes: float) -> Path:
@@ -82,8 +94,9 @@ def leave_all(folder: Path, **changes: float) -> Path:
 
 def kept(folder: Path) -> Path:
     """Return the folder that becomes the artefact "verdict"."""
-    assert keep(folder / "plan.json", folder / "legs", folder / "verdict") == ()
+    thresholds = write_limits(folder)
+    assert keep(folder / "plan.json", folder / "legs", folder / "verdict", thresholds) == ()
     return folder / "verdict"
 
 
-__all__ = ["HEAD", "compared_entries", "kept", "leave_all", "leave_comparison", "leave_virtual"]
+__all__ = ["HEAD", "compared", "kept", "leave_all", "leave_comparison", "leave_virtual"]

@@ -30,7 +30,8 @@ Answer = tuple[int, dict[str, str], bytes]
 class State:
     """What the server knows; ``checks`` are those that were posted.
 
-    ``trouble`` are answers given instead, to requests that contain the key.
+    ``events`` are those of pull requests, ``permissions`` what people may do here. ``trouble`` are answers
+    given instead, to requests that contain the key.
     """
 
     head: str
@@ -40,10 +41,14 @@ class State:
     pulls: dict[int, dict[str, Any]] = field(default_factory=dict)
     comments: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
     checks: list[dict[str, Any]] = field(default_factory=list)
+    events: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
+    permissions: dict[str, str] = field(default_factory=dict)
     blobs: dict[int, bytes] = field(default_factory=dict)
     trouble: dict[str, list[Answer]] = field(default_factory=dict)
     asked: list[tuple[str, str]] = field(default_factory=list)
     blob_headers: list[dict[str, str]] = field(default_factory=list)
+    settings: dict[str, Any] = field(default_factory=dict)  # answers to GET, by path below the repository
+    runners: dict[int, dict[str, Any]] = field(default_factory=dict)
     before_write: Callable[[], None] | None = None
     may_write: bool = True
     may_check: bool = True
@@ -54,6 +59,7 @@ class State:
             "id": run_id,
             "run_number": number,
             "run_attempt": attempt,
+            "created_at": "2026-11-20T01:00:00Z",  # of the first attempt
             "run_started_at": f"2026-11-20T0{attempt}:00:00Z",
             "event": "pull_request",
             "status": "completed",
@@ -91,8 +97,16 @@ class State:
 
     def add_pull(self, number: int = 7, *, head: str = "", origin: str = FORK, branch: str = BRANCH) -> None:
         head_facts = {"sha": head or self.head, "ref": branch, "repo": {"full_name": origin}}
-        self.pulls[number] = {"number": number, "state": "open", "head": head_facts}
+        author = {"user": {"login": "somebody"}, "body": "", "labels": []}
+        self.pulls[number] = {"number": number, "state": "open", "head": head_facts, **author}
+        self.events.setdefault(number, [])
         self.comments.setdefault(number, [])
+
+    def set_label(self, name: str, login: str, at_utc: str, number: int = 7) -> None:
+        """Set a label, as somebody with the right to do so did at that moment."""
+        self.pulls[number]["labels"].append({"name": name})
+        event = {"event": "labeled", "actor": {"login": login}, "label": {"name": name}}
+        self.events[number].append({**event, "created_at": at_utc})
 
     def add_comment(self, body: str, login: str, number: int = 7) -> dict[str, Any]:
         every = [one for listed in self.comments.values() for one in listed]
@@ -119,7 +133,7 @@ class _Api(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    do_GET = do_POST = do_PATCH = _handle  # noqa: N815 (http.server's names)
+    do_GET = do_POST = do_PATCH = do_DELETE = _handle  # noqa: N815 (http.server's names)
 
     def _trouble(self) -> Answer | None:
         for part, answers in self.state.trouble.items():
@@ -143,19 +157,33 @@ class _Api(BaseHTTPRequestHandler):
             (r"GET actions/artifacts/(\d+)/zip", self._zip),
             (r"GET pulls", lambda: self._pulls(query)),
             (r"GET pulls/(\d+)", lambda n: _json(self.state.pulls[int(n)])),
+            (r"GET issues/(\d+)/events", lambda n: self._page(self.state.events[int(n)], query)),
+            (r"GET collaborators/([\w-]+)/permission", self._permission),
             (r"GET issues/(\d+)/comments", lambda n: self._page(self.state.comments[int(n)], query)),
             (r"POST issues/(\d+)/comments", lambda n: self._post(int(n), body)),
             (r"PATCH issues/comments/(\d+)", lambda n: self._patch(int(n), body)),
             (r"POST check-runs", lambda: self._check(body)),
+            (r"POST actions/runners/generate-jitconfig", lambda: self._register(body)),
+            (r"DELETE actions/runners/(\d+)", self._unregister),
         )
         for pattern, answer in routes:
             if found := re.fullmatch(pattern, f"{self.command} {own}"):
                 return answer(*found.groups())
-        return _json({"message": "Not Found"}, 404)
+        key = own if own != path else ""
+        return (
+            _json(self.state.settings[key])
+            if self.command == "GET" and key in self.state.settings
+            else _json({"message": "Not Found"}, 404)
+        )
 
     def _run(self, run_id: str) -> Answer:
         found = self.state.runs.get(int(run_id))
         return _json(found) if found else _json({"message": "Not Found"}, 404)
+
+    def _permission(self, login: str) -> Answer:
+        if login not in self.state.permissions:
+            return _json({"message": f"{login} is not a user"}, 404)
+        return _json({"permission": self.state.permissions[login], "user": {"login": login}})
 
     def _page(self, items: list[dict[str, Any]], query: dict[str, list[str]], key: str = "") -> Answer:
         size, number = int(query.get("per_page", ["30"])[0]), int(query.get("page", ["1"])[0])
@@ -204,6 +232,18 @@ class _Api(BaseHTTPRequestHandler):
             return _json({"message": "Resource not accessible by integration"}, 403)
         self.state.checks.append(asked)
         return _json({"id": 1 + len(self.state.checks)}, 201)
+
+    def _register(self, body: bytes) -> Answer:
+        asked = json.loads(body)
+        if not asked["labels"] or asked["name"] in (one["name"] for one in self.state.runners.values()):
+            return _json({"message": "Already exists"}, 409)
+        number = 70 + len(self.state.runners)
+        self.state.runners[number] = {"id": number, **asked}
+        return _json({"runner": self.state.runners[number], "encoded_jit_config": f"jit-{number}=="}, 201)
+
+    def _unregister(self, number: str) -> Answer:
+        found = self.state.runners.pop(int(number), None)
+        return (204, {}, b"") if found else _json({"message": "Not Found"}, 404)
 
     def _patch(self, number: int, body: bytes) -> Answer:
         if refused := self._writes():

@@ -13,13 +13,18 @@ import pytest
 from hil.base.errors import ConfigError, RigError
 from hil.ci.comment import Marker, comment, find_marker
 from hil.ci.github import GitHub, Refused
-from tests.ci.comment_rig import HEAD, kept, leave_all
+from tests.ci.comment_rig import HEAD, kept, leave_all, own_repository
 from tests.ci.github_server import BOT, FORK, HOME, RUN, TOKEN, Answer, State, serve
 from tests.lab import ROOT, run
 
 pytestmark = pytest.mark.slow
 
 OTHER = "d" * 40
+
+
+@pytest.fixture(autouse=True)
+def _where_comment_yml_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(own_repository().path)
 
 
 def zipped(folder: Path) -> bytes:
@@ -107,9 +112,12 @@ def test_what_is_undecided_is_neutral(rig: Rig, undecided: bytes) -> None:
     rig.comment()
     (check,) = rig.state.checks
     assert (check["conclusion"], check["output"]["title"]) == ("neutral", "UNDECIDED: compare")
-    assert "inconclusive" in check["output"]["summary"]
+    assert (
+        "Undecided: 2 of 6 comparisons (more boots may decide them: hil run --more out/"
+        in check["output"]["summary"]
+    )
     assert rig.bodies[0].splitlines()[1] == "### ? Undecided: `compare`"
-    assert "? inconclusive" in rig.bodies[0]
+    assert "? undecided" in rig.bodies[0]
 
 
 def test_what_passed_is_green(rig: Rig, same: bytes) -> None:
@@ -142,7 +150,7 @@ def test_a_comment_is_renewed_in_place(rig: Rig, same: bytes) -> None:
     rig.state.add_artefact(same)
     assert rig.comment(RUN + 1) == "#7: comment brought up to date."
     assert len(rig.bodies) == 232
-    assert rig.bodies[230].splitlines()[1].startswith("✓ **No figure changed:** 6 comparisons")
+    assert rig.bodies[230].splitlines()[1].startswith("✓ **No figure changed:** 18 comparisons")
     assert rig.bodies[231] == mine
 
 
@@ -197,6 +205,14 @@ def test_a_merge_group_has_no_comment(rig: Rig) -> None:
     """Only a pull request's run has somewhere to write to."""
     rig.state.add_run(event="merge_group")
     assert "is of no pull request" in rig.comment()
+
+
+def test_a_run_that_waits_for_approval_has_no_comment(rig: Rig) -> None:
+    """A stranger's first pull request has measured nothing yet, which is no verdict that cannot be read."""
+    rig.state.add_run(conclusion="action_required")
+    assert "waits for somebody's approval, so nothing is written" in rig.comment()
+    assert not rig.bodies
+    assert not rig.state.checks
 
 
 @pytest.mark.parametrize("verdict", ["success", "cancelled", ""])
@@ -277,13 +293,13 @@ def test_no_artefact(rig: Rig) -> None:
 
 def test_a_large_artefact_is_not_fetched(rig: Rig) -> None:
     """GitHub's own size is looked at first; one that turns out larger is given up in the middle."""
-    rig.state.artefacts[0]["size_in_bytes"] = 6 * 1024 * 1024
+    rig.state.artefacts[0]["size_in_bytes"] = 25 * 1024 * 1024
     rig.comment()
-    assert "at most 5,242,880 are read" in rig.bodies[0]
+    assert "at most 25,165,824 are read" in rig.bodies[0]
     assert not rig.state.blob_headers
-    rig.state.add_artefact(b"\0" * (6 * 1024 * 1024), size=1000)
+    rig.state.add_artefact(b"\0" * (25 * 1024 * 1024), size=1000)
     rig.comment()
-    assert "is larger than 5,242,880 B, and was not read to its end" in rig.bodies[0]
+    assert "is larger than 25,165,824 B, and was not read to its end" in rig.bodies[0]
 
 
 def test_a_busy_server_is_asked_again(rig: Rig) -> None:
@@ -343,7 +359,8 @@ def test_an_address_that_is_none_for_a_token() -> None:
 
 
 def hil_ci_comment(*arguments: str, **environment: str) -> tuple[int, str]:
-    words = ["-u", "GITHUB_TOKEN", "-u", "GITHUB_REPOSITORY"]
+    words = ["-C", str(own_repository().path), "-u", "GITHUB_TOKEN", "-u", "GITHUB_REPOSITORY"]
+    words += [f"PYTHONPATH={ROOT}"]
     words += [f"{name}={value}" for name, value in environment.items()]
     done = run(["env", *words, str(ROOT / ".venv/bin/python"), "-m", "hil", "ci", "comment", *arguments])
     return done.returncode, done.stdout

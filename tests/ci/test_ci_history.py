@@ -173,3 +173,16 @@ def test_a_remote_that_is_not_there(work: Repository, tmp_path: Path) -> None:
     """git's own words, not an empty history: that would make the trend start anew."""
     with pytest.raises(ConfigError, match="ls-remote"):
         history.fetch(work.path, tmp_path / "history", remote=str(tmp_path / "nowhere"))
+
+
+def test_a_single_file_is_fetched(origin: Repository, work: Repository, tmp_path: Path) -> None:
+    """For who reads it alone: nothing else comes, and the folder does not pass for one to push from."""
+    nights, mine = tmp_path / "nights", tmp_path / "mine"
+    nights.mkdir()
+    append(nights, '{"run_id":"night"}')
+    append(nights, '{"run_id":"night"}', "judgements.jsonl")
+    history.push(work.path, nights, "night")
+    assert history.fetch(work.path, mine, only="judgements.jsonl") == ["judgements.jsonl"]
+    assert [path.name for path in mine.iterdir()] == ["judgements.jsonl"]
+    assert history.fetch(work.path, tmp_path / "none", only="other.jsonl") == []
+    assert stored(origin, "judgements.jsonl") == ['{"run_id":"night"}']

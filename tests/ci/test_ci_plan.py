@@ -13,8 +13,10 @@ import pytest
 from hil.base.errors import ConfigError
 from hil.ci.event import TARGETS_FILE, changed_files, kind_of, merge_base, read_event, read_targets
 from hil.ci.history import add_runs
-from hil.ci.legs import narrow, read_comparisons
+from hil.ci.legs import compared_targets, narrow, read_comparisons
 from hil.ci.plan import CiPlan, plan_event, read_plan, write_plan
+from hil.cli.app import run_command
+from hil.virtual.emulator.chips import COUNTING
 from tests.ci.ci_rig import BASE, HEAD, Repository, a_plan, leave_run, targets_file
 from tests.lab import ROOT, run
 
@@ -103,6 +105,9 @@ def test_an_event_that_says_too_little(tmp_path: Path) -> None:
         ("docs/img/path.svg", "documentation"),
         ("tests/gate/test_gate.py", "tests"),
         ("firmware/README.md", "firmware"),
+        ("firmware/components/link/esp/link.c", "firmware"),
+        ("firmware/components/benches/publish.c", "ruler"),
+        ("firmware/components/mqtt_link/publisher.c", "ruler"),
         ("hil/benches/test_publish.py", "harness"),
         ("thresholds/publish.yaml", "harness"),
         (".github/workflows/pr.yml", "harness"),
@@ -160,7 +165,7 @@ def test_a_change_cannot_take_itself_off_the_racks(repository: Repository) -> No
     repository.commit({**targets_file(["esp32s3"], []), "firmware/a.c": "2"})
     plan = plan_event(repository.path, read_event({}, repository.path))
     assert plan.racks == ("esp32",)
-    assert plan.build == ("esp32s3", "esp32")
+    assert plan.build == ("esp32s3", "esp32", *COUNTING)
 
 
 @pytest.mark.parametrize(
@@ -210,7 +215,7 @@ def test_the_merge_base_is_compared_with_on_a_virtual_rack(repository: Repositor
     outputs = plan.outputs()
     assert (plan.leg("compare").suite, plan.leg("compare").skip) == ("pr", "")
     assert (outputs["compare"], outputs["compare-suite"]) == ("true", "pr")
-    assert outputs["legs"] == str(sum(not leg.skip for leg in plan.legs))
+    assert outputs["legs"] == "3"  # with virtual and rack; what is exact has no share of alpha
     assert outputs["virtual-targets"] == "virtual-esp32 virtual-esp32s3 virtual-esp32c3"
 
 
@@ -246,7 +251,9 @@ references:
         "night-esp32",
         "night-virtual-renewal",
         "night-esp32-renewal",
+        "unchanged-esp32",
     ]
+    assert [leg.name for leg in plan.legs if leg.unchanged] == ["unchanged-esp32"]
     assert {leg.suite for leg in plan.legs if leg.job.startswith("night")} == {"pr"}
     outputs = plan.outputs()
     assert outputs["references"] == f"{first} {second}"
@@ -254,8 +261,11 @@ references:
         "leg": "night-virtual-renewal",
         "target": "",
         "reference": second,
+        "unchanged": False,
     }
-    assert [entry["target"] for entry in json.loads(outputs["rack-nights"])] == ["esp32", "esp32"]
+    racks = json.loads(outputs["rack-nights"])
+    assert [entry["target"] for entry in racks] == ["esp32"] * 3
+    assert [entry["unchanged"] for entry in racks] == [False, False, True]
     assert outputs["compare"] == "false"
 
 
@@ -328,12 +338,45 @@ def test_thresholds_that_cannot_be_read_leave_no_image_out(repository: Repositor
     assert plan_event(repository.path, read_event({}, repository.path)).ticks_hz == (1000, 100)
 
 
-@pytest.mark.parametrize("path", ["thresholds/publish.yaml", "hil/benches/test_publish.py", "hil/gate/x.py"])
-def test_an_identical_image_is_measured_by_a_new_harness(tmp_path: Path, path: str) -> None:
-    """Where harness, limits or benches changed, the same image may get another verdict."""
+@pytest.mark.parametrize(
+    ("path", "compared"),
+    [
+        ("thresholds/publish.yaml", False),
+        ("hil/benches/test_publish.py", False),
+        ("hil/gate/x.py", False),
+        ("firmware/components/benches/publish.c", True),
+        ("firmware/components/agent/run.c", True),
+    ],
+)
+def test_an_identical_image_is_measured_by_a_new_harness(tmp_path: Path, path: str, compared: bool) -> None:
+    """Where harness, limits or benches changed, the same image may get another verdict.
+
+    The merge base holds the head's benches, so that a change of these alone gives the same bytes too. Beside
+    itself an image would not be booted: limits alone judge it, or the run says that only the ruler changed.
+    """
     plan = a_plan(["esp32"], files=[path])
     assert narrow(plan, {"esp32": "identical"}, tmp_path) == ("esp32",)
     assert not list(tmp_path.iterdir())
+    assert compared_targets(plan, {"esp32": "identical"}) == (("esp32",) if compared else ())
+    assert compared_targets(plan, {"esp32": "different"}) == compared_targets(plan, {}) == ("esp32",)
+
+
+def test_narrow_tells_the_racks_which_of_them_compare(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Outputs for the rack job, and in words what each is to do."""
+    write_plan(a_plan(["esp32", "esp32c3"], files=["hil/gate/x.py"]), tmp_path / "plan.json")
+    targets = [
+        {"target": "esp32", "outcome": "identical"},
+        {"target": "esp32c3", "outcome": "different"},
+    ]
+    (tmp_path / "found").mkdir()
+    (tmp_path / "found" / "c.json").write_text(json.dumps({"schema": 1, "targets": targets}))
+    monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / "output"))
+    options = ["--plan", str(tmp_path / "plan.json"), "--legs", str(tmp_path / "legs")]
+    assert run_command(["ci", "narrow", *options, "--comparisons", str(tmp_path / "found")]) == 0
+    assert (tmp_path / "output").read_text().startswith('racks=["esp32", "esp32c3"]\ncompared=["esp32c3"]\n')
+    assert "rack-esp32: measure against the limits alone, the image is the same\n" in capsys.readouterr().out
 
 
 def test_what_was_not_compared_is_measured(tmp_path: Path) -> None:
@@ -366,5 +409,5 @@ def test_the_command_for_people_and_for_github(repository: Repository, tmp_path:
     outputs = dict(line.split("=", 1) for line in output.read_text().splitlines())
     assert json.loads(outputs["racks"]) == ["esp32"]
     assert json.loads(outputs["build"]) == ["esp32", "esp32c3"]
-    assert outputs["ticks-hz"] == "1000 100"  # this repository has no thresholds to say which are needed
+    assert outputs["ticks-hz"] == "1000"  # as the tool's own limits have it, where a repository has none
     assert (outputs["virtual"], outputs["virtual-suite"], outputs["rack-suite"]) == ("true", "quick", "pr")

@@ -3,21 +3,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import os
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from hil.base.errors import ConfigError, ExitCode, RigError
-from hil.ci import summary
+from hil.ci import comment_page, summary
+from hil.ci.event import Event, Targets
 from hil.ci.legs import LegResult, collect, read_leg, unchanged_image, write_skip
-from hil.ci.plan import CiPlan, write_plan
+from hil.ci.plan import EMULATED_JOB, CiPlan, Leg, make_plan, write_plan
 from hil.ci.summary import CiVerdict, conclude
-from hil.model import Fault, NotRun
-from tests.ci.ci_rig import BASE, BUNDLE, a_plan, leave_rack_run, leave_run
+from hil.model import ComparedSeries, Fault, NotRun
+from tests.ci.ci_rig import BASE, BUNDLE, HEAD, a_plan, leave_rack_run, leave_run
+from tests.history import unchanged_runs
 from tests.lab import ROOT, run
 from tests.make_records import RUN_ID, publish_record
 
@@ -38,10 +42,65 @@ def test_all_legs_pass(tmp_path: Path) -> None:
     plan = a_plan(["esp32", "esp32c3"])
     leave_run(tmp_path / "virtual")
     leave_rack_run(tmp_path / "rack-esp32")
-    write_skip(tmp_path, "rack-esp32c3", unchanged_image(plan, "esp32c3"))
+    write_skip(tmp_path, "rack-esp32c3", unchanged_image(plan, plan.leg("rack-esp32c3")))
     verdict = say(plan, tmp_path)
     assert (verdict.exit_code, verdict.headline) == (ExitCode.PASS, "PASS: virtual, rack-esp32")
     assert not verdict.findings
+
+
+def leave_outcome(folder: Path, outcome: str, on_undecided: str = "neutral", exit_code: int = 4) -> None:
+    """Leave the leg `virtual` with another outcome than it came to."""
+    run = leave_run(folder / "virtual")
+    stored = json.loads(run.verdicts_path.read_text())
+    told = {"outcome": outcome, "exit_code": exit_code, "on_undecided": on_undecided}
+    run.verdicts_path.write_text(json.dumps({**stored, **told}))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "policy", "exit_code", "conclusion", "headline"),
+    [
+        ("undecided", "neutral", 0, "neutral", "UNDECIDED: virtual"),
+        ("undecided", "fail", 4, "failure", "UNDECIDED, WHICH ITS POLICY FAILS: virtual"),
+        ("incomplete", "neutral", 4, "failure", "INCOMPLETE: virtual"),
+    ],
+)
+def test_what_is_undecided_is_what_its_policy_says(
+    tmp_path: Path, outcome: str, policy: str, exit_code: int, conclusion: str, headline: str
+) -> None:
+    """Neutral passes the required job and is no green check; incomplete fails it, whatever the policy."""
+    leave_outcome(tmp_path, outcome, policy)
+    verdict = say(a_plan(), tmp_path)
+    assert (verdict.exit_code, verdict.conclusion, verdict.headline) == (exit_code, conclusion, headline)
+    text = summary.render(a_plan(), verdict, {})
+    assert "✓" not in text
+    assert ("? undecided" in text) == (outcome == "undecided")
+
+
+def test_a_verdict_of_an_earlier_version_is_undecided_too(tmp_path: Path) -> None:
+    """It was called inconclusive and ended with 0; it is as neutral as one of today."""
+    leave_outcome(tmp_path, "inconclusive", exit_code=0)
+    verdict = say(a_plan(), tmp_path)
+    assert (verdict.exit_code, verdict.conclusion) == (ExitCode.PASS, "neutral")
+    assert verdict.headline == "UNDECIDED: virtual"
+
+
+def test_an_undecided_leg_tells_of_no_job_that_failed(tmp_path: Path) -> None:
+    """Its own job ends with 0 by HIL_UNDECIDED_STATUS: one that is red all the same failed of something."""
+    leave_outcome(tmp_path, "undecided")
+    verdict = say(a_plan(), tmp_path, virtual="failure")
+    assert verdict.exit_code == ExitCode.RIG
+    assert "the job virtual ended with 'failure', which no leg accounts for" in verdict.findings[0]
+
+
+def test_a_repository_without_a_base_is_neutral(tmp_path: Path) -> None:
+    """Limits alone were judged: the headline says so, and the check is not green."""
+    leave_run(tmp_path / "virtual")
+    event = Event("pull_request", "pr", HEAD, "", "example/hil", 7, fork=False)
+    plan = make_plan(event, "", (), Targets(("esp32",), ()))
+    plan = dataclasses.replace(plan, legs=tuple(leg for leg in plan.legs if leg.job != EMULATED_JOB))
+    verdict = say(plan, tmp_path)
+    assert (verdict.exit_code, verdict.conclusion) == (ExitCode.PASS, "neutral")
+    assert verdict.headline == "LIMITS ONLY, NOTHING TO COMPARE WITH: compare"
 
 
 def test_a_comparison_that_left_nothing(tmp_path: Path) -> None:
@@ -138,6 +197,9 @@ def virtual_leg(folder: Path) -> LegResult:
     return read_leg(folder, plan.leg("virtual"), plan)
 
 
+RULER = {"commit": BASE, "dirty": False, "moved": ["benches"], "reason": ""}
+
+
 def rack_leg(folder: Path, *, plan: CiPlan | None = None) -> LegResult:
     plan = plan or a_plan(["esp32"])
     return read_leg(folder, plan.leg("rack-esp32"), plan)
@@ -150,6 +212,7 @@ def rack_leg(folder: Path, *, plan: CiPlan | None = None) -> LegResult:
         ("esp32c3", BUNDLE, "it ran on physical-1 (esp32c3)"),
         ("esp32", {**BUNDLE, "commit": BASE}, "its firmware is of the commit ba5eba5eba5e"),
         ("esp32", {**BUNDLE, "dirty": True}, "its firmware was built with changes"),
+        ("esp32", {**BUNDLE, "ruler": RULER}, "its firmware was built with the benches of ba5eba5eba5e"),
         ("esp32", {}, "its firmware is of no bundle"),
     ],
 )
@@ -187,8 +250,9 @@ def test_a_rigs_own_fault_is_told_as_it_is(tmp_path: Path) -> None:
 
 def test_a_run_counts_more_than_a_stale_skip(tmp_path: Path) -> None:
     """A reason of an earlier attempt beside a run: the run is judged, and the sentence tells of both."""
+    plan = a_plan(["esp32"])
     leave_rack_run(tmp_path / "rack-esp32", [publish_record(latency_ms=60)])
-    write_skip(tmp_path, "rack-esp32", unchanged_image(a_plan(["esp32"]), "esp32"))
+    write_skip(tmp_path, "rack-esp32", unchanged_image(plan, plan.leg("rack-esp32")))
     leg = rack_leg(tmp_path / "rack-esp32")
     assert (leg.exit_code, leg.reason) == (ExitCode.FIRMWARE, "")
     assert leg.sentence.endswith(
@@ -201,6 +265,7 @@ def test_a_run_counts_more_than_a_stale_skip(tmp_path: Path) -> None:
     [
         ("virtual", ["firmware/a.c"], None, "which its plan does not allow"),
         ("rack-esp32", ["hil/gate/x.py"], None, "which its plan does not allow"),
+        ("rack-esp32", ["firmware/components/load/ring.c"], None, "which its plan does not allow"),
         (
             "rack-esp32",
             ["firmware/a.c"],
@@ -214,7 +279,7 @@ def test_only_what_the_plan_allows_is_skipped(
 ) -> None:
     """A skip counts for a rack, where nothing that measures has changed, for narrow's reason; else never."""
     plan = a_plan(["esp32"], files)
-    write_skip(tmp_path, leg, reason or unchanged_image(plan, "esp32"))
+    write_skip(tmp_path, leg, reason or unchanged_image(plan, plan.leg("rack-esp32")))
     result = read_leg(tmp_path / leg, plan.leg(leg), plan)
     assert result.exit_code == ExitCode.RIG
     assert words in result.sentence
@@ -289,6 +354,25 @@ def test_collecting_a_leg(tmp_path: Path) -> None:
     assert [path.name for path in folder.parent.iterdir()] == ["newer"]
 
 
+def test_a_leg_is_collected_without_links(tmp_path: Path) -> None:
+    """What a link points at is not the run's, a loop is none to follow, and no pipe is waited for."""
+    run_path = leave_run(tmp_path / "out").path
+    (tmp_path / "secret").write_text("a token")
+    (tmp_path / "out" / "latest").symlink_to(RUN_ID)
+    (run_path / "console").mkdir()
+    (run_path / "console" / "b1.log").symlink_to(tmp_path / "secret")
+    (run_path / "console" / "loop").symlink_to(run_path)
+    os.mkfifo(run_path / "console" / "pipe")
+    folder = collect(tmp_path / "out", "virtual", tmp_path / "legs")
+    assert list((folder / "console").iterdir()) == []
+    assert virtual_leg(folder.parent).exit_code == ExitCode.PASS
+    elsewhere = leave_run(tmp_path / "elsewhere").path
+    (tmp_path / "out" / "latest").unlink()
+    (tmp_path / "out" / "latest").symlink_to(elsewhere)
+    with pytest.raises(RigError, match="points out of its folder"):
+        collect(tmp_path / "out", "virtual", tmp_path / "legs")
+
+
 @pytest.mark.parametrize("name", ["", ".", "..", "../out", "/", "a/b"])
 def test_a_leg_is_no_path(tmp_path: Path, name: str) -> None:
     """What is collected takes the place of a folder, so no other than a leg's can be meant."""
@@ -312,7 +396,7 @@ def test_the_summary_says_what_was_not_run(tmp_path: Path) -> None:
         tmp_path / "virtual", [publish_record(), NotRun(RUN_ID, "virtual-1", "publish/qos=2", "no | time")]
     )
     text = summary.render(plan, say(plan, tmp_path), {})
-    assert text.startswith("# INCONCLUSIVE: virtual\n")
+    assert text.startswith("# INCOMPLETE: virtual\n")
     assert "virtual-1 (virtual)" in text
     assert "- virtual: publish/qos=2 on virtual-1: no / time" in text
     assert "- rack: no rack is registered" in text
@@ -331,6 +415,19 @@ def test_the_summary_says_where_the_rest_is(tmp_path: Path) -> None:
     text = summary.render(plan, say(plan, tmp_path), {**github, "HIL_REPORT_URL": "https://pages.example/"})
     assert "https://github.com/example/hil/actions/runs/5#artifacts" in text
     assert "- report: https://pages.example/" in text
+
+
+@pytest.mark.parametrize(
+    ("path", "told"), [("firmware/components/rtos/load.c", True), ("firmware/main/app_main.c", False)]
+)
+def test_a_changed_ruler_is_told_beside_the_verdict(tmp_path: Path, path: str, told: bool) -> None:
+    """Both sides are measured by it, so no comparison says what it does: summary and comment do."""
+    plan = a_plan(files=[path])
+    leave_run(tmp_path / "virtual")
+    verdict = say(plan, tmp_path)
+    facts = comment_page.facts_of(plan, verdict, tmp_path, comment_page.Source({}))
+    for text in (summary.render(plan, verdict, {}), comment_page.render(facts, "comment")):
+        assert ("not compared: what the changed ruler itself does to the figures" in text) is told
 
 
 def test_a_long_summary_is_cut(tmp_path: Path) -> None:
@@ -419,7 +516,7 @@ def test_what_a_leg_wrote_is_no_command_for_github(tmp_path: Path) -> None:
 )
 def test_on_github_every_legs_job_must_be_known(tmp_path: Path, jobs: str) -> None:
     """Without the needs context a failed job would count as none: exit 2 and what to write where."""
-    write_plan(a_plan(["esp32"]), tmp_path / "plan.json")
+    write_plan(a_plan(["esp32"], ["hil/gate/judging.py"]), tmp_path / "plan.json")
     leave_run(tmp_path / "legs" / "virtual")
     leave_rack_run(tmp_path / "legs" / "rack-esp32")
     assert hil_ci(tmp_path, "verdict", HIL_JOBS=jobs, GITHUB_STEP_SUMMARY="")[0] == 0  # by hand it is a pass
@@ -444,3 +541,89 @@ def test_the_command_with_a_wrong_context(tmp_path: Path) -> None:
     status, said = hil_ci(tmp_path, "verdict", HIL_JOBS="[]", GITHUB_STEP_SUMMARY="")
     assert status == 2
     assert "needs context" in said
+
+
+@pytest.mark.parametrize(
+    ("standing", "word"),
+    [
+        (None, ", advisory"),
+        ({"state": "advisory", "judgements": 48, "needed": 200}, ", advisory"),
+        ({"state": "not fit", "judgements": 400, "needed": 200}, ", not fit"),
+        ({"state": "qualified", "judgements": 200, "needed": 200}, ""),
+    ],
+)
+@pytest.mark.parametrize("latency_ms", [7, 60])
+def test_a_rack_that_is_not_qualified_says_so(
+    tmp_path: Path, standing: dict[str, object] | None, word: str, latency_ms: int
+) -> None:
+    """Beside its leg, in the headline, which is the check's title, summary and comment; unknown is advisory.
+    What it decides is the same, and a virtual leg says nothing of it."""
+    plan = a_plan(["esp32"])
+    for made in (leave_run(tmp_path / "virtual"), leave_rack_run(
+        tmp_path / "rack-esp32", [publish_record(latency_ms=latency_ms)]
+    )):  # fmt: skip
+        known = {"standing": standing} if standing else {}
+        made.write_info({**made.read_info(), "compared": {"role": "base"}, "rack": "lab", **known})
+    verdict = say(plan, tmp_path)
+    broken = latency_ms == 60
+    assert verdict.exit_code == (ExitCode.FIRMWARE if broken else ExitCode.PASS)
+    shown = f"rack-esp32{f' ({word[2:]})' if word else ''}"
+    assert verdict.headline == (f"REGRESSED: {shown}" if broken else f"PASS: virtual, {shown}")
+    mark = f"**✗ regressed** (exit 1){word}" if broken else f"✓ pass{word}"
+    assert f"| rack-esp32 | {mark} |" in summary.render(plan, verdict, {})
+    facts = comment_page.facts_of(plan, verdict, tmp_path, comment_page.Source({}))
+    assert f"| {'✗ regressed' if broken else '✓ pass'}{word} |" in comment_page.render(facts, "summary")
+
+
+def test_a_run_that_compares_nothing_has_no_standing(tmp_path: Path) -> None:
+    """Limits alone are no judgement of a change."""
+    leave_rack_run(tmp_path / "rack-esp32")
+    plan = a_plan(["esp32"])
+    assert read_leg(tmp_path / "rack-esp32", plan.leg("rack-esp32"), plan).standing == ""
+
+
+def night(legs: Path, items: Sequence[ComparedSeries], *, faults: Sequence[Fault] = ()) -> CiVerdict:
+    """Return the verdict on a night whose only leg measured unchanged firmware."""
+    plan = dataclasses.replace(
+        a_plan(), legs=(Leg("unchanged-esp32", "night-rack", "pr", "esp32", unchanged=True),)
+    )
+    firmware = {"firmware": {"esp32": {"sha256": "f" * 64, **BUNDLE}}}
+    git = {"git": {"commit": HEAD, "dirty": False}}
+    unchanged_runs.leave_run(legs / "unchanged-esp32", items, faults=faults, **firmware, **git)
+    (legs / "unchanged-esp32" / "latest").unlink()
+    return conclude(plan, legs, {"night-rack": "success"})
+
+
+def test_unchanged_firmware_fails_no_night(tmp_path: Path) -> None:
+    """A false block is told beside its leg, and turns nothing red; no page counts it among what changed."""
+    verdict = night(tmp_path, [unchanged_runs.compared("regressed")])
+    (leg,) = verdict.legs
+    assert (verdict.exit_code, verdict.headline) == (ExitCode.PASS, "PASS: unchanged-esp32")
+    assert (leg.outcome, verdict.conclusion) == ("judged", "success")
+    assert leg.sentence.startswith("Unchanged firmware, which blocks nothing: ")
+    page = comment_page.render(
+        comment_page.facts_of(a_plan(), verdict, tmp_path, comment_page.Source({})), "summary"
+    )
+    assert "What changed" not in page
+    assert "| `unchanged-esp32` | ✓ judged |" in page
+
+
+def test_unchanged_firmware_that_fails_is_told(tmp_path: Path) -> None:
+    """A panic and a run that measured nothing are no judgement."""
+    panic = Fault("20261121T010203Z-pr-0001", "firmware", 1, "it panicked.")
+    found = night(tmp_path / "panic", [unchanged_runs.compared("regressed")], faults=[panic])
+    assert found.exit_code == ExitCode.FIRMWARE
+    nothing = night(tmp_path / "nothing", [unchanged_runs.compared("regressed", candidate_boots=0)])
+    assert nothing.exit_code == ExitCode.UNDECIDED
+
+
+@pytest.mark.parametrize("planned", [True, False])
+def test_unchanged_firmware_stands_for_no_other_leg(tmp_path: Path, planned: bool) -> None:
+    """A run that blocks nothing is no verdict where one is asked for, nor the other way round."""
+    made = leave_rack_run(tmp_path)
+    made.write_info({**made.read_info(), "compared": {"role": "base", "unchanged": not planned}})
+    plan = a_plan(["esp32"])
+    leg = dataclasses.replace(plan.leg("rack-esp32"), unchanged=planned)
+    found = read_leg(tmp_path, leg, plan)
+    assert found.exit_code == ExitCode.RIG
+    assert "was to compare its firmware with" in found.sentence

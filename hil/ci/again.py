@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A leg judged again from its records, since its verdicts.json is a file that anybody can write.
+
+The verdict counts where records and limits come to the same, and the records are what the plan promised: its
+suite, in whole, on boards, compared where it was to be compared. That a record is true nobody can check
+here: only what a rack's own workflow left is more than its author's word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hil.base.errors import ConfigError, ExitCode, combine_exit_codes
+from hil.ci.limits import ByBench, Counting, by_rules_of
+from hil.ci.plan import EMULATED_JOB, CiPlan, Leg
+from hil.gate import judge
+from hil.gate.otherwise import judged_otherwise
+from hil.model import Comparison, Entry, NoBase, NotRun, Verdict
+from hil.run.plan.selection import select_cases
+from hil.store import JudgedRun
+from hil.store.run_info import planned_boots
+from hil.thresholds import among_legs, own_limits
+
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True)
+class JudgedAgain:
+    """``wrong`` is why the leg's verdict does not count, "" where it does.
+
+    ``stricter`` is the verdict by the merge base's rules where these fail what the head's own let pass.
+    """
+
+    wrong: str = ""
+    stricter: Verdict | None = None
+
+
+def judge_again(run: JudgedRun, leg: Leg, plan: CiPlan, counting: Counting) -> JudgedAgain:
+    """Judge the records of a leg by the limits that count. Raises ConfigError where it keeps none of use."""
+    info, entries = run.info, run.journal.entries
+    limits = counting.head or own_limits(run)
+    if not limits:
+        raise ConfigError(f"the run {run.run_id} keeps no limits, so nobody can judge it again.")
+    if wrong := _not_as_planned(info, leg, plan, entries, limits):
+        return JudgedAgain(wrong)
+    planned = planned_boots(info)
+    now = _judged(entries, limits, info, planned)
+    if changes := judged_otherwise(run.verdict, now):
+        named = "; ".join(f"{one.subject}: {one.before} → {one.now}" for one in changes[:_MOST_NAMED])
+        more = f"; and {len(changes) - _MOST_NAMED} more" if len(changes) > _MOST_NAMED else ""
+        return JudgedAgain(f"its verdicts.json contradicts its records, judged again: {named}{more}")
+    by_base = by_rules_of(limits, counting.base)
+    if by_base is None:
+        return JudgedAgain()
+    strict = _judged(entries, by_base, info, planned)
+    worse = combine_exit_codes([ExitCode(now.exit_code), ExitCode(strict.exit_code)]) != now.exit_code
+    return JudgedAgain(stricter=strict if worse else None)
+
+
+def _judged(
+    entries: Sequence[Entry],
+    limits: ByBench,
+    info: Mapping[str, Any],
+    planned: Mapping[tuple[str, str], int],
+) -> Verdict:
+    return judge(entries, among_legs(limits, int(info.get("legs", 1))), planned)
+
+
+def _not_as_planned(
+    info: Mapping[str, Any], leg: Leg, plan: CiPlan, entries: Sequence[Entry], limits: ByBench
+) -> str:
+    """Return what a run left out of what the plan promised, "" where nothing."""
+    if info.get("suite") != leg.suite:
+        return f"it measured the suite {info.get('suite')!r} instead of {leg.suite!r}"
+    shared = 1 if leg.job == EMULATED_JOB else plan.legs_of_alpha
+    if int(info.get("legs", 1)) > shared:  # a smaller share of alpha blocks less
+        return f"it shared alpha with {info['legs']} legs, and the plan has {shared}"
+    if not info["boards"]:
+        return "it names no board"
+    compared = [entry for entry in entries if isinstance(entry, Comparison)]
+    if _is_to_compare(leg, plan) and not compared and not any(isinstance(one, NoBase) for one in entries):
+        return "it compared nothing, and does not say why"
+    if any(one.identical for one in compared):  # the same bytes on both sides need no boot
+        return ""
+    return _cases_left_out(info, leg, entries, limits)
+
+
+def _is_to_compare(leg: Leg, plan: CiPlan) -> bool:
+    """Say whether a leg must compare: elsewhere the same bytes are measured against the limits alone."""
+    if not plan.base or plan.trigger != "pr":
+        return False
+    return leg.job == "compare" or (leg.job in ("rack", EMULATED_JOB) and plan.may_leave_out)
+
+
+def _cases_left_out(info: Mapping[str, Any], leg: Leg, entries: Iterable[Entry], limits: ByBench) -> str:
+    """Return which cases of the suite a board neither planned nor gave a reason for, "" where none."""
+    said = {(entry.board, entry.case_id) for entry in entries if isinstance(entry, NotRun)}
+    cases = select_cases(limits, leg.suite)
+    planned = planned_boots(info)
+    for board in info["boards"]:
+        here = [case.case_id for case in cases if board["kind"] in limits[case.bench].kinds]
+        pairs = [(str(board["id"]), case_id) for case_id in here]
+        missing = [pair for pair in pairs if pair not in planned and pair not in said]
+        if missing:
+            return f"{len(missing)} of {len(here)} cases of its suite are not in its plan of {missing[0][0]}"
+    return ""

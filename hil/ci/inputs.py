@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What another repository asks of the reusable workflow: each input checked before anything runs by it.
+
+The values come from whoever calls measure.yml. They reach this module through the environment, never through
+a shell's text, and what is handed on is what was allowed here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import TypeVar
+
+from hil.base.errors import ConfigError
+from hil.base.paths import PROJECT_FILE
+from hil.base.project import Project, read_project
+from hil.base.untrusted import visible
+from hil.base.yamlvalue import did_you_mean
+from hil.boards.firmware.build import IMAGE_TARGETS
+from hil.boards.firmware.build_folder import DEFAULT_TICK_HZ, TICKS_HZ, Image
+from hil.boards.firmware.revision import find_revision
+from hil.ci.event import Event, merge_base
+from hil.ci.plan import EMULATED_JOB, EMULATED_SUITE, ENVIRONMENT, FORK_ENVIRONMENT, CiPlan, Leg
+from hil.probe.probe_file import SUFFIX
+from hil.run.plan.planning import image_of
+from hil.run.plan.selection import select_cases
+from hil.thresholds import load_project
+from hil.virtual.emulator.chips import COUNTING, target_of
+
+T = TypeVar("T")
+
+MODES = ("virtual", "emulated", "rack")
+MERGE_BASE = "merge-base"
+PRIVILEGED = ("pull_request_target", "workflow_run")
+OLDEST_IDF = (5, 5)  # firmware/main/idf_component.yml
+# input → what counts where the caller gives nothing; measure.yml has the same
+DEFAULTS: Mapping[str, str] = {
+    "mode": "virtual",
+    "firmware-path": ".",
+    "idf-version": "v5.5.4",
+    "targets": "",
+    "suite": "quick",
+    "rack-label": "",
+    "base": "",
+    "pages": "false",
+}
+_IDF_VERSION = re.compile(r"v(\d{1,2})\.(\d{1,2})(\.\d{1,2})?(@sha256:[0-9a-f]{64})?")
+_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_REVISION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+-]{0,199}")
+
+
+class _WrongError(Exception):
+    """An input has a value that is not allowed; what is said stands behind its name and value."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The inputs as they may be used. ``base`` is a commit, "" where nothing is compared with."""
+
+    repository: Path
+    project: Project
+    folder: str
+    modes: tuple[str, ...]
+    idf_version: str
+    targets: tuple[str, ...]
+    suite: str
+    rack_label: str
+    base: str
+    pages: bool
+
+    @property
+    def firmware(self) -> str:
+        """The ESP-IDF project, as a path below the repository."""
+        return self.project.firmware.relative_to(self.repository).as_posix()
+
+    @property
+    def emulated(self) -> tuple[str, ...]:
+        return tuple(chip for chip in self.targets if chip in COUNTING) if "emulated" in self.modes else ()
+
+    @property
+    def racks(self) -> tuple[str, ...]:
+        return self.targets if "rack" in self.modes else ()
+
+    @property
+    def build(self) -> tuple[str, ...]:
+        """The chips that ESP-IDF builds for; a virtual rack builds for itself."""
+        return tuple(dict.fromkeys((*self.racks, *self.emulated)))
+
+
+def check_inputs(given: Mapping[str, str], repository: Path, event: Event) -> Asked:
+    """Return what is asked for in ``repository``, the checkout of the team's commit.
+
+    Raises:
+        ConfigError: naming each input that is wrong, its value, and what is allowed; or an event that may not
+            measure.
+    """
+    if event.name in PRIVILEGED:
+        raise ConfigError(
+            f"the event {event.name} would run a fork's code with this repository's token.",
+            next_step="call the workflow on pull_request, merge_group, push, schedule or workflow_dispatch.",
+        )
+    values = {**DEFAULTS, **{name: value.strip() for name, value in given.items() if value.strip()}}
+    reader, none = _Reader(values), tuple[str, ...]()
+    folder = reader.read("firmware-path", lambda text: _folder(repository, text), "")
+    project = reader.read("firmware-path", lambda _: _project(repository, folder), None) if folder else None
+    modes = reader.read("mode", _modes, none)
+    idf_version = reader.read("idf-version", _idf_version, "")
+    targets = reader.read("targets", lambda text: _targets(text, modes, project), none)
+    suite = reader.read("suite", lambda text: _suite(text, modes, project), "")
+    label = reader.read("rack-label", lambda text: _label(text, modes), "")
+    base = reader.read("base", lambda text: _base(repository, text, event), "")
+    pages = reader.read("pages", lambda text: _pages(text, modes), False)
+    if reader.wrong or project is None:
+        count = len(reader.wrong)
+        raise ConfigError(
+            f"{count} input{'s are' if count > 1 else ' is'} not allowed: {' '.join(reader.wrong)}",
+            next_step="correct it below `with:`, where the workflow is called; "
+            "docs/operate/ci.md#from-another-repository has them all.",
+        )
+    return Asked(
+        repository.resolve(), project, folder, modes, idf_version, targets, suite, label, base, pages
+    )
+
+
+def plan_asked(asked: Asked, event: Event) -> CiPlan:
+    """Return the plan of what is asked for: a leg for each mode and chip."""
+    legs = (
+        *(Leg("virtual", "virtual", asked.suite) for mode in asked.modes if mode == "virtual"),
+        *(Leg(f"rack-{chip}", "rack", asked.suite, chip) for chip in asked.racks),
+        *(Leg(target_of(chip), EMULATED_JOB, EMULATED_SUITE, chip) for chip in asked.emulated),
+    )
+    plan = CiPlan(
+        event=event.name,
+        trigger=event.trigger,
+        repository=event.repository,
+        pull_request=event.pull_request,
+        fork=event.fork,
+        head=event.head,
+        base=asked.base,
+        environment=FORK_ENVIRONMENT if event.fork else ENVIRONMENT,
+        changes=(),
+        build=asked.build,
+        legs=legs,
+    )
+    needed = {image.tick_hz for image in _images(asked) if not image.product}
+    needed |= {DEFAULT_TICK_HZ} if asked.emulated else set()
+    return replace(plan, ticks_hz=tuple(tick_hz for tick_hz in TICKS_HZ if tick_hz in needed))
+
+
+def outputs_of(asked: Asked, plan: CiPlan) -> dict[str, object]:
+    """Return what the jobs of measure.yml read."""
+    return {
+        "trigger": plan.trigger,
+        "environment": plan.environment,
+        "firmware-path": asked.folder,
+        "idf-version": asked.idf_version,
+        "suite": asked.suite,
+        "rack-label": asked.rack_label,
+        "base": asked.base,
+        "virtual": "virtual" in asked.modes,
+        "build": asked.build,
+        "emulated": asked.emulated,
+        "racks": asked.racks,
+        "ticks-hz": " ".join(map(str, plan.ticks_hz)),
+        # the ESP-IDF project, where its own image is measured: by probes, from outside
+        "product": asked.firmware if any(image.product for image in _images(asked)) else "",
+        "legs": plan.legs_of_alpha,
+        "pages": asked.pages,
+    }
+
+
+class _Reader:
+    """Reads inputs one after the other; ``wrong`` has a sentence for each that is not allowed."""
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        self._values = values
+        self.wrong: list[str] = []
+        unknown = sorted(values.keys() - DEFAULTS.keys())
+        self.wrong += [f"there is no input {name!r}{did_you_mean(name, DEFAULTS)}" for name in unknown]
+
+    def read(self, name: str, check: Callable[[str], T], otherwise: T) -> T:
+        try:
+            return check(self._values[name])
+        except (_WrongError, ConfigError) as error:
+            self.wrong.append(f"{name}: {visible(self._values[name])!r} {error}")
+            return otherwise
+
+
+def _modes(text: str) -> tuple[str, ...]:
+    words = text.split()
+    if len(set(words)) != len(words) or set(words) - set(MODES):
+        raise _WrongError(
+            f"is none of {', '.join(MODES)}; several are allowed, each once, with blanks between."
+        )
+    return tuple(mode for mode in MODES if mode in words)
+
+
+def _folder(repository: Path, text: str) -> str:
+    """Return a folder below the repository, as a path relative to it."""
+    path = PurePosixPath(text)
+    plain = all(character.isprintable() for character in text) and "\\" not in text
+    if path.is_absolute() or ".." in path.parts or not plain:
+        raise _WrongError("is no path below the repository; allowed is a folder in it, such as firmware/app.")
+    folder = (repository / path).resolve()
+    if not folder.is_dir() or not folder.is_relative_to(repository.resolve()):
+        raise _WrongError(
+            "is no folder of the repository; allowed is the one of hil.toml, or one below that."
+        )
+    return folder.relative_to(repository.resolve()).as_posix()
+
+
+def _project(repository: Path, folder: str) -> Project:
+    """Return the nearest project upwards of a folder, within the repository."""
+    for path in _upwards(repository.resolve(), repository.resolve() / folder):
+        if (path / PROJECT_FILE).is_file():
+            return read_project(path)
+    raise _WrongError(
+        f"has no {PROJECT_FILE}, nor has a folder above it; run `hil init` there, and commit it."
+    )
+
+
+def _upwards(top: Path, folder: Path) -> Iterator[Path]:
+    yield folder
+    while folder != top:
+        folder = folder.parent
+        yield folder
+
+
+def _idf_version(text: str) -> str:
+    found = _IDF_VERSION.fullmatch(text)
+    if not found or (int(found[1]), int(found[2])) < OLDEST_IDF:
+        oldest = ".".join(map(str, OLDEST_IDF))
+        raise _WrongError(
+            f"is no release of ESP-IDF from v{oldest} on; allowed is a tag of the container espressif/idf, "
+            "such as v5.5.4, with @sha256:… behind it to pin its content."
+        )
+    return text
+
+
+def _targets(text: str, modes: tuple[str, ...], project: Project | None) -> tuple[str, ...]:
+    words = tuple(dict.fromkeys(text.replace(",", " ").split())) or (project.targets if project else ())
+    unknown = [word for word in words if word not in IMAGE_TARGETS]
+    if unknown:
+        hint = did_you_mean(unknown[0], IMAGE_TARGETS)
+        raise _WrongError(
+            f"names {visible(unknown[0])!r}, which is no chip{hint} Allowed are {', '.join(IMAGE_TARGETS)}."
+        )
+    if "emulated" in modes and not set(words) & set(COUNTING):
+        raise _WrongError(
+            f"has no chip for the mode emulated ({', '.join(words) or 'none is named'}); "
+            f"of those that count instructions one is needed: {', '.join(COUNTING)}."
+        )
+    if "rack" in modes and not words:
+        raise _WrongError(f"names no chip, and neither does {PROJECT_FILE}; the mode rack needs one.")
+    return words
+
+
+def _suite(text: str, modes: tuple[str, ...], project: Project | None) -> str:
+    """Return a suite that selects cases; "" where no mode measures by it."""
+    if project is None or not {"virtual", "rack"} & set(modes):
+        return ""
+    try:
+        select_cases(load_project(project.root / "hil" / "thresholds"), text)
+    except ConfigError as error:
+        raise _WrongError(f"selects nothing: {error.sentence} {error.next_step}") from error
+    return text
+
+
+def _label(text: str, modes: tuple[str, ...]) -> str:
+    if "rack" in modes and not text:
+        raise _WrongError("is empty; the mode rack needs the label of the runner that the rack hangs on.")
+    if text and not _LABEL.fullmatch(text):
+        raise _WrongError("is no runner's label; allowed are letters, digits, - _ and ., 64 at most.")
+    return text
+
+
+def _base(repository: Path, text: str, event: Event) -> str:
+    """Return the commit that is compared with; "" where there is none, as on a branch's own push."""
+    if not text:
+        return ""
+    if text == MERGE_BASE:
+        return merge_base(repository, event.base_tip, event.head)
+    if not _REVISION.fullmatch(text) or ".." in text:
+        raise _WrongError(f"is no name of a commit; allowed are {MERGE_BASE}, a commit, a branch or a tag.")
+    for name in (text, f"origin/{text}"):  # of a branch a workflow's checkout has the remote one only
+        with suppress(ConfigError):
+            return find_revision(repository, name).commit
+    raise _WrongError(f"is no commit, branch or tag of the repository; allowed is {MERGE_BASE}, too.")
+
+
+def _pages(text: str, modes: tuple[str, ...]) -> bool:
+    if text not in ("true", "false"):
+        raise _WrongError("is neither true nor false.")
+    if text == "true" and "virtual" not in modes:
+        raise _WrongError("asks for the report of the virtual rack, which the mode leaves out.")
+    return text == "true"
+
+
+def _images(asked: Asked) -> set[Image]:
+    """Return the images of a chip that the suite needs, the product's own among them."""
+    if not asked.suite:
+        return set()
+    own = asked.project.root / "hil"
+    probes = {path.name.removesuffix(SUFFIX) for path in (own / "benches").glob(f"*{SUFFIX}")}
+    cases = select_cases(load_project(own / "thresholds"), asked.suite)
+    return {image_of("", case, probes) for case in cases}

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Registrations of a rack's runner, made off the rack: the right to register never comes near a job.
+
+A just-in-time registration is for one job: GitHub takes it back when the job is done.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from hil.base.errors import RigError
+from hil.ci.github import GitHub
+from hil.ci.runner import HOME
+
+SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15")
+TIMEOUT_S = 60.0
+_INBOX = f"{HOME}/inbox"
+# What runs on the rack, as the user that owns the inbox. Neither half can be read by a job.
+_ASK = (
+    f"test -d {_INBOX} || {{ echo no inbox; exit 0; }}; "
+    f"test ! -e {_INBOX}/registration || {{ echo waiting; exit 0; }}; "
+    "if systemctl is-active --quiet hil-runner.service; then echo busy; else echo wanted; fi"
+)
+_DELIVER = f"umask 077 && cat > {_INBOX}/new && mv {_INBOX}/new {_INBOX}/registration"
+_MEND = "install the rack's side (hil runner files), and try by hand: ssh {to} ls " + _INBOX
+
+
+@dataclass(frozen=True)
+class RackHost:
+    """A rack's host, reached by ssh as ``to``, USER@HOST. ``ssh`` is the command that goes before it."""
+
+    to: str
+    ssh: Sequence[str] = SSH
+
+    def state(self) -> str:
+        """Return ``wanted`` where it needs a registration, ``waiting`` where it has one, ``busy`` with a job.
+
+        Raises RigError where it cannot be asked.
+        """
+        said = self._run(_ASK, "").strip()
+        if said not in ("wanted", "waiting", "busy"):
+            raise RigError(
+                f"the rack's host {self.to} says {said[:80]!r}.", next_step=_MEND.format(to=self.to)
+            )
+        return said
+
+    def deliver(self, registration: str) -> None:
+        """Put a registration into the host's inbox, whole or not at all. Raises RigError."""
+        self._run(_DELIVER, registration)
+
+    def _run(self, script: str, text: str) -> str:
+        argv = [*self.ssh, self.to, f"sh -c {shlex.quote(script)}"]
+        try:
+            done = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=TIMEOUT_S)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise self._unreachable(str(error)) from error
+        if done.returncode != 0:
+            words = (done.stderr.strip() or done.stdout.strip()).partition("\n")[0]
+            raise self._unreachable(f"{words or 'nothing'} (status {done.returncode})")
+        return done.stdout
+
+    def _unreachable(self, why: str) -> RigError:
+        sentence = f"the rack's host {self.to} cannot be reached by {self.ssh[0]}: {why}."
+        return RigError(sentence, next_step=_MEND.format(to=self.to))
+
+
+def mint(github: GitHub, name: str, labels: Sequence[str], group_id: int) -> tuple[int, str]:
+    """Register a runner for one job; return its id and the registration. Raises RigError."""
+    asked = {"name": name, "runner_group_id": group_id, "labels": ["self-hosted", "hil", *labels]}
+    answer = github.post("actions/runners/generate-jitconfig", {**asked, "work_folder": "_work"})
+    try:
+        return int(answer["runner"]["id"]), str(answer["encoded_jit_config"])
+    except (KeyError, TypeError, ValueError):
+        raise RigError("GitHub's answer holds no registration.", next_step="try again.") from None
+
+
+def serve_once(github: GitHub, host: RackHost, rack: str, labels: Sequence[str], group_id: int) -> str:
+    """Give the host a registration where it wants one; return how it was. Raises RigError."""
+    state = host.state()
+    if state == "wanted":
+        runner, registration = mint(github, f"{rack}-{time.time_ns() // 1_000_000}", labels, group_id)
+        try:
+            host.deliver(registration)
+        except RigError:
+            github.delete(f"actions/runners/{runner}")
+            raise
+    return state
+
+
+def serve(ask: Callable[[], str], every_s: float, say: Callable[[str], None]) -> None:
+    """Ask again and again, as long as the process lives; say what changes, errors too, which end nothing."""
+    before = ""
+    while True:
+        try:
+            told = ask()
+        except RigError as error:
+            told = str(error)
+        if told != before:
+            say(told)
+            before = told
+        time.sleep(every_s)

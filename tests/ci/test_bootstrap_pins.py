@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+""".ci/bootstrap installs what the lock files pin and nothing else, also to build what comes as sources."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import io
+import re
+import shutil
+import subprocess
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.lab import ROOT, own_environment
+
+pytestmark = pytest.mark.slow
+
+LOCKS = ("requirements-build", "requirements", "requirements-nodeps")
+BUILD_SYSTEM = '[build-system]\nrequires = ["setuptools>=40"]\nbuild-backend = "setuptools.build_meta"\n'
+PROJECT = '[project]\nname = "{name}"\nversion = "1.0"\n'
+TRAP = "raise SystemExit('built by a setuptools that no lock file names')\n"
+
+
+def pack_installed(name: str, folder: Path) -> Path:
+    """Make a wheel of a distribution that this environment has."""
+    found = importlib.metadata.distribution(name)
+    path = folder / f"{name}-{found.version}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for file in found.files or ():
+            if ".." not in file.parts and "__pycache__" not in file.parts:
+                archive.write(str(file.locate()), str(file))
+    return path
+
+
+def pack_trap(folder: Path) -> None:
+    """Make a newer setuptools, which an index would give to an isolated build, and which refuses to build."""
+    info = "setuptools-9999.0.dist-info"
+    with zipfile.ZipFile(folder / "setuptools-9999.0-py3-none-any.whl", "w") as archive:
+        archive.writestr("setuptools/__init__.py", TRAP)
+        archive.writestr("setuptools/build_meta.py", TRAP)
+        archive.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: setuptools\nVersion: 9999.0\n")
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{info}/RECORD", "")
+
+
+def pack_sources(name: str, folder: Path) -> Path:
+    """Make a source archive, as esptool comes."""
+    path = folder / f"{name}-1.0.tar.gz"
+    files = {
+        "pyproject.toml": BUILD_SYSTEM + PROJECT.format(name=name),
+        f"{name}.py": "VALUE = 1\n",
+        "PKG-INFO": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n",
+    }
+    with tarfile.open(path, "w:gz") as archive:
+        for file, text in files.items():
+            member = tarfile.TarInfo(f"{name}-1.0/{file}")
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return path
+
+
+def pin(path: Path) -> str:
+    name, version = re.match(r"([a-z]+)-([\d.]+?)(?:-py3|\.tar)", path.name).groups()  # type: ignore[union-attr]
+    return f"{name}=={version} --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}\n"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout with .ci/bootstrap whose one dependency comes as sources."""
+    packages, folder = tmp_path / "packages", tmp_path / "checkout"
+    (folder / ".ci").mkdir(parents=True)
+    packages.mkdir()
+    shutil.copy(ROOT / ".ci" / "bootstrap", folder / ".ci")
+    (folder / "pyproject.toml").write_text(f"{BUILD_SYSTEM}{PROJECT.format(name='tool')}")
+    (folder / "tool.py").write_text("VALUE = 2\n")
+    (folder / "requirements-build.lock").write_text(pin(pack_installed("setuptools", packages)))
+    (folder / "requirements.lock").write_text(pin(pack_sources("flasher", packages)))
+    (folder / "requirements-nodeps.lock").write_text("")
+    pack_trap(packages)
+    return folder
+
+
+def bootstrap(checkout: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    kept = {name: value for name, value in own_environment().items() if not name.startswith("PYTHON")}
+    env = {**kept, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(checkout.parent / "packages")}
+    return subprocess.run(
+        [str(checkout / ".ci" / "bootstrap"), *words], cwd=checkout, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, check=False, timeout=300,
+        env={**env, "HOME": str(checkout.parent), "PIP_NO_CACHE_DIR": "1"},
+    )  # fmt: skip
+
+
+def ask(environment: Path, code: str) -> str:
+    argv = [str(environment / "bin" / "python"), "-I", "-c", code]
+    return subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
+
+
+def test_sources_are_built_by_the_setuptools_that_is_locked(checkout: Path) -> None:
+    """A newer one that the index offers takes no part, neither for a dependency nor for the checkout."""
+    done = bootstrap(checkout, "python")
+    assert done.returncode == 0, done.stdout
+    wanted = importlib.metadata.version("setuptools")
+    found = ask(
+        checkout / ".venv", "import flasher, tool; from importlib.metadata import version as v; "
+        "print(flasher.VALUE, tool.VALUE, v('setuptools'))",
+    )  # fmt: skip
+    assert found == f"1 2 {wanted}"
+
+
+@pytest.mark.heavy
+def test_the_trap_would_be_sprung(checkout: Path) -> None:
+    """Control: with isolated builds the same checkout is built by what the index offers."""
+    script = checkout / ".ci" / "bootstrap"
+    text = script.read_text()
+    assert text.count(" --no-build-isolation") == 2
+    script.write_text(text.replace(" --no-build-isolation", ""))
+    done = bootstrap(checkout, "python")
+    assert done.returncode == 1
+    assert "pip could not install requirements.lock" in done.stdout
+
+
+@pytest.mark.heavy
+def test_a_file_that_is_not_the_locked_one_is_refused(checkout: Path) -> None:
+    """The hashes hold for what builds as for the rest."""
+    lock = checkout / "requirements-build.lock"
+    lock.write_text(re.sub(r"sha256:\w+", f"sha256:{'0' * 64}", lock.read_text()))
+    done = bootstrap(checkout, "python")
+    assert done.returncode == 1
+    assert "pip could not install requirements-build.lock" in done.stdout
+
+
+@pytest.mark.heavy
+def test_a_project_elsewhere_gets_the_tool_as_a_wheel(checkout: Path, tmp_path: Path) -> None:
+    """In an environment of its own: not the checkout's files, and again after the checkout has changed."""
+    environment = tmp_path / "elsewhere"
+    for value in (2, 3):
+        (checkout / "tool.py").write_text(f"VALUE = {value}\n")
+        done = bootstrap(checkout, "python", str(environment))
+        assert done.returncode == 0, done.stdout
+        assert "Installing tool-1.0-py3-none-any.whl" in done.stdout
+        where, found = ask(environment, "import tool; print(tool.__file__, tool.VALUE)").split()
+        assert Path(where).is_relative_to(environment)
+        assert found == str(value)
+    assert not (checkout / ".venv").exists()
+
+
+@pytest.mark.heavy
+def test_a_wheel_that_is_there_is_the_one_that_is_installed(checkout: Path, tmp_path: Path) -> None:
+    """A release's wheel is not built again."""
+    assert bootstrap(checkout, "python", str(tmp_path / "first")).returncode == 0
+    (wheel,) = (tmp_path / "first" / "wheel").glob("*.whl")
+    (checkout / "tool.py").write_text("VALUE = 4\n")
+    done = bootstrap(checkout, "python", str(tmp_path / "second"), str(wheel))
+    assert done.returncode == 0, done.stdout
+    assert ask(tmp_path / "second", "import tool; print(tool.VALUE)") == "2"
+
+
+@pytest.mark.parametrize("words", [(), ("all",), ("test", "elsewhere"), ("release", "elsewhere")])
+def test_a_wrong_purpose_gets_the_usage(checkout: Path, words: tuple[str, ...]) -> None:
+    """What proves the harness, or makes a release, needs the checkout itself, and has no place elsewhere."""
+    done = bootstrap(checkout, *words)
+    assert done.returncode == 2
+    assert "usage: .ci/bootstrap python|rack|run|test" in done.stdout
+    assert not (checkout / ".venv").exists()

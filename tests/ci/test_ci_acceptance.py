@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The label hil:accept: who may write takes a regression on purpose, with a reason, for one commit."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hil.base.errors import ExitCode
+from hil.ci.acceptance import LABEL, Acceptance, find_acceptance
+from hil.ci.comment import comment
+from hil.ci.github import GitHub
+from hil.ci.plan import read_plan
+from hil.ci.summary import CiVerdict, accept, conclude
+from tests.ci.ci_rig import HEAD
+from tests.ci.comment_rig import kept, leave_all, leave_virtual, own_repository
+from tests.ci.github_server import HOME, RUN, TOKEN, State, serve
+from tests.ci.test_ci_comment import zipped
+from tests.lab import run
+
+LATER, EARLIER = "2026-11-20T01:20:00Z", "2026-11-20T00:59:59Z"  # the run began at 01:00
+REASON = "TLS 1.3 costs that, and we want it"
+
+
+@pytest.fixture(scope="module")
+def slower(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run of which a comparison regressed, and nothing else is wrong."""
+    return leave_all(tmp_path_factory.mktemp("slower"), effect=0.175)
+
+
+@pytest.fixture
+def state() -> State:
+    """A pull request of a fork whose owner has set the label and said why."""
+    state = State(HEAD)
+    state.add_run()
+    state.set_jobs("success", **{"Compare with the merge base": "failure"})
+    state.add_pull()
+    state.permissions |= {"owner": "write", "somebody": "read"}
+    state.set_label(LABEL, "owner", LATER)
+    state.add_comment(f"Looked at it.\nhil:accept: {REASON}\n", "owner")
+    return state
+
+
+@pytest.fixture(autouse=True)
+def _where_comment_yml_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(own_repository().path)
+
+
+@pytest.fixture
+def github(state: State) -> Iterator[GitHub]:
+    with serve(state) as api:
+        yield GitHub(HOME, TOKEN, api, wait=lambda _: None)
+
+
+def found(github: GitHub) -> Acceptance | None:
+    return find_acceptance(github, 7, RUN, HEAD)
+
+
+def verdict_on(folder: Path) -> CiVerdict:
+    return conclude(read_plan(folder / "plan.json"), folder / "legs", {})
+
+
+def test_an_owner_accepts_with_a_reason(github: GitHub) -> None:
+    """Who set the label may write, and says why."""
+    assert found(github) == Acceptance("owner", REASON, LATER)
+
+
+def _drop_label(state: State) -> None:
+    state.pulls[7]["labels"].clear()
+
+
+def _by_the_author(state: State) -> None:
+    state.events[7][0]["actor"]["login"] = "somebody"
+
+
+def _before_the_push(state: State) -> None:
+    state.events[7][0]["created_at"] = EARLIER
+
+
+def _reason_of_the_author(state: State) -> None:
+    state.comments[7][0]["user"]["login"] = "somebody"
+    state.pulls[7]["body"] = f"hil:accept: {REASON}"
+
+
+def _no_reason(state: State) -> None:
+    state.comments[7][0]["body"] = "hil:accept:   \nfine by me"
+
+
+def _triage_only(state: State) -> None:
+    state.permissions["owner"] = "read"
+
+
+def _newer_head(state: State) -> None:
+    state.pulls[7]["head"]["sha"] = "d" * 40
+
+
+def _unknown(state: State) -> None:
+    del state.permissions["owner"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _drop_label,
+        _by_the_author,
+        _before_the_push,
+        _reason_of_the_author,
+        _no_reason,
+        _triage_only,
+        _newer_head,
+        _unknown,
+    ],
+)
+def test_nobody_else_can(github: GitHub, state: State, change: Callable[[State], None]) -> None:
+    """Not the fork's author, not for a commit pushed later, not without a reason, not without the right."""
+    change(state)
+    assert found(github) is None
+
+
+def test_an_owners_own_description_is_a_reason(github: GitHub, state: State) -> None:
+    """A pull request of somebody who may write can say it at once."""
+    state.comments[7].clear()
+    state.pulls[7] |= {"user": {"login": "owner"}, "body": f"Slower.\r\nhil:accept: {REASON}\r\n"}
+    assert found(github) == Acceptance("owner", REASON, LATER)
+
+
+def test_what_is_accepted_is_neutral_and_never_a_pass(slower: Path) -> None:
+    """The required check passes; headline and conclusion keep that it regressed."""
+    before = verdict_on(slower)
+    assert (before.exit_code, before.acceptable) == (ExitCode.FIRMWARE, True)
+    after = accept(before, Acceptance("owner", REASON, LATER))
+    assert (after.exit_code, after.conclusion) == (ExitCode.PASS, "neutral")
+    assert after.headline == f"REGRESSED, accepted by owner: {REASON}"
+
+
+def test_a_broken_limit_is_not_accepted(tmp_path: Path) -> None:
+    """Limits are not a comparison, whichever leg breaks them."""
+    folder = leave_all(tmp_path, effect=0.175)
+    leave_virtual(folder / "legs", latency_ms=31.0)
+    before = verdict_on(folder)
+    assert not before.acceptable
+    assert accept(before, Acceptance("owner", REASON, LATER)) == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"faults": [{"owner": "firmware"}]},
+        {"not_run": [{"case_id": "a/b", "board": "v1", "reason": "killed", "expected": True}]},
+        {"on_undecided": "fail"},
+    ],
+)
+def test_nothing_hides_behind_an_accepted_regression(tmp_path: Path, change: dict[str, object]) -> None:
+    """A fault, a part that was not measured, an undecided figure that its policy fails."""
+    folder = leave_all(tmp_path, effect=0.175)
+    (path,) = (folder / "legs" / "compare").glob("*/verdicts.json")
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    assert not verdict_on(folder).acceptable
+
+
+def test_comment_and_check_keep_who_and_why(github: GitHub, state: State, slower: Path) -> None:
+    """The page begins with it, the check is neutral, and neither calls it a pass."""
+    state.add_artefact(zipped(kept(slower)))
+    comment(github, RUN)
+    body = state.comments[7][-1]["body"].splitlines()
+    assert body[1] == f"### ✗ Regressed, accepted by `owner`: {REASON}"
+    assert "✗ regressed, accepted" in body[3]
+    (check,) = state.checks
+    title = f"REGRESSED, accepted by owner: {REASON}"
+    assert (check["conclusion"], check["output"]["title"]) == ("neutral", title)
+
+
+def test_without_the_label_a_check_that_passed_is_no_verdict(
+    github: GitHub, state: State, slower: Path
+) -> None:
+    """The job's own code is the pull request's: what GitHub does not show accepted is none."""
+    _drop_label(state)
+    state.add_artefact(zipped(kept(slower)))
+    comment(github, RUN)
+    assert "No verdict could be read" in state.comments[7][-1]["body"]
+
+
+@pytest.mark.slow
+def test_the_required_job_asks_github(state: State, slower: Path, tmp_path: Path) -> None:
+    """`hil ci verdict` passes with the label, keeps the fact for the artefact, and fails without."""
+    assert read_plan(slower / "plan.json").pull_request == 7
+    folders = ["--plan", slower / "plan.json", "--legs", slower / "legs", "--keep", tmp_path / "kept"]
+    command = [sys.executable, "-m", "hil", "ci", "verdict", *map(str, folders)]
+    with serve(state) as api:
+        facts = {"GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": api, "GITHUB_REPOSITORY": HOME}
+        env = {**os.environ, **facts, "GITHUB_RUN_ID": str(RUN)}
+        done = run(command, env=env)
+        assert done.returncode == 0, done.stdout
+        assert f"# REGRESSED, accepted by owner: {REASON}" in done.stdout
+        stored = json.loads((tmp_path / "kept" / "accepted.json").read_text())
+        assert (stored["login"], stored["reason"]) == ("owner", REASON)
+        _drop_label(state)
+        assert run(command, env=env).returncode == 1

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A verdict counts where its records come to the same, by limits that a pull request cannot loosen unseen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hil.base.errors import ExitCode
+from hil.ci import comment_page, summary
+from hil.ci.acceptance import Acceptance
+from hil.ci.limits import Counting, limits_at, limits_that_count
+from hil.ci.plan import CiPlan
+from hil.ci.summary import CiVerdict, accept, conclude
+from hil.model import NoBase
+from hil.reports.comment import read_facts, render
+from hil.store import RunDirectory
+from hil.thresholds import load_all
+from tests.ci.ci_rig import Repository, a_plan, leave_rack_run, leave_run, limits_text, rejudge, write_limits
+from tests.ci.comment_rig import leave_comparison
+from tests.make_records import RUN_ID, publish_record
+
+SLOW_MS = 60.0  # the limits are 25 and 40 ms
+PASS = {"outcome": "pass", "exit_code": 0, "sentence": "All is well.", "series": [], "compared": []}
+
+
+def counting(folder: Path, head: str = "", base: str = "") -> Counting:
+    """Return the limits of head and base, each publish.yaml as these runs have it where nothing is given."""
+    head_limits = load_all(write_limits(folder / "head", head))
+    return Counting(head_limits, load_all(write_limits(folder / "base", base)))
+
+
+def concluded(folder: Path, limits: Counting, plan: CiPlan | None = None) -> CiVerdict:
+    return conclude(plan or a_plan(), folder / "legs", {}, limits)
+
+
+def change(run: RunDirectory, **told: object) -> None:
+    stored = json.loads(run.verdicts_path.read_text())
+    run.verdicts_path.write_text(json.dumps({**stored, **told}))
+
+
+def test_a_verdict_that_its_records_bear_out_counts(tmp_path: Path) -> None:
+    """The limits of head and merge base are the same, and so are verdict and records."""
+    leave_run(tmp_path / "legs/virtual")
+    verdict = concluded(tmp_path, counting(tmp_path))
+    assert (verdict.exit_code, verdict.headline, verdict.limits) == (ExitCode.PASS, "PASS: virtual", ())
+
+
+@pytest.mark.parametrize("told", [PASS, {"outcome": "pass", "exit_code": 0}])
+def test_a_forged_pass_beside_records_that_regressed(tmp_path: Path, told: dict[str, object]) -> None:
+    """The file says pass, the records break a limit: no verdict, and the sentence says what they come to."""
+    run = leave_run(tmp_path / "legs/virtual", [publish_record(latency_ms=SLOW_MS)])
+    change(run, **told)
+    verdict = concluded(tmp_path, counting(tmp_path))
+    assert verdict.exit_code == ExitCode.RIG
+    leg = verdict.legs[0]
+    assert "its verdicts.json contradicts its records" in leg.sentence
+    assert "pass (exit 0) → regressed (exit 1)" in leg.sentence
+
+
+def test_limits_that_only_the_run_has_do_not_count(tmp_path: Path) -> None:
+    """A run judged by a copy of its own, looser than the head's, is no verdict."""
+    run = leave_run(tmp_path / "legs/virtual", [publish_record(latency_ms=SLOW_MS)])
+    write_limits(
+        run.path, limits_text().replace("abs_max_ms: 25", "abs_max_ms: 500").replace("_ms: 40", "_ms: 500")
+    )
+    rejudge(run)
+    assert json.loads(run.verdicts_path.read_text())["exit_code"] == ExitCode.PASS
+    assert concluded(tmp_path, counting(tmp_path)).exit_code == ExitCode.RIG
+    assert concluded(tmp_path, Counting()).exit_code == ExitCode.PASS  # where nothing else is known
+
+
+def _another_suite(info: dict[str, object]) -> None:
+    info["suite"] = "publish and qos=0"
+
+
+def _a_share_of_alpha(info: dict[str, object]) -> None:
+    info["legs"] = 1000
+
+
+def _no_board(info: dict[str, object]) -> None:
+    info["boards"] = []
+
+
+def _half_a_plan(info: dict[str, object]) -> None:
+    info["plan"] = {}
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        (_another_suite, "measured the suite 'publish and qos=0' instead of 'quick'"),
+        (_a_share_of_alpha, "shared alpha with 1000 legs, and the plan has 1"),
+        (_no_board, "names no board"),
+        (_half_a_plan, "1 of 1 cases of its suite are not in its plan of virtual-1"),
+    ],
+)
+def test_less_than_the_plan_promised_is_no_pass(
+    tmp_path: Path, damage: Callable[[dict[str, object]], None], why: str
+) -> None:
+    """Suite, boards, cases and share of alpha are those of the plan, whatever run.json would have."""
+    run = leave_run(tmp_path / "legs/virtual")
+    info = run.read_info()
+    damage(info)
+    run.write_info(info)
+    leg = concluded(tmp_path, counting(tmp_path)).legs[0]
+    assert leg.exit_code == ExitCode.RIG
+    assert why in leg.sentence
+
+
+def test_a_leg_that_was_to_compare_and_did_not(tmp_path: Path) -> None:
+    """Without a comparison, and without the reason for none, limits that are kept are not the verdict."""
+    leave_run(tmp_path / "legs/virtual")
+    leave_rack_run(tmp_path / "legs/rack-esp32")
+    verdict = concluded(tmp_path, counting(tmp_path), a_plan(["esp32"]))
+    assert verdict.exit_code == ExitCode.RIG
+    assert "it compared nothing, and does not say why" in verdict.legs[1].sentence
+    reason = NoBase(RUN_ID, "sources", "the merge base does not build.")
+    leave_rack_run(tmp_path / "again/rack-esp32", [publish_record(board="physical-1"), reason])
+    leave_run(tmp_path / "again/virtual")
+    (tmp_path / "legs").rename(tmp_path / "before")
+    (tmp_path / "again").rename(tmp_path / "legs")
+    assert concluded(tmp_path, counting(tmp_path), a_plan(["esp32"])).exit_code == ExitCode.PASS
+
+
+LOOSER = (
+    limits_text().replace("abs_max_ms: 25", "abs_max_ms: 500").replace("abs_max_ms: 40", "abs_max_ms: 500")
+)
+
+
+def test_the_stricter_of_both_limits_counts(tmp_path: Path) -> None:
+    """25 → 500 ms with figures of 60 ms: regressed by the merge base's limit; both are named."""
+    run = leave_run(tmp_path / "legs/virtual", [publish_record(latency_ms=SLOW_MS)])
+    write_limits(run.path, LOOSER)
+    rejudge(run)
+    verdict = concluded(tmp_path, counting(tmp_path, head=LOOSER))
+    assert (verdict.exit_code, verdict.headline) == (ExitCode.FIRMWARE, "REGRESSED: virtual")
+    assert verdict.legs[0].sentence.startswith("By the limits of the merge base, which this change loosens: ")
+    assert any("max 25000 → max 500000" in text for text in verdict.loosened)
+    text = summary.render(a_plan(), verdict, {})
+    assert "## Limits that this change loosens" in text
+    assert "max 25000 → max 500000" in text
+
+
+def test_an_owner_may_take_a_looser_limit(tmp_path: Path) -> None:
+    """What fails by the merge base's limits alone passes with an owner's word, and stays named."""
+    run = leave_run(tmp_path / "legs/virtual", [publish_record(latency_ms=SLOW_MS)])
+    write_limits(run.path, LOOSER)
+    rejudge(run)
+    verdict = concluded(tmp_path, counting(tmp_path, head=LOOSER))
+    assert verdict.acceptable
+    accepted = accept(verdict, Acceptance("owner", "a slower radio", "2026-11-20T01:20:00Z"))
+    assert (accepted.exit_code, accepted.conclusion) == (ExitCode.PASS, "neutral")
+    assert accepted.loosened
+
+
+def test_the_page_shows_the_verdict_that_counts(tmp_path: Path) -> None:
+    """The comment's tables are those by the merge base's limits, and it lists what was loosened."""
+    run = leave_run(tmp_path / "legs/virtual", [publish_record(latency_ms=SLOW_MS)])
+    write_limits(run.path, LOOSER)
+    rejudge(run)
+    verdict = concluded(tmp_path, counting(tmp_path, head=LOOSER))
+    facts = comment_page.facts_of(a_plan(), verdict, tmp_path / "legs", comment_page.Source({}))
+    (tmp_path / "facts.json").write_text(json.dumps(facts))
+    page = render(read_facts(tmp_path / "facts.json"))
+    assert page.startswith("### ✗ Regressed: `publish_latency")
+    assert "**Limits that this change loosens**" in page
+    assert "max 25000 → max 500000" in page
+
+
+def _without(section: str) -> str:
+    """Return the limits without one of their lists."""
+    lines, kept, inside = limits_text().splitlines(keepends=True), [], False
+    for line in lines:
+        if not line.startswith((" ", "-", "#", "\n")):
+            inside = line.startswith(f"{section}:")
+        if not inside:
+            kept.append(line)
+    return "".join(kept)
+
+
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        (_without("compare"), "compared → not compared"),
+        (_without("limits"), "→ no limit"),
+        (limits_text().replace("tolerance_ratio: 0.1\n", "tolerance_ratio: 0.9\n"), "tolerance 0.1 → 0.9"),
+        (limits_text().replace("alpha: 0.01", "alpha: 0.0001"), "policy alpha: 0.01 → 0.0001"),
+    ],
+)
+def test_each_way_to_loosen_is_named(tmp_path: Path, head: str, said: str) -> None:
+    """A rule that is gone, a tolerance, a policy: with the line that says it."""
+    assert head != limits_text()
+    loosened = [one.text for one in counting(tmp_path, head=head).changes if one.loosens]
+    assert any(said in text and text.startswith("thresholds/publish.yaml:") for text in loosened), loosened
+
+
+def test_a_stricter_limit_is_no_loosened_one(tmp_path: Path) -> None:
+    """25 → 20 ms is listed, and needs nobody; a metric that is defined anew brings limits of its own."""
+    stricter = limits_text().replace("abs_max_ms: 25", "abs_max_ms: 20")
+    (one,) = counting(tmp_path, head=stricter).changes
+    assert not one.loosens
+    assert "max 25000 → max 20000" in one.text
+    moved = limits_text().replace("of: done_us - planned_us", "of: done_us - sent_us")
+    changes = counting(tmp_path / "moved", head=moved).changes
+    assert changes
+    assert not [each for each in changes if each.loosens]
+    assert "is another figure now; its limits are new" in changes[0].text
+
+
+def test_rules_of_comparison_that_are_gone_still_count(tmp_path: Path) -> None:
+    """`compare:` emptied beside boots that are 18 % slower: regressed by the merge base's rules."""
+    path = leave_comparison(tmp_path / "legs", effect=0.18)
+    run = RunDirectory.open(path)
+    emptied = _without("compare")
+    write_limits(path, emptied)
+    rejudge(run)
+    assert json.loads(run.verdicts_path.read_text())["exit_code"] != ExitCode.FIRMWARE
+    leave_run(tmp_path / "legs/virtual")
+    verdict = concluded(tmp_path, counting(tmp_path, head=emptied), a_plan(compare=True))
+    assert (verdict.exit_code, verdict.headline) == (ExitCode.FIRMWARE, "REGRESSED: compare")
+
+
+def test_the_limits_of_a_commit(tmp_path: Path) -> None:
+    """They are read from git, whatever lies in the work tree; a commit that git lacks is said."""
+    repository = Repository(tmp_path / "repository")
+    base = repository.commit({"thresholds/publish.yaml": limits_text()})
+    repository.commit({"thresholds/publish.yaml": LOOSER})
+    limits = limits_that_count(repository.path / "thresholds", repository.path, base)
+    assert [one for one in limits.changes if one.loosens]
+    assert (
+        limits_at(repository.path, base)["publish"].limits
+        != limits_at(repository.path, "HEAD")["publish"].limits
+    )
+    lost = limits_that_count(repository.path / "thresholds", repository.path, "d" * 40)
+    (one,) = lost.changes
+    assert one.loosens
+    assert one.text.startswith("the head's limits alone count: the limits of dddddddddddd cannot be had")

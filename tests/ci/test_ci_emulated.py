@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The leg *instruction cost (emulated)*: planned, left out, judged, told in words that promise no time."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from hil.base.errors import ExitCode
+from hil.boards.firmware.build_folder import Image
+from hil.boards.firmware.bundle import write_bundle
+from hil.boards.firmware.revision import SourceState
+from hil.ci import check, comment_page, summary
+from hil.ci.artefact import read_strictly
+from hil.ci.event import read_event
+from hil.ci.legs import collect, compared_targets, narrow, unchanged_image
+from hil.ci.plan import EMULATED_JOB, INSTRUCTION_COST, CiPlan, plan_event, write_plan
+from hil.ci.summary import CiVerdict, conclude
+from hil.cli.app import run_command
+from hil.store import RunDirectory
+from hil.virtual.emulator.chips import COUNTING
+from tests.ci.ci_rig import HEAD, Repository, a_plan, leave_run, targets_file
+from tests.run import sealed_chip
+
+pytestmark = pytest.mark.slow
+
+LEG = "emulated-esp32c3"
+SHOWN = f"{INSTRUCTION_COST} esp32c3"
+COSTS = {"publish_qos0": 12_408, "publish_qos1": 30_000}
+WELL = dict.fromkeys(("plan", "virtual", "build", "narrow", "rack", "emulated"), "success")
+OF_TIME = re.compile(r"faster|slower|performance|latency|throughput", re.IGNORECASE)
+IDENTICAL = {"esp32c3": "identical"}
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    """main, which lists no chip at all; the branch ``change`` off it."""
+    made = Repository(tmp_path / "repository")
+    made.commit({**targets_file(), "firmware/a.c": "1", "docs/a.md": "1"})
+    made.git("checkout", "--quiet", "-b", "change")
+    return made
+
+
+def planned(repository: Repository, changed: str) -> CiPlan:
+    repository.commit({changed: "2"})
+    return plan_event(repository.path, read_event({}, repository.path))
+
+
+def test_each_chip_that_counts_has_a_leg(repository: Repository) -> None:
+    """Built although no file lists it and no rack has it; a fork's pull request has it as well."""
+    plan = planned(repository, "firmware/a.c")
+    assert plan.emulated == plan.build == COUNTING == ("esp32c3",)
+    assert json.loads(plan.outputs()["emulated"]) == ["esp32c3"]
+    assert 1000 in plan.ticks_hz
+    assert a_plan(fork=True, emulated=True).emulated == COUNTING
+
+
+def test_it_takes_no_share_of_alpha(repository: Repository) -> None:
+    """It is exact, so the legs with false alarms share alpha without it."""
+    plan = planned(repository, "firmware/a.c")
+    assert [leg.name for leg in plan.legs if not leg.skip] == ["virtual", LEG, "compare"]
+    assert plan.outputs()["legs"] == "2"
+
+
+def test_documentation_alone_is_not_counted(repository: Repository) -> None:
+    """Nothing is built, and the leg is left out with the reason."""
+    plan = planned(repository, "docs/a.md")
+    assert (plan.emulated, plan.build) == ((), ())
+    assert plan.leg(LEG).skip == "only documentation changed (docs/a.md)"
+
+
+def test_the_night_has_it_too(repository: Repository) -> None:
+    """Of the head alone, so that there is a figure over time."""
+    head = repository.git("rev-parse", "HEAD")
+    event = read_event({"GITHUB_EVENT_NAME": "schedule", "GITHUB_SHA": head}, repository.path)
+    assert plan_event(repository.path, event).emulated == COUNTING
+
+
+def test_the_same_bytes_need_no_boot(tmp_path: Path) -> None:
+    """Left out after the build by its one image, whatever ticks racks need; the verdict takes the reason."""
+    plan = a_plan(emulated=True)
+    assert narrow(plan, {"esp32c3": "different"}, tmp_path, EMULATED_JOB) == ("esp32c3",)
+    assert narrow(plan, {**IDENTICAL, "esp32c3+tick100": "different"}, tmp_path, EMULATED_JOB) == ()
+    assert json.loads((tmp_path / LEG / "skipped.json").read_text())["reason"] == unchanged_image(
+        plan, plan.leg(LEG)
+    )
+    leave_run(tmp_path / "virtual")
+    verdict = conclude(plan, tmp_path, WELL)
+    assert (verdict.exit_code, verdict.headline) == (ExitCode.PASS, "PASS: virtual")
+    assert f"{SHOWN}: the esp32c3 image is the one of the merge base" in summary.render(plan, verdict, {})
+
+
+@pytest.mark.parametrize(
+    ("changed", "compared"),
+    [("firmware/components/cost/cost.c", True), ("thresholds/cost.yaml", False)],
+)
+def test_what_measures_is_measured(tmp_path: Path, changed: str, compared: bool) -> None:
+    """The same bytes, though bench or limits are others: counted; with a base where the bench is another."""
+    plan = a_plan(files=[changed], emulated=True)
+    assert narrow(plan, IDENTICAL, tmp_path, EMULATED_JOB) == ("esp32c3",)
+    assert compared_targets(plan, IDENTICAL, EMULATED_JOB) == (("esp32c3",) if compared else ())
+
+
+def test_narrow_tells_the_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Outputs of its own beside the racks', and in words what becomes of it."""
+    write_plan(a_plan(emulated=True), tmp_path / "plan.json")
+    (tmp_path / "found").mkdir()
+    targets = [{"target": "esp32c3", "outcome": "identical"}]
+    (tmp_path / "found" / "c.json").write_text(json.dumps({"schema": 1, "targets": targets}))
+    monkeypatch.setenv("GITHUB_OUTPUT", str(tmp_path / "output"))
+    options = ["--plan", str(tmp_path / "plan.json"), "--legs", str(tmp_path / "legs")]
+    assert run_command(["ci", "narrow", *options, "--comparisons", str(tmp_path / "found")]) == 0
+    assert (tmp_path / "output").read_text().endswith("emulated=[]\nemulated-compared=[]\n")
+    assert f"{LEG}: skip, the image is the same\n" in capsys.readouterr().out
+
+
+@pytest.fixture
+def counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Folder for legs; `hil cost` finds a stand-in for QEMU, and measures two of its parts."""
+    monkeypatch.setenv("HIL_QEMU_RISCV32", str(sealed_chip.install(tmp_path / "bin")))
+    leave_run(tmp_path / "legs" / "virtual")
+    return tmp_path / "legs"
+
+
+def leave_cost(legs: Path, costs: Mapping[str, int], commit: str = HEAD) -> None:
+    """Count base and head by `hil cost`, as the job does, and collect the leg."""
+    folder = legs.parent
+    for name, own in (("head", costs), ("base", COSTS)):
+        build_dir = sealed_chip.build(folder / f"{name}-build", {"costs": own})
+        write_bundle(build_dir, Image("esp32c3"), folder / name, SourceState(commit, dirty=False))
+    words = ["cost", "--firmware", str(folder / "head"), "--base", str(folder / "base"), "--no-report"]
+    parts = "sealed and (part=publish_qos0 or part=publish_qos1)"
+    run_command([*words, "--suite", parts, "--out", str(folder / "out")])
+    (run,) = RunDirectory.list(collect(folder / "out", LEG, legs).parent)
+    run.write_info({**run.read_info(), "git": {"commit": HEAD, "dirty": False}})  # this checkout's is another
+
+
+def say(legs: Path) -> CiVerdict:
+    return conclude(a_plan(emulated=True), legs, WELL)
+
+
+def told(verdict: CiVerdict, legs: Path) -> list[str]:
+    """Return all that a person reads: comment, summary, plain summary, check."""
+    plan = a_plan(emulated=True)
+    facts = comment_page.facts_of(plan, verdict, legs, comment_page.Source({}))
+    pages = [comment_page.render(facts, "comment"), comment_page.render(facts, "summary")]
+    return [*pages, summary.render(plan, verdict, {}), check._summary(facts)]
+
+
+def test_more_than_the_tolerance_blocks(counted: Path) -> None:
+    """With the part and its figures in headline, summary and check; an owner may accept it."""
+    leave_cost(counted, {**COSTS, "publish_qos0": 12_790})
+    verdict = say(counted)
+    assert (verdict.exit_code, verdict.headline) == (ExitCode.FIRMWARE, f"REGRESSED: {SHOWN}")
+    assert verdict.acceptable
+    exactly = "+3.1 % (12,408 → 12,790 instructions)"
+    comment, *others = told(verdict, counted)
+    assert f"publish_qos0 {exactly}" in comment.splitlines()[0].replace("\\", "")
+    assert f"`{SHOWN}` ✗ regressed" in comment
+    assert all(exactly in page.replace("&#43;", "+") for page in others[1:])
+
+
+def test_a_pass_says_its_name_and_no_word_of_time(counted: Path) -> None:
+    """One instruction more is within the tolerance; nowhere is it called faster, slower or performance."""
+    leave_cost(counted, {**COSTS, "publish_qos0": 12_409})
+    verdict = say(counted)
+    assert (verdict.exit_code, verdict.headline) == (ExitCode.PASS, f"PASS: virtual, {SHOWN}")
+    run = RunDirectory.list(counted / LEG)[0]
+    for page in (run.summary_path.read_text(), say(counted).legs[-1].sentence):
+        assert not OF_TIME.search(page)
+    assert "+0.0081 %" in run.summary_path.read_text()
+
+
+def test_a_regression_is_never_told_as_time(counted: Path) -> None:
+    """In comment, summary, plain summary and check."""
+    leave_cost(counted, {**COSTS, "publish_qos0": 12_790})
+    (counted / "virtual").rename(counted.parent / "elsewhere")  # whose figures are latencies
+    for page in told(say(counted), counted):
+        assert not OF_TIME.search(page), page
+
+
+def test_firmware_of_another_commit_is_no_verdict(counted: Path) -> None:
+    """The bundle says which commit was built, and it has to be the plan's head."""
+    leave_cost(counted, COSTS | {"publish_qos0": 12_409}, commit="e" * 40)
+    (leg,) = [leg for leg in say(counted).legs if leg.name == LEG]
+    assert (leg.exit_code, leg.outcome) == (ExitCode.RIG, "no verdict")
+    assert "its firmware is of the commit eeeeeeeeeeee" in leg.sentence
+
+
+def test_another_board_is_no_verdict(counted: Path) -> None:
+    """A run of the virtual rack under the leg's name is none of an emulated chip."""
+    leave_run(counted / LEG)
+    (leg,) = [leg for leg in say(counted).legs if leg.name == LEG]
+    assert (leg.exit_code, leg.outcome) == (ExitCode.RIG, "no verdict")
+    assert "it ran on virtual-1 (virtual-esp32)" in leg.sentence
+
+
+def test_a_job_that_left_nothing_fails(counted: Path) -> None:
+    """The plan promised the leg, so a chip that was not built keeps the check from passing."""
+    verdict = conclude(a_plan(emulated=True), counted, {**WELL, "emulated": "failure"})
+    assert (verdict.exit_code, verdict.headline) == (ExitCode.RIG, f"NO VERDICT: {SHOWN}")
+
+
+def test_the_comment_reads_its_plan(tmp_path: Path) -> None:
+    """Its job is one of ours to whoever reads an artefact as a stranger's."""
+    write_plan(a_plan(emulated=True), tmp_path / "plan.json")
+    assert read_strictly(tmp_path / "plan.json", HEAD).emulated == COUNTING

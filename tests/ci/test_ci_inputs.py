@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`hil ci inputs`: what another repository asks of measure.yml is checked, and becomes a plan."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from hil.base.errors import ConfigError
+from hil.ci.event import Event
+from hil.ci.inputs import DEFAULTS, Asked, check_inputs, outputs_of, plan_asked
+from hil.ci.plan import read_plan, write_plan
+from tests.ci.ci_rig import Repository
+from tests.lab import ROOT, own_environment
+
+CMAKE = "include($ENV{IDF_PATH}/tools/cmake/project.cmake)\nproject(sensor)\n"
+TOML = 'schema = 1\n[firmware]\nfolder = "app"\ntargets = ["esp32", "esp32c3"]\n'
+PROJECT = {"node/hil.toml": TOML, "node/app/CMakeLists.txt": CMAKE, "docs/index.md": "words\n"}
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Repository:
+    """A team's repository with a project in a folder of it, and a branch off its main one."""
+    repository = Repository(tmp_path / "team")
+    repository.commit(PROJECT)
+    repository.git("checkout", "--quiet", "-b", "feature")
+    repository.commit({"node/app/main.c": "int main;\n"})
+    return repository
+
+
+def event_of(team: Repository, *, name: str = "pull_request", fork: bool = False) -> Event:
+    head, tip = team.git("rev-parse", "HEAD"), team.git("rev-parse", "main")
+    return Event(name, "pr", head, tip, "team/sensor", 3, fork)
+
+
+def ask(team: Repository, given: Mapping[str, str], **words: bool) -> Asked:
+    return check_inputs({"firmware-path": "node", **given}, team.path, event_of(team, **words))  # type: ignore[arg-type]
+
+
+def test_without_inputs_the_virtual_rack_measures(team: Repository) -> None:
+    """The defaults ask for one leg, compare with nothing, and build nothing with ESP-IDF."""
+    asked = ask(team, {})
+    plan = plan_asked(asked, event_of(team))
+    assert [(leg.name, leg.job, leg.suite) for leg in plan.legs] == [("virtual", "virtual", "quick")]
+    assert (plan.build, plan.base, asked.targets) == ((), "", ("esp32", "esp32c3"))
+    assert outputs_of(asked, plan)["virtual"] is True
+
+
+def test_each_mode_and_chip_is_a_leg(team: Repository) -> None:
+    """Chips are those of hil.toml; of the emulated only those that count; what is exact shares no alpha."""
+    asked = ask(team, {"mode": "rack emulated virtual", "rack-label": "hil-berlin", "suite": "nightly"})
+    plan = plan_asked(asked, event_of(team, fork=True))
+    assert [leg.name for leg in plan.legs] == ["virtual", "rack-esp32", "rack-esp32c3", "emulated-esp32c3"]
+    outputs = outputs_of(asked, plan)
+    assert (outputs["legs"], outputs["environment"]) == (3, "hil-rack-forks")
+    assert (outputs["build"], outputs["emulated"]) == (("esp32", "esp32c3"), ("esp32c3",))
+    assert outputs["ticks-hz"] == "1000 100"  # the suite has cases of either
+
+
+def test_the_products_own_image_is_built_where_probes_measure_it(team: Repository) -> None:
+    """Its ESP-IDF project is named, and no image of hil's is where the suite has only probes."""
+    limits = (
+        (ROOT / "hil/data/init/hil/thresholds/wake_up.yaml")
+        .read_text()
+        .replace("bench: wake_up", "bench: ack")
+    )
+    limits = limits.replace("{today}", "2026-01-01").replace("{next_year}", "2036-01-01")
+    team.commit({"node/hil/thresholds/ack.yaml": limits, "node/hil/benches/ack.probe.yaml": "schema: 1\n"})
+    given = {"mode": "rack", "rack-label": "hil"}
+    for suite, product, ticks_hz in (
+        ("quick and ack", "node/app", ""),
+        ("quick and publish", "", "1000"),
+        ("quick", "node/app", "1000"),
+    ):
+        asked = ask(team, {**given, "suite": suite})
+        outputs = outputs_of(asked, plan_asked(asked, event_of(team)))
+        assert (outputs["product"], outputs["ticks-hz"]) == (product, ticks_hz), suite
+
+
+def test_the_plan_is_one_that_the_verdict_reads(team: Repository) -> None:
+    """It is written and read as pr.yml's is."""
+    plan = plan_asked(ask(team, {"mode": "virtual emulated"}), event_of(team))
+    path = team.path / "plan.json"
+    write_plan(plan, path)
+    assert read_plan(path) == plan
+
+
+def test_a_base_is_a_commit(team: Repository) -> None:
+    """merge-base is where the pull request began; a name is looked up; on main's own tip there is none."""
+    base = team.git("rev-parse", "main")
+    for name in ("merge-base", "main", base, base[:12]):
+        assert ask(team, {"base": name}).base == base
+    team.git(
+        "update-ref", "refs/remotes/origin/stable", base
+    )  # of branches a checkout has the remote ones only
+    assert ask(team, {"base": "stable"}).base == base
+    team.git("checkout", "--quiet", "main")
+    assert ask(team, {"base": "merge-base"}).base == ""
+
+
+def test_the_project_may_lie_above_the_folder(team: Repository) -> None:
+    """As `hil` finds it from there; but not above the repository."""
+    assert ask(team, {"firmware-path": "node/app"}).project.root == team.path.resolve() / "node"
+    (team.path.parent / "hil.toml").write_text(TOML)
+    with pytest.raises(ConfigError, match=r"firmware-path: '.' has no hil.toml.*run `hil init` there"):
+        ask(team, {"firmware-path": "."})
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"mode": "virtuel"}, "mode: 'virtuel' is none of virtual, emulated, rack;"),
+        ({"mode": "virtual virtual"}, "each once"),
+        ({"firmware-path": "/etc"}, "firmware-path: '/etc' is no path below the repository; allowed is"),
+        ({"firmware-path": "node/../.."}, "is no path below the repository"),
+        ({"firmware-path": "nodes"}, "firmware-path: 'nodes' is no folder of the repository"),
+        ({"firmware-path": "node\n::x::"}, "is no path below the repository"),
+        ({"firmware-path": "docs"}, "firmware-path: 'docs' has no hil.toml"),
+        (
+            {"idf-version": "latest"},
+            "idf-version: 'latest' is no release of ESP-IDF from v5.5 on; allowed is",
+        ),
+        ({"idf-version": "v5.4.2"}, "from v5.5 on"),
+        ({"idf-version": "v5.5.4@sha256:1"}, "from v5.5 on"),
+        ({"idf-version": "v5.5.4 --privileged"}, "from v5.5 on"),
+        ({"targets": "esp32s9"}, "targets: 'esp32s9' names 'esp32s9', which is no chip; did you mean"),
+        ({"mode": "emulated", "targets": "esp32"}, "count instructions one is needed: esp32c3"),
+        ({"mode": "rack"}, "rack-label: '' is empty; the mode rack needs the label"),
+        ({"mode": "rack", "rack-label": "a b"}, "rack-label: 'a b' is no runner's label; allowed are"),
+        ({"suite": "quik"}, "suite: 'quik' selects nothing:"),
+        ({"suite": "$(touch pwned)"}, "suite: '$(touch pwned)' selects nothing:"),
+        ({"base": "--output=x"}, "base: '--output=x' is no name of a commit; allowed are merge-base,"),
+        ({"base": "release"}, "base: 'release' is no commit, branch or tag of the repository"),
+        ({"pages": "yes"}, "pages: 'yes' is neither true nor false"),
+        ({"mode": "emulated", "pages": "true"}, "which the mode leaves out"),
+        ({"modes": "rack"}, "there is no input 'modes'; did you mean 'mode'?"),
+    ],
+)
+def test_a_wrong_input_is_named(team: Repository, given: dict[str, str], said: str) -> None:
+    """The sentence has its name, its value and what is allowed, and says where to correct it."""
+    with pytest.raises(ConfigError) as caught:
+        ask(team, given)
+    assert said in caught.value.sentence
+    assert "below `with:`" in caught.value.next_step
+
+
+def test_all_wrong_inputs_are_named_at_once(team: Repository) -> None:
+    """One run of the workflow tells all."""
+    with pytest.raises(ConfigError, match=r"3 inputs are not allowed: mode: .* idf-version: .* pages: "):
+        ask(team, {"mode": "x", "idf-version": "x", "pages": "x"})
+
+
+@pytest.mark.parametrize("name", ["pull_request_target", "workflow_run"])
+def test_an_event_that_hands_a_fork_the_token_is_refused(team: Repository, name: str) -> None:
+    """Whatever the inputs are."""
+    with pytest.raises(ConfigError, match=f"the event {name} would run a fork's code"):
+        check_inputs({"firmware-path": "node"}, team.path, event_of(team, name=name))
+
+
+def test_the_workflow_has_these_inputs() -> None:
+    """measure.yml declares each with the same default; its plan hands on each, and each output, by name."""
+    workflow = YAML(typ="safe").load(ROOT / ".github" / "workflows" / "measure.yml")
+    declared = workflow["on"]["workflow_call"]["inputs"]
+    as_text = {True: "true", False: "false"}
+    found = {name: as_text.get(facts["default"], facts["default"]) for name, facts in declared.items()}
+    assert found == dict(DEFAULTS)
+    plan = workflow["jobs"]["plan"]
+    (step,) = [step for step in plan["steps"] if step.get("id") == "plan"]
+    given = {f"HIL_INPUT_{name.replace('-', '_').upper()}": f"${{{{ inputs.{name} }}}}" for name in DEFAULTS}
+    assert step["env"] == given
+    used = set(re.findall(r"needs\.plan\.outputs\.([\w-]+)", str(workflow["jobs"])))
+    assert used == set(plan["outputs"])
+
+
+def test_the_page_lists_these_inputs() -> None:
+    """docs/operate/ci.md has a row for each, in this order, and the default where there is one."""
+    page = (ROOT / "docs" / "operate" / "ci.md").read_text().partition("## From another repository")[2]
+    table = page.partition("| input |")[2].partition("\n\n")[0]
+    rows = dict(re.findall(r"^\| `([\w-]+)` \| (.*) \|$", table, re.MULTILINE))
+    assert list(rows) == list(DEFAULTS)
+    assert [name for name, default in DEFAULTS.items() if default and f"`{default}`" not in rows[name]] == []
+
+
+@pytest.mark.slow
+def test_the_command_writes_plan_and_outputs(team: Repository, tmp_path: Path) -> None:
+    """As a step runs it: inputs by the environment, outputs for later jobs; a wrong one in the summary."""
+    output, summary = tmp_path / "output", tmp_path / "summary"
+    payload = {
+        "pull_request": {
+            "number": 3,
+            "head": {"sha": team.git("rev-parse", "HEAD"), "repo": {"full_name": "team/sensor"}},
+            "base": {"sha": team.git("rev-parse", "main"), "repo": {"full_name": "team/sensor"}},
+        }
+    }
+    (tmp_path / "event.json").write_text(json.dumps(payload))
+    github = {
+        "GITHUB_EVENT_NAME": "pull_request",
+        "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
+        "GITHUB_OUTPUT": str(output),
+        "GITHUB_STEP_SUMMARY": str(summary),
+        "HIL_INPUT_FIRMWARE_PATH": "node",
+        "HIL_INPUT_BASE": "merge-base",
+    }
+
+    def run(**more: str) -> subprocess.CompletedProcess[str]:
+        argv = [
+            str(Path(sys.executable).parent / "hil"),
+            "ci",
+            "inputs",
+            "--plan",
+            str(tmp_path / "plan.json"),
+        ]
+        env = {**own_environment(), **github, **more}
+        return subprocess.run(
+            argv, cwd=team.path, env=env, capture_output=True, text=True, check=False, timeout=60
+        )
+
+    done = run()
+    assert done.returncode == 0, done.stderr
+    assert read_plan(tmp_path / "plan.json").base == team.git("rev-parse", "main")
+    lines = dict(line.split("=", 1) for line in output.read_text().splitlines())
+    assert (lines["virtual"], lines["build"], lines["suite"], lines["trigger"]) == (
+        "true",
+        "[]",
+        "quick",
+        "pr",
+    )
+    done = run(HIL_INPUT_SUITE="quick\n::add-mask::x")
+    assert done.returncode == 2
+    assert "suite: 'quick ::add-mask::x' selects nothing" in done.stderr
+    assert os.linesep + "::" not in done.stderr
+    assert "# NOT MEASURED: an input is not allowed" in summary.read_text()

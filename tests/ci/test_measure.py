@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""measure.yml, called from a repository that is not this one: a team's project, made by `hil init`."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from hil.reports.fetching import OWN, _digest
+from tests.ci.act import SEALED, WorkflowRun, copy_checkout, local_repositories, run_act
+from tests.ci.elsewhere import commit_all, seed_environment
+from tests.ci.git_process import git
+from tests.lab import ROOT, make_lab, own_environment, write_suites
+
+MEASURE = ROOT / ".github" / "workflows" / "measure.yml"
+ACTION = ROOT / ".github" / "actions" / "measure"
+GENERATOR = f"report-{_digest(OWN)}"
+CMAKE = "include($ENV{IDF_PATH}/tools/cmake/project.cmake)\nproject(sensor)\n"
+
+
+def load(path: Path) -> dict:  # type: ignore[type-arg]
+    return YAML(typ="safe").load(path)
+
+
+class Team:
+    """A team's repository, beside the tool's, which is a copy of this checkout without containers."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.tool, self.path = folder, folder / "tool", folder / "product"
+        copy_checkout(self.tool)
+        workflow = self.tool / ".github" / "workflows" / "measure.yml"
+        text, count = re.subn(r"^    container: .*\n", "", workflow.read_text(), flags=re.MULTILINE)
+        assert count == 2
+        workflow.write_text(text)
+        self.tool_commit = commit_all(self.tool)
+        seed_environment(folder / "venv", self.tool)
+        (self.path / "app" / "main").mkdir(parents=True)
+        (self.path / "app" / "CMakeLists.txt").write_text(CMAKE)
+        (self.path / ".gitignore").write_text("out/\n")
+        argv = [str(Path(sys.executable).parent / "hil"), "init", "--workflow", "example/hil@v1"]
+        subprocess.run(
+            argv, cwd=self.path, env=own_environment(), check=True, capture_output=True, timeout=60
+        )
+        (folder / "lab").mkdir()
+        shutil.copy(make_lab(folder / "lab", 1).rack, self.path / "hil" / "rack.yaml")  # one board
+        write_suites(self.path / "hil" / "thresholds", {**SEALED, "sections": "suites: {sealed: []}\n"})
+        git(self.path, "init", "--quiet", "--initial-branch=main")
+        git(self.path, "remote", "add", "origin", "https://github.com/team/product.git")
+        self.base = self.commit = commit_all(self.path)
+        self.given = load(self.path / ".github" / "workflows" / "hil.yml")["jobs"]["hil"]["with"]
+
+    def call(self, given: Mapping[str, str] | None = None, *, job: str = "hil") -> WorkflowRun:
+        """Run the project's own workflow for a pull request, with other inputs where ``given``."""
+        workflow = self.path / ".github" / "workflows" / "hil.yml"
+        written = load(workflow)
+        written["jobs"]["hil"]["with"] = {**self.given, **(given or {})}
+        YAML().dump(written, workflow)
+        self.commit = commit_all(self.path)
+        run = self.folder / f"run-{len(list(self.folder.glob('run-*')))}"
+        (run / "artefacts").mkdir(parents=True)
+        (run / "cache" / "hil").mkdir(parents=True)  # the report's generator is here, and need not be fetched
+        (run / "cache" / "hil" / GENERATOR).symlink_to(ROOT / "reports" / "site")
+        repository = {"full_name": "team/product"}
+        event = {
+            "pull_request": {
+                "number": 3,
+                "head": {"sha": self.commit, "repo": repository},
+                "base": {"sha": self.base, "repo": repository},
+            }
+        }
+        (run / "event.json").write_text(json.dumps(event))
+        words = ["pull_request", "--job", job, "--workflows", ".github/workflows/hil.yml"]
+        words += ["--env", f"HIL_VENV={self.folder / 'venv'}", "--env", f"HIL_ACT_TOOL=file://{self.tool}"]
+        words += ["--local-repository", f"example/hil@v1={self.tool}", *local_repositories(self.tool)]
+        return run_act(self.path, words, run)
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory: pytest.TempPathFactory) -> Team:
+    return Team(tmp_path_factory.mktemp("team"))
+
+
+@pytest.mark.slow
+@pytest.mark.heavy
+def test_a_project_of_others_is_measured(team: Team) -> None:
+    """As `hil init` wrote it, with one bench: the wheel is built and installed, the virtual rack measures.
+
+    The one verdict passes; what was measured is the project's commit, by the tool's.
+    """
+    done = team.call({"suite": "quick and wake_up"})
+    assert done.status == 0, done.log
+    assert done.ended_well("Virtual rack"), done.log
+    assert done.ended_well("hil-verdict")
+    assert not done.ran("Build")
+    assert re.search(r"# (PASS|UNDECIDED): virtual\b", done.log), done.log
+    (run,) = (done.artefacts / "leg-virtual" / "virtual").iterdir()
+    info = json.loads((run / "run.json").read_text())
+    assert (info["git"]["commit"], info["git"]["dirty"]) == (team.commit, False)
+    assert (info["tool"]["commit"], info["tool"]["dirty"]) == (team.tool_commit, False)
+    assert {json.loads(line)["bench"] for line in (run / "records.jsonl").read_text().splitlines()} == {
+        "wake_up"
+    }
+    assert (done.artefacts / "report-virtual" / "index.html").is_file()
+    assert (info["trigger"], [board["id"] for board in info["boards"]]) == ("pr", ["b1"])
+
+
+@pytest.mark.slow
+@pytest.mark.heavy
+def test_a_wrong_input_is_named_and_nothing_is_measured(team: Team) -> None:
+    """Each has its sentence, with value and what is allowed, as text; the one verdict fails."""
+    hostile = "quick; echo ::add-mask::product >pwned $(touch pwned)"
+    done = team.call({"mode": "virtuel", "firmware-path": "../product", "suite": hostile})
+    assert done.status == 1
+    assert "mode: 'virtuel' is none of virtual, emulated, rack" in done.log
+    assert "firmware-path: '../product' is no path below the repository" in done.log
+    assert "there is no plan" in done.log
+    assert not done.ended_well("hil-verdict")
+    assert not done.ran("Virtual rack")
+    assert not list(team.folder.rglob("pwned"))
+
+
+@pytest.mark.slow
+@pytest.mark.heavy
+def test_a_chip_is_built_and_counted(team: Team) -> None:
+    """In ESP-IDF's place and QEMU's: head and base are built, and the leg is judged by its limits alone.
+
+    What differs between the two is no firmware, so their images are the same.
+    """
+    done = team.call({"mode": "emulated", "targets": "esp32c3", "base": "merge-base"})
+    assert done.status == 0, done.log
+    assert done.ended_well("Build esp32c3")
+    assert done.ended_well("Instruction cost (emulated) esp32c3")
+    assert not done.ran("Virtual rack")
+    assert f"The firmware of the base {team.base} is the head's, byte for byte" in done.log
+    (run,) = (done.artefacts / "leg-emulated-esp32c3" / "emulated-esp32c3").iterdir()
+    info = json.loads((run / "run.json").read_text())
+    assert info["firmware"]["esp32c3"]["commit"] == info["git"]["commit"] == team.commit
+    assert "compared" not in info
+    plan = json.loads((done.artefacts / "plan" / "plan.json").read_text())
+    assert (plan["head"], plan["base"]) == (team.commit, team.base)
+
+
+def test_a_measurement_ends_before_its_job() -> None:
+    """What the action is given leaves 15 minutes of the job to set up before, and to keep what there is."""
+    limits = {}
+    for name, job in load(MEASURE)["jobs"].items():
+        for step in job["steps"]:
+            if "minutes" in step.get("with", {}):
+                limits[name] = (int(step["with"]["minutes"]), job["timeout-minutes"])
+    assert set(limits) == {"virtual", "emulated", "rack"}
+    assert all(inner + 15 <= outer for inner, outer in limits.values()), limits
+    text = (ACTION / "step").read_text()
+    assert text.count('exec "${limit[@]}" "$hil" ') == 3
+    assert 'limit=(timeout --signal=TERM --kill-after=30s "${MINUTES}m")' in text
+
+
+def test_no_input_is_part_of_a_command() -> None:
+    """Inputs, outputs and GitHub's context reach a shell through its environment; nothing may write."""
+    workflow = load(MEASURE)
+    steps = [step for job in workflow["jobs"].values() for step in job["steps"]]
+    steps += load(ACTION / "action.yml")["runs"]["steps"]
+    assert not [step["name"] for step in steps if "${{" in step.get("run", "")]
+    granted = [job["permissions"] for job in workflow["jobs"].values()]
+    assert all(permissions in ({}, {"contents": "read"}) for permissions in granted)
+    assert "secrets" not in workflow["on"]["workflow_call"]
+
+
+def test_the_tool_is_of_the_commit_that_was_called() -> None:
+    """Each job that needs it checks it out so, beside the project and without credentials."""
+    for name, job in load(MEASURE)["jobs"].items():
+        given = [step["with"] for step in job["steps"] if "actions/checkout@" in step.get("uses", "")]
+        tools = [one for one in given if one["path"] == "tool"]
+        assert [(one["repository"], one["ref"]) for one in tools] == [
+            ("${{ job.workflow_repository }}", "${{ job.workflow_sha }}")
+        ] * (name != "pages")
+        assert all(one["persist-credentials"] is False for one in given)

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A release: built once from a tag, with all that is in it named; the container's steps do what they say."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+import hil
+from tests.ci.act import copy_checkout
+from tests.ci.containerfile import build_and_run, instructions
+from tests.ci.elsewhere import LOCKS, commit_all, link_environment, seed_environment
+from tests.ci.git_process import git
+from tests.lab import ROOT, own_environment
+
+pytestmark = pytest.mark.slow
+
+WORKFLOW = ROOT / ".github" / "workflows" / "release.yml"
+CONTAINERFILE = ROOT / "Containerfile"
+TAG = f"v{hil.__version__}"
+NOTES = "- Something new.\n"
+
+
+def load(path: Path) -> Any:
+    return YAML(typ="safe").load(path)
+
+
+def release(checkout: Path, tag: str = TAG) -> subprocess.CompletedProcess[str]:
+    """Run the workflow's own step, without a network to fetch from."""
+    (command,) = [step["run"] for step in load(WORKFLOW)["jobs"]["build"]["steps"] if step["name"] == "Build"]
+    offline = {"PIP_NO_INDEX": "1", "npm_config_offline": "true", "TAG": tag}
+    argv = ["bash", "-euo", "pipefail", "-c", command]
+    return subprocess.run(
+        argv, cwd=checkout, env={**own_environment(), **offline}, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, check=False, timeout=300,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of this checkout whose commit is tagged, with a section of the changelog."""
+    folder = tmp_path_factory.mktemp("release") / "checkout"
+    copy_checkout(folder)
+    changelog = folder / "CHANGELOG.md"
+    section = f"## Unreleased\n\n## {hil.__version__} (2026-12-01)\n\n{NOTES}\n## 0.0.1\n\n- Old.\n"
+    changelog.write_text(changelog.read_text().replace("## Unreleased\n", section, 1))
+    git(folder, "init", "--quiet")
+    git(folder, "remote", "add", "origin", "https://github.example/example/hil.git")
+    commit_all(folder)
+    git(folder, "tag", TAG)
+    link_environment(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def files(checkout: Path) -> Mapping[str, Path]:
+    """What is released, by name."""
+    done = release(checkout)
+    assert done.returncode == 0, done.stdout
+    return {path.name: path for path in (checkout / "out" / "release").iterdir()}
+
+
+def pins(*locks: str) -> dict[tuple[str, str], set[str]]:
+    """Return the hashes of each pinned package of lock files."""
+    found = {}
+    for lock in locks:
+        text = (ROOT / lock).read_text().replace("\\\n", " ")
+        for name, version, rest in re.findall(r"^([\w.-]+)==(\S+)(.*)$", text, re.MULTILINE):
+            found[name, version] = set(re.findall("--hash=sha256:([0-9a-f]{64})", rest))
+    return found
+
+
+@pytest.mark.heavy
+def test_a_release_is_wheel_sources_lists_and_locks(files: Mapping[str, Path], checkout: Path) -> None:
+    """All of one commit, with the digests of all beside them, and the section of the changelog as notes."""
+    name = f"hil-{hil.__version__}"
+    lists = {f"{name}.cdx.json", f"{name}-report.cdx.json"}
+    locks = {"requirements.lock", "requirements-build.lock", "requirements-nodeps.lock"}
+    assert files.keys() == {f"{name}-py3-none-any.whl", f"{name}.tar.gz", *lists, *locks, "SHA256SUMS"}
+    argv = ["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"]
+    folder = files["SHA256SUMS"].parent
+    assert subprocess.run(argv, cwd=folder, check=False, timeout=60).returncode == 0
+    assert len(files["SHA256SUMS"].read_text().splitlines()) == len(files) - 1
+    stamp = json.loads(zipfile.ZipFile(files[f"{name}-py3-none-any.whl"]).read("hil/data/build.json"))
+    commit = git(checkout, "rev-parse", "HEAD")
+    assert stamp == {"commit": commit, "dirty": False, "repository": "example/hil"}
+    assert (checkout / "out" / "release-notes.md").read_text().strip() == NOTES.strip()
+
+
+@pytest.mark.heavy
+def test_each_locked_package_is_listed(files: Mapping[str, Path]) -> None:
+    """By name, version and digests: Python's of what a run needs, and npm's of the report's generator."""
+    listed = json.loads(files[f"hil-{hil.__version__}.cdx.json"].read_text())
+    assert (listed["bomFormat"], listed["metadata"]["component"]["version"]) == ("CycloneDX", hil.__version__)
+    found = {}
+    for component in listed["components"]:
+        assert component["purl"] == f"pkg:pypi/{component['name']}@{component['version']}"
+        references = [hash_ for one in component["externalReferences"] for hash_ in one.get("hashes", ())]
+        found[component["name"], component["version"]] = {hash_["content"] for hash_ in references}
+    assert found == pins("requirements.lock", "requirements-nodeps.lock")
+
+    lock = json.loads((ROOT / "reports" / "site" / "package-lock.json").read_text())
+    wanted = {
+        (place.rpartition("node_modules/")[2], facts["version"])
+        for place, facts in lock["packages"].items()
+        if place
+    }
+    listed = json.loads(files[f"hil-{hil.__version__}-report.cdx.json"].read_text())
+    assert {(one["name"], one["version"]) for one in listed["components"]} == wanted
+    assert len(wanted) > 100
+
+
+@pytest.mark.heavy
+def test_the_sources_build_the_same_wheel(files: Mapping[str, Path], tmp_path: Path) -> None:
+    """Byte for byte but for the commit, which an archive does not know; by the locked backend alone."""
+    unpack = ["tar", "-x", "-C", str(tmp_path), "-f", str(files[f"hil-{hil.__version__}.tar.gz"])]
+    subprocess.run(unpack, check=True, timeout=60)
+    argv = [str(ROOT / ".venv/release/bin/python"), "-m", "build", "--no-isolation", "--wheel"]
+    sources = tmp_path / f"hil-{hil.__version__}"
+    done = subprocess.run(
+        [*argv, "--outdir", str(tmp_path / "out"), str(sources)], capture_output=True, text=True,
+        check=False, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-2000:]
+    (built,) = (tmp_path / "out").glob("*.whl")
+    contents = [
+        {info.filename: info.CRC for info in zipfile.ZipFile(wheel).infolist()}
+        for wheel in (built, files[f"hil-{hil.__version__}-py3-none-any.whl"])
+    ]
+    differ = {
+        name
+        for name in contents[0].keys() | contents[1].keys()
+        if contents[0].get(name) != contents[1].get(name)
+    }
+    assert {name.rpartition("/")[2] for name in differ} == {"build.json", "RECORD"}
+
+
+@pytest.mark.parametrize("wrong", ["tag", "commit", "dirty", "changelog"])
+def test_what_the_tag_does_not_say_is_not_released(checkout: Path, tmp_path: Path, wrong: str) -> None:
+    """Another version, a later commit, an edited file, a changelog without the version: each is told."""
+    copy = tmp_path / "copy"
+    subprocess.run(["git", "clone", "--quiet", str(checkout), str(copy)], check=True, timeout=120)
+    tag, said = TAG, {
+        "tag": f"the tag is v9.9.9, and hil/__init__.py says {hil.__version__}",
+        "commit": f"the checkout is not the commit of the tag {TAG}",
+        "dirty": f"files differ from the tag {TAG}",
+        "changelog": f"CHANGELOG.md has no section '## {hil.__version__}'",
+    }[wrong]  # fmt: skip
+    if wrong == "tag":
+        tag = "v9.9.9"
+    elif wrong == "commit":
+        (copy / "more").write_text("")
+        commit_all(copy)
+    elif wrong == "dirty":
+        (copy / "README.md").write_text("")
+    else:
+        changelog = copy / "CHANGELOG.md"
+        changelog.write_text(changelog.read_text().replace(f"## {hil.__version__} ", "## 0.0.9 "))
+        commit_all(copy)
+        git(copy, "tag", "--force", TAG)
+    link_environment(copy)
+    done = release(copy, tag)
+    assert done.returncode == 2, done.stdout
+    assert said in done.stdout
+    assert not (copy / "out").exists()
+
+
+def test_what_signs_or_publishes_runs_nothing_of_the_repository() -> None:
+    """Signing is GitHub's actions alone; publishing is one command on files that were attested before."""
+    jobs = load(WORKFLOW)["jobs"]
+    assert all("actions/" in step["uses"] for step in jobs["attest"]["steps"])
+    (command,) = [step["run"] for step in jobs["publish"]["steps"] if "run" in step]
+    assert command.startswith("gh release create ")
+    assert (jobs["publish"]["needs"], set(jobs["attest"]["needs"])) == ("attest", {"build", "image"})
+    (subject,) = [
+        step["with"]["subject-path"] for step in jobs["attest"]["steps"] if "subject-path" in step["with"]
+    ]
+    (fetched,) = [step["with"] for step in jobs["attest"]["steps"] if "download" in step["uses"]]
+    assert subject == f"{fetched['path']}/*"
+    for name, job in jobs.items():
+        assert "id-token" not in job["permissions"] or name == "attest"
+        assert job["permissions"].get("contents") == ("write" if name == "publish" else "read")
+
+
+def test_the_containerfile_is_clean() -> None:
+    """hadolint has nothing to say of it, not even as advice."""
+    argv = [str(ROOT / ".venv" / "bin" / "hadolint"), "--failure-threshold", "style", str(CONTAINERFILE)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_hadolint_looks_at_it(tmp_path: Path) -> None:
+    """Control: a base without a tag and an unpinned package are found."""
+    (tmp_path / "Containerfile").write_text("FROM debian\nRUN pip install hil\n")
+    argv = [str(ROOT / ".venv" / "bin" / "hadolint"), str(tmp_path / "Containerfile")]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert {"DL3006", "DL3013"} <= set(re.findall(r"DL\d+", done.stdout))
+
+
+@pytest.mark.heavy
+def test_the_steps_of_the_container_install_the_wheel(
+    files: Mapping[str, Path], checkout: Path, tmp_path: Path
+) -> None:
+    """In a root laid over this machine's: the release's wheel is what the entry point runs, as a user.
+
+    No engine and no base image are to be had here; the packages of the locks are this environment's.
+    """
+    if os.geteuid() != 0 and subprocess.run(["sudo", "-n", "true"], check=False).returncode:
+        pytest.skip("mounts need root or sudo")
+    seed_environment(tmp_path / "opt", ROOT)
+    room = tmp_path / "room"
+    room.mkdir()
+    prepared = f'mkdir -p "$ROOM/root/opt" && cp -a {shlex.quote(str(tmp_path / "opt"))} "$ROOM/root/opt/hil"'
+    asked = "/opt/hil/bin/python -c 'import hil, os; print(hil.__file__, os.getuid(), os.getcwd())'"
+    done = build_and_run(CONTAINERFILE, checkout, room, ["% --version", asked], prepared=prepared)
+    assert done.returncode == 0, done.stdout
+    assert f"Installing {files[f'hil-{hil.__version__}-py3-none-any.whl'].name} into /opt/hil" in done.stdout
+    version, where = done.stdout.splitlines()[-2:]
+    assert version == f"hil, version {hil.__version__}"
+    assert re.fullmatch(r"/opt/hil/lib/python3\.\d+/site-packages/hil/__init__\.py 1000 /project", where), (
+        where
+    )
+    assert not Path("/opt/hil").exists()
+    assert not Path("/src").exists()
+
+
+def test_the_container_has_all_that_bootstrap_reads() -> None:
+    """What is copied to /src is what installs by the locks there."""
+    copied = {
+        Path(word).name
+        for kind, text in instructions(CONTAINERFILE)
+        if kind == "COPY"
+        for word in text.split()[:-1]
+    }
+    assert copied == {"bootstrap", *LOCKS, "*.whl"}

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A rack's host as a runner: what is written for it, by systemd's own word, and how it gets registrations."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from hil.base.errors import RigError
+from hil.boards.rack import load_rack
+from hil.ci.github import GitHub
+from hil.ci.runner import HOME, host_files
+from hil.ci.runner.mint import RackHost, serve, serve_once
+from hil.cli.runner import command
+from tests.ci.github_server import HOME as REPOSITORY
+from tests.ci.github_server import TOKEN, State
+from tests.ci.github_server import serve as github_server
+from tests.lab import ROOT
+
+LAB = ROOT / "hil" / "racks" / "lab-example.yaml"
+EXPOSURE_MAX = {"hil-runner.service": 25, "hil-helper@.service": 30}  # tenths, as systemd-analyze counts
+needs_systemd = pytest.mark.skipif(
+    shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed"
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """What `hil runner files` writes for the example of a lab."""
+    done = CliRunner().invoke(command, ["files", "--rack", str(LAB), "--into", str(tmp_path / "files")])
+    assert done.exit_code == 0, done.output
+    return tmp_path / "files"
+
+
+@needs_systemd
+def test_systemd_takes_the_units(folder: Path) -> None:
+    """Every unit is one that systemd reads without a word, with no setting that it does not know."""
+    units = sorted(folder.glob("hil-*.*"))
+    assert len(units) == 4
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", *map(str, units)], capture_output=True, text=True
+    )
+    assert [line for line in done.stderr.splitlines() if "hil-" in line] == []
+
+
+@needs_systemd
+@pytest.mark.parametrize("unit", EXPOSURE_MAX)
+def test_a_job_and_the_helper_may_do_little(folder: Path, unit: str) -> None:
+    """systemd's own review of what a service may do stays below what was reached once."""
+    argv = ["systemd-analyze", "security", "--offline=true", f"--threshold={EXPOSURE_MAX[unit]}"]
+    done = subprocess.run([*argv, str(folder / unit)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_port_keeps_its_name(folder: Path) -> None:
+    """udev knows each board by what its by-id name is made of, and a hub by its place on the bus."""
+    rules = (folder / "70-hil.rules").read_text()
+    for board in load_rack(LAB).boards:
+        rule = next(line for line in rules.splitlines() if f'SYMLINK+="hil/{board.id}"' in line)
+        serial = re.search(r'ENV\{ID_SERIAL\}=="([^"]+)"', rule)
+        number = re.search(r'ENV\{ID_USB_INTERFACE_NUM\}=="([^"]+)"', rule)
+        assert serial
+        assert number
+        assert board.serial.startswith(f"/dev/serial/by-id/usb-{serial[1]}-if{number[1]}")
+    assert re.search(r'KERNEL=="1-1\.2".*disable', rules)
+
+
+PORTS = {
+    "usb: {path: 1-1.2}": 'KERNELS=="1-1.2"',
+    'usb: {serial: "A1"}': 'ATTRS{serial}=="A1"',
+    'usb: {path: 1-1.2, serial: "A1", interface: 1}': (
+        'KERNELS=="1-1.2", ATTRS{serial}=="A1", ENV{ID_USB_INTERFACE_NUM}=="01"'
+    ),
+    "serial: /dev/serial/by-path/pci-0000:00:14.0-usb-0:1.2:1.0-port0": (
+        'ENV{ID_PATH}=="pci-0000:00:14.0-usb-0:1.2:1.0", ATTRS{port_number}=="0"'
+    ),
+}
+
+
+@pytest.mark.parametrize("port", PORTS)
+def test_a_place_on_usb_is_a_rule(tmp_path: Path, port: str) -> None:
+    """What the rack file says of a board's port is what udev matches; a plain device file matches nothing."""
+    rack = tmp_path / "rack.yaml"
+    text = re.sub(r"    serial: .*0001.*\n", f"    {port}\n", LAB.read_text(encoding="utf-8"))
+    rack.write_text(re.sub(r"    serial: .*0002.*\n", "    serial: /dev/ttyUSB1\n", text), encoding="utf-8")
+    rules = host_files(load_rack(rack), "/etc/hil/rack.yaml")["70-hil.rules"]
+    assert f'SUBSYSTEM=="tty", {PORTS[port]}, SYMLINK+="hil/esp32-1"' in rules
+    assert "# esp32-2: /dev/ttyUSB1 says neither" in rules
+
+
+def test_the_helper_touches_the_racks_interfaces_only(folder: Path) -> None:
+    """The helper's settings name the interfaces of the rack file; the helper is the tool's own file."""
+    assert json.loads((folder / "helper.json").read_text()) == {"interfaces": ["eth0"]}
+    assert (folder / "hil-helper").read_bytes() == (ROOT / "hil/network/root_helper.py").read_bytes()
+
+
+def test_installing_copies_what_is_named(folder: Path, tmp_path: Path) -> None:
+    """install.sh puts each file where the units say that it is; without root it says so and does nothing."""
+    to = tmp_path / "root"
+    subprocess.run(["sh", "install.sh"], cwd=folder, env={**os.environ, "DESTDIR": str(to)}, check=True)
+    placed = {str(path.relative_to(to)) for path in to.rglob("*") if path.is_file()}
+    assert "etc/udev/rules.d/70-hil.rules" in placed
+    for unit in ("hil-runner.service", "hil-runner.path", "hil-helper.socket", "hil-helper@.service"):
+        text = (to / "etc/systemd/system" / unit).read_text()
+        assert "$" not in text.replace("$CREDENTIALS_DIRECTORY", "").replace("$(cat", "").replace("$$", "")
+    helper = (to / "etc/systemd/system/hil-helper@.service").read_text()
+    program, settings = re.findall(r"ExecStart=/usr/bin/python3 -I /(\S+) /(\S+)", helper)[0]
+    assert {program, settings} <= placed
+    if shutil.which("shellcheck"):
+        subprocess.run(["shellcheck", "install.sh", "uninstall.sh"], cwd=folder, check=True)
+    user = ["setpriv", "--reuid=65534", "--clear-groups"] if os.geteuid() == 0 else []
+    for script in ("install.sh", "uninstall.sh"):
+        text = (folder / script).read_text()
+        argv = [*user, "sh", "-c", text, f"./{script}"]
+        refused = subprocess.run(argv, capture_output=True, text=True, cwd="/")
+        assert refused.returncode == 2
+        assert f"sudo sh {script}" in refused.stderr
+
+
+def test_a_virtual_rack_needs_none() -> None:
+    """A rack of processes needs no rights: the file and the way out are named."""
+    done = CliRunner().invoke(command, ["files", "--rack", str(ROOT / "hil/racks/virtual.yaml")])
+    assert "no physical board" in str(done.exception)
+
+
+class FarHost:
+    """A rack's host behind ssh: a folder for its inbox, and a systemctl that knows the runner."""
+
+    def __init__(self, folder: Path) -> None:
+        self.inbox = folder / "inbox"
+        self.inbox.mkdir()
+        self.active = folder / "active"
+        programs = folder / "bin"
+        programs.mkdir()
+        (programs / "systemctl").write_text(f"#!/bin/sh\ntest -e {self.active}\n")
+        ssh = f"""#!/bin/sh
+test "$1" = hil-mint@far || {{ echo "ssh: no route to $1" >&2; exit 255; }}
+shift
+PATH={programs}:$PATH exec sh -c "$(echo "$*" | sed "s:{HOME}/inbox:{self.inbox}:g")"
+"""
+        (programs / "ssh").write_text(ssh)
+        for program in programs.iterdir():
+            program.chmod(0o755)
+        self.host = RackHost("hil-mint@far", (str(programs / "ssh"),))
+
+    @property
+    def registration(self) -> Path:
+        return self.inbox / "registration"
+
+
+@pytest.fixture
+def far(tmp_path: Path) -> FarHost:
+    return FarHost(tmp_path)
+
+
+def test_one_registration_for_one_job(far: FarHost) -> None:
+    """A host that waits for nothing gets none; a new one is made when the job before is done."""
+    state = State(head="")
+    with github_server(state) as api:
+        github = GitHub(REPOSITORY, TOKEN, api)
+        ask = lambda: serve_once(github, far.host, "lab", ["esp32"], 1)  # noqa: E731
+        assert ask() == "wanted"
+        assert far.registration.read_text() == "jit-70=="
+        assert far.registration.stat().st_mode & 0o77 == 0
+        assert ask() == "waiting"
+        far.registration.unlink()
+        far.active.touch()
+        assert ask() == "busy"
+        assert len(state.runners) == 1
+        far.active.unlink()
+        assert ask() == "wanted"
+    assert [one["labels"] for one in state.runners.values()] == [["self-hosted", "hil", "esp32"]] * 2
+    assert len({one["name"] for one in state.runners.values()}) == 2
+
+
+def test_a_registration_that_cannot_be_delivered_is_taken_back(far: FarHost) -> None:
+    """A runner that nobody starts is not left at GitHub; the rack's host is named, and how to look."""
+    state = State(head="")
+    state.before_write = None
+    with github_server(state) as api:
+        host = RackHost(far.host.to, far.host.ssh)
+        far.inbox.chmod(0o500)
+        (far.inbox / "new").mkdir(exist_ok=True)  # root, too, cannot write there
+        with pytest.raises(RigError) as error:
+            serve_once(GitHub(REPOSITORY, TOKEN, api), host, "lab", ["esp32"], 1)
+    assert "hil-mint@far" in str(error.value)
+    assert state.runners == {}
+
+
+def test_a_host_that_is_away_ends_nothing(far: FarHost) -> None:
+    """Trouble is said once, and asked again; what comes after it is said too."""
+    said: list[str] = []
+    answers = iter(["a", RigError("no route"), RigError("no route"), "b"])
+    enough = threading.Event()
+
+    class Done(Exception):  # noqa: N818
+        pass
+
+    def ask() -> str:
+        answer = next(answers, None)
+        if answer is None:
+            enough.set()
+            raise Done
+        if isinstance(answer, RigError):
+            raise answer
+        return answer
+
+    with pytest.raises(Done):
+        serve(ask, 0.0, said.append)
+    assert said == ["a", str(RigError("no route")), "b"]
+    with pytest.raises(RigError) as error:
+        RackHost("hil-mint@near", far.host.ssh).state()
+    assert "no route to hil-mint@near" in str(error.value)
+
+
+def test_a_token_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the right to register nothing is asked of the rack, and the variable is named."""
+    monkeypatch.delenv("HIL_RUNNER_TOKEN", raising=False)
+    done = CliRunner().invoke(command, ["serve", "--repo", "a/b", "--to", "x@y", "--once"])
+    assert "HIL_RUNNER_TOKEN" in str(done.exception)
+
+
+def test_all_files_are_told_of(folder: Path) -> None:
+    """host_files() makes what the command writes, no more and no less."""
+    assert {path.name for path in folder.iterdir()} == set(host_files(load_rack(LAB), "/etc/hil/rack.yaml"))
