@@ -3,17 +3,19 @@ PYTHON := .venv/bin/python
 HIL := .venv/bin/hil
 # whole files on each of four processes, which wait half of their time (tests/turns.py); a test that hangs names itself
 SIDE_BY_SIDE := --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 10 --timeout 600
+# what is started a thousand times is compiled once, whatever the environment asks for, as images of containers do
+unexport PYTHONDONTWRITEBYTECODE
 C_FILES = $(shell find firmware hil tests -type d \( -name build -o -name managed_components \) -prune \
 	-o -name '*.[ch]' -print)
 
-.PHONY: help hil demo report test test-fast test-all conformance idf-check lint format bench bench-gate bench-gate-rack bench-ledger bench-nights bench-report screenshots lock clean uninstall
+.PHONY: help hil demo report test test-fast test-all conformance emulated-check examples-check idf-check lint format bench cost-check bench-gate bench-gate-rack bench-ledger bench-leases bench-nights bench-rack bench-report screenshots lock clean uninstall
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
 
 hil: ## try it without hardware: build, flash, measure and judge on a virtual rack
 	@.ci/bootstrap run
-	@$(HIL) run --rack hil/racks/virtual.yaml --suite first
+	@HIL_UNDECIDED_STATUS=0 $(HIL) run --rack hil/racks/virtual.yaml --suite first
 
 demo: ## a simulated history with changes planted in it, and the report that finds them: out/demo/report
 	@.ci/bootstrap test
@@ -23,7 +25,7 @@ report: ## build the report of the newest run again: out/report
 	@.ci/bootstrap run
 	@$(HIL) report build
 
-test: ## everything that proves the harness, in ten minutes; what is heavy and rarely breaks by one smoke each
+test: ## everything that proves the harness, in some twelve minutes; what is heavy and rarely breaks by one smoke each
 	@.ci/bootstrap test
 	@$(MAKE) --no-print-directory lint
 	@$(PYTHON) -m pytest $(SIDE_BY_SIDE) -m "not heavy"
@@ -37,9 +39,17 @@ test-all: ## all tests, the heavy ones too: the workflows under act, every brows
 	@$(MAKE) --no-print-directory lint
 	@$(PYTHON) -m pytest $(SIDE_BY_SIDE)
 
-conformance: ## FreeRTOS's scheduling rules on the host's kernel, and on ESP-IDF's own where IDF_PATH is set
+conformance: ## FreeRTOS's scheduling rules on the host's kernel, on ESP-IDF's where IDF_PATH is set, and on an emulated chip (FIRMWARE=DIR)
 	@.ci/bootstrap test
 	@$(PYTHON) -m tests.tools.conformance
+
+emulated-check: ## check a chip's own image in QEMU: FIRMWARE=DIR, else built with ESP-IDF; BASE=DIR (some 15 minutes)
+	@.ci/bootstrap test
+	@$(PYTHON) -m tests.tools.emulated_check
+
+examples-check: ## build ESP-IDF's own examples for the host, unchanged, and compare what they print (IDF_PATH)
+	@.ci/bootstrap test
+	@$(PYTHON) -m tests.tools.examples_check
 
 idf-check: ## check the firmware and host/idf against the ESP-IDF of IDF_PATH
 	@.ci/bootstrap test
@@ -61,6 +71,10 @@ bench: ## print the figures that README and docs quote (some 17 minutes; tests.t
 	@.ci/bootstrap test
 	@$(PYTHON) -m tests.tools.bench
 
+cost-check: ## plant instructions in a chip's image, and changes that cost nothing (ESP-IDF and QEMU; ten minutes and more)
+	@.ci/bootstrap test
+	@$(PYTHON) -m tests.tools.cost_check
+
 bench-gate: ## simulate the gate beside other tools' rules: false blocks, power, time (minutes)
 	@.ci/bootstrap test
 	@$(PYTHON) -m tests.tools.gate_simulation
@@ -73,10 +87,18 @@ bench-ledger: ## lose messages at each of six points, and see whether the ledger
 	@.ci/bootstrap test
 	@$(PYTHON) -m tests.tools.bench.loss_ledger
 
+bench-leases: ## race for leased boards 1,000 times, with runs, keepers, exporters and coordinator killed (ten minutes)
+	@.ci/bootstrap test
+	@$(PYTHON) -m tests.tools.bench.lease_race
+
 bench-nights: ## simulate nights: false alarms, what is found, after how many nights (minutes)
 	@.ci/bootstrap test
 	@$(PYTHON) -m tests.tools.night_simulation
 	@$(PYTHON) -m tests.tools.demo --seeds 20
+
+bench-rack: ## plan a night on 32 boards of two racks, beside first come, first served (two minutes)
+	@.ci/bootstrap test
+	@$(PYTHON) -m tests.tools.bench.rack
 
 bench-report: ## time the report: a year of nights, its page in Chromium, 10,000 results (minutes)
 	@.ci/bootstrap test
@@ -88,7 +110,7 @@ screenshots: ## make the pictures in docs/img anew, from the reports in out/repo
 	@$(PYTHON) -m tests.tools.comment_page --to docs/img
 
 lock: ## pin the requirements*.in anew (needs the network and pip-tools)
-	@for lock in requirements.lock requirements-nodeps.lock tests/requirements.lock; do \
+	@for lock in requirements.lock requirements-build.lock requirements-nodeps.lock requirements-release.lock tests/requirements.lock tests/labgrid.lock; do \
 		(cd "$$(dirname "$$lock")" && name=$$(basename "$$lock" .lock) && \
 		pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --no-emit-index-url \
 			--no-emit-trusted-host --no-emit-find-links --output-file "$$name.lock" "$$name.in" && \
@@ -96,8 +118,8 @@ lock: ## pin the requirements*.in anew (needs the network and pip-tools)
 	@name=requirements-nodeps && awk 'NR == FNR { if (/==/) wanted[$$1]; next } /^[^ ]/ { keep = /^# Made/ || $$1 in wanted } keep' \
 		$$name.in $$name.lock >$$name.kept && mv $$name.kept $$name.lock # pip-compile pins what they ask for too
 
-clean: ## remove builds and results
-	@rm -rf out
+clean: ## remove builds and results; out/history stays
+	@if [ -d out ]; then find out -mindepth 1 -maxdepth 1 ! -name history -exec rm -rf {} +; fi
 
 uninstall: ## remove what `make hil` and `make test` made: environment, builds, results
 	@if [ -s .venv/installed-packages ]; then \

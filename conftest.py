@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fixture plugins of this project; what they do stands in fixtures/."""
+"""Tests of the plugin's own need all of it, with a rack or without; what it does stands in fixtures/."""
 
-pytest_plugins = (
-    "hil.fixtures.options",
-    "hil.fixtures.board.embedded",
-    "hil.fixtures.measure",
-    "hil.fixtures.allure",
-    "hil.fixtures.reporting",
-)
+from hil.fixtures.entry import PLUGINS
+
+pytest_plugins = PLUGINS

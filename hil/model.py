@@ -4,7 +4,10 @@
 Record format history
     1  first format: one JSON object a line, ``type`` is ``record``, ``fault`` or ``not-run``;
        ``expected`` of a ``not-run`` came later; where it is missing, ``reason`` tells (hil/store/entries.py);
-       ``measured_s`` of a ``record`` came later too; where it is missing, nobody knows it
+       ``measured_s`` of a ``record`` came later too; where it is missing, nobody knows it;
+       so did ``unasked`` of a ``comparison``; where it is missing, no look waits to be asked for;
+       ``to`` of a ``not-run``, which is not written where it is "";
+       and ``product`` of both, which is not written where it is ""
 
 Records are immutable. A changed record is a new record.
 """
@@ -22,14 +25,20 @@ SCHEMA_VERSION = 1
 
 Scalar = int | float | str | bool | None
 Kind = Literal["physical", "emulated", "virtual"]
+PastKind = Kind | Literal["imported"]  # what the history holds: measured here, or brought along
 Role = Literal["candidate", "base", "reference"]
 
 LARGEST = 1 << 53  # a board sends 32 bits, a peer's columns fit; beyond it JSON readers lose digits
 Name = Annotated[str, Meta(min_length=1)]
 Sample = Annotated[int, Meta(ge=-LARGEST, le=LARGEST)]
 Span = Annotated[float, Meta(ge=0)]  # of time
+LONGEST_PRODUCT = 32
+PRODUCT_PATTERN = "^([a-z0-9]+(-[a-z0-9]+)*)?$"  # neither / nor :, which separate the parts of a series' name
+Product = Annotated[str, Meta(pattern=PRODUCT_PATTERN, max_length=LONGEST_PRODUCT)]
 
 KINDS: tuple[Kind, ...] = ("physical", "emulated", "virtual")
+UNREAL: tuple[Kind, ...] = ("emulated", "virtual")  # those that are no silicon, but processes of their rack
+IMPORTED: Literal["imported"] = "imported"  # kind, trigger and rack of figures that nobody measured here
 
 
 def format_case_id(bench: str, parameters: Mapping[str, Scalar]) -> str:
@@ -49,9 +58,19 @@ def parameters_in(case_id: str) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def format_series_id(rack: str, board: str, case_id: str, metric: str) -> str:
-    """Name a series: ``rack/board/case_id/metric``."""
-    return f"{rack}/{board}/{case_id}/{metric}"
+def format_place(product: str, rack: str) -> str:
+    """Name whose figures these are, and where measured: ``product:rack``, or ``rack`` of no product."""
+    return f"{product}:{rack}" if product else rack
+
+
+def format_product(product: str) -> str:
+    """Return what sentences call a product: ``product sensor-node``, or that there is none."""
+    return f"product {product}" if product else "no product by name"
+
+
+def format_series_id(rack: str, board: str, case_id: str, metric: str, product: str = "") -> str:
+    """Name a series: ``rack/board/case_id/metric``, of a product ``product:rack/board/case_id/metric``."""
+    return f"{format_place(product, rack)}/{board}/{case_id}/{metric}"
 
 
 class SeriesId(NamedTuple):
@@ -61,13 +80,15 @@ class SeriesId(NamedTuple):
     board: str
     case_id: str
     metric: str
+    product: str = ""
 
     @classmethod
     def parse(cls, series_id: str) -> SeriesId:
         """Take apart what format_series_id() made."""
-        rack, board, rest = series_id.split("/", 2)
+        place, board, rest = series_id.split("/", 2)
         case_id, _, metric = rest.rpartition("/")
-        return cls(rack, board, case_id, metric)
+        product, _, rack = place.rpartition(":")
+        return cls(rack, board, case_id, metric, product)
 
     @property
     def bench(self) -> str:
@@ -93,6 +114,7 @@ class Series:
     ``columns`` maps a column name (unit in the name, e.g. ``planned_us``) to one integer a row; all
     columns have the same length. The first ``warmup_rows`` rows are the cold ones. ``measured_s`` is how long
     the host waited for them, all bursts together: from asking to the first line, without transferring them.
+    ``stretches`` are the beginning and the end of each of these times, by the session's clock.
     """
 
     case: Case
@@ -104,6 +126,7 @@ class Series:
     protocol_version: int
     device: Mapping[str, Scalar] = field(default_factory=dict)
     measured_s: float = 0.0
+    stretches: tuple[tuple[float, float], ...] = ()
 
     @property
     def rows(self) -> int:
@@ -115,6 +138,7 @@ class RunRecord:
     """One (run, board, boot, case): samples and the environment they were taken in.
 
     ``measured_s`` is its series'; None in a journal from before it was kept, and then not written either.
+    ``product`` is whose figures these are (hil.base.project); "" is not written, as it was before.
     """
 
     run_id: str
@@ -135,6 +159,7 @@ class RunRecord:
     columns: Mapping[str, tuple[Sample, ...]]
     environment: Mapping[str, Mapping[str, Scalar]]
     measured_s: Span | None = None
+    product: Product = ""
     schema: int = SCHEMA_VERSION
 
     @property
@@ -158,7 +183,7 @@ class RunRecord:
         values["environment"] = {group: dict(facts) for group, facts in self.environment.items()}
         if self.measured_s is None:
             del values["measured_s"]
-        return {"type": "record", "case_id": self.case_id, **values}
+        return {"type": "record", "case_id": self.case_id, **_without_empty_product(values)}
 
 
 @dataclass(frozen=True)
@@ -179,20 +204,27 @@ class Fault:
 
 # Why a case was not measured, or not any further: the board or the run failed; the run ended before; pytest's
 # -k left it out; the images are the same bytes; the board's limits, chip or quarantine rule it out; the time
-# budget ended its comparison; the firmware that it is compared with has no boot of it.
-Cause = Literal["failed", "ended", "deselected", "identical", "ruled-out", "cut-off", "not-compared"]
+# budget ended its comparison; the firmware that it is compared with has no boot of it; another board took it
+# over in a run that spreads its cases.
+Cause = Literal[
+    "failed", "ended", "deselected", "identical", "ruled-out", "cut-off", "not-compared", "handed-over"
+]
 _EXPECTED = frozenset[Cause]({"failed", "ended", "deselected"})
 
 
 @dataclass(frozen=True)
 class NotRun:
-    """A planned case that was not measured, and why: in a sentence for people, by its cause for programs."""
+    """A planned case that was not measured, and why: in a sentence for people, by its cause for programs.
+
+    ``to`` is the board that a case was handed over to, "" where it was not.
+    """
 
     run_id: str
     board: str
     case_id: str
     reason: str
     cause: Cause = "failed"
+    to: str = ""
     schema: int = SCHEMA_VERSION
 
     @property
@@ -201,7 +233,12 @@ class NotRun:
         return self.cause in _EXPECTED
 
     def to_json(self) -> dict[str, Any]:
-        return {"type": "not-run", **dataclasses.asdict(self), "expected": self.expected}
+        return {"type": "not-run", **self.values()}
+
+    def values(self) -> dict[str, Any]:
+        """Return the JSON object of it, wherever it stands."""
+        told = {key: value for key, value in dataclasses.asdict(self).items() if key != "to" or value}
+        return {**told, "expected": self.expected}
 
 
 @dataclass(frozen=True)
@@ -209,9 +246,10 @@ class Comparison:
     """What a run compares on the boards of one image; all of a run's are written before its first boot.
 
     ``role`` is what the candidate is set beside. ``looks`` are the boots a board, (candidate, other) from the
-    start on, after which it is judged; ``order`` of a boot within the run is its ``boot_index``. ``cases``
-    are the ids of the cases that it compares. Where ``identical`` both are the same bytes: nothing is
-    measured, and the comparison is passed.
+    start on, after which it is judged; ``order`` of a boot within the run is its ``boot_index``. The first
+    ``unasked`` of them are measured by themselves, those behind only where somebody asks for more boots; 0
+    stands for all. ``cases`` are the ids of the cases that it compares. Where ``identical`` both are the same
+    bytes: nothing is measured, and the comparison is passed. ``product`` is that of its records.
     """
 
     run_id: str
@@ -225,7 +263,14 @@ class Comparison:
     looks: tuple[tuple[int, int], ...]
     identical: bool = False
     cases: tuple[Name, ...] = ()
+    unasked: int = 0
+    product: Product = ""
     schema: int = SCHEMA_VERSION
+
+    @property
+    def unasked_looks(self) -> tuple[tuple[int, int], ...]:
+        """The looks that a run measures by itself."""
+        return self.looks[: self.unasked or len(self.looks)]
 
     @property
     def board(self) -> str:
@@ -238,12 +283,77 @@ class Comparison:
         return ""
 
     def to_json(self) -> dict[str, Any]:
-        return {"type": "comparison", **dataclasses.asdict(self)}
+        return {"type": "comparison", **_without_empty_product(dataclasses.asdict(self))}
 
 
-Entry = RunRecord | Fault | NotRun | Comparison
+def _without_empty_product(values: dict[str, Any]) -> dict[str, Any]:
+    """Return an entry's values as they were written before there were products, where it has none."""
+    return {key: value for key, value in values.items() if key != "product" or value}
 
-Outcome = Literal["regressed", "improved", "pass", "inconclusive", "no-baseline"]
+
+# Why there is no base where one was to be compared with: its own sources do not build, or something else.
+BaseCause = Literal["sources", "unknown"]
+
+
+@dataclass(frozen=True)
+class NoBase:
+    """What a run was to be compared with is missing; written before its first boot."""
+
+    run_id: str
+    cause: BaseCause
+    reason: str
+    schema: int = SCHEMA_VERSION
+
+    @property
+    def board(self) -> str:
+        """None in particular: an entry of all boards."""
+        return ""
+
+    @property
+    def case_id(self) -> str:
+        """None in particular: an entry of all cases."""
+        return ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {"type": "no-base", **dataclasses.asdict(self)}
+
+
+Rung = Literal["reset", "power cycle", "hub cycle", "erase and re-flash", "golden image"]
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """A board stopped answering in a run, and what was done about it.
+
+    ``tried`` are the rungs in their order, ``by`` the one that brought it back, "" where none did. ``took_s``
+    is from the moment at which it was given up to its answer, or to the end of the last rung. ``during`` is
+    the id of the case that was measured, "" where it was flashed or booted; ``cause`` is the fault.
+    """
+
+    run_id: str
+    board: str
+    cause: str
+    tried: tuple[Rung, ...]
+    by: Rung | Literal[""]
+    took_s: Span
+    during: str = ""
+    schema: int = SCHEMA_VERSION
+
+    @property
+    def case_id(self) -> str:
+        """None in particular: no case was measured by it."""
+        return ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {"type": "recovery", **dataclasses.asdict(self)}
+
+
+Entry = RunRecord | Fault | NotRun | Comparison | NoBase | Recovery
+
+Outcome = Literal["regressed", "improved", "pass", "undecided", "no-baseline"]
+# of a run; "incomplete" where not all that was planned was measured, or a fault ended it
+RunOutcome = Literal["regressed", "incomplete", "undecided", "no-baseline", "improved", "pass"]
+OnUndecided = Literal["neutral", "fail"]
 
 
 @dataclass(frozen=True)
@@ -256,7 +366,7 @@ class SeriesVerdict:
     firmware can measure such a value. ``case_label`` names the
     parameters that differ from their defaults. ``smallest_excess`` is how far beyond the limit the value
     would have had to lie to be seen as breaking it. ``note`` is ``marginal`` where the value lies beyond
-    the limit but its interval does not. ``reason`` is why a metric is advice, suppressed or inconclusive.
+    the limit but its interval does not. ``reason`` is why a metric is advice, suppressed or undecided.
     ``clock`` is what its times were taken by, "" where it is no time. ``void`` counts the rows that are in no
     figure because the host under the board was late, at worst by ``host_late_us``.
     """
@@ -374,11 +484,13 @@ class Verdict:
     """The verdict on a run: one per series, the faults, what was not run, and the exit code.
 
     ``compared`` are the comparisons with the base or the reference. ``warnings`` are what a person should
-    know although it does not change the exit code.
+    know although it does not change the exit code. ``on_undecided`` is what CI makes of an undecided outcome:
+    ``fail`` where the policy of an undecided bench says so. ``no_base`` is why there was nothing to compare
+    with where there should have been, "" elsewhere.
     """
 
     run_id: str
-    outcome: Outcome
+    outcome: RunOutcome
     exit_code: int
     sentence: str
     series: tuple[SeriesVerdict, ...]
@@ -386,8 +498,9 @@ class Verdict:
     not_run: tuple[NotRun, ...]
     warnings: tuple[str, ...] = ()
     compared: tuple[ComparedSeries, ...] = ()
+    on_undecided: OnUndecided = "neutral"
+    no_base: Literal["", "sources", "unknown"] = ""
     schema: int = SCHEMA_VERSION
 
     def to_json(self) -> dict[str, Any]:
-        not_run = [{**dataclasses.asdict(item), "expected": item.expected} for item in self.not_run]
-        return {**dataclasses.asdict(self), "not_run": not_run}
+        return {**dataclasses.asdict(self), "not_run": [item.values() for item in self.not_run]}

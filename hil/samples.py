@@ -53,6 +53,11 @@ class Samples:
     def __repr__(self) -> str:
         return f"boot[{self._record.boot_index}]"
 
+    @property
+    def keeps_time(self) -> bool:
+        """Whether the board's clocks agree. An emulated chip's timer loses up to 62.5 ns at each reading."""
+        return self._record.kind != "emulated"
+
     def rows(self, **values: int) -> Sequence[Row]:
         """Return the rows in the board's order; with ``outcome=OK`` those that hold it."""
         wanted = [(self.column(column), value) for column, value in values.items()]

@@ -10,7 +10,12 @@ from typing import Any
 from hil.boards.health.quarantine import describe
 from hil.boards.health.types import Quarantine
 from hil.model import NotRun, Verdict
-from hil.reports.rows import VIRTUAL_REMARK
+from hil.reports.kinds import kind_remark, unreal
+from hil.store.run_info import is_unchanged
+
+UNCHANGED_REMARK = (
+    "The firmware was compared with itself: what is blocked here is blocked falsely, and blocks nothing."
+)
 
 
 @dataclass(frozen=True)
@@ -55,15 +60,15 @@ def _cases_of(board: str, nature: tuple[str, str], verdict: Verdict) -> BoardCas
     """Sort a board's cases; one that was measured in some boots and faulted in another is faulted."""
     faulted = {fault.case_id for fault in verdict.faults if fault.board == board and fault.case_id}
     measured = {item.case_id for item in verdict.series if item.board == board} - faulted
-    missing = [item for item in verdict.not_run if item.board == board]
+    missing = [item for item in verdict.not_run if item.board == board and item.cause != "handed-over"]
     not_run = {item.case_id for item in missing if item.expected} - faulted - measured
     ruled_out = {item.case_id for item in missing} - faulted - measured - not_run
     return BoardCases(board, *nature, *map(frozenset, (measured, faulted, not_run, ruled_out)))
 
 
-def has_virtual(info: Mapping[str, Any], verdict: Verdict) -> bool:
-    """Say whether a board of the run is virtual, also where nothing was measured."""
-    return any(board.kind == "virtual" for board in boards_of(info, verdict))
+def unreal_kinds(info: Mapping[str, Any], verdict: Verdict) -> tuple[str, ...]:
+    """Return the kinds of the run's boards that are no silicon, also where nothing was measured."""
+    return unreal(board.kind for board in boards_of(info, verdict))
 
 
 def noise_remark(info: Mapping[str, Any]) -> str:
@@ -74,10 +79,30 @@ def noise_remark(info: Mapping[str, Any]) -> str:
 
 
 def remarks(info: Mapping[str, Any], verdict: Verdict) -> list[str]:
-    """Return what stands wherever figures of the run do: that they are virtual, that noise is simulated, and
-    which boards are in quarantine."""
-    found = [VIRTUAL_REMARK if has_virtual(info, verdict) else "", noise_remark(info)]
+    """Return what stands wherever figures of the run do: that they are virtual or emulated, that noise is
+    simulated, that nothing was changed, what the rack's check is worth, which boards are in quarantine."""
+    kinds = unreal_kinds(info, verdict)
+    found = [
+        kind_remark(kinds),
+        noise_remark(info),
+        UNCHANGED_REMARK if is_unchanged(info) else "",
+        "" if kinds else standing_remark(info),
+    ]
     return [*(remark for remark in found if remark), *_quarantine_remarks(info)]
+
+
+def standing_remark(info: Mapping[str, Any]) -> str:
+    """Return why a rack's check is advisory or not fit, "" where it is qualified or run.json does not say."""
+    known = info.get("standing", {})
+    state = known.get("state")
+    rack = f"rack {info.get('rack', '')}"
+    if state == "not fit":
+        return f"Not fit: {rack} blocks unchanged firmware more often than it may (hil rack qualify)."
+    if state != "advisory":
+        return ""
+    count, needed = known.get("judgements"), known.get("needed")
+    has = "no history at hand tells how" if count is None else f"{count} of {needed} judgements tell how"
+    return f"Advisory: {has} {rack} judges unchanged firmware (hil rack qualify)."
 
 
 def _quarantine_remarks(info: Mapping[str, Any]) -> list[str]:
@@ -90,7 +115,8 @@ def _quarantine_remarks(info: Mapping[str, Any]) -> list[str]:
 def split_not_run(verdict: Verdict) -> tuple[list[NotRun], list[NotRun]]:
     """Return what should have been measured and was not, and what limits, chip, labels or rack forbid.
 
-    A case that was measured and not compared any further is neither: its comparisons say why.
+    A case that was measured and not compared any further is neither: its comparisons say why. Nor is one that
+    another board took over: a warning says so.
     """
     measured = {(item.board, item.case_id) for item in verdict.series}
     return (
@@ -98,7 +124,9 @@ def split_not_run(verdict: Verdict) -> tuple[list[NotRun], list[NotRun]]:
         [
             item
             for item in verdict.not_run
-            if not item.expected and (item.board, item.case_id) not in measured
+            if not item.expected
+            and item.cause != "handed-over"
+            and (item.board, item.case_id) not in measured
         ],
     )
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hil.base.units import find_unit, format_value, format_values
+from hil.gate.words.comparisons import exactly, is_exact, share
 from hil.model import BoardEffect, ComparedSeries, Verdict
 from hil.reports.names import case_name, short_metric
 
@@ -29,13 +30,18 @@ LEGEND = (
     "boots: the candidate's + the other's, all boards · "
     "would see: the smallest change that so many boots show four times in five · advice never fails a run"
 )
+EXACT_LEGEND = (
+    "✓ within the tolerance · ✗ more than its tolerance · ↑ improved · ? undecided · – nothing to compare "
+    "with · exact: counted, the same in each boot of an image, so no change is chance and any is seen · "
+    "boots: the candidate's + the other's · advice never fails a run"
+)
 EARLY_MARK = " (early)"
 EARLY = "decided early: what looks extreme is decided sooner, so the change is biased away from zero"
 
 TOO_WIDE = "too wide"
 _WIDEST = 2.0  # of a relative interval: 200 %
-_SIGNS = {"regressed": "✗", "improved": "↑", "pass": "✓", "inconclusive": "?", "no-baseline": "–"}
-_ORDER = ("regressed", "inconclusive", "no-baseline", "improved", "pass")
+_SIGNS = {"regressed": "✗", "improved": "↑", "pass": "✓", "undecided": "?", "no-baseline": "–"}
+_ORDER = ("regressed", "undecided", "no-baseline", "improved", "pass")
 _ROLES = {"base": "the base", "reference": "the reference", "candidate": "the candidate"}
 
 
@@ -52,6 +58,12 @@ def is_blocked(item: ComparedSeries) -> bool:
 
 def sign(item: ComparedSeries) -> str:
     return _SIGNS[item.outcome]
+
+
+def legend(items: Iterable[ComparedSeries]) -> str:
+    """Return what signs and columns mean: without the words of statistics where all that blocks is exact."""
+    judged = [item for item in items if item.blocking and item.change is not None]
+    return EXACT_LEGEND if judged and all(map(is_exact, judged)) else LEGEND
 
 
 def heading(items: Iterable[ComparedSeries]) -> str:
@@ -84,9 +96,10 @@ def _plus(value: float) -> str:
 
 
 def bound(item: ComparedSeries) -> str:
-    """Return "≤ +8.2 %" of a pass ("≥ −8.2 %" where more is better), else the interval."""
+    """Return "≤ +8.2 %" of a pass ("≥ −8.2 %" where more is better), else the interval; "exact (+2.1 %)"."""
     if item.pass_bound is None:
-        return interval(item, item.unit, relative=item.relative)
+        of_base = share(item)
+        return interval(item, item.unit, relative=item.relative) + (f" ({of_base})" if of_base else "")
     side = "≤" if item.direction == "lower" else "≥"
     return f"{side} {_signed(item.pass_bound, item.unit, relative=item.relative)}"
 
@@ -119,12 +132,15 @@ def cells(item: ComparedSeries) -> list[str]:
         size(item, item.tolerance),
         evidence,
         boots(item),
-        size(item, item.smallest_effect),
+        "any" if is_exact(item) else size(item, item.smallest_effect),
     ]
 
 
 def line(item: ComparedSeries) -> str:
-    """Return one line: "publish qos=2 on esp32: publish_latency_p50 +12.3 % [+8.1 … +16.7 %] against …"."""
+    """Return one line: "publish qos=2 on esp32: publish_latency_p50 +12.3 % [+8.1 … +16.7 %] against …".
+
+    Of an exact figure "cost part=queue on esp32c3: cost_least +2.1 % (1,200 → 1,225 instructions) against …"
+    """
     shown = change(item, item.unit, relative=item.relative)
     bounds = bound(item)
     place = f"{case_name(item)} on {item.target}"
@@ -132,6 +148,8 @@ def line(item: ComparedSeries) -> str:
         return f"{place}: {short_metric(item)}: {item.reason or item.outcome}"
     why = f"; {item.reason}" if item.reason else ""
     bounds = f"(interval {bounds})" if bounds == TOO_WIDE else f"[{bounds}]"
+    if exact := exactly(item):
+        return f"{place}: {short_metric(item)} {exact} against {_ROLES[item.role]}{why}"
     return f"{place}: {short_metric(item)} {shown} {bounds} against {_ROLES[item.role]}{why}"
 
 

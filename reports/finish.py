@@ -11,12 +11,16 @@ from typing import TypeVar
 from hil.base.errors import HilError
 from hil.boards.health import HEALTH_FILE
 from hil.boards.health.quarantine import Watch
+from hil.history import history_of
+from hil.history.judgements import JUDGEMENTS_FILE
 from hil.reports import allure, history, plain, pushgateway, site
+from hil.reports.crashes import crashes_in
 from hil.reports.studies import build as reproduction
 from hil.reports.studies.document import Document
 from hil.reports.summary import render_markdown
 from hil.store import JudgedRun, RunDirectory, read_judged_run
 from hil.store.files import short_path
+from hil.store.run_info import is_unchanged
 
 PUSH_TIMEOUT_S = 5.0
 
@@ -78,10 +82,12 @@ def finish(directory: RunDirectory, options: ReportOptions, *, say: Callable[[st
     done.attempt("plain files", lambda: plain.write_plain(run))
     documents = done.attempt("reproduction", lambda: reproduction.reproduce_suite(run))
     done.documents = documents or ()
-    metrics = options.out / "history" / "metrics.jsonl"
+    metrics = history_of(options.out) / "metrics.jsonl"
     done.attempt("history", lambda: history.append_run(metrics, run))
     done.attempt("rack health", lambda: _keep_health(run, options, done))
-    if options.pushgateway:
+    judged = history_of(options.out) / JUDGEMENTS_FILE
+    done.attempt("judgements", lambda: history.append_judgements(judged, run))
+    if options.pushgateway and not is_unchanged(run.info):  # a false block is nothing to be woken for
         done.attempt("Pushgateway", lambda: _push(options.pushgateway, run, done))
     noted = _note(directory, run, done) if done.warnings else run  # the report shows the summary
     if options.site:
@@ -94,7 +100,7 @@ def finish(directory: RunDirectory, options: ReportOptions, *, say: Callable[[st
 
 def _keep_health(run: JudgedRun, options: ReportOptions, done: Reporting) -> None:
     """Add the run to the rack's health; a board that goes into quarantine is worth knowing."""
-    line = history.append_health(options.out / "history" / HEALTH_FILE, run)
+    line = history.append_health(history_of(options.out) / HEALTH_FILE, run)
     done.warnings += options.watch.look(line) if options.watch else []
 
 
@@ -121,5 +127,8 @@ def _note(directory: RunDirectory, run: JudgedRun, done: Reporting) -> JudgedRun
 
 def write_summary(directory: RunDirectory, run: JudgedRun) -> None:
     """Write the run's summary.md. Raises RigError where the disk does not take it."""
-    markdown = render_markdown(run.info, run.verdict, run.records, run_path=short_path(run.path))
+    crashes = crashes_in(run.path)
+    markdown = render_markdown(
+        run.info, run.verdict, run.records, run_path=short_path(run.path), crashes=crashes
+    )
     directory.write_summary(markdown)

@@ -23,6 +23,7 @@ from prometheus_client.exposition import delete_from_gateway
 
 from hil.base.errors import ConfigError, RigError
 from hil.base.gateway_url import PASSWORD_VARIABLE, USER_VARIABLE, masked, problem_of
+from hil.reports.metrics import group_key, group_name
 
 _MAX_ANSWER = 200
 
@@ -114,10 +115,25 @@ class Held:
     pushed_s: float
     run_started_s: float | None = None
     run_id: str = ""
+    product: str = ""
+    run_product: str = ""  # of what the run was, also where the group's labels do not say it
+
+    @property
+    def place(self) -> tuple[str, str, str, str]:
+        return self.job, self.rack, self.board, self.product
+
+    @property
+    def name(self) -> str:
+        return group_name(self.rack, self.board, self.product)
+
+    @property
+    def is_old(self) -> bool:
+        """Whether it was pushed when groups had no product: no run of that product replaces it any more."""
+        return bool(self.run_product) and not self.product
 
 
 def held_groups(url: str, *, timeout_s: float) -> tuple[Held, ...]:
-    """Return the groups that runs pushed for boards: those of a job, a rack and a board, of a job ``hil_…``.
+    """Return the groups that runs pushed for boards: of a job ``hil_…``, a rack, a board, perhaps a product.
 
     Raises:
         ConfigError: ``url`` is no address of a gateway.
@@ -126,7 +142,7 @@ def held_groups(url: str, *, timeout_s: float) -> tuple[Held, ...]:
     return tuple(
         sorted(
             (held for group in _read(url, timeout_s) if (held := _held(group))),
-            key=lambda held: (held.rack, held.board, held.job),
+            key=lambda held: (held.rack, held.board, held.product, held.job),
         )
     )
 
@@ -139,18 +155,17 @@ def delete_groups(url: str, groups: Collection[Held], *, timeout_s: float) -> No
     """
     deadline = time.monotonic() + timeout_s
     for held in groups:
-        key = {"rack": held.rack, "board": held.board}
+        key = group_key(held.rack, held.board, held.product)
 
         def delete(job: str = held.job, key: dict[str, str] = key) -> None:
             delete_from_gateway(url, job, grouping_key=key, timeout=timeout_s, handler=sender)
 
         _asked(url, timeout_s, delete)
-    names = {(held.job, held.rack, held.board) for held in groups}
-    while left := [h for h in held_groups(url, timeout_s=timeout_s) if (h.job, h.rack, h.board) in names]:
+    places = {held.place for held in groups}
+    while left := [h for h in held_groups(url, timeout_s=timeout_s) if h.place in places]:
         if time.monotonic() > deadline:
             raise RigError(
-                f"the Pushgateway at {url} took the request but still holds {left[0].job} of "
-                f"{left[0].rack}/{left[0].board}.",
+                f"the Pushgateway at {url} took the request but still holds {left[0].job} of {left[0].name}.",
                 next_step="a run may have pushed it again just now; look at the gateway's log.",
             )
         time.sleep(_POLL_S)
@@ -183,14 +198,16 @@ def _asked(url: str, timeout_s: float, request: Callable[[], _Result]) -> _Resul
 
 def _held(group: Mapping[str, Any]) -> Held | None:
     labels = group.get("labels", {})
-    if set(labels) != {"job", "rack", "board"} or not labels["job"].startswith("hil_"):
+    if set(labels) - {"product"} != {"job", "rack", "board"} or not labels["job"].startswith("hil_"):
         return None
+    of_run = _first(group, "hil_run_info").get("labels", {})
     started = _first(group, "hil_run_timestamp_seconds")
     return Held(
         **labels,
         pushed_s=float(_first(group, "push_time_seconds").get("value", 0.0)),
         run_started_s=float(started["value"]) if "value" in started else None,
-        run_id=_first(group, "hil_run_info").get("labels", {}).get("run_id", ""),
+        run_id=of_run.get("run_id", ""),
+        run_product=of_run.get("product", ""),
     )
 
 

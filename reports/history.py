@@ -19,10 +19,15 @@ from typing import Any
 
 from hil.base.errors import RigError
 from hil.base.flock import wait_for_lock
+from hil.base.schema import check_schema
 from hil.boards import health
+from hil.history import judgements
+from hil.history.erasing import erased_runs
 from hil.model import SeriesId, SeriesVerdict, Verdict
+from hil.reports import rows
 from hil.store import JudgedRun, StoredRun, time_in
 from hil.store.files import disk_error, parse_line, read_jsonl, replace_file
+from hil.store.outcomes import with_todays_outcomes
 from hil.store.run_info import measured_commit
 
 HISTORY_SCHEMA = 1
@@ -34,13 +39,15 @@ _WANTED: Mapping[str, type] = {"run_id": str, "started_utc": str, "trigger": str
 
 
 def append_run(history: Path, run: JudgedRun) -> None:
-    """Put a run into the file ``history``; its earlier line, if any, is replaced.
+    """Put a run into the file ``history``; its earlier line is replaced, and one that was erased stays out.
 
     Raises:
         ConfigError: a line of the file is damaged.
         RigError: the disk does not take it; the file is as it was.
     """
     line = line_of(run)
+    if run.run_id in erased_runs(history.parent):
+        return
     with appending(history, line["run_id"]):
         write_history(history, with_runs(read_history(history), [line]))
 
@@ -55,9 +62,33 @@ def append_health(path: Path, run: StoredRun) -> health.RunHealth:
         RigError: the disk does not take it; the file is as it was.
     """
     said = health.health_of(run)
+    append_health_line(path, said)
+    return said
+
+
+def append_health_line(path: Path, said: health.RunHealth) -> None:
+    """Put what is said of a rack into its health; what was erased stays out. Raises as append_health()."""
+    if said.run_id in erased_runs(path.parent):
+        return
     with appending(path, said.run_id):
         health.write_lines(path, health.with_runs(health.read_lines(path), [said]))
-    return said
+
+
+def append_judgements(path: Path, run: StoredRun) -> None:
+    """Put what the gate said of unchanged firmware into ``path``, in place of the run's earlier line.
+
+    Of another run, and where nothing was judged, the file stays as it is.
+
+    Raises:
+        ConfigError: a line of the file is damaged, or the run's thresholds are.
+        RigError: the disk does not take it; the file is as it was.
+    """
+    judged = judgements.unchanged_run_of(run)
+    if judged is None or run.run_id in erased_runs(path.parent):
+        return
+    with appending(path, judged.run_id):
+        runs = judgements.with_runs(judgements.read_judgements(path), [judged])
+        judgements.write_judgements(path, runs)
 
 
 def read_history(history: Path) -> list[_Line]:
@@ -88,6 +119,7 @@ def line_of(run: JudgedRun) -> _Line:
         "commit": measured_commit(info),
         "dirty": bool(info.get("git", {}).get("dirty")),
         "trigger": info.get("trigger", "local"),
+        **({"product": info["product"]} if info.get("product") else {}),
         "rack": info.get("rack") or rack_of(verdict),
         "profile": info.get("profile") or "",
         "suite": info.get("suite", ""),
@@ -180,7 +212,7 @@ def _cases(series: Iterable[SeriesVerdict]) -> list[dict[str, Any]]:
 
 def _metric(item: SeriesVerdict) -> dict[str, Any]:
     """Return value and limit in the unit that the metric's name ends with; what is usual is left out."""
-    metric: dict[str, Any] = {"value": item.value, "outcome": item.outcome}
+    metric: dict[str, Any] = {"value": item.value, "outcome": rows.outcome(item)}
     if item.limit is not None:
         metric |= {"limit": item.limit, "blocking": item.blocking}
     if item.direction == "higher":
@@ -196,13 +228,13 @@ def _parse(path: Path, number: int, raw: bytes) -> _Line:
 
 
 def _checked(line: dict[str, Any]) -> _Line:
-    """Return the line. Raises ValueError, which says what is wrong with it."""
-    if line.get("schema") != HISTORY_SCHEMA:
-        raise ValueError(f"its schema is {line.get('schema')!r}, this program reads {HISTORY_SCHEMA}")
+    """Return the line with today's outcomes. Raises ValueError, which says what is wrong with it."""
+    check_schema(line.get("schema"), HISTORY_SCHEMA)
     wrong = [key for key, kind in _WANTED.items() if not isinstance(line.get(key), kind)]
     if wrong:
         raise ValueError(f"{', '.join(wrong)} missing or of the wrong type")
-    return line
+    told: _Line = with_todays_outcomes(line)
+    return told
 
 
 def _dump(line: _Line) -> str:

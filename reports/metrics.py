@@ -27,10 +27,12 @@ from prometheus_client.registry import Collector
 from hil.base.errors import HilError
 from hil.base.units import convert, find_unit
 from hil.boards.health import HEALTH_FILE, read_lines, summarise
-from hil.boards.health.types import BoardHealth, RackHealth, unix_s
+from hil.boards.health.types import BoardHealth, GoldenCheck, RackHealth, RunHealth, unix_s
 from hil.boards.health.words import nearest_rank
+from hil.boards.rack.golden import FIGURES
 from hil.metrics.metric import STATISTICS, name_of
 from hil.model import ComparedSeries, SeriesVerdict, Verdict, bench_of
+from hil.reports import rows
 from hil.reports.names import Named
 from hil.store.run_info import measured_commit, utc_now
 
@@ -42,8 +44,11 @@ _BASE_UNITS = {
     "ratio": ("ratio", 1, "_ratio"),
     "count": ("count", 1, ""),  # _count is what Prometheus calls a histogram's
     "cycles": ("cycles", 1, "_cycles"),
+    "instructions": ("instructions", 1, "_instructions"),
     "frequency": ("ops", 1, "_per_second"),
     "power": ("dbm", 1, "_dbm"),
+    "current": ("ma", 1000, "_amperes"),
+    "energy": ("mj", 1000, "_joules"),
 }
 _LIMIT = "_limit"
 
@@ -80,7 +85,7 @@ def parse_name(metric: str, unit: str) -> Name:
 
 
 def in_base_unit(value: float, unit: str) -> float:
-    """Convert to Prometheus' base unit: seconds, bytes, bytes per second, ratios."""
+    """Convert to Prometheus' base unit: seconds, bytes, bytes per second, amperes, ratios."""
     source = find_unit(unit)
     base, many, _ = _BASE_UNITS[source.dimension]
     return float(f"{convert(value, source, find_unit(base)) / many:.9g}")  # verdicts have six digits
@@ -153,18 +158,37 @@ class Families(Collector):
 class Group:
     """What one board pushes: its metrics, and the labels that name the group in the Pushgateway.
 
-    ``board`` is "" where a rack pushes what it knows of itself.
+    ``board`` is "" where a rack pushes what it knows of itself, ``product`` where none is named. Two products
+    on one board are two groups, so that neither replaces the other's figures.
     """
 
     job: str
     rack: str
     board: str
     families: Families
+    product: str = ""
 
     @property
     def key(self) -> dict[str, str]:
         """Return the labels of the group besides its job."""
-        return {"rack": self.rack, **({"board": self.board} if self.board else {})}
+        return group_key(self.rack, self.board, self.product)
+
+    @property
+    def name(self) -> str:
+        """What sentences call it."""
+        return group_name(self.rack, self.board, self.product)
+
+
+def group_key(rack: str, board: str, product: str) -> dict[str, str]:
+    """Return the labels of a group besides its job: a name that is "" is no label."""
+    named = {"rack": rack, "board": board, "product": product}
+    return {label: value for label, value in named.items() if value}
+
+
+def group_name(rack: str, board: str, product: str) -> str:
+    """Return what sentences call a group: lab/esp32-1 with sensor-node."""
+    place = f"{rack}/{board}" if board else f"rack {rack}"
+    return f"{place} with {product}" if product else place
 
 
 def board_groups(info: Mapping[str, Any], verdict: Verdict) -> list[Group]:
@@ -179,6 +203,7 @@ def board_groups(info: Mapping[str, Any], verdict: Verdict) -> list[Group]:
             rack=str(info.get("rack") or "unknown"),
             board=board,
             families=_families(info, verdict, board, *boards[board]),
+            product=str(info.get("product") or ""),
         )
         for board in sorted(boards)
     ]
@@ -203,6 +228,7 @@ def _add_run(families: Families, info: Mapping[str, Any], verdict: Verdict, targ
     firmware = ([images[name] for name in sorted(images) if name.partition("+")[0] == target] or [{}])[0]
     labels = {
         "run_id": verdict.run_id or info.get("run_id"),
+        "product": info.get("product"),
         "suite": info.get("suite"),
         "commit": measured_commit(info),
         "dirty": "true" if git.get("dirty") else "false",
@@ -214,7 +240,7 @@ def _add_run(families: Families, info: Mapping[str, Any], verdict: Verdict, targ
     }
     text = "What was measured: join it for the commit; 1 always."
     families.add("hil_run_info", text, 1, **{key: str(value) for key, value in labels.items() if value})
-    text = "How the whole run ended: 0 pass, 1 firmware, 2 configuration, 3 rig, 4 inconclusive."
+    text = "How the whole run ended: 0 pass, 1 firmware, 2 configuration, 3 rig, 4 undecided or incomplete."
     families.add("hil_run_exit_code", text, verdict.exit_code)
     started = _timestamp(info.get("started_utc"))
     ended = _timestamp(info.get("lease_released_utc"))
@@ -254,7 +280,7 @@ def _add_board(families: Families, verdict: Verdict, board: str, series: Sequenc
     cases = {
         "measured": len(measured),
         "not_run": sum(item.expected and item.case_id not in measured for item in own),
-        "ruled_out": sum(not item.expected for item in own),
+        "ruled_out": sum(not item.expected and not item.to for item in own),
     }
     faults = [fault.owner for fault in verdict.faults if fault.board in ("", board)]
     idle = cases["ruled_out"] and not (cases["measured"] or cases["not_run"] or faults)
@@ -288,7 +314,7 @@ def _add_cases(families: Families, series: Sequence[SeriesVerdict]) -> None:
             1,
             **case_labels(item),
             metric=item.metric,
-            outcome=item.outcome,
+            outcome=rows.outcome(item),
             blocking="true" if item.blocking else "false",
         )
 
@@ -309,8 +335,42 @@ def rack_group(health: RackHealth) -> Group:
     return Group(JOB, health.rack, "", families)
 
 
+GOLDEN_JOB = "hil_golden"
+# figure → name in base units, and how many of its units are one
+_GOLDEN = {
+    "associate_s": ("hil_golden_associate_seconds", 1.0),
+    "rssi_dbm": ("hil_golden_rssi_dbm", 1.0),
+    "publish_p50_ms": ("hil_golden_publish_latency_seconds", 1e3),
+    "echo_p50_ms": ("hil_golden_echo_rtt_seconds", 1e3),
+    "failed_ratio": ("hil_golden_failed_ratio", 1.0),
+    "throughput_mbps": ("hil_golden_throughput_bytes_per_second", 8e-6),
+    "clock_drift_ppm": ("hil_golden_clock_drift_ratio", 1e6),
+    "flash_mib": ("hil_golden_flash_bytes", 1 / (1 << 20)),
+}
+
+
+def golden_groups(line: RunHealth) -> list[Group]:
+    """Return one group a board of a golden check: when it was, its figures, and what is out of bounds."""
+    groups = []
+    for part in line.boards:
+        golden = part.golden or GoldenCheck()
+        families = Families({"kind": part.kind, "target": part.target})
+        text = "When the golden check began, Unix time."
+        _add_known(families, "hil_golden_timestamp_seconds", text, unix_s(line.started_utc), {})
+        text = "1 where the board passed its golden check, otherwise 0."
+        families.add("hil_golden_passed", text, int(not golden.beyond))
+        for name, value in golden.figures.items():
+            metric, size = _GOLDEN[name]
+            families.add(metric, f"Golden check: {FIGURES[name].words}.", value / size)
+        text = "1 where what the golden check looked at is out of its bound, otherwise 0."
+        for name in (*golden.figures, *(name for name in golden.beyond if name not in golden.figures)):
+            families.add("hil_golden_beyond_bound", text, int(name in golden.beyond), figure=name)
+        groups.append(Group(GOLDEN_JOB, line.rack, part.board, families))
+    return groups
+
+
 def kind_of(health: RackHealth) -> str:
-    """Return the most real kind of a rack's boards; virtual ones never share a rack with others."""
+    """Return the most real kind of a rack's boards; physical ones share a rack with no others."""
     kinds = {board.kind for board in health.boards}
     return next((kind for kind in ("physical", "emulated", "virtual") if kind in kinds), "unknown")
 
@@ -339,6 +399,12 @@ def _add_rack(families: Families, health: RackHealth, labels: Mapping[str, str])
     families.add("hil_rack_comparisons_checked", text, health.comparisons_checked, **labels)
     text = "Share of hil_rack_comparisons_checked that had blocked for nothing."
     _add_known(families, "hil_rack_false_regression_ratio", text, health.false_regression_ratio, labels)
+    text = "Share of hil_rack_runs in which the rig failed, on a board or as a whole."
+    _add_known(families, "hil_rack_failed_ratio", text, health.failure_ratio, labels)
+    text = (
+        "Mean time from the first of consecutive runs that the rig failed on a board to its next sound one."
+    )
+    _add_known(families, "hil_rack_recovery_seconds", text, health.mean_time_to_recovery_s, labels)
 
 
 def _add_rack_board(

@@ -36,8 +36,7 @@ def push_again(url: str, run: JudgedRun, *, force: bool = False) -> None:
         _refuse_older(run.run_id, groups, held)
     pushed = push(url, run.path, groups, timeout_s=TIMEOUT_S)
     for group in pushed.groups:
-        place = f"{group.rack}/{group.board}" if group.board else f"rack {group.rack}"
-        print(f"pushed {group.job} of {place}")
+        print(f"pushed {group.job} of {group.name}")
     for warning in pushed.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     if pushed.failure:
@@ -45,31 +44,38 @@ def push_again(url: str, run: JudgedRun, *, force: bool = False) -> None:
 
 
 def _refuse_older(run_id: str, groups: Sequence[Group], held: Sequence[Held]) -> None:
-    there = {(one.job, one.rack, one.board): one for one in held}
+    there = {one.place: one for one in held}
     for group in groups:
-        one = there.get((group.job, group.rack, group.board))
+        one = there.get((group.job, group.rack, group.board, group.product))
         started = group.families.value_of("hil_run_timestamp_seconds")
         if one and one.run_started_s is not None and (started is None or started < one.run_started_s):
             raise ConfigError(
-                f"the Pushgateway holds a newer run of {group.rack}/{group.board} ({group.job}): "
+                f"the Pushgateway holds a newer run of {group.name} ({group.job}): "
                 f"{one.run_id or 'unnamed'}; {run_id} would replace it.",
                 next_step="leave it, or push all the same: --force.",
             )
 
 
-def retire(url: str, rack: str, boards: Sequence[str], *, dry_run: bool = False) -> None:
+def retire(
+    url: str, rack: str, boards: Sequence[str], *, product: str | None = None, dry_run: bool = False
+) -> None:
     """Take every group of ``boards`` away, of all jobs, and say which there were.
+
+    Of a product alone where one is named; "" is what was pushed without one.
 
     Raises:
         ConfigError: the gateway holds nothing of one of them; nothing was taken away.
         RigError: the gateway does not answer, or refuses.
     """
-    held = held_groups(url, timeout_s=TIMEOUT_S)
+    everything = held_groups(url, timeout_s=TIMEOUT_S)
+    held = [one for one in everything if product is None or one.product == product]
     unknown = [board for board in boards if (rack, board) not in {(one.rack, one.board) for one in held}]
     if unknown:
-        known = ", ".join(sorted({f"{one.rack}/{one.board}" for one in held}))
+        known = ", ".join(sorted({one.name for one in everything}))
+        of = "" if product is None else f" with {product}" if product else " without a product"
+        wanted = ", ".join(f"{rack}/{board}" for board in unknown)
         raise ConfigError(
-            f"the Pushgateway at {url} holds nothing of {', '.join(f'{rack}/{board}' for board in unknown)}.",
+            f"the Pushgateway at {url} holds nothing of {wanted}{of}.",
             next_step=f"it knows: {known}." if known else "it holds no board at all.",
         )
     chosen = [one for one in held if one.rack == rack and one.board in boards]
@@ -78,7 +84,7 @@ def retire(url: str, rack: str, boards: Sequence[str], *, dry_run: bool = False)
     for one in chosen:
         what = "would delete" if dry_run else "deleted"
         run = f", run {one.run_id}" if one.run_id else ""
-        print(f"{what} {one.job} of {one.rack}/{one.board}: pushed {_utc(one.pushed_s)}{run}")
+        print(f"{what} {one.job} of {one.name}: pushed {_utc(one.pushed_s)}{run}")
 
 
 def _utc(seconds: float) -> str:

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from hil.base.errors import ConfigError, HilError, RigError
 from hil.boards.health import HEALTH_FILE
+from hil.history.judgements import JUDGEMENTS_FILE
 from hil.reports import allure, history, plain
 from hil.reports.finish import sentence_of, write_summary
 from hil.reports.site import build_site
@@ -56,6 +57,7 @@ def build_report(
             if append:
                 _add("history", history.append_run, history_folder / "metrics.jsonl", run)
                 _add("rack health", history.append_health, history_folder / HEALTH_FILE, run)
+                _add("judgements", history.append_judgements, history_folder / JUDGEMENTS_FILE, run)
         index = build_site(out, chosen, history=history_folder, single_file=single_file, append=append)
     print(short_path(index))
 

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 
 from hil.base.errors import ExitCode
 from hil.base.units import find_unit, format_difference, format_relative, format_value, format_values
-from hil.model import SeriesVerdict, Verdict
+from hil.model import Outcome, SeriesVerdict, Verdict
 from hil.reports import compared
 from hil.reports.names import named_metric, place, short_metric
 
-VIRTUAL_REMARK = "Virtual figures test logic and pipeline; they say nothing of an ESP32's speed."
-SIGNS = {"regressed": "✗", "improved": "↑", "pass": "✓", "inconclusive": "?", "no-baseline": "–"}
+SIGNS = {"regressed": "✗", "improved": "↑", "pass": "✓", "undecided": "?", "no-baseline": "–"}
 LEGEND = (
     "✓ kept · ✗ broken · ? beyond the limit, but its interval does not prove it, or too little to decide · "
     "↑ improved · – no limit · advice never fails a run"
@@ -25,7 +24,7 @@ _TITLES = {
     ExitCode.FIRMWARE: "REGRESSED",
     ExitCode.CONFIG: "NOT MEASURED: CONFIGURATION",
     ExitCode.RIG: "NO VERDICT: THE RIG FAILED",
-    ExitCode.INCONCLUSIVE: "INCONCLUSIVE",
+    ExitCode.UNDECIDED: "INCOMPLETE",
     ExitCode.INTERRUPTED: "INTERRUPTED",
     ExitCode.TERMINATED: "TERMINATED",
 }
@@ -69,10 +68,14 @@ def title(verdict: Verdict) -> str:
     blocked = [*filter(is_blocked, verdict.series), *filter(compared.is_blocked, verdict.compared)]
     if verdict.exit_code == ExitCode.FIRMWARE and not blocked:
         return "FIRMWARE AT FAULT"
-    if verdict.exit_code == ExitCode.PASS and verdict.outcome != "pass":
-        without = "WITHOUT A BASE" if _is_there("no-baseline", verdict) else "WITHOUT LIMITS"
-        undecided = "UNDECIDED, NOT BLOCKED" if _is_there("inconclusive", verdict) else "PASS, BUT INCOMPLETE"
-        return {"no-baseline": f"PASS, BUT {without}", "inconclusive": undecided}[verdict.outcome]
+    if verdict.outcome == "undecided":
+        return "UNDECIDED"
+    if verdict.outcome == "no-baseline" and verdict.no_base:
+        return "LIMITS ONLY: THE BASE DOES NOT BUILD"
+    if verdict.outcome == "no-baseline":
+        left_out = any(item.cause == "not-compared" for item in verdict.not_run)
+        no_base = left_out or _is_there("no-baseline", verdict)
+        return f"PASS, BUT {'WITHOUT A BASE' if no_base else 'WITHOUT LIMITS'}"
     return _TITLES[ExitCode(verdict.exit_code)]
 
 
@@ -89,9 +92,14 @@ def is_marginal(item: SeriesVerdict) -> bool:
     return item.note == "marginal"
 
 
+def outcome(item: SeriesVerdict) -> Outcome:
+    """Return what a series comes to; what is beyond its limit, though not provably, has not passed."""
+    return "undecided" if is_marginal(item) else item.outcome
+
+
 def sign(item: SeriesVerdict) -> str:
-    """Return the sign that LEGEND explains; what is beyond a limit has no tick."""
-    return "?" if is_marginal(item) else SIGNS[item.outcome]
+    """Return the sign that LEGEND explains."""
+    return SIGNS[outcome(item)]
 
 
 def boards(verdict: Verdict) -> list[str]:
@@ -149,9 +157,11 @@ def quantity(item: SeriesVerdict, value: float | None) -> str:
 
 
 def interval(item: SeriesVerdict) -> str:
-    """Return "7.73 ms [7.42, 9.11]", "–" for a bound or a value that there is not."""
+    """Return "7.73 ms [7.42, 9.11]", "–" for a bound or a value that there is not; "640 B" where exact."""
     if item.value is None:
         return "–"
+    if item.value == item.low == item.high:
+        return quantity(item, item.value)
     bounds = [bound for bound in (item.low, item.high) if bound is not None]
     value, *texts = format_values([item.value, *bounds], find_unit(item.unit))
     low = texts.pop(0) if item.low is not None else "–"

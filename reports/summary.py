@@ -3,38 +3,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from hil.base.untrusted import code, fenced, markdown
 from hil.model import ComparedSeries, NotRun, RunRecord, SeriesVerdict, Verdict
 from hil.reports import compared, rows
 from hil.reports.boards import not_run_groups, remarks, split_not_run
+from hil.reports.crashes import Crash, worth_showing
+from hil.reports.current_notes import current_notes
 from hil.reports.ledger import loss_lines, loss_table
 from hil.reports.names import case_name, short_metric
 from hil.reports.terminal import render_verdict, render_whereabouts
 from hil.reports.trace_notes import trace_notes
 
+MOST_CHARACTERS = 4000  # of a sentence: what a person reads is not cut
+
 __all__ = ["render_markdown", "render_verdict", "render_whereabouts"]
 
 
 def render_markdown(
-    run_info: Mapping[str, Any], verdict: Verdict, records: Sequence[RunRecord], *, run_path: str = ""
+    run_info: Mapping[str, Any],
+    verdict: Verdict,
+    records: Sequence[RunRecord],
+    *,
+    run_path: str = "",
+    crashes: Sequence[Crash] = (),
 ) -> str:
     """Return summary.md; its headings stand in the order in which a person asks."""
     missing, ruled_out = split_not_run(verdict)
     parts = [
-        f"# {rows.title(verdict)}: {verdict.run_id or 'no run'}",
-        verdict.sentence,
-        *(f"> {remark}" for remark in remarks(run_info, verdict)),
+        f"# {rows.title(verdict)}: {_code(verdict.run_id) if verdict.run_id else 'no run'}",
+        _text(verdict.sentence),
+        *(f"> {_text(remark)}" for remark in remarks(run_info, verdict)),
         *_compared(verdict),
         *_limits(verdict),
-        *_list("What broke", _broken(verdict)),
+        *_list("What broke", map(_text, _broken(verdict))),
         *_list("Faults", [_fault_line(fault.owner, fault.board, fault.sentence) for fault in verdict.faults]),
+        *_crashed(crashes),
         *_lost(records, verdict),
-        *_list("Traces", [note.line for note in trace_notes(records, verdict)]),
-        *_list("Worth knowing", [*verdict.warnings, *run_info.get("reporting", {}).get("warnings", [])]),
-        *_list("Not run", _not_run_lines(missing)),
-        *_list("Ruled out", _not_run_lines(ruled_out)),
+        *_list("Traces", [_text(note.line) for note in trace_notes(records, verdict)]),
+        *_list(
+            "Worth knowing",
+            map(
+                _text,
+                [
+                    *verdict.warnings,
+                    *current_notes(records),
+                    *run_info.get("reporting", {}).get("warnings", []),
+                ],
+            ),
+        ),
+        *_list("Not run", map(_text, _not_run_lines(missing))),
+        *_list("Ruled out", map(_text, _not_run_lines(ruled_out))),
         *_facts(run_info, records, run_path or verdict.run_id),
         *_all_series(verdict),
     ]
@@ -55,21 +77,21 @@ def _compared(verdict: Verdict) -> list[str]:
     advice = [item for item in found if not item.blocking]
     parts = [f"## {compared.heading(found)}"]
     parts += [_compared_table(blocking)] if blocking else []
-    parts += [_folded(f"{compared.line(item)}", compared.details(item)) for item in compared.notable(verdict)]
+    parts += [_folded(compared.line(item), compared.details(item)) for item in compared.notable(verdict)]
     if advice:
         title = f"Advice: {len(advice)} more comparison{'' if len(advice) == 1 else 's'}"
         parts.append(f"<details><summary>{title}</summary>\n\n{_compared_table(advice)}\n\n</details>")
-    return [*parts, compared.LEGEND]
+    return [*parts, compared.legend(found)]
 
 
 def _compared_table(items: Sequence[ComparedSeries]) -> str:
     lines = [_table_row(compared.HEAD), _table_row(["---"] * 4 + ["---:"] * (len(compared.HEAD) - 4))]
-    return "\n".join([*lines, *(_table_row(compared.cells(item)) for item in items)])
+    return "\n".join([*lines, *(_table_row(map(_text, compared.cells(item))) for item in items)])
 
 
 def _folded(title: str, lines: Sequence[str]) -> str:
-    body = "\n".join(f"- {line}" for line in lines)
-    return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>"
+    body = "\n".join(f"- {_text(line)}" for line in lines)
+    return f"<details><summary>{_text(title)}</summary>\n\n{body}\n\n</details>"
 
 
 def _limits(verdict: Verdict) -> list[str]:
@@ -78,18 +100,30 @@ def _limits(verdict: Verdict) -> list[str]:
         return []
     kinds = {item.board: item.kind for item in verdict.series}
     boards = rows.boards(verdict)
-    head = ["worst of its cases", "limit", "cases", *(f"{board} ({kinds[board]})" for board in boards)]
+    head = ["worst of its cases", "limit", "cases", *(_text(f"{board} ({kinds[board]})") for board in boards)]
     lines = [_table_row(head), _table_row(["---", *["---:"] * (len(head) - 1)])]
     for row in found:
         name = row.name if row.blocking else f"{row.name} (advice)"
-        lines.append(_table_row([name, row.limit, str(row.cases), *map(_limit_cell, row.cells)]))
+        lines.append(
+            _table_row([_text(name), _text(row.limit), str(row.cases), *map(_limit_cell, row.cells)])
+        )
     return ["## Limits", "\n".join(lines), rows.LEGEND]
 
 
 def _limit_cell(cell: rows.Cell) -> str:
+    text = _text(cell.text)
     if cell.broken:
-        return f"**{cell.text} ✗**"
-    return f"{cell.text} ?" if cell.marginal else cell.text
+        return f"**{text} ✗**"
+    return f"{text} ?" if cell.marginal else text
+
+
+def _crashed(crashes: Sequence[Crash]) -> list[str]:
+    """Return the decoded backtraces, board by board."""
+    parts = []
+    for board in dict.fromkeys(crash.board for crash in crashes):
+        for crash in worth_showing(one for one in crashes if one.board == board):
+            parts += [f"{_text(f'{crash.name} of {board}')}, {_code(crash.file)}:", fenced(crash.shown)]
+    return ["## Where it crashed", *parts] if parts else []
 
 
 def _lost(records: Sequence[RunRecord], verdict: Verdict) -> list[str]:
@@ -99,8 +133,8 @@ def _lost(records: Sequence[RunRecord], verdict: Verdict) -> list[str]:
         return []
     rule = ["---", *["---:"] * (len(table[0]) - 1)]
     return [
-        *_list("Lost messages", loss_lines(records, verdict)),
-        "\n".join(map(_table_row, [table[0], rule, *table[1:]])),
+        *_list("Lost messages", map(_text, loss_lines(records, verdict))),
+        "\n".join(map(_table_row, [table[0], rule, *(map(_text, row) for row in table[1:])])),
     ]
 
 
@@ -112,7 +146,7 @@ def _not_run_lines(not_run: Sequence[NotRun]) -> list[str]:
 
 
 def _fault_line(owner: str, board: str, sentence: str) -> str:
-    return f"**{owner}**{f' on {board}' if board else ''}: {sentence}"
+    return f"**{_text(owner)}**{f' on {_text(board)}' if board else ''}: {_text(sentence)}"
 
 
 def _facts(run_info: Mapping[str, Any], records: Sequence[RunRecord], run_path: str) -> list[str]:
@@ -121,6 +155,7 @@ def _facts(run_info: Mapping[str, Any], records: Sequence[RunRecord], run_path: 
     dirty = ", with changes" if git.get("dirty") else ""
     facts = {
         "suite": run_info.get("suite"),
+        "product": run_info.get("product"),
         "rack": run_info.get("rack"),
         "air profile": run_info.get("profile"),
         "commit": f"{git.get('commit', '')[:12]}{dirty}" if git.get("commit") else None,
@@ -128,14 +163,20 @@ def _facts(run_info: Mapping[str, Any], records: Sequence[RunRecord], run_path: 
         "started": run_info.get("started_utc"),
         "by": f"{run_info['user']} on {run_info.get('host', '?')}" if run_info.get("user") else None,
         "workflow run": run_info.get("ci", {}).get("url"),
-        "report": _code(run_info.get("reporting", {}).get("report")),
-        "judge again": f"`hil gate {run_path}`",
     }
-    return _list("Run", [f"{name}: {value}" for name, value in facts.items() if value])
+    report = run_info.get("reporting", {}).get("report")
+    commands = {"report": report, "judge again": f"hil gate {shlex.quote(run_path)}"}
+    lines = [f"{name}: {_text(value)}" for name, value in facts.items() if value]
+    return _list("Run", [*lines, *(f"{name}: {_code(value)}" for name, value in commands.items() if value)])
 
 
-def _code(text: str | None) -> str | None:
-    return f"`{text}`" if text else None
+def _text(text: object) -> str:
+    """Return what may be somebody else's words as words, whole."""
+    return markdown(text, MOST_CHARACTERS)
+
+
+def _code(text: object) -> str:
+    return code(text, MOST_CHARACTERS)
 
 
 def _all_series(verdict: Verdict) -> list[str]:
@@ -143,7 +184,7 @@ def _all_series(verdict: Verdict) -> list[str]:
         return []
     head = ["", "board", "case", "metric", "value", "limit", "samples", "boots", "clock"]
     lines = [_table_row(head), _table_row(["---"] * len(head))]
-    lines += [_table_row(_series_cells(item)) for item in verdict.series]
+    lines += [_table_row(map(_text, _series_cells(item))) for item in verdict.series]
     body = "\n".join(lines)
     return [f"<details><summary>All {len(verdict.series)} series</summary>\n\n{body}\n\n</details>"]
 
@@ -162,9 +203,10 @@ def _series_cells(item: SeriesVerdict) -> list[str]:
     ]
 
 
-def _list(heading: str, lines: Sequence[str]) -> list[str]:
-    return [f"## {heading}", "\n".join(f"- {line}" for line in lines)] if lines else []
+def _list(heading: str, lines: Iterable[str]) -> list[str]:
+    items = [f"- {line}" for line in lines]
+    return [f"## {heading}", "\n".join(items)] if items else []
 
 
-def _table_row(cells: Sequence[str]) -> str:
+def _table_row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"

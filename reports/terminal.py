@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,6 +18,7 @@ from hil.base.errors import ExitCode
 from hil.model import ComparedSeries, RunRecord, Verdict
 from hil.reports import compared, rows
 from hil.reports.boards import not_run_groups, remarks
+from hil.reports.current_notes import current_notes
 from hil.reports.ledger import loss_total
 from hil.reports.trace_notes import TraceNote, trace_notes
 
@@ -37,11 +39,15 @@ def render_verdict(
     *,
     run_path: str,
     console: Console,
+    more: str = "",
 ) -> None:
-    """Print verdict, limits, and as many notes as leave room for the whereabouts of ``run_path``."""
+    """Print verdict, limits, and as many notes as leave room for the whereabouts of ``run_path``.
+
+    ``more`` is what the whereabouts say of more boots.
+    """
     head = [_headline(verdict), Text(f"{verdict.sentence} {_measured(run_info, records)}")]
     told = [Text(remark, style="dim") for remark in remarks(run_info, verdict)]
-    tail = _whereabouts(run_path, f"{run_path}/report/index.html")  # where the report is not known yet
+    tail = _whereabouts(run_path, f"{run_path}/report/index.html", more)  # where the report is not known yet
     if any(item.blocking for item in verdict.compared):
         around = sum(_height(console, part) for part in (*head, *told, tail))
         head.append(_comparison_table(verdict, console, _lines_of(console) - around - _FEWEST_NOTES))
@@ -57,10 +63,13 @@ def render_verdict(
 
 
 def render_whereabouts(
-    run_path: str, report: str | None, warnings: Sequence[str], *, console: Console
+    run_path: str, report: str | None, warnings: Sequence[str], *, console: Console, more: str = ""
 ) -> None:
-    """Print what could not be reported, where the report is, if it was built, and where the run is."""
-    for part in (*map(_warning, warnings), _whereabouts(run_path, report)):
+    """Print what could not be reported, where the report is, if it was built, and where the run is.
+
+    ``more`` says how an undecided run is taken further, "" where it is not.
+    """
+    for part in (*map(_warning, warnings), _whereabouts(run_path, report, more)):
         console.print(part)
 
 
@@ -97,13 +106,13 @@ def _notes(verdict: Verdict, records: Sequence[RunRecord], run_path: str) -> lis
     ]
     not_run = [
         Text.assemble(("– not run: ", "dim"), f"{_plural(count, 'case')} on {', '.join(boards)}: {reason}")
-        for reason, count, boards in not_run_groups(verdict.not_run)
+        for reason, count, boards in not_run_groups(one for one in verdict.not_run if not one.to)
     ]
     return [
         *broken,
         *faults,
         *not_run,
-        *(_warning(text) for text in verdict.warnings),
+        *(_warning(text) for text in (*verdict.warnings, *current_notes(records))),
     ]
 
 
@@ -137,8 +146,11 @@ def _measured(run_info: Mapping[str, Any], records: Sequence[RunRecord]) -> str:
     boards = len({record.board for record in records})
     samples = sum(record.measured_rows for record in records)
     suite = f"Suite {run_info['suite']}" if run_info.get("suite") else "Run"
+    product = f" of {run_info['product']}" if run_info.get("product") else ""
     rack = f" on rack {run_info['rack']}" if run_info.get("rack") else ""
-    return f"{suite}{rack}: {_plural(boards, 'board')}, {_plural(cases, 'case')}, {samples:,} samples."
+    return (
+        f"{suite}{product}{rack}: {_plural(boards, 'board')}, {_plural(cases, 'case')}, {samples:,} samples."
+    )
 
 
 def _plural(count: int, noun: str) -> str:
@@ -223,11 +235,13 @@ def _on(board: str) -> str:
     return f" ({board})" if board else ""
 
 
-def _whereabouts(run_path: str, report: str | None) -> Text:
+def _whereabouts(run_path: str, report: str | None, more: str) -> Text:
     return Text(
-        (f"Report   {report}\n" if report else "") + f"Summary  {run_path}/summary.md\n"
+        (f"More     {more}\n" if more else "")
+        + (f"Report   {report}\n" if report else "")
+        + f"Summary  {run_path}/summary.md\n"
         f"Folder   {run_path} (records.jsonl, console/)\n"
-        f"Replay   hil gate {run_path}",
+        f"Replay   hil gate {shlex.quote(run_path)}",
         style="dim",
         overflow="fold",
     )

@@ -117,11 +117,14 @@ def test_a_difference_says_where_it_is() -> None:
 
 
 def test_a_verdict_of_before_is_read(tmp_path: Path) -> None:
-    """A verdict that was stored is read as it is, whatever the gate would say of its run today."""
+    """A stored verdict is read as it is, whatever the gate would say today; outcomes have today's names."""
     path = tmp_path / "verdicts.json"
     path.write_bytes(unpacked(STORED / "verdicts.json.gz"))
-    stored = json.loads(path.read_bytes())
+    before = path.read_text(encoding="utf-8")
+    assert '"outcome": "inconclusive"' in before
+    stored = json.loads(before.replace('"outcome": "inconclusive"', '"outcome": "undecided"'))
     found = json.loads(json.dumps(read_verdict(path).to_json()))
+    assert (found.pop("on_undecided"), found.pop("no_base")) == ("neutral", "")
     assert {item.pop("cause") for item in found["not_run"]} == {"failed", "ruled-out", "not-compared"}
     assert found == stored
 
@@ -144,13 +147,14 @@ def test_the_stored_run_has_every_kind_of_entry() -> None:
 
 
 def test_the_golden_verdict_has_every_outcome() -> None:
-    """Among the golden comparisons that block each outcome occurs, and a limit that blocks is broken."""
+    """Each outcome occurs among the golden comparisons, no-baseline as advice; a blocking limit is broken."""
     verdict = json.loads(GOLDEN["verdicts.json"])
     compared = Counter(item["outcome"] for item in verdict["compared"] if item["blocking"])
-    assert set(compared) == {"regressed", "improved", "pass", "inconclusive", "no-baseline"}
+    assert set(compared) == {"regressed", "improved", "pass", "undecided"}
+    assert any(item["outcome"] == "no-baseline" for item in verdict["compared"])
     series = Counter((item["outcome"], item["blocking"]) for item in verdict["series"])
     assert series["regressed", True]
-    assert series["inconclusive", True]
+    assert series["undecided", True]
     assert any(item["void"] for item in verdict["series"])
     assert any(item["at_least"] for item in verdict["series"])
     assert any(item["odd_boards"] for item in verdict["compared"])

@@ -28,8 +28,10 @@ FLOORS = (
     "hil.boards",
     "hil.virtual",
     "hil.network",
+    "hil.probe",
     "hil.run",
     "hil.ci",
+    "hil.evidence",
     "hil.reports",
     "hil.fixtures",
     "hil.cli",
@@ -156,3 +158,19 @@ for plugin in conftest.pytest_plugins:
 print(*(name for name in {late} if name in sys.modules))"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert not done.stdout.split()
+
+
+def test_a_usage_error_waits_for_no_numbers() -> None:
+    """`hil --help` and any command's wrong option import neither numpy nor scipy nor what makes reports."""
+    heavy = "('numpy', 'scipy', 'pandas', 'matplotlib', 'allure_commons', 'otava', 'perfetto')"
+    code = f"""import sys
+from hil.cli.app import COMMANDS, run_command
+statuses = [run_command(["--help"]), *(run_command([command, "--no-such"]) for command in COMMANDS)]
+print("found:", *(name for name in {heavy} if name in sys.modules))
+print("statuses:", statuses[0], *set(statuses[1:]))
+from hil.base.numeric import np
+np.pi
+print("control:", *(name for name in {heavy} if name in sys.modules))"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
+    assert done.stderr.count("No such option") >= 20
+    assert done.stdout.splitlines()[-3:] == ["found:", "statuses: 0 2", "control: numpy"]

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order and the turns of tests on several processes."""
+"""The order and the turns of tests on several processes, and what is tried once more."""
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from tests.lab import ROOT, wait_for
 from tests.turns import turn
@@ -68,6 +72,22 @@ def test_a_killed_test_process_leaves_no_lock(tmp_path: Path) -> None:
         pass
 
 
+def test_what_a_test_forked_and_left_behind_keeps_nobody_out(tmp_path: Path) -> None:
+    """A turn ends with its test, whatever goes on in a process that began in it, such as a manager's."""
+    with turn(tmp_path, alone=False):
+        left = os.fork()
+        if left == 0:
+            signal.pause()
+            os._exit(0)
+    try:
+        other = Holder(tmp_path, "alone")
+        other.enter()
+        other.leave()
+    finally:
+        os.kill(left, signal.SIGKILL)
+        os.waitpid(left, 0)
+
+
 FILES = {
     "test_b.py": "def test_one(): pass\ndef test_two(): pass\n",
     "test_a.py": "import pytest\ndef test_one(): pass\n@pytest.mark.alone\ndef test_two(): pass\n",
@@ -95,3 +115,32 @@ def test_long_files_begin_and_lonely_ones_end(tmp_path: Path) -> None:
         "test_a.py::test_one",
         "test_a.py::test_two",
     ]
+
+
+STALLED = """
+import pytest
+from pathlib import Path
+
+def stalled_once(place):
+    first = not place.exists()
+    place.touch()
+    assert not first
+
+{mark}
+def test_it():
+    stalled_once(Path({place!r}))
+"""
+
+
+@pytest.mark.parametrize(
+    ("mark", "summary"), [("@pytest.mark.slow", "1 passed, 1 rerun in"), ("", "1 failed in")]
+)
+def test_what_a_busy_host_may_stall_is_tried_once_more(tmp_path: Path, mark: str, summary: str) -> None:
+    """A slow test that failed is tried again, at most twice, and counted; one that only computes failed."""
+    place = tmp_path / "test_stalled.py"
+    place.write_text(STALLED.format(mark=mark, place=str(tmp_path / "there")))
+    options = ["-c", str(ROOT / "pytest.ini"), "-p", "tests.conftest", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, str(place)], cwd=ROOT, capture_output=True, text=True
+    )
+    assert summary in done.stdout.splitlines()[-1], done.stdout

@@ -49,14 +49,15 @@ def turn(folder: Path, *, alone: bool) -> Iterator[None]:
     """Hold a test's turn among the processes that test one checkout; ``folder`` holds the two locks.
 
     Whoever wants to be alone keeps the door shut while waiting for those inside, so that waiting has an end.
+    The locks are POSIX's, a process's own: what a test forks and leaves behind would keep flock's for ever.
     """
     folder.mkdir(parents=True, exist_ok=True)
     door = os.open(folder / "door.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC)
     room = os.open(folder / "room.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC)
     try:
-        fcntl.flock(door, fcntl.LOCK_EX)
-        fcntl.flock(room, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
-        fcntl.flock(door, fcntl.LOCK_UN)
+        fcntl.lockf(door, fcntl.LOCK_EX)
+        fcntl.lockf(room, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        fcntl.lockf(door, fcntl.LOCK_UN)
         yield
     finally:
         os.close(door)

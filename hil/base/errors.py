@@ -5,7 +5,8 @@
     ├── ConfigError     2  the user's input: rack file, threshold file, option, missing build
     ├── FirmwareError   1  the device under test: panic, assertion, watchdog, wrong answer
     ├── RigError        3  the lab: board, port, power, broker, access point, host, disk
-    └── Inconclusive    4  nothing measured, or too little to decide
+    │   └── NoAnswerError  a board that does not answer, which something may bring back
+    └── Undecided    4  nothing measured, or too little to decide
 
 An error sentence says what was attempted, on which board and port, what came back, where the log is,
 and what to do next.
@@ -25,7 +26,7 @@ class ExitCode(IntEnum):
     FIRMWARE = 1
     CONFIG = 2
     RIG = 3
-    INCONCLUSIVE = 4
+    UNDECIDED = 4
     INTERRUPTED = 130
     TERMINATED = 143
 
@@ -37,7 +38,7 @@ PRECEDENCE = (
     ExitCode.CONFIG,
     ExitCode.FIRMWARE,
     ExitCode.RIG,
-    ExitCode.INCONCLUSIVE,
+    ExitCode.UNDECIDED,
     ExitCode.PASS,
 )
 
@@ -84,10 +85,21 @@ class RigError(HilError):
     owner = "rig"
 
 
-class Inconclusive(HilError):  # noqa: N818 (an outcome rather than an error)
+class NoAnswerError(RigError):
+    """A board does not answer: it is silent, or its boot loader is. Something may bring it back.
+
+    ``in_use``: it had answered in this boot, over a port that is still there.
+    """
+
+    def __init__(self, sentence: str, *, next_step: str = "", log: str = "", in_use: bool = False) -> None:
+        super().__init__(sentence, next_step=next_step, log=log)
+        self.in_use = in_use
+
+
+class Undecided(HilError):  # noqa: N818 (an outcome rather than an error)
     """Nothing was measured, or too little to decide."""
 
-    exit_code = ExitCode.INCONCLUSIVE
+    exit_code = ExitCode.UNDECIDED
     owner = "rig"
 
 

@@ -19,3 +19,12 @@ class Finding:
     sentence: str
     mend: str = ""
     needed: bool = True
+
+    @property
+    def mark(self) -> str:
+        return "ok  " if self.ok else "FAIL" if self.needed else "note"
+
+    @property
+    def line(self) -> str:
+        mend = f" Next: {self.mend}" if self.mend and not self.ok else ""
+        return f"{self.mark} {self.subject}: {self.sentence}{mend}"

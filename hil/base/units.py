@@ -20,7 +20,8 @@ class QuantityError(ValueError):
 class Unit:
     """``factor`` times a value in this unit is the value in the dimension's base unit.
 
-    Factors are exact, so that 25 ms are 25000 us and not a hair more.
+    ``symbol`` stands at figures, ``noun`` in sentences. Factors are exact, so that 25 ms are 25000 us and not
+    a hair more.
     """
 
     name: str
@@ -28,6 +29,10 @@ class Unit:
     factor: Fraction
     symbol: str
     aliases: tuple[str, ...] = ()
+
+    @property
+    def noun(self) -> str:
+        return self.name if self.dimension == "instructions" else self.symbol
 
 
 UNITS = (
@@ -47,11 +52,23 @@ UNITS = (
     Unit("permille", "ratio", Fraction(1, 1000), "‰", ("‰",)),
     Unit("count", "count", Fraction(1), ""),
     Unit("cycles", "cycles", Fraction(1), "cycles"),
+    Unit("instructions", "instructions", Fraction(1), "instr"),
     Unit("ops", "frequency", Fraction(1), "ops/s", ("ops/s",)),
     Unit("dbm", "power", Fraction(1), "dBm", ("dBm",)),
+    Unit("na", "current", Fraction(1, 10**9), "nA", ("nA",)),
+    Unit("ua", "current", Fraction(1, 10**6), "µA", ("µA",)),
+    Unit("ma", "current", Fraction(1, 10**3), "mA", ("mA",)),
+    Unit("nj", "energy", Fraction(1, 10**9), "nJ", ("nJ",)),
+    Unit("uj", "energy", Fraction(1, 10**6), "µJ", ("µJ",)),
+    Unit("mj", "energy", Fraction(1, 10**3), "mJ", ("mJ",)),
 )
 
 _BY_NAME = {name: unit for unit in UNITS for name in (unit.name, *unit.aliases)}
+_LADDERS = {  # of units that grow into one another, the largest first
+    "rate": ("gbps", "mbps", "kbps", "bps"),
+    "current": ("ma", "ua", "na"),
+    "energy": ("mj", "uj", "nj"),
+}
 _MOST_IN_PERCENT = 10
 _MILLION = 1_000_000
 _QUANTITY = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-zµ%/]*)\s*")
@@ -149,7 +166,7 @@ def best_unit(value: float, unit: Unit) -> Unit:
     if unit.dimension == "ratio":
         return _BY_NAME["percent"]
     times = ("s", "ms", "us", "ns") if unit.name == "ns" else ("s", "ms", "us")
-    names = {"time": times, "rate": ("gbps", "mbps", "kbps", "bps")}.get(unit.dimension)
+    names = {"time": times, **_LADDERS}.get(unit.dimension)
     if names is None or value == 0:
         return unit
     units = [_BY_NAME[name] for name in names]
@@ -164,6 +181,6 @@ def _written(amount: float, decimals: int, unit: Unit) -> str:
 
 
 def _decimals(amount: float, unit: Unit) -> int:
-    if unit.dimension in ("size", "count", "cycles") or abs(amount) >= 100:
+    if unit.dimension in ("size", "count", "cycles", "instructions") or abs(amount) >= 100:
         return 0
     return 1 if abs(amount) >= 10 else 2

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import datetime
 import difflib
+import functools
 import io
 import os
 from collections.abc import Callable, Sequence
@@ -32,6 +33,7 @@ from ruamel.yaml.nodes import Node as YamlNode
 
 from hil.base import yamlvalue
 from hil.base.errors import ConfigError
+from hil.base.schema import UPDATE, is_newer
 from hil.base.yamlvalue import Value, did_you_mean
 from hil.model import Scalar
 
@@ -112,6 +114,14 @@ class Node:
     ) -> int | Default:
         """Take an integer within ``minimum``..``maximum``, both included."""
         return self._take(key, default, lambda value: yamlvalue.as_integer(value, minimum, maximum))
+
+    def schema(self, known: int) -> None:
+        """Take the version of the file's format, ``schema``. Raises ConfigError where it is not ``known``."""
+        found = self.integer("schema")
+        if found != known:
+            way_out = UPDATE if is_newer(found, known) else f"write schema: {known}"
+            sentence = f"schema is {found}; this version reads schema {known}."
+            raise self.error("schema", sentence, next_step=way_out)
 
     def number(
         self,
@@ -286,13 +296,20 @@ def _relative(file: Path) -> str:
     return str(absolute.relative_to(here)) if absolute.is_relative_to(here) else str(file)
 
 
-def _compose(text: str, label: str) -> list[YamlNode]:
+def _compose(text: str, label: str) -> tuple[YamlNode, ...]:
     try:
-        return list(YAML(typ="safe", pure=True).compose_all(text))
+        return _documents(text)
     except MarkedYAMLError as error:
         raise _syntax_error(error, text, label) from error
     except YAMLError as error:
         raise ConfigError(f"{label}: not YAML: {' '.join(str(error).split())}.") from error
+
+
+# A run asks for its limits before it and, from the copies that it keeps, after it; a file takes a tenth of a
+# second. What is composed is only read.
+@functools.lru_cache(maxsize=64)
+def _documents(text: str) -> tuple[YamlNode, ...]:
+    return tuple(YAML(typ="safe", pure=True).compose_all(text))
 
 
 def _syntax_error(error: MarkedYAMLError, text: str, label: str) -> ConfigError:

@@ -9,7 +9,10 @@ from hil.samples import Measure, Row
 
 
 def test_jitter(measure: Measure) -> None:
-    """A task wakes after its plan, and its intervals sum to what the timer advanced, give or take one."""
+    """A task wakes after its plan, and its intervals sum to what the timer advanced, give or take one.
+
+    Where the timer falls behind the tick, wakes come before their plan by its reading: no fault of a row.
+    """
     for samples in measure():
         assert_late_rows_are_void(samples)
         period_us = samples.number("period_us")
@@ -20,7 +23,7 @@ def test_jitter(measure: Measure) -> None:
             assert row.deviation_us == abs(row.interval_us - period_us)
             if row.isr_us > 0:
                 assert row.planned_us <= row.isr_us
-        for rows in _bursts(woken, period_us):
+        for rows in _bursts(woken, period_us) if samples.keeps_time else ():
             apart_us = rows[-1].woke_us - rows[0].woke_us - sum(row.interval_us for row in rows[1:])
             host_late_us = sum(row.host_late_us for row in rows)
             assert abs(apart_us) < period_us + host_late_us, f"{rows[0]!r} to {rows[-1]!r}"

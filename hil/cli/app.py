@@ -18,23 +18,31 @@ from hil.base.untrusted import terminal_page
 
 # command → (module below hil.cli, what --help says): a command's module is imported when it is used
 COMMANDS = {
+    "init": "make an ESP-IDF project one that hil measures",
     "run": "measure and judge: build, flash, run the suite, compare, limits",
+    "compare": "measure the working tree against a commit: build both, run, judge",
     "gate": "judge a run again, from what is on disk",
     "report": "build the report site from stored runs, or show it",
+    "cost": "count instructions on an emulated chip: exact, and no board",
     "ledger": "where a run's messages were lost, point by point",
+    "dissect": "what a capture says: symptoms, overhead, round trips, bundling",
     "plan": "list what a run would measure",
     "build": "build the firmware",
     "firmware": "bundles of builds: verify, compare",
     "reproduce": "repeat a published study, and set its values beside ours",
-    "history": "boot values of earlier runs: add, show, export, merge",
+    "history": "boot values of earlier runs: add, show, import, export, merge, prune, erase",
     "baseline": "what is normal on a rack: collect sessions, show, accept",
+    "migrate": "bring files of older days to today's formats, and back",
     "nightly": "what a night measures beside the head: reference",
     "changes": "change points over the nights: since when, and whose doing",
     "bisect": "find the first bad commit of a step: plan it, or measure it",
     "metrics": "figures at a Pushgateway: push a run again, retire a board",
-    "rack": "look at a rack: check, status, health, release",
+    "rack": "look at a rack: check, status, health, qualify, release",
+    "evidence": "a fixed programme on a rack, as one file to send; show one",
     "board": "one board: list, flash, power, console, quarantine, release",
     "virtual": "keep a virtual rack up, for esptool and serial monitors",
+    "exporter": "boards of a rack for a labgrid exporter, as its configuration",
+    "runner": "a rack's host as a runner: its files, and registrations for it",
     "ci": "workflow steps: plan, narrow, collect, verdict, nights, history",
     "doctor": "what is missing on this machine, and the command that mends it",
 }
@@ -70,7 +78,7 @@ def app(ctx: click.Context, *, debug: bool) -> None:
     """Performance testing of ESP32 firmware on real and virtual boards.
 
     Exit codes: 0 pass, 1 regression or firmware fault, 2 usage or configuration, 3 rig fault,
-    4 inconclusive, 130 interrupted.
+    4 undecided or incomplete, 130 interrupted.
     """
     ctx.obj = debug
 

@@ -15,6 +15,7 @@ import click
 
 from hil.base.errors import ConfigError
 from hil.base.paths import PROJECT_ROOT
+from hil.base.project import product_here
 from hil.base.units import format_difference, format_value
 from hil.boards.rack import load_rack
 from hil.cli.options import (
@@ -33,9 +34,10 @@ from hil.history.baseline.collect import OBSTACLES, Campaign, Choice, collect
 from hil.history.baseline.noise import FEWEST_SESSIONS, SeriesNoise
 from hil.history.baseline.prospects import Prospect, prospects, rack_noise
 from hil.metrics.sessions import History
+from hil.model import format_place
 from hil.run.plan import BOOTS_MAX
 from hil.store.run_info import git_state
-from hil.thresholds import load_all
+from hil.thresholds import load_project
 from hil.thresholds.baselines import FOLDER, Epoch, check, load_baselines, missing_sessions
 from hil.thresholds.types import Thresholds
 
@@ -47,15 +49,16 @@ _NONE = "–"
 def lines_of(
     history: History, rack: str, thresholds: Mapping[str, Thresholds], epoch: Epoch | None
 ) -> Iterator[str]:
-    """Yield the lines for one rack. Raises ConfigError where rules collide."""
-    virtual = any(board.kind == "virtual" for board, _ in boards_of(history, rack).values())
-    yield f"Rack {rack}{' (virtual)' if virtual else ''}: {_epoch_words(epoch)}"
+    """Yield the lines for one rack, as Session.place names it. Raises ConfigError where rules collide."""
+    kinds = sorted({board.kind for board, _ in boards_of(history, rack).values()} - {"physical"})
+    words = f" ({', '.join(kinds)})" if kinds else ""
+    yield f"Rack {rack}{words}: {_epoch_words(epoch)}"
     units = gated_units(history, rack, thresholds)
     found = prospects(history, units, epoch)
     if found:
         yield from _table(_SERIES, [row for item in found for row in _series_rows(item)])
         yield from _table(_UNITS, [_unit_row(item) for item in found])
-        yield from _class_words(found, virtual=virtual)
+        yield from _class_words(found, kinds=kinds)
     yield ""
     lacking = list(_missing(history, rack, thresholds, epoch, found))
     yield from (lacking or ["Nothing is missing."])
@@ -101,19 +104,19 @@ def _unit_row(item: Prospect) -> list[str]:
     seen = _NONE if item.effect is None else _size(item, item.effect)
     note = item.note
     if item.effect is not None and not item.sees_tolerance:
-        note = "; ".join(filter(None, [note, "less than that may stay inconclusive"]))
+        note = "; ".join(filter(None, [note, "less than that may stay undecided"]))
     tolerated = _size(item, item.unit.rule.tolerance)
     name = f"{item.unit.name} on {item.unit.target}"
     return [name, boards, tolerated, seen, note]
 
 
-def _class_words(found: Sequence[Prospect], *, virtual: bool) -> Iterator[str]:
+def _class_words(found: Sequence[Prospect], *, kinds: Sequence[str]) -> Iterator[str]:
     noise = rack_noise(found)
     yield ""
     if noise is None:
         yield f"Noise: not known before {FEWEST_SESSIONS} sessions of two boots or more."
         return
-    kind = "virtual rack" if virtual else "rack"
+    kind = " and ".join(kinds) + " rack" if kinds else "rack"
     yield (
         f"Noise: a {noise.name} {kind}; half of its series differ by more than {noise.boot:.1%} between "
         f"boots, half by more than {noise.session:.1%} between sessions."
@@ -180,8 +183,9 @@ def show(rack: str, history_folder: Path, thresholds: Path) -> None:
     name = _name_of(rack)
     history = load(history_folder, racks=[name])
     baselines = load_baselines(thresholds / FOLDER)
-    check(baselines, history)
-    for line in lines_of(history, name, load_all(thresholds), baselines.epoch(name)):
+    check(baselines, history, product_here())
+    place = format_place(product_here(), name)
+    for line in lines_of(history, place, load_project(thresholds), baselines.epoch(name)):
         click.echo(line)
 
 
@@ -281,9 +285,9 @@ def accept(
     """
     name = _name_of(rack)
     choice = Choice(tuple(runs), since.date() if since else None)
-    request = Request(name, reason, choice, by, frozenset(allow), PROJECT_ROOT)
+    request = Request(name, reason, choice, by, frozenset(allow), PROJECT_ROOT, product_here())
     history = load(history_folder, racks=[name])
-    proposal = propose(request, history, load_all(thresholds), load_baselines(thresholds / FOLDER))
+    proposal = propose(request, history, load_project(thresholds), load_baselines(thresholds / FOLDER))
     for line in aligned(rows(proposal.changes)):
         click.echo(line)
     path = thresholds / FOLDER / f"{name}.yaml"

@@ -13,16 +13,18 @@ import click
 
 from hil.base.errors import ConfigError, ExitCode
 from hil.base.paths import PROJECT_ROOT
+from hil.base.project import product_here
 from hil.boards.rack import load_rack
 from hil.cli.options import DEFAULT_OUT, boards_option, history_option, thresholds_option
 from hil.gate.compare.looks import LOOKS
 from hil.history import load
 from hil.history.nightly.survey import Finding, survey
+from hil.model import SeriesId, format_product
 from hil.run.bisect.bisect_run import ProcessRunner, Search, write_thresholds
 from hil.run.bisect.task import Progress, Task, Trial, case_of, check_metric, commits_between, runs_at_most
 from hil.run.plan import deadline_s
 from hil.run.plan.deadline import BOOT_S
-from hil.thresholds import Thresholds, load_all
+from hil.thresholds import Thresholds, load_project
 
 DEFAULT_CHANGE = 0.10
 
@@ -79,7 +81,7 @@ def command(
 
     Exit code 0 where one commit was found, 4 where several are left or the bad end does not show the step.
     """
-    benches = load_all(thresholds)
+    benches = load_project(thresholds)
     question = _question(asked, _finding(series, history_folder, benches))
     case = case_of(benches, question.case_id)
     check_metric(benches[case.bench], question.metric, case)
@@ -115,7 +117,7 @@ def command(
     for line in conclusion(task, state, trials, folder):
         click.echo(line)
     found = len(state.suspects) == 1 and not state.contradiction
-    return int(ExitCode.PASS if found else ExitCode.INCONCLUSIVE)
+    return int(ExitCode.PASS if found else ExitCode.UNDECIDED)
 
 
 def plan_lines(task: Task, once_min: float) -> list[str]:
@@ -195,6 +197,13 @@ def _finding(series: str, history: Path, benches: Mapping[str, Thresholds]) -> F
     """Return the newest change of the firmware in a series. Raises ConfigError where it has none."""
     if not series:
         return None
+    own = SeriesId.parse(series).product if series.count("/") >= 3 else product_here()
+    if own != product_here():
+        raise ConfigError(
+            f"{series!r} is of {format_product(own)}, and this project is {format_product(product_here())}: "
+            "its commits are not here.",
+            next_step="go to that product's project, and bisect there.",
+        )
     found = [
         finding
         for finding in survey(load(history), benches).findings

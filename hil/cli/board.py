@@ -18,13 +18,15 @@ from hil.base.errors import ConfigError, RigError
 from hil.boards.firmware.build import BUILD_ROOT
 from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.selection import find_firmware
-from hil.boards.flash import WearCounter, flash, read_wear
+from hil.boards.flash import KnownChips, WearCounter, accept, flash, read_wear
 from hil.boards.health.quarantine import describe, folder_of, put, read_quarantine, release, way_out
 from hil.boards.health.types import Quarantine
 from hil.boards.lease import kept_dir, lease_boards, lease_rack, lock_dir, read_holder
+from hil.boards.places.settings import rack_with_places
 from hil.boards.power import VirtualSwitch, switch_power
 from hil.boards.rack import Board, Rack, load_rack
 from hil.cli.options import aligned, out_option, rack_option
+from hil.run.builds import image_in
 from hil.store.run_info import utc_now
 from hil.virtual.virtual_rack import VirtualRack, boards_up, up_dir
 
@@ -63,7 +65,9 @@ def list_boards(rack: Path, out: Path) -> None:
 @command.command("flash")
 @click.argument("board_id", metavar="BOARD")
 @click.option(
-    "--firmware", type=click.Path(path_type=Path), help="Bundle or build. [default: out/firmware/TARGET]"
+    "--firmware",
+    type=click.Path(path_type=Path),
+    help="Bundle or build, hil's or a product's. [default: out/firmware/TARGET]",
 )
 @rack_option
 @out_option
@@ -71,9 +75,14 @@ def flash_board(board_id: str, firmware: Path | None, rack: Path, out: Path) -> 
     """Write a build to a board."""
     with _leased(rack, out, board_id, disturbs=True) as leased:
         board = _with_port(leased, rack, out)
-        build_dir = find_firmware(firmware or BUILD_ROOT / board.target, Image(board.target)).build_dir
+        target = board.firmware_target
+        image = image_in(firmware, target) if firmware else Image(target)
+        build_dir = find_firmware(firmware or BUILD_ROOT / str(image), image).build_dir
         log = out / "flash" / f"{board.id}.log"
-        result = flash(board, build_dir, log=log, wear=_wear_counter(load_rack(rack), out))
+        loaded = load_rack(rack)
+        counts = kept_dir(loaded, lock_dir(loaded, out))
+        chips = None if board.is_process else KnownChips(counts)  # a virtual chip is another one each time
+        result = flash(board, build_dir, log=log, wear=WearCounter(counts), chips=chips)
         click.echo(f"{board.id}: flashed {build_dir}{'; ' + result.note if result.note else ''} (log: {log})")
 
 
@@ -86,7 +95,7 @@ def power_board(board_id: str, action: str, rack: Path, out: Path) -> None:
     """Switch a board's supply."""
     loaded = load_rack(rack)
     with _leased(rack, out, board_id, disturbs=True) as board:
-        switch_power(board, action, virtual=lambda name: _virtual_switch(loaded, out, name))  # type: ignore[arg-type]
+        switch_power(board, action, virtual=lambda name: virtual_switch(loaded, out, name))  # type: ignore[arg-type]
         click.echo(f"{board.id}: power {action}")
 
 
@@ -105,6 +114,29 @@ def console_board(board_id: str, rack: Path, out: Path) -> None:
                 f"the console of board {board.id} on {board.stock_serial} ended with status {status}.",
                 next_step="a virtual board needs its rack up: hil virtual up.",
             )
+
+
+@command.command("accept")
+@click.argument("board_id", metavar="BOARD")
+@rack_option
+@out_option
+def accept_board(board_id: str, rack: Path, out: Path) -> None:
+    """Take a board whose eFuses or flash chip changed as it is now.
+
+    Forgets what was kept of its chip; the next flash keeps what it finds.
+    """
+    loaded = load_rack(rack)
+    board = loaded.board(board_id)
+    folder = kept_dir(loaded, lock_dir(loaded, out))
+    try:
+        forgot = accept(folder, board)
+    except OSError as error:
+        raise RigError(
+            f"what was kept of board {board_id} in {folder} could not be forgotten: {error.strerror}.",
+            next_step="ask the user whose file it is, or use root.",
+        ) from error
+    what = "the next flash keeps its chip as it is then" if forgot else "nothing was kept of its chip"
+    click.echo(f"{board_id}: {what}")
 
 
 @command.command("quarantine")
@@ -131,9 +163,9 @@ def quarantine_board(board_id: str, why: str, rack: Path, out: Path) -> None:
 @out_option
 def release_board(board_id: str, rack: Path, out: Path) -> None:
     """Take a board out of quarantine."""
-    loaded = load_rack(rack)
+    loaded = load_rack(rack_with_places(rack), unleased=True)
     folder = folder_of(loaded, out)
-    if board_id not in read_quarantine(folder):  # one that is there may have left the rack file
+    if loaded.boards and board_id not in read_quarantine(folder):  # one that is may have left the rack file
         loaded.board(board_id)
     found = release(folder, board_id)
     click.echo(f"{board_id}: {'released; it was ' + describe(found) if found else 'was in no quarantine'}")
@@ -144,10 +176,6 @@ def _user() -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         return f"uid {os.getuid()}"
-
-
-def _wear_counter(rack: Rack, out: Path) -> WearCounter:
-    return WearCounter(kept_dir(rack, lock_dir(rack, out)))
 
 
 @contextmanager
@@ -179,7 +207,8 @@ def _with_port(board: Board, rack: Path, out: Path) -> Board:
     return served
 
 
-def _virtual_switch(rack: Rack, out: Path, board_id: str) -> VirtualSwitch:
+def virtual_switch(rack: Rack, out: Path, board_id: str) -> VirtualSwitch:
+    """Return what switches a virtual board's supply. Raises RigError where its rack is not up."""
     running = VirtualRack.attach(name=rack.name, state_dir=up_dir(rack, out))
     if running is None:
         raise RigError(

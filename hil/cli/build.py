@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-import functools
+import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -13,7 +14,12 @@ from hil.base.paths import PROJECT_ROOT
 from hil.boards.firmware.build import HOST_TARGET, TARGETS, build
 from hil.boards.firmware.build_folder import DEFAULT_TICK_HZ, TICKS_HZ, Image
 from hil.boards.firmware.bundle import write_bundle
-from hil.boards.firmware.revision import Revision, SourceState, find_revision, source_state
+from hil.boards.firmware.failure import told
+from hil.boards.firmware.product.at import build_product_at, product_writer
+from hil.boards.firmware.product.build import Publish, build_product
+from hil.boards.firmware.product.project import project_name
+from hil.boards.firmware.revision import Revision, Ruler, SourceState, find_revision, source_state
+from hil.boards.firmware.ruler import find_ruler
 
 
 @click.command("build")
@@ -35,36 +41,169 @@ from hil.boards.firmware.revision import Revision, SourceState, find_revision, s
     "--at", metavar="REV", help="Build the firmware of this commit; what builds it stays as it is here."
 )
 @click.option(
+    "--ruler-of",
+    metavar="REV",
+    help="With --at: take what measures (agent, benches, what they measure by) from this commit, or with . "
+    "from the working tree; where that does not build, REV of --at keeps its own, and the bundle says so.",
+)
+@click.option(
+    "--plant-publish-us",
+    type=click.IntRange(1, 1_000_000),
+    metavar="N",
+    help="Plant a slowdown for the gate to find: N us of busy waiting before each MQTT publish.",
+)
+@click.option(
     "--bundle",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Write the build to DIR/TARGET (another tick: DIR/TARGET+tick100), to be measured on another "
-    "machine (hil run --firmware DIR).",
+    help="Write the build to DIR/TARGET (another tick: DIR/TARGET+tick100; with -C: DIR/TARGET+product), to "
+    "be measured on another machine (hil run --firmware DIR).",
 )
-def command(target: str, tick_hz: str, at: str | None, bundle: Path | None) -> None:
-    """Build the firmware for one target, where anything changed."""
+@click.option(
+    "-C",
+    "product",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    metavar="DIR",
+    help="Build the ESP-IDF project in DIR: for a virtual board, of which what the host lacks is told first, "
+    "or with idf.py for a chip.",
+)
+@click.option("--report", is_flag=True, help="With -C: print which headers and calls the host has.")
+@click.option(
+    "--sdkconfig",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="With -C: options that come after the project's own sdkconfig.",
+)
+@click.option(
+    "--stubs",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="With -C: write a component to DIR that answers what the host lacks, to be filled in.",
+)
+@click.option(
+    "--failure",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Where it fails, write there whether it is the sources that do not build, for `hil run "
+    "--no-base-because FILE`.",
+)
+def command(
+    target: str,
+    tick_hz: str,
+    at: str | None,
+    ruler_of: str | None,
+    plant_publish_us: int | None,
+    bundle: Path | None,
+    product: Path | None,
+    report: bool,
+    sdkconfig: Path | None,
+    stubs: Path | None,
+    failure: Path | None,
+) -> None:
+    """Build the firmware for one target, where anything changed; or a product's (-C)."""
+    _check_revision(at, ruler_of, of_product=product is not None)
+    if plant_publish_us and (product or at):
+        raise ConfigError(
+            "--plant-publish-us is of hil's own firmware as it lies here.",
+            next_step="leave -C and --at out.",
+        )
+    if product:
+        with told(failure):
+            asked = _Coverage(sdkconfig, report=report, stubs=stubs)
+            click.echo(str(_build_product(product, target, at, bundle, asked)))
+        return
+    if report or sdkconfig or stubs:
+        raise ConfigError(
+            "--report, --sdkconfig and --stubs are of a product.", next_step="hil build -C DIR --report."
+        )
     if bundle and target == HOST_TARGET:
         raise ConfigError(
             f"the target {target} gives a program and no image to flash, so there is nothing to bundle.",
             next_step="leave --bundle out.",
         )
+    with told(failure):
+        click.echo(str(_build(target, tick_hz, at, ruler_of, bundle, plant_publish_us or 0)))
+
+
+def _check_revision(at: str | None, ruler_of: str | None, *, of_product: bool) -> None:
+    """Raise ConfigError where --at and --ruler-of name nothing, or do not go with the rest."""
     if at == "":  # mostly a variable that is not set; the working tree would be another firmware
         raise ConfigError(
             "the revision of --at is empty, so there is no commit to build.",
             next_step="name a commit, or leave --at out to build the working tree.",
         )
-    revision = find_revision(PROJECT_ROOT, at) if at is not None else None
-    publish = None
-    if bundle:
-        publish = functools.partial(
-            write_bundle,
-            image=Image(target, int(tick_hz)),
-            bundle=bundle,
-            state=_state(revision),
-            say=click.echo,
+    if ruler_of is not None and of_product:
+        raise ConfigError(
+            "--ruler-of with -C: what measures a product is on the host, and not in it.",
+            next_step="leave --ruler-of out.",
         )
-    folder = build(target, tick_hz=int(tick_hz), say=click.echo, revision=revision, publish=publish)
-    click.echo(str(folder))
+    if ruler_of is not None and (at is None or not ruler_of):
+        raise ConfigError(
+            f"--ruler-of {'names no commit' if at else 'stands without --at'}; "
+            "a build of the working tree has its own ruler.",
+            next_step="hil build --at BASE --ruler-of HEAD.",
+        )
+
+
+def _build(
+    target: str, tick_hz: str, at: str | None, ruler_of: str | None, bundle: Path | None, plant_us: int
+) -> Path:
+    revision = find_revision(PROJECT_ROOT, at) if at is not None else None
+    ruler = find_ruler(PROJECT_ROOT, ruler_of) if ruler_of is not None else None
+    publish = _writer(bundle, Image(target, int(tick_hz)), _state(revision)) if bundle else None
+    return build(
+        target,
+        tick_hz=int(tick_hz),
+        say=click.echo,
+        revision=revision,
+        ruler=ruler,
+        plant_us=plant_us,
+        publish=publish,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Coverage:
+    """What is asked of a product's build beside its image."""
+
+    sdkconfig: Path | None
+    report: bool
+    stubs: Path | None
+
+
+def _build_product(folder: Path, target: str, at: str | None, bundle: Path | None, asked: _Coverage) -> Path:
+    """Build a product, of the working tree or of a commit, into the bundle if one is named."""
+    revision = find_revision(folder, at) if at is not None else None
+    publish: Publish | None = None
+    if bundle:
+        state = SourceState(revision.commit, dirty=False) if revision else source_state(folder, ":/")
+        state = dataclasses.replace(state, product=project_name(folder))
+        publish = product_writer(bundle, Image(target, product=True), state, click.echo)
+    if revision is None:
+        return build_product(
+            folder,
+            target=target,
+            say=click.echo,
+            sdkconfig=asked.sdkconfig,
+            report=asked.report,
+            stubs=asked.stubs,
+            publish=publish,
+        )
+    if asked.report or asked.stubs:
+        raise ConfigError("--report and --stubs are of the working tree.", next_step="leave --at out.")
+    return build_product_at(
+        folder, revision, target=target, say=click.echo, sdkconfig=asked.sdkconfig, publish=publish
+    )
+
+
+def _writer(bundle: Path, image: Image, state: SourceState) -> Callable[[Path, Ruler | None], Path]:
+    """Return what puts a build into the bundle."""
+
+    def write(folder: Path, ruler: Ruler | None) -> Path:
+        whole = dataclasses.replace(state, ruler=ruler)
+        return write_bundle(folder, image, bundle, whole, say=click.echo)
+
+    return write
 
 
 def _state(revision: Revision | None) -> SourceState:

@@ -20,8 +20,9 @@ from hil.history import load
 from hil.history.loading import segment_paths
 from hil.history.nightly.events import Event, bisect_command, by_chance, events_of, new_steps
 from hil.history.nightly.survey import Finding, Survey, survey
-from hil.model import SeriesId
-from hil.thresholds import load_all
+from hil.metrics.sessions import History
+from hil.model import SeriesId, format_place
+from hil.thresholds import load_project
 
 SERIES_SHOWN = 20  # of many; --series shows all
 _SIGNS = {"worse": "✗", "better": "↑", "mixed": "±"}
@@ -118,7 +119,7 @@ def _row(finding: Finding) -> tuple[str, ...]:
         cause,
         size.strip(),
         f"{point.nights} nights",
-        f"{name.rack}/{name.board}{kind}: {name.metric} of {name.case_id}",
+        f"{format_place(name.product, name.rack)}/{name.board}{kind}: {name.metric} of {name.case_id}",
     )
 
 
@@ -151,6 +152,7 @@ LAST_NIGHTS = 120
 @click.command("changes")
 @history_option
 @click.option("--rack", "racks", multiple=True, metavar="NAME", help="Only this rack; repeatable.")
+@click.option("--product", "products", multiple=True, metavar="NAME", help="Only this product; repeatable.")
 @click.option(
     "--nights",
     type=click.IntRange(4),
@@ -175,6 +177,7 @@ def command(
     *,
     history_folder: Path,
     racks: tuple[str, ...],
+    products: tuple[str, ...],
     nights: int,
     fail_on_new: int | None,
     every_series: bool,
@@ -191,8 +194,10 @@ def command(
     Exit code 0 whatever is found, unless --fail-on-new asks for another.
     """
     _check_racks(history_folder, racks)
-    benches = load_all(thresholds)
-    found = survey(load(history_folder, racks=racks or None), benches, racks=racks, last=nights)
+    benches = load_project(thresholds)
+    history = load(history_folder, racks=racks or None)
+    _check_products(history, history_folder, products)
+    found = survey(history, benches, racks=racks, products=products, last=nights)
     events = events_of(found, thresholds=benches)
     if as_json:
         click.echo(json.dumps(_to_json(found, events), indent=2, ensure_ascii=False))
@@ -210,6 +215,18 @@ def _check_racks(history: Path, racks: Sequence[str]) -> None:
             raise ConfigError(
                 f"--rack {rack}: the history in {history} holds no run of it{did_you_mean(rack, known)}",
                 next_step=f"it holds {', '.join(sorted(known))}; `hil history show` lists their runs.",
+            )
+
+
+def _check_products(history: History, folder: Path, products: Sequence[str]) -> None:
+    """Raise ConfigError where the history holds runs, but none of a product that was asked for."""
+    for product in products if history.sessions else ():
+        if product not in history.products:
+            known = [name for name in history.products if name]
+            raise ConfigError(
+                f"--product {product}: the history in {folder} holds no run of it"
+                f"{did_you_mean(product, known)}",
+                next_step=f"it holds {', '.join(known) or 'none by name'}: hil history show",
             )
 
 

@@ -7,36 +7,47 @@ import json
 import os
 import secrets
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
-from hil.base.errors import ConfigError, ExitCode, RigError
+from hil.base.errors import ConfigError, ExitCode, HilError, RigError
+from hil.base.paths import PROJECT_ROOT
 from hil.base.untrusted import markdown, terminal, terminal_page
-from hil.ci import artefact, comment_page, legs, summary
+from hil.ci import artefact, comment_page, legs, more, summary
 from hil.ci import history as history_branch
+from hil.ci.acceptance import find_acceptance
 from hil.ci.comment import comment
-from hil.ci.event import read_event
+from hil.ci.event import read_event, read_targets
 from hil.ci.github import DEFAULT_API, GitHub
 from hil.ci.history import BRANCH, add_runs
-from hil.ci.legs import narrow, read_comparisons
-from hil.ci.plan import CiPlan, plan_event, read_plan, write_plan
+from hil.ci.inputs import DEFAULTS, check_inputs, outputs_of, plan_asked
+from hil.ci.label import find_label
+from hil.ci.legs import compared_targets, narrow, read_comparisons
+from hil.ci.limits import Counting, limits_that_count
+from hil.ci.plan import EMULATED_JOB, CiPlan, plan_event, read_plan, write_plan
+from hil.ci.repository import check_repository
 from hil.ci.summary import CiVerdict, conclude
-from hil.cli.options import DEFAULT_OUT, history_option, out_option
+from hil.cli.options import DEFAULT_OUT, F, history_option, out_option
+
+
+def _repository_option(function: F) -> F:
+    return click.option(
+        "--repository",
+        default="",
+        envvar="GITHUB_REPOSITORY",
+        show_envvar=True,
+        metavar="OWNER/NAME",
+        help="The repository at GitHub.",
+    )(function)
 
 
 @click.command("comment")
 @click.option(
     "--run", "run_id", type=click.IntRange(min=1), help="Number of a run of pr.yml, in its address."
 )
-@click.option(
-    "--repository",
-    default="",
-    envvar="GITHUB_REPOSITORY",
-    show_envvar=True,
-    metavar="OWNER/NAME",
-    help="Where it ran.",
-)
+@_repository_option
 @click.option(
     "--folder",
     type=click.Path(path_type=Path, file_okay=False),
@@ -75,7 +86,7 @@ def comment_command(
 
 def _page_of_folder(folder: Path) -> str:
     plan, legs = read_plan(folder / artefact.PLAN), folder / artefact.LEGS
-    verdict = conclude(plan, legs, {})
+    verdict = conclude(plan, legs, {}, Counting())
     source = comment_page.source_of(os.environ)
     return comment_page.render(comment_page.facts_of(plan, verdict, legs, source), "comment")
 
@@ -94,11 +105,13 @@ def history_command() -> None:
 @history_command.command("fetch")
 @history_option
 @remote_option
-def fetch_history(history_folder: Path, remote: str) -> None:
+@click.option("--only", default="", metavar="FILE", help="This file alone, such as judgements.jsonl.")
+def fetch_history(history_folder: Path, remote: str, only: str) -> None:
     """Bring the branch's runs and lines into the folder, which need not exist yet; what is there stays."""
-    names = history_branch.fetch(Path.cwd(), history_folder, remote=remote)
+    names = history_branch.fetch(Path.cwd(), history_folder, remote=remote, only=only)
     which = ", ".join(names) if len(names) <= MOST_NAMES else f"{len(names)} files"
-    click.echo(f"{BRANCH}: {f'{which} in {history_folder}' if names else 'it does not exist yet'}")
+    nothing = f"it has no {only} yet" if only else "it does not exist yet"
+    click.echo(f"{BRANCH}: {f'{which} in {history_folder}' if names else nothing}")
 
 
 @history_command.command("push")
@@ -113,6 +126,8 @@ def push_history(history_folder: Path, remote: str, message: str) -> None:
 
 DEFAULT_PLAN = DEFAULT_OUT / "ci" / "plan.json"
 DEFAULT_LEGS = DEFAULT_OUT / "ci" / "legs"
+# jobs of which legs are left out where an image is the merge base's; outputs: what to measure, and compare
+NARROWED = (("rack", "racks", "compared"), (EMULATED_JOB, "emulated", "emulated-compared"))
 
 
 plan_option = click.option(
@@ -156,6 +171,38 @@ def make_plan(suite: str, base: str, plan_path: Path) -> None:
     _write_outputs(plan.outputs())
 
 
+def _input_options(function: F) -> F:
+    """Add an option for each input of measure.yml, which reaches it as HIL_INPUT_…."""
+    for name, default in reversed(list(DEFAULTS.items())):
+        variable = f"HIL_INPUT_{name.replace('-', '_').upper()}"
+        option = click.option(
+            f"--{name}", default=default, show_default=True, envvar=variable, metavar="TEXT"
+        )
+        function = option(function)
+    return function
+
+
+@command.command("inputs")
+@_input_options
+@plan_option
+def check_and_plan(plan_path: Path, **given: str) -> None:
+    """Check the inputs of measure.yml in a project's checkout, and plan what they ask for.
+
+    Each input that is wrong is named, with its value and what is allowed: docs/operate/ci.md.
+    """
+    event = read_event(os.environ, Path.cwd())
+    try:
+        asked = check_inputs({key.replace("_", "-"): text for key, text in given.items()}, Path.cwd(), event)
+    except ConfigError as error:
+        _summarise(f"# NOT MEASURED: an input is not allowed\n\n{markdown(error)}\n", whole="the log")
+        raise
+    plan = plan_asked(asked, event)
+    write_plan(plan, plan_path)
+    _say("".join(f"{line}\n" for line in _plan_lines(plan)))
+    outputs = outputs_of(asked, plan)
+    _write_outputs({key: one if isinstance(one, str) else json.dumps(one) for key, one in outputs.items()})
+
+
 @command.command("narrow")
 @plan_option
 @click.option(
@@ -163,12 +210,45 @@ def make_plan(suite: str, base: str, plan_path: Path) -> None:
 )
 @legs_option
 def narrow_plan(plan_path: Path, comparisons: Path, legs_path: Path) -> None:
-    """After the build: leave out racks whose image is that of the merge base."""
-    plan = read_plan(plan_path)
-    racks = narrow(plan, read_comparisons(comparisons), legs_path)
-    for target in plan.racks:
-        click.echo(f"rack-{target}: {'measure' if target in racks else 'skip, the image is the same'}")
-    _write_outputs({"racks": json.dumps(racks)})
+    """After the build: leave out racks and emulated chips whose image is that of the merge base."""
+    plan, found = read_plan(plan_path), read_comparisons(comparisons)
+    outputs: dict[str, str] = {}
+    for job, name, compared_name in NARROWED:
+        kept, compared = narrow(plan, found, legs_path, job), compared_targets(plan, found, job)
+        outputs |= {name: json.dumps(kept), compared_name: json.dumps(compared)}
+        for leg in plan.legs:
+            if leg.job == job and not leg.skip:
+                click.echo(f"{leg.name}: {_narrowed(leg.target in kept, leg.target in compared)}")
+    _write_outputs(outputs)
+
+
+def _narrowed(is_measured: bool, is_compared: bool) -> str:
+    if not is_measured:
+        return "skip, the image is the same"
+    return "measure" if is_compared else "measure against the limits alone, the image is the same"
+
+
+@command.command("more")
+@click.argument("leg")
+@click.option(
+    "--before", type=FOLDER, required=True, help="Folder with the leg as its earlier attempt left it."
+)
+@out_option
+def go_on(leg: str, before: Path, out: Path) -> None:
+    """Where the label hil:more asks for it, bring the run of LEG that is to be taken further into OUT.
+
+    It is for a job that is run again. Its output `run` is empty where the leg is measured anew.
+    """
+    run, why = None, "it is of no pull request on GitHub"
+    event, run_id = read_event(os.environ, Path.cwd()), os.environ.get("GITHUB_RUN_ID", "")
+    number, token = event.pull_request, os.environ.get("GITHUB_TOKEN", "")
+    if number is not None and run_id.isdigit() and token:
+        github = _github(token)
+        run, why = more.bring_earlier(
+            before, leg, out, lambda: find_label(github, more.LABEL, number, int(run_id), event.head)
+        )
+    _say(f"{leg}: {'go on with' if run else 'measure anew'}{f' {run.run_id}' if run else ''}, as {why}\n")
+    _write_outputs({"run": str(run.path) if run else ""})
 
 
 @command.command("collect")
@@ -196,10 +276,19 @@ def collect_leg(leg: str, out: Path, legs_path: Path) -> None:
     help="GitHub's `needs` context: how the jobs before have ended. There it must be given.",
 )
 @click.option("--keep", type=FOLDER, metavar="DIR", help="Copy there what `hil ci comment` is made of.")
-def judge_legs(plan_path: Path, legs_path: Path, jobs: str, keep: Path | None) -> int:
+@click.option(
+    "--thresholds",
+    type=FOLDER,
+    help="The limits that count, beside those of the merge base. [default: those that each run keeps]",
+)
+def judge_legs(
+    plan_path: Path, legs_path: Path, jobs: str, keep: Path | None, thresholds: Path | None
+) -> int:
     """Say one verdict on all legs; its exit code is the worst of theirs.
 
-    A leg without a verdict and without a recorded reason to skip it fails.
+    Each leg is judged again from its records, by the stricter of the limits of head and merge base. A leg
+    without a verdict and without a recorded reason to skip it fails, and so does one whose verdict says
+    otherwise than its records, or that measured less than the plan asks for.
     """
     job_results = _job_results(jobs)
     try:
@@ -209,13 +298,38 @@ def judge_legs(plan_path: Path, legs_path: Path, jobs: str, keep: Path | None) -
         _say(f"# NO VERDICT: there is no plan\n\n{error}\n")
         return int(ExitCode.RIG)
     if keep:
-        _say("".join(f"warning: {line}\n" for line in artefact.keep(plan_path, legs_path, keep)))
+        left_out = artefact.keep(plan_path, legs_path, keep, thresholds)
+        _say("".join(f"warning: {line}\n" for line in left_out))
     _check_jobs(plan, job_results)
-    verdict = conclude(plan, legs_path, job_results)
+    counting = limits_that_count(thresholds, Path.cwd(), plan.base) if thresholds else Counting()
+    verdict = conclude(plan, legs_path, job_results, counting)
+    if verdict.acceptable:
+        verdict = _accepted(plan, verdict)
+    if keep and verdict.acceptance:
+        text = json.dumps(asdict(verdict.acceptance), indent=2, ensure_ascii=False)
+        (keep / artefact.ACCEPTED).write_text(f"{text}\n", encoding="utf-8")
     _say(summary.render(plan, verdict, os.environ))
     if os.environ.get("GITHUB_STEP_SUMMARY"):
         _summarise(_page(plan, verdict, legs_path), whole="the artefacts leg-…")
     return int(verdict.exit_code)
+
+
+def _accepted(plan: CiPlan, verdict: CiVerdict) -> CiVerdict:
+    """Ask GitHub whether an owner takes what regressed on purpose; without an answer nobody does."""
+    token, run_id = os.environ.get("GITHUB_TOKEN", ""), os.environ.get("GITHUB_RUN_ID", "")
+    if not (token and run_id.isdigit() and plan.pull_request):
+        return verdict
+    try:
+        found = find_acceptance(_github(token), plan.pull_request, int(run_id), plan.head)
+    except HilError as error:
+        _say(f"warning: nobody knows whether the regression is accepted: {error}\n")
+        return verdict
+    return summary.accept(verdict, found) if found else verdict
+
+
+def _github(token: str) -> GitHub:
+    api = os.environ.get("GITHUB_API_URL") or DEFAULT_API
+    return GitHub(os.environ.get("GITHUB_REPOSITORY", ""), token, api)
 
 
 def _page(plan: CiPlan, verdict: CiVerdict, legs_path: Path) -> str:
@@ -226,6 +340,28 @@ def _page(plan: CiPlan, verdict: CiVerdict, legs_path: Path) -> str:
     except (RigError, OSError) as error:
         _say(f"warning: the job summary is a plain one: {error}\n")
         return summary.render(plan, verdict, os.environ, safe=True)
+
+
+@command.command("doctor")
+@_repository_option
+def doctor(*, repository: str) -> None:
+    """Look at a repository's settings, and print the command that mends each.
+
+    Rules, environments, approvals, labels, owners, Pages, runners of the chips in .github/hil-targets.json.
+    Nothing is changed. GITHUB_TOKEN gives access (Administration: read), GITHUB_API_URL another server than
+    api.github.com.
+    """
+    token = os.environ.get("GITHUB_TOKEN", "")
+    github = GitHub(repository, token, os.environ.get("GITHUB_API_URL") or DEFAULT_API)
+    findings = []
+    for finding in check_repository(github, read_targets(PROJECT_ROOT, "HEAD").racks):
+        findings.append(finding)
+        click.echo(terminal(finding.line))
+    if failed := [finding for finding in findings if finding.needed and not finding.ok]:
+        raise ConfigError(
+            f"{repository} is not set up: {failed[0].subject}: {failed[0].sentence}.",
+            next_step=failed[0].mend,
+        )
 
 
 command.add_command(comment_command)

@@ -12,12 +12,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+from packaging.requirements import Requirement
 
+import hil
 from hil.base.errors import ConfigError, RigError
 from hil.base.finding import Finding
-from hil.base.paths import PROJECT_ROOT
+from hil.base.paths import CHECKOUT, PROJECT_FILE, PROJECT_ROOT
+from hil.base.project import read_project
+from hil.boards.rack import load_rack
 from hil.network.peers.iperf.process import PROGRAM, require_version
+from hil.reports.fetching import site_folder
 from hil.virtual import privileges
+from hil.virtual.emulator.chips import CHIPS
+from hil.virtual.emulator.qemu import finding
+from hil.virtual.virtual_rack import emulated_chips
 
 PYTHON_VERSIONS = ((3, 11), (3, 12))
 FREE_DISK_BYTES = 2 * 1024**3
@@ -38,9 +46,13 @@ HEADERS = {"openssl/ssl.h": "libssl-dev", "http_parser.h": "libhttp-parser-dev"}
 SYSTEM_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin"
 
 
-def examine() -> list[Finding]:
-    """Look at everything; return what was found, good and bad."""
+def examine(rack: Path | None = None) -> list[Finding]:
+    """Look at everything, and at what ``rack`` needs besides; return what was found, good and bad.
+
+    Raises ConfigError: a wrong rack file.
+    """
     return [
+        *_check_project(),
         _check_python(),
         *_check_packages(),
         *_check_programs(),
@@ -49,8 +61,21 @@ def examine() -> list[Finding]:
         *privileges.check(),
         _check_report_generator(),
         _check_idf(),
+        *_check_emulators(rack),
         _check_disk(),
     ]
+
+
+def _check_project() -> Iterator[Finding]:
+    if not (PROJECT_ROOT / PROJECT_FILE).is_file():
+        return
+    try:
+        project = read_project(PROJECT_ROOT)
+    except ConfigError as error:
+        yield Finding("project", ok=False, sentence=error.sentence, mend=error.next_step)
+        return
+    words = f"{project.root}, firmware in {project.firmware} for {', '.join(project.targets)}"
+    yield Finding("project", ok=True, sentence=words)
 
 
 def _check_python() -> Finding:
@@ -68,14 +93,41 @@ def _check_python() -> Finding:
 
 def _check_packages() -> Iterator[Finding]:
     """What a run needs must match; what only proves the harness is advice."""
-    run = "".join(_read(PROJECT_ROOT / f"{name}.in") for name in ("requirements", "requirements-nodeps"))
-    prove = _read(PROJECT_ROOT / "tests" / "requirements.in")
-    mend = f"rm -f {PROJECT_ROOT}/.venv/.installed*; .ci/bootstrap test"
+    if CHECKOUT is None:
+        yield _check_declared()
+        yield _check_otava()
+        return
+    run = "".join(_read(CHECKOUT / f"{name}.in") for name in ("requirements", "requirements-nodeps"))
+    prove = _read(CHECKOUT / "tests" / "requirements.in")
+    mend = f"rm -f {CHECKOUT}/.venv/.installed*; .ci/bootstrap test"
     for subject, text, needed in (("packages", run, True), ("test packages", prove, False)):
         wanted = re.findall(r"^([A-Za-z0-9_.-]+)==([^\s\\;]+)", text, re.MULTILINE)
         wrong = [f"{name} {version}" for name, version in wanted if _installed(name) != version]
         sentence = f"not as required: {', '.join(wrong)}." if wrong else f"{len(wanted)} as required"
         yield Finding(subject, ok=not wrong, sentence=sentence, mend=mend, needed=needed)
+
+
+def _check_declared() -> Finding:
+    """Compare what is installed with the ranges that the package declares."""
+    declared = [Requirement(text) for text in importlib.metadata.requires("hil") or []]
+    wanted = [one for one in declared if one.marker is None or one.marker.evaluate({"extra": ""})]
+    wrong = [str(one) for one in wanted if not _is_met(one)]
+    sentence = f"not as declared: {', '.join(wrong)}." if wrong else f"{len(wanted)} as declared"
+    wheel = f"hil-{hil.__version__}-py3-none-any.whl"  # the file: the name is not ours in any index
+    mend = f"{sys.executable} -m pip install --force-reinstall {wheel}"
+    return Finding("packages", ok=not wrong, sentence=sentence, mend=mend)
+
+
+def _check_otava() -> Finding:
+    version = _installed("apache-otava")
+    sentence = version or "is not installed; only `hil changes` and a report of nights need it."
+    mend = f"{sys.executable} -m pip install --no-deps 'apache-otava>=0.8,<0.9'"
+    return Finding("apache-otava", ok=bool(version), sentence=sentence, mend=mend, needed=False)
+
+
+def _is_met(wanted: Requirement) -> bool:
+    version = _installed(wanted.name)
+    return bool(version) and wanted.specifier.contains(version, prereleases=True)
 
 
 def _installed(name: str) -> str:
@@ -119,16 +171,21 @@ def _install(package: str) -> str:
     return f"{'' if os.geteuid() == 0 else 'sudo '}apt-get install {package}"
 
 
+_WITHOUT_GENERATOR = (
+    "runs end without out/report" if CHECKOUT else "the first report has npm fetch it, which needs a network"
+)
+
+
 def _check_report_generator() -> Finding:
-    generator = PROJECT_ROOT / "reports" / "site" / "node_modules" / "allure"
+    generator = site_folder() / "node_modules" / "allure"
     if generator.is_dir():
         return Finding("report generator", ok=True, sentence=str(generator))
     return Finding(
         "report generator",
         ok=False,
         needed=False,
-        sentence=f"{generator} is not there; runs end without out/report.",
-        mend=".ci/bootstrap run",
+        sentence=f"{generator} is not there; {_WITHOUT_GENERATOR}.",
+        mend=".ci/bootstrap run" if CHECKOUT else "hil report build",
     )
 
 
@@ -145,6 +202,15 @@ def _check_idf() -> Finding:
     )
 
 
+def _check_emulators(rack: Path | None) -> Iterator[Finding]:
+    """Only a rack with emulated boards needs one; what is there is told anyway."""
+    needed = emulated_chips(load_rack(rack).boards) if rack else []
+    for chip in CHIPS:
+        found = finding(chip, needed=chip in needed)
+        if found.ok or found.needed:
+            yield found
+
+
 def _check_disk() -> Finding:
     free = shutil.disk_usage(PROJECT_ROOT).free
     sentence = f"{free / 1024**3:.1f} GiB free at {PROJECT_ROOT}"
@@ -152,12 +218,16 @@ def _check_disk() -> Finding:
 
 
 @click.command("doctor")
-def command() -> None:
+@click.option(
+    "--rack",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Look at what this rack needs besides, such as QEMU for its emulated boards.",
+)
+def command(rack: Path | None) -> None:
     """Say what is missing on this machine, and the command that mends it."""
-    checks = examine()
+    checks = examine(rack)
     for check in checks:
-        mark = "ok  " if check.ok else "FAIL" if check.needed else "note"
-        click.echo(f"{mark} {check.subject}: {check.sentence}")
+        click.echo(f"{check.mark} {check.subject}: {check.sentence}")
         if not check.ok and check.mend:
             click.echo(f"       mend: {check.mend}")
     missing = [check for check in checks if check.needed and not check.ok]

@@ -46,9 +46,12 @@ def push(run: Path, pushgateway: str, rack: Path | None, *, force: bool) -> None
 @click.argument("boards", metavar="BOARD...", nargs=-1, required=True)
 @click.option("--rack", required=True, metavar="FILE|NAME", help="The boards' rack: its file, or its name.")
 @_url_option
+@click.option("--product", metavar="NAME", help="Only what was pushed for this product; '' for none.")
 @click.option("--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing.")
-def retire(boards: tuple[str, ...], rack: str, pushgateway: str, *, dry_run: bool) -> None:
-    """Delete what the Pushgateway holds of BOARD, of every job, and say what it was."""
+def retire(
+    boards: tuple[str, ...], rack: str, pushgateway: str, product: str | None, *, dry_run: bool
+) -> None:
+    """Delete what the Pushgateway holds of BOARD, of every job and product, and say what it was."""
     loaded = _rack_file(rack)
     url = _url(pushgateway, loaded)
     for board in loaded.boards if loaded else ():
@@ -57,7 +60,7 @@ def retire(boards: tuple[str, ...], rack: str, pushgateway: str, *, dry_run: boo
     name = loaded.name if loaded else rack
     from hil.reports.metrics_command import retire as retire_boards
 
-    retire_boards(url, name, boards, dry_run=dry_run)
+    retire_boards(url, name, boards, product=product, dry_run=dry_run)
 
 
 def _url(asked: str, rack: Rack | None) -> str:

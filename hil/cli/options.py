@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 
 import click
 
-from hil.base.paths import PROJECT_ROOT
-from hil.history import DEFAULT_HISTORY
+from hil.base.paths import PROJECT_RACK, PROJECT_ROOT, PROJECT_THRESHOLDS, TOOL_RACKS
+from hil.history import default_history
 from hil.history.loading import left_behind
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-DEFAULT_RACK = PROJECT_ROOT / "hil" / "racks" / "virtual.yaml"
+DEFAULT_RACK = PROJECT_RACK if PROJECT_RACK.is_file() else TOOL_RACKS / "virtual.yaml"
 DEFAULT_OUT = PROJECT_ROOT / "out"
 
 
@@ -27,7 +27,7 @@ def rack_option(function: F) -> F:
         "--rack",
         type=click.Path(path_type=Path),
         default=DEFAULT_RACK,
-        help="Rack file. [default: the virtual rack]",
+        help="Rack file. [default: hil/rack.yaml of the project, else the virtual rack]",
     )(function)
 
 
@@ -44,8 +44,9 @@ def thresholds_option(function: F) -> F:
     return click.option(
         "--thresholds",
         type=click.Path(path_type=Path),
-        default=PROJECT_ROOT / "thresholds",
-        help="Folder of limits and suites. [default: thresholds]",
+        default=PROJECT_THRESHOLDS,
+        help="Folder of limits and suites; of benches without a file in it, the tool's own hold. "
+        f"[default: {PROJECT_THRESHOLDS.relative_to(PROJECT_ROOT)}]",
     )(function)
 
 
@@ -54,9 +55,9 @@ def history_option(function: F) -> F:
         "--history",
         "history_folder",
         type=click.Path(path_type=Path, file_okay=False),
-        default=DEFAULT_HISTORY,
+        default=default_history,
         callback=_watched,
-        help="Folder of the history. [default: out/history]",
+        help="Folder of the history. [default: out/history, or [keep] history of hil.toml]",
     )(function)
 
 

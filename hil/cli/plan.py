@@ -12,7 +12,7 @@ import click
 from hil.boards.rack import load_rack
 from hil.cli.options import boards_option, rack_option, suite_option, thresholds_option
 from hil.run.plan import Plan, deadline_s, make_plan
-from hil.thresholds import Thresholds, load_all
+from hil.thresholds import Thresholds, load_project
 
 
 @click.command("plan")
@@ -23,7 +23,7 @@ from hil.thresholds import Thresholds, load_all
 @click.option("--json", "as_json", is_flag=True, help="A GitHub Actions matrix: one entry a board.")
 def command(rack: Path, suite: str, boards: tuple[str, ...], thresholds: Path, as_json: bool) -> None:
     """List boards, boots and cases."""
-    benches = load_all(thresholds)
+    benches = load_project(thresholds)
     plan = make_plan(load_rack(rack), benches, selection=suite, board_ids=boards)
     if as_json:
         click.echo(json.dumps(matrix(plan, rack), sort_keys=True))

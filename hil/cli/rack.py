@@ -13,8 +13,11 @@ import shutil
 import signal
 import socket
 import sys
+import tempfile
+import textwrap
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -29,13 +32,27 @@ from hil.boards.health.quarantine import describe, folder_of, read_quarantine, r
 from hil.boards.health.summary import DEFAULT_DAYS
 from hil.boards.health.types import Quarantine
 from hil.boards.health.words import HEAD, advice, cells, kinds, moment, rack_lines, runs_of
-from hil.boards.lease import Holder, clear_stale, lock_dir, read_holder
+from hil.boards.lease import Holder, clear_stale, lease_boards, lock_dir, read_holder
+from hil.boards.power_proof import prove_power
 from hil.boards.rack import Board, Rack, load_rack
 from hil.boards.rack.check import check_rack
-from hil.cli.options import aligned, out_option, rack_option
+from hil.cli.board import virtual_switch
+from hil.cli.golden import golden_findings
+from hil.cli.options import aligned, boards_option, out_option, rack_option, thresholds_option
+from hil.cli.qualify import command as qualify
+from hil.cli.status import command as status
+from hil.history import history_of
+from hil.network.access_point import check_access_point
+from hil.network.background import check_background
+from hil.network.capture import Capture
+from hil.network.name_server import check_leases
+from hil.network.process import LocalSpawner
+from hil.network.shaping import check_shaping
+from hil.run.campaign import pushgateway_of
 from hil.store import RunDirectory, read_run
 from hil.store.run_info import utc_now
-from hil.virtual.virtual_rack import boards_up
+from hil.virtual.emulator import qemu
+from hil.virtual.virtual_rack import boards_up, emulated_chips
 
 _LEAST = ("kind", "measured", "held", "MTTR", "used", "target")  # the first is left out first
 
@@ -166,7 +183,7 @@ def _by_name(board: BoardHealth) -> str:
 
 def _runs(rack: Rack, out: Path) -> Sequence[RunHealth]:
     """Return the history's runs, and those on disk that are not in it, without the ones under way."""
-    known = read_lines(out / "history" / HEALTH_FILE)
+    known = read_lines(history_of(out) / HEALTH_FILE)
     ids = {run.run_id for run in known} | _under_way(rack, out)
     more = []
     for directory in RunDirectory.list(out):
@@ -209,6 +226,7 @@ def _unseen(rack: Rack, board: Board, quarantined: dict[str, Quarantine]) -> Boa
 
 
 RELEASE_DEADLINE_S = 10.0
+COLUMNS = 80
 
 
 @click.group("rack")
@@ -217,33 +235,119 @@ def command() -> None:
 
 
 command.add_command(health)
+command.add_command(qualify)
+command.add_command(status)
 
 
 @command.command()
 @rack_option
 @out_option
-def check(rack: Path, out: Path) -> None:
-    """Check the rack file, ports, power switches, network and broker, without flashing anything."""
+@click.option("--power", is_flag=True, help="Switch each board off and on, too, and see whether it follows.")
+@click.option(
+    "--golden",
+    is_flag=True,
+    help="Flash firmware that is known to be good on each free board, and measure it.",
+)
+@boards_option
+@thresholds_option
+@click.option(
+    "--pushgateway",
+    default="",
+    metavar="URL",
+    envvar="HIL_PUSHGATEWAY",
+    show_envvar=True,
+    help="Push what --golden finds there, instead of where the rack file says.",
+)
+def check(
+    rack: Path,
+    out: Path,
+    boards: tuple[str, ...],
+    thresholds: Path,
+    *,
+    power: bool,
+    golden: bool,
+    pushgateway: str,
+) -> None:
+    """Check the rack file, ports, power switches, network and broker, without flashing anything.
+
+    A physical board is reset and asked who it is, unless somebody holds it. With --golden each free board is
+    flashed and measured, kept out of runs where it fails, and released where it passes again; --board chooses
+    among them.
+    """
     loaded = load_rack(rack)
-    served = {board.id: board.tcp_port for board in boards_up(loaded, out).values()}
-    findings = check_rack(loaded, lock_dir(loaded, out), served=served)
+    up = boards_up(loaded, out)
+    locks = lock_dir(loaded, out)
+    findings = check_rack(loaded, locks, served={board.id: board.tcp_port for board in up.values()})
+    findings += [qemu.finding(chip, needed=True) for chip in emulated_chips(loaded.boards)]
+    captures = True
+    if not loaded.is_virtual:
+        findings.append(_capture_rights(loaded))
+        captures = findings[-1].ok
+        findings += check_access_point(loaded.access_point)
+        if loaded.access_point.shapes:
+            with tempfile.TemporaryDirectory(prefix="hil-check-") as folder:
+                interface = loaded.access_point_interface
+                findings.append(check_shaping(interface, loaded.access_point.shapes, Path(folder)))
+        if loaded.background:
+            findings.append(check_background(loaded.background))
+        if loaded.access_point.dhcp:
+            findings.append(check_leases(loaded.host.address))
     for finding in findings:
-        click.echo(f"{'ok  ' if finding.ok else 'FAIL'} {finding.subject}: {finding.sentence}")
+        click.echo(_finding_line(finding))
+    for board in loaded.boards if power else ():
+        findings.append(_proven(loaded, up.get(board.id, board), out))
+        click.echo(_finding_line(findings[-1]))
+    if golden:
+        url = pushgateway_of(pushgateway, loaded)
+        more = golden_findings(loaded, boards, thresholds, out, captures=captures, pushgateway=url)
+        for finding in more:
+            click.echo(_finding_line(finding))
+        findings += more
     _raise_first(loaded, findings)
 
 
-@command.command()
-@rack_option
-@out_option
-def status(rack: Path, out: Path) -> None:
-    """Say who holds which board, and where those are that `hil virtual up` keeps up."""
-    loaded = load_rack(rack)
-    up = boards_up(loaded, out)
-    for board in loaded.boards:
-        holder = read_holder(lock_dir(loaded, out), board.id)
-        state = f"held by {holder.describe()}" if holder else "free"
-        state += f", up at {up[board.id].stock_serial}" if board.id in up else ""
-        click.echo(f"{board.id} ({board.target}): {state}")
+def _finding_line(finding: Finding) -> str:
+    """Return a finding in lines of at most 80 columns, longer words apart; what to do stands below."""
+    told = [f"{finding.mark} {finding.subject}: {finding.sentence}"]
+    if finding.mend and not finding.ok:
+        told.append(f"     Next: {finding.mend}")
+    wrap = partial(
+        textwrap.fill,
+        width=COLUMNS,
+        subsequent_indent="     ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(map(wrap, told))
+
+
+def _proven(rack: Rack, board: Board, out: Path) -> Finding:
+    """Prove a board's power switch, under lease."""
+    if not board.serial:
+        sentence = "its rack is not up, so there is nothing to switch."
+        return Finding(
+            f"power of {board.id}", ok=False, sentence=sentence, mend="hil virtual up.", needed=False
+        )
+    try:
+        with lease_boards(lock_dir(rack, out), [board.id], run_id=f"rack-check-{os.getpid()}"):
+            return prove_power(board, virtual=lambda name: virtual_switch(rack, out, name))
+    except RigError as error:
+        return Finding(f"power of {board.id}", ok=False, sentence=error.sentence, mend=error.next_step)
+
+
+def _capture_rights(rack: Rack) -> Finding:
+    """Start a capture and end it: whether this user may is what only trying tells."""
+    interfaces = [name for name in (rack.host.interface, rack.capture.access_point) if name]
+    subject = f"capture on {' and '.join(interfaces)}"
+    needed = bool(rack.capture.access_point)
+    with tempfile.TemporaryDirectory(prefix="hil-check-") as folder:
+        try:
+            capture = Capture.start(LocalSpawner(), interfaces, Path(folder, "c.pcapng"), capture_filter="")
+            capture.stop()
+        except RigError as error:
+            sentence = f"not possible, so delivery, echo and throughput are not: {error.sentence}"
+            return Finding(subject, ok=False, sentence=sentence, mend=error.next_step, needed=needed)
+    return Finding(subject, ok=True, sentence="this user may capture")
 
 
 @command.command()
@@ -263,10 +367,11 @@ def release(rack: Path, out: Path, force: bool) -> None:
 
 
 def _raise_first(rack: Rack, findings: list[Finding]) -> None:
-    failed = [finding for finding in findings if not finding.ok]
+    failed = [finding for finding in findings if not finding.ok and finding.needed]
     if failed:
+        others = f" (and {len(failed) - 1} more, above)" if len(failed) > 1 else ""
         raise RigError(
-            f"rack {rack.name} is not ready: {failed[0].subject}: {failed[0].sentence}",
+            f"rack {rack.name} is not ready{others}: {failed[0].subject}: {failed[0].sentence}",
             next_step=failed[0].mend,
         )
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from hil.cli.options import out_option, warn_of_old_store
+from hil.history import history_of
 
 
 @click.group("report")
@@ -52,9 +53,25 @@ def build(
     """
     from hil.reports.rebuild import build_report
 
-    folder = history or out / "history"
+    folder = history or history_of(out)
     warn_of_old_store(folder)
     build_report(runs, legs=legs, out=out, history_folder=folder, single_file=not files, append=append)
+
+
+@command.command("stacks")
+@click.argument("host_run", type=click.Path(path_type=Path))
+@click.argument("chip_run", type=click.Path(path_type=Path))
+def stacks(host_run: Path, chip_run: Path) -> None:
+    """Show what each task left of its stack on the host and on a chip.
+
+    HOST_RUN is a run of virtual boards, CHIP_RUN one of emulated or physical ones; compared are the cases
+    that both have. In bytes, the least since boot; a host's 64-bit frames say little of a chip's.
+    """
+    from hil.reports.stacks import compare_stacks, stack_lines
+    from hil.store.judged import read_run
+
+    for line in stack_lines(compare_stacks(read_run(host_run), read_run(chip_run))):
+        click.echo(line)
 
 
 @command.command("serve")

@@ -14,7 +14,7 @@ from hil.cli.options import boards_option, out_option, rack_option, thresholds_o
 from hil.cli.run import command as run_command
 from hil.reports.studies.declaration import KEPT_FOLDER, PUBLISHED, SIZES, load_study
 from hil.run.plan import BOOTS_MAX
-from hil.thresholds import load_all
+from hil.thresholds import load_project
 
 
 @click.command("reproduce")
@@ -81,12 +81,12 @@ def command(
         kept = run_folder / KEPT_FOLDER
         if not _was_given(context, "thresholds") and any(kept.glob("*.yaml")):
             studies, thresholds = kept, kept.parent
-        load_study(study, studies, benches=load_all(thresholds))
+        load_study(study, studies, benches=load_project(thresholds))
         from hil.reports.rebuild import show_study
 
         show_study(run_folder, study, studies, report=report)
         return
-    wanted = load_study(study, benches=load_all(thresholds))
+    wanted = load_study(study, benches=load_project(thresholds))
     first = load_rack(rack).boards[:1] if size == "quick" and not boards else ()
     context.invoke(
         run_command,

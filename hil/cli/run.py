@@ -5,12 +5,18 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from hil.base.paths import PROJECT_ROOT
+from hil.base.errors import ConfigError
+from hil.base.paths import IMPORT_ROOT, TOOL_BENCHES, bench_folders, python_path
+from hil.boards.places.lease import lease_places
+from hil.boards.places.settings import rack_with_places, read_places
 from hil.boards.rack import load_rack
 from hil.cli.options import (
     F,
@@ -21,6 +27,7 @@ from hil.cli.options import (
     thresholds_option,
     warn_of_old_store,
 )
+from hil.history import history_of
 from hil.run.plan import BOOTS_MAX
 from hil.store import TRIGGERS
 
@@ -29,10 +36,28 @@ def compare_options(function: F) -> F:
     """Add what a comparison with another firmware needs; hil.run.campaign reads it."""
     options = (
         click.option(
+            "--more",
+            type=click.Path(path_type=Path),
+            metavar="RUN",
+            help="Take an undecided run further: more boots of the same images, of what is open.",
+        ),
+        click.option(
             "--base",
             type=click.Path(path_type=Path),
             metavar="DIR",
             help="Compare with this bundle, or this build: in turns on each board, until all is decided.",
+        ),
+        click.option(
+            "--no-base-because",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="There is no base, for the reason that `hil build --at REV --failure FILE` wrote. Where its "
+            "sources do not build, limits alone are judged; else the run is undecided.",
+        ),
+        click.option(
+            "--unchanged",
+            is_flag=True,
+            help="Compare with itself as with --base: how the gate judges no change. It blocks nothing.",
         ),
         click.option(
             "--budget",
@@ -46,6 +71,104 @@ def compare_options(function: F) -> F:
             metavar="DIR",
             help="Compare with this bundle, or this build: --boots boots of each.",
         ),
+        click.option(
+            "--across-idf",
+            is_flag=True,
+            help="The other may be of another ESP-IDF release: then the releases are compared.",
+        ),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def measure_options(function: F) -> F:
+    """Add what says which boards measure, how, and what for."""
+    options = (
+        click.option(
+            "--target", default="", metavar="TARGET", help="Only boards of this target, such as esp32s3."
+        ),
+        click.option(
+            "--label", "labels", multiple=True, metavar="WORD", help="Only boards that have this label."
+        ),
+        click.option(
+            "--spread",
+            is_flag=True,
+            help="Measure each case once a target, on one of its boards; what a board that fails leaves, "
+            "another one takes over.",
+        ),
+        click.option(
+            "--profile", default="", metavar="NAME", help="Air profile, instead of the rack file's."
+        ),
+        click.option(
+            "--noise",
+            default="",
+            metavar="NAME",
+            help="Simulate a noisy rack on the virtual one: quiet, typical, noisy, or none.",
+        ),
+        click.option(
+            "--noise-seed", type=click.IntRange(0), metavar="N", help="Its seed, instead of the rack file's."
+        ),
+        click.option(
+            "--firmware",
+            type=click.Path(path_type=Path),
+            metavar="DIR",
+            help="Measure this bundle, or this build; build nothing.",
+        ),
+        click.option(
+            "--wait", type=float, default=0.0, metavar="SECONDS", help="Wait for boards that others hold."
+        ),
+        click.option(
+            "--trigger",
+            type=click.Choice(TRIGGERS),
+            default="local",
+            envvar="HIL_TRIGGER",
+            show_default=True,
+            show_envvar=True,
+            help="What the run is for; histories of metrics are kept apart by it.",
+        ),
+        click.option(
+            "--legs",
+            type=click.IntRange(1, 100),
+            default=1,
+            metavar="N",
+            envvar="HIL_LEGS",
+            show_envvar=True,
+            help="This run is one of N that judge one pull request: they share alpha.  [default: 1]",
+        ),
+        click.option(
+            "--undecided-status",
+            type=click.Choice(("0", "4")),
+            default="4",
+            envvar="HIL_UNDECIDED_STATUS",
+            show_default=True,
+            show_envvar=True,
+            help="Exit status where a figure is undecided and no policy makes that a failure; "
+            "verdicts.json keeps 4.",
+        ),
+        click.option(
+            "--pushgateway",
+            default="",
+            metavar="URL",
+            envvar="HIL_PUSHGATEWAY",
+            show_envvar=True,
+            help="Push metrics there, instead of where the rack file says.",
+        ),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def keep_options(function: F) -> F:
+    """Add what says what is kept, and shown."""
+    options = (
+        click.option(
+            "--keep-captures", is_flag=True, help="Keep the packets that peers capture, in OUT/RUN/peer."
+        ),
+        click.option(
+            "--report/--no-report", default=True, help="Build the report in OUT/report.  [default: build]"
+        ),
     )
     for option in reversed(options):
         function = option(function)
@@ -56,50 +179,7 @@ def compare_options(function: F) -> F:
 @rack_option
 @suite_option
 @boards_option
-@click.option("--target", default="", metavar="TARGET", help="Only boards of this target, such as esp32s3.")
-@click.option("--profile", default="", metavar="NAME", help="Air profile, instead of the rack file's.")
-@click.option(
-    "--noise",
-    default="",
-    metavar="NAME",
-    help="Simulate a noisy rack on the virtual one: quiet, typical, noisy, or none.",
-)
-@click.option(
-    "--noise-seed", type=click.IntRange(0), metavar="N", help="Its seed, instead of the rack file's."
-)
-@click.option(
-    "--firmware",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Measure this bundle, or this build; build nothing.",
-)
-@click.option("--wait", type=float, default=0.0, metavar="SECONDS", help="Wait for boards that others hold.")
-@click.option(
-    "--trigger",
-    type=click.Choice(TRIGGERS),
-    default="local",
-    envvar="HIL_TRIGGER",
-    show_default=True,
-    show_envvar=True,
-    help="What the run is for; histories of metrics are kept apart by it.",
-)
-@click.option(
-    "--legs",
-    type=click.IntRange(1, 100),
-    default=1,
-    metavar="N",
-    envvar="HIL_LEGS",
-    show_envvar=True,
-    help="This run is one of N that judge one pull request: they share alpha.  [default: 1]",
-)
-@click.option(
-    "--pushgateway",
-    default="",
-    metavar="URL",
-    envvar="HIL_PUSHGATEWAY",
-    show_envvar=True,
-    help="Push metrics there, instead of where the rack file says.",
-)
+@measure_options
 @click.option(
     "--boots",
     type=click.IntRange(1, BOOTS_MAX),
@@ -107,53 +187,102 @@ def compare_options(function: F) -> F:
     help="Boot each board so often, and measure all of its cases in each boot.  [default: 1]",
 )
 @compare_options
-@click.option("--keep-captures", is_flag=True, help="Keep the packets that peers capture, in OUT/RUN/peer.")
-@click.option("--report/--no-report", default=True, help="Build the report in OUT/report.  [default: build]")
+@keep_options
 @thresholds_option
 @out_option
-@click.pass_obj
+@click.pass_context
 def command(
-    debug: bool,
-    /,
-    boards: tuple[str, ...],
-    firmware: Path | None,
-    out: Path,
-    *,
-    rack: Path,
-    target: str,
-    report: bool,
-    keep_captures: bool,
-    **options: object,
-) -> None:
+    context: click.Context, /, *, rack: Path, more: Path | None, out: Path, **options: Any
+) -> int | None:
     """Build, flash, measure and judge.
 
     The same as `python -m pytest hil/benches --rack … --suite …`, with progress and a summary.
     """
-    argv = [sys.executable, "-m", "pytest", str(PROJECT_ROOT / "hil" / "benches")]
-    argv += ["-c", str(PROJECT_ROOT / "pytest.ini"), "-p", "no:cacheprovider", "--hil-ui"]
-    given = {name: value for name, value in options.items() if value is not None}
+    if more is not None:
+        from hil.run.more import NothingMore  # the gate comes with it, which takes a while
+
+        try:
+            rack, options, out = _of_more(context, more)
+        except NothingMore as told:
+            click.echo(str(told))
+            return int(context.params["undecided_status"] if told.is_neutral else told.exit_code)
+    rack = leased(rack, out, wait_s=context.params["wait"])
+    hand_over({"rack": rack, "out": out, **options}, debug=bool(context.obj))
+    return None
+
+
+FLAGS = ("keep_captures", "unchanged", "across_idf", "spread")
+
+
+def hand_over(options: Mapping[str, Any], *, debug: bool) -> None:
+    """Go on as pytest, in the same process; ``options`` by their names here.
+
+    Raises ConfigError where the rack has no board of the target and with the labels that are asked for.
+    """
+    rest = dict(options)
+    rack, out, boards, target = (rest.pop(name, None) for name in ("rack", "out", "boards", "target"))
+    labels = rest.pop("labels", None) or ()
+    report, firmware = rest.pop("report", True), rest.pop("firmware", None)
+    flags = [name for name in FLAGS if rest.pop(name, False)]
+    # -P: what lies in the folder that somebody is in hides no module; without pytest-embedded's plugin, whose
+    # processes a run does not need
+    argv = [sys.executable, "-P", "-m", "hil.fixtures", *map(str, bench_folders())]
+    argv += ["-c", str(TOOL_BENCHES / "pytest.ini"), f"--rootdir={IMPORT_ROOT}"]
+    argv += ["-p", "no:cacheprovider", "-p", "no:pytest_embedded", "--hil-ui"]
+    given = {name: value for name, value in rest.items() if value is not None}
     argv += [f"--{name.replace('_', '-')}={value}" for name, value in {"rack": rack, **given}.items()]
-    argv += [f"--board={board}" for board in boards]
-    if target:
-        load_rack(rack).select(boards, target)  # what nobody has is said at once
-        argv += [f"--board-target={target}"]
+    argv += [f"--board={board}" for board in boards or ()]
+    argv += [f"--board-label={label}" for label in labels]
+    if target or labels:
+        load_rack(rack).select(boards or (), target or "", labels)  # what nobody has is said at once
+        argv += [f"--board-target={target}"] if target else []
     argv += [f"--out={out.absolute()}"]
     argv += [f"--firmware={firmware}"] if firmware else []
     argv += [] if report else ["--no-report"]
-    argv += ["--keep-captures"] if keep_captures else []
+    argv += [f"--{name.replace('_', '-')}" for name in flags]
     argv += ["--hil-debug"] if debug else []
     if report:
-        warn_of_old_store(out / "history")
-    _keep_stdout_open()
+        warn_of_old_store(history_of(out))
+    _flush_stdout()
     # the same process goes on as pytest, so that signals and a kill reach what does the work
-    os.execv(argv[0], argv)  # noqa: S606 - an argument list, no shell
+    os.execve(argv[0], argv, {**os.environ, "PYTHONPATH": python_path()})  # noqa: S606 - an argument list, no shell
 
 
-def _keep_stdout_open() -> None:
-    """Where the caller closed stdout, or reads it no longer, let the rest be dropped; it decides nothing."""
-    if sys.stdout is None:  # else the next file that is opened would become descriptor 1
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        os.set_inheritable(1, True)  # dup2 leaves it as it is where it was opened as 1
-        return
+def leased(rack: Path, out: Path, *, wait_s: float) -> Path:
+    """Return the rack file, or one of boards that a labgrid coordinator leased to this process."""
+    origin = rack_with_places(rack)
+    settings = read_places(origin)
+    if settings is None:
+        return rack
+    found = lease_places(origin, settings, out, wait_s=wait_s)
+    boards = ", ".join(board.id for board in load_rack(found).boards)
+    click.echo(f"Leased from {settings.coordinator}: {boards} ({found})")
+    return found
+
+
+def _of_more(context: click.Context, run: Path) -> tuple[Path, dict[str, object], Path]:
+    """Return rack file, options and folder of a run that is taken further.
+
+    Raises ConfigError: an option that says what a run is; and as find_more() does.
+    """
+    from hil.run.more import find_more, refuse_beside_more
+
+    asked = context.params
+    given = [name for name in asked if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
+    refuse_beside_more([{"boards": "board", "labels": "label"}.get(name, name) for name in given])
+    stored, _limits, _further = find_more(run)
+    out = stored.path.parent
+    if "out" in given and asked["out"].resolve() != out:
+        raise ConfigError(
+            f"--out {asked['out']} with --more: the run lies in {out}, and goes on there.",
+            next_step="leave --out out.",
+        )
+    rack = asked["rack"] if "rack" in given else Path(str(stored.info.get("rack_file", asked["rack"])))
+    kept = {name: asked[name] for name in ("base", "wait", "pushgateway", "undecided_status") if asked[name]}
+    return rack, {"more": stored.path, **kept}, out
+
+
+def _flush_stdout() -> None:
+    """Let what the caller reads no longer be dropped; it decides nothing."""
     with suppress(OSError):
         sys.stdout.flush()

@@ -55,7 +55,8 @@ def boot_value(metric: Metric, record: RunRecord) -> BootValue | None:
     value = statistic_of(metric, values, ceiling_of(metric, [kept]))
     if metric.averages and _all_failed(metric, values):
         value = math.inf
-    return BootValue(value, len(values), lost, quantum_of(metric, record))
+    samples = record.measured_rows if metric.is_metered else len(values)  # it is what all of them drew
+    return BootValue(value, samples, lost, quantum_of(metric, record))
 
 
 def quantum_of(metric: Metric, record: RunRecord) -> float:

@@ -21,6 +21,8 @@ _FACTS = {
     "broker": ("broker", "version"),
     "noise": ("noise", "profile"),
     "noise_simulated": ("noise", "simulated"),
+    "emulator": ("emulation", "emulator"),
+    "icount": ("emulation", "icount"),
     "governor": ("host", "governor"),
     "kernel": ("host", "kernel"),
     "cpu_count": ("host", "cpu_count"),

@@ -16,8 +16,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
+from hil.base.numeric import np
 from hil.base.units import convert, find_unit
 from hil.metrics import stats
 from hil.metrics import stats as batches
@@ -175,6 +174,8 @@ def _bounds(
 ) -> stats.Interval:
     if metric.statistic in QUANTILES:
         return stats.quantile_interval(values, QUANTILES[metric.statistic], alpha, done_us)
+    if metric.is_metered:  # a value a boot, of which no more is known than what the boots said
+        return stats.Interval(min(values), max(values))
     if metric.statistic in ("min", "max"):
         return _bounds_of_extreme(metric, statistic_of(metric, values, ceiling))
     known = [min(value, ceiling) for value in values]

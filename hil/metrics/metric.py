@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from hil.base.units import QuantityError, Unit, unit_of
-from hil.model import Scalar
+from hil.model import RunRecord, Scalar
 
 QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 STATISTICS = (*QUANTILES, "tail5", "mean", "batch_mean", "min", "max", "ratio", "share")
@@ -19,7 +19,10 @@ NOT_OK = ("infinite", "left-out")
 # By what a time was taken: docs/explain/gate.md explains them.
 CLOCKS = ("esp_timer", "cycle_counter", "cycle_counter_corrected", "gptimer", "host")
 
-_TERM = re.compile(r"\s*([+-])\s*([a-z][a-z0-9_]*)")
+DEVICE = "device."  # what follows is no column, but what the board said of itself in the record's environment
+CURRENT = "current"  # the group of a record's environment in which stands what a meter beside the board saw
+METER = f"{CURRENT}."
+_TERM = re.compile(rf"\s*([+-])\s*((?:{re.escape(DEVICE)}|{re.escape(METER)})[A-Za-z0-9_]+|[a-z][a-z0-9_]*)")
 
 
 @dataclass(frozen=True)
@@ -40,8 +43,19 @@ class OutcomeRule:
 
 @dataclass(frozen=True)
 class Term:
+    """A column of the samples, or a figure of the record's environment, one value a boot: of the board
+    (after DEVICE), or of the meter in its supply (after METER), which not every rack has."""
+
     sign: int
     column: str
+
+    @property
+    def is_of_device(self) -> bool:
+        return self.column.startswith(DEVICE)
+
+    @property
+    def is_metered(self) -> bool:
+        return self.column.startswith(METER)
 
 
 @dataclass(frozen=True)
@@ -87,6 +101,16 @@ class Metric:
         """Whether a value is a fact, such as a size, and no sample of anything."""
         return self.scale == "exact"
 
+    @property
+    def is_metered(self) -> bool:
+        """Whether a current meter's figures are needed: then boots without them have no value of it."""
+        return any(term.is_metered for term in self.terms)
+
+    def is_in(self, record: RunRecord) -> bool:
+        """Whether a record has the meter's figures that the metric needs, if it needs any."""
+        seen = record.environment.get(CURRENT, {})
+        return all(term.column.removeprefix(METER) in seen for term in self.terms if term.is_metered)
+
     def applies_to(self, parameters: Mapping[str, Scalar]) -> bool:
         return all(parameters.get(key) == value for key, value in self.case.items())
 
@@ -109,7 +133,7 @@ def metric_names(entry: str, statistic: str | Sequence[str]) -> dict[str, str]:
 
 
 def parse_terms(text: str) -> tuple[Term, ...]:
-    """Read ``done_us - planned_us``. Raises ValueError."""
+    """Read ``done_us - planned_us``, or ``device.heap_min_bytes``. Raises ValueError."""
     rest = text.strip()
     rest = rest if rest.startswith(("+", "-")) else f"+{rest}"
     terms = []
@@ -129,3 +153,31 @@ def source_unit(terms: Sequence[Term]) -> Unit:
         names = ", ".join(sorted(unit.name for unit in units))
         raise QuantityError(f"the columns have different units: {names}")
     return units.pop()
+
+
+def _metered(name: str, figure: str) -> Metric:
+    return Metric(
+        name=name,
+        terms=parse_terms(f"{METER}{figure}"),
+        statistic="mean",
+        scale="log",
+        direction="lower",
+        blocking=True,
+        unit=unit_of(name),
+        not_ok="infinite",
+        outcome=None,
+        source=__name__,
+        compared=True,
+    )
+
+
+# What each bench has where a meter is in the board's supply; they block where a limit or a rule names them.
+METERED = {
+    metric.name: metric
+    for metric in (
+        _metered("energy_per_message_uj", "energy_per_message_nj"),
+        _metered("mean_current_ua", "mean_current_na"),
+        _metered("peak_current_ua", "peak_current_na"),
+        _metered("sleep_current_ua", "sleep_current_na"),
+    )
+}

@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from hil.model import Kind, Scalar, SeriesId
+from hil.base.numeric import np
+from hil.model import PastKind, Scalar, SeriesId, format_place
 
 
 @dataclass(frozen=True)
@@ -16,7 +15,7 @@ class SessionBoard:
     """What a board of a session is."""
 
     target: str
-    kind: Kind
+    kind: PastKind
 
 
 @dataclass(frozen=True)
@@ -39,6 +38,12 @@ class Session:
     conditions: Mapping[str, Scalar] = field(default_factory=dict)
     suite: str = ""
     boards: Mapping[str, SessionBoard] = field(default_factory=dict)
+    product: str = ""
+
+    @property
+    def place(self) -> str:
+        """Whose figures these are, and where measured, as a series' name begins: ``product:rack``."""
+        return format_place(self.product, self.rack)
 
     def kind_of(self, board: str) -> str:
         """Return a board's kind, and whether its figures are simulated: "virtual, simulated noise"."""
@@ -48,7 +53,7 @@ class Session:
 
 @dataclass(frozen=True)
 class SeriesHistory:
-    """The boot values of one series (rack/board/case_id/metric) and role, in order of session, then boot.
+    """The boot values of one series (its name: hil.model.SeriesId) and role, in order of session, then boot.
 
     All arrays have one element a boot. ``session`` indexes ``History.sessions``. ``value`` is in the metric's
     unit, not on its scale; +inf where it fell among timeouts. ``hits`` of ``samples`` rows failed. What is
@@ -80,6 +85,11 @@ class History:
 
     sessions: tuple[Session, ...] = ()
     entries: Mapping[tuple[str, str], SeriesHistory] = field(default_factory=dict)
+
+    @property
+    def products(self) -> tuple[str, ...]:
+        """Whose figures it holds, "" among them where some are of no product by name."""
+        return tuple(sorted({session.product for session in self.sessions}))
 
     def series(self, series_id: str, role: str = "candidate") -> SeriesHistory | None:
         """Return the boot values of a series, None where there is none."""

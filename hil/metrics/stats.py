@@ -30,8 +30,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import scipy.special
+from hil.base.numeric import np, special
 
 TAIL_SHARE = 0.05
 EPISODE_US = 500_000
@@ -155,7 +154,7 @@ def _last_proven(
     effects = _design_effects(beyond, done_us, chance)
     hits, samples = beyond.sum(axis=1) / effects, beyond.shape[1] / effects
     # P(X >= hits) of the binomial, continued to fractions by the incomplete beta function
-    holds = (effects == 1.0) | (scipy.special.betainc(hits, samples - hits + 1.0, chance) <= alpha)
+    holds = (effects == 1.0) | (special.betainc(hits, samples - hits + 1.0, chance) <= alpha)
     proven = len(bounds) if holds.all() else int(np.argmin(holds))
     return float(bounds[proven - 1]) if proven else None
 
@@ -164,8 +163,8 @@ def quantile_ranks(samples: int, share: float, alpha: float) -> tuple[int, int]:
     """Return the ranks (from 1) of the bounds; 0 or ``samples + 1`` where there is no bound."""
     ranks = np.arange(1, samples + 1)
     # the binomial's tails by the incomplete beta function: fewer than a rank's samples below, or that many
-    below = scipy.special.betaincc(ranks, samples - ranks + 1.0, share)
-    at_or_above = scipy.special.betainc(ranks, samples - ranks + 1.0, share)
+    below = special.betaincc(ranks, samples - ranks + 1.0, share)
+    at_or_above = special.betainc(ranks, samples - ranks + 1.0, share)
     low = int(ranks[below <= alpha].max(initial=0))
     high = int(ranks[at_or_above <= alpha].min(initial=samples + 1))
     return low, high
@@ -183,8 +182,8 @@ def ratio_interval(hits: int, samples: int, alpha: float, effect: float = 1.0) -
     none is possible, none is seen.
     """
     seen, of = hits / effect, samples / effect
-    low = 0.0 if hits == 0 else float(scipy.special.betaincinv(seen, of - seen + 1.0, alpha))
-    high = 1.0 if hits == samples else float(scipy.special.betainccinv(seen + 1.0, of - seen, alpha))
+    low = 0.0 if hits == 0 else float(special.betaincinv(seen, of - seen + 1.0, alpha))
+    high = 1.0 if hits == samples else float(special.betainccinv(seen + 1.0, of - seen, alpha))
     return Interval(low, high)
 
 
@@ -320,7 +319,7 @@ def _student_interval(data: np.ndarray, alpha: float) -> Interval:
     batches = np.array_split(data, batch_count(len(data)))
     means = np.array([batch.mean() for batch in batches])
     error = math.sqrt(means.var(ddof=1) / len(means) * _neighbours(data, len(data) / len(means)))
-    reach = -float(scipy.special.stdtrit(len(means) - 1, alpha)) * error
+    reach = -float(special.stdtrit(len(means) - 1, alpha)) * error
     centre = math.fsum(data) / len(data)
     return Interval(centre - reach, centre + reach)
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from hil.base.errors import ConfigError
 from hil.base.units import conversion, convert, unit_of
 from hil.metrics import stats
-from hil.metrics.metric import QUANTILES, Metric, source_unit
+from hil.metrics.metric import CURRENT, DEVICE, METER, QUANTILES, Metric, source_unit
 from hil.model import RunRecord
 
 HOST_LATE_COLUMN = "host_late_us"
@@ -49,8 +49,10 @@ def count_voids(metric: Metric, records: Sequence[RunRecord]) -> Voids:
 def its_rows(metric: Metric, record: RunRecord) -> RunRecord:
     """Return the record with the measured rows that the metric is for, without those that are void.
 
-    A row that stands for several samples is there as often.
+    A row that stands for several samples is there as often. A meter's figure is one row, or none without it.
     """
+    if metric.is_metered:
+        return replace(record, columns=_meter_row(metric, record), warmup_rows=0)
     void = set(void_rows(metric, record))
     if not (metric.rows or void or metric.weight):
         return record
@@ -59,6 +61,12 @@ def its_rows(metric: Metric, record: RunRecord) -> RunRecord:
     if metric.weight:
         columns[metric.weight] = (1,) * len(kept)
     return replace(record, columns=columns, warmup_rows=0)
+
+
+def _meter_row(metric: Metric, record: RunRecord) -> dict[str, tuple[int, ...]]:
+    seen = record.environment.get(CURRENT, {}) if metric.is_in(record) else {}
+    figures = {term.column: seen.get(term.column.removeprefix(METER)) for term in metric.terms}
+    return {name: (value,) if isinstance(value, int) else () for name, value in figures.items()}
 
 
 def void_rows(metric: Metric, record: RunRecord) -> list[int]:
@@ -83,7 +91,9 @@ def _chosen_rows(metric: Metric, record: RunRecord) -> list[int]:
 
 
 def column_of(metric: Metric, record: RunRecord, name: str) -> tuple[int, ...]:
-    """Return a column without the warm-up rows."""
+    """Return a column without the warm-up rows; a figure of the device stands in each row."""
+    if name.startswith(DEVICE):
+        return (_device_figure(metric, record, name.removeprefix(DEVICE)),) * record.measured_rows
     if name not in record.columns:
         raise ConfigError(
             f"{metric.source}: metric {metric.name!r} needs the column {name!r}, which {record.case_id} on "
@@ -92,6 +102,17 @@ def column_of(metric: Metric, record: RunRecord, name: str) -> tuple[int, ...]:
             "or build the firmware of this checkout.",
         )
     return record.columns[name][record.warmup_rows :]
+
+
+def _device_figure(metric: Metric, record: RunRecord, key: str) -> int:
+    value = record.environment.get("device", {}).get(key)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ConfigError(
+            f"{metric.source}: metric {metric.name!r} needs the whole number {key!r} of the board's "
+            f"environment, where {record.case_id} on {record.board} has {value!r}.",
+            next_step="correct 'of', or build the firmware of this checkout.",
+        )
+    return value
 
 
 _EXTREMES: dict[str, Callable[[Sequence[float]], float]] = {"min": min, "max": max}

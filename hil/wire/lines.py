@@ -128,6 +128,7 @@ def _parse_hello(number: int, body: str) -> Hello:
         proto_min=_count(fields["proto_min"]),
         proto_max=_count(fields["proto_max"]),
         benches=_split(fields["benches"]),
+        agent=fields.get("agent", ""),
         **{key: fields[key] for key in texts},
     )
 

@@ -37,6 +37,7 @@ class Hello:
     firmware_sha256: str
     elf_sha256: str
     benches: tuple[str, ...]
+    agent: str = ""  # the version of agent and benches; older ones do not say
 
 
 @dataclass(frozen=True)

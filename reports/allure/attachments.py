@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is attached to a result, in order: charts, traces, samples, ledgers, console, environment.
+"""What is attached to a result, in order: charts, traces, samples, ledgers, crashes, console, environment.
 
 The part of a board's console log that belongs to one case. Secrets were masked when it was written.
 """
@@ -18,6 +18,7 @@ from hil.model import RunRecord, Scalar
 from hil.reports.allure.charts import draw_distribution, draw_timeline
 from hil.reports.allure.samples import samples_of
 from hil.reports.allure.story import RunStory, Story, parse_case_id
+from hil.reports.kinds import mark
 from hil.reports.ledger import ledger_file
 from hil.reports.trace_notes import events_file
 
@@ -73,11 +74,15 @@ def attachments_of(run: RunStory, story: Story) -> Iterator[Attachment]:
     yield from _charts(story)
     yield from _traces(run, story)
     if story.records:
-        virtual = ", virtual" if story.kind == "virtual" else ""
+        kind = mark([story.kind], ", {}")
         yield Attachment(
-            "samples", f"samples, raw{virtual} (CSV)", "text/csv", "csv", samples_csv(story.records)
+            "samples", f"samples, raw{kind} (CSV)", "text/csv", "csv", samples_csv(story.records)
         )
     yield from _ledgers(run, story)
+    for crash in story.crashes:
+        yield Attachment(
+            crash.name, f"{crash.name} of {story.place}", "text/plain", "txt", crash.text.encode()
+        )
     if story.records or story.faults:
         bench, parameters = parse_case_id(story.case_id)
         log = console_of(run.path, story.board, bench, parameters)
@@ -87,20 +92,20 @@ def attachments_of(run: RunStory, story: Story) -> Iterator[Attachment]:
 
 
 def _charts(story: Story) -> Iterator[Attachment]:
-    virtual = " (virtual)" if story.kind == "virtual" else ""
+    kind = mark([story.kind], " ({})")
     for samples in samples_of(story):
         charts = (("distribution", draw_distribution), ("over time", draw_timeline))
         for what, draw in charts if samples.ordered else charts[:1]:
-            name = f"{samples.quantity} {what}{virtual}"
+            name = f"{samples.quantity} {what}{kind}"
             yield Attachment(f"{samples.quantity} {what}", name, "image/svg+xml", "svg", draw(samples))
 
 
 def _traces(run: RunStory, story: Story) -> Iterator[Attachment]:
     """Yield a trace's picture, and the trace for ui.perfetto.dev."""
-    virtual = ", virtual" if story.kind == "virtual" else ""
+    kind = mark([story.kind], ", {}")
     for record in story.records:
         path = events_file(run.path, record)
-        boot = f"boot {record.boot_index}{virtual}"
+        boot = f"boot {record.boot_index}{kind}"
         for suffix, name, mime_type in _TRACE_FILES:
             if path and path.with_suffix(suffix).is_file():
                 key = f"trace {record.boot_index} {suffix}"
@@ -110,10 +115,10 @@ def _traces(run: RunStory, story: Story) -> Iterator[Attachment]:
 
 def _ledgers(run: RunStory, story: Story) -> Iterator[Attachment]:
     """Yield the ledger of each boot that kept one: a line a message."""
-    virtual = ", virtual" if story.kind == "virtual" else ""
+    kind = mark([story.kind], ", {}")
     for record in story.records:
         if path := ledger_file(run.path, record):
-            name = f"loss ledger, boot {record.boot_index}{virtual} (CSV)"
+            name = f"loss ledger, boot {record.boot_index}{kind} (CSV)"
             yield Attachment(f"ledger {record.boot_index}", name, "text/csv", "csv", path.read_bytes())
 
 

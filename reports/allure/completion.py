@@ -21,7 +21,7 @@ from allure_commons.model2 import Attachment, Label, Parameter, StatusDetails, T
 from attr import asdict
 
 from hil.base.units import Unit, convert, find_unit
-from hil.model import SeriesVerdict
+from hil.model import SeriesVerdict, format_place
 from hil.reports.allure.attachments import attachments_of
 from hil.reports.allure.description import describe
 from hil.reports.allure.identity import case_id_of, full_name, history_id, parameters_of, stable_uuid
@@ -294,7 +294,8 @@ def _result_files(run: RunStory, story: Story, raw: RawResult, *, bare: bool) ->
 
 def _result(run: RunStory, story: Story, raw: RawResult, *, bare: bool) -> TestResult:
     name = full_name(story.bench)
-    parameters = parameters_of(story.rack, story.board, story.label)
+    place = format_place(run.info.get("product", ""), story.rack)
+    parameters = parameters_of(place, story.board, story.label)
     identity = history_id(name, parameters)
     status, message = outcome_of(story, raw.failure)
     start, stop = times_of(story, run_start_of(run.info))

@@ -11,11 +11,14 @@ from hil.model import SeriesVerdict
 from hil.reports import compared, rows
 from hil.reports.allure.outcome import findings
 from hil.reports.allure.story import Story
+from hil.reports.crashes import worth_showing
+from hil.reports.current_notes import current_notes
+from hil.reports.kinds import kind_remark
 from hil.reports.ledger import ledger_sentence
 from hil.reports.names import short_metric
 from hil.reports.trace_notes import finding_of
 
-_ORDER = ("regressed", "inconclusive", "no-baseline", "improved", "pass")
+_ORDER = ("regressed", "undecided", "no-baseline", "improved", "pass")
 _LEFT_OUT = (2, 3, 7)  # case and target stand above, z and its boundary in the sentence
 _CELL = "padding:3px 10px;text-align:{}"
 # Allure's cells do not break, and its page cuts off what is wider: samples and clocks may, a clock anywhere.
@@ -28,22 +31,24 @@ def describe(story: Story, message: str) -> str:
     others = [sentence for _, sentence in findings(story) if sentence not in message]
     others += [item.sentence for item in story.series if _worth_saying(item)]
     parts += [f"<p>{escape(sentence)}</p>" for sentence in dict.fromkeys(others) if sentence not in message]
+    parts += [
+        f"<p>{escape(crash.name)}, {escape(crash.file)}:</p>\n<pre>{escape(crash.shown)}</pre>"
+        for crash in worth_showing(story.crashes)
+    ]
     parts += [f"<p>{escape(sentence)}</p>" for sentence in _traced(story)]
+    parts += [f"<p>{escape(note)}</p>" for note in current_notes(story.records)]
     parts += [f"<p>{escape(sentence)}</p>" for sentence in _ledger(story)]
     parts += _compared(story)
     parts += _table(story)
-    if story.kind == "virtual":
-        parts.append(f"<p><em>{escape(rows.VIRTUAL_REMARK)}</em></p>")
+    if remark := kind_remark([story.kind]):
+        parts.append(f"<p><em>{escape(remark)}</em></p>")
     return "\n".join(parts)
 
 
 def _passed(story: Story) -> str:
     limits = sum(item.blocking and item.outcome != "no-baseline" for item in story.series)
     unlimited = sum(item.blocking and item.outcome == "no-baseline" for item in story.series)
-    marginal = sum(item.blocking and rows.is_marginal(item) for item in story.series)
-    kept = f"{limits - marginal} of {limits}" if marginal else f"all {limits}"
-    words = [f"{kept} limits kept"] if limits else []
-    words += [f"{marginal} exceeded, but not provably"] if marginal else []
+    words = [f"all {limits} limits kept"] if limits else []
     words += [f"{unlimited} metrics that could block have no limit"] if unlimited else []
     text = ", ".join(words) or "nothing here can block"
     return f"On {story.place}: {text}."
@@ -83,7 +88,12 @@ def _compared(story: Story) -> list[str]:
         if item.blocking or item.outcome != "pass"
     ]
     title = f"<p><strong>{escape(compared.heading(story.compared))}, {escape(story.kind)}</strong></p>"
-    return [title, f"<table>{table}</table>", *behind, f"<p><small>{escape(compared.LEGEND)}</small></p>"]
+    return [
+        title,
+        f"<table>{table}</table>",
+        *behind,
+        f"<p><small>{escape(compared.legend(story.compared))}</small></p>",
+    ]
 
 
 def _table(story: Story) -> list[str]:
@@ -99,7 +109,7 @@ def _worst_first(series: Iterable[SeriesVerdict]) -> list[SeriesVerdict]:
 
 
 def _rank(item: SeriesVerdict) -> int:
-    return _ORDER.index("inconclusive" if rows.is_marginal(item) else item.outcome)
+    return _ORDER.index(rows.outcome(item))
 
 
 def _cells(item: SeriesVerdict) -> tuple[str, ...]:

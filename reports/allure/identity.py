@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes two results the same test: rack, board and case; never commit, run, port or path.
+"""What makes two results the same test: product, rack, board and case; never commit, run, port or path.
 
 allure-pytest reckons the same from the items of hil/benches, which tests hold it to.
 
@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Mapping
 from pathlib import Path
 
-from hil.model import Verdict
+from hil.model import Verdict, format_place
 from hil.reports.allure.story import case_label, limits_of, parse_case_id
 from hil.reports.history import rack_of
 from hil.store import JudgedRun
@@ -26,13 +26,13 @@ def full_name(bench: str) -> str:
     return f"hil.benches.test_{bench}#test_{bench}"
 
 
-def parameters_of(rack: str, board: str, label: str) -> dict[str, str]:
-    """Return what distinguishes the results of a bench.
+def parameters_of(place: str, board: str, label: str) -> dict[str, str]:
+    """Return what distinguishes the results of a bench; ``place`` is the rack, and whose figures these are.
 
     A case goes by the parameters that differ from their defaults, so its history goes on when the bench gets
     another parameter with a default.
     """
-    return {"rack": rack, "board": board, "case": label}
+    return {"rack": place, "board": board, "case": label}
 
 
 def history_id(name: str, parameters: Mapping[str, str]) -> str:
@@ -61,11 +61,11 @@ def ids_of(run: JudgedRun) -> dict[tuple[str, str], str]:
         ConfigError: the run's thresholds cannot be read.
     """
     thresholds, verdict = limits_of(run), run.verdict
-    rack = str(run.info.get("rack") or rack_of(verdict))
+    place = format_place(run.info.get("product", ""), str(run.info.get("rack") or rack_of(verdict)))
     found = {}
     for board, case_id in _cases(verdict):
         bench, _ = parse_case_id(case_id)
-        identity = history_id(full_name(bench), parameters_of(rack, board, case_label(case_id, thresholds)))
+        identity = history_id(full_name(bench), parameters_of(place, board, case_label(case_id, thresholds)))
         found[board, case_id] = stable_uuid(verdict.run_id or run.run_id, identity)
     return {key: _id(uuid) for key, uuid in found.items() if _has_result(run.path, uuid)}
 

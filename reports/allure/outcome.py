@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final, TypedDict
 
 from hil.base.errors import ExitCode
-from hil.model import ComparedSeries, Fault, SeriesVerdict
+from hil.model import Fault
 from hil.reports import compared, rows
 from hil.reports.allure.story import Story
 from hil.reports.names import short_metric
@@ -28,7 +28,7 @@ REGRESSION: Final = "regression"
 FIRMWARE: Final = "firmware"
 RIG: Final = "rig"
 CONFIGURATION: Final = "configuration"
-INCONCLUSIVE: Final = "inconclusive"
+UNDECIDED: Final = "undecided"
 NOT_RUN: Final = "not run"
 
 # first word of the message → status, name of the category
@@ -37,7 +37,7 @@ _MEANINGS = {
     FIRMWARE: ("failed", "Firmware fault"),
     RIG: ("broken", "Rig trouble"),
     CONFIGURATION: ("broken", "Configuration"),
-    INCONCLUSIVE: ("unknown", "Inconclusive"),
+    UNDECIDED: ("unknown", "Undecided"),
     NOT_RUN: ("skipped", "Not run"),
 }
 
@@ -59,7 +59,7 @@ _WORDS = {
     ExitCode.CONFIG: CONFIGURATION,
     ExitCode.FIRMWARE: FIRMWARE,
     ExitCode.RIG: RIG,
-    ExitCode.INCONCLUSIVE: INCONCLUSIVE,
+    ExitCode.UNDECIDED: UNDECIDED,
 }
 # the same precedence as the run's exit code has; then what is missing, then what is undecided
 _ORDER = (
@@ -68,7 +68,7 @@ _ORDER = (
     REGRESSION,
     RIG,
     NOT_RUN,
-    INCONCLUSIVE,
+    UNDECIDED,
 )
 
 
@@ -106,7 +106,14 @@ def findings(story: Story) -> Iterator[tuple[str, str]]:
     for missing in story.not_run:
         if missing.expected or not story.series:  # else it was measured, and only not compared any further
             yield NOT_RUN, missing.reason
-    judged: tuple[SeriesVerdict | ComparedSeries, ...] = (*story.compared, *story.series)
-    for series in judged:
-        if series.blocking and series.outcome == "inconclusive":
-            yield INCONCLUSIVE, series.sentence
+    yield from ((UNDECIDED, sentence) for sentence in _undecided(story))
+
+
+def _undecided(story: Story) -> Iterator[str]:
+    """Yield the sentences of what can fail a run and came to no decision."""
+    for item in story.compared:
+        if item.blocking and item.outcome == "undecided":
+            yield item.sentence
+    for series in story.series:
+        if series.blocking and rows.outcome(series) == "undecided":
+            yield series.sentence

@@ -9,18 +9,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hil.base.errors import ConfigError
-from hil.base.paths import PROJECT_ROOT
+from hil.base.errors import ConfigError, ExitCode
+from hil.base.paths import PROJECT_THRESHOLDS
 from hil.model import ComparedSeries, Entry, Fault, NotRun, RunRecord, SeriesVerdict, Verdict, bench_of
 from hil.reports.compared import ranked
+from hil.reports.crashes import Crash, crashes_in
 from hil.store import JudgedRun
-from hil.thresholds import Thresholds, load_all, own_limits
-from hil.thresholds.loader import FOLDER
+from hil.thresholds import Thresholds, load_project, own_limits
 
 
 @dataclass(frozen=True)
 class Story:
-    """What is known of one case on one board. ``records`` hold one a boot."""
+    """What is known of one case on one board. ``records`` hold one a boot.
+
+    ``crashes`` are those of its board where the firmware was at fault, or crashes were counted.
+    """
 
     rack: str
     board: str
@@ -34,6 +37,7 @@ class Story:
     not_run: tuple[NotRun, ...]
     thresholds: Thresholds | None
     compared: tuple[ComparedSeries, ...] = ()
+    crashes: tuple[Crash, ...] = ()
 
     @property
     def bench(self) -> str:
@@ -73,6 +77,7 @@ def story_of(run: JudgedRun) -> RunStory:
     keys = _keys(entries)
     parts = _parts_of(entries, verdict)
     first = _first_missing(keys, verdict)
+    crashes = crashes_in(run.path)
     stories = tuple(
         _story(
             info,
@@ -81,6 +86,7 @@ def story_of(run: JudgedRun) -> RunStory:
             parts.get(key, _Parts()),
             thresholds=thresholds,
             extra=tuple(fault for fault in general if fault.board in ("", key[0])) if key in first else (),
+            crashes=tuple(crash for crash in crashes if crash.board == key[0]),
         )
         for key in keys
     )
@@ -92,7 +98,7 @@ def limits_of(run: JudgedRun) -> Mapping[str, Thresholds]:
 
     Raises ConfigError where they cannot be read.
     """
-    return own_limits(run) or load_all(PROJECT_ROOT / FOLDER, today=run.day)
+    return own_limits(run) or load_project(PROJECT_THRESHOLDS, today=run.day)
 
 
 def _keys(entries: Iterable[Entry]) -> list[tuple[str, str]]:
@@ -151,6 +157,7 @@ def _story(
     *,
     thresholds: Mapping[str, Thresholds],
     extra: tuple[Fault, ...],
+    crashes: tuple[Crash, ...],
 ) -> Story:
     board, case_id = key
     records = parts.records
@@ -168,6 +175,15 @@ def _story(
         not_run=tuple(parts.not_run),
         thresholds=thresholds.get(bench_of(case_id)),
         compared=tuple(parts.compared),
+        crashes=crashes if _crashed(board, (*parts.faults, *extra), records) else (),
+    )
+
+
+def _crashed(board: str, faults: Iterable[Fault], records: Iterable[RunRecord]) -> bool:
+    return any(fault.board == board and fault.exit_code == ExitCode.FIRMWARE for fault in faults) or any(
+        record.environment.get("device", {}).get(f"{what}_count")
+        for record in records
+        for what in ("panics", "watchdogs")
     )
 
 

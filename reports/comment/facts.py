@@ -22,7 +22,9 @@ from hil.store.verdicts import read_verdict
 class LegFacts:
     """What became of a leg; ``reason`` is why it was skipped. ``verdict`` is None where it has none.
 
-    ``remarks`` are what stands wherever its figures do.
+    ``is_open`` says that it failed nothing and is no pass; ``status`` is what it does to the required check.
+    ``standing`` is what its rack has to say of itself, "" where it is qualified or no rack. ``remarks`` are
+    what stands wherever its figures do.
     """
 
     name: str
@@ -31,6 +33,9 @@ class LegFacts:
     sentence: str
     reason: str
     boards: tuple[str, ...]
+    is_open: bool
+    status: ExitCode
+    standing: str = ""
     verdict: Verdict | None = None
     remarks: tuple[str, ...] = ()
 
@@ -40,6 +45,7 @@ class Facts:
     """A workflow run. ``problem`` is why its verdict cannot be told, "" where it can.
 
     ``links`` are texts and addresses that we made ourselves; ``commits`` the address of a commit without it.
+    ``accepted`` has login and reason of who takes a regression on purpose.
     """
 
     exit_code: ExitCode
@@ -48,9 +54,11 @@ class Facts:
     base: str
     changes: tuple[str, ...]
     findings: tuple[str, ...]
+    loosened: tuple[str, ...]
     legs: tuple[LegFacts, ...]
     links: Mapping[str, str]
     commits: str
+    accepted: Mapping[str, str] | None = None
 
 
 def read_facts(path: Path) -> Facts:
@@ -70,9 +78,11 @@ def read_facts(path: Path) -> Facts:
             base=stored["base"],
             changes=tuple(stored["changes"]),
             findings=tuple(stored["findings"]),
+            loosened=tuple(stored["loosened"]),
             legs=(),
             links=stored["links"],
             commits=stored["commits"],
+            accepted=stored["accepted"],
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigError(f"{path} is not what `hil ci` hands to a comment: {error!r}.") from error
@@ -90,14 +100,17 @@ def _leg(stored: Mapping[str, Any], folder: Path) -> LegFacts:
         sentence=stored["sentence"],
         reason=stored["reason"],
         boards=tuple(stored["boards"]),
+        is_open=stored["is_open"],
+        status=ExitCode(stored["status"]),
+        standing=stored["standing"],
     )
-    return _with_verdict(leg, folder / stored["run"]) if stored["run"] else leg
+    return _with_verdict(leg, folder / stored["run"], stored["verdict"]) if stored["run"] else leg
 
 
-def _with_verdict(leg: LegFacts, run: Path) -> LegFacts:
+def _with_verdict(leg: LegFacts, run: Path, name: str) -> LegFacts:
     """Add the run's verdict. Raises ConfigError, which names the leg."""
     try:
-        verdict = read_verdict(run / "verdicts.json")
+        verdict = read_verdict(run / name)
         info = json.loads((run / "run.json").read_text(encoding="utf-8"))
         said = tuple(remarks(info, verdict))
     except ConfigError as error:
@@ -108,6 +121,7 @@ def _with_verdict(leg: LegFacts, run: Path) -> LegFacts:
             f"the verdict of the leg {leg.name} cannot be read: {type(error).__name__}."
         ) from error
     broken = any(map(is_blocked, verdict.series)) or any(map(is_blocked_comparison, verdict.compared))
-    if verdict.exit_code != leg.exit_code or (broken and leg.exit_code == ExitCode.PASS):
+    quiet = leg.exit_code in (ExitCode.PASS, ExitCode.UNDECIDED)
+    if verdict.exit_code != leg.exit_code or (broken and quiet):
         raise ConfigError(f"the verdict of the leg {leg.name} contradicts its own figures.")
     return dataclasses.replace(leg, verdict=verdict, remarks=said)

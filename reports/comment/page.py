@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from hil.base.errors import ExitCode
 from hil.base.untrusted import code, markdown
+from hil.ci.plan import RULER_ON_BOTH_SIDES
+from hil.gate.words.comparisons import exactly
 from hil.model import ComparedSeries, SeriesVerdict, Verdict
 from hil.reports import compared, rows
 from hil.reports.comment import tables
@@ -18,11 +20,15 @@ from hil.reports.names import case_name, short_metric
 # whose characters have up to 4 bytes
 CHARACTERS = {"comment": 60_000, "summary": 250_000}
 _MOST_REMARKS = 8  # runs of ours come to three; nothing else cuts them
+_OPEN = {
+    "undecided": "? Undecided",
+    "no-baseline": "? Limits only, nothing to compare with",
+}  # the worse first
 _WORDS = {
     ExitCode.FIRMWARE: "✗ Regressed",
     ExitCode.CONFIG: "✗ Not measured, the configuration is wrong",
     ExitCode.RIG: "? No verdict, the rig failed",
-    ExitCode.INCONCLUSIVE: "? Inconclusive",
+    ExitCode.UNDECIDED: "? Incomplete, not all was measured",
     ExitCode.INTERRUPTED: "? Interrupted",
     ExitCode.TERMINATED: "? Terminated",
 }
@@ -36,13 +42,18 @@ def render(facts: Facts, most: int = CHARACTERS["comment"]) -> str:
     told = [item for verdict in _verdicts(legs) for item in compared.ranked(verdict)]
     broken = rows.by_severity(item for verdict in _verdicts(legs) for item in verdict.series)
     changed = _in_order([item for item in told if item.outcome == "regressed" or tables.is_better(item)])
-    open_ = [item for item in told if item.outcome == "inconclusive" and item.blocking]
-    quiet = facts.exit_code == ExitCode.PASS and not changed and not open_
+    open_ = [item for item in told if item.outcome == "undecided" and item.blocking]
+    waiting = [leg for leg in legs if leg.is_open]
+    quiet = facts.exit_code == ExitCode.PASS and not (changed or open_ or waiting or facts.loosened)
     blocks = [*_head(facts, changed, broken, told, quiet=quiet)]
+    if undecided := [leg for leg in waiting if leg.exit_code != ExitCode.FIRMWARE]:
+        blocks.append(tables.open_legs(undecided, rank=1))
     if changed or open_:
         blocks.append(tables.comparisons("What changed", [*changed, *open_], rank=1))
     if broken:
         blocks.append(tables.broken_limits(broken, rank=0))
+    if facts.loosened:
+        blocks.append(tables.loosened(facts.loosened, rank=1))
     blocks += _what_went_wrong(facts)
     blocks += filter(None, [tables.not_run(legs, rank=3, folded=quiet)])
     blocks += _remarks(legs)
@@ -111,9 +122,11 @@ def _quiet_words(facts: Facts, told: Sequence[ComparedSeries]) -> str:
 
 def _verdict_words(facts: Facts, changed: Sequence[ComparedSeries], broken: Sequence[SeriesVerdict]) -> str:
     """Return the verdict and what tells most: "✗ Regressed: publish_latency_p50 +20.1 % in …, and 3 more"."""
-    open_ = [leg for leg in facts.legs if leg.exit_code == ExitCode.PASS and leg.outcome == "inconclusive"]
-    if facts.exit_code == ExitCode.PASS and open_:
-        return f"? Undecided: {', '.join(code(leg.name) for leg in open_)}"
+    if facts.accepted:
+        who, why = code(facts.accepted["login"], 40), markdown(facts.accepted["reason"], 250)
+        return f"✗ Regressed, accepted by {who}: {why}"
+    if facts.exit_code in (ExitCode.PASS, ExitCode.UNDECIDED) and (words := _open_words(facts)):
+        return words
     if facts.exit_code == ExitCode.PASS:
         better = [item for item in changed if tables.is_better(item)]
         worse = [item for item in changed if not tables.is_better(item)]
@@ -129,10 +142,23 @@ def _verdict_words(facts: Facts, changed: Sequence[ComparedSeries], broken: Sequ
     return f"{word}: {', '.join(names)}" if names else word
 
 
+def _open_words(facts: Facts) -> str:
+    """Return "? Undecided: `compare`" where nothing is worse than that, else ""."""
+    if any(leg.status != ExitCode.PASS and not leg.is_open for leg in facts.legs):
+        return ""
+    by_policy = ", which its policy fails" if facts.exit_code != ExitCode.PASS else ""
+    for outcome, word in _OPEN.items():
+        if found := [code(leg.name) for leg in facts.legs if leg.is_open and leg.outcome == outcome]:
+            return f"{word}{by_policy}: {', '.join(found)}"
+    return ""
+
+
 def _change_words(item: ComparedSeries) -> str:
+    case, target = markdown(case_name(item), 60), f"{markdown(item.target, 40)} ({item.kind})"
+    if exact := exactly(item):
+        return f"{code(short_metric(item), 60)} of {case} {markdown(exact, 80)} on {target}"
     change = compared.change(item, item.unit, relative=item.relative)
-    what = f"{code(short_metric(item), 60)} {markdown(change, 40)}"
-    return f"{what} in {markdown(case_name(item), 60)} on {markdown(item.target, 40)} ({item.kind})"
+    return f"{code(short_metric(item), 60)} {markdown(change, 40)} in {case} on {target}"
 
 
 def _limit_words(item: SeriesVerdict) -> str:
@@ -156,7 +182,8 @@ def _commit(facts: Facts, commit: str) -> str:
 
 
 def _what_went_wrong(facts: Facts) -> Iterator[Block]:
-    unread = [leg for leg in facts.legs if leg.exit_code not in (ExitCode.PASS, ExitCode.FIRMWARE)]
+    told = (ExitCode.PASS, ExitCode.FIRMWARE)
+    unread = [leg for leg in facts.legs if leg.exit_code not in told and not leg.is_open]
     said = [*facts.findings, *(leg.sentence for leg in unread)]
     found = [fault for verdict in _verdicts(facts.legs) for fault in verdict.faults]
     sentences = [one for one in said if not any(fault.sentence.rstrip(".") in one for fault in found)]
@@ -197,4 +224,6 @@ def _count(number: int, noun: str) -> str:
 def _foot(facts: Facts) -> Block:
     links = [f"[{text}]({address})" for text, address in facts.links.items()]
     changes = f"changes: {markdown(', '.join(facts.changes), 100)}" if facts.changes else ""
-    return Block(f"<sub>{' · '.join(filter(None, [*links, changes]))}</sub>" if links or changes else "")
+    ruler = f"not compared: {RULER_ON_BOTH_SIDES}" if "ruler" in facts.changes else ""
+    parts = list(filter(None, [*links, changes, ruler]))
+    return Block(f"<sub>{' · '.join(parts)}</sub>" if parts else "")

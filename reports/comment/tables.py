@@ -64,7 +64,7 @@ _NO_BREAK = "\u00a0"
 _WORDS = {
     "regressed": "✗ worse",
     "improved": "↑ better",
-    "inconclusive": "? undecided",
+    "undecided": "? undecided",
     "no-baseline": "– not compared",
     "pass": "✓ within",
 }
@@ -164,6 +164,12 @@ def _limit_row(item: SeriesVerdict) -> str:
     )
 
 
+def open_legs(legs: Sequence[LegFacts], *, rank: int) -> Block:
+    """Return the sentences of legs without a decision, which say what would decide them."""
+    lines = tuple(f"- {code(leg.name)}: {markdown(leg.sentence)}" for leg in legs)
+    return Block(_title("What is not decided"), lines, rank, "leg")
+
+
 def faults(items: Sequence[Fault], sentences: Sequence[str], *, rank: int) -> Block:
     """Return what went wrong besides figures, a line each."""
     lines = [f"- {markdown(sentence)}" for sentence in sentences]
@@ -205,13 +211,22 @@ def legs_table(legs: Sequence[LegFacts], *, rank: int, title: str = "") -> Block
     return Block(_head("", ("leg", "verdict", "boards", ""), right_from=4), lines, rank, "leg", title)
 
 
+def loosened(limits: Sequence[str], *, rank: int) -> Block:
+    """Return the rules that let more pass than before, for an owner to look at."""
+    lines = tuple(f"- {markdown(text, 300)}" for text in limits)
+    return Block(_title("Limits that this change loosens"), lines, rank, "limit")
+
+
 def mark(leg: LegFacts) -> str:
-    """Return "✓ pass", "✗ regressed", "? inconclusive", "– skipped"."""
+    """Return "✓ pass", "✗ regressed", "? undecided, advisory", "– skipped"."""
     if leg.reason:
         return "– skipped"
     sign = {0: "✓", 1: "✗", 2: "✗"}.get(int(leg.exit_code), "?")
-    sign = "?" if sign == "✓" and leg.outcome in ("inconclusive", "no-baseline") else sign
-    return f"{sign} {markdown(leg.outcome, 40)}"
+    standing = f", {leg.standing}" if leg.standing else ""
+    if leg.is_open and sign == "✗":
+        return f"✗ {markdown(leg.outcome, 40)}, accepted{standing}"
+    sign = "?" if leg.is_open else sign
+    return f"{sign} {markdown(leg.outcome, 40)}{standing}"
 
 
 def notes(title: str, sentences: Iterable[str], *, rank: int) -> Block | None:

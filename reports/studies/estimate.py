@@ -14,9 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import scipy.special
-
+from hil.base.numeric import np, special
 from hil.metrics.stats import Interval, mean, quantile, quantile_interval
 from hil.reports.studies.document import number, percent
 
@@ -119,7 +117,7 @@ def student_interval(values: Sequence[float], alpha: float) -> Interval:
         return Interval(-math.inf, math.inf)
     freedom = len(values) - 1
     error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
-    reach = -float(scipy.special.stdtrit(freedom, alpha)) * error
+    reach = -float(special.stdtrit(freedom, alpha)) * error
     return Interval(mean(values) - reach, mean(values) + reach)
 
 

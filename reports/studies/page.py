@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from hil.reports.kinds import kind_remark
 from hil.reports.page import frame
-from hil.reports.rows import VIRTUAL_REMARK
 from hil.reports.studies.declaration import Study
 from hil.reports.studies.document import Document, Line, Picture, Section, Table, are_words, number
 
@@ -119,8 +119,8 @@ def _body(study: Study, documents: Sequence[Document], title: str, run_id: str) 
     authors = f"{', '.join(study.authors)}, {study.year}"
     yield f"<p>{escape(study.title)}. {escape(authors)}; {escape(study.source)}.</p>"
     yield f'<p class="soft">Run {escape(run_id)}</p>'
-    if any(document.kind == "virtual" for document in documents):
-        yield f'<p class="remark">{escape(VIRTUAL_REMARK)}</p>'
+    if remark := kind_remark(document.kind for document in documents):
+        yield f'<p class="remark">{escape(remark)}</p>'
     yield _notes("Setup as published", study.setup)
     yield _notes("Not repeated", study.excluded)
     for document in documents:

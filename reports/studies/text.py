@@ -14,18 +14,19 @@ from rich.rule import Rule
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from hil.reports.rows import VIRTUAL_REMARK
+from hil.reports.kinds import kind_remark
 from hil.reports.studies.declaration import Study
 from hil.reports.studies.document import Document, Section, Table, are_words
 
 
 def render_markdown(study: Study, documents: Sequence[Document], *, run_id: str) -> str:
     """Return reproduction-<study>.md: the study, then one part a board."""
+    remark = kind_remark(document.kind for document in documents)
     parts = [
         f"# {study.id}: published and measured",
         f"{study.title}. {', '.join(study.authors)}, {study.year}; {study.source}.",
         f"Run `{run_id}`.",
-        *([f"> {VIRTUAL_REMARK}"] if any(document.kind == "virtual" for document in documents) else []),
+        *([f"> {remark}"] if remark else []),
         _list("Setup as published", study.setup),
         *([_list("Not repeated", study.excluded)] if study.excluded else []),
     ]

@@ -18,6 +18,7 @@ from hil.history.nightly.survey import Survey, survey
 from hil.metrics.sessions import History
 from hil.reports.boards import noise_remark
 from hil.reports.history import comparable, with_runs
+from hil.reports.kinds import unreal
 from hil.reports.trend.choosing import Choice, choose, choose_series
 from hil.reports.trend.details import CaseKey, Detail, Wanted, details_of
 from hil.reports.trend.happenings import LAST_NIGHTS, add_levels_and_changes, epochs_json, events_json
@@ -35,6 +36,7 @@ def series_json(series: Series, runs: Sequence[Run], thresholds: Mapping[str, Th
     key, words = series.key, split_metric(series.key.metric)
     return {
         "id": key.series_id,
+        **({"product": key.product} if key.product else {}),
         "rack": key.rack,
         "board": key.board,
         "kind": key.kind,
@@ -160,7 +162,7 @@ def trend_of(
 
     ``lines`` are those of metrics.jsonl; of them and of the history count the runs that the reported ones are
     compared with. At most ``most`` runs of a rack are drawn, and all are judged. ``remark`` is said where a
-    figure is virtual.
+    figure is virtual, and none emulated.
     """
     own = [run.line for run in runs]
     history = comparable_history(sources.history, own)
@@ -179,7 +181,7 @@ def trend_of(
     data = {
         "schema": SCHEMA,
         "title": title,
-        "remark": remark if any(one.key.kind == "virtual" for one in series) else "",
+        "remark": remark if unreal(one.key.kind for one in series) == ("virtual",) else "",
         "links": LINKS,
         "runs": _runs_json(shown),
         "series": columns,
@@ -203,7 +205,9 @@ def write_trend(path: Path, data: Mapping[str, Any]) -> None:
 
 
 def _runs_json(runs: Sequence[Run]) -> dict[str, list[Any]]:
+    products = [run.product for run in runs]
     return {
+        **({"product": products} if any(products) else {}),
         "id": [run.run_id for run in runs],
         "started_utc": [run.started_utc for run in runs],
         "commit": [run.commit for run in runs],
@@ -249,8 +253,8 @@ def _details(
         except ConfigError as error:
             notes.append(f"What is behind the figures of {run.run_id} is left out: {_sentence(error, run)}")
             continue
-        rack = shown[number].rack
-        found |= {f"{rack}/{board}/{case}/{name}": value for ((board, case), name), value in own.items()}
+        place = shown[number].place
+        found |= {f"{place}/{board}/{case}/{name}": value for ((board, case), name), value in own.items()}
     return dict(sorted(found.items())), notes
 
 

@@ -10,8 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from hil.base.numeric import np
 from hil.reports.allure.samples import Samples
 from hil.reports.trend.naming import tidy_all
 from hil.reports.trend.points import Series
@@ -127,4 +126,4 @@ def choose(series: Sequence[Series], columns: Sequence[Mapping[str, Any]], runs:
 
 def _key(chart: tuple[int, str, str, str], runs: Sequence[Run]) -> str:
     run, board, case_id, quantity = chart
-    return f"{runs[run].rack}/{board}/{case_id}/{quantity}"
+    return f"{runs[run].place}/{board}/{case_id}/{quantity}"

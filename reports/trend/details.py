@@ -15,9 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from hil.base.errors import ConfigError
+from hil.base.numeric import np
 from hil.base.units import Unit, convert
 from hil.metrics.boot_value import boot_value
 from hil.metrics.metric import Metric, name_of
@@ -25,6 +24,7 @@ from hil.model import RunRecord, SeriesVerdict
 from hil.network.dissect.symptoms import SYMPTOMS
 from hil.reports.allure.samples import Samples, samples_of
 from hil.reports.allure.story import Story, limits_of
+from hil.reports.kinds import mark
 from hil.reports.ledger import GROUP
 from hil.reports.trace_notes import PUBLISHED, events_file
 from hil.reports.trend.choosing import MOST_SAMPLES, samples_json
@@ -142,9 +142,9 @@ def _count(records: Sequence[RunRecord], name: str) -> int | None:
 
 
 def _note(records: Sequence[RunRecord], where: str) -> str:
-    virtual = " (virtual)" if any(record.kind == "virtual" for record in records) else ""
+    kinds = mark((record.kind for record in records), " ({})")
     boots = f"{len(records)} boots together" if len(records) > 1 else "one boot"
-    return f"Captured {where}{virtual}, {boots}."
+    return f"Captured {where}{kinds}, {boots}."
 
 
 ROLES = ("base", "reference")  # what a candidate is set beside; the base where there are both
@@ -231,7 +231,7 @@ def _case(
 
 def _quantities(case: _Case, wanted: Collection[str], most: int) -> Iterator[tuple[str, Detail]]:
     groups: dict[str, list[Metric]] = {}
-    for metric in case.thresholds.metrics_of(case.records[0].parameters):
+    for metric in case.thresholds.metrics_of(case.records[0].parameters, case.records):
         quantity = split_metric(metric.name).quantity
         same = groups.setdefault(quantity, [])
         if quantity in wanted and (not same or same[0].unit.dimension == metric.unit.dimension):

@@ -15,10 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import scipy.special
-
+from hil.base.numeric import special
 from hil.history.nightly.events import Event
-from hil.history.nightly.nights import TRIGGER
+from hil.history.nightly.nights import COUNTED
 from hil.history.nightly.reference import tonight
 from hil.history.nightly.survey import Finding
 from hil.reports.trend.naming import Number, tidy
@@ -85,7 +84,7 @@ def _night_of(started_utc: str) -> datetime.date:
 
 
 def _counts(point: Point, run: Run) -> bool:
-    if run.session is None or run.trigger != TRIGGER or run.dirty or point.boots is None:
+    if run.session is None or run.trigger not in COUNTED or run.dirty or point.boots is None:
         return False
     return point.value is not None and point.value > 0 and not point.at_least
 
@@ -124,7 +123,7 @@ def _exp(log: float) -> float:
 
 @functools.cache
 def _student(freedom: int) -> float:
-    return float(scipy.special.stdtrit(freedom, 1 - _ALPHA / 2))
+    return float(special.stdtrit(freedom, 1 - _ALPHA / 2))
 
 
 def level_at(levels: Sequence[Level], position: int) -> tuple[Level | None, Level | None]:
@@ -219,7 +218,8 @@ def _event_json(
 
 def _run_of_night(event: Event, runs: Sequence[Run]) -> int:
     """Return the event's first run that is drawn, where the points of its night are not any more."""
-    own = (number for number, run in enumerate(runs) if run.rack in event.racks and run.started_utc)
+    there = [run.rack in event.racks and run.product in event.products for run in runs]
+    own = (number for number, run in enumerate(runs) if there[number] and run.started_utc)
     return next((number for number in own if night_of(runs[number]) >= event.night), len(runs) - 1)
 
 
@@ -231,8 +231,9 @@ def epochs_json(baselines: Baselines, runs: Sequence[Run]) -> list[dict[str, Any
     """
     found = []
     for rack, epochs in sorted(baselines.epochs.items()):
-        own = [(number, run) for number, run in enumerate(runs) if run.rack == rack and run.started_utc]
+        there = [(number, run) for number, run in enumerate(runs) if run.rack == rack and run.started_utc]
         for epoch in epochs:
+            own = [(number, run) for number, run in there if run.product == epoch.product]
             after = [number for number, run in own if run.moment.date() >= epoch.accepted]
             if after and len(after) < len(own):
                 words = {"target": rack, "reason": epoch.reason, "who": epoch.by}

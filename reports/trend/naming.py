@@ -20,7 +20,7 @@ STATISTICS = ("p50", "p90", "p95", "p99", "p99.9", "tail5", "mean", "max")
 
 
 class SeriesKey(NamedTuple):
-    """What makes two points one line: kinds never share one, nor do profiles of the virtual air.
+    """What makes two points one line: kinds never share one, nor do products, nor profiles of the air.
 
     A tuple, because a year of nights looks it up some hundred thousand times.
     """
@@ -31,10 +31,11 @@ class SeriesKey(NamedTuple):
     profile: str
     case_id: str
     metric: str
+    product: str = ""
 
     @property
     def series_id(self) -> str:
-        return format_series_id(self.rack, self.board, self.case_id, self.metric)
+        return format_series_id(self.rack, self.board, self.case_id, self.metric, self.product)
 
     @property
     def bench(self) -> str:
@@ -42,8 +43,9 @@ class SeriesKey(NamedTuple):
 
     @property
     def chart(self) -> str:
-        """Return the key of the chart and of its detail: ``rack/board/case_id/quantity``."""
-        return f"{self.rack}/{self.board}/{self.case_id}/{split_metric(self.metric).quantity}"
+        """Return the key of the chart and of its detail: ``rack/board/case_id/quantity``, as of a series."""
+        quantity = split_metric(self.metric).quantity
+        return format_series_id(self.rack, self.board, self.case_id, quantity, self.product)
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from hil.base.numeric import np
 from hil.metrics import stats
 from hil.metrics.sessions import History, SeriesHistory
 from hil.model import SeriesId
@@ -75,7 +74,7 @@ def ranks(boots: int) -> tuple[int, int]:
     return stats.quantile_ranks(boots, 0.5, SIDE_ALPHA)
 
 
-LETTERS = {"pass": "p", "regressed": "r", "improved": "i", "inconclusive": "n", "no-baseline": "b"}
+LETTERS = {"pass": "p", "regressed": "r", "improved": "i", "undecided": "n", "no-baseline": "b"}
 UNKNOWN = "-"
 
 
@@ -161,7 +160,7 @@ def _add_boots(found: dict[SeriesKey, Gathered], name: SeriesId, drawn: _Drawn) 
         measured = drawn.history.sessions[session]
         board = measured.boards[name.board]
         profile = drawn.runs[number].profile
-        key = SeriesKey(name.rack, name.board, board.kind, profile, name.case_id, name.metric)
+        key = SeriesKey(name.rack, name.board, board.kind, profile, name.case_id, name.metric, name.product)
         entry = found.setdefault(key, Gathered())
         entry.points[number] = _of_boots(number, boots, drawn.reference.get(session))
         entry.target = board.target
@@ -185,7 +184,7 @@ def _add_line(found: dict[SeriesKey, Gathered], number: int, run: Run, *, noisy:
     for case in run.line["cases"] if run.line else ():
         start = (run.rack, case["board"], case["kind"], run.profile, case["case_id"])
         for name, metric in case["metrics"].items():
-            entry = found.setdefault(SeriesKey(*start, name), Gathered())
+            entry = found.setdefault(SeriesKey(*start, name, run.product), Gathered())
             entry.points[number] = _judged(entry.points.get(number) or Point(number, None), metric)
             entry.case, entry.metric, entry.target = case, metric, case["target"]
             entry.noise = entry.noise or noisy

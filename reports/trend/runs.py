@@ -14,20 +14,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-import numpy as np
-
 from hil.base.errors import ConfigError
-from hil.base.paths import PROJECT_ROOT
+from hil.base.numeric import np
+from hil.base.paths import PROJECT_ROOT, PROJECT_THRESHOLDS
 from hil.history import load
 from hil.metrics.sessions import NO_HISTORY, History, SeriesHistory, Session
-from hil.model import Verdict
+from hil.model import IMPORTED, Verdict, format_place
 from hil.reports.allure.story import limits_of
 from hil.reports.history import comparable
 from hil.reports.stored import by_name
 from hil.store import JudgedRun
 from hil.thresholds import Thresholds
 from hil.thresholds.baselines import FOLDER, NO_BASELINES, Baselines, load_baselines
-from hil.thresholds.loader import FOLDER as THRESHOLDS
 
 _BEFORE_ALL = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 
@@ -68,6 +66,12 @@ class Run:
     reported: bool
     line: Mapping[str, Any] | None
     session: int | None
+    product: str = ""
+
+    @property
+    def place(self) -> str:
+        """Whose figures, and where measured, as a series' name begins."""
+        return format_place(self.product, self.rack)
 
     @property
     def moment(self) -> datetime.datetime:
@@ -79,8 +83,8 @@ def runs_of(
 ) -> tuple[tuple[Run, ...], int]:
     """Return the runs in order of time, and how many older ones were left out.
 
-    The newest ``most`` of each rack stay, and those that are ``reported`` (run ids). A run in which nothing
-    was measured is left out, unless it is reported.
+    The newest ``most`` of each product on a rack and of each imported series stay, and those that are
+    ``reported`` (run ids). A run in which nothing was measured is left out, unless it is reported.
     """
     sessions = {one.run_id: number for number, one in enumerate(history.sessions)}
     measured = [line for line in lines if line["cases"] or line["run_id"] in sessions or _is(line, reported)]
@@ -113,8 +117,9 @@ def _newest(runs: Sequence[Run], most: int) -> list[Run]:
     left: dict[str, int] = {}
     kept = []
     for run in reversed(runs):
-        left[run.rack] = left.get(run.rack, most) - 1
-        if left[run.rack] >= 0 or run.reported:
+        of = f"{run.place}/{run.suite}" if run.trigger == IMPORTED else run.place  # there each series is one
+        left[of] = left.get(of, most) - 1
+        if left[of] >= 0 or run.reported:
             kept.append(run)
     return kept[::-1]
 
@@ -133,6 +138,7 @@ def _of_line(line: Mapping[str, Any], session: int | None, *, reported: bool) ->
         reported=reported,
         line=line,
         session=session,
+        product=str(line.get("product") or ""),
     )
 
 
@@ -150,6 +156,7 @@ def _of_session(session: Session, number: int, *, reported: bool) -> Run:
         reported=reported,
         line=None,
         session=number,
+        product=session.product,
     )
 
 
@@ -194,7 +201,7 @@ def read_sources(folder: Path, runs: Sequence[Reported]) -> Sources:
         attempt(lambda: load(folder), NO_HISTORY, "The boot values of earlier runs are left out"),
         attempt(lambda: limits_of(newest.run), {}, "The thresholds of the run are left out"),
         attempt(
-            lambda: load_baselines(_CHECKOUT / THRESHOLDS / FOLDER),
+            lambda: load_baselines(PROJECT_THRESHOLDS / FOLDER),
             NO_BASELINES,
             "Accepted baselines are left out",
         ),
@@ -209,7 +216,7 @@ def _public(sentence: str, folder: Path) -> str:
 def comparable_history(history: History, reported: Sequence[Mapping[str, Any]]) -> History:
     """Return the sessions of the same purpose up to the newest reported run, and their boot values.
 
-    ``reported`` are the runs' lines. A reported run's own session is one of them.
+    ``reported`` are the runs' lines. A reported run's own session is one of them, and all that was imported.
     """
     own = {line["run_id"] for line in reported}
     sessions = [
@@ -217,7 +224,7 @@ def comparable_history(history: History, reported: Sequence[Mapping[str, Any]]) 
         for number, one in enumerate(history.sessions)
     ]
     kept = {one["number"] for one in comparable(sessions, reported)}
-    kept |= {one["number"] for one in sessions if one["run_id"] in own}
+    kept |= {one["number"] for one in sessions if one["run_id"] in own or one["trigger"] == IMPORTED}
     return of_sessions(history, sorted(kept))
 
 

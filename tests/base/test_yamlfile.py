@@ -178,3 +178,13 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     except ConfigError as error:
         refusal = str(error)
     assert not refusal or refusal.startswith("any.yaml:")
+
+
+def test_equal_texts_are_told_by_their_own_names() -> None:
+    """A text that was read before is not parsed again, and its mistakes are those of the file asked for."""
+    first = loads("a: 1\n", label="first.yaml")
+    second = loads("a: 1\n", label="second.yaml")
+    assert first.integer("a") == 1
+    first.finish()
+    with pytest.raises(ConfigError, match=r"^second\.yaml:1: "):
+        second.finish()

@@ -77,7 +77,7 @@ def test_idf_is_optional(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_missing_report_generator_is_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run measures and judges without it; the command that installs it is named."""
-    monkeypatch.setattr(doctor, "PROJECT_ROOT", tmp_path)
+    monkeypatch.setattr(doctor, "site_folder", lambda: tmp_path)
     check = by_subject(doctor.examine())["report generator"]
     assert (check.ok, check.needed, check.mend) == (False, False, ".ci/bootstrap run")
 
@@ -85,7 +85,7 @@ def test_a_missing_report_generator_is_advice(tmp_path: Path, monkeypatch: pytes
 def test_an_old_python_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python 3.10 is named, with what is needed."""
     monkeypatch.setattr(sys, "version_info", (3, 10, 1))
-    check = doctor.examine()[0]
+    check = by_subject(doctor.examine())["python"]
     assert not check.ok
     assert "3.10; 3.11 or 3.12 is needed" in check.sentence
 
@@ -113,3 +113,24 @@ def test_the_command_ends_with_2_where_something_is_missing(tmp_path: Path) -> N
     assert done.returncode == 2
     assert "FAIL cmake: is not installed." in done.stdout
     assert "missing on this machine" in done.stderr
+
+
+def test_only_a_rack_with_emulated_boards_needs_an_emulator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody else is told that QEMU is missing; for such a rack its chips' one is, with ESP-IDF's command."""
+    for variable in ("HIL_QEMU_RISCV32", "HIL_QEMU_XTENSA"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("IDF_TOOLS_PATH", str(tmp_path))
+    assert not [check for check in doctor.examine() if check.subject.startswith("QEMU")]
+    rack = tmp_path / "rack.yaml"
+    rack.write_text(
+        "schema: 1\nname: e\nhost: {interface: hil0, address: 10.77.0.1}\n"
+        "access_point: {type: virtual, profile: lab}\nboards:\n"
+        '  - {id: e1, kind: emulated, target: esp32c3, emulator: qemu, mac: "02:00:00:77:00:0e"}\n'
+    )
+    checks = by_subject(doctor.examine(rack))
+    assert [subject for subject in checks if subject.startswith("QEMU")] == ["QEMU for esp32c3"]
+    assert not checks["QEMU for esp32c3"].ok
+    assert "idf_tools.py install qemu-riscv32" in checks["QEMU for esp32c3"].mend

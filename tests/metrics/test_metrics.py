@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from hil.base.errors import ConfigError
+from hil.base.units import find_unit
 from hil.metrics import evaluation as metrics
 from hil.metrics.evaluation import Estimate, Metric, Term
 from hil.metrics.values import count_voids
@@ -28,6 +29,7 @@ def test_terms_are_columns_joined_by_signs() -> None:
     """A difference of two columns is read with its signs; anything else is refused."""
     assert metrics.parse_terms("done_us - planned_us") == (Term(1, "done_us"), Term(-1, "planned_us"))
     assert metrics.parse_terms("a_us+b_us - c_us")[2] == Term(-1, "c_us")
+    assert metrics.parse_terms("device.stack_tiT_bytes") == (Term(1, "device.stack_tiT_bytes"),)
     for wrong in ("", "done_us *2", "done_us planned_us", "a - ", "DONE"):
         with pytest.raises(ValueError, match="is not a column"):
             metrics.parse_terms(wrong)
@@ -57,6 +59,30 @@ def test_a_metric_of_some_rows_counts_no_others() -> None:
     assert metrics.count_samples(replace(some, rows={"reused": 7}), [marked]) == 0
     with pytest.raises(ConfigError, match="needs the column 'reused'"):
         metrics.count_samples(some, [record])
+
+
+def value_of(one: Metric, record: RunRecord) -> float:
+    return metrics.estimate(one, [record], alpha=0.01, seed_text="run/series").value
+
+
+def test_a_figure_of_the_board_is_one_value_a_boot() -> None:
+    """What it tells of itself stands in the environment; where that is none, or no number, it says so."""
+    heap = replace(
+        metric("publish_latency_p50_us"),
+        terms=metrics.parse_terms("device.heap_min_bytes"),
+        statistic="min",
+        scale="exact",
+        unit=find_unit("kib"),
+        outcome=None,
+    )
+    record = publish_record()
+    told = replace(record, environment={**record.environment, "device": {"heap_min_bytes": 90 * 1024}})
+    assert value_of(heap, told) == 90
+    for wrong in ({}, {"heap_min_bytes": "much"}, {"heap_min_bytes": True}):
+        with pytest.raises(
+            ConfigError, match=r"needs the whole number 'heap_min_bytes' .* has (None|'much'|True)"
+        ):
+            value_of(heap, replace(record, environment={"device": wrong}))
 
 
 @pytest.mark.parametrize("name", ["publish_latency_p95_us", "publish_failed_ratio", "mutex_wait_p95_us"])

@@ -19,8 +19,9 @@ from types import SimpleNamespace
 import pytest
 
 from hil.base.errors import FirmwareError
+from hil.boards.firmware.selection import Firmware
 from hil.boards.rack import Board, Rack
-from hil.model import Case, Entry, RunRecord, Series
+from hil.model import Case, Entry, Rung, RunRecord, Series
 from hil.network.peers.companion import Outcome
 from hil.run.interfaces import Boot
 from hil.store import RunDirectory
@@ -52,7 +53,9 @@ class MemoryDevice:
 class MemoryRig:
     """hil.run.interfaces.Rig without hardware, with the journal on disk."""
 
-    def __init__(self, rack: Rack, run: RunDirectory, run_id: str, *_rest: object) -> None:
+    def __init__(
+        self, rack: Rack, run: RunDirectory, run_id: str, *_rest: object, **_options: object
+    ) -> None:
         self._rack, self._run, self._run_id = rack, run, run_id
 
     def prepare(self, board: Board, *_image: object, **_options: object) -> None:
@@ -61,6 +64,9 @@ class MemoryRig:
     @contextmanager
     def boot(self, board: Board, *_image: object, **_options: object) -> Iterator[MemoryDevice]:
         yield MemoryDevice(board)
+
+    def rungs(self, _board: Board) -> tuple[Rung, ...]:
+        return ()
 
     def record(self, board: Board, boot: Boot, case: Case, outcome: Outcome, started_utc: str) -> RunRecord:
         record = publish_record(board=board.id, overrides=case.parameters, boot_index=boot.index)
@@ -90,8 +96,9 @@ class Played:
         measure = sys.modules["hil.fixtures.measure"]
         played: Mapping[str, object] = {
             "read_access_point": lambda *_arguments: None,
-            "build_all": lambda images, **_options: dict.fromkeys(images, Path("build")),
-            "image_sha256": lambda _folder: "ab" * 32,
+            "find_builds": lambda _firmware, images, _say: dict.fromkeys(
+                images, Firmware(Path("build"), "ab" * 32)
+            ),
             "start_network": lambda *_arguments: SimpleNamespace(stop=lambda: None),
             "LabRig": MemoryRig,
         }
@@ -101,4 +108,5 @@ class Played:
 
 
 if __name__ == "__main__":
-    sys.exit(pytest.main(sys.argv[1:], plugins=[Played()]))
+    imported = ["-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning"]
+    sys.exit(pytest.main([*imported, *sys.argv[1:]], plugins=[Played()]))

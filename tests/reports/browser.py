@@ -15,9 +15,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Error as PlaywrightError
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-DEADLINE_MS = 20_000
+DEADLINE_MS = 60_000  # a host with two cores may have other tests, builds and racks on them
 OWN_SCHEMES = ("file", "data", "blob", "about")
 
 
@@ -30,8 +31,14 @@ class Visit:
     complaints: list[str] = field(default_factory=list)
 
     def show(self, text: str) -> None:
-        """Wait until ``text`` is to be seen."""
-        self.page.get_by_text(text).first.wait_for(state="visible", timeout=DEADLINE_MS)
+        """Wait until ``text`` is to be seen, wherever on the page; else say what is there instead."""
+        try:
+            self.page.get_by_text(text).locator("visible=true").first.wait_for(timeout=DEADLINE_MS)
+        except PlaywrightError as error:
+            there = self.page.inner_text("body")[:500]
+            raise AssertionError(
+                f"{text!r} is not to be seen on {self.page.url}: {there!r} {self.complaints}"
+            ) from error
 
     def foreign(self, own_host: str = "") -> list[str]:
         """Return the requests that went to another host than ``own_host`` (host:port)."""

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 RULES = FOLDER.parent / "rules.yaml"
 NAMES = ("latency.json", "overview.json", "racks.json")
-CHOICES = {"kind": "virtual", "figure": "hil_publish_latency", "days": "30"}
+CHOICES = {"kind": "virtual", "figure": "hil_publish_latency", "days": "30", "product": ".*"}
 ALL = ".+"  # what a variable stands for where everything is chosen
 
 Json = dict[str, Any]
@@ -57,6 +57,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
         store_health(out, "fleet")
         runs = [
             store(out, slow_with_all_limits(), rack="fleet", run_id="run-slow", trigger="nightly"),
+            store(out, healthy(), rack="fleet", run_id="run-node", trigger="nightly", product="sensor-node"),
             store(out, compared(), rack="fleet", run_id="run-pr", trigger="pr"),
             store(out, healthy(), rack="other", run_id="run-sound"),
         ]
@@ -170,6 +171,20 @@ def test_every_variable_has_something_to_choose(prometheus: Prometheus) -> None:
     assert not any("_limit" in value for value in chosen["latency.json", "figure"])
     assert chosen["racks.json", "days"] == {"30"}
     assert set(BOARDS) <= chosen["latency.json", "board"]
+    assert chosen["overview.json", "product"] == {"sensor-node"}
+
+
+def test_products_of_one_board_stay_apart(prometheus: Prometheus) -> None:
+    """A nightly run of another product on the same boards replaces nothing: both count, each for itself."""
+    where = f'job="hil_nightly", rack="fleet", board="{BOARDS[1]}"'
+    broken = {
+        labels.get("product", ""): value
+        for labels, value in prometheus.query(f"job_rack_board:hil_limits_broken:count{{{where}}}")
+    }
+    assert broken.keys() == {"", "sensor-node"}
+    assert broken[""] > broken["sensor-node"] == 0
+    joined = f"hil_case_samples{{{where}}} * on (job, rack, board, product) group_left (run_id) hil_run_info"
+    assert {labels["run_id"] for labels, _ in prometheus.query(joined)} == {"run-slow", "run-node"}
 
 
 def test_the_legend_names_only_labels_that_are_there(prometheus: Prometheus) -> None:
@@ -177,4 +192,5 @@ def test_the_legend_names_only_labels_that_are_there(prometheus: Prometheus) -> 
     for name, title, target in targets():
         wanted = set(re.findall(r"{{(\w+)}}", target["legendFormat"]))
         for labels, _ in prometheus.query(substituted(target["expr"])):
+            wanted.discard("product")  # of which there is none where nobody named one
             assert wanted <= labels.keys(), f"{name}, {title}: {wanted - labels.keys()} is not in {labels}"

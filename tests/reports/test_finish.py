@@ -22,6 +22,7 @@ from hil.store import RunDirectory
 from tests.golden.comparing import STORED, unpacked
 from tests.make_records import THRESHOLDS_ROOT
 from tests.reports.allure_runs import eventful_entries, judged
+from tests.reports.as_read import as_read
 from tests.reports.prometheus_rig import run_pushgateway
 
 pytestmark = pytest.mark.slow
@@ -63,7 +64,7 @@ def test_what_a_report_could_not_do_is_a_warning(tmp_path: Path) -> None:
     before = directory.verdicts_path.read_bytes()
     finish(directory, ReportOptions(out, pushgateway=CLOSED, site=False), say=lambda _sentence: None)
     assert directory.verdicts_path.read_bytes() == before
-    summary = directory.summary_path.read_text()
+    summary = as_read(directory.summary_path.read_text())
     assert f"{out}/history/metrics.jsonl:1" in summary
     assert "were not pushed to the Pushgateway at http://127.0.0.1:9: Connection refused" in summary
     assert len(reporting(directory)["warnings"]) == 2  # type: ignore[arg-type]
@@ -118,7 +119,7 @@ def test_a_run_that_ends_late_leaves_a_newer_report(tmp_path: Path) -> None:
     directory = finished(out)
     (warning,) = reporting(directory)["warnings"]  # type: ignore[misc]
     assert f"{out}/report shows the run {newer}, which started later" in warning
-    assert f"hil report build --out {out} {directory.path}" in directory.summary_path.read_text()
+    assert f"hil report build --out {out} {directory.path}" in as_read(directory.summary_path.read_text())
     assert [path.name for path in (out / "report").iterdir()] == ["runs"]
     assert not list(out.glob(".report-*"))
 

@@ -19,7 +19,7 @@ from hil.cli.app import app
 from hil.cli.app import run_command as hil
 from hil.cli.rack import lines
 from hil.model import Fault
-from hil.reports.rows import VIRTUAL_REMARK
+from hil.reports.kinds import VIRTUAL_REMARK
 from hil.reports.site.health import rack_states, render_health, write_health
 from hil.store import read_run
 from hil.store.run_info import utc_now

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import threading
@@ -130,6 +131,56 @@ def test_foreign_groups_are_neither_listed_nor_touched(gateway: Pushgateway) -> 
     gateway.put("/metrics/job/backup/rack/foreign/board/x", "size_bytes 1\n")
     gateway.put("/metrics/job/hil_rack/rack/foreign", "hil_rack_odd 1\n")
     assert not [held for held in held_groups(gateway.url, timeout_s=TIMEOUT_S) if held.rack == "foreign"]
+
+
+def test_products_on_one_board_have_groups_of_their_own(
+    tmp_path: Path, gateway: Pushgateway, capsys: Captured
+) -> None:
+    """Neither replaces the other's figures, nor those of no product; each is retired by its name alone."""
+    for product in ("", "sensor-node", "gateway"):
+        run = store(tmp_path, healthy(), rack="shared", run_id=f"of-{product}", product=product)
+        assert main(["push", "--pushgateway", gateway.url, str(run)]) == 0
+    held = gateway.samples(rack="shared", board=BOARDS[0])["hil_run_info"]
+    assert {(labels.get("product", ""), labels["run_id"]) for labels, _ in held} == {
+        ("", "of-"), ("sensor-node", "of-sensor-node"), ("gateway", "of-gateway"),
+    }  # fmt: skip
+    assert len(gateway.samples(rack="shared", board=BOARDS[0])["hil_publish_latency_seconds"]) >= 3
+    capsys.readouterr()
+    words = ["retire", "--rack", "shared", "--pushgateway", gateway.url, BOARDS[0]]
+    assert main([*words, "--product", "sensor-node"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"deleted hil_local of shared/{BOARDS[0]} with sensor-node: pushed 20")
+    assert len(said.splitlines()) == 1
+    left = gateway.samples(rack="shared", board=BOARDS[0])["hil_run_info"]
+    assert {labels["run_id"] for labels, _ in left} == {"of-", "of-gateway"}
+    assert main([*words, "--product", "sensor-node"]) == 2
+    assert f"holds nothing of shared/{BOARDS[0]} with sensor-node" in capsys.readouterr().err
+    assert main(words) == 0
+    assert not gateway.samples(rack="shared", board=BOARDS[0])
+
+
+def test_groups_from_before_products_are_named(
+    tmp_path: Path, gateway: Pushgateway, capsys: Captured
+) -> None:
+    """A push says which groups of its product no run replaces any more, and the command removes them."""
+    old_groups = [("hil_nightly", board, "sensor-node") for board in BOARDS] + [("hil_pr", BOARDS[0], "")]
+    for job, board, product in old_groups:
+        families = Families({"kind": "virtual"})
+        families.add("hil_run_info", "What was measured.", 1, run_id="old", product=product)
+        push_to_gateway(gateway.url, job, families, grouping_key={"rack": "before", "board": board})
+    run = store(tmp_path, healthy(), rack="before", product="sensor-node", trigger="nightly")
+    assert main(["push", "--pushgateway", gateway.url, str(run)]) == 0
+    warnings = capsys.readouterr().err.splitlines()
+    assert len(warnings) == len(BOARDS)
+    command = warnings[0].partition("Next: hil metrics ")[2]
+    assert f"still holds hil_nightly of before/{BOARDS[0]} from before groups named" in warnings[0]
+    assert command == f"retire {BOARDS[0]} --rack before --product '' --pushgateway {gateway.url}"
+    old = [f"--pushgateway={gateway.url}", "--rack=before", "--product=", *BOARDS]
+    assert main(["retire", "--dry-run", *old]) == 0
+    assert "would delete hil_pr" in capsys.readouterr().out  # of none: the command says what it takes
+    assert main(shlex.split(command)) == 0
+    assert main(["push", "--pushgateway", gateway.url, str(run)]) == 0
+    assert [BOARDS[1] in line for line in capsys.readouterr().err.splitlines()] == [True]
 
 
 class KeepsEverything(BaseHTTPRequestHandler):

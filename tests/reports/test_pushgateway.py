@@ -336,7 +336,7 @@ def test_a_run_can_be_queried(tmp_path: Path, gateway: Pushgateway, prometheus: 
     ((_, limit),) = prometheus.query(f'hil_publish_latency_limit_seconds{{{where}, stat="p95"}}')
     assert limit == 0.03
     joined = f'hil_publish_latency_seconds{{{where}, stat="p99"}}'
-    joined += " * on (job, rack, board) group_left (commit) hil_run_info"
+    joined += " * on (job, rack, board, product) group_left (commit) hil_run_info"
     (((labels, value)),) = prometheus.query(joined)
     assert (labels["commit"], labels["kind"], value) == ("c0ffee", "virtual", p99)
     assert "instance" not in labels

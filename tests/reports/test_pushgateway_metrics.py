@@ -204,12 +204,12 @@ def test_a_board_that_nothing_is_expected_of_is_neither_up_nor_down() -> None:
 
 
 def test_a_series_without_a_value_keeps_its_outcome() -> None:
-    """Too few samples: inconclusive is pushed, no figure is made up."""
+    """Too few samples: undecided is pushed, no figure is made up."""
     found = samples(judged(publish_record(rows=0)))
     assert "hil_publish_latency_seconds" not in found
     assert found["hil_board_up"][0][1] == 0
     blocking = [labels for labels, _ in found["hil_series_outcome"] if labels["blocking"] == "true"]
-    assert {labels["outcome"] for labels in blocking} == {"inconclusive"}
+    assert {labels["outcome"] for labels in blocking} == {"undecided"}
 
 
 def test_promtool_finds_nothing_to_object_to() -> None:

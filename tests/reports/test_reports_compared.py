@@ -28,6 +28,7 @@ from hil.store.verdicts import read_verdict
 from hil.thresholds import load_all
 from tests.lab import ROOT
 from tests.make_records import RUN_ID, publish_record
+from tests.reports.as_read import as_read
 
 CASE = publish_record().case_id
 INFO = {
@@ -145,7 +146,7 @@ def test_simulated_noise_is_said_wherever_figures_are(run: RunDirectory) -> None
     info = {**INFO, "noise": noise}
     assert "Simulated" not in terminal(verdict_of(GREW))
     assert words in terminal(verdict_of(GREW), info)
-    assert f"> {words}" in render_markdown(info, verdict_of(GREW), [])
+    assert f"> {words}" in as_read(render_markdown(info, verdict_of(GREW), []))
     assert "Simulated" not in render_landing([shown(read_judged_run(run.path))], past=1, raw=[])
     run.write_info(info)
     stored = shown(read_judged_run(run.path))
@@ -155,7 +156,7 @@ def test_simulated_noise_is_said_wherever_figures_are(run: RunDirectory) -> None
 
 def test_an_interval_that_says_nothing_is_not_printed() -> None:
     """Few boots leave any change possible; an exact figure has no interval."""
-    unsure = comparison(outcome="inconclusive", low=-0.98, high=67.4, pass_bound=None)
+    unsure = comparison(outcome="undecided", low=-0.98, high=67.4, pass_bound=None)
     assert compared.interval(unsure, "us", relative=True) == "too wide"
     assert "(interval too wide) against the base" in compared.line(unsure)
     exact = comparison(metric="image_bytes", unit="bytes", relative=False, change=32, low=32, high=32)
@@ -163,10 +164,10 @@ def test_an_interval_that_says_nothing_is_not_printed() -> None:
 
 
 def test_a_case_that_was_measured_is_not_called_left_out(run: RunDirectory) -> None:
-    """Where the budget ends a comparison, its case is inconclusive, neither skipped nor ruled out."""
+    """Where the budget ends a comparison, its case is undecided, neither skipped nor ruled out."""
     why = "the time budget of 10 min ended after look 1 of 2"
     cut = NotRun(RUN_ID, "virtual-1", CASE, why, "ruled-out")
-    unsure = comparison(outcome="inconclusive", reason=why, sentence=f"no verdict, {why}.")
+    unsure = comparison(outcome="undecided", reason=why, sentence=f"no verdict, {why}.")
     measured = replace(
         judge([publish_record()], load_all(ROOT / "thresholds")), compared=(unsure,), not_run=(cut,)
     )
@@ -177,14 +178,15 @@ def test_a_case_that_was_measured_is_not_called_left_out(run: RunDirectory) -> N
 
 
 def test_what_is_undecided_is_not_called_a_pass() -> None:
-    """Where a blocking comparison has no decision the loud word says so, though the exit code is 0."""
-    unsure = replace(verdict_of(comparison(outcome="inconclusive")), outcome="inconclusive")
-    assert "UNDECIDED, NOT BLOCKED" in terminal(unsure).splitlines()[0]
+    """Where a blocking comparison has no decision the loud word says so, and no tick stands beside it."""
+    unsure = replace(verdict_of(comparison(outcome="undecided")), outcome="undecided", exit_code=4)
+    assert "  UNDECIDED  " in terminal(unsure).splitlines()[0]
+    assert "✓" not in terminal(unsure)
 
 
 def test_the_summary_shows_the_table_and_what_is_behind_what_did_not_pass() -> None:
     """What blocks is a table; a regression opens to its boards and noise; advice is folded."""
-    text = render_markdown(INFO, verdict_of(GREW, comparison(blocking=False)), [])
+    text = as_read(render_markdown(INFO, verdict_of(GREW, comparison(blocking=False)), []))
     assert text.index("## Compared with the base") < text.index("## What broke")
     assert "- publish_latency_p50_us grew by 12.3 %." in text
     assert "virtual-1: +0.4 % [-5.0 … +6.0 %], 2 + 1 boots" in text
@@ -198,7 +200,7 @@ def test_a_pass_shows_its_bound_and_its_details_both() -> None:
     assert "≤ +8.2 %" in compared.cells(wide)
     assert "passed with ≤ +8.2 %; interval -31.0 … +40.2 %" in compared.details(wide)
     assert "≥ -8.2 %" in compared.cells(comparison(direction="higher", pass_bound=-0.082))
-    assert "-3.1 … +4.1 %" in compared.cells(comparison(outcome="inconclusive"))
+    assert "-3.1 … +4.1 %" in compared.cells(comparison(outcome="undecided"))
     drifting = BoardEffect("virtual-1", 6, 6, 0.004, -0.05, 0.06, drift="drifts: +2.1 % a boot")
     told = comparison(effects=(drifting,))
     assert any(line.endswith("6 + 6 boots, drifts: +2.1 % a boot") for line in compared.details(told))

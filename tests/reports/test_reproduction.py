@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hil.base.errors import ConfigError, Inconclusive
+from hil.base.errors import ConfigError, Undecided
 from hil.metrics.stats import quantile_interval
 from hil.model import Entry, Fault, NotRun, RunRecord
 from hil.reports.studies.build import documents_of
@@ -594,8 +594,8 @@ def test_only_the_candidate_counts() -> None:
 
 
 def test_a_run_without_records_is_no_reproduction() -> None:
-    """It is inconclusive, and the sentence says what to do."""
-    with pytest.raises(Inconclusive, match=r"holds no record.*hil reproduce esp32-tcpip"):
+    """It is undecided, and the sentence says what to do."""
+    with pytest.raises(Undecided, match=r"holds no record.*hil reproduce esp32-tcpip"):
         document([Fault("", "rig", 3, "the access point is gone")])
 
 

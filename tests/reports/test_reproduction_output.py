@@ -332,11 +332,11 @@ def executed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The command line that the process would go on as; it goes no further."""
     found: list[str] = []
 
-    def stop(_path: str, argv: Sequence[str]) -> NoReturn:
+    def stop(_path: str, argv: Sequence[str], _environment: object) -> NoReturn:
         found.extend(argv)
         raise SystemExit(0)
 
-    monkeypatch.setattr(os, "execv", stop)
+    monkeypatch.setattr(os, "execve", stop)
     return found
 
 

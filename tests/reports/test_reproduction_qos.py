@@ -70,6 +70,26 @@ def test_the_file_has_what_was_published() -> None:
     }
 
 
+def test_echoes_of_the_logs_are_messages_not_copies() -> None:
+    """What the tables from the logs call echoes is what the study counted, and message 000000.
+
+    A second echo of a message is no further one: it is in no percentile either, and stands apart.
+    """
+    tables = {table.id: {row.label: row for row in table.rows} for table in STUDY.tables}
+    logs = {table.id: {row.label: row.values for row in table.rows} for table in STUDY.background}
+    lossy = {label: (echoes, duplicates) for label, (_, echoes, *_, duplicates) in logs["lossy"].items()}
+    assert {label: echoes for label, (echoes, _) in lossy.items()} == {
+        label: (row.n or 0) + 1 for label, row in tables["loss"].items()
+    }
+    assert (lossy["25 %, QoS 1"], lossy["30 %, QoS 1"]) == ((7, 10), (4, 3))
+    counted = {}
+    for label, row in tables["observations"].items():
+        qos, rate = label.split(", ")
+        counted[f"100 KB/s, {rate}, {qos}"] = (row.corrected or row.published or 0) + 1
+    limited = {label: values[1] for label, values in logs["limited"].items() if label in counted}
+    assert limited == counted
+
+
 def test_a_payload_stands_beside_both_brokers() -> None:
     """Their way from the sending, ours from the plan; a message without an echo counts as slower than all."""
     found = document(echo_record([50, *[2.0, 4.0] * 40, None], late_ms=1, payload_bytes=10, qos=0))

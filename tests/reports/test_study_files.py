@@ -307,3 +307,13 @@ def test_the_corrected_headers_follow_from_their_formula() -> None:
     for row, package in ((small, 200), (large, 1400)):
         assert row.published == published_overhead_bytes(5000, package)
         assert row.corrected == overhead_bytes(5000, package)
+
+
+def test_a_study_that_does_not_name_the_suite_is_not_parsed(tmp_path: Path) -> None:
+    """A key is no name of a suite; where a value is, the file is parsed, and its mistake told."""
+    (tmp_path / "odd.yaml").write_text("quick: [\n")
+    assert study_of_suite("quick", tmp_path) is None
+    (tmp_path / "odd.yaml").write_text("suites: {quick: odd-quick\n")
+    assert study_of_suite("quick", tmp_path) is None
+    with pytest.raises(ConfigError, match=r"odd\.yaml:"):
+        study_of_suite("odd-quick", tmp_path)

@@ -27,6 +27,7 @@ from tests.make_records import (
     void_record,
     void_thresholds,
 )
+from tests.reports.as_read import as_read
 
 pytestmark = pytest.mark.slow
 
@@ -53,7 +54,7 @@ def terminal(entries: Sequence[Entry], thresholds: Thresholds | None = None) -> 
 def markdown(entries: Sequence[Entry], thresholds: Thresholds | None = None) -> str:
     verdict = judge(entries, {"publish": thresholds or publish_thresholds()})
     records = [entry for entry in entries if isinstance(entry, RunRecord)]
-    return render_markdown(INFO, verdict, records, run_path=RUN_PATH)
+    return as_read(render_markdown(INFO, verdict, records, run_path=RUN_PATH))
 
 
 def everything_wrong() -> list[Entry]:
@@ -69,6 +70,16 @@ def everything_wrong() -> list[Entry]:
         NotRun(RUN_ID, f"virtual-{n}", f"publish/n={n}", f"reason {n} " + "word " * 20) for n in (1, 2, 3)
     ]
     return [*slow, *faults, *left_out]
+
+
+def test_an_undecided_run_says_where_it_is_how_it_is_taken_further() -> None:
+    """Above the places, and only where there is something to say."""
+    console = Console(width=80, height=24, record=True, force_terminal=True, file=io.StringIO())
+    render_whereabouts(RUN_PATH, None, (), console=console, more="6 more boots: hil run --more RUN")
+    render_whereabouts(RUN_PATH, None, (), console=console)
+    lines = console.export_text().splitlines()
+    assert lines[0] == "More     6 more boots: hil run --more RUN"
+    assert sum(line.startswith("More ") for line in lines) == 1
 
 
 @pytest.mark.parametrize("entries", [quick_run(), everything_wrong(), [], everything_wrong()[-5:]])
@@ -87,8 +98,17 @@ def test_the_verdict_comes_first() -> None:
     assert " REGRESSED " in terminal([publish_record(latency_ms=31)])[0]
     assert " NO VERDICT: THE RIG FAILED " in terminal([Fault(RUN_ID, "rig", 3, "gone")])[0]
     assert " FIRMWARE AT FAULT " in terminal([publish_record(), Fault(RUN_ID, "firmware", 1, "panic")])[0]
-    assert " INCONCLUSIVE " in terminal([])[0]
-    assert " PASS, BUT INCOMPLETE " in terminal([publish_record(rows=20)])[0]
+    assert " INCOMPLETE " in terminal([])[0]
+    assert " UNDECIDED " in terminal([publish_record(rows=20)])[0]
+
+
+def test_a_run_without_a_base_is_not_said_to_have_no_limits() -> None:
+    """An image that has nothing to be compared with, such as a changed bench's, has kept its limits."""
+    record = publish_record()
+    left_out = NotRun(RUN_ID, record.board, record.case_id, "not compared: another table", "not-compared")
+    lines = terminal([record, left_out])
+    assert " PASS, BUT WITHOUT A BASE " in lines[0]
+    assert "All " in lines[1]
 
 
 def test_a_breach_names_board_case_metric_and_by_how_much() -> None:
@@ -171,7 +191,7 @@ def test_every_virtual_figure_is_labelled() -> None:
 def test_the_markdown_holds_sentences_and_every_series() -> None:
     """summary.md can be read without the rest: verdict, sentences, environment, all series."""
     text = markdown([publish_record(latency_ms=60), NotRun(RUN_ID, "virtual-2", "publish/x", "left out")])
-    assert text.startswith(f"# REGRESSED: {RUN_ID}\n")
+    assert text.startswith(f"# REGRESSED: `{RUN_ID}`\n")
     headings = re.findall(r"^## (.*)$", text, re.MULTILINE)
     assert headings == ["Limits", "What broke", "Not run", "Run"]
     assert "breaks its limit of 25 ms by" in text
@@ -241,3 +261,36 @@ def test_the_summary_can_be_written_again_from_disk(tmp_path: Path) -> None:
     expected = render_markdown(INFO, verdict, records, run_path=str(directory.path))
     write_run(directory)
     assert directory.summary_path.read_text() == expected
+
+
+HOSTILE = "\x1b[2J<img src=x> @everyone [here](https://evil.example) #1\n::add-mask::v1\n# PASS"
+
+
+def hostile_run() -> list[Entry]:
+    """Return a run whose fault, missing case and board were named by somebody who means ill."""
+    return [
+        publish_record(board=f"v1{HOSTILE}"),
+        Fault(RUN_ID, "firmware", 1, HOSTILE, f"v2{HOSTILE}"),
+        NotRun(RUN_ID, "v3", "publish/qos=0", HOSTILE),
+    ]
+
+
+def test_foreign_words_are_only_words_in_the_summary() -> None:
+    """No control, tag, link, mention, reference or heading in a board's name or a fault's sentence works."""
+    info = {**INFO, "user": HOSTILE, "rack": HOSTILE, "reporting": {"warnings": [HOSTILE]}}
+    entries = hostile_run()
+    verdict = judge(entries, {"publish": publish_thresholds()})
+    records = [entry for entry in entries if isinstance(entry, RunRecord)]
+    page = render_markdown(info, verdict, records, run_path=RUN_PATH)
+    assert page.count("everyone") >= 5  # it is all there to read
+    for forbidden in ("\x1b", "<img", "@everyone", "](http", "https://", "\n::", "\n# PASS", " #1"):
+        assert forbidden not in page, forbidden
+
+
+def test_the_command_that_judges_again_can_be_pasted() -> None:
+    """A folder with a blank is quoted, on the screen and in the summary."""
+    verdict = judge([publish_record()], {"publish": publish_thresholds()})
+    console = Console(width=80, record=True, file=io.StringIO())
+    render_whereabouts("my out/r 1", None, (), console=console)
+    assert "hil gate 'my out/r 1'" in console.export_text()
+    assert "`hil gate 'my out/r 1'`" in render_markdown(INFO, verdict, [], run_path="my out/r 1")

@@ -79,6 +79,7 @@ class Boots:
     commit: str = "a" * 40
     metric: str = METRIC
     conditions: Mapping[str, Scalar] = field(default_factory=dict)
+    product: str = ""
 
 
 def history_of(*sessions: Boots) -> History:
@@ -86,7 +87,7 @@ def history_of(*sessions: Boots) -> History:
     ordered = sorted(sessions, key=lambda one: one.run_id)
     columns: dict[tuple[str, str], list[tuple[int, int, float, str]]] = {}
     for number, one in enumerate(ordered):
-        series_id = format_series_id(one.rack, one.board, CASE, one.metric)
+        series_id = format_series_id(one.rack, one.board, CASE, one.metric, one.product)
         for role, values, image in (
             ("candidate", one.candidate, one.image),
             ("reference", one.reference, REFERENCE),
@@ -123,6 +124,7 @@ def _session(one: Boots) -> Session:
         conditions={f"{one.board}.{key}": fact for key, fact in one.conditions.items()},
         suite="nightly",
         boards={one.board: SessionBoard("esp32", one.kind)},  # type: ignore[arg-type]
+        product=one.product,
     )
 
 

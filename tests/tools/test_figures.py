@@ -39,6 +39,8 @@ COMMANDS: dict[str, Sequence[str]] = {
         "build the whole report",
     ],
     "tests.tools.bench.gate_rack": ["unchanged"],
+    "tests.tools.bench.rack": ["as it is", "timing benches", "a boot a case", "the last, by threads"],
+    "tests.tools.bench.lease_race": ["rounds: ", "leases: ", "kills: ", "double leases: ", "places stuck"],
 }
 
 

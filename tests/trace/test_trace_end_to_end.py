@@ -18,6 +18,7 @@ from hil.trace import read_stored
 from hil.trace.finding import INVERSION
 from tests.host_builds import build_variant
 from tests.lab import Lab, make_lab, of_type
+from tests.reports.as_read import as_read
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
@@ -106,7 +107,7 @@ def test_the_report_names_it(labs: dict[str, Told]) -> None:
     run, group = lab.out / "latest", inversions(lab)[0]
     assert "which middle (10) kept from running" in " ".join(lab.said.split())
     picture = str(Path(group["file"]).with_suffix(".svg"))
-    line = next(line for line in (run / "summary.md").read_text().splitlines() if picture in line)
+    line = next(line for line in as_read((run / "summary.md").read_text()).splitlines() if picture in line)
     assert line.startswith("- b1 (virtual) jitter ")
     assert group["finding"] in line
     results = [json.loads(path.read_text()) for path in (run / "allure-results").glob("*-result.json")]

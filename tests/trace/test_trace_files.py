@@ -15,6 +15,7 @@ import pytest
 from rich.console import Console
 
 from hil.base.errors import ConfigError, FirmwareError, RigError
+from hil.boards.current import Meters
 from hil.model import Case, RunRecord, Scalar, Series
 from hil.reports.allure import complete_results
 from hil.reports.site.landing import render_landing
@@ -27,6 +28,7 @@ from hil.store.verdicts import read_verdict
 from hil.trace import read_stored, store_trace
 from hil.trace.files import CASE, VOID, Origin
 from tests.make_records import publish_record
+from tests.reports.as_read import as_read
 from tests.reports.site_runs import healthy, store_run
 from tests.run.test_fixtures_rig import BOARD, BUILT, Agent, Network
 from tests.trace.trace_events import JITTER, inverted, on_a_host, series_of
@@ -122,7 +124,9 @@ class Traced(Agent):
 def measured(agent: Traced) -> Any:
     around: Any = Network()
     board: Any = agent
-    device = AgentDevice(BOARD, board, around, BUILT, Companions({}, around, Path("out")), "127.0.0.1")
+    device = AgentDevice(
+        BOARD, board, around, BUILT, Companions({}, around, Path("out")), "127.0.0.1", Meters(Path("out"))
+    )
     return device.measure(ORIGIN.case, timeout_s=1)
 
 
@@ -181,7 +185,7 @@ def test_the_summary_names_finding_and_file(run: Path) -> None:
     """One line a trace that tells something: which case, what was found, which file; also in the terminal."""
     directory = RunDirectory.open(run)
     verdict, records = read_verdict(directory.verdicts_path), directory.read().records
-    markdown = render_markdown(directory.read_info(), verdict, records)
+    markdown = as_read(render_markdown(directory.read_info(), verdict, records))
     section = markdown.split("## Traces")[1].split("##")[0]
     lines = [line for line in section.splitlines() if line]
     assert len(lines) == 2

@@ -18,7 +18,7 @@ import pytest
 pytestmark = pytest.mark.slow
 
 SCRIPT = Path(__file__).resolve().parents[2] / ".ci" / "bootstrap"
-LOCK_FILES = ("requirements.lock", "requirements-nodeps.lock", "pyproject.toml")
+LOCK_FILES = ("requirements-build.lock", "requirements.lock", "requirements-nodeps.lock", "pyproject.toml")
 LISTS = "Could not get lock /var/lib/apt/lists/lock. It is held by process 812 (unattended-upgr)"
 DPKG = "Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 812 (unattended-upgr)"
 DPKG_TIMED = "Unable to acquire the dpkg frontend lock (/var/lib/dpkg/), is another process using it?"

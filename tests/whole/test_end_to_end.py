@@ -34,7 +34,7 @@ def test_a_run_measures_and_passes(new_lab: NewLab) -> None:
     lab = new_lab(2)
     done = lab.run()
     assert done.returncode == 0, done.stdout
-    assert "PASS" in done.stdout
+    assert f" {lab.good_outcome()} " in done.stdout
     records = of_type(lab.entries(), "record")
     assert sorted(record["board"] for record in records) == ["b1", "b2"]
     assert {record["kind"] for record in records} == {"virtual"}
@@ -79,7 +79,7 @@ def test_the_gate_replays_the_verdict(new_lab: NewLab) -> None:
     assert lab.run().returncode == 0
     verdict = (lab.out / "latest" / "verdicts.json").read_bytes()
     done = lab.hil("gate", str(lab.out / "latest"))
-    assert done.returncode == 0
+    assert done.returncode == json.loads(verdict)["exit_code"]
     assert "the same verdict, byte for byte" in done.stdout
     assert (lab.out / "latest" / "verdicts.json").read_bytes() == verdict
 
@@ -87,7 +87,7 @@ def test_the_gate_replays_the_verdict(new_lab: NewLab) -> None:
 def test_pytest_alone_gives_the_same(new_lab: NewLab) -> None:
     """`python -m pytest hil/benches --rack …` measures too: an item a board and case, the same exit code."""
     lab = new_lab(1)
-    done = run([*PYTEST, *lab.arguments()], env=lab.env)
+    done = run([*PYTEST, *lab.arguments("--undecided-status=0")], env=lab.env)
     assert done.returncode == 0, done.stdout
     assert "1 passed" in done.stdout
     assert len(of_type(lab.entries(), "record")) == 1
@@ -120,7 +120,7 @@ def test_a_panic_is_the_firmwares(new_lab: NewLab, panicking_firmware: Path) -> 
 
 
 def test_a_report_that_fails_does_not_change_the_verdict(new_lab: NewLab) -> None:
-    """Junk in a history: the run passes, its summary is on the screen, and the warning says the way out."""
+    """Junk in a history: the verdict stays, its summary is on screen, and the warning says the way out."""
     lab = new_lab(1)
     history = lab.out / "history" / "allure.jsonl"
     history.parent.mkdir()
@@ -128,7 +128,9 @@ def test_a_report_that_fails_does_not_change_the_verdict(new_lab: NewLab) -> Non
     done = lab.run("--report")
     assert done.returncode == 0, done.stdout
     said = " ".join(done.stdout.split())
-    assert said.index(" PASS") < said.index("Building the report") < said.index("? report: ")
+    assert (
+        said.index(f" {lab.good_outcome()} ") < said.index("Building the report") < said.index("? report: ")
+    )
     assert said.index("sed -i 1d") < said.index("Summary ") < said.index("Replay hil gate")
     assert "Traceback" not in said
 
@@ -147,6 +149,40 @@ def test_only_what_pytest_kept_is_planned(new_lab: NewLab) -> None:
     assert [board["id"] for board in run_info["boards"]] == ["b2"]
 
 
+@pytest.mark.heavy
+def test_an_undecided_run_ends_with_4_or_with_what_was_asked_for(new_lab: NewLab) -> None:
+    """Too few samples decide nothing: status 4, or 0 where CI goes on by the policy; verdicts.json says 4."""
+    lab = new_lab(1)
+    limits = lab.folder / "thresholds" / "publish.yaml"
+    limits.write_text(limits.read_text().replace("min_samples: 40", "min_samples: 4000"))
+    done = lab.run("--undecided-status", "4")
+    assert done.returncode == 4, done.stdout
+    assert "  UNDECIDED  " in done.stdout
+    assert lab.hil("gate", str(lab.out / "latest")).returncode == 4
+    neutral = lab.run()
+    assert neutral.returncode == 0, neutral.stdout
+    assert "Undecided is no failure, and no pass" in neutral.stdout
+    verdict = json.loads((lab.out / "latest" / "verdicts.json").read_text())
+    assert (verdict["outcome"], verdict["exit_code"]) == ("undecided", 4)
+    limits.write_text(limits.read_text().replace("on_undecided: neutral", "on_undecided: fail"))
+    assert lab.run().returncode == 4
+
+
+def test_a_run_keeps_why_it_has_no_base(new_lab: NewLab) -> None:
+    """Journal, run.json and verdict have the cause: limits only, or undecided."""
+    lab = new_lab(1)
+    why = lab.folder / "failure.json"
+    for cause, outcome in (("sources", "no-baseline"), ("unknown", "undecided")):
+        why.write_text(json.dumps({"schema": 1, "cause": cause, "sentence": "x.c:1: error"}))
+        done = lab.run("--no-base-because", str(why))
+        assert done.returncode == 0, done.stdout
+        verdict = json.loads((lab.out / "latest" / "verdicts.json").read_text())
+        assert (verdict["outcome"], verdict["no_base"]) == (outcome, cause)
+        (entry,) = of_type(lab.entries(), "no-base")
+        assert (entry["cause"], entry["reason"]) == (cause, "x.c:1: error")
+        assert json.loads((lab.out / "latest" / "run.json").read_text())["no_base"]["cause"] == cause
+
+
 def test_a_reader_that_leaves_does_not_change_the_verdict(new_lab: NewLab) -> None:
     """`hil run | head -1`, and a stdout that is closed from the start: the verdict's own exit code."""
     lab = new_lab(1)
@@ -154,7 +190,7 @@ def test_a_reader_that_leaves_does_not_change_the_verdict(new_lab: NewLab) -> No
     assert run(["bash", "-c", script, "-", *lab.command()], env=lab.env).returncode == 0
     assert of_type(lab.entries(), "record")
     assert run(["bash", "-c", '"$@" >&-', "-", *lab.command()], env=lab.env).returncode == 0
-    assert "PASS" in (lab.out / "latest" / "summary.md").read_text().upper()
+    assert f"# {lab.good_outcome()}" in (lab.out / "latest" / "summary.md").read_text()
 
 
 def test_the_thresholds_domains_are_the_firmwares() -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -104,11 +103,9 @@ def test_a_signal_while_the_report_is_built_keeps_the_verdict(
             running.close()
     said = running.said()
     assert "Traceback" not in said
-    # a busy host may leave a figure undecided: the word is another then, and stands in the same place
-    word = next(word for word in ("PASS", "UNDECIDED") if word in said)
+    word = lab.good_outcome()
     assert said.index(word) < said.index("Interrupted. The verdict is in ")
     assert "hil report build" in said
-    assert json.loads((lab.out / "latest" / "verdicts.json").read_text())["exit_code"] == 0
     assert (lab.out / "latest" / "summary.md").read_text().startswith(f"# {word}")
     assert not list(lab.out.glob(".report-*"))
     lab.await_nothing_left()

@@ -22,7 +22,6 @@ NewLab = Callable[[int], Lab]
 @pytest.mark.parametrize(
     ("fault", "value", "code", "words"),
     [
-        ("disconnect", "now", 3, ["console of board", "was lost"]),
         pytest.param("brownout", 1, 3, ["browned out"], marks=pytest.mark.heavy),
         ("panic", "LoadProhibited", 1, ["Guru Meditation", "LoadProhibited"]),
     ],

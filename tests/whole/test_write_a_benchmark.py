@@ -107,7 +107,7 @@ def test_the_guides_thresholds_are_correct(checkout: Path) -> None:
     """They read, have the suites that each bench has, and limit what blocks."""
     read = thresholds.load(STEM, checkout / "thresholds", today=TODAY)
     assert {"quick", "nightly"} <= set(read.suites)
-    assert [name for name, metric in read.metrics.items() if metric.blocking] == ["adc_failed_ratio"]
+    assert [metric.name for metric in read.metrics_of({}) if metric.blocking] == ["adc_failed_ratio"]
     assert {limit.where.conditions["metric"] for limit in read.limits} == {"adc_failed_ratio"}
     assert "adc_lateness_p99_us" in read.metrics
 
@@ -162,7 +162,7 @@ def test_the_guides_bench_builds_and_measures(checkout: Path) -> None:
         record = record_of(chip.run(STEM, count=30))
     run_assertions(checkout, record)
     assert set(record.columns["level"]) == {7}
-    values = {name: boot_value(metric, record) for name, metric in read.metrics.items()}
+    values = {metric.name: boot_value(metric, record) for metric in read.metrics_of({})}
     assert all(value is not None and value.samples == 30 for value in values.values())
     backwards = tuple(began - 1 for began in record.columns["began_us"])
     with pytest.raises(AssertionError):

@@ -16,7 +16,7 @@ import { EMPTY, isFiltered } from "./state.js";
 
 /** The id of the text field; "/" goes there. */
 export const FIELD = "filter-text";
-const NAMES = { board: "Board", rack: "Rack", kind: "Kind", target: "Chip", bench: "Bench" };
+const NAMES = { product: "Product", board: "Board", rack: "Rack", kind: "Kind", target: "Chip", bench: "Bench" };
 
 /**
  * @param {{trend: Trend, state: State, shown: number, choices: ReturnType<typeof choicesOf>, update: Update}}

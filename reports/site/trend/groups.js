@@ -47,12 +47,14 @@ function GroupBox({ id, trend, group, open, toggle, state, update }) {
   </section>`;
 }
 
-/** What stands behind a group's name: its rack where there are several, its air, and how it is. */
+/** What stands behind a group's name: its product and its rack where there are several, its air, and how it is. */
 function GroupNote({ trend, group }) {
   const charts = group.cases.flatMap((item) => item.charts);
   const broken = charts.filter(({ rank }) => rank.broken).length;
   const changed = charts.filter(({ rank }) => rank.changed).length;
+  const products = trend.runs.product ?? [];
   const where = [
+    group.product && products.some((product) => product !== group.product) ? `product ${group.product}` : "",
     trend.runs.rack.some((rack) => rack !== group.rack) ? `rack ${group.rack}` : "", group.profile ? `air ${group.profile}` : "",
     count(group.charts, "chart"), changed ? `${changed} changed` : "",
     group.measuredNow ? "" : lastMeasured(trend, charts),

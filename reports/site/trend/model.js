@@ -2,7 +2,7 @@
 /**
  * From trend.json to charts: one a quantity of a case on a board; its statistics are lines.
  *
- * Kinds never meet: a physical and a virtual board of one name have charts of their own. Neither do air
+ * Products never meet, and kinds neither: a physical and a virtual board of one name have charts of their own. Neither do air
  * profiles.
  *
  * @typedef {import("./types.js").Trend} Trend
@@ -15,7 +15,7 @@ import { excess } from "./points.js";
 /** In the order of a legend. */
 export const STATISTICS = ["p50", "p90", "p95", "p99", "p99.9", "tail5", "mean", "max", ""];
 const UNLIMITED = -1;
-const TOLD_APART = /** @type {const} */ (["rack", "board", "kind", "profile", "case_id", "quantity", "unit"]);
+const TOLD_APART = /** @type {const} */ (["product", "rack", "board", "kind", "profile", "case_id", "quantity", "unit"]);
 
 /**
  * @param {import("./types.js").TrendFile & {details?: Record<string, any>}} json
@@ -58,13 +58,14 @@ function chartsOf(series) {
 
 /** @param {Series[]} group */
 function makeChart(group) {
-  const [{ rack, board, kind, simulated, profile, target, bench, case_id, label, quantity, unit }] = group;
+  const [{ product = "", rack, board, kind, simulated, profile, target, bench, case_id, label, quantity, unit }] = group;
+  const place = product ? `${product}:${rack}` : rack;
   const lines = group.map((series) => ({ stat: series.stat, series }))
     .sort((a, b) => STATISTICS.indexOf(a.stat) - STATISTICS.indexOf(b.stat));
   return {
-    key: `${rack}/${board}/${case_id}/${quantity}`, rack, board, kind, simulated, profile, target, bench, case_id, label,
+    key: `${place}/${board}/${case_id}/${quantity}`, product, rack, board, kind, simulated, profile, target, bench, case_id, label,
     quantity, unit, lines, events: eventsOf(group), rank: rankOf(group), measuredNow: group.some(({ now }) => now !== null),
-    text: [rack, board, kind, profile, target, case_id, label, quantity, ...group.map(({ metric }) => metric)].join(" ").toLowerCase(),
+    text: [product, rack, board, kind, profile, target, case_id, label, quantity, ...group.map(({ metric }) => metric)].join(" ").toLowerCase(),
   };
 }
 

@@ -21,6 +21,15 @@ test("statistics of one quantity share a chart, in the order of a legend", () =>
   assert.deepEqual(charts.map(({ lines }) => lines.map(({ stat }) => stat)), [["p50", "p99.9", "max", ""]]);
 });
 
+test("products never share a chart, and their keys begin as their series' names", () => {
+  const trend = trendOf({}, { product: "sensor-node" }, { product: "gateway" });
+  assert.deepEqual([...trend.keys.keys()].sort(), [
+    "gateway:lab/e1/publish/qos=1/publish latency", "lab/e1/publish/qos=1/publish latency",
+    "sensor-node:lab/e1/publish/qos=1/publish latency",
+  ]);
+  assert.deepEqual(trend.charts.map(({ product }) => product).sort(), ["", "gateway", "sensor-node"]);
+});
+
 test("kinds, racks, boards, air profiles and units never share a chart", () => {
   const apart = [{ kind: "virtual" }, { rack: "attic" }, { board: "e2" }, { profile: "hotspot" }, { unit: "ms" }];
   for (const other of apart) assert.equal(trendOf({}, other).charts.length, 2, JSON.stringify(other));

@@ -6,14 +6,14 @@
  * @typedef {import("./types.js").Chart} Chart
  * @typedef {import("./types.js").State} State
  * @typedef {{case_id: string, label: string, charts: Chart[]}} Case
- * @typedef {{key: string, bench: string, rack: string, board: string, kind: string, simulated: string,
+ * @typedef {{key: string, product: string, bench: string, rack: string, board: string, kind: string, simulated: string,
  *   profile: string,
  *            measuredNow: boolean, cases: Case[], charts: number, rank: import("./types.js").Rank}} Group
  */
 import { worstFirst } from "./model.js";
 import { changedWithin, positionsWithin } from "./range.js";
 
-const CHOICES = /** @type {const} */ (["board", "rack", "kind", "target", "bench"]);
+const CHOICES = /** @type {const} */ (["product", "board", "rack", "kind", "target", "bench"]);
 
 /**
  * The charts that match, in the order of trend.charts.
@@ -44,11 +44,11 @@ export function groupCharts(charts) {
   /** @type {Map<string, Group & {byCase: Map<string, Case>}>} */
   const groups = new Map();
   for (const chart of charts) {
-    const { rack, board, kind, simulated, profile, bench, case_id, label, measuredNow, rank } = chart;
-    const key = [bench, rack, board, kind, profile, measuredNow ? "" : "past"].filter(Boolean).join("/");
+    const { product, rack, board, kind, simulated, profile, bench, case_id, label, measuredNow, rank } = chart;
+    const key = [bench, product, rack, board, kind, profile, measuredNow ? "" : "past"].filter(Boolean).join("/");
     let group = groups.get(key);
     if (!group) { // charts come worst first, so a group's first one is its worst
-      group = { key, bench, rack, board, kind, simulated, profile, measuredNow, cases: [], charts: 0, rank, byCase: new Map() };
+      group = { key, product, bench, rack, board, kind, simulated, profile, measuredNow, cases: [], charts: 0, rank, byCase: new Map() };
       groups.set(key, group);
     }
     let item = group.byCase.get(case_id);
@@ -67,7 +67,7 @@ export function groupCharts(charts) {
  * What can be chosen from: the values of all charts, sorted.
  *
  * @param {Trend} trend
- * @returns {Record<"board"|"rack"|"kind"|"target"|"bench", string[]>}
+ * @returns {Record<"product"|"board"|"rack"|"kind"|"target"|"bench", string[]>}
  */
 export function choicesOf(trend) {
   const sorted = (name) => [...new Set(trend.charts.map((chart) => chart[name]))].filter(Boolean)

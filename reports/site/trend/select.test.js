@@ -25,6 +25,17 @@ test("each choice keeps what is so of the chart", () => {
   }
 });
 
+test("products have groups of their own, and can be chosen", () => {
+  const file = sampleTrend({ nights: 1, boards: 1, cases: 1 });
+  const both = ["sensor-node", "gateway"].flatMap((product) => file.series.map((series) => ({ ...series, product })));
+  const trend = readTrend({ ...file, series: both });
+  assert.deepEqual(choicesOf(trend).product, ["gateway", "sensor-node"]);
+  const found = selectCharts(trend, { ...EMPTY, product: "gateway" });
+  assert.equal(found.length, trend.charts.length / 2);
+  assert.deepEqual(new Set(groupCharts(trend.charts).map(({ product }) => product)), new Set(["gateway", "sensor-node"]));
+  assert.deepEqual(groupCharts(found).map(({ key }) => key), groupCharts(found).map(({ bench }) => `${bench}/gateway/lab/e1/physical`));
+});
+
 test("every word must be found, in whatever case and order", () => {
   const found = select({ text: "LATENCY transport=TLS" });
   assert.deepEqual(new Set(found.map(({ quantity, label }) => `${quantity} ${label}`)), new Set(["publish latency transport=tls"]));

@@ -19,13 +19,13 @@ const MOST_EVENTS = 1e6;
 
 /** @type {State} */
 export const EMPTY = Object.freeze({
-  text: "", board: "", rack: "", kind: "", target: "", bench: "", stat: [], changed: false, broken: false, from: "", to: "",
+  text: "", product: "", board: "", rack: "", kind: "", target: "", bench: "", stat: [], changed: false, broken: false, from: "", to: "",
   event: null, all: false, chart: "", tab: "runs", theme: "auto",
 });
 
 /** How each key is read: the value, or undefined where it is none. */
 const READERS = {
-  ...Object.fromEntries(["text", "board", "rack", "kind", "target", "bench"].map((key) => [key, (value) => value.slice(0, LONGEST)])),
+  ...Object.fromEntries(["text", "product", "board", "rack", "kind", "target", "bench"].map((key) => [key, (value) => value.slice(0, LONGEST)])),
   chart: (value) => value.slice(0, LONGEST_CHART),
   stat: (value) => STATISTICS.filter((stat) => stat && value.split(",").includes(stat)),
   ...Object.fromEntries(["changed", "broken", "all"].map((key) => [key, (value) => value === "1"])),
@@ -66,7 +66,7 @@ export function writeState(state) {
  * @param {State} state
  */
 export function isFiltered(state) {
-  const asked = ["text", "board", "rack", "kind", "target", "bench", "changed", "broken"].some((key) => state[key]);
+  const asked = ["text", "product", "board", "rack", "kind", "target", "bench", "changed", "broken"].some((key) => state[key]);
   return asked || state.stat.length > 0 || state.event !== null;
 }
 

@@ -3,7 +3,7 @@
  * What trend.json holds (docs/reference/schema/trend.schema.json) and what the page makes of it.
  *
  * Columns over the runs, in time order:
- * @typedef {{id: string[], started_utc: string[], commit: string[], dirty: number[], rack: string[],
+ * @typedef {{product?: string[], id: string[], started_utc: string[], commit: string[], dirty: number[], rack: string[],
  *   trigger: string[], suite: string[], profile: string[], url: string[], reported: number[]}} Runs
  *
  * Columns over the runs of one series, oldest first; limits are steps:
@@ -18,12 +18,12 @@
  * @typedef {{event: number, position: number, change: number, low: number|null, high: number|null,
  *   of_ratio: boolean, before: number|null, after: number|null}} Change
  *
- * @typedef {{id: string, rack: string, board: string, kind: string, simulated: string, target: string,
+ * @typedef {{id: string, product?: string, rack: string, board: string, kind: string, simulated: string, target: string,
  *   bench: string, case_id: string, label: string, metric: string, quantity: string, stat: string,
  *   unit: string, direction: string, blocking: boolean, profile: string, points: Points,
  *   now: number|null, levels: Level[], changes: Change[], test: string}} Series
  *
- * @typedef {{cause: string, effect: string, racks: string[], boards: string[], night: string,
+ * @typedef {{cause: string, effect: string, products?: string[], racks: string[], boards: string[], night: string,
  *   nights: number, change: number|null, low: number|null, high: number|null, of_ratio: boolean,
  *   good: string, bad: string, conditions: string[], headline: string, sentence: string, bisect: string,
  *   note: string, run: number, series: number[]}} TrendEvent
@@ -34,7 +34,7 @@
  * @typedef {{stat: string, series: Series}} Line
  *
  * One quantity of a case on a board; `text` is what the text filter looks in:
- * @typedef {{key: string, rack: string, board: string, kind: string, simulated: string, profile: string,
+ * @typedef {{key: string, product: string, rack: string, board: string, kind: string, simulated: string, profile: string,
  *   target: string, bench: string, case_id: string, label: string, quantity: string, unit: string,
  *   lines: Line[], events: number[], rank: Rank, measuredNow: boolean, text: string}} Chart
  *
@@ -47,7 +47,7 @@
  *   chartOf: Map<Series, Chart>}} Trend
  *
  * What the address says; dates as 2026-03-04:
- * @typedef {{text: string, board: string, rack: string, kind: string, target: string, bench: string,
+ * @typedef {{text: string, product: string, board: string, rack: string, kind: string, target: string, bench: string,
  *   stat: string[], changed: boolean, broken: boolean, from: string, to: string, event: number|null,
  *   chart: string, tab: string, all: boolean, theme: string}} State
  */

@@ -13,6 +13,8 @@
 const LADDERS = [
   [["s", 1e9, "s"], ["ms", 1e6, "ms"], ["us", 1e3, "µs"], ["ns", 1, "ns"]],
   [["gbps", 1e9, "Gbit/s"], ["mbps", 1e6, "Mbit/s"], ["kbps", 1e3, "kbit/s"], ["bps", 1, "bit/s"]],
+  [["ma", 1e6, "mA"], ["ua", 1e3, "µA"], ["na", 1, "nA"]],
+  [["mj", 1e6, "mJ"], ["uj", 1e3, "µJ"], ["nj", 1, "nJ"]],
   [["mib", 2 ** 20, "MiB"], ["kib", 2 ** 10, "KiB"], ["bytes", 1, "B"]],
 ];
 const MOST_DECIMALS = 6;

@@ -45,9 +45,9 @@ export function App({ trend }) {
  * @param {{trend: Trend, state: State, update: Update, onHelp: () => void}} props
  */
 export function Page({ trend, state, update, onHelp }) {
-  const { text, board, rack, kind, target, bench, stat, changed, broken, from, to, event } = state;
+  const { text, product, board, rack, kind, target, bench, stat, changed, broken, from, to, event } = state;
   const shown = useMemo(() => selectCharts(trend, state),
-    [trend, text, board, rack, kind, target, bench, stat.join(), changed, broken, from, to, event]);
+    [trend, text, product, board, rack, kind, target, bench, stat.join(), changed, broken, from, to, event]);
   const groups = useMemo(() => groupCharts(shown), [shown]);
   const choices = useMemo(() => choicesOf(trend), [trend]);
   return html`

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, cast
 
 from hil.base.errors import ConfigError
-from hil.base.paths import PROJECT_ROOT
+from hil.base.paths import PACKAGE
 from hil.base.units import QuantityError, find_unit
-from hil.base.yamlfile import Node
+from hil.base.yamlfile import Node, loads, read_text
 from hil.base.yamlfile import load as load_yaml
 from hil.base.yamlvalue import did_you_mean
 from hil.reports.studies.declaration.needs import (
@@ -108,7 +109,7 @@ def read_application(node: Node) -> Application:
     )
 
 
-PUBLISHED = PROJECT_ROOT / "reports" / "studies"
+PUBLISHED = (PACKAGE / "reports" / "studies").resolve()
 KEPT_FOLDER = "thresholds/reference"  # of a run, which keeps a copy of what it was set beside
 SCHEMA_VERSION = 1
 
@@ -119,9 +120,18 @@ def study_files(root: Path = PUBLISHED) -> dict[str, Path]:
 
 
 def study_of_suite(suite: str, root: Path = PUBLISHED) -> Study | None:
-    """Return the study whose suite this is, None where none has it. Raises ConfigError as load_study()."""
-    studies = (load_study(name, root) for name in study_files(root))
-    return next((study for study in studies if suite in study.suites.values()), None)
+    """Return the study whose suite this is, None where none has it. Raises ConfigError as load_study().
+
+    Each run asks, and a study takes a tenth of a second: one that does not name the suite is not parsed.
+    """
+    said = re.compile(rf"(?<![\w-]){re.escape(suite)}(?![\w:-])")  # not as a key, such as `quick:`
+    for name, path in study_files(root).items():
+        text = read_text(path, label=_label(path, root))
+        if said.search(text):
+            study = _Reader(loads(text, label=_label(path, root)), None).read(name)
+            if suite in study.suites.values():
+                return study
+    return None
 
 
 def load_study(
@@ -137,8 +147,11 @@ def load_study(
         hint = f"{did_you_mean(name, known)} Studies: {', '.join(known) or 'none'}."
         raise ConfigError(f"there is no study {name!r}{hint}")
     path = known[name]
-    node = load_yaml(path, label="/".join((root.parent.name, root.name, *path.relative_to(root).parts)))
-    return _Reader(node, benches).read(name)
+    return _Reader(load_yaml(path, label=_label(path, root)), benches).read(name)
+
+
+def _label(path: Path, root: Path) -> str:
+    return "/".join((root.parent.name, root.name, *path.relative_to(root).parts))
 
 
 class _Reader:

@@ -13,13 +13,17 @@ from tests.reports.dashboards.parts import (
     datasource_variable,
     kind_variable,
     label_variable,
+    product_variable,
     table_panel,
     text_panel,
     time_panel,
 )
 
-_WHERE = 'job=~"$job", rack=~"$rack", board=~"$board", bench=~"$bench", case=~"$case", kind=~"$kind"'
-_SERIES = "{{case}} on {{rack}}/{{board}} ({{kind}}, {{job}})"
+_WHERE = (
+    'job=~"$job", rack=~"$rack", board=~"$board", product=~"$product", '
+    'bench=~"$bench", case=~"$case", kind=~"$kind"'
+)
+_SERIES = "{{case}} on {{rack}}/{{board}} {{product}} ({{kind}}, {{job}})"
 
 
 def latency() -> Any:
@@ -30,6 +34,7 @@ def latency() -> Any:
         label_variable("job", f"hil_case_samples{{{kind}}}"),
         label_variable("rack", f'hil_case_samples{{{kind}, job=~"$job"}}'),
         label_variable("board", f'hil_case_samples{{{kind}, job=~"$job", rack=~"$rack"}}'),
+        product_variable(f'hil_case_samples{{{kind}, board=~"$board"}}'),
         label_variable("bench", f'hil_case_samples{{{kind}, board=~"$board"}}'),
         label_variable("case", f'hil_case_samples{{{kind}, bench=~"$bench"}}'),
         label_variable(
@@ -59,19 +64,19 @@ def _figure(ending: str, stat: str) -> str:
 
 
 def _course(stat: str) -> Panel:
-    limit = f"max by (case, kind) ({_figure('_limit_seconds', stat)})"
+    limit = f"max by (case, kind, product) ({_figure('_limit_seconds', stat)})"
     return time_panel(
         f"$figure {stat} ($kind)",
         "s",
         Query(_figure("_seconds", stat), _SERIES),
-        Query(limit, "limit of {{case}} ({{kind}})"),
+        Query(limit, "limit of {{case}} {{product}} ({{kind}})"),
         width=24,
         help_text=f"{stat} as the gate reported it, and the limit in force where there is one.",
     )
 
 
 def _share() -> Panel:
-    labels = "job, rack, board, kind, target, bench, case, case_hash, stat"
+    labels = "job, rack, board, product, kind, target, bench, case, case_hash, stat"
     measured, limit = (
         f"max by ({labels}) ({_figure(ending, 'p50|p95|p99')})" for ending in ("_seconds", "_limit_seconds")
     )

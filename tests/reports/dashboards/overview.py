@@ -12,6 +12,7 @@ from tests.reports.dashboards.parts import (
     datasource_variable,
     kind_variable,
     label_variable,
+    product_variable,
     stat_panel,
     state_panel,
     table_panel,
@@ -19,15 +20,15 @@ from tests.reports.dashboards.parts import (
     time_panel,
 )
 
-_CHOSEN = 'job=~"$job", rack=~"$rack", kind=~"$kind"'
-_PLACE = "{{job}} {{rack}} ({{kind}})"
+_CHOSEN = 'job=~"$job", rack=~"$rack", product=~"$product", kind=~"$kind"'
+_PLACE = "{{job}} {{rack}} {{product}} ({{kind}})"
 _CHANGE = f"job_rack_target:hil_comparison_change_ratio:max{{{_CHOSEN}}}"
 _EXITS = {
     "0": ("pass", "green"),
     "1": ("firmware", "red"),
     "2": ("configuration", "purple"),
     "3": ("rig", "orange"),
-    "4": ("inconclusive", "yellow"),
+    "4": ("undecided, incomplete", "yellow"),
 }
 
 
@@ -37,6 +38,7 @@ def overview() -> Any:
         kind_variable(),
         label_variable("job", 'hil_run_info{kind=~"$kind"}'),
         label_variable("rack", 'hil_run_info{kind=~"$kind", job=~"$job"}'),
+        product_variable('hil_run_info{kind=~"$kind", job=~"$job", rack=~"$rack"}'),
     ]
     about = (
         f"What the latest runs pushed. {REMARK} The verdict itself is in each run's summary and report; "
@@ -48,7 +50,7 @@ def overview() -> Any:
         [
             state_panel(
                 "How runs ended ($kind)",
-                Query(f"max by (job, rack, kind) (hil_run_exit_code{{{_CHOSEN}}})", _PLACE),
+                Query(f"max by (job, rack, product, kind) (hil_run_exit_code{{{_CHOSEN}}})", _PLACE),
                 _EXITS,
                 help_text="Exit code of the whole run; it stands until the next run of the job.",
             ),
@@ -123,13 +125,15 @@ def _numbers() -> list[Any]:
 def _tables() -> list[Any]:
     broken = (
         f'hil_series_outcome{{blocking="true", outcome="regressed", {_CHOSEN}}} '
-        "* on (job, rack, board) group_left (commit, run_id) hil_run_info"
+        "* on (job, rack, board, product) group_left (commit, run_id) hil_run_info"
     )
     return [
         table_panel(
             "Broken limits ($kind)",
             "none",
-            Query(broken, "{{metric}} of {{case}} on {{board}} ({{kind}})", once=True, as_table=True),
+            Query(
+                broken, "{{metric}} of {{case}} on {{board}} {{product}} ({{kind}})", once=True, as_table=True
+            ),
             hidden=("blocking", "outcome", "case_hash", "Value"),
             help_text="Every blocking series that is beyond its limit, with the commit it was measured at.",
         ),
@@ -138,7 +142,7 @@ def _tables() -> list[Any]:
             "percentunit",
             Query(
                 f"{_CHANGE} and topk(20, abs({_CHANGE}))",
-                "{{metric}} of {{case}} on {{target}} ({{kind}})",
+                "{{metric}} of {{case}} on {{target}} {{product}} ({{kind}})",
                 once=True,
                 as_table=True,
             ),
@@ -153,14 +157,18 @@ def _courses() -> list[Any]:
         time_panel(
             "Blocking limits broken ($kind)",
             "none",
-            Query(f"sum by (job, rack, kind) (job_rack_board:hil_limits_broken:count{{{_CHOSEN}}})", _PLACE),
+            Query(
+                f"sum by (job, rack, product, kind) (job_rack_board:hil_limits_broken:count{{{_CHOSEN}}})",
+                _PLACE,
+            ),
             help_text="As many as the latest run of each board broke, over time.",
         ),
         time_panel(
             "Blocking series judged ($kind)",
             "none",
             Query(
-                f"sum by (job, rack, kind) (job_rack_board:hil_series_blocking:count{{{_CHOSEN}}})", _PLACE
+                f"sum by (job, rack, product, kind) (job_rack_board:hil_series_blocking:count{{{_CHOSEN}}})",
+                _PLACE,
             ),
             help_text="If it falls, less is watched: a board is missing, or a suite became shorter.",
         ),

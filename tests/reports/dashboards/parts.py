@@ -134,7 +134,9 @@ def kind_variable() -> Any:
     return variable.multi(True).current(physical)
 
 
-def label_variable(name: str, selector: str, *, regex: str = "", one: bool = False) -> Any:
+def label_variable(
+    name: str, selector: str, *, regex: str = "", one: bool = False, everything_is: str = ".+"
+) -> Any:
     """Return a choice among a label's values; all of them at first, or the first where only ``one`` goes."""
     label = "__name__" if regex else name
     variable = builders.QueryVariable(name).label(name.capitalize()).datasource(SOURCE)
@@ -146,7 +148,12 @@ def label_variable(name: str, selector: str, *, regex: str = "", one: bool = Fal
     if one:
         return variable.multi(False)
     everything = dashboard.VariableOption(selected=True, text=["All"], value=["$__all"])
-    return variable.multi(True).include_all(True).all_value(".+").current(everything)
+    return variable.multi(True).include_all(True).all_value(everything_is).current(everything)
+
+
+def product_variable(selector: str) -> Any:
+    """Return the choice of products; all of them are also figures of none that is named."""
+    return label_variable("product", selector, everything_is=".*")
 
 
 def _common(panel: Any, title: str, unit: str, queries: Sequence[Query], help_text: str) -> Any:

@@ -90,7 +90,7 @@ def steps(options: argparse.Namespace) -> Iterator[Step]:
     enough, again = until(options.judgements), times(options.repeats)
     yield Step("unchanged", "unchanged", "pass", enough, noise("unchanged"))
     yield Step("slower", "+15 % publish latency", "regressed", enough, noise("slower"), "slower")
-    yield Step("hand", "air changed by hand in the run", "inconclusive", again, noise("hand"), hand=True)
+    yield Step("hand", "air changed by hand in the run", "undecided", again, noise("hand"), hand=True)
     drift = noise("drift", ", drift: {board: b2, per_boot: 2 %}")
     yield Step("drift", "one of three boards drifts by 2 % a boot", "pass", again, drift, boards=3)
     fall = noise("fall", ", drift: {board: b2, step: 40 %, at_boot: 3}")

@@ -86,7 +86,7 @@ class Done:
             return self.exit_code == 1 and "regressed" in self.outcomes
         if aim == "pass":
             return "regressed" not in self.outcomes
-        if aim == "inconclusive":
+        if aim == "undecided":
             return "regressed" not in self.outcomes and any("air" in reason for reason in self.reasons)
         if aim == "odd":
             return "regressed" not in self.outcomes and self.odd_boards == ("b2",)
@@ -142,7 +142,7 @@ def figure(steps: Sequence[Aimed], runs: Sequence[Done], noise: str) -> Figure:
 
 def _row(step: Aimed, runs: Sequence[Done], aimed: int) -> tuple[str, ...]:
     boots = [one.boots for one in runs]
-    counts = [sum(one.count(name) for one in runs) for name in ("pass", "regressed", "inconclusive")]
+    counts = [sum(one.count(name) for one in runs) for name in ("pass", "regressed", "undecided")]
     return (
         step.words,
         str(len(runs)),

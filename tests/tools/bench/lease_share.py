@@ -26,7 +26,7 @@ PHYSICAL_BOOT_S = 1.5
 PHYSICAL_WIFI_S = 4.0  # scan, association, DHCP
 WHOLE = ("quick", ("v1", "v2", "v3", "v4"))
 SHORT = ("quick and startup", ("v1",))  # a bench without planned and done
-JUDGED = (ExitCode.PASS, ExitCode.FIRMWARE, ExitCode.INCONCLUSIVE)  # the cases were measured
+JUDGED = (ExitCode.PASS, ExitCode.FIRMWARE, ExitCode.UNDECIDED)  # the cases were measured
 
 
 def lease_share(*, short: bool) -> Figure:

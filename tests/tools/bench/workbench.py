@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,16 +79,25 @@ class Workbench:
 
 
 @contextmanager
-def workbench(rack_path: Path = RACK_FILE, out: Path = OUT) -> Iterator[Workbench]:
-    """Lease the virtual rack's first board, flash it and bring its agent up; the air is perfect."""
+def workbench(
+    rack_path: Path = RACK_FILE,
+    out: Path = OUT,
+    build_dir: Path | None = None,
+    log: Callable[[str], None] | None = None,
+    profile: str = "perfect",
+) -> Iterator[Workbench]:
+    """Lease the virtual rack's first board, flash it and bring its agent up.
+
+    ``build_dir`` is another firmware with the agent than this checkout's; ``log`` takes the console's lines.
+    """
     rack_file = load_rack(rack_path)
     board = rack_file.boards[0]
-    build_dir = build(board.target, say=lambda _line: None)
+    build_dir = build_dir or build(board.target, say=lambda _line: None)
     folder = out / "bench"
     with ExitStack() as stack:
         stack.enter_context(lease_boards(lock_dir(rack_file, out), [board.id], run_id="bench"))
         state_dir = run_dir(rack_file, [board], out)
-        rack = start_virtual_rack(rack_file, [board], load_profile("perfect"), out, state_dir)
+        rack = start_virtual_rack(rack_file, [board], load_profile(profile), out, state_dir)
         stack.callback(rack.stop)
         board = at_its_port(board, rack)
         certificates = make_certificates(folder / "certificates", rack.host_address, PEER_NAME)
@@ -97,7 +106,7 @@ def workbench(rack_path: Path = RACK_FILE, out: Path = OUT) -> Iterator[Workbenc
         flash(board, build_dir, log=folder / "flash.log")
         console = PortConsole(board)
         stack.callback(console.close)
-        session = AgentSession(console, board.id)
+        session = AgentSession(console, board.id, log)
         console.reset()
         session.wait_ready(READY_TIMEOUT_S)
         session.provision(

@@ -47,7 +47,7 @@ def figures_line(
         "run_id": night.run_id,
         "started_utc": night.started_utc,
         "commit": night.commit,
-        "outcome": "regressed" if broken else "inconclusive" if out else "pass",
+        "outcome": "regressed" if broken else "undecided" if out else "pass",
         "exit_code": 1 if broken else 3 if out else 0,
         "cases": cases,
     }
@@ -69,7 +69,7 @@ def _values(one: Measured, thresholds: Thresholds) -> dict[str, float]:
 def _judged(metric: dict[str, Any]) -> dict[str, Any]:
     limit, value = metric.get("limit"), metric["value"]
     if limit is None or value is None:
-        return {**metric, "outcome": "no-baseline" if value is not None else "inconclusive"}
+        return {**metric, "outcome": "no-baseline" if value is not None else "undecided"}
     beyond = value < limit if metric.get("direction") == "higher" else value > limit
     return {**metric, "outcome": "regressed" if beyond else "pass"}
 

@@ -19,11 +19,11 @@ from hil.base.errors import HilError
 from hil.base.paths import PROJECT_ROOT
 from hil.boards.firmware.build import build
 from tests.tools import conformance
+from tests.tools.check_report import Report
 from tests.tools.idf_check import api, chips, config, hooks, idf, on_linux, sides, trace_on_linux
 from tests.tools.idf_check.chips import CHIPS, Chip
 from tests.tools.idf_check.idf import Command, Idf
 from tests.tools.idf_check.process import run
-from tests.tools.idf_check.report import Report
 
 OUT = PROJECT_ROOT / "out" / "idf-check"
 PUBLISH_CASES = 9
@@ -47,7 +47,7 @@ def main() -> int:
     except HilError as error:
         print(f"idf-check: {error}", file=sys.stderr)
         return int(error.exit_code)
-    report = Report(found.path)
+    report = Report({"$IDF_PATH": found.path})
     _head(report, found)
     _guarded(report, "linux target", lambda: _linux(report))
     commands: dict[str, list[Command]] = {}

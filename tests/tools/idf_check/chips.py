@@ -112,7 +112,7 @@ def wrong_controls(commands: Sequence[Command], folder: Path) -> dict[str, str]:
 
 
 def compile_source(command: Command, source: Path, output: Path, *, objects: bool) -> str:
-    """Compile ``source`` with the flags of ``command``; return the first error, or an empty string.
+    """Compile ``source`` with the flags of ``command``; return the first error or warning, or "".
 
     With ``objects`` an object file has to come out of it; without, the syntax is looked at.
     """
@@ -125,6 +125,8 @@ def compile_source(command: Command, source: Path, output: Path, *, objects: boo
     if done.status:
         errors = [line for line in done.errors.splitlines() if "error:" in line]
         return (errors or done.errors.strip().splitlines() or ["no words"])[0]
+    if warnings := [line for line in done.errors.splitlines() if "warning:" in line]:
+        return warnings[0]
     return "made no object file" if objects and not output.is_file() else ""
 
 

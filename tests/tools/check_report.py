@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the check prints: a line for each part, and what its exit code says."""
+"""What a check prints: a line for each part, and what its exit code says."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ SHOWN = 20
 class Report:
     """Lines of ``ok``, ``FAIL`` or ``not checked``. Paths are told as a reader elsewhere knows them."""
 
-    def __init__(self, idf_path: Path) -> None:
-        self._places = {str(PROJECT_ROOT): ".", str(idf_path): "$IDF_PATH", str(Path.home()): "~"}
+    def __init__(self, places: Mapping[str, Path]) -> None:
+        """``places`` are folders by what the reader calls them, such as $IDF_PATH."""
+        named = {str(path): name for name, path in places.items()}
+        self._places = {**named, str(PROJECT_ROOT): ".", str(Path.home()): "~"}
         self._failed = False
         self._left_out = False
 
@@ -52,4 +54,4 @@ class Report:
         """Return 1 where something failed, 4 where something could not be checked, else 0."""
         if self._failed:
             return ExitCode.FIRMWARE
-        return ExitCode.INCONCLUSIVE if self._left_out else ExitCode.PASS
+        return ExitCode.UNDECIDED if self._left_out else ExitCode.PASS

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a program does before its work, so that its exit status is never an accident's.
+
+Python ends with 1 on an exception that nobody caught, and OpenBLAS where it gets no memory; of `hil`, 1 is
+the status of a regression.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import sys
+
+from hil.base.errors import RigError
+
+ADDRESS_SPACE_BYTES = 768 << 20  # what NumPy, SciPy and the threads of a run reserve, generously
+
+
+def keep_streams_open() -> None:
+    """Open the null device in the place of each standard stream that the caller closed, also for successors.
+
+    Else the next file that is opened would become stderr, and pytest ends with 1 where there is none.
+    """
+    for descriptor, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_RDWR), descriptor)
+            os.set_inheritable(descriptor, True)  # dup2 leaves it as it is where it was opened as that one
+        if getattr(sys, name) is None:
+            stream = os.fdopen(descriptor, mode, encoding="utf-8", closefd=False)
+            setattr(sys, name, stream)
+            setattr(sys, f"__{name}__", stream)
+
+
+def require_memory(size_bytes: int = ADDRESS_SPACE_BYTES) -> None:
+    """Raise RigError where this process may not reserve ``size_bytes`` more; nothing of it is used."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each would reserve a buffer, and none has work here
+    try:
+        mmap.mmap(-1, size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
+    except (OSError, MemoryError) as error:
+        raise RigError(
+            f"this process may not reserve {size_bytes >> 20} MiB of memory: {error}. Nothing was measured.",
+            next_step="lift the limit (ulimit -v), or free memory.",
+        ) from error

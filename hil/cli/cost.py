@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``hil cost``: what a chip's image costs the processor, in instructions; sealed runs of an emulated chip."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from hil.base.errors import ConfigError, ExitCode
+from hil.base.paths import PROJECT_ROOT
+from hil.boards.environment import host_environment
+from hil.boards.firmware.build import build_all
+from hil.boards.firmware.build_folder import Image
+from hil.boards.firmware.failure import read_failure
+from hil.boards.firmware.selection import Firmware, find_firmware, same_flash
+from hil.cli.options import out_option, thresholds_option
+from hil.gate import judge
+from hil.model import Case, NoBase, Role, Verdict
+from hil.reports.names import case_name, short_metric
+from hil.run.campaign import Against
+from hil.run.comparing import ruler_alone
+from hil.run.plan.selection import select_cases
+from hil.run.sealed import BOOTS, RACK, SealedPlan, comparison_of, measure_sealed
+from hil.store import RunDirectory
+from hil.store.files import short_path
+from hil.store.run_info import TRIGGERS, ci_facts, describe_run, new_run_id, planned_boots
+from hil.store.verdicts import status_of
+from hil.thresholds import Thresholds, load_project, project_files
+from hil.thresholds.loader import FOLDER
+from hil.virtual.emulator.chips import COUNTING
+from hil.virtual.emulator.qemu import SEALED, find_qemu
+
+SUITE = "sealed"
+UNIT = "instructions"
+
+
+@click.command("cost", short_help="Count instructions on an emulated chip: exact, and no board.")
+@click.option(
+    "--firmware",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Measure this bundle, or this build. [default: build with ESP-IDF]",
+)
+@click.option(
+    "--base", type=click.Path(path_type=Path), metavar="DIR", help="Compare with this bundle, or this build."
+)
+@click.option(
+    "--no-base-because",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="There is no base, for the reason that `hil build --at REV --failure FILE` wrote, as of hil run.",
+)
+@click.option(
+    "--target", type=click.Choice(COUNTING), default=COUNTING[0], show_default=True, help="The chip."
+)
+@click.option(
+    "--suite", default=SUITE, show_default=True, help="Which cases, as of hil run: 'sealed and part=queue'."
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 64),
+    default=os.cpu_count() or 1,
+    metavar="N",
+    help="Chips at once. [default: a core each]",
+)
+@click.option(
+    "--trigger",
+    type=click.Choice(TRIGGERS),
+    default="local",
+    envvar="HIL_TRIGGER",
+    show_envvar=True,
+    help="What the run is for.",
+)
+@click.option(
+    "--undecided-status",
+    type=click.Choice(("0", "4")),
+    default="4",
+    envvar="HIL_UNDECIDED_STATUS",
+    show_envvar=True,
+    help="Exit status where the run is undecided, as of hil run. [default: 4]",
+)
+@click.option("--no-report", is_flag=True, help="Build no report.")
+@thresholds_option
+@out_option
+def command(
+    firmware: Path | None,
+    base: Path | None,
+    no_base_because: Path | None,
+    target: str,
+    *,
+    suite: str,
+    jobs: int,
+    trigger: str,
+    undecided_status: str,
+    no_report: bool,
+    thresholds: Path,
+    out: Path,
+) -> int:
+    """Measure the very image that a chip gets, in an emulator, without noise.
+
+    Each case has a boot of its own from a fresh flash, without a word from outside, and is measured twice:
+    boots that differ by a byte are no measurement. The figures are instructions, and say nothing of time,
+    caches, flash or radio. Needs QEMU with the chip, which ESP-IDF installs (idf_tools.py install
+    qemu-riscv32); no rack, no root.
+    """
+    if base is not None and no_base_because is not None:
+        raise ConfigError("--no-base-because: there is a base.", next_step="leave it out, or --base.")
+    qemu = find_qemu(target)
+    limits = load_project(thresholds)
+    cases = _cases(limits, suite)
+    images, not_compared = _images(Image(target), firmware, base)
+    no_base = read_failure(no_base_because) if no_base_because else None
+    directory = RunDirectory.create(out, new_run_id("cost"))
+    plan = SealedPlan(directory.run_id, qemu, images, cases, directory.path / "sealed", jobs, not_compared)
+    directory.keep(project_files(thresholds), FOLDER)
+    directory.write_info(_info(plan, suite, trigger))
+    if no_base:
+        directory.append(NoBase(directory.run_id, *no_base))
+    _measure(plan, directory, limits)
+    verdict = _conclude(directory, limits, out, report=not no_report)
+    code = status_of(directory.read_info(), verdict)
+    is_neutral = verdict.outcome == "undecided" and verdict.on_undecided == "neutral"
+    return int(undecided_status) if code == ExitCode.UNDECIDED and is_neutral else int(code)
+
+
+def _cases(limits: dict[str, Thresholds], suite: str) -> tuple[Case, ...]:
+    cases = tuple(case for case in select_cases(limits, suite) if "emulated" in limits[case.bench].kinds)
+    if not cases:
+        raise ConfigError(
+            f"--suite {suite!r}: none of its cases is for emulated boards.",
+            next_step=f"leave it out, which measures {SUITE}.",
+        )
+    return cases
+
+
+def _images(image: Image, firmware: Path | None, base: Path | None) -> tuple[dict[Role, Firmware], str]:
+    """Return the builds by role, and why one of them is not compared with, "" where all are.
+
+    Raises ConfigError as find_firmware() does, RigError without ESP-IDF.
+    """
+    place = build_all([image], say=click.echo)[image] if firmware is None else firmware
+    candidate = find_firmware(place, image)
+    if base is None:
+        return {"candidate": candidate}, ""
+    other = find_firmware(base, image)
+    same = same_flash(candidate.build_dir, other.build_dir)
+    if same and (why := ruler_alone(Against("base", base), candidate, other)):
+        return {"candidate": candidate}, why
+    return {"candidate": candidate, "base": other}, ""
+
+
+def _info(plan: SealedPlan, suite: str, trigger: str) -> dict[str, object]:
+    told = {
+        role: {plan.chip: {"build_dir": str(found.build_dir), "sha256": found.sha256, **found.origin}}
+        for role, found in plan.images.items()
+    }
+    measured = {} if plan.identical else {case.case_id: BOOTS for case in plan.cases}
+    compared = {"compared": {"role": "base", "firmware": told["base"]}} if "base" in told else {}
+    return describe_run(
+        run_id=plan.run_id,
+        rack=RACK,
+        suite=suite,
+        argv=sys.argv,
+        repository=PROJECT_ROOT,
+        trigger=trigger,
+        ci=ci_facts(os.environ),
+        boards=[{"id": plan.chip, "target": plan.target, "kind": "emulated"}],
+        plan={plan.chip: measured},
+        firmware=told["candidate"],
+        **compared,
+        environment={
+            "host": dict(host_environment()),
+            "rig": {"rack": RACK},
+            "emulation": plan.qemu.environment(SEALED),
+        },
+    )
+
+
+def _measure(plan: SealedPlan, directory: RunDirectory, limits: Mapping[str, Thresholds]) -> None:
+    comparison = comparison_of(plan)
+    if comparison is not None:
+        directory.append(comparison)
+    if plan.identical:
+        return
+    total, done = len(plan.cases) * len(plan.images), 0
+
+    def say(case: Case, role: Role) -> None:
+        nonlocal done
+        done += 1
+        label = limits[case.bench].case_label(case.parameters)
+        click.echo(f"{plan.chip} [{done}/{total}] {role}: {case.bench} {label}")
+
+    measure_sealed(plan, directory.append, say)
+
+
+def _conclude(directory: RunDirectory, limits: dict[str, Thresholds], out: Path, *, report: bool) -> Verdict:
+    """Judge, say the verdict, report; return the verdict."""
+    from hil.reports.finish import ReportOptions, finish
+    from hil.reports.summary import render_verdict, render_whereabouts
+
+    journal, info = directory.read(), directory.read_info()
+    verdict = judge(journal.entries, limits, planned_boots(info))
+    directory.write_verdict(verdict)
+    console, path = Console(highlight=False), short_path(directory.path)
+    for line in [] if verdict.compared else _parts(verdict):
+        click.echo(line)
+    render_verdict(info, verdict, journal.records, run_path=path, console=console)
+    done = finish(directory, ReportOptions(out, site=report), say=click.echo)
+    render_whereabouts(path, done.report, done.warnings, console=console)
+    return verdict
+
+
+def _parts(verdict: Verdict) -> list[str]:
+    """Return a line for each case: the least and the most of its repetitions, in instructions."""
+    found = [item for item in verdict.series if item.unit == UNIT and item.value is not None]
+    named: dict[str, dict[str, str]] = {}
+    for item in found:
+        named.setdefault(case_name(item), {})[short_metric(item).rpartition("_")[2]] = f"{item.value:,.0f}"
+    if not named:
+        return []
+    columns = list(dict.fromkeys(name for values in named.values() for name in values))
+    rows = [("instructions (emulated)", *columns)]
+    rows += [(case, *(values.get(name, "–") for name in columns)) for case, values in named.items()]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``hil init``: what an ESP-IDF project needs to be measured, and nothing of the project is changed."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+import hil
+from hil.base.errors import ConfigError
+from hil.base.git import try_git
+from hil.base.paths import BUILD_STAMP, INIT_FILES, TOOL_RACKS
+from hil.base.project import is_idf_project, read_project
+
+RACK = Path("hil") / "rack.yaml"
+WORKFLOW = Path(".github") / "workflows" / "hil.yml"
+CALLED = ".github/workflows/measure.yml"
+_CALLED_AT = re.compile(r"([A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+)@([A-Za-z0-9_][A-Za-z0-9_./+-]*)")
+_TARGET = re.compile(r"^CONFIG_IDF_TARGET=\"(\w+)\"$", re.MULTILINE)
+EXPLAINED = """\
+hil.toml                     marks this folder as the project; where its firmware is
+hil/rack.yaml                the boards: four virtual ones, until you name yours
+hil/benches/wake_up.c        a bench of your own: what the board does and records
+hil/benches/test_wake_up.py  what its samples must keep
+hil/thresholds/wake_up.yaml  its cases, metrics and limits; files here replace hil's own
+.github/workflows/hil.yml    measures each pull request on the virtual rack
+out/                         will hold runs and reports; add it to .gitignore
+hil doctor                   says what this machine lacks
+hil run --suite first        measures: your bench beside hil's, and judges
+hil report build             shows it; hil --help has the rest"""
+
+
+def find_firmware(root: Path) -> Path:
+    """Return the folder of the ESP-IDF project: ``root``, or the one folder below it that is.
+
+    Raises ConfigError where there is none, or more than one.
+    """
+    if is_idf_project(root):
+        return root
+    found = [path for path in sorted(root.iterdir()) if path.is_dir() and is_idf_project(path)]
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(path.name for path in found)
+    raise ConfigError(
+        f"{root} holds {f'several ESP-IDF projects: {names}' if found else 'no ESP-IDF project'}.",
+        next_step="go to the folder in which idf.py builds (its CMakeLists.txt includes ESP-IDF's "
+        "project.cmake), then hil init.",
+    )
+
+
+def find_targets(firmware: Path) -> list[str]:
+    """Return the chips that a project is configured for: by sdkconfig and defaults; else the ESP32."""
+    named = [path.name.rpartition(".")[2] for path in sorted(firmware.glob("sdkconfig.defaults.esp32*"))]
+    for name in ("sdkconfig", "sdkconfig.defaults"):
+        path = firmware / name
+        named += _TARGET.findall(path.read_text(encoding="utf-8", errors="replace")) if path.is_file() else []
+    return list(dict.fromkeys(named)) or ["esp32"]
+
+
+def called_workflow(asked: str) -> str:
+    """Return what the project's workflow calls: OWNER/REPOSITORY/.github/workflows/measure.yml@REF.
+
+    ``asked`` is OWNER/REPOSITORY@REF; without it, the commit and the repository that this installed tool was
+    built from, "" where it knows neither. Raises ConfigError for anything else.
+    """
+    if asked:
+        found = _CALLED_AT.fullmatch(asked)
+        if not found or ".." in asked:
+            raise ConfigError(
+                f"--workflow {asked!r} names no repository and no version of the tool.",
+                next_step="OWNER/REPOSITORY@REF, such as example/hil@v1.0.0; best a commit in full.",
+            )
+        return f"{found[1]}/{CALLED}@{found[2]}"
+    try:
+        stamp = json.loads(BUILD_STAMP.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return ""
+    repository, commit = stamp.get("repository"), stamp.get("commit")
+    known = repository and commit and not stamp.get("dirty")
+    return f"{repository}/{CALLED}@{commit} # v{hil.__version__}" if known else ""
+
+
+def top_of(root: Path) -> Path:
+    """Return the folder of the git repository that ``root`` is in, where GitHub looks for workflows."""
+    found = try_git(root, "rev-parse", "--show-toplevel")
+    top = Path(found.stdout.decode(errors="replace").strip()) if found.returncode == 0 else root
+    return top if root.is_relative_to(top) else root
+
+
+def files_of(
+    root: Path, firmware: Path, today: datetime.date, workflow: str, *, strict: bool = False
+) -> Mapping[Path, str]:
+    """Return what is to be written, by its path; no workflow where it is not known what that would call."""
+    top = top_of(root)
+    words = {
+        "folder": firmware.relative_to(root).as_posix(),
+        "targets": ", ".join(f'"{target}"' for target in find_targets(firmware)),
+        "workflow": workflow,
+        "strict": str(strict).lower(),
+        "project": json.dumps(root.relative_to(top).as_posix()),
+        "today": today.isoformat(),
+        "next_year": (today + datetime.timedelta(days=365)).isoformat(),
+    }
+    templates = sorted(
+        path for path in INIT_FILES.rglob("*") if path.is_file() and "__pycache__" not in path.parts
+    )
+    found = {path.relative_to(INIT_FILES): _filled(path, words) for path in templates}
+    called = {top / WORKFLOW: found.pop(WORKFLOW)}
+    found[RACK] = (TOOL_RACKS / "virtual.yaml").read_text(encoding="utf-8")
+    return {**{root / name: text for name, text in found.items()}, **(called if workflow else {})}
+
+
+def _filled(path: Path, words: Mapping[str, str]) -> str:
+    text = path.read_text(encoding="utf-8")
+    for name, word in words.items():
+        text = text.replace(f"{{{name}}}", word)
+    return text
+
+
+@click.command("init")
+@click.argument(
+    "folder",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    default=Path(),
+    metavar="[FOLDER]",
+)
+@click.option(
+    "--workflow",
+    default="",
+    metavar="OWNER/REPO@REF",
+    help="Where on GitHub this tool is, for the workflow to call. [default: what an installed release was "
+    "built from]",
+)
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Virtual boards fail where a chip would, instead of saying so on the console: memory, watchdogs, "
+    "interrupts.",
+)
+def command(folder: Path, workflow: str, *, strict: bool) -> None:
+    """Make an ESP-IDF project one that hil measures.
+
+    Writes hil.toml, a virtual rack, a bench of your own with its limits below FOLDER (default: here), and a
+    workflow where its repository has them. A file that is there already is left as it is.
+    """
+    root = folder.resolve()
+    called = called_workflow(workflow)
+    today = datetime.datetime.now(tz=datetime.UTC).date()
+    for path, text in files_of(root, find_firmware(root), today, called, strict=strict).items():
+        name = os.path.relpath(path, root)
+        if path.exists():
+            click.echo(f"kept    {name}, which was there")
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        click.echo(f"wrote   {name}")
+    read_project(root)
+    if not called:
+        click.echo(_NO_WORKFLOW)
+    click.echo(f"\n{EXPLAINED}")
+
+
+_NO_WORKFLOW = (
+    f"left    {WORKFLOW}: this tool does not know which repository it is from. "
+    "Next: hil init --workflow OWNER/REPO@REF."
+)

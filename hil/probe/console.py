@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A product's console: each line with the time at which it came, and what goes wrong in between.
+
+Times are nanoseconds of the host's CLOCK_MONOTONIC when the line's end had arrived. A line takes ten bit
+times a character, which is what a time is uncertain by at least.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from hil.base.errors import ConfigError, FirmwareError, HilError, NoAnswerError
+from hil.probe.probe_file import Pattern, Probe
+from hil.session import trouble
+from hil.session.console import Console, Lines, printable
+
+NEAR = 0.6  # a line that is so much like a pattern's text is taken for the one that was meant
+QUOTE_CHARACTERS = 120
+_REFUSED = re.compile(  # a virtual board's station (firmware/host/idf/wifi/station.c)
+    r"wifi: (no network '(?P<unknown>.*)' in the air|another password than that of network '(?P<locked>.*)')"
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    time_ns: int
+    text: str
+
+
+@dataclass
+class Counts:
+    """What a product did between its ready line and now that nobody asked for."""
+
+    restarts: int = 0
+    panics: int = 0
+    watchdogs: int = 0
+
+    def facts(self) -> Mapping[str, int]:
+        return {
+            "restarts_count": self.restarts,
+            "panics_count": self.panics,
+            "watchdogs_count": self.watchdogs,
+        }
+
+
+@dataclass
+class ProductConsole:
+    """One boot of a product. ``lines`` are those since the reset; ``log`` takes all of both directions.
+
+    ``decode`` finds a panic's addresses in the build that the board runs.
+    """
+
+    console: Console
+    board: str
+    probe: Probe | None = None
+    log: Callable[[str], None] | None = None
+    log_path: str = ""
+    decode: trouble.Decode | None = None
+    lines: list[Line] = field(default_factory=list)
+    counts: Counts = field(default_factory=Counts)
+    crashes: list[list[str]] = field(default_factory=list)  # the lines of what was counted
+    is_ready: bool = False
+    first_ns: int = 0  # when the first line of this boot had come
+
+    def __post_init__(self) -> None:
+        self._reader = Lines(self.console, log=self.log)
+
+    def add_secret(self, text: str) -> None:
+        self._reader.add_secret(text)
+
+    def type(self, text: str) -> None:
+        """Type a line, as a person at a serial monitor does."""
+        self._reader.write(f"{text}\r\n".encode())
+
+    def read(self, deadline: float) -> Line | None:
+        """Return the next line, None where none came by ``deadline`` (time.monotonic()).
+
+        Raises FirmwareError where the product panicked or restarted and the probe does not count that;
+        RigError where the board lost its power or the port is gone.
+        """
+        text = self._reader.read(deadline)
+        if text is None:
+            return None
+        line = self._keep(text)
+        if self.is_ready and (kind := trouble.recognise(text)):
+            self._meet(kind, text)
+        return line
+
+    def until(self, deadline: float) -> Iterator[Line]:
+        """Yield lines until ``deadline``. Raises as read() does."""
+        while (line := self.read(deadline)) is not None:
+            yield line
+
+    def await_ready(self, probe: Probe) -> Line:
+        """Read on to the line by which the product says that it is up, and return it.
+
+        Raises:
+            FirmwareError: it does not say so in time, or panics before; ConfigError: it nearly says so.
+            RigError: the board says nothing at all.
+        """
+        deadline = time.monotonic() + probe.ready_s
+        troubles: list[str] = []
+        for line in self.until(deadline):
+            if probe.ready.search(line.text):
+                self.is_ready = True
+                return line
+            kind = trouble.recognise(line.text)
+            if kind is not None and trouble.is_worth_decoding(kind):
+                troubles = self._rest(line.text)
+                raise self._incident(kind, troubles, "before it was ready")
+        raise self.never(probe.ready, f"being ready within {probe.ready_s} s", self.lines)
+
+    def never(self, pattern: Pattern, what: str, lines: list[Line]) -> HilError:
+        """Return the error for a pattern that no line of ``lines`` matched, and whose fault that is.
+
+        A line that is much like the pattern is its misspelling, the configuration's fault; without one the
+        firmware did not do what it is watched for.
+        """
+        if not self.lines:
+            return NoAnswerError(
+                f"Waiting for board {self.board}: {what}: not a line came.",
+                log=self.log_path,
+                next_step="check power, cable, port and the baud rate of its console.",
+            )
+        near, likeness = nearest(pattern, lines)
+        said = f"{len(lines)} lines came and none matched {pattern.text!r} ({pattern.where})"
+        quoted = f"; the nearest is {printable(near)[:QUOTE_CHARACTERS]!r}" if near else ""
+        sentence = f"Board {self.board}: {what}: {self._reader.masked(said + quoted)}.{self.refused()}"
+        if likeness >= NEAR:
+            return ConfigError(
+                sentence,
+                log=self.log_path,
+                next_step="correct the pattern, or the text that the product prints.",
+            )
+        return FirmwareError(
+            sentence,
+            log=self.log_path,
+            next_step="read the console log: the product does not come so far, or prints something else.",
+        )
+
+    def refused(self) -> str:
+        """Return a sentence that says which Wi-Fi network would not have the product last, "" for none.
+
+        Only a virtual board tells, and no more once it was let in.
+        """
+        for line in reversed(self.lines):
+            if "wifi: connected with" in line.text:
+                return ""
+            if found := _REFUSED.search(line.text):
+                asked = printable(found["unknown"] or found["locked"])
+                if found["locked"]:
+                    return f" It asked for the rack's Wi-Fi network {asked!r} with another password."
+                return f" It asked for a Wi-Fi network {asked!r}, which the rack has not."
+        return ""
+
+    def too_few(self, pattern: Pattern, found: int, wanted: int, duration_s: float) -> FirmwareError:
+        """Return the error for a product that is slower than its case expects."""
+        return FirmwareError(
+            f"Board {self.board}: {found} of {wanted} lines that match {pattern.text!r} came within "
+            f"{duration_s:g} s.",
+            log=self.log_path,
+            next_step="give the case a longer duration_s or a smaller count, or see why it does less.",
+        )
+
+    def _keep(self, text: str) -> Line:
+        line = Line(time.monotonic_ns(), text)
+        self.first_ns = self.first_ns or line.time_ns
+        self.lines.append(line)
+        return line
+
+    def _meet(self, kind: trouble.Trouble, text: str) -> None:
+        """Count what happened, or raise it."""
+        lines = self._rest(text) if trouble.is_worth_decoding(kind) else [text]
+        counted = self.probe is not None and self.probe.restart == "count" and kind.error is FirmwareError
+        if not counted:
+            raise self._incident(kind, lines, "while it was measured")
+        self.crashes.append([self._reader.masked(line) for line in lines])
+        self.counts.watchdogs += kind is trouble.WATCHDOG
+        self.counts.panics += trouble.is_worth_decoding(kind) and kind is not trouble.WATCHDOG
+        self.counts.restarts += any("rst:0x" in line for line in lines)
+
+    def _rest(self, text: str) -> list[str]:
+        incident = trouble.Incident()
+        incident.add(text)
+        return incident.finish(self._next)
+
+    def _next(self, timeout_s: float) -> str | None:
+        following = self._reader.read(time.monotonic() + timeout_s)
+        return None if following is None else self._keep(following).text
+
+    def _incident(self, kind: trouble.Trouble, lines: list[str], when: str) -> HilError:
+        lines = [self._reader.masked(line) for line in lines]
+        said, next_step = trouble.describe(kind, lines, lines, self.decode)
+        return kind.error(
+            f"Board {self.board} {kind.name} {when}: {said}", log=self.log_path, next_step=next_step
+        )
+
+
+def nearest(pattern: Pattern, lines: list[Line]) -> tuple[str, float]:
+    """Return the line that is most like what a pattern says literally, and how much, from 0 to 1.
+
+    A log line is longer than a pattern, so what is compared is the part of it that lies against the pattern.
+    """
+    literal = _literal(pattern.text)
+    best, likeness = "", 0.0
+    for line in lines:
+        matcher = difflib.SequenceMatcher(None, literal, line.text, autojunk=False)
+        shared = sum(block.size for block in matcher.get_matching_blocks() if block.size > 1)
+        found = shared / max(1, len(literal))
+        if found > likeness:
+            best, likeness = line.text, found
+    return best, likeness
+
+
+def _literal(pattern: str) -> str:
+    """Return the text in a pattern: without groups' names, classes, repetitions and escapes."""
+    kept, inside, index = [], 0, 0
+    while index < len(pattern):
+        character = pattern[index]
+        if character == "\\":
+            following = pattern[index + 1 : index + 2]
+            kept.append(following if not following.isalnum() else "")
+            index += 1
+        elif character == "[":
+            inside += 1
+        elif character == "]":
+            inside -= 1
+        elif pattern.startswith("(?P<", index):
+            index = pattern.find(">", index)
+        elif not inside and character not in "()^$.*+?{}|":
+            kept.append(character)
+        index += 1
+    return "".join(kept)

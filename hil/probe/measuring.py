@@ -1,0 +1,368 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What makes rows of a product's console lines and messages.
+
+Each measure is one class with ``run()``, which returns the columns of one case. Times are microseconds of the
+host's CLOCK_MONOTONIC since the case began. A row that came to no end has the outcome 1, and its end is its
+time-out; a row is never left out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+
+from hil.base.errors import ConfigError, FirmwareError
+from hil.model import Scalar
+from hil.probe.console import Line, ProductConsole
+from hil.probe.peers import Broker, Message, Server
+from hil.probe.probe_file import KEY, Arrivals, Between, Boot, Download, Field, Pattern, Request, Values
+
+OK, TIMED_OUT = 0, 1
+POLL_S = 0.02  # so often messages are looked for beside the console
+QUOTE_CHARACTERS = 160
+
+Columns = Mapping[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """The parameters that measures share; what a case has not is 0."""
+
+    count: int
+    warmup: int
+    duration_s: float
+    timeout_ms: int
+    interval_us: int
+
+    @property
+    def rows(self) -> int:
+        return self.count + self.warmup
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, Scalar]) -> Case:
+        def number(name: str) -> int:
+            value = parameters.get(name, 0)
+            return value if isinstance(value, int) else 0
+
+        return cls(
+            max(1, number("count")),
+            number("warmup"),
+            float(number("duration_s")),
+            number("timeout_ms"),
+            number("interval_us"),
+        )
+
+
+@dataclass
+class Pair:
+    began_ns: int
+    done_ns: int = 0
+
+
+@dataclass
+class Clock:
+    """Turns the host's times into microseconds since the case began."""
+
+    start_ns: int = field(default_factory=time.monotonic_ns)
+
+    def us(self, time_ns: int) -> int:
+        return (time_ns - self.start_ns) // 1000
+
+
+def measure_between(console: ProductConsole, spec: Between, case: Case) -> Columns:
+    """Return rows from a line to the one that answers it.
+
+    Raises FirmwareError where fewer lines begin a row than the case wants, ConfigError where a pattern is
+    nearly what the product prints; and as ProductConsole.read().
+    """
+    clock, pairs, open_pairs = Clock(), list[Pair](), dict[str, Pair]()
+    first = len(console.lines)
+    deadline = time.monotonic() + case.duration_s
+    timeout_ns = case.timeout_ms * 1_000_000
+    for line in console.until(deadline):
+        _match_end(spec, line, open_pairs, timeout_ns)
+        if len(pairs) < case.rows and (found := spec.start.search(line.text)):
+            pair = Pair(line.time_ns)
+            pairs.append(pair)
+            open_pairs[_key(found, len(pairs))] = pair
+        if len(pairs) == case.rows and all(
+            pair.done_ns or line.time_ns - pair.began_ns > timeout_ns for pair in pairs
+        ):
+            break
+    seen = console.lines[first:]
+    _check_some(console, spec.start, len(pairs), case, seen)
+    if not any(pair.done_ns for pair in pairs):
+        # the product goes on and never answers: every row is a time-out, unless the pattern is misspelt
+        error = console.never(spec.end, "the end of what began", seen)
+        if isinstance(error, ConfigError):
+            raise error
+    return _pairs_columns(clock, pairs, timeout_ns)
+
+
+def _match_end(spec: Between, line: Line, open_pairs: dict[str, Pair], timeout_ns: int) -> None:
+    found = spec.end.search(line.text)
+    if found is None:
+        return
+    keyed = KEY in found.re.groupindex
+    key = found[KEY] if keyed else next(iter(open_pairs), None)
+    pair = open_pairs.pop(key, None) if key is not None else None
+    if pair and line.time_ns - pair.began_ns <= timeout_ns:
+        pair.done_ns = line.time_ns
+
+
+def _key(found: re.Match[str], number: int) -> str:
+    return str(found.groupdict().get(KEY, f"#{number}"))
+
+
+def _check_some(console: ProductConsole, pattern: Pattern, found: int, case: Case, seen: list[Line]) -> None:
+    if found == 0:
+        raise console.never(pattern, f"watched for {case.duration_s:g} s", seen)
+    if found < case.rows:
+        raise console.too_few(pattern, found, case.rows, case.duration_s)
+
+
+def _pairs_columns(clock: Clock, pairs: list[Pair], timeout_ns: int) -> Columns:
+    return {
+        "began_us": tuple(clock.us(pair.began_ns) for pair in pairs),
+        "done_us": tuple(clock.us(pair.done_ns or pair.began_ns + timeout_ns) for pair in pairs),
+        "outcome": tuple(OK if pair.done_ns else TIMED_OUT for pair in pairs),
+    }
+
+
+def measure_values(console: ProductConsole, spec: Values, case: Case) -> Columns:
+    """Return the numbers of lines that match. Raises as measure_between(), and where one is no number."""
+    clock, first = Clock(), len(console.lines)
+    rows: list[tuple[int, list[int]]] = []
+    for line in console.until(time.monotonic() + case.duration_s):
+        if found := spec.line.search(line.text):
+            rows.append((line.time_ns, [_number(spec, name, found[name]) for name in spec.names]))
+        if len(rows) == case.rows:
+            break
+    _check_some(console, spec.line, len(rows), case, console.lines[first:])
+    return {
+        "seen_us": tuple(clock.us(time_ns) for time_ns, _ in rows),
+        **{name: tuple(values[index] for _, values in rows) for index, name in enumerate(spec.names)},
+        "outcome": (OK,) * len(rows),
+    }
+
+
+def _number(spec: Values, name: str, text: str | None) -> int:
+    factor = spec.factors.get(name, 1)
+    try:
+        value = Decimal(text or "") * factor
+    except InvalidOperation:
+        value = Decimal("NaN")
+    if not value.is_finite() or value != int(value):
+        raise ConfigError(
+            f"{spec.line.where}: the group {name!r} found {text!r}"
+            f"{f' times {factor}' if factor > 1 else ''}, which is no whole number.",
+            next_step=f"match digits alone, or say times: {{{name}: 1000}} and the smaller unit in its name.",
+        )
+    return int(value)
+
+
+def measure_boot(console: ProductConsole, spec: Boot, case: Case) -> Columns:
+    """Return one row: from the first line of this boot to the line that is waited for."""
+    clock = Clock(console.first_ns)
+    timeout_s = case.timeout_ms / 1e3
+    done = next((line for line in console.lines if spec.end.search(line.text)), None)
+    deadline = time.monotonic() + timeout_s - (time.monotonic_ns() - console.first_ns) / 1e9
+    if done is None:
+        done = next((line for line in console.until(deadline) if spec.end.search(line.text)), None)
+    if done is None:
+        error = console.never(spec.end, f"booting within {timeout_s:g} s", console.lines)
+        if isinstance(error, ConfigError):
+            raise error
+    done_us = clock.us(done.time_ns) if done else case.timeout_ms * 1000
+    late = done is None or done_us > case.timeout_ms * 1000
+    return {"began_us": (0,), "done_us": (done_us,), "outcome": (TIMED_OUT if late else OK,)}
+
+
+def measure_arrivals(console: ProductConsole, broker: Broker, spec: Arrivals, case: Case) -> Columns:
+    """Return a row for each sequence number behind the first that came, in their order; lost ones too.
+
+    The first one is where intervals and times begin.
+
+    Raises:
+        ConfigError: a message without its number; a clock of the product that is not set.
+        FirmwareError: nothing came, or not as much as the case wants; numbers that begin again.
+    """
+    deadline = time.monotonic() + case.duration_s
+    arrived: dict[int, list[Message]] = {}
+    first, complete_by = None, 0.0
+    while time.monotonic() < deadline:
+        _drain(console, min(deadline, time.monotonic() + POLL_S))
+        broker.check()
+        for message in broker.new_messages():
+            number = _integer(spec.sequence, "sequence", message)
+            first = number if first is None else first
+            _check_forward(number, first, arrived, message, console)
+            arrived.setdefault(number, []).append(message)
+        if first is not None and not complete_by and any(number >= first + case.rows for number in arrived):
+            complete_by = time.monotonic() + case.timeout_ms / 1e3  # for those that are late
+        if complete_by and time.monotonic() >= complete_by:
+            break
+    if first is None:
+        raise broker.nothing_came(spec.topic, case.duration_s, console.refused())
+    if max(arrived) - first < case.rows:
+        raise FirmwareError(
+            f"Board {console.board}: on {spec.topic} the numbers {first} to {max(arrived)} came within "
+            f"{case.duration_s:g} s; the case wants {case.rows}.",
+            log=console.log_path,
+            next_step="give the case a longer duration_s or a smaller count, or see why it publishes less.",
+        )
+    return _arrivals_columns(spec, range(first, first + case.rows + 1), arrived)
+
+
+def _check_forward(
+    number: int, first: int, arrived: Mapping[int, list[Message]], message: Message, console: ProductConsole
+) -> None:
+    if number < first and number not in arrived and first - number > len(arrived) + 1:
+        raise FirmwareError(
+            f"Board {console.board}: after {max(arrived)} the sequence went back to {number} on "
+            f"{message.topic}: the product began again.",
+            log=console.log_path,
+            next_step="read the console log; or give the probe a topic that one board alone publishes to.",
+        )
+
+
+def _arrivals_columns(spec: Arrivals, numbers: range, arrived: Mapping[int, list[Message]]) -> Columns:
+    rows: dict[str, list[int]] = {name: [] for name in spec.columns}
+    previous_ns = arrived[numbers[0]][0].time_ns
+    clock = Clock(previous_ns)
+    for number in numbers[1:]:
+        messages = arrived.get(number, [])
+        time_ns = messages[0].time_ns if messages else previous_ns
+        rows["sequence"].append(number)
+        rows["previous_us"].append(clock.us(previous_ns))
+        rows["arrived_us"].append(clock.us(time_ns))
+        rows["copies_count"].append(len(messages))
+        rows["outcome"].append(OK if messages else TIMED_OUT)
+        if spec.sent_at:
+            sent = _sent_us(clock, spec.sent_at, messages[0]) if messages else clock.us(time_ns)
+            rows["sent_us"].append(sent)
+        previous_ns = time_ns
+    return {name: tuple(values) for name, values in rows.items()}
+
+
+def _sent_us(clock: Clock, sent_at: Field, message: Message) -> int:
+    """Return when a message was sent by the product's wall clock, on the host's clock of the case.
+
+    A clock that is hours off was never set, and no delay can be told by it.
+    """
+    sent_wall_us = _integer(sent_at, "sent_at_us", message)
+    apart_us = message.wall_ns // 1000 - sent_wall_us
+    if abs(apart_us) > 3_600_000_000:
+        raise ConfigError(
+            f"{sent_at.where}: sent_at_us of a message on {message.topic} is {sent_wall_us}, which is "
+            f"{apart_us / 3.6e9:+.0f} h from the host's clock: the product's clock is not set.",
+            next_step="leave sent_at_us out, or have the product set its clock (SNTP) before it publishes.",
+        )
+    return clock.us(message.time_ns) - apart_us
+
+
+def _integer(value: Field, name: str, message: Message) -> int:
+    found = read_field(value, message.payload)
+    if isinstance(found, str) and found.lstrip("-").isdecimal():
+        found = int(found)
+    if type(found) is not int:
+        payload = message.payload[:QUOTE_CHARACTERS].decode(errors="replace")
+        what = "is missing" if found is None else f"is {found!r}, no whole number"
+        raise ConfigError(
+            f"{value.where}: {name} ({value.text}) {what} in a message on {message.topic}: {payload!r}.",
+            next_step="name the field that holds it, or the topic of messages that have it.",
+        )
+    return found
+
+
+def read_field(value: Field, payload: bytes) -> object:
+    """Return a field of a payload: None where it has none."""
+    text = payload.decode(errors="replace")
+    if value.pattern:
+        match = value.pattern.search(text)
+        return match[1] if match else None
+    try:
+        found: object = json.loads(text)
+    except ValueError:
+        return None
+    for word in value.path:
+        found = found.get(word) if isinstance(found, dict) else None
+    return found
+
+
+def _drain(console: ProductConsole, deadline: float) -> None:
+    """Read the console meanwhile, so that a panic is known at once."""
+    for _line in console.until(deadline):
+        pass
+
+
+def measure_requests(console: ProductConsole, broker: Broker, spec: Request, case: Case) -> Columns:
+    """Return a row for each request that the host published at its time, answered or not.
+
+    The broker's client paces them by the host's clock, and waits for no answer before the next one.
+    """
+    clock = Clock()
+    lasts_s = (case.rows * case.interval_us) / 1e6 + case.timeout_ms / 1e3
+    deadline = time.monotonic() + lasts_s + 5.0
+    answers: dict[str, int] = {}
+    while time.monotonic() < deadline:
+        _drain(console, min(deadline, time.monotonic() + POLL_S))
+        broker.check()
+        for message in broker.new_messages():
+            key = read_field(spec.key, message.payload)
+            if key is not None:
+                answers.setdefault(str(key), message.time_ns)
+        if len(answers) >= case.rows:
+            break
+        if broker.all_sent and time.monotonic() > broker.last_sent + case.timeout_ms / 1e3:
+            break
+    requests = broker.requests()
+    if not answers:
+        raise broker.nothing_came(spec.reply_topic, lasts_s, console.refused())
+    timeout_ns = case.timeout_ms * 1_000_000
+    done = [answers.get(str(number), 0) for number in range(1, case.rows + 1)]
+    in_time = [end and end - sent.sent_ns <= timeout_ns for sent, end in zip(requests, done, strict=True)]
+    return {
+        "planned_us": tuple(clock.us(one.planned_ns) for one in requests),
+        "sent_us": tuple(clock.us(one.sent_ns) for one in requests),
+        "done_us": tuple(
+            clock.us(end if good else one.sent_ns + timeout_ns)
+            for one, end, good in zip(requests, done, in_time, strict=True)
+        ),
+        "outcome": tuple(OK if good else TIMED_OUT for good in in_time),
+    }
+
+
+def measure_download(
+    console: ProductConsole, broker: Broker, server: Server, spec: Download, case: Case
+) -> Columns:
+    """Return one row: from the request to fetch to the last byte that the rack's server handed over.
+
+    Raises FirmwareError where nothing was fetched at all; a fetch that broke off is a row with outcome 1.
+    """
+    clock = Clock()
+    deadline = time.monotonic() + case.timeout_ms / 1e3
+    while time.monotonic() < deadline and not server.fetched():
+        _drain(console, min(deadline, time.monotonic() + POLL_S))
+        broker.check()
+        server.check()
+    found = server.fetched()
+    if found is None:
+        raise FirmwareError(
+            f"Board {console.board}: {server.url} was not fetched to its end within {case.timeout_ms} ms of "
+            f"{spec.payload!r} on {spec.topic}.",
+            log=console.log_path,
+            next_step="read the console log: what does the product say of the request?",
+        )
+    (asked,) = broker.requests()
+    return {
+        "asked_us": (clock.us(asked.sent_ns),),
+        "began_us": (clock.us(found.began_ns),),
+        "done_us": (clock.us(found.done_ns),),
+        "size_bytes": (found.size_bytes,),
+        "outcome": (OK if found.size_bytes == server.size_bytes else TIMED_OUT,),
+    }

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exit 1 is a regression or a fault of the firmware, and nothing else: how the harness itself fails."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hil.base.errors import ExitCode
+from hil.fixtures.__main__ import main as run_pytest
+from tests.lab import ROOT, Lab, make_lab
+
+pytestmark = pytest.mark.slow
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Lab:
+    """A lab that is never started."""
+    return make_lab(tmp_path, 1)
+
+
+@pytest.mark.parametrize("stream", ["2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_changes_no_status(files: Lab, stream: str) -> None:
+    """A wrong suite is exit 2 whichever of its streams the caller closed."""
+    line = f'exec "$@" {stream}'
+    done = subprocess.run(
+        ["bash", "-c", line, "bash", *files.command("--suite", "quik")],
+        cwd=ROOT, env=files.env, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode == ExitCode.CONFIG
+
+
+@pytest.mark.parametrize("limit_mib", [80, 300])
+def test_too_little_memory_is_the_rigs_fault(files: Lab, limit_mib: int) -> None:
+    """Exit 3 and a sentence, no traceback, however early: NumPy's libraries would exit with 1."""
+    done = subprocess.run(
+        files.command("--suite", "quik"), cwd=ROOT, env=files.env, capture_output=True,
+        text=True, check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit_mib * MIB, limit_mib * MIB)),
+    )  # fmt: skip
+    assert done.returncode == ExitCode.RIG, done.stderr
+    assert "hil: " in done.stderr
+    assert "memory" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_session_that_cannot_begin_is_the_rigs_fault(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What pytest calls a usage error is not "undecided", though both have the number 4."""
+    (tmp_path / "conftest.py").write_text("raise MemoryError\n")
+    assert run_pytest([str(tmp_path), "-c", "/dev/null", "-p", "no:cacheprovider"]) == ExitCode.RIG
+    assert "no verdict" in capfd.readouterr().err
+
+
+def test_a_crash_of_pytest_itself_is_the_rigs_fault(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """An exception that leaves pytest would end Python with 1."""
+    (tmp_path / "crashing.py").write_text("def pytest_configure():\n    raise MemoryError('none left')\n")
+    sys.path.insert(0, str(tmp_path))
+    try:
+        options = ["-c", "/dev/null", "-p", "no:cacheprovider", "-p", "crashing"]
+        assert run_pytest([str(tmp_path), *options]) == ExitCode.RIG
+    finally:
+        sys.path.remove(str(tmp_path))
+    assert "no verdict" in capfd.readouterr().err

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`hil init` in projects of others: what it finds, what it writes, what it leaves alone."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from ruamel.yaml import YAML
+
+from hil.base.errors import ConfigError
+from hil.base.paths import find_project
+from hil.base.project import Project, read_project
+from hil.boards.rack import load_rack
+from hil.cli.init import EXPLAINED, command, find_firmware
+from hil.thresholds import load
+from tests.ci.git_process import git
+from tests.lab import ROOT
+
+CMAKE = "include($ENV{IDF_PATH}/tools/cmake/project.cmake)\nproject(product)\n"
+
+
+def idf_project(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "CMakeLists.txt").write_text(CMAKE)
+    return folder
+
+
+TOOL = "example/hil@v1.2.3"
+
+
+def init(folder: Path, *words: str) -> str:
+    words = words or ("--workflow", TOOL)
+    done = CliRunner().invoke(command, [str(folder), *words], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_it_writes_what_can_be_read(tmp_path: Path) -> None:
+    """Project, rack and limits are valid as written; ten lines explain each file."""
+    idf_project(tmp_path)
+    (tmp_path / "sdkconfig.defaults.esp32s3").write_text("")
+    (tmp_path / "sdkconfig").write_text('CONFIG_IDF_TARGET="esp32c3"\n')
+    said = init(tmp_path)
+    assert said.endswith(f"{EXPLAINED}\n")
+    assert len(EXPLAINED.splitlines()) == 10
+    assert read_project(tmp_path) == Project(tmp_path, tmp_path, ("esp32s3", "esp32c3"), strict=False)
+    assert load_rack(tmp_path / "hil" / "rack.yaml").is_virtual
+    limits = load("wake_up", tmp_path / "hil" / "thresholds")
+    assert limits.limits[0].expires > datetime.datetime.now(tz=datetime.UTC).date()
+    written = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    named = {line.split()[0] for line in EXPLAINED.splitlines() if "." in line.split()[0]}
+    assert named <= written
+
+
+def test_strict_is_written_where_it_is_asked_for(tmp_path: Path) -> None:
+    """A project's virtual boards say what a chip would not let pass, until its team wants them to fail."""
+    init(idf_project(tmp_path / "lenient"))
+    init(idf_project(tmp_path / "strict"), "--strict")
+    assert read_project(tmp_path / "lenient").strict is False
+    assert read_project(tmp_path / "strict").strict is True
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    """A file that is there keeps its content, byte for byte, and is named; a second init changes nothing."""
+    idf_project(tmp_path)
+    workflow = tmp_path / ".github" / "workflows" / "hil.yml"
+    workflow.parent.mkdir(parents=True)
+    workflow.write_text("name: mine\n")
+    assert "kept    .github/workflows/hil.yml, which was there" in init(tmp_path)
+    assert workflow.read_text() == "name: mine\n"
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert "wrote" not in init(tmp_path)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def workflow_of(top: Path) -> dict[str, Any]:
+    text = (top / ".github" / "workflows" / "hil.yml").read_text()
+    assert len(text.splitlines()) <= 15
+    return dict(YAML(typ="safe").load(text))
+
+
+def test_the_workflow_calls_the_tools_own(tmp_path: Path) -> None:
+    """At most 15 lines: it hands on inputs that measure.yml has, and may do nothing but read the project."""
+    init(idf_project(tmp_path))
+    workflow = workflow_of(tmp_path)
+    (job,) = workflow["jobs"].values()
+    assert job["uses"] == "example/hil/.github/workflows/measure.yml@v1.2.3"
+    assert (workflow["permissions"], job["permissions"]) == ({}, {"contents": "read"})
+    called = YAML(typ="safe").load(ROOT / ".github" / "workflows" / "measure.yml")["on"]["workflow_call"]
+    assert job["with"].keys() <= called["inputs"].keys()
+    assert job["with"]["firmware-path"] == "."
+
+
+def test_the_workflow_lies_where_github_looks(tmp_path: Path) -> None:
+    """At the top of the repository, whichever folder of it the project is; and says which."""
+    git(tmp_path, "init", "--quiet")
+    product = idf_project(tmp_path / "products" / "sensor: a #1")
+    assert "wrote   ../../.github/workflows/hil.yml" in init(product)
+    (job,) = workflow_of(tmp_path)["jobs"].values()
+    assert job["with"]["firmware-path"] == "products/sensor: a #1"
+    assert not (product / ".github").exists()
+
+
+def test_what_knows_its_origin_needs_not_be_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installed release calls the workflow of its own commit; one that knows no origin writes none."""
+    stamp = tmp_path / "build.json"
+    monkeypatch.setattr("hil.cli.init.BUILD_STAMP", stamp)
+    known = {"commit": "c0ffee" * 6 + "c0ff", "dirty": False, "repository": "example/hil"}
+    for number, (facts, called) in enumerate(
+        [
+            (known, f"example/hil/.github/workflows/measure.yml@{known['commit']}"),
+            ({**known, "dirty": True}, None),  # it is no commit that others could fetch
+            ({**known, "repository": ""}, None),
+            ({**known, "commit": ""}, None),
+            ({}, None),
+        ]
+    ):
+        stamp.write_text(json.dumps(facts))
+        project = idf_project(tmp_path / str(number))
+        said = init(project, "--workflow", "")
+        if called:
+            assert workflow_of(project)["jobs"]["hil"]["uses"] == called
+        else:
+            assert "hil init --workflow OWNER/REPO@REF" in said
+            assert not (project / ".github").exists()
+
+
+@pytest.mark.parametrize(
+    "wrong", ["hil", "example/hil", "example/hil@", "example/hil@a..b", "a/b@c # d", "a/b@{x}\n"]
+)
+def test_a_wrong_origin_is_named(tmp_path: Path, wrong: str) -> None:
+    """Nothing of it reaches the workflow's text, and nothing is written."""
+    project = idf_project(tmp_path / "product")
+    with pytest.raises(ConfigError, match="OWNER/REPOSITORY@REF"):
+        CliRunner().invoke(command, [str(project), "--workflow", wrong], catch_exceptions=False)
+    assert [path.name for path in project.iterdir()] == ["CMakeLists.txt"]
+
+
+def test_the_firmware_is_found_by_its_cmakelists(tmp_path: Path) -> None:
+    """Here, or in the one folder below that is an ESP-IDF project; none and several are errors."""
+    with pytest.raises(ConfigError, match="holds no ESP-IDF project"):
+        find_firmware(tmp_path)
+    (tmp_path / "CMakeLists.txt").write_text("project(library)\n")
+    app = idf_project(tmp_path / "app")
+    assert find_firmware(tmp_path) == app
+    init(tmp_path)
+    assert read_project(tmp_path).firmware == app
+    idf_project(tmp_path / "other")
+    with pytest.raises(ConfigError, match="several ESP-IDF projects: app, other"):
+        find_firmware(tmp_path)
+    assert find_firmware(app) == app
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("schema = 1\n[firmware\n", "hil.toml"),
+        ("schema = 2\n", "schema is 2; 1 is expected"),
+        ('schema = 1\n[firmware]\nfolder = "."\ntargets = ["esp32"]\nfolders = 1\n', "'firmware.folders'"),
+        ('schema = 1\n[firmware]\nfolder = "."\n', "firmware.targets is None"),
+        ('schema = 1\n[firmware]\nfolder = "src"\ntargets = []\n', "src is no ESP-IDF project"),
+    ],
+)
+def test_a_wrong_project_file_is_named(tmp_path: Path, text: str, said: str) -> None:
+    """File, key and value stand in the sentence."""
+    idf_project(tmp_path)
+    (tmp_path / "hil.toml").write_text(text)
+    with pytest.raises(ConfigError, match=r"hil\.toml") as caught:
+        read_project(tmp_path)
+    assert said in caught.value.sentence
+
+
+def test_the_project_is_the_nearest_that_is_marked(tmp_path: Path) -> None:
+    """hil.toml upwards, before the tool's checkout; without one that, git's top folder, or here."""
+    inner = tmp_path / "a" / "b" / "c"
+    inner.mkdir(parents=True)
+    checkout = tmp_path / "tool"
+    assert find_project(inner, None) == inner
+    (tmp_path / "a" / ".git").mkdir()
+    assert find_project(inner, None) == tmp_path / "a"
+    assert find_project(inner, checkout) == checkout
+    (tmp_path / "a" / "b" / "hil.toml").write_text("")
+    assert find_project(inner, checkout) == tmp_path / "a" / "b"

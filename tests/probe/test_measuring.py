@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of console lines: pairs by key, numbers, boots; none is left out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hil.base.errors import ConfigError, FirmwareError
+from hil.probe.measuring import (
+    Case,
+    measure_between,
+    measure_boot,
+    measure_values,
+    read_field,
+)
+from hil.probe.probe_file import Arrivals, Between, Boot, Values
+from tests.probe.scripted import console_of, probe_of
+
+KEYED = r"between: {from: 'q seq=(?P<key>\d+)', to: 'ack seq=(?P<key>\d+)'}" + "\n"
+
+
+def case(count: int, *, warmup: int = 0, timeout_ms: int = 500, duration_s: float = 1.0) -> Case:
+    return Case(count, warmup, duration_s, timeout_ms, 0)
+
+
+def between(tmp_path: Path, lines: list[str], wanted: Case, text: str = KEYED) -> dict[str, tuple[int, ...]]:
+    probe = probe_of(tmp_path, text)
+    assert isinstance(probe.measures, Between)
+    return dict(measure_between(console_of(lines, probe), probe.measures, wanted))
+
+
+def test_lines_are_joined_by_their_key(tmp_path: Path) -> None:
+    """Answers that come out of order belong to their own beginnings; a strange answer to none."""
+    rows = between(tmp_path, ["ack seq=9", "q seq=1", "q seq=2", "ack seq=2", "ack seq=1"], case(2))
+    assert rows["outcome"] == (0, 0)
+    assert rows["began_us"][0] < rows["began_us"][1] < rows["done_us"][1] < rows["done_us"][0]
+
+
+def test_without_a_key_the_next_one_answers(tmp_path: Path) -> None:
+    """First come, first answered."""
+    rows = between(tmp_path, ["go", "go", "done", "done"], case(2), "between: {from: go, to: done}\n")
+    assert rows["outcome"] == (0, 0)
+    assert rows["done_us"][0] < rows["done_us"][1]
+
+
+def test_what_is_never_answered_is_a_row_at_its_time_out(tmp_path: Path) -> None:
+    """Lost is not left out, and more of it can only make the figure worse."""
+    rows = between(tmp_path, ["q seq=1", "q seq=2", "ack seq=2"], case(2, timeout_ms=50, duration_s=0.3))
+    assert rows["outcome"] == (1, 0)
+    assert rows["done_us"][0] - rows["began_us"][0] == 50_000
+
+
+def test_a_slow_product_says_how_far_it_came(tmp_path: Path) -> None:
+    """Fewer rows than the case wants are no shorter series."""
+    with pytest.raises(FirmwareError, match=r"2 of 3 lines that match 'q seq=\S+' came within 0\.2 s"):
+        between(tmp_path, ["q seq=1", "ack seq=1", "q seq=2"], case(3, duration_s=0.2))
+
+
+def test_an_end_that_is_misspelt_is_told(tmp_path: Path) -> None:
+    """All rows would be time-outs; where a line is much like the pattern, it is the pattern's fault."""
+    text = r"between: {from: 'q seq=(?P<key>\d+)', to: 'acked seq=(?P<key>\d+)'}" + "\n"
+    with pytest.raises(ConfigError, match="the nearest is 'ack seq=1'"):
+        between(tmp_path, ["q seq=1", "ack seq=1"], case(1, timeout_ms=50, duration_s=0.2), text)
+    rows = between(tmp_path, ["q seq=1", "error 7"], case(1, timeout_ms=50, duration_s=0.2), text)
+    assert rows["outcome"] == (1,)
+
+
+def test_numbers_are_columns(tmp_path: Path) -> None:
+    """A decimal becomes a whole number of a smaller unit; what is no number is told."""
+    text = r"values: {line: 't=(?P<temp_mC>\S+) heap=(?P<heap_bytes>\d+)', times: {temp_mC: 1000}}" + "\n"
+    probe = probe_of(tmp_path, text)
+    assert isinstance(probe.measures, Values)
+    rows = measure_values(console_of(["t=21.48 heap=7", "-", "t=-3 heap=8"], probe), probe.measures, case(2))
+    assert rows["temp_mC"] == (21480, -3000)
+    assert rows["heap_bytes"] == (7, 8)
+    for wrong in ("21.4801", "nan", "hot"):
+        with pytest.raises(ConfigError, match=f"the group 'temp_mC' found '{wrong}' times 1000"):
+            measure_values(console_of([f"t={wrong} heap=1"], probe), probe.measures, case(1))
+
+
+def test_a_boot_is_a_row(tmp_path: Path) -> None:
+    """From the first line of the boot on; also where the line had come before anyone measured."""
+    probe = probe_of(tmp_path, "boot: {to: 'first ack'}\n")
+    assert isinstance(probe.measures, Boot)
+    console = console_of(["first ack", "more"], probe)
+    rows = measure_boot(console, probe.measures, case(1))
+    assert rows["outcome"] == (0,)
+    assert 0 < rows["done_us"][0] < 500_000
+    late = measure_boot(console_of(["else"], probe), probe.measures, case(1, timeout_ms=100))
+    assert (late["outcome"], late["done_us"]) == ((1,), (100_000,))
+
+
+@pytest.mark.parametrize(
+    ("sequence", "payload", "found"),
+    [
+        ("seq", b'{"seq":7}', 7),
+        ("data.seq", b'{"data":{"seq":8}}', 8),
+        ("data.seq", b'{"data":[1]}', None),
+        ("seq", b"not json", None),
+        ("{pattern: 'n=(.)'}", b"x n=9", "9"),
+    ],
+)
+def test_a_field_is_found_in_a_payload(tmp_path: Path, sequence: str, payload: bytes, found: object) -> None:
+    """By a path in JSON, or by a pattern; None where it is not there."""
+    measures = probe_of(tmp_path, f"arrivals: {{topic: t, sequence: {sequence}}}\n").measures
+    assert isinstance(measures, Arrivals)
+    assert read_field(measures.sequence, payload) == found

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Probe files: what they say, and what is said of a wrong one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hil.base.errors import ConfigError
+from hil.probe.probe_file import Arrivals, Between, Field, Request, check_parameters, find_probes
+from tests.probe.scripted import probe_of
+
+
+def test_a_probe_is_what_its_file_says(tmp_path: Path) -> None:
+    """Each kind has its own columns, and names the parameters that its cases need."""
+    between = probe_of(tmp_path, "between: {from: 'a', to: 'b'}\n", "first")
+    arrivals = probe_of(tmp_path, "arrivals: {topic: t, sequence: data.seq, sent_at_us: t_us}\n", "second")
+    assert isinstance(between.measures, Between)
+    assert isinstance(arrivals.measures, Arrivals)
+    assert between.parameters == ("count", "duration_s", "timeout_ms")
+    assert arrivals.measures.sequence.path == ("data", "seq")
+    assert "sent_us" in arrivals.measures.columns
+    assert set(find_probes([tmp_path])) == {"first", "second"}
+
+
+def test_another_text_is_another_ruler(tmp_path: Path) -> None:
+    """Figures of a pattern that was changed are not compared with those of before."""
+    before = probe_of(tmp_path, "boot: {to: 'ack'}\n").digest
+    assert probe_of(tmp_path, "boot: {to: 'ack'}\n").digest == before
+    assert probe_of(tmp_path, "boot: {to: 'ack seq'}\n").digest != before
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("between: {from: '(', to: 'b'}\n", r"it.probe.yaml:3: '\(' is no regular expression"),
+        ("between: {from: '(?P<key>a)', to: 'b'}\n", "this one has none, so no line of it answers another"),
+        ("values: {line: 'heap=[0-9]+'}\n", "a group with a name of its own, unit included"),
+        ("values: {line: '(?P<heap_bytes>.)', times: {heep: 10}}\n", "the line has no group 'heep'"),
+        ("boot: {to: 'a'}\nvalues: {line: '(?P<a>b)'}\n", "this one has both boot and values"),
+        ("on_restart: count\n", "this one has nothing that is measured"),
+        ("request: {topic: a, payload: x, reply_topic: b, key: id}\n", "the number of the request"),
+        ("download: {topic: a, payload: x}\n", r"the address, \{url\}, is not in it"),
+        ("boot: {to: 'a', form: 'b'}\n", "unknown key 'form'"),
+        ("arrivals: {topic: a, sequence: {pattern: 'n='}}\n", "it has to have one group, which is the value"),
+    ],
+)  # fmt: skip
+def test_a_wrong_file_is_told_by_its_line(tmp_path: Path, text: str, sentence: str) -> None:
+    """The sentence has file, line and value."""
+    with pytest.raises(ConfigError, match=sentence) as caught:
+        probe_of(tmp_path, text)
+    assert str(tmp_path / "it.probe.yaml:") in caught.value.sentence
+
+
+def test_a_missing_parameter_is_told_before_anything_is_measured(tmp_path: Path) -> None:
+    """The sentence names it, and all that the probe is measured by."""
+    probe = probe_of(tmp_path, "request: {topic: a, payload: '{n}', reply_topic: b, key: id}\n")
+    assert isinstance(probe.measures, Request)
+    assert probe.measures.key == Field(probe.measures.key.where, path=("id",))
+    check_parameters(probe, {"count": 1, "interval_us": 1, "timeout_ms": 1}, "it.yaml")
+    with pytest.raises(ConfigError, match=r"it\.yaml: it\.probe\.yaml needs the parameter 'interval_us'"):
+        check_parameters(probe, {"count": 1, "timeout_ms": 1}, "it.yaml")

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stands wherever a run's figures do: that nothing was changed, and what its rack's check is worth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hil.model import Verdict
+from hil.reports.boards import UNCHANGED_REMARK, remarks
+
+VERDICT = Verdict("r", "pass", 0, "", (), (), ())
+
+
+def told(kind: str = "physical", **info: Any) -> list[str]:
+    boards = [{"id": "b1", "kind": kind, "target": "esp32"}]
+    return remarks({"rack": "lab", "boards": boards, **info}, VERDICT)
+
+
+@pytest.mark.parametrize(
+    ("standing", "words"),
+    [
+        ({"state": "qualified", "judgements": 200, "needed": 200}, ""),
+        (
+            {"state": "advisory", "judgements": 48, "needed": 200},
+            "Advisory: 48 of 200 judgements tell how rack lab",
+        ),
+        (
+            {"state": "advisory", "judgements": None, "needed": 200},
+            "Advisory: no history at hand tells how rack lab",
+        ),
+        (
+            {"state": "not fit", "judgements": 400, "needed": 200},
+            "Not fit: rack lab blocks unchanged firmware",
+        ),
+    ],
+)
+def test_a_comparison_says_what_its_racks_check_is_worth(standing: dict[str, Any], words: str) -> None:
+    """Of a rack of real boards; a virtual one has its own remark."""
+    found = told(standing=standing)
+    assert len(found) == bool(words)
+    assert all(one.startswith(words) and "hil rack qualify" in one for one in found)
+    assert len(told("virtual", standing=standing)) == 1
+
+
+def test_unchanged_firmware_is_told() -> None:
+    """Whoever reads of a regression there knows that it is a false one."""
+    assert told(compared={"role": "base", "unchanged": True}) == [UNCHANGED_REMARK]
+    assert told(compared={"role": "base"}) == []

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ESP-IDF's examples, built for the host as they are."""

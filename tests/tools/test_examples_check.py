@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`make examples-check` reads what an example has to print from its script, and finds it in order."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from hil.base.paths import PROJECT_ROOT
+from tests.tools.examples_check.expected import patterns, reached
+
+SCRIPT = """\
+GREETING = 'hello (world)'
+
+def test_talks(dut):
+    dut.expect_exact(GREETING)
+    if dut.config == 'ci':
+        dut.expect('only there')
+    with server():
+        for n in range(3):
+            dut.expect(r'n=\\d+', timeout=3)
+            dut.expect_exact(f'computed {n}')
+    dut.expect(b'bye', timeout=5)
+
+def test_other(dut):
+    dut.expect('other')
+"""
+
+
+def test_unconditional_literal_texts_are_expected_in_order() -> None:
+    """Exact texts are quoted, names are looked up; computed and conditional ones are left out."""
+    assert patterns(SCRIPT, ["test_talks"]) == [r"hello\ \(world\)", r"n=\d+", "bye"]
+    assert patterns(SCRIPT, [])[-1] == "other"
+
+
+def test_output_counts_up_to_the_first_text_that_is_missing() -> None:
+    """A text that came earlier does not count for one that is wanted later."""
+    wanted = patterns(SCRIPT, ["test_talks"])
+    assert reached(wanted, "hello (world)\nn=7\nbye\n") == 3
+    assert reached(wanted, "bye\nhello (world)\nn=7\n") == 2
+    assert reached(wanted, "n=1\nbye\n") == 0
+
+
+def test_without_an_esp_idf_it_says_so_and_ends_with_2() -> None:
+    """Nothing was checked, so nothing is claimed."""
+    environment = {key: value for key, value in os.environ.items() if key != "IDF_PATH"}
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.tools.examples_check"],
+        cwd=PROJECT_ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "IDF_PATH names no ESP-IDF" in done.stderr

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tool as others have it: its wheel, built once of what lies here, in an empty environment."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import shutil
+import subprocess
+import sys
+import time
+import venv
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from hil.base.git import git
+from hil.reports.fetching import OWN, _digest
+from tests.lab import ROOT, own_environment
+
+WHEELS = ROOT / "out" / "tests" / "wheels"
+OLD_S = 3600.0  # nobody works with a wheel of other sources any more
+
+
+def run(
+    argv: Sequence[str | Path],
+    folder: Path,
+    *,
+    env: Mapping[str, str] | None = None,
+    timeout_s: float = 300.0,
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        list(map(str, argv)), cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, timeout=timeout_s, check=False,
+    )  # fmt: skip
+
+
+def tracked() -> list[str]:
+    """Return the files of this checkout as git has them, links to folders left out."""
+    names = git(ROOT, "ls-files", "--cached", "--others", "--exclude-standard").splitlines()
+    return [name for name in names if (ROOT / name).is_file()]
+
+
+def wheel() -> Path:
+    """Return the wheel of the checkout as it is, committed in a copy beside it; built where it is not yet."""
+    with _locked():
+        folder = WHEELS / _state()
+        if not (found := list(folder.glob("*.whl"))):
+            _remove_old()
+            shutil.rmtree(folder, ignore_errors=True)
+            found = [_build(folder)]
+        return found[0]
+
+
+def environment() -> Path:
+    """Return an environment with the wheel; what it asks for comes from here, but for this checkout."""
+    built = wheel()
+    made = built.parent / "venv"
+    with _locked():
+        if not (made / "bin" / "hil").is_file():
+            shutil.rmtree(made, ignore_errors=True)
+            _install(built, made)
+    return made
+
+
+def users_environment(home: Path, binaries: Path) -> dict[str, str]:
+    """Return the environment of a user whose home is ``home`` and whose programs come from ``binaries``.
+
+    The report's generator lies in his cache, where npm would put it.
+    """
+    kept = {name: value for name, value in own_environment().items() if name != "PYTHONPATH"}
+    generator = home / ".cache" / "hil" / f"report-{_digest(OWN)}"
+    generator.parent.mkdir(parents=True, exist_ok=True)
+    generator.symlink_to(ROOT / "reports" / "site")
+    author = {
+        f"GIT_{who}_{what}": "t@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+    }
+    return {
+        **kept,
+        **author,
+        "HOME": str(home),
+        "XDG_CACHE_HOME": str(home / ".cache"),
+        "PATH": f"{binaries}:{kept['PATH']}",
+    }
+
+
+@contextmanager
+def _locked() -> Iterator[None]:
+    WHEELS.mkdir(parents=True, exist_ok=True)
+    with (WHEELS / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _state() -> str:
+    digest = hashlib.sha256()
+    for name in tracked():
+        digest.update(f"{name}\n{hashlib.sha256((ROOT / name).read_bytes()).hexdigest()}\n".encode())
+    return digest.hexdigest()[:16]
+
+
+def _remove_old() -> None:
+    for folder in WHEELS.iterdir():
+        if folder.is_dir() and time.time() - folder.stat().st_mtime > OLD_S:
+            shutil.rmtree(folder)
+
+
+def _build(folder: Path) -> Path:
+    copy = folder / "checkout"
+    for name in (
+        *tracked(),
+        "hil/fixtures",
+        "hil/reports",
+        *(f"hil/data/{link.name}" for link in (ROOT / "hil" / "data").iterdir() if link.is_symlink()),
+    ):
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, copy / name, follow_symlinks=False)
+    origin = ("remote", "add", "origin", "git@github.example:example/hil.git")
+    for words in (("init", "--quiet"), origin, ("add", "--all"), ("commit", "--quiet", "--message=all")):
+        git(copy, "-c", "user.name=t", "-c", "user.email=t@example.org", *words)
+    pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir"]
+    done = run([*pip, folder, copy], folder)
+    assert done.returncode == 0, done.stdout
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+def _install(built: Path, made: Path) -> None:
+    venv.create(made, with_pip=False, symlinks=True)
+    (packages,) = made.glob("lib/python3.*/site-packages")
+    (here,) = Path(sys.prefix).glob("lib/python3.*/site-packages")
+    (packages / "here.pth").write_text(f"{here}\n")  # its own .pth files, of the checkout, are not read
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        made / "bin" / "python",
+        "install",
+        "--no-deps",
+        "--no-index",
+    ]
+    done = run([*pip, "--ignore-installed", built], built.parent)
+    assert done.returncode == 0, done.stdout

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The wheel: what is in it, what it asks for, and that it works on a machine that never saw the checkout."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from hil.base.git import git
+from tests.lab import ROOT, own_environment
+from tests.whole import installed
+from tests.whole.installed import run, tracked
+
+pytestmark = pytest.mark.slow
+
+# where the folders of the checkout are in the package
+PLACES = {
+    "fixtures/": "hil/fixtures/",
+    "reports/": "hil/reports/",
+    "firmware/": "hil/data/firmware/",
+    "thresholds/": "hil/data/thresholds/",
+    "docs/reference/schema/": "hil/data/schema/",
+    "hil/": "hil/",
+}
+
+
+@pytest.fixture(scope="module")
+def wheel() -> Path:
+    return installed.wheel()
+
+
+def test_the_wheel_holds_the_checkout_and_nothing_else(wheel: Path) -> None:
+    """Each file that git has of code, firmware, thresholds and schemas, below one top-level package."""
+    names = set(zipfile.ZipFile(wheel).namelist())
+    tops = {name.partition("/")[0] for name in names}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"hil"}
+    wanted = {
+        inside + name.removeprefix(place)
+        for name in tracked()
+        for place, inside in PLACES.items()
+        if name.startswith(place)
+    }
+    brought = {name for name in names if name.startswith("hil/")}
+    assert brought - {"hil/data/build.json"} == wanted
+
+
+def test_the_wheel_knows_its_commit(wheel: Path) -> None:
+    """A run with an installed tool says of which sources it was built, and whether they were committed.
+
+    It knows where they came from, too, which is where a project's workflow is to be had.
+    """
+    stamp = json.loads(zipfile.ZipFile(wheel).read("hil/data/build.json"))
+    commit = git(wheel.parent / "checkout", "rev-parse", "HEAD")
+    assert stamp == {"commit": commit, "dirty": False, "repository": "example/hil"}
+
+
+def declared() -> dict[str, Requirement]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    found = map(Requirement, project["dependencies"])
+    return {one.name.lower(): one for one in found}
+
+
+def test_what_is_declared_is_what_is_required() -> None:
+    """The wheel asks for the packages of requirements.in, in ranges around the versions that CI tests."""
+    text = (ROOT / "requirements.in").read_text(encoding="utf-8")
+    pinned = dict(re.findall(r"^([\w.-]+)==(\S+)", text, re.MULTILINE))
+    assert declared().keys() == {name.lower() for name in pinned}
+    outside = [
+        name for name, version in pinned.items() if not declared()[name.lower()].specifier.contains(version)
+    ]
+    assert not outside
+    assert all({spec.operator for spec in one.specifier} >= {">="} for one in declared().values())
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> tuple[Path, dict[str, str]]:
+    """`hil` as installed, and the environment of a user who has nothing of ours."""
+    hil = installed.environment() / "bin" / "hil"
+    kept = {name: value for name, value in own_environment().items() if name != "PYTHONPATH"}
+    return hil, {
+        **kept,
+        "HOME": str(tmp_path / "home"),
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
+    }
+
+
+def test_an_installed_tool_measures(machine: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
+    """In an empty folder: version, doctor, a host build, a run with a verdict; all of it from the wheel."""
+    hil, env = machine
+    project = tmp_path / "product"
+    project.mkdir()
+    version = run([hil, "--version"], project, env=env)
+    assert version.stdout.startswith("hil, version "), version.stdout
+    where = run([hil.parent / "python", "-c", "import hil; print(hil.__file__)"], project, env=env).stdout
+    assert where.startswith(str(hil.parents[1])), where
+    doctor = run([hil, "doctor"], project, env=env)
+    assert doctor.returncode == 0, doctor.stdout
+    assert re.search(r"ok   packages: \d+ as declared", doctor.stdout)
+    assert "the first report has npm fetch it" in doctor.stdout
+    built = run([hil, "build", "--target", "virtual-esp32"], project, env=env, timeout_s=600)
+    assert built.returncode == 0, built.stdout
+    assert str(project / "out" / "firmware") in built.stdout
+    measured = run(
+        [hil, "run", "--suite", "quick and echo", "--board", "v1", "--no-report"],
+        project,
+        env=env,
+        timeout_s=600,
+    )
+    assert measured.returncode == 0, measured.stdout
+    latest = project / "out" / "latest"
+    assert json.loads((latest / "verdicts.json").read_text())["outcome"] in ("pass", "undecided")
+    info = json.loads((latest / "run.json").read_text())
+    assert info["git"] == {"commit": "", "dirty": False}
+    assert info["tool"]["commit"]
+    assert not list(project.glob("*.ini")), "nothing but out/ is written"
+    assert [path.name for path in project.iterdir()] == ["out"]
+
+
+CMAKE = """\
+cmake_minimum_required(VERSION 3.16)
+include($ENV{IDF_PATH}/tools/cmake/project.cmake)
+project(product)
+"""
+
+
+@pytest.mark.heavy
+def test_a_teams_own_bench_is_measured(machine: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
+    """After `hil init` in an ESP-IDF project: its bench is built, measured and judged beside the tool's own.
+
+    From a folder below, too; the run names the commits of the product and of the tool.
+    """
+    hil, env = machine
+    project = tmp_path / "product"
+    (project / "main").mkdir(parents=True)
+    (project / "CMakeLists.txt").write_text(CMAKE)
+    done = run([hil, "init"], project, env=env)
+    assert done.returncode == 0, done.stdout
+    (project / ".gitignore").write_text("out/\n")
+    for words in (("init", "--quiet"), ("add", "--all"), ("commit", "--quiet", "--message=product")):
+        git(project, "-c", "user.name=t", "-c", "user.email=t@example.org", *words)
+    words = ["--suite", "first and wake_up", "--board", "v1", "--no-report"]
+    measured = run([hil, "run", *words], project / "main", env=env)
+    assert measured.returncode == 0, measured.stdout
+    assert "wake_up_lateness_p50" in measured.stdout
+    latest = project / "out" / "latest"
+    records = [json.loads(line) for line in (latest / "records.jsonl").read_text().splitlines()]
+    assert {record["bench"] for record in records} == {"wake_up"}
+    info = json.loads((latest / "run.json").read_text())
+    assert info["git"] == {"commit": git(project, "rev-parse", "HEAD"), "dirty": False}
+    assert (info["tool"]["dirty"], len(info["tool"]["commit"])) == (False, 40)
+    assert info["tool"]["commit"] != info["git"]["commit"]
+    assert (latest / "thresholds" / "wake_up.yaml").is_file()
+    assert (latest / "thresholds" / "echo.yaml").is_file()
