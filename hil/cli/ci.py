@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -14,7 +13,7 @@ import click
 
 from hil.base.errors import ConfigError, ExitCode, HilError, RigError
 from hil.base.paths import PROJECT_ROOT
-from hil.base.untrusted import markdown, terminal, terminal_page
+from hil.base.untrusted import markdown, terminal
 from hil.ci import artefact, comment_page, legs, more, summary
 from hil.ci import history as history_branch
 from hil.ci.acceptance import find_acceptance
@@ -29,6 +28,7 @@ from hil.ci.limits import Counting, limits_that_count
 from hil.ci.plan import EMULATED_JOB, CiPlan, plan_event, read_plan, write_plan
 from hil.ci.repository import check_repository
 from hil.ci.summary import CiVerdict, conclude
+from hil.cli.ci_steps import github_of_job, on_github, say, summarise, write_outputs
 from hil.cli.options import DEFAULT_OUT, F, history_option, out_option
 
 
@@ -167,8 +167,8 @@ def make_plan(suite: str, base: str, plan_path: Path) -> None:
     event = read_event(os.environ, Path.cwd(), base=base)
     plan = plan_event(Path.cwd(), event, suite=suite)
     write_plan(plan, plan_path)
-    _say("".join(f"{line}\n" for line in _plan_lines(plan)))
-    _write_outputs(plan.outputs())
+    say("".join(f"{line}\n" for line in _plan_lines(plan)))
+    write_outputs(plan.outputs())
 
 
 def _input_options(function: F) -> F:
@@ -194,13 +194,13 @@ def check_and_plan(plan_path: Path, **given: str) -> None:
     try:
         asked = check_inputs({key.replace("_", "-"): text for key, text in given.items()}, Path.cwd(), event)
     except ConfigError as error:
-        _summarise(f"# NOT MEASURED: an input is not allowed\n\n{markdown(error)}\n", whole="the log")
+        summarise(f"# NOT MEASURED: an input is not allowed\n\n{markdown(error)}\n", whole="the log")
         raise
     plan = plan_asked(asked, event)
     write_plan(plan, plan_path)
-    _say("".join(f"{line}\n" for line in _plan_lines(plan)))
+    say("".join(f"{line}\n" for line in _plan_lines(plan)))
     outputs = outputs_of(asked, plan)
-    _write_outputs({key: one if isinstance(one, str) else json.dumps(one) for key, one in outputs.items()})
+    write_outputs({key: one if isinstance(one, str) else json.dumps(one) for key, one in outputs.items()})
 
 
 @command.command("narrow")
@@ -219,7 +219,7 @@ def narrow_plan(plan_path: Path, comparisons: Path, legs_path: Path) -> None:
         for leg in plan.legs:
             if leg.job == job and not leg.skip:
                 click.echo(f"{leg.name}: {_narrowed(leg.target in kept, leg.target in compared)}")
-    _write_outputs(outputs)
+    write_outputs(outputs)
 
 
 def _narrowed(is_measured: bool, is_compared: bool) -> str:
@@ -243,12 +243,12 @@ def go_on(leg: str, before: Path, out: Path) -> None:
     event, run_id = read_event(os.environ, Path.cwd()), os.environ.get("GITHUB_RUN_ID", "")
     number, token = event.pull_request, os.environ.get("GITHUB_TOKEN", "")
     if number is not None and run_id.isdigit() and token:
-        github = _github(token)
+        github = github_of_job(token)
         run, why = more.bring_earlier(
             before, leg, out, lambda: find_label(github, more.LABEL, number, int(run_id), event.head)
         )
-    _say(f"{leg}: {'go on with' if run else 'measure anew'}{f' {run.run_id}' if run else ''}, as {why}\n")
-    _write_outputs({"run": str(run.path) if run else ""})
+    say(f"{leg}: {'go on with' if run else 'measure anew'}{f' {run.run_id}' if run else ''}, as {why}\n")
+    write_outputs({"run": str(run.path) if run else ""})
 
 
 @command.command("collect")
@@ -261,7 +261,7 @@ def collect_leg(leg: str, out: Path, legs_path: Path) -> None:
     click.echo(str(folder))
     path = folder / "summary.md"
     if path.is_file():
-        _summarise(path.read_text(encoding="utf-8"), whole=f"summary.md of the artefact leg-{leg}")
+        summarise(path.read_text(encoding="utf-8"), whole=f"summary.md of the artefact leg-{leg}")
 
 
 @command.command("verdict")
@@ -294,12 +294,12 @@ def judge_legs(
     try:
         plan = read_plan(plan_path)
     except ConfigError as error:
-        _summarise(f"# NO VERDICT: there is no plan\n\n{markdown(error)}\n", whole="the log")
-        _say(f"# NO VERDICT: there is no plan\n\n{error}\n")
+        summarise(f"# NO VERDICT: there is no plan\n\n{markdown(error)}\n", whole="the log")
+        say(f"# NO VERDICT: there is no plan\n\n{error}\n")
         return int(ExitCode.RIG)
     if keep:
         left_out = artefact.keep(plan_path, legs_path, keep, thresholds)
-        _say("".join(f"warning: {line}\n" for line in left_out))
+        say("".join(f"warning: {line}\n" for line in left_out))
     _check_jobs(plan, job_results)
     counting = limits_that_count(thresholds, Path.cwd(), plan.base) if thresholds else Counting()
     verdict = conclude(plan, legs_path, job_results, counting)
@@ -308,9 +308,9 @@ def judge_legs(
     if keep and verdict.acceptance:
         text = json.dumps(asdict(verdict.acceptance), indent=2, ensure_ascii=False)
         (keep / artefact.ACCEPTED).write_text(f"{text}\n", encoding="utf-8")
-    _say(summary.render(plan, verdict, os.environ))
+    say(summary.render(plan, verdict, os.environ))
     if os.environ.get("GITHUB_STEP_SUMMARY"):
-        _summarise(_page(plan, verdict, legs_path), whole="the artefacts leg-…")
+        summarise(_page(plan, verdict, legs_path), whole="the artefacts leg-…")
     return int(verdict.exit_code)
 
 
@@ -320,16 +320,11 @@ def _accepted(plan: CiPlan, verdict: CiVerdict) -> CiVerdict:
     if not (token and run_id.isdigit() and plan.pull_request):
         return verdict
     try:
-        found = find_acceptance(_github(token), plan.pull_request, int(run_id), plan.head)
+        found = find_acceptance(github_of_job(token), plan.pull_request, int(run_id), plan.head)
     except HilError as error:
-        _say(f"warning: nobody knows whether the regression is accepted: {error}\n")
+        say(f"warning: nobody knows whether the regression is accepted: {error}\n")
         return verdict
     return summary.accept(verdict, found) if found else verdict
-
-
-def _github(token: str) -> GitHub:
-    api = os.environ.get("GITHUB_API_URL") or DEFAULT_API
-    return GitHub(os.environ.get("GITHUB_REPOSITORY", ""), token, api)
 
 
 def _page(plan: CiPlan, verdict: CiVerdict, legs_path: Path) -> str:
@@ -338,7 +333,7 @@ def _page(plan: CiPlan, verdict: CiVerdict, legs_path: Path) -> str:
     try:
         return comment_page.render(comment_page.facts_of(plan, verdict, legs_path, source), "summary")
     except (RigError, OSError) as error:
-        _say(f"warning: the job summary is a plain one: {error}\n")
+        say(f"warning: the job summary is a plain one: {error}\n")
         return summary.render(plan, verdict, os.environ, safe=True)
 
 
@@ -373,7 +368,7 @@ command.add_command(history_command)
 @history_option
 def add_nights(legs_path: Path, history_folder: Path) -> None:
     """Append to the history what the legs night-… measured; name those that left nothing to append."""
-    _say("".join(f"{line}\n" for line in add_runs(legs_path, history_folder)))
+    say("".join(f"{line}\n" for line in add_runs(legs_path, history_folder)))
 
 
 def _plan_lines(plan: CiPlan) -> list[str]:
@@ -390,44 +385,10 @@ def _plan_lines(plan: CiPlan) -> list[str]:
     return lines
 
 
-def _write_outputs(outputs: dict[str, str]) -> None:
-    path = os.environ.get("GITHUB_OUTPUT")
-    if path:
-        with Path(path).open("a", encoding="utf-8") as stream:
-            # a value with a line end could set another output
-            stream.writelines(f"{key}={' '.join(value.splitlines())}\n" for key, value in outputs.items())
-
-
-def _summarise(page: str, *, whole: str) -> None:
-    path = os.environ.get("GITHUB_STEP_SUMMARY")
-    if path:
-        summary.append(Path(path), page, whole=whole)
-
-
-def _say(text: str) -> None:
-    """Print what others wrote: file names, what a leg left. No terminal obeys it, and GitHub must not either.
-
-    The runner looks for commands in each line, whatever stands before them, and a carriage return ends a
-    line too; so it is told not to, until it reads a word that the text cannot know.
-    """
-    text = terminal_page(text)
-    if not _on_github():
-        click.echo(text, nl=False)
-        return
-    if not text:
-        return
-    token = secrets.token_hex(16)
-    click.echo(f"::stop-commands::{token}\n{text}\n::{token}::")
-
-
-def _on_github() -> bool:
-    return os.environ.get("GITHUB_ACTIONS") == "true"
-
-
 def _check_jobs(plan: CiPlan, job_results: Mapping[str, str]) -> None:
     """On GitHub a verdict must know how each leg's job ended. Raises ConfigError."""
     unknown = sorted({leg.job for leg in plan.legs} - set(job_results))
-    if _on_github() and unknown:
+    if on_github() and unknown:
         raise ConfigError(
             f"HIL_JOBS says nothing of how {', '.join(unknown)} ended, so there is no verdict.",
             next_step="in the workflow, list every job in `needs` and set HIL_JOBS: ${{ toJSON(needs) }}.",
