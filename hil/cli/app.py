@@ -7,13 +7,15 @@ import importlib
 import signal
 import sys
 import traceback
+from itertools import pairwise
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
 import click
 
 import hil
-from hil.base.errors import ExitCode, HilError
+from hil.base.errors import ConfigError, ExitCode, HilError
 from hil.base.untrusted import terminal_page
 
 # command → (module below hil.cli, what --help says): a command's module is imported when it is used
@@ -43,7 +45,7 @@ COMMANDS = {
     "virtual": "keep a virtual rack up, for esptool and serial monitors",
     "exporter": "boards of a rack for a labgrid exporter, as its configuration",
     "runner": "a rack's host as a runner: its files, and registrations for it",
-    "ci": "workflow steps: plan, narrow, collect, verdict, nights, history",
+    "ci": "workflow steps: plan, narrow, wanted, collect, verdict, nights, history",
     "doctor": "what is missing on this machine, and the command that mends it",
 }
 
@@ -96,11 +98,13 @@ def run_command(arguments: list[str]) -> int:
     try:
         result = app.main(args=arguments, prog_name="hil", standalone_mode=False)
     except HilError as error:
+        _leave_for_the_leg(error, arguments)
         return _report(str(error), int(error.exit_code), arguments)
     except click.exceptions.Abort:
         return int(ExitCode.INTERRUPTED)
     except click.ClickException as error:
         error.show()
+        _leave_for_the_leg(ConfigError(error.format_message(), next_step=_HELP), arguments)
         return int(ExitCode.CONFIG)
     except KeyboardInterrupt:
         return int(ExitCode.INTERRUPTED)
@@ -109,9 +113,28 @@ def run_command(arguments: list[str]) -> int:
     except BrokenPipeError:
         return int(ExitCode.PASS)
     except Exception as error:  # a defect of ours: say so in one sentence, with the way to see more
+        _leave_for_the_leg(error, arguments)
         sentence = f"internal error: {error!r}. `hil --debug …` shows where."
         return _report(sentence, int(ExitCode.RIG), arguments)
     return result if isinstance(result, int) else int(ExitCode.PASS)
+
+
+# commands that measure a leg of a plan, or prepare that: how they end early is data for its verdict
+OF_A_LEG = (("run",), ("compare",), ("cost",), ("firmware", "verify"), ("ci", "more"))
+_HELP = "give the command as its --help says."
+
+
+def _leave_for_the_leg(error: Exception, arguments: list[str]) -> None:
+    """Leave in OUT what `hil ci collect` takes into the folder of the leg: hil.store.ended."""
+    words = tuple(word for word in arguments if not word.startswith("-"))
+    if not any(words[: len(names)] == names for names in OF_A_LEG):
+        return
+    from hil.cli.options import DEFAULT_OUT
+    from hil.store import ended
+
+    given = [Path(value) for name, value in pairwise([*arguments, ""]) if name == "--out" and value]
+    given += [Path(word.partition("=")[2]) for word in arguments if word.startswith("--out=")]
+    ended.leave(given[-1] if given else DEFAULT_OUT, ended.ended_by(error))
 
 
 def _report(sentence: str, code: int, arguments: list[str]) -> int:

@@ -17,6 +17,7 @@ from hil.boards.firmware.failure import told
 from hil.cli.options import boards_option, out_option, rack_option, thresholds_option
 from hil.cli.run import hand_over, keep_options, leased, measure_options
 from hil.run.base_build import Base, build_base, describe_tree, find_base, of_probes
+from hil.store import ended
 
 
 @click.command("compare")
@@ -46,6 +47,7 @@ def command(
     working tree stay as they are. In a project the product is compared, as its probes measure it; in a
     checkout of hil its own firmware.
     """
+    ended.begin(out, "hil compare")
     project = read_project(PROJECT_ROOT) if (PROJECT_ROOT / PROJECT_FILE).is_file() else None
     base = find_base(PROJECT_ROOT, ref)
     options = {**rest, "rack": leased(rack, out, wait_s=rest["wait"]), "suite": suite, "out": out}
@@ -75,6 +77,7 @@ def _planned(options: Mapping[str, Any], project: Project | None) -> tuple[tuple
         base=None,
         reference=None,
         unchanged=False,
+        shard="",
         no_base_because=None,
     )
     images = tuple(read_campaign(alone).plan.images)

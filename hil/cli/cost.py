@@ -26,7 +26,7 @@ from hil.run.campaign import Against
 from hil.run.comparing import ruler_alone
 from hil.run.plan.selection import select_cases
 from hil.run.sealed import BOOTS, RACK, SealedPlan, comparison_of, measure_sealed
-from hil.store import RunDirectory
+from hil.store import RunDirectory, ended
 from hil.store.files import short_path
 from hil.store.run_info import TRIGGERS, ci_facts, describe_run, new_run_id, planned_boots
 from hil.store.verdicts import status_of
@@ -108,6 +108,7 @@ def command(
     caches, flash or radio. Needs QEMU with the chip, which ESP-IDF installs (idf_tools.py install
     qemu-riscv32); no rack, no root.
     """
+    ended.begin(out, "hil cost")
     if base is not None and no_base_because is not None:
         raise ConfigError("--no-base-because: there is a base.", next_step="leave it out, or --base.")
     qemu = find_qemu(target)

@@ -29,7 +29,7 @@ from hil.cli.options import (
 )
 from hil.history import history_of
 from hil.run.plan import BOOTS_MAX
-from hil.store import TRIGGERS
+from hil.store import TRIGGERS, ended
 
 
 def compare_options(function: F) -> F:
@@ -198,12 +198,14 @@ def command(
 
     The same as `python -m pytest hil/benches --rack … --suite …`, with progress and a summary.
     """
+    ended.begin(out, "hil run")
     if more is not None:
         from hil.run.more import NothingMore  # the gate comes with it, which takes a while
 
         try:
             rack, options, out = _of_more(context, more)
         except NothingMore as told:
+            ended.clear(out)  # the run is there, and judged
             click.echo(str(told))
             return int(context.params["undecided_status"] if told.is_neutral else told.exit_code)
     rack = leased(rack, out, wait_s=context.params["wait"])

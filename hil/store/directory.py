@@ -7,8 +7,9 @@
     thresholds/     the limits of that day, which sentences quote by file and line
     summary.md, console/, capture/, allure-pytest/, allure-results/
 
-``out/latest`` points at the newest run. Several threads of one process may append at once; several
-processes may run at once, each in its own run directory.
+``out/latest`` points at the newest run; a command that ended before it had one leaves ``out/ended.json``.
+Several threads of one process may append at once; several processes may run at once, each in its own run
+directory.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import Any
 
 from hil.base.errors import ConfigError
 from hil.model import Entry, Verdict
+from hil.store import ended
 from hil.store.files import disk_error, read_bytes, replace_file, sync_folder, write_all
 from hil.store.journal import Journal, parse_journal
 from hil.store.run_info import parse_info
@@ -68,6 +70,7 @@ class RunDirectory:
             _point_latest(root, run_id)
             sync_folder(path)
             sync_folder(root)
+            ended.clear(root)
         except FileExistsError as error:
             raise ConfigError(f"{path}: there is a run of this name already.") from error
         except OSError as error:
@@ -82,6 +85,7 @@ class RunDirectory:
             root.mkdir(parents=True, exist_ok=True)
             shutil.copytree(source, path)
             _point_latest(root, path.name)
+            ended.clear(root)
         except FileExistsError as error:
             raise ConfigError(f"{path}: there is a run of this name already.") from error
         except OSError as error:
