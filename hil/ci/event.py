@@ -25,13 +25,15 @@ from hil.boards.firmware.ruler import is_ruler
 from hil.boards.rack import load_rack
 
 DEFAULT_BRANCHES = ("origin/HEAD", "origin/main", "main")
+DEPENDABOT = "dependabot[bot]"
 
 
 @dataclass(frozen=True)
 class Event:
     """One occasion to measure; ``base_tip`` is the branch to compare with, empty where there is none.
 
-    ``fork`` says that the commit comes from another repository, whose authors may not use a rack unasked.
+    ``fork`` says that the commit comes from somebody who may not use a rack unasked: from another repository,
+    or from Dependabot, whose commit is what strangers released. ``group_ref`` is the branch of a merge group.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Event:
     repository: str = ""
     pull_request: int | None = None
     fork: bool = False
+    group_ref: str = ""
 
 
 def read_event(environment: Mapping[str, str], repository: Path, *, base: str = "") -> Event:
@@ -54,10 +57,11 @@ def read_event(environment: Mapping[str, str], repository: Path, *, base: str = 
         return _local(repository, base)
     owner = environment.get("GITHUB_REPOSITORY", "")
     if name == "pull_request":
-        return _pull_request(_part(_payload(environment), name), owner)
+        return _pull_request(_part(_payload(environment), name), owner, environment.get("GITHUB_ACTOR", ""))
     if name == "merge_group":
         group = _part(_payload(environment), name)
-        return Event(name, "pr", _text(group, "head_sha"), _text(group, "base_sha"), owner)
+        head, base_tip = _text(group, "head_sha"), _text(group, "base_sha")
+        return Event(name, "pr", head, base_tip, owner, group_ref=str(group.get("head_ref") or ""))
     head = environment.get("GITHUB_SHA") or git(repository, "rev-parse", "HEAD")
     return Event(name, "nightly", head, repository=owner)
 
@@ -79,10 +83,11 @@ def _default_branch(repository: Path) -> str:
     return ""
 
 
-def _pull_request(part: Mapping[str, Any], owner: str) -> Event:
+def _pull_request(part: Mapping[str, Any], owner: str, actor: str) -> Event:
     head, base = _part(part, "head"), _part(part, "base")
     origin = head.get("repo") or {}  # null where the fork has been deleted since
     own = _text(_part(base, "repo"), "full_name")
+    author = (part.get("user") or {}).get("login")
     return Event(
         "pull_request",
         "pr",
@@ -90,7 +95,7 @@ def _pull_request(part: Mapping[str, Any], owner: str) -> Event:
         _text(base, "sha"),
         repository=owner or own,
         pull_request=int(part["number"]) if "number" in part else None,
-        fork=origin.get("full_name") != own,
+        fork=origin.get("full_name") != own or DEPENDABOT in (actor, author),
     )
 
 

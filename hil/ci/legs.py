@@ -22,6 +22,7 @@ from hil.ci.again import judge_again
 from hil.ci.limits import Counting
 from hil.ci.more import LABEL
 from hil.ci.plan import NO_BASE, CiPlan, Leg
+from hil.ci.wanted import is_reason
 from hil.model import Verdict
 from hil.store import RunDirectory, read_judged_run
 from hil.store.outcomes import is_open, with_todays_outcomes
@@ -37,7 +38,7 @@ _LEG_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 @dataclass(frozen=True)
 class LegResult:
-    """What became of a leg. ``boards`` are "v1 (virtual)"; ``reason`` is why it was skipped, else empty.
+    """What became of a leg. ``boards`` are "v1 (virtual)"; ``reason`` is why it was not measured, else empty.
     ``shown`` is what people read in the place of its name.
 
     ``on_undecided`` is what the policy of its undecided benches says: ``neutral`` or ``fail``.
@@ -188,12 +189,17 @@ def failed(name: str, sentence: str) -> LegResult:
 
 
 def _read_skip(path: Path, leg: Leg, plan: CiPlan) -> LegResult:
-    """Accept the reason that `hil ci narrow` records where the plan allows for it, and no other."""
+    """Accept the reason that `hil ci narrow` records where the plan allows for it, and no other.
+
+    That a newer push took its place GitHub has to say (``Excuses``); a leg's own word for it decides nothing.
+    """
     name = leg.name
     record = json.loads(path.read_text(encoding="utf-8"))
     reason = record["reason"]
     if record["schema"] != SCHEMA or record["leg"] != name or not isinstance(reason, str) or not reason:
         return failed(name, f"{SKIPPED} of the leg {name} gives no reason in format {SCHEMA}.")
+    if leg.job == "rack" and is_reason(reason):
+        return dataclasses.replace(unmeasured(name, reason), on_undecided="fail")
     if not (leg.target and plan.may_leave_out):
         return failed(name, f"the leg {name} was skipped ({reason}), which its plan does not allow.")
     if reason != unchanged_image(plan, leg):
@@ -207,6 +213,11 @@ def skipped(name: str, reason: str) -> LegResult:
     """Return a leg that was left out for a recorded reason."""
     outcome = "no-baseline" if reason == NO_BASE else "skipped"
     return LegResult(name, ExitCode.PASS, outcome, f"Not measured: {reason}.", reason=reason)
+
+
+def unmeasured(name: str, reason: str) -> LegResult:
+    """Return a leg that could not be measured, and by no fault of the change: undecided, and no pass."""
+    return LegResult(name, ExitCode.UNDECIDED, "undecided", f"Not measured: {reason}.", reason=reason)
 
 
 def _read_run(run: RunDirectory, leg: Leg, plan: CiPlan) -> LegResult:

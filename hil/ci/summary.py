@@ -16,9 +16,11 @@ from typing import Literal
 from hil.base.errors import ExitCode, combine_exit_codes
 from hil.base.untrusted import fenced, markdown
 from hil.ci.acceptance import Acceptance
-from hil.ci.legs import LegResult, failed, read_leg, skipped
+from hil.ci.excuses import NONE, Excuses
+from hil.ci.legs import LegResult, failed, read_leg, skipped, unmeasured
 from hil.ci.limits import Counting, LimitChange
 from hil.ci.plan import RULER_ON_BOTH_SIDES, CiPlan, Leg
+from hil.store import RunDirectory
 
 FAILED_RESULTS = ("failure", "cancelled")
 
@@ -58,22 +60,28 @@ class CiVerdict:
 
 
 def conclude(
-    plan: CiPlan, folder: Path, job_results: Mapping[str, str], counting: Counting | None = None
+    plan: CiPlan,
+    folder: Path,
+    job_results: Mapping[str, str],
+    counting: Counting | None = None,
+    excuses: Excuses = NONE,
 ) -> CiVerdict:
     """Read every leg of ``plan`` below ``folder``; combine them.
 
     Each is judged again by the limits in ``counting``; without, what its verdicts.json says is taken.
 
     ``job_results`` maps the jobs that went before to GitHub's word: success, failure, cancelled or skipped.
-    A job that failed fails the whole, also where all that it left looks well.
+    A job that failed fails the whole, also where all that it left looks well. ``excuses`` are for legs that
+    left no run.
     """
     legs = tuple(
-        replace(_result(plan, leg, folder, job_results, counting), shown=leg.shown) for leg in plan.legs
+        replace(_result(plan, leg, folder, job_results, counting, excuses), shown=leg.shown)
+        for leg in plan.legs
     )
     known = {leg.name for leg in plan.legs}
     strangers = sorted(path.name for path in folder.glob("*") if path.is_dir() and path.name not in known)
     findings = [f"the leg {name} left a result, but is not in the plan." for name in strangers]
-    findings += _failed_jobs(plan, legs, job_results)
+    findings += _failed_jobs(plan, legs, job_results, excuses)
     codes = [leg.status for leg in legs] + [ExitCode.RIG] * bool(findings)
     code = combine_exit_codes(codes)
     changes = counting.changes if counting else ()
@@ -89,9 +97,23 @@ def accept(verdict: CiVerdict, acceptance: Acceptance) -> CiVerdict:
     return replace(verdict, exit_code=ExitCode.PASS, headline=headline, legs=legs, acceptance=acceptance)
 
 
+def without_verdict(verdict: CiVerdict) -> frozenset[str]:
+    """Return the legs that nothing accounts for, so that GitHub may be asked what became of their jobs."""
+    lost = (ExitCode.RIG, ExitCode.UNDECIDED)
+    return frozenset(leg.name for leg in verdict.legs if leg.status in lost and not leg.run_id)
+
+
 def _result(
-    plan: CiPlan, leg: Leg, folder: Path, job_results: Mapping[str, str], counting: Counting | None
+    plan: CiPlan,
+    leg: Leg,
+    folder: Path,
+    job_results: Mapping[str, str],
+    counting: Counting | None,
+    excuses: Excuses,
 ) -> LegResult:
+    excuse = excuses.of(leg.name)
+    if excuse and not leg.skip and not RunDirectory.list(folder / leg.name):
+        return unmeasured(leg.name, excuse)
     if (folder / leg.name).is_dir():
         return read_leg(folder / leg.name, leg, plan, counting)
     if leg.skip:
@@ -106,13 +128,17 @@ def _result(
     )
 
 
-def _failed_jobs(plan: CiPlan, legs: Sequence[LegResult], job_results: Mapping[str, str]) -> list[str]:
+def _failed_jobs(
+    plan: CiPlan, legs: Sequence[LegResult], job_results: Mapping[str, str], excuses: Excuses
+) -> list[str]:
     """Return a sentence for each job whose failure no leg tells."""
-    told = {plan.leg(result.name).job for result in legs if result.status != ExitCode.PASS}
+    telling = [leg for leg in legs if leg.status != ExitCode.PASS or (leg.reason and leg.exit_code)]
+    told = {plan.leg(leg.name).job for leg in telling}
+    failed_results = ("failure",) if excuses.unwanted else FAILED_RESULTS
     return [
         f"the job {job} ended with {result!r}, which no leg accounts for; look at its log."
         for job, result in job_results.items()
-        if result in FAILED_RESULTS and job not in told
+        if result in failed_results and job not in told
     ]
 
 
@@ -209,7 +235,7 @@ def _legs_table(legs: Sequence[LegResult], write: Callable[[str], str]) -> str:
 
 
 def _mark(leg: LegResult, outcome: str) -> str:
-    if leg.reason:
+    if leg.reason and not leg.exit_code:
         return "– skipped"
     standing = f", {leg.standing}" if leg.standing else ""
     if leg.accepted:

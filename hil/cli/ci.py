@@ -27,7 +27,8 @@ from hil.ci.legs import compared_targets, narrow, read_comparisons
 from hil.ci.limits import Counting, limits_that_count
 from hil.ci.plan import EMULATED_JOB, CiPlan, plan_event, read_plan, write_plan
 from hil.ci.repository import check_repository
-from hil.ci.summary import CiVerdict, conclude
+from hil.ci.summary import CiVerdict, conclude, without_verdict
+from hil.cli.ci_racks import excuses_now, wanted_command
 from hil.cli.ci_steps import github_of_job, on_github, say, summarise, write_outputs
 from hil.cli.options import DEFAULT_OUT, F, history_option, out_option
 
@@ -288,21 +289,26 @@ def judge_legs(
 
     Each leg is judged again from its records, by the stricter of the limits of head and merge base. A leg
     without a verdict and without a recorded reason to skip it fails, and so does one whose verdict says
-    otherwise than its records, or that measured less than the plan asks for.
+    otherwise than its records, or that measured less than the plan asks for. Where GitHub says that nobody
+    waits for the verdict any more, what left nothing is undecided.
     """
     job_results = _job_results(jobs)
     try:
         plan = read_plan(plan_path)
     except ConfigError as error:
-        summarise(f"# NO VERDICT: there is no plan\n\n{markdown(error)}\n", whole="the log")
-        say(f"# NO VERDICT: there is no plan\n\n{error}\n")
-        return int(ExitCode.RIG)
+        why = excuses_now().unwanted
+        heading = f"# UNDECIDED, AND NOT WAITED FOR: {why}" if why else "# NO VERDICT: there is no plan"
+        summarise(f"{heading}\n\n{markdown(error)}\n", whole="the log")
+        say(f"{heading}\n\n{error}\n")
+        return int(ExitCode.PASS if why else ExitCode.RIG)
     if keep:
         left_out = artefact.keep(plan_path, legs_path, keep, thresholds)
         say("".join(f"warning: {line}\n" for line in left_out))
     _check_jobs(plan, job_results)
     counting = limits_that_count(thresholds, Path.cwd(), plan.base) if thresholds else Counting()
     verdict = conclude(plan, legs_path, job_results, counting)
+    if without_verdict(verdict):
+        verdict = conclude(plan, legs_path, job_results, counting, excuses_now())
     if verdict.acceptable:
         verdict = _accepted(plan, verdict)
     if keep and verdict.acceptance:
@@ -361,6 +367,7 @@ def doctor(*, repository: str) -> None:
 
 command.add_command(comment_command)
 command.add_command(history_command)
+command.add_command(wanted_command)
 
 
 @command.command("nights")

@@ -219,7 +219,7 @@ def loosened(limits: Sequence[str], *, rank: int) -> Block:
 
 def mark(leg: LegFacts) -> str:
     """Return "✓ pass", "✗ regressed", "? undecided, advisory", "– skipped"."""
-    if leg.reason:
+    if leg.reason and not leg.exit_code:
         return "– skipped"
     sign = {0: "✓", 1: "✗", 2: "✗"}.get(int(leg.exit_code), "?")
     standing = f", {leg.standing}" if leg.standing else ""

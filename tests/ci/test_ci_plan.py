@@ -63,6 +63,16 @@ def test_a_pull_request_and_its_origin(tmp_path: Path, origin: dict[str, str] | 
     assert event.trigger == "pr"
 
 
+@pytest.mark.parametrize("where", ["actor", "author"])
+def test_dependabot_is_as_a_fork(tmp_path: Path, where: str) -> None:
+    """Its branch is here, and what it brings strangers have released; where a person runs it again, too."""
+    payload, bot = pull_request(OWN), "dependabot[bot]"
+    payload["pull_request"]["user"] = {"login": bot if where == "author" else "somebody"}
+    actor = {"GITHUB_ACTOR": bot if where == "actor" else "somebody"}
+    event = read_event(environment(tmp_path, "pull_request", payload) | actor, tmp_path)
+    assert event.fork
+
+
 def test_a_merge_group(tmp_path: Path) -> None:
     """A merge queue's commit is measured as a pull request is, on trusted ground."""
     payload = {"merge_group": {"head_sha": HEAD, "base_sha": BASE}}

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.slow
 
 BIN = ROOT / ".venv" / "bin"
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+WANTED = "steps.wanted.outputs.wanted != 'false'"  # without an answer it is
 PUBLISHER = "firmware/components/mqtt_link/publisher_tasks.c"
 
 
@@ -189,7 +190,7 @@ def test_a_rack_is_given_its_merge_base_where_there_is_something_to_compare() ->
     """`hil ci narrow` says where; beside itself an image would not be booted, and no limit would judge it."""
     jobs = load(ROOT / ".github/workflows/pr.yml")["jobs"]
     (step,) = [step for step in jobs["rack"]["steps"] if step.get("id") == "base"]
-    assert step["if"] == "contains(fromJSON(needs.narrow.outputs.compared), matrix.target)"
+    assert step["if"] == f"{WANTED} && contains(fromJSON(needs.narrow.outputs.compared), matrix.target)"
     assert jobs["narrow"]["outputs"]["compared"] == "${{ steps.narrow.outputs.compared }}"
 
 
@@ -265,13 +266,26 @@ def test_a_rack_that_is_run_again_measures_once() -> None:
     named = {step["name"]: step for step in job["steps"]}
     asks, further = named["Look whether it is taken further"], named["Take it further and judge"]
     for step in (asks, named["Fetch the leg of an earlier attempt"]):
-        assert step["if"] == "github.run_attempt > 1"
+        assert step["if"] == f"{WANTED} && github.run_attempt > 1"
     output = f"steps.{asks['id']}.outputs.run"
-    assert (named["Measure and judge"]["if"], further["if"]) == (f"{output} == ''", f"{output} != ''")
+    assert named["Measure and judge"]["if"] == f"{WANTED} && {output} == ''"
+    assert further["if"] == f"{WANTED} && {output} != ''"
     assert further["env"]["RUN"] == f"${{{{ {output} }}}}"
     assert not {"--suite", "--target"} & set(further["run"].split())
     keep, fetch = named["Keep the leg"], named["Fetch the leg of an earlier attempt"]
     assert fetch["with"]["pattern"] == f"leg-{keep['with']['leg']}"
+
+
+def test_a_rack_asks_first_whether_it_is_wanted() -> None:
+    """Before anything of the measurement, whose steps depend on the answer; without one it measures."""
+    job = load(ROOT / ".github/workflows/pr.yml")["jobs"]["rack"]
+    names = [step["name"] for step in job["steps"]]
+    asks, keeps = names.index("Look whether it is wanted still"), names.index("Keep why it is not")
+    assert (names[asks - 1], keeps) == ("Set up", asks + 1)
+    assert job["steps"][asks]["id"] == "wanted"
+    assert job["steps"][keeps]["if"] == "steps.wanted.outputs.wanted == 'false'"
+    assert job["steps"][keeps]["with"]["name"] == f"leg-{job['steps'][-1]['with']['leg']}"
+    assert all(WANTED in step["if"] for step in job["steps"][keeps + 1 :])
 
 
 def test_racks_neither_compile_nor_lose_their_place() -> None:
