@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from hil.base.errors import ConfigError
@@ -38,6 +39,7 @@ OTHER_SUITES = ("quick", "pr")
 COMPARED_SUITE = "pr"  # of the legs that compare: with the merge base, at night with the reference
 NO_BASE = "there is no merge base to compare with"
 RULER_ON_BOTH_SIDES = "what the changed ruler itself does to the figures, as both sides are measured by it"
+RACK_JOBS = ("rack", "night-rack")
 EMULATED_JOB, EMULATED_SUITE = "emulated", "sealed"
 INSTRUCTION_COST = "instruction cost (emulated)"  # never called performance: no figure of it is a time
 MEASURES: frozenset[Kind] = frozenset({"harness", "ruler"})  # or judges
@@ -48,7 +50,8 @@ class Leg:
     """One measurement that the verdict waits for; ``skip`` is the reason why there is none.
 
     ``reference`` is the commit that a night measures beside the head; where ``unchanged`` it measures the
-    head beside itself, which blocks nothing.
+    head beside itself, which blocks nothing. Where ``rack_off`` the reason is no fault of the change: its
+    rack is off or does not answer, and the leg is undecided, not passed.
     """
 
     name: str
@@ -58,6 +61,7 @@ class Leg:
     skip: str = ""
     reference: str = ""
     unchanged: bool = False
+    rack_off: bool = False
 
     @property
     def shown(self) -> str:
@@ -171,8 +175,13 @@ class CiPlan:
         return {"schema": SCHEMA, **dataclasses.asdict(self)}
 
 
-def plan_event(repository: Path, event: Event, *, suite: str = "") -> CiPlan:
-    """Plan what ``event`` asks for; ``suite`` stands in for each leg's own. Raises ConfigError."""
+def plan_event(
+    repository: Path, event: Event, *, suite: str = "", off: Mapping[str, str] = MappingProxyType({})
+) -> CiPlan:
+    """Plan what ``event`` asks for; ``suite`` stands in for each leg's own. Raises ConfigError.
+
+    ``off`` is why the rack of a chip measures nothing.
+    """
     base = merge_base(repository, event.base_tip, event.head)
     files = changed_files(repository, base, event.head) if base else ()
     # a change cannot take itself off the racks: which there are is read where it starts from
@@ -185,6 +194,7 @@ def plan_event(repository: Path, event: Event, *, suite: str = "") -> CiPlan:
     ticks_hz = tuple(tick_hz for tick_hz in TICKS_HZ if tick_hz in needed) if plan.build else plan.ticks_hz
     return dataclasses.replace(
         plan,
+        legs=tuple(_without_rack(leg, off) for leg in plan.legs),
         ticks_hz=ticks_hz,
         compare_ticks_hz=_ticks_hz(thresholds, COMPARED_SUITE),
         virtual_targets=virtual_targets(repository),
@@ -238,6 +248,12 @@ def _ticks_hz(thresholds: Path, suite: str) -> tuple[int, ...]:
         return ticks_hz_of(load_project(thresholds), suite)
     except ConfigError:
         return TICKS_HZ
+
+
+def _without_rack(leg: Leg, off: Mapping[str, str]) -> Leg:
+    if leg.job not in RACK_JOBS or leg.skip or leg.target not in off:
+        return leg
+    return dataclasses.replace(leg, skip=off[leg.target], rack_off=True)
 
 
 def _rack_legs(racks: Sequence[str], suite: str, reason: str) -> tuple[Leg, ...]:

@@ -117,7 +117,7 @@ def _result(
     if (folder / leg.name).is_dir():
         return read_leg(folder / leg.name, leg, plan, counting)
     if leg.skip:
-        return skipped(leg.name, leg.skip)
+        return (unmeasured if leg.rack_off else skipped)(leg.name, leg.skip)
     left = f"the leg {leg.name} left neither a verdict nor a reason to skip it"
     if leg.job not in job_results:
         return failed(leg.name, f"{left}. Measure it, then: hil ci collect {leg.name}.")

@@ -14,7 +14,7 @@ import click
 from hil.base.errors import ConfigError, ExitCode, HilError, RigError
 from hil.base.paths import PROJECT_ROOT
 from hil.base.untrusted import markdown, terminal
-from hil.ci import artefact, comment_page, legs, more, summary
+from hil.ci import artefact, comment_page, legs, more, rack_switch, summary
 from hil.ci import history as history_branch
 from hil.ci.acceptance import find_acceptance
 from hil.ci.comment import comment
@@ -159,14 +159,22 @@ def command() -> None:
 @command.command("plan")
 @click.option("--suite", default="", envvar="HIL_SUITE", show_envvar=True, help="Instead of each leg's own.")
 @click.option("--base", default="", metavar="REV", help="Compare with it.  [default: the event's, or main]")
+@click.option(
+    "--racks-off",
+    default="",
+    envvar=rack_switch.VARIABLE,
+    show_envvar=True,
+    metavar="CHIP: WHY; …",
+    help="Racks that measure nothing, or `all`.",
+)
 @plan_option
-def make_plan(suite: str, base: str, plan_path: Path) -> None:
+def make_plan(suite: str, base: str, racks_off: str, plan_path: Path) -> None:
     """Decide what to build and to measure, and why some of it can be left out.
 
     Outside of GitHub it plans what a pull request of HEAD would do.
     """
     event = read_event(os.environ, Path.cwd(), base=base)
-    plan = plan_event(Path.cwd(), event, suite=suite)
+    plan = plan_event(Path.cwd(), event, suite=suite, off=rack_switch.racks_off(racks_off))
     write_plan(plan, plan_path)
     say("".join(f"{line}\n" for line in _plan_lines(plan)))
     write_outputs(plan.outputs())

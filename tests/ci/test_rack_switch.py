@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A rack that is switched off outside of the code: its legs are undecided, and block nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from hil.base.errors import ConfigError, ExitCode
+from hil.ci import summary
+from hil.ci.comment_page import Source, facts_of, render
+from hil.ci.event import Event, read_event
+from hil.ci.plan import CiPlan, plan_event, read_plan, write_plan
+from hil.ci.rack_switch import VARIABLE, racks_off
+from hil.ci.summary import CiVerdict, conclude
+from hil.cli.app import app
+from tests.ci.ci_rig import Repository, leave_run, targets_file
+
+WHY = "the rack esp32 is switched off by HIL_RACKS_OFF: power is off until Monday"
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    """main with racks for two chips; the branch ``change`` off it has other firmware."""
+    made = Repository(tmp_path / "repository")
+    made.commit({**targets_file((), ["esp32", "esp32s3"]), "firmware/a.c": "1"})
+    made.git("checkout", "--quiet", "-b", "change")
+    made.commit({"firmware/a.c": "2"})
+    return made
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", {}),
+        ("esp32: power is off until Monday", {"esp32": WHY}),
+        (" esp32 :power is off until Monday. ;", {"esp32": WHY}),
+        ("esp32s3", {"esp32s3": "the rack esp32s3 is switched off by HIL_RACKS_OFF"}),
+    ],
+)
+def test_the_variable_names_racks_and_reasons(text: str, told: dict[str, str]) -> None:
+    """A chip each, with a reason or none; blanks, a full stop and a last semicolon are no matter."""
+    assert racks_off(text) == told
+
+
+def test_all_racks_are_off_at_once() -> None:
+    """Each chip that hil knows; a reason of its own is told rather than that of all."""
+    off = racks_off("all: the lab moves; esp32: power is off until Monday")
+    assert off["esp32"] == WHY
+    assert off["esp32c3"].endswith(": the lab moves")
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("esp23: x", "there is no rack 'esp23'; did you mean 'esp32'?"),
+        ("esp32, esp32s3", "there is no rack 'esp32, esp32s3'"),
+        ("esp32; esp32: x", "'esp32' is there twice"),
+        ("esp32: a\nb", "or a line end"),
+        (f"all: {'x' * 201}", "more than 200 characters"),
+    ],
+)
+def test_what_is_malformed_is_a_configuration_error(text: str, wrong: str) -> None:
+    """It names the variable, the entry, and how to write it: no switch fails unseen."""
+    with pytest.raises(ConfigError, match=VARIABLE) as caught:
+        racks_off(text)
+    assert wrong in caught.value.sentence
+    assert "each with a reason or none" in str(caught.value.next_step)
+
+
+def hil_ci_plan(repository: Repository, off: str, monkeypatch: pytest.MonkeyPatch) -> Result:
+    for name in [name for name in os.environ if name.startswith("GITHUB_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(repository.path)
+    monkeypatch.setenv(VARIABLE, off)
+    return CliRunner().invoke(app, ["ci", "plan", "--plan", "plan.json"], standalone_mode=False)
+
+
+def plan_without(repository: Repository, off: str, monkeypatch: pytest.MonkeyPatch) -> CiPlan:
+    assert hil_ci_plan(repository, off, monkeypatch).exception is None
+    return read_plan(repository.path / "plan.json")
+
+
+def test_no_job_waits_for_a_rack_that_is_off(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its leg is left out with the reason, the other rack measures, and alpha is shared by those that do."""
+    before = plan_without(repository, "", monkeypatch)
+    plan = plan_without(repository, "esp32: power is off until Monday", monkeypatch)
+    assert (before.racks, plan.racks) == (("esp32", "esp32s3"), ("esp32s3",))
+    assert (plan.leg("rack-esp32").skip, plan.leg("rack-esp32").rack_off) == (WHY, True)
+    assert plan.legs_of_alpha == before.legs_of_alpha - 1
+    assert plan.leg("emulated-esp32c3") == before.leg("emulated-esp32c3")
+
+
+def test_a_malformed_variable_plans_nothing(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The job that plans fails, and says what is wrong."""
+    done = hil_ci_plan(repository, "esp23", monkeypatch)
+    assert isinstance(done.exception, ConfigError)
+    assert not (repository.path / "plan.json").exists()
+
+
+def test_at_night_all_legs_of_a_rack_are_off(repository: Repository) -> None:
+    """The full matrix, the night beside the reference, and the head beside itself."""
+    head = repository.git("rev-parse", "HEAD")
+    plan = plan_event(repository.path, Event("schedule", "nightly", head), off=racks_off("esp32"))
+    off = {leg.name for leg in plan.legs if leg.rack_off}
+    assert (
+        off == {leg.name for leg in plan.legs if leg.target == "esp32"} >= {"rack-esp32", "unchanged-esp32"}
+    )
+    assert [leg["target"] for leg in plan.jobs_of("night-rack")] == ["esp32s3"] * 2
+
+
+def test_documentation_alone_is_skipped_as_ever(repository: Repository) -> None:
+    """Nobody would have measured it: it stays a pass."""
+    head = repository.commit({"firmware/a.c": "1", "docs/a.md": "2"})
+    event = dataclasses.replace(read_event({}, repository.path), head=head)
+    plan = plan_event(repository.path, event, off=racks_off("all"))
+    assert not any(leg.rack_off for leg in plan.legs)
+
+
+@pytest.fixture
+def judged(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[CiPlan, CiVerdict]:
+    """A pull request whose other legs pass, and its verdict."""
+    plan = plan_without(repository, "all: power is off until Monday", monkeypatch)
+    wanted = ("virtual", "rack-esp32")
+    plan = dataclasses.replace(plan, legs=tuple(leg for leg in plan.legs if leg.name in wanted))
+    leave_run(tmp_path / "legs" / "virtual", commit=plan.head)
+    return plan, conclude(plan, tmp_path / "legs", {"virtual": "success", "rack": "skipped"})
+
+
+def test_it_is_undecided_and_blocks_nothing(judged: tuple[CiPlan, CiVerdict]) -> None:
+    """Neither green nor red: the headline names the leg, the check is neutral, the required job passes."""
+    plan, verdict = judged
+    assert (verdict.headline, verdict.conclusion) == ("UNDECIDED: rack-esp32", "neutral")
+    assert verdict.exit_code == ExitCode.PASS
+    text = summary.render(plan, verdict, {})
+    assert f"| rack-esp32 | ? undecided | – | Not measured: {WHY}. |" in text
+    assert f"- rack-esp32: {WHY}" in text
+
+
+def test_the_comment_says_so_too(judged: tuple[CiPlan, CiVerdict], tmp_path: Path) -> None:
+    """Its heading, what is not decided, and the reason; no green mark."""
+    plan, verdict = judged
+    page = render(facts_of(plan, verdict, tmp_path / "legs", Source({})), "comment")
+    assert page.startswith("### ? Undecided: `rack-esp32`")
+    assert "power is off until Monday" in page
+    assert "– skipped" not in page
+
+
+def test_the_plan_comes_back_as_it_was_written(judged: tuple[CiPlan, CiVerdict], tmp_path: Path) -> None:
+    """Another job reads it, and the comment's as well."""
+    write_plan(judged[0], tmp_path / "plan.json")
+    assert read_plan(tmp_path / "plan.json") == judged[0]
