@@ -12,19 +12,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.ci.elsewhere import link_environment
 from tests.ci.git_process import git
 from tests.lab import ROOT, SUITES, make_lab
 
 ACT = ROOT / ".venv" / "bin" / "act"
 STAND_INS = ROOT / "tests" / "workflows" / "actions"
 ESP_IDF = ROOT / "tests" / "workflows" / "esp-idf"  # a stand-in, in the place of the container
-DEADLINE_S = 540.0  # of a busy host; alone a minute or two are usual
+DEADLINE_S = 1500.0  # of a host whose processors ten others want too; alone a minute or two are usual
 SHORT_PR = "{count: 100, warmup: 0, interval_us: 5000"  # the suite pr, of which each boot is compared
 SEALED = {
     "cost": "suites: {sealed: [{part: [publish_qos0, publish_qos1]}]}\n",
     "footprint": "suites: {sealed: [{}]}\n",
 }
 NIGHT_BOARDS = "--board v1 --board v4"
+GENERATOR = "reports/site/node_modules"
 _CONTAINER = re.compile(r"^    container: espressif/idf:.*\n", re.MULTILINE)
 _USES = re.compile(r"uses: (actions/[\w-]+)@([0-9a-f]{40})")
 
@@ -44,6 +46,10 @@ class WorkflowRun:
     def ran(self, job: str) -> bool:
         return f"/{job}" in self.log
 
+    def said_by(self, job: str) -> str:
+        """Return what the steps of a job printed, without act's own words."""
+        return "".join(re.findall(rf"^\[[^]/]+/{re.escape(job)}\s*\]   \| (.*\n)", self.log, re.MULTILINE))
+
 
 class Project:
     """A repository with this checkout's files, one virtual board, and short suites."""
@@ -52,6 +58,7 @@ class Project:
         self.folder = folder
         self.path = folder / "repository"
         copy_checkout(self.path)
+        self.installed = link_installed(folder / "installed", self.path)
         lab_folder = folder / "lab"
         lab_folder.mkdir()
         lab = make_lab(lab_folder, 1, suites={"publish": SUITES, **SEALED})
@@ -81,21 +88,23 @@ class Project:
         self.git("commit", "--quiet", "--message", message)
         return self.git("rev-parse", "HEAD")
 
-    def branch(self, name: str, files: Mapping[str, str]) -> str:
-        """Commit ``files`` (path → content) on a new branch off the base; return the commit."""
-        self.git("checkout", "--quiet", "-B", name, self.base)
+    def branch(self, name: str, files: Mapping[str, str], base: str = "") -> str:
+        """Commit ``files`` (path → content) on a new branch off ``base``, else main; return the commit."""
+        self.git("checkout", "--quiet", "-B", name, base or self.base)
         for path, content in files.items():
             (self.path / path).write_text(content, encoding="utf-8")
         return self.commit(name)
 
-    def pull_request(self, head: str, *, fork: bool = False, job: str = "hil-verdict") -> WorkflowRun:
+    def pull_request(
+        self, head: str, *, base: str = "", fork: bool = False, job: str = "hil-verdict"
+    ) -> WorkflowRun:
         """Run pr.yml for a pull request of ``head``, up to ``job`` and what that needs."""
         repository = {"full_name": "example/hil"}
         event = {
             "pull_request": {
                 "number": 7,
                 "head": {"sha": head, "repo": {"full_name": "somebody/hil"} if fork else repository},
-                "base": {"sha": self.base, "repo": repository},
+                "base": {"sha": base or self.base, "repo": repository},
             }
         }
         return self.act("pull_request", "pr.yml", event, verdict=job)
@@ -108,7 +117,7 @@ class Project:
 
     def install(self) -> None:
         """Put what this checkout has installed into the repository's own working tree, for steps by hand."""
-        for installed in ("reports/site/node_modules", ".venv"):
+        for installed in (GENERATOR, ".venv"):
             with (self.path / ".git" / "info" / "exclude").open("a") as stream:
                 stream.write(f"/{installed}\n")
             (self.path / installed).symlink_to(ROOT / installed)
@@ -134,7 +143,7 @@ class Project:
         (run / "artefacts").mkdir(parents=True)
         (run / "event.json").write_text(json.dumps(payload))
         argv = [event, "--job", verdict, "--workflows", f".github/workflows/{workflow}"]
-        argv += ["--env", f"HIL_ACT_INSTALLED={ROOT}", *local_repositories(self.path)]
+        argv += ["--env", f"HIL_ACT_INSTALLED={self.installed}", *local_repositories(self.path)]
         return run_act(self.path, argv, run)
 
 
@@ -184,6 +193,17 @@ def copy_checkout(to: Path) -> None:
         if source.is_file() or source.is_symlink():
             (to / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, to / name, follow_symlinks=False)
+
+
+def link_installed(to: Path, checkout: Path) -> Path:
+    """Make ``to`` the folder that the stand-in for the checkout takes what is installed from; return it.
+
+    It is what this checkout has, however old: a job that installed anew would write into it.
+    """
+    (to / "reports" / "site").mkdir(parents=True)
+    (to / GENERATOR).symlink_to(ROOT / GENERATOR)
+    link_environment(to, checkout)
+    return to
 
 
 def local_repositories(repository: Path) -> list[str]:

@@ -24,7 +24,12 @@ def commit_all(folder: Path) -> str:
 
 def note_installed(environment: Path, tool: Path) -> None:
     """Write what .ci/bootstrap writes where the lock files of ``tool`` are installed."""
-    for name, files in (("installed", LOCKS), ("installed-release", ("requirements-release.lock",))):
+    noted = {
+        "installed": LOCKS,
+        "installed-site": ("reports/site/package-lock.json", "requirements.lock"),
+        "installed-release": ("requirements-release.lock",),
+    }
+    for name, files in noted.items():
         digest = hashlib.sha256(b"".join((tool / file).read_bytes() for file in files)).hexdigest()
         (environment / f".{name}").write_text(f"{digest}\n")
 
@@ -40,9 +45,12 @@ def seed_environment(folder: Path, tool: Path) -> None:
     note_installed(folder, tool)
 
 
-def link_environment(tool: Path) -> None:
-    """Give a copy of the checkout the environment of this one."""
-    (tool / ".venv").mkdir()
+def link_environment(to: Path, tool: Path | None = None) -> None:
+    """Give ``to`` the environment of this checkout, as it is, so that ``tool`` installs nothing into it.
+
+    ``tool`` is a copy of the checkout, ``to`` itself where it is not given.
+    """
+    (to / ".venv").mkdir()
     for name in ("bin", "lib", "release", "pyvenv.cfg"):
-        (tool / ".venv" / name).symlink_to(ROOT / ".venv" / name)
-    note_installed(tool / ".venv", tool)
+        (to / ".venv" / name).symlink_to(ROOT / ".venv" / name)
+    note_installed(to / ".venv", tool or to)
