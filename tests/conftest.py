@@ -21,12 +21,6 @@ settings.register_profile("shared machine", deadline=None, suppress_health_check
 settings.load_profile("shared machine")
 
 
-def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
-    """Bytes give no name: packed ones hold the second at which they were made, and xdist's workers, each of
-    which collects at its own, have to come to the same names."""
-    return argname if isinstance(val, bytes) else None
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = in_order(items)
     for item in items:

@@ -294,6 +294,24 @@ PLAN = {"plan.json": b"{}"}
         (zip_of({"plan.json": b" " * 34_000_000}), "more than are read"),
         (zip_of({"plan.json": b" " * 1_000_000}), "packed far tighter"),
     ],
+    ids=[
+        "text",
+        "cut-off",
+        "empty",
+        "above",
+        "rooted",
+        "legs-above",
+        "backslash",
+        "console",
+        "link",
+        "file-as-folder",
+        "lzma",
+        "bzip2",
+        "null",
+        "many",
+        "large",
+        "tight",
+    ],
 )
 def test_a_zip_that_wants_more(tmp_path: Path, content: bytes, words: str) -> None:
     """A path outside, a link, too many or too large files, a bomb: refused before anything is unpacked."""

@@ -206,7 +206,7 @@ def test_the_trend_shows_them_with_their_word(tmp_path: Path) -> None:
         ("time,commit,value\n2026-01-01,abcdef0,1,500\n", ["line 2: 4 fields, not 3"]),
         ("time,commit,value\n2026-01-01,abcdef0,nan\n", ["line 2: value 'nan' is not a number"]),
         ("time,commit,value\n2026-01-01,abcdef0,12 ms\n", ["line 2: value '12 ms'", "no unit"]),
-        ("PK\x03\x04\x00", ["bytes that are no text", "save the table as CSV"]),
+        pytest.param("PK\x03\x04\x00", ["bytes that are no text", "save the table as CSV"], id="a zip"),
     ],
 )
 def test_what_is_wrong_is_named_by_line(text: str, words: list[str], tmp_path: Path) -> None:
