@@ -30,6 +30,7 @@ from hil.ci.repository import check_repository
 from hil.ci.summary import CiVerdict, conclude, without_verdict
 from hil.cli.ci_racks import excuses_now, wanted_command
 from hil.cli.ci_steps import github_of_job, on_github, say, summarise, write_outputs
+from hil.cli.merge import command as merge_command
 from hil.cli.options import DEFAULT_OUT, F, history_option, out_option
 
 
@@ -375,6 +376,7 @@ def doctor(*, repository: str) -> None:
 
 command.add_command(comment_command)
 command.add_command(history_command)
+command.add_command(merge_command)
 command.add_command(wanted_command)
 
 

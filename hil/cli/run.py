@@ -186,6 +186,13 @@ def keep_options(function: F) -> F:
     metavar="N",
     help="Boot each board so often, and measure all of its cases in each boot.  [default: 1]",
 )
+@click.option(
+    "--shard",
+    default="",
+    metavar="K/N",
+    help="Measure the K-th of N shares of the cases, which last alike, and share alpha; `hil ci merge` makes "
+    "one run of N.",
+)
 @compare_options
 @keep_options
 @thresholds_option

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``hil ci merge``: one run of shards, judged as one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from hil.base.errors import ConfigError, ExitCode
+from hil.base.untrusted import terminal
+from hil.cli.options import out_option
+from hil.store import read_run
+from hil.store.directory import JOURNAL
+
+
+@click.command("merge")
+@click.argument("folders", metavar="FOLDER...", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--undecided-status",
+    type=click.Choice(("0", "4")),
+    default="4",
+    envvar="HIL_UNDECIDED_STATUS",
+    show_default=True,
+    show_envvar=True,
+    help="As of hil run.",
+)
+@click.option("--report/--no-report", default=True, help="Build the report in OUT/report.  [default: build]")
+@out_option
+def command(folders: tuple[Path, ...], out: Path, undecided_status: str, *, report: bool) -> int:
+    """Make one run in OUT of the shards in FOLDERs (`hil run --shard K/N`), and judge it as one.
+
+    A FOLDER is a run, or has runs in it. They must be of one suite, rack and commit, with the same limits. A
+    shard that is not there leaves the run incomplete, and its cases are named. The exit code is the run's.
+    """
+    from hil.gate import judge
+    from hil.reports.finish import ReportOptions, finish
+    from hil.run.merging import merge_shards
+    from hil.store.run_info import planned_boots
+    from hil.store.verdicts import status_of
+    from hil.thresholds import among_legs, own_limits
+
+    run = merge_shards([found for folder in folders for found in runs_in(folder)], out)
+    stored = read_run(run.path)
+    limits = among_legs(own_limits(stored), int(stored.info.get("legs", 1)))
+    verdict = judge(stored.journal.entries, limits, planned_boots(stored.info))
+    run.write_verdict(verdict)
+    done = finish(run, ReportOptions(out, site=report), say=lambda _sentence: None)
+    click.echo(terminal(f"{run.path}: {verdict.sentence}", _MOST_CHARACTERS))
+    for warning in done.warnings:
+        click.echo(terminal(f"warning: {warning}", _MOST_CHARACTERS), err=True)
+    code = status_of(stored.info, verdict)
+    is_neutral = verdict.outcome == "undecided" and verdict.on_undecided == "neutral"
+    return int(undecided_status) if code == ExitCode.UNDECIDED and is_neutral else int(code)
+
+
+_MOST_CHARACTERS = 4000  # of a sentence: what a person reads is not cut
+
+
+def runs_in(folder: Path) -> list[Path]:
+    """Return the folder where it is a run, else the runs in it, at any depth. Raises ConfigError: none."""
+    if not folder.is_dir():
+        raise ConfigError(f"{folder}: no such folder.", next_step="name where the shards' runs are.")
+    return sorted(path.parent for path in folder.rglob(JOURNAL))
