@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -66,8 +67,8 @@ class Machine:
     def installed(self, *packages: str) -> None:
         (self.folder / "installed").write_text("".join(f"{package}\n" for package in packages))
 
-    def bootstrap(self, purpose: str = "python") -> subprocess.CompletedProcess[str]:
-        path = f"{self.folder / 'bin'}:{os.environ['PATH']}"
+    def bootstrap(self, purpose: str = "python", *, path: str = "") -> subprocess.CompletedProcess[str]:
+        path = path or f"{self.folder / 'bin'}:{os.environ['PATH']}"
         return subprocess.run(
             [str(self.checkout / ".ci" / "bootstrap"), purpose],
             env={**os.environ, "PATH": path, "LAB": str(self.folder)},
@@ -156,6 +157,44 @@ def test_a_network_that_fails_is_tried_again(machine: Machine) -> None:
     done = machine.bootstrap()
     assert done.returncode == 1
     assert f"E: {FETCH}\n" in done.stderr
+
+
+def test_a_mirror_that_stays_away_stops_nothing_that_is_there_without_it(machine: Machine) -> None:
+    """apt is asked to fail where one source does, and tried again; what the others have is installed."""
+    machine.order(*[f"update {FETCH}"] * 3)
+    done = machine.bootstrap()
+    assert done.returncode == 0, done.stderr
+    assert f"apt-get update: {FETCH}; going on with the package lists that are here\n" in done.stdout
+    assert apt_calls(machine) == ["update", "sleep"] * 2 + ["update", "install"]
+    assert "-o APT::Update::Error-Mode=any" in machine.calls[0]
+
+
+CLANG = """case $* in *clang) [ -s "$LAB/lists" ] && echo "  Depends: clang-18" ;; esac"""
+
+
+def test_clang_is_asked_for_its_version_after_the_update(machine: Machine) -> None:
+    """A bare machine has no lists before: the runtime is that of the clang that apt then offers."""
+    program(machine.folder / "bin" / "apt-cache", CLANG)
+    apt_get = machine.folder / "bin" / "apt-get"
+    apt_get.write_text(f'{apt_get.read_text()}[ "$command" != update ] || echo some >"$LAB/lists"\n')
+    machine.bootstrap("test")  # Python packages and what follows are not there
+    (install,) = [call for call in machine.calls if " install " in call]
+    assert re.findall(r"libclang-rt-\d+-dev", install) == ["libclang-rt-18-dev"]
+
+
+def test_who_may_not_install_is_told_who_may(machine: Machine) -> None:
+    """Without sudo the packages are named, with root's command; nothing is tried."""
+    (machine.folder / "bin" / "sudo").unlink()
+    needed = ("cat", "dirname", "grep", "realpath", "sed", "sh")
+    for name in needed:
+        (machine.folder / "bin" / name).symlink_to(Path("/bin", name))
+    done = machine.bootstrap(path=str(machine.folder / "bin"))
+    assert done.returncode == 1
+    assert done.stderr == (
+        "Debian packages are missing: git python3-venv. Only root may install them, and there is no sudo. "
+        "Next: as root: apt-get update && apt-get install git python3-venv; then run this again.\n"
+    )
+    assert machine.calls == []
 
 
 @pytest.mark.parametrize(
