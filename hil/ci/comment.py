@@ -42,7 +42,7 @@ from hil.ci.github import (
 from hil.ci.github_http import TooLarge
 from hil.ci.limits import Counting, limits_that_count
 from hil.ci.plan import CiPlan
-from hil.ci.summary import CiVerdict, accept, conclude
+from hil.ci.summary import CiVerdict, accept, conclude, without_limits
 from hil.thresholds.loader import FOLDER
 
 _MARKER = re.compile(
@@ -228,21 +228,30 @@ def _read(
     artefact.unpack(content, folder)
     plan = read_strictly(folder / artefact.PLAN, run.head)
     legs = folder / artefact.LEGS
-    verdict = conclude(plan, legs, jobs.others, _counting(plan, folder / FOLDER))
+    verdict = _concluded(plan, legs, jobs, folder / FOLDER)
     if verdict.acceptable and jobs.verdict == "success":  # else the check would have to be run again first
         verdict = _accepted(github, run, verdict)
     _check_agreement(verdict, jobs)
     return facts_of(plan, verdict, legs, source)
 
 
-def _counting(plan: CiPlan, thresholds: Path) -> Counting:
-    """Return the limits that count; the base's are those of a branch of ours, whatever the artefact says.
+def _concluded(plan: CiPlan, legs: Path, jobs: Jobs, thresholds: Path) -> CiVerdict:
+    """Conclude by the limits that count; the base's are those of a branch of ours, whatever it holds.
 
-    Raises ConfigError where the plan's base is none of ours, or the head's limits are no limits.
+    Limits of the head that cannot be read fail the whole, as they failed the required check.
+
+    Raises:
+        ConfigError: the plan's base is none of ours, or there are no limits of use and the check passed.
     """
     if not thresholds.is_dir():
         raise ConfigError("the artefact holds no limits, so nothing can be judged again.")
-    return limits_that_count(thresholds, Path.cwd(), _own_commit(plan.base))
+    base = _own_commit(plan.base)
+    try:
+        return conclude(plan, legs, jobs.others, limits_that_count(thresholds, Path.cwd(), base))
+    except ConfigError as error:
+        if jobs.verdict == "success":
+            raise
+        return without_limits(conclude(plan, legs, jobs.others, Counting()), error)
 
 
 def _own_commit(commit: str) -> str:

@@ -106,6 +106,7 @@ def _leg(leg: LegResult, legs: Path) -> dict[str, Any]:
         "sentence": leg.sentence,
         "reason": leg.reason,
         "standing": leg.standing,
+        "owner": leg.owner,
         "boards": list(leg.boards),
         "run": str(runs[0].path.resolve()) if runs else "",
         "verdict": _verdict_of(leg, runs[0]) if runs else "",

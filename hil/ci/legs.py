@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hil.base.errors import ConfigError, ExitCode, RigError
+from hil.base.errors import ConfigError, ExitCode
 from hil.boards.firmware.build_folder import target_of
 from hil.boards.firmware.selection import SCHEMA as COMPARISON_SCHEMA
 from hil.ci.again import judge_again
@@ -24,7 +22,8 @@ from hil.ci.more import LABEL
 from hil.ci.plan import NO_BASE, CiPlan, Leg
 from hil.ci.wanted import is_reason
 from hil.model import Verdict
-from hil.store import RunDirectory, read_judged_run
+from hil.store import RunDirectory, ended, read_judged_run
+from hil.store.ended import ENDED, UNKNOWN, Ended
 from hil.store.outcomes import is_open, with_todays_outcomes
 from hil.store.run_info import is_unchanged
 from hil.store.verdicts import read_verdict, status_of
@@ -33,7 +32,6 @@ SCHEMA = 1
 SKIPPED = "skipped.json"
 # verdicts that say something of the firmware, so that it matters which one was measured
 ON_FIRMWARE = (ExitCode.PASS, ExitCode.FIRMWARE, ExitCode.UNDECIDED)
-_LEG_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ class LegResult:
     else "": a word beside its verdict, which changes nothing of it. Where ``unchanged`` the firmware was
     compared with itself.
     ``stricter`` is the verdict by the merge base's limits, where these fail what the head's own let pass; it
-    is the leg's then.
+    is the leg's then. ``owner`` is whose fault it is that there is no verdict, where somebody said so.
     """
 
     name: str
@@ -66,6 +64,7 @@ class LegResult:
     unchanged: bool = False
     shown: str = ""
     stricter: Verdict | None = None
+    owner: str = ""
 
     @property
     def is_open(self) -> bool:
@@ -76,41 +75,6 @@ class LegResult:
     def status(self) -> ExitCode:
         """What it does to the required check, which knows no third state and passes what is neutral."""
         return ExitCode.PASS if self.is_open and self.on_undecided != "fail" else self.exit_code
-
-
-def collect(out: Path, leg: str, to: Path) -> Path:
-    """Copy the newest run below ``out`` to ``to/leg/<run id>``; return that folder.
-
-    It takes the place of what was collected for this leg before, as a leg has one verdict. Only files are
-    copied: a link, or what is no file at all, is not the run's, and an artefact would hold what it points at.
-
-    Raises:
-        ConfigError: ``leg`` is no name of a leg.
-        RigError: there is no run, or the newest one is elsewhere.
-    """
-    if not _LEG_NAME.fullmatch(leg):
-        raise ConfigError(
-            f"{leg!r} is no name of a leg.", next_step="name one of the plan's: virtual, rack-esp32, …"
-        )
-    try:
-        run = RunDirectory.latest(out)
-    except ConfigError as error:
-        raise RigError(
-            f"the leg {leg} left no run in {out}: {error.sentence}",
-            next_step="what `hil run` said just before tells why.",
-        ) from error
-    if run.path.parent != out.resolve():
-        raise RigError(
-            f"the leg {leg} left no run in {out}: the newest is {run.path}.",
-            next_step=f"measure it again; {out}/latest points out of its folder.",
-        )
-    shutil.rmtree(to / leg, ignore_errors=True)
-    return Path(shutil.copytree(run.path, to / leg / run.run_id, ignore=_no_files))
-
-
-def _no_files(folder: str, names: list[str]) -> list[str]:
-    paths = [Path(folder) / name for name in names]
-    return [path.name for path in paths if path.is_symlink() or not (path.is_file() or path.is_dir())]
 
 
 def write_skip(to: Path, leg: str, reason: str) -> Path:
@@ -142,10 +106,14 @@ def read_leg(folder: Path, leg: Leg, plan: CiPlan, counting: Counting | None = N
     It is judged again from its records by the limits in ``counting``; without, its own verdict is taken.
 
     A run counts more than a reason to skip it: where a workflow is run again, artefacts of its earlier
-    attempts are still there, and what was measured was measured.
+    attempts are still there, and what was measured was measured. So does a run that was judged more than the
+    word that a command ended early.
     """
     try:
         runs = RunDirectory.list(folder)
+        early = ended.read(folder / ENDED)
+        if early and not any(run.verdicts_path.is_file() for run in runs):
+            return _ended_early(early, leg, plan)
         skip = (folder / SKIPPED).is_file()
         if skip and not runs:
             return _read_skip(folder / SKIPPED, leg, plan)
@@ -183,8 +151,17 @@ def _as_judged_again(
     )
 
 
+def _ended_early(said: Ended, leg: Leg, plan: CiPlan) -> LegResult:
+    """Return a leg of which a command ended before there was anything to judge: it fails, with its owner."""
+    if said.commit != plan.head:
+        at = said.commit[:12] or "no commit"
+        return failed(leg.name, f"the leg {leg.name} ended early at {at}, the plan is for {plan.head[:12]}.")
+    outcome = "no verdict" if said.owner == UNKNOWN else "not measured"
+    return LegResult(leg.name, ExitCode(said.exit_code), outcome, said.words, owner=said.owner)
+
+
 def failed(name: str, sentence: str) -> LegResult:
-    """Return a leg that has no verdict."""
+    """Return a leg that has no verdict, and of which nobody said whose fault that is."""
     return LegResult(name, ExitCode.RIG, "no verdict", sentence)
 
 
@@ -257,6 +234,7 @@ def _read_run(run: RunDirectory, leg: Leg, plan: CiPlan) -> LegResult:
         on_undecided="fail" if verdict.get("on_undecided") == "fail" else "neutral",
         acceptable=code == ExitCode.FIRMWARE and _only_comparisons_regressed(verdict),
         standing=_standing(info) if leg.job == "rack" else "",
+        owner={ExitCode.RIG: "rig", ExitCode.CONFIG: "configuration"}.get(code, ""),
     )
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from hil.base.errors import ExitCode, combine_exit_codes
+from hil.base.errors import ConfigError, ExitCode, combine_exit_codes
 from hil.base.untrusted import fenced, markdown
 from hil.ci.acceptance import Acceptance
 from hil.ci.excuses import NONE, Excuses
@@ -21,6 +21,7 @@ from hil.ci.legs import LegResult, failed, read_leg, skipped, unmeasured
 from hil.ci.limits import Counting, LimitChange
 from hil.ci.plan import RULER_ON_BOTH_SIDES, CiPlan, Leg
 from hil.store import RunDirectory
+from hil.store.ended import ended_by
 
 FAILED_RESULTS = ("failure", "cancelled")
 
@@ -123,9 +124,23 @@ def _result(
         return failed(leg.name, f"{left}. Measure it, then: hil ci collect {leg.name}.")
     return failed(
         leg.name,
-        f"{left}; its job {leg.job} ended with {job_results[leg.job]!r}. "
+        f"{left}; its job {leg.job} ended with {job_results[leg.job]!r}{_unbuilt(leg, job_results)}. "
         f"Look at the log of that job, or of the jobs that it needs.",
     )
+
+
+def _unbuilt(leg: Leg, job_results: Mapping[str, str]) -> str:
+    """Return that the firmware of a chip was not built, where the job before says so; else ""."""
+    built = job_results.get("build", "") if leg.target else ""
+    return f", and the job build, which makes its firmware, with {built!r}" if built in FAILED_RESULTS else ""
+
+
+def without_limits(verdict: CiVerdict, error: ConfigError) -> CiVerdict:
+    """Return the verdict where the head's limits cannot be read: whatever the legs say, there is no pass."""
+    words = ended_by(error).words
+    code = combine_exit_codes([verdict.exit_code, ExitCode.CONFIG])
+    headline = _headline(code, verdict.legs, (words,))
+    return replace(verdict, exit_code=code, headline=headline, findings=(words, *verdict.findings))
 
 
 def _failed_jobs(
@@ -147,8 +162,16 @@ def _headline(code: ExitCode, legs: Sequence[LegResult], findings: Sequence[str]
         return _quiet_headline(legs)
     to_blame = [leg for leg in legs if leg.status == code]
     by_policy = code == ExitCode.UNDECIDED and all(leg.is_open for leg in to_blame)
-    word = "UNDECIDED, WHICH ITS POLICY FAILS" if by_policy else _WORDS[code]
+    word = "UNDECIDED, WHICH ITS POLICY FAILS" if by_policy else _word(code, to_blame)
     return _named(word, to_blame) if to_blame else f"{word}: {findings[0]}"
+
+
+def _word(code: ExitCode, to_blame: Sequence[LegResult]) -> str:
+    """Return what a code is called: nobody's fault is the rig's who did not say so."""
+    owners = {leg.owner for leg in to_blame}
+    if code == ExitCode.RIG and "rig" in owners:
+        return "NO VERDICT, THE RIG FAILED"
+    return "NOT MEASURED, THE FIRMWARE FAILED" if owners == {"firmware"} else _WORDS[code]
 
 
 def _quiet_headline(legs: Sequence[LegResult]) -> str:

@@ -14,9 +14,10 @@ import click
 from hil.base.errors import ConfigError, ExitCode, HilError, RigError
 from hil.base.paths import PROJECT_ROOT
 from hil.base.untrusted import markdown, terminal
-from hil.ci import artefact, comment_page, legs, more, rack_switch, summary
+from hil.ci import artefact, comment_page, more, rack_switch, summary
 from hil.ci import history as history_branch
 from hil.ci.acceptance import find_acceptance
+from hil.ci.collecting import collect
 from hil.ci.comment import comment
 from hil.ci.event import read_event, read_targets
 from hil.ci.github import DEFAULT_API, GitHub
@@ -32,6 +33,7 @@ from hil.cli.ci_racks import excuses_now, wanted_command
 from hil.cli.ci_steps import github_of_job, on_github, say, summarise, write_outputs
 from hil.cli.merge import command as merge_command
 from hil.cli.options import DEFAULT_OUT, F, history_option, out_option
+from hil.store import ended
 
 
 def _repository_option(function: F) -> F:
@@ -266,11 +268,20 @@ def go_on(leg: str, before: Path, out: Path) -> None:
 @out_option
 @legs_option
 def collect_leg(leg: str, out: Path, legs_path: Path) -> None:
-    """Put the newest run where LEG's artefact is made from, in place of an earlier one; show its summary."""
-    folder = legs.collect(out, leg, legs_path)
+    """Put the newest run where LEG's artefact is made from, in place of an earlier one; show its summary.
+
+    Where the last command ended before its run was judged, that is what the leg left: whose fault it is, and
+    the way out.
+    """
+    folder = collect(out, leg, legs_path, os.environ)
     click.echo(str(folder))
-    path = folder / "summary.md"
-    if path.is_file():
+    said, path = ended.read(folder / ended.ENDED), folder / "summary.md"
+    if said:
+        say(f"{said.words}\n")
+        summarise(
+            f"# NOT MEASURED: {leg}\n\n{markdown(said.words, 2 * ended.MOST_CHARACTERS)}\n", whole="the log"
+        )
+    elif path.is_file():
         summarise(path.read_text(encoding="utf-8"), whole=f"summary.md of the artefact leg-{leg}")
 
 
@@ -314,10 +325,12 @@ def judge_legs(
         left_out = artefact.keep(plan_path, legs_path, keep, thresholds)
         say("".join(f"warning: {line}\n" for line in left_out))
     _check_jobs(plan, job_results)
-    counting = limits_that_count(thresholds, Path.cwd(), plan.base) if thresholds else Counting()
+    counting, wrong = _counting(thresholds, plan)
     verdict = conclude(plan, legs_path, job_results, counting)
     if without_verdict(verdict):
         verdict = conclude(plan, legs_path, job_results, counting, excuses_now())
+    if wrong:
+        verdict = summary.without_limits(verdict, wrong)
     if verdict.acceptable:
         verdict = _accepted(plan, verdict)
     if keep and verdict.acceptance:
@@ -327,6 +340,14 @@ def judge_legs(
     if os.environ.get("GITHUB_STEP_SUMMARY"):
         summarise(_page(plan, verdict, legs_path), whole="the artefacts leg-…")
     return int(verdict.exit_code)
+
+
+def _counting(thresholds: Path | None, plan: CiPlan) -> tuple[Counting, ConfigError | None]:
+    """Return the limits that count, where none are named those that each run keeps; and what is wrong."""
+    try:
+        return limits_that_count(thresholds, Path.cwd(), plan.base) if thresholds else Counting(), None
+    except ConfigError as error:
+        return Counting(), error
 
 
 def _accepted(plan: CiPlan, verdict: CiVerdict) -> CiVerdict:

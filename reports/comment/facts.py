@@ -24,7 +24,8 @@ class LegFacts:
 
     ``is_open`` says that it failed nothing and is no pass; ``status`` is what it does to the required check.
     ``standing`` is what its rack has to say of itself, "" where it is qualified or no rack. ``remarks`` are
-    what stands wherever its figures do.
+    what stands wherever its figures do. ``owner`` is whose fault it is that there is no verdict, where
+    somebody said so.
     """
 
     name: str
@@ -38,6 +39,7 @@ class LegFacts:
     standing: str = ""
     verdict: Verdict | None = None
     remarks: tuple[str, ...] = ()
+    owner: str = ""
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,7 @@ def _leg(stored: Mapping[str, Any], folder: Path) -> LegFacts:
         is_open=stored["is_open"],
         status=ExitCode(stored["status"]),
         standing=stored["standing"],
+        owner=stored["owner"],
     )
     return _with_verdict(leg, folder / stored["run"], stored["verdict"]) if stored["run"] else leg
 

@@ -27,7 +27,7 @@ _OPEN = {
 _WORDS = {
     ExitCode.FIRMWARE: "✗ Regressed",
     ExitCode.CONFIG: "✗ Not measured, the configuration is wrong",
-    ExitCode.RIG: "? No verdict, the rig failed",
+    ExitCode.RIG: "? No verdict",
     ExitCode.UNDECIDED: "? Incomplete, not all was measured",
     ExitCode.INTERRUPTED: "? Interrupted",
     ExitCode.TERMINATED: "? Terminated",
@@ -133,13 +133,21 @@ def _verdict_words(facts: Facts, changed: Sequence[ComparedSeries], broken: Sequ
         first = (worse or better)[:1]
         word = "✓ Passed" + (", improved" if better and not worse else "")
         return f"{word}: {_change_words(first[0])}{_more(len(changed))}" if first else word
-    word = _WORDS[facts.exit_code]
+    word = _word(facts)
     blocked = [item for item in changed if compared.is_blocked(item)]
     if facts.exit_code == ExitCode.FIRMWARE and (blocked or broken):
         told = _change_words(blocked[0]) if blocked else _limit_words(broken[0])
         return f"{word}: {told}{_more(len(blocked) + len(broken))}"
     names = [code(leg.name) for leg in facts.legs if leg.exit_code == facts.exit_code]
     return f"{word}: {', '.join(names)}" if names else word
+
+
+def _word(facts: Facts) -> str:
+    """Return what the exit code is called: the rig's fault is only what somebody says is."""
+    owners = {leg.owner for leg in facts.legs if leg.exit_code == facts.exit_code}
+    if facts.exit_code == ExitCode.RIG and "rig" in owners:
+        return "? No verdict, the rig failed"
+    return "✗ Not measured, the firmware failed" if owners == {"firmware"} else _WORDS[facts.exit_code]
 
 
 def _open_words(facts: Facts) -> str:
@@ -182,8 +190,8 @@ def _commit(facts: Facts, commit: str) -> str:
 
 
 def _what_went_wrong(facts: Facts) -> Iterator[Block]:
-    told = (ExitCode.PASS, ExitCode.FIRMWARE)
-    unread = [leg for leg in facts.legs if leg.exit_code not in told and not leg.is_open]
+    told = (ExitCode.PASS, ExitCode.FIRMWARE)  # by figures and faults, where there is a verdict
+    unread = [leg for leg in facts.legs if leg.owner or (leg.exit_code not in told and not leg.is_open)]
     said = [*facts.findings, *(leg.sentence for leg in unread)]
     found = [fault for verdict in _verdicts(facts.legs) for fault in verdict.faults]
     sentences = [one for one in said if not any(fault.sentence.rstrip(".") in one for fault in found)]

@@ -60,6 +60,7 @@ def _joined(blocks: Sequence[Block], kept: Sequence[int]) -> str:
 
 _FIGURE = 60  # characters
 _NAMED_BOARDS = 2
+_MOST_OF_A_FAULT = 1_000
 _NO_BREAK = "\u00a0"
 _WORDS = {
     "regressed": "✗ worse",
@@ -172,7 +173,7 @@ def open_legs(legs: Sequence[LegFacts], *, rank: int) -> Block:
 
 def faults(items: Sequence[Fault], sentences: Sequence[str], *, rank: int) -> Block:
     """Return what went wrong besides figures, a line each."""
-    lines = [f"- {markdown(sentence)}" for sentence in sentences]
+    lines = [f"- {markdown(sentence, _MOST_OF_A_FAULT)}" for sentence in sentences]  # the way out comes last
     for item in items:
         place = f" on {code(item.board, 40)}" if item.board else ""
         lines.append(f"- **{markdown(item.owner, 40)}**{place}: {markdown(item.sentence)}")

@@ -16,8 +16,9 @@ from hil.boards.firmware.bundle import write_bundle
 from hil.boards.firmware.revision import SourceState
 from hil.ci import check, comment_page, summary
 from hil.ci.artefact import read_strictly
+from hil.ci.collecting import collect
 from hil.ci.event import read_event
-from hil.ci.legs import collect, compared_targets, narrow, unchanged_image
+from hil.ci.legs import compared_targets, narrow, unchanged_image
 from hil.ci.plan import EMULATED_JOB, INSTRUCTION_COST, CiPlan, plan_event, write_plan
 from hil.ci.summary import CiVerdict, conclude
 from hil.cli.app import run_command
@@ -137,7 +138,7 @@ def leave_cost(legs: Path, costs: Mapping[str, int], commit: str = HEAD) -> None
     words = ["cost", "--firmware", str(folder / "head"), "--base", str(folder / "base"), "--no-report"]
     parts = "sealed and (part=publish_qos0 or part=publish_qos1)"
     run_command([*words, "--suite", parts, "--out", str(folder / "out")])
-    (run,) = RunDirectory.list(collect(folder / "out", LEG, legs).parent)
+    (run,) = RunDirectory.list(collect(folder / "out", LEG, legs, {}).parent)
     run.write_info({**run.read_info(), "git": {"commit": HEAD, "dirty": False}})  # this checkout's is another
 
 

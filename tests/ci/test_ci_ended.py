@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A leg that ended early: whose fault it is, in the same words in verdict, summary, comment and check."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hil.base.errors import ConfigError, ExitCode, FirmwareError, HilError, RigError
+from hil.base.untrusted import markdown
+from hil.ci import comment_page, summary
+from hil.ci.artefact import keep, unpack
+from hil.ci.collecting import collect
+from hil.ci.comment import comment
+from hil.ci.github import GitHub
+from hil.ci.plan import CiPlan, write_plan
+from hil.ci.summary import CiVerdict, conclude
+from hil.cli.app import run_command
+from hil.store import RunDirectory, ended
+from tests.ci.ci_rig import HEAD, a_plan, leave_run, write_limits
+from tests.ci.comment_rig import own_repository, pull_request_plan
+from tests.ci.github_server import HOME, RUN, TOKEN, State, serve
+from tests.lab import make_lab
+from tests.make_records import RUN_ID
+
+pytestmark = pytest.mark.slow
+
+WRONG = ConfigError("thresholds/publish.yaml:12: unknown key 'polizy'.", next_step="write policy.")
+SAID = "CONFIGURATION: thresholds/publish.yaml:12: unknown key 'polizy'; the way out: write policy."
+JOBS = {"plan": "success", "virtual": "failure", "build": "success", "narrow": "success", "rack": "success"}
+
+
+@pytest.fixture(autouse=True)
+def _by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "CI_JOB_ID"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def leave_end(folder: Path, error: HilError = WRONG, **changes: Any) -> None:
+    """Leave in a leg's folder what a command that ended early says, at the plan's head."""
+    folder.mkdir(parents=True, exist_ok=True)
+    ended.leave(folder, ended.ended_by(error))
+    stored = json.loads((folder / "ended.json").read_text())
+    (folder / "ended.json").write_text(json.dumps({**stored, "commit": HEAD, **changes}))
+
+
+def latest(out: Path, run: RunDirectory) -> None:
+    (out / "latest").unlink(missing_ok=True)
+    (out / "latest").symlink_to(run.run_id)
+
+
+def page_of(plan: CiPlan, verdict: CiVerdict, legs: Path) -> str:
+    facts = comment_page.facts_of(plan, verdict, legs, comment_page.Source({}))
+    return comment_page.render(facts, "comment")
+
+
+def test_no_older_run_stands_for_one_that_did_not_begin(tmp_path: Path) -> None:
+    """The run of before is judged and passes; what the leg left is why it has none, and nothing else."""
+    out, legs = tmp_path / "out", tmp_path / "legs"
+    latest(out, leave_run(out))
+    ended.leave(out, ended.ended_by(WRONG))
+    assert collect(out, "virtual", legs, {}) == legs / "virtual"
+    assert [path.name for path in (legs / "virtual").iterdir()] == ["ended.json"]
+
+
+def test_the_logs_of_a_run_that_was_not_judged_go_along(tmp_path: Path) -> None:
+    """They say more than the sentence; the leg has no verdict all the same."""
+    out, legs = tmp_path / "out", tmp_path / "legs"
+    run = leave_run(out)
+    latest(out, run)
+    run.verdicts_path.unlink()
+    ended.leave(out, ended.ended_by(RigError("the disk is full.")))
+    collect(out, "virtual", legs, {})
+    assert {path.name for path in (legs / "virtual").iterdir()} == {"ended.json", RUN_ID}
+
+
+GITHUB = {
+    "GITHUB_ACTIONS": "true", "GITHUB_RUN_ID": "5", "GITHUB_RUN_ATTEMPT": "1", "GITHUB_JOB": "virtual",
+    "GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": HOME,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("job", ["", "5/1/rack", "5/2/virtual"])
+def test_what_another_job_left_is_not_this_ones(tmp_path: Path, job: str) -> None:
+    """A folder that outlives its job, as on a host of one's own: neither its word nor its run is taken."""
+    out, legs = tmp_path / "out", tmp_path / "legs"
+    run = leave_run(out)
+    latest(out, run)
+    with pytest.raises(RigError, match=f"{RUN_ID} is of another job"):
+        collect(out, "virtual", legs, GITHUB)
+    run.write_info({**run.read_info(), "ci": {"url": f"https://github.com/{HOME}/actions/runs/5"}})
+    assert collect(out, "virtual", legs, GITHUB).name == RUN_ID
+    leave_end(out, job=job)
+    with pytest.raises(RigError, match=r"ended\.json is of another job"):
+        collect(out, "virtual", legs, GITHUB)
+    leave_end(out, job="5/1/virtual")
+    assert collect(out, "virtual", legs, GITHUB) == legs / "virtual"
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "headline", "mark", "page"),
+    [
+        (WRONG, 2, "NOT MEASURED, CONFIGURATION: virtual", "not measured",
+         "### ✗ Not measured, the configuration is wrong: `virtual`"),
+        (RigError("the port is taken.", next_step="ss -ltnp"), 3, "NO VERDICT, THE RIG FAILED: virtual",
+         "not measured",
+         "### ? No verdict, the rig failed: `virtual`"),
+        (FirmwareError("it panicked."), 1, "NOT MEASURED, THE FIRMWARE FAILED: virtual", "not measured",
+         "### ✗ Not measured, the firmware failed: `virtual`"),
+        (None, 3, "NO VERDICT: virtual", "no verdict", "### ? No verdict: `virtual`"),
+    ],
+    ids=["configuration", "rig", "firmware", "killed"],
+)  # fmt: skip
+def test_each_owner_is_named_everywhere(
+    tmp_path: Path, error: HilError | None, code: int, headline: str, mark: str, page: str
+) -> None:
+    """Exit code, headline, table and page say whose fault it is, with sentence and way out in full."""
+    leave_end(tmp_path / "virtual", error or WRONG)
+    if error is None:
+        ended.begin(tmp_path / "virtual", "hil run")
+        stored = json.loads((tmp_path / "virtual" / "ended.json").read_text())
+        (tmp_path / "virtual" / "ended.json").write_text(json.dumps({**stored, "commit": HEAD}))
+    plan = a_plan()
+    verdict = conclude(plan, tmp_path, JOBS)
+    assert (verdict.exit_code, verdict.headline, verdict.conclusion) == (code, headline, "failure")
+    said = ended.read(tmp_path / "virtual" / "ended.json")
+    assert said
+    assert verdict.legs[0].sentence == said.words
+    text = summary.render(plan, verdict, {})
+    assert f"| virtual | **✗ {mark}** (exit {code}) | – | {said.words} |" in text
+    shown = page_of(plan, verdict, tmp_path)
+    assert page in shown
+    assert f"- {markdown(said.words)}\n" in shown
+    assert ("rig failed" in (shown + text).lower()) == ("RIG" in headline)
+
+
+def test_a_configuration_error_outranks_what_else_failed(tmp_path: Path) -> None:
+    """2 before 1 and 3; the job that failed is accounted for by its leg, so nothing is told twice."""
+    leave_end(tmp_path / "virtual")
+    leave_end(tmp_path / "rack-esp32", RigError("the hub is gone."))
+    verdict = conclude(a_plan(["esp32"]), tmp_path, {**JOBS, "rack": "failure"})
+    assert (verdict.exit_code, verdict.findings) == (ExitCode.CONFIG, ())
+    assert not verdict.acceptable
+
+
+def test_the_word_of_another_commit_counts_nowhere(tmp_path: Path) -> None:
+    """What ended at another head says nothing of this one; still no pass."""
+    leave_end(tmp_path / "virtual", commit="d" * 40)
+    (leg, *_rest) = conclude(a_plan(), tmp_path, JOBS).legs
+    assert (leg.exit_code, leg.outcome, leg.owner) == (ExitCode.RIG, "no verdict", "")
+    assert "ended early at dddddddddddd, the plan is for c0ffeec0ffee" in leg.sentence
+
+
+def test_a_judged_run_counts_more(tmp_path: Path) -> None:
+    """Artefacts of an earlier attempt are still there: what was measured and judged was."""
+    leave_run(tmp_path / "virtual")
+    leave_end(tmp_path / "virtual")
+    verdict = conclude(a_plan(), tmp_path, {**JOBS, "virtual": "success"})
+    assert (verdict.exit_code, verdict.headline) == (ExitCode.PASS, "PASS: virtual")
+    assert conclude(a_plan(), tmp_path, JOBS).exit_code == ExitCode.RIG  # its job failed all the same
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"owner": "pass", "exit_code": 0}, {"exit_code": 0}, {"exit_code": 4}, {"owner": []}, {"x": "y"}],
+)
+def test_a_forged_word_makes_nothing_green(tmp_path: Path, change: dict[str, Any]) -> None:
+    """Whatever code it claims, the leg fails without an owner, and no owner of the repository accepts it."""
+    leave_end(tmp_path / "virtual", **change)
+    verdict = conclude(a_plan(), tmp_path, {**JOBS, "virtual": "success"})
+    assert (verdict.exit_code, verdict.conclusion) == (ExitCode.RIG, "failure")
+    assert "it says nothing of why a command ended" in verdict.legs[0].sentence
+    assert not verdict.acceptable
+
+
+def test_a_hostile_word_is_text(tmp_path: Path) -> None:
+    """A link, a mention, a tag or a fence in it is shown, and acts nowhere."""
+    trick = "</details> <img src=x> @owner ![a](b) `c` | d\n\n# e ::error::f"
+    leave_end(tmp_path / "virtual", ConfigError(trick, next_step=trick))
+    plan = a_plan()
+    verdict = conclude(plan, tmp_path, JOBS)
+    pages = (page_of(plan, verdict, tmp_path), summary.render(plan, verdict, {}, safe=True))
+    for active in ("<img", "@owner", "![a]", "\n# e"):
+        assert not [page for page in pages if active in page]
+    assert all("img src" in page for page in pages)
+
+
+def test_no_firmware_is_told_by_the_job_that_makes_it(tmp_path: Path) -> None:
+    """A rack whose firmware was not built left nothing: the build is named, and the rig is not."""
+    leave_run(tmp_path / "virtual")
+    jobs = {**JOBS, "virtual": "success", "build": "failure", "rack": "failure"}
+    verdict = conclude(a_plan(["esp32"]), tmp_path, jobs)
+    assert verdict.headline == "NO VERDICT: rack-esp32"
+    said = "its job rack ended with 'failure', and the job build, which makes its firmware, with 'failure'."
+    assert said in verdict.legs[1].sentence
+    assert "? No verdict: `rack-esp32`" in page_of(a_plan(["esp32"]), verdict, tmp_path)
+
+
+@pytest.fixture
+def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[State, Path, str]]:
+    """GitHub with a pull request whose required check failed, a folder as out/ci, and the API's address."""
+    monkeypatch.chdir(own_repository().path)
+    state = State(HEAD)
+    state.add_run()
+    state.set_jobs("failure", **{"Virtual rack": "failure", "Compare with the merge base": "failure"})
+    state.add_pull()
+    write_plan(pull_request_plan(), tmp_path / "plan.json")
+    with serve(state) as api:
+        yield state, tmp_path, api
+
+
+def add_artefact(state: State, folder: Path, thresholds: Path) -> None:
+    """Have GitHub keep what a comment is made of, packed as its action does."""
+    assert keep(folder / "plan.json", folder / "legs", folder / "verdict", thresholds) == ()
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(path for path in (folder / "verdict").rglob("*") if path.is_file()):
+            archive.write(path, path.relative_to(folder / "verdict").as_posix())
+    unpack(content.getvalue(), folder / "back")
+    state.add_artefact(content.getvalue())
+
+
+def test_comment_and_check_say_it_too(rig: tuple[State, Path, str]) -> None:
+    """The artefact carries the word: a red check, and a comment with the sentence and the way out."""
+    state, folder, api = rig
+    leave_end(folder / "legs" / "virtual")
+    leave_end(folder / "legs" / "compare")
+    add_artefact(state, folder, write_limits(folder))
+    comment(GitHub(HOME, TOKEN, api), RUN)
+    (body,), (check,) = [one["body"] for one in state.comments[7]], state.checks
+    assert "### ✗ Not measured, the configuration is wrong: `virtual`, `compare`" in body
+    assert f"- {markdown(SAID)}\n" in body
+    assert (check["conclusion"], check["output"]["title"]) == (
+        "failure", "NOT MEASURED, CONFIGURATION: virtual, compare",
+    )  # fmt: skip
+    assert f"    virtual: {SAID}\n" in check["output"]["summary"]
+
+
+def test_limits_that_cannot_be_read_are_a_configuration_error(
+    rig: tuple[State, Path, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The required check ends with 2 and a summary, also where a leg left a pass; the comment agrees."""
+    state, folder, api = rig
+    leave_run(folder / "legs" / "virtual")
+    leave_end(folder / "legs" / "compare")
+    thresholds = write_limits(folder, "schema: 1\npolizy: 1\n")
+    options = ["--plan", str(folder / "plan.json"), "--legs", str(folder / "legs")]
+    assert run_command(["ci", "verdict", *options, "--thresholds", str(thresholds)]) == ExitCode.CONFIG
+    said = capsys.readouterr().out
+    assert said.startswith("# NOT MEASURED, CONFIGURATION: compare\n")
+    assert "- CONFIGURATION: thresholds/publish.yaml:1: " in said
+    add_artefact(state, folder, thresholds)
+    comment(GitHub(HOME, TOKEN, api), RUN)
+    (body,), (check,) = [one["body"] for one in state.comments[7]], state.checks
+    assert check["conclusion"] == "failure"
+    assert f"- {markdown('CONFIGURATION: thresholds/publish.yaml:1: ')}" in body
+
+
+def test_the_required_check_of_a_wrong_suite(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The real commands in a row: `hil run` of a suite that is none, collect, verdict; exit 2."""
+    lab = make_lab(tmp_path, 1)
+    assert lab.run("--suite", "quik").returncode == ExitCode.CONFIG
+    summary_path = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary_path))
+    legs = ["--legs", str(tmp_path / "legs")]
+    assert run_command(["ci", "collect", "virtual", "--out", str(lab.out), *legs]) == 0
+    assert summary_path.read_text().startswith("# NOT MEASURED: virtual\n\nCONFIGURATION")
+    head = json.loads((lab.out / "ended.json").read_text())["commit"]
+    assert len(head) == len(HEAD)
+    write_plan(dataclasses.replace(a_plan(), head=head), tmp_path / "plan.json")
+    capsys.readouterr()
+    assert run_command(["ci", "verdict", "--plan", str(tmp_path / "plan.json"), *legs]) == ExitCode.CONFIG
+    said = capsys.readouterr().out
+    assert said.startswith("# NOT MEASURED, CONFIGURATION: virtual\n")
+    assert re.search(r"\| CONFIGURATION: [^|]*'quik'[^|]*; the way out: ", said)
