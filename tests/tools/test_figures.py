@@ -39,6 +39,13 @@ COMMANDS: dict[str, Sequence[str]] = {
         "build the whole report",
     ],
     "tests.tools.bench.gate_rack": ["unchanged"],
+    "tests.tools.bench.queue": [
+        "one runner",
+        "… superseded",
+        "… shortest",
+        "… a runner",
+        "6 boards, 3 racks",
+    ],
     "tests.tools.bench.rack": ["as it is", "timing benches", "a boot a case", "the last, by threads"],
     "tests.tools.bench.lease_race": ["rounds: ", "leases: ", "kills: ", "double leases: ", "places stuck"],
 }
