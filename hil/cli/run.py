@@ -205,16 +205,15 @@ def command(
 
     The same as `python -m pytest hil/benches --rack … --suite …`, with progress and a summary.
     """
-    ended.begin(out, "hil run")
     if more is not None:
         from hil.run.more import NothingMore  # the gate comes with it, which takes a while
 
         try:
             rack, options, out = _of_more(context, more)
         except NothingMore as told:
-            ended.clear(out)  # the run is there, and judged
             click.echo(str(told))
             return int(context.params["undecided_status"] if told.is_neutral else told.exit_code)
+    ended.begin(out, "hil run")
     rack = leased(rack, out, wait_s=context.params["wait"])
     hand_over({"rack": rack, "out": out, **options}, debug=bool(context.obj))
     return None

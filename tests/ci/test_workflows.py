@@ -447,15 +447,17 @@ def test_documentation_alone_is_not_measured(project: Project) -> None:
 
 
 @pytest.mark.heavy
-def test_a_leg_that_left_nothing_fails(project: Project) -> None:
-    """A rack file with a wrong key: no run, no verdict; hil-verdict fails and says where to look."""
+def test_a_configuration_error_is_called_one(project: Project) -> None:
+    """A rack file with a wrong key: no run, and hil-verdict fails with file, line and the way out."""
     rack = (project.path / "hil/racks/virtual.yaml").read_text()
     done = project.pull_request(project.branch("typo", {"hil/racks/virtual.yaml": f"{rack}colour: red\n"}))
     assert done.status == 1, done.log
     assert not done.ended_well("Virtual rack")
     summary = done.log.rpartition("Summary - ")[2]
-    assert "### ? No verdict, the rig failed: `virtual`" in summary
-    assert "the leg virtual left neither a verdict nor a reason" in summary
+    assert "### ✗ Not measured, the configuration is wrong: `virtual`" in summary
+    assert "hil/racks/virtual.yaml" in summary
+    assert "unknown key" in summary
+    assert "the rig failed" not in summary
 
 
 @pytest.mark.heavy
