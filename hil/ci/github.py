@@ -124,7 +124,7 @@ class GitHub:
         body: Mapping[str, Any] | None = None,
         attempts: int = ATTEMPTS,
     ) -> Any:
-        _, content = self._ask(method, path, parameters, body, attempts, ok=(200, 201))
+        _, content = self._ask(method, path, parameters, body, attempts, ok=(200, 201, 202))
         try:
             return json.loads(content)
         except (ValueError, RecursionError) as error:

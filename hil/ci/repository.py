@@ -18,10 +18,15 @@ from hil.ci.acceptance import LABEL as ACCEPT
 from hil.ci.github import GitHub, Refused
 from hil.ci.history import BRANCH
 from hil.ci.more import LABEL as MORE
+from hil.ci.rack_issues import LABEL as SILENT
 
 CHECK = "hil-verdict"
 RACK, FORKS = "hil-rack", "hil-rack-forks"
-_LABELS = ((ACCEPT, "takes a regression on purpose"), (MORE, "more boots of an undecided rack"))
+_LABELS = (
+    (ACCEPT, "takes a regression on purpose"),
+    (MORE, "more boots of an undecided rack"),
+    (SILENT, "a rack does not answer"),
+)
 _UNSEEN = "give GITHUB_TOKEN the repository permission Administration: read, or look by hand"
 
 

@@ -29,7 +29,7 @@ from hil.ci.limits import Counting, limits_that_count
 from hil.ci.plan import EMULATED_JOB, CiPlan, plan_event, read_plan, write_plan
 from hil.ci.repository import check_repository
 from hil.ci.summary import CiVerdict, conclude, without_verdict
-from hil.cli.ci_racks import excuses_now, wanted_command
+from hil.cli.ci_racks import excuses_now, racks_command, racks_left_out, wanted_command
 from hil.cli.ci_steps import github_of_job, on_github, say, summarise, write_outputs
 from hil.cli.merge import command as merge_command
 from hil.cli.options import DEFAULT_OUT, F, history_option, out_option
@@ -177,7 +177,7 @@ def make_plan(suite: str, base: str, racks_off: str, plan_path: Path) -> None:
     Outside of GitHub it plans what a pull request of HEAD would do.
     """
     event = read_event(os.environ, Path.cwd(), base=base)
-    plan = plan_event(Path.cwd(), event, suite=suite, off=rack_switch.racks_off(racks_off))
+    plan = plan_event(Path.cwd(), event, suite=suite, off=racks_left_out(racks_off))
     write_plan(plan, plan_path)
     say("".join(f"{line}\n" for line in _plan_lines(plan)))
     write_outputs(plan.outputs())
@@ -310,7 +310,7 @@ def judge_legs(
     Each leg is judged again from its records, by the stricter of the limits of head and merge base. A leg
     without a verdict and without a recorded reason to skip it fails, and so does one whose verdict says
     otherwise than its records, or that measured less than the plan asks for. Where GitHub says that nobody
-    waits for the verdict any more, what left nothing is undecided.
+    waits for the verdict any more, or that a rack has not answered, what left nothing is undecided.
     """
     job_results = _job_results(jobs)
     try:
@@ -327,8 +327,8 @@ def judge_legs(
     _check_jobs(plan, job_results)
     counting, wrong = _counting(thresholds, plan)
     verdict = conclude(plan, legs_path, job_results, counting)
-    if without_verdict(verdict):
-        verdict = conclude(plan, legs_path, job_results, counting, excuses_now())
+    if left := without_verdict(verdict):
+        verdict = conclude(plan, legs_path, job_results, counting, excuses_now(plan, left))
     if wrong:
         verdict = summary.without_limits(verdict, wrong)
     if verdict.acceptable:
@@ -399,6 +399,7 @@ command.add_command(comment_command)
 command.add_command(history_command)
 command.add_command(merge_command)
 command.add_command(wanted_command)
+command.add_command(racks_command)
 
 
 @command.command("nights")

@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``hil ci wanted``: what a rack's job asks GitHub before it takes a board."""
+"""``hil ci wanted`` and ``hil ci racks``: what GitHub is asked so that nobody waits for a rack in vain."""
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
-from hil.base.errors import HilError
-from hil.ci import legs
+from hil.base.errors import ConfigError, HilError
+from hil.ci import legs, rack_issues, rack_switch, rack_watch, racks
 from hil.ci.event import read_event
 from hil.ci.excuses import NONE, Excuses
+from hil.ci.plan import RACK_JOBS, CiPlan
 from hil.ci.wanted import why_unwanted
 from hil.cli.ci_steps import github_of_job, say, write_outputs
 
@@ -47,10 +51,88 @@ def why_nobody_waits() -> str:
     return why_unwanted(github_of_job(token), read_event(os.environ, Path.cwd())) if token else ""
 
 
-def excuses_now() -> Excuses:
+def excuses_now(plan: CiPlan | None = None, left_nothing: Iterable[str] = ()) -> Excuses:
     """Return what GitHub says of legs that left nothing; nothing where it does not answer."""
     try:
-        return Excuses(unwanted=why_nobody_waits())
+        why = why_nobody_waits()
+        if why or plan is None or not any(plan.leg(name).job in RACK_JOBS for name in left_nothing):
+            return Excuses(unwanted=why)
+        return _excuses_of_racks(plan, left_nothing)
     except HilError as error:
         say(f"warning: nobody knows why a leg left nothing: {error}\n")
         return NONE
+
+
+def _excuses_of_racks(plan: CiPlan, left_nothing: Iterable[str]) -> Excuses:
+    token = os.environ.get("GITHUB_TOKEN", "")
+    run_id, attempt = (os.environ.get(name, "") for name in ("GITHUB_RUN_ID", "GITHUB_RUN_ATTEMPT"))
+    if not (token and run_id.isdigit() and attempt.isdigit()):
+        return NONE
+    jobs = racks.jobs_of(github_of_job(token), int(run_id), int(attempt))
+    patience = racks.patience_of(os.environ.get(racks.PATIENCE, ""))
+    return racks.unanswered(plan, left_nothing, jobs, patience)
+
+
+def racks_left_out(off: str) -> dict[str, str]:
+    """Return why the rack of a chip measures nothing: switched off, or known not to answer.
+
+    Raises ConfigError where the variable is malformed. Where GitHub does not answer, racks are waited for.
+    """
+    switched_off = rack_switch.racks_off(off)
+    token = os.environ.get("GITHUB_TOKEN", "")
+    if not token:
+        return switched_off
+    try:
+        silent = rack_issues.open_issues(github_of_job(token))
+    except HilError as error:
+        say(f"warning: nobody knows which racks answer, so all are waited for: {error}\n")
+        return switched_off
+    return {**{chip: issue.reason for chip, issue in silent.items()}, **switched_off}
+
+
+@click.command("racks")
+@click.option(
+    "--patience",
+    default="",
+    envvar=racks.PATIENCE,
+    show_envvar=True,
+    metavar="MINUTES",
+    help="Of silence while jobs wait.  [default: 60]",
+)
+@click.option(
+    "--racks-off",
+    default="",
+    envvar=rack_switch.VARIABLE,
+    show_envvar=True,
+    metavar="CHIP: WHY; …",
+    help="Racks that are not waited for either, or `all`.",
+)
+@click.option(
+    "--owner",
+    default="",
+    envvar="HIL_LAB_OWNER",
+    show_envvar=True,
+    metavar="LOGIN",
+    help="Whom the issue on a silent rack is assigned to.",
+)
+def racks_command(patience: str, racks_off: str, owner: str) -> None:
+    """Find racks that do not answer: open an issue for the lab, and end runs that wait for nothing else.
+
+    A rack is silent where jobs have waited for its chip as long as the patience, and none was in progress or
+    ended meanwhile. The output `silent` lists the chips. GITHUB_TOKEN may write actions and issues.
+    """
+    token = os.environ.get("GITHUB_TOKEN", "")
+    if not token:
+        raise ConfigError(
+            "GITHUB_TOKEN is not set, so nobody can be asked for jobs.",
+            next_step="set it, with Actions and Issues: write.",
+        )
+    seen = rack_watch.watch(
+        github_of_job(token),
+        datetime.now(UTC),
+        racks.patience_of(patience),
+        rack_switch.racks_off(racks_off),
+        owner,
+    )
+    say("".join(f"{line}\n" for line in seen.done) or "no rack is silent, and no run waits in vain\n")
+    write_outputs({"silent": json.dumps(sorted(seen.silent))})

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A server that behaves like GitHub's API for what a comment needs; a second one holds the artefacts.
 
-It keeps pull requests, runs, jobs, artefacts and comments, gives lists page by page, redirects a download to
-the other server as GitHub does, and asks for a token wherever something is written.
+It keeps pull requests, runs, jobs, artefacts, comments and issues, gives lists page by page,
+redirects a download to the other server as GitHub does, and asks for a token wherever something is written.
 """
 
 from __future__ import annotations
@@ -37,6 +37,9 @@ class State:
     head: str
     runs: dict[int, dict[str, Any]] = field(default_factory=dict)
     jobs: list[dict[str, Any]] = field(default_factory=list)
+    jobs_by_run: dict[int, list[dict[str, Any]]] = field(default_factory=dict)  # where runs have their own
+    issues: list[dict[str, Any]] = field(default_factory=list)
+    cancelled: list[int] = field(default_factory=list)
     artefacts: list[dict[str, Any]] = field(default_factory=list)
     pulls: dict[int, dict[str, Any]] = field(default_factory=dict)
     comments: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
@@ -51,6 +54,7 @@ class State:
     runners: dict[int, dict[str, Any]] = field(default_factory=dict)
     before_write: Callable[[], None] | None = None
     may_write: bool = True
+    now_utc: str = "2026-11-20T02:00:00Z"  # when an issue is opened
     may_check: bool = True
 
     def add_run(self, run_id: int = RUN, *, number: int = 10, attempt: int = 1, **changes: Any) -> None:
@@ -151,8 +155,13 @@ class _Api(BaseHTTPRequestHandler):
             (r"GET actions/runs/(\d+)", self._run),
             (
                 r"GET actions/runs/(\d+)/attempts/\d+/jobs",
-                lambda _: self._page(self.state.jobs, query, "jobs"),
+                lambda n: self._page(self.state.jobs_by_run.get(int(n), self.state.jobs), query, "jobs"),
             ),
+            (r"GET actions/runs", lambda: self._page(self._runs_since(query), query, "workflow_runs")),
+            (r"POST actions/runs/(\d+)/cancel", self._cancel),
+            (r"GET issues", lambda: self._page(self._issues(query), query)),
+            (r"POST issues", lambda: self._open(json.loads(body))),
+            (r"PATCH issues/(\d+)", lambda n: self._change(int(n), json.loads(body))),
             (r"GET actions/runs/(\d+)/artifacts", lambda _: self._artefacts(query)),
             (r"GET actions/artifacts/(\d+)/zip", self._zip),
             (r"GET pulls", lambda: self._pulls(query)),
@@ -179,6 +188,40 @@ class _Api(BaseHTTPRequestHandler):
     def _run(self, run_id: str) -> Answer:
         found = self.state.runs.get(int(run_id))
         return _json(found) if found else _json({"message": "Not Found"}, 404)
+
+    def _runs_since(self, query: dict[str, list[str]]) -> list[dict[str, Any]]:
+        since = query["created"][0].removeprefix(">=")
+        return [run for run in self.state.runs.values() if run["created_at"] >= since]
+
+    def _cancel(self, run_id: str) -> Answer:
+        """Cancel as GitHub does: it takes the wish, and ends the jobs later."""
+        if self.state.runs[int(run_id)]["status"] == "completed":
+            return _json({"message": "Cannot cancel a workflow run that is completed."}, 409)
+        self.state.cancelled.append(int(run_id))
+        return _json({}, 202)
+
+    def _issues(self, query: dict[str, list[str]]) -> list[dict[str, Any]]:
+        (label,), (state,) = query["labels"], query["state"]
+        return [
+            one
+            for one in self.state.issues
+            if one["state"] == state and label in (found["name"] for found in one["labels"])
+        ]
+
+    def _open(self, asked: dict[str, Any]) -> Answer:
+        if refused := self._writes():
+            return refused
+        one = {"number": 300 + len(self.state.issues), "state": "open", "user": {"login": BOT}, **asked}
+        one["labels"] = [{"name": name} for name in asked["labels"]]
+        self.state.issues.append({"created_at": self.state.now_utc, **one})
+        return _json(one, 201)
+
+    def _change(self, number: int, asked: dict[str, Any]) -> Answer:
+        if refused := self._writes():
+            return refused
+        (one,) = [one for one in self.state.issues if one["number"] == number]
+        one |= asked
+        return _json(one)
 
     def _permission(self, login: str) -> Answer:
         if login not in self.state.permissions:

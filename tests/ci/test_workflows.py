@@ -101,6 +101,7 @@ def test_permissions_are_granted_job_by_job() -> None:
         "nightly/history": {"contents"},
         "nightly/deploy": {"pages", "id-token"},
         "rack-health/history": {"contents"},
+        "rack-watch/watch": {"actions", "issues"},
         "release/image": {"packages"},
         "release/attest": {"attestations", "id-token"},
         "release/publish": {"contents"},
@@ -293,7 +294,7 @@ def test_racks_neither_compile_nor_lose_their_place() -> None:
     for path in WORKFLOWS:
         assert "secrets." not in path.read_text()
         for name, job in load(path)["jobs"].items():
-            if "self-hosted" not in job["runs-on"]:
+            if "self-hosted" not in job["runs-on"] or (path.stem, name) == ("rack-watch", "probe"):
                 continue
             assert "concurrency" not in job
             assert "concurrency" not in load(path)
@@ -302,6 +303,17 @@ def test_racks_neither_compile_nor_lose_their_place() -> None:
             assert not any("hil build" in command for command in commands)
             prepared = [step.get("with", {}) for step in job["steps"]]
             assert {"purpose": "rack"} in prepared or any(one.get("mode") == "rack" for one in prepared)
+
+
+def test_a_probe_runs_nothing_on_a_rack() -> None:
+    """It waits for a silent rack, one after the other, with no right, no checkout and no input."""
+    probe = load(ROOT / ".github/workflows/rack-watch.yml")["jobs"]["probe"]
+    assert probe["steps"] == [{"name": "Answer", "run": "true"}]
+    assert probe["permissions"] == {}
+    assert probe["concurrency"] == {
+        "group": "rack-probe-${{ matrix.target }}",
+        "cancel-in-progress": False,
+    }
 
 
 def test_no_input_is_pasted_into_a_shell() -> None:
