@@ -11,6 +11,7 @@ Puts a page under a pull request, where ours was before; one that a newer run wr
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from collections.abc import Mapping
@@ -21,10 +22,11 @@ from typing import Any
 from hil.base.errors import ConfigError, ExitCode, HilError, RigError
 from hil.base.git import git
 from hil.base.untrusted import code, markdown, terminal
-from hil.ci import artefact, check
+from hil.ci import artefact, check, racks
 from hil.ci.acceptance import find_acceptance
 from hil.ci.artefact import read_strictly
 from hil.ci.comment_page import Source, facts_of, render, run_links, without_verdict
+from hil.ci.excuses import NONE, Excuses
 from hil.ci.github import (
     BOT,
     VERDICT_JOB,
@@ -41,8 +43,9 @@ from hil.ci.github import (
 )
 from hil.ci.github_http import TooLarge
 from hil.ci.limits import Counting, limits_that_count
-from hil.ci.plan import CiPlan
+from hil.ci.plan import RACK_JOBS, CiPlan
 from hil.ci.summary import CiVerdict, accept, conclude, without_limits
+from hil.store import RunDirectory
 from hil.thresholds.loader import FOLDER
 
 _MARKER = re.compile(
@@ -228,14 +231,27 @@ def _read(
     artefact.unpack(content, folder)
     plan = read_strictly(folder / artefact.PLAN, run.head)
     legs = folder / artefact.LEGS
-    verdict = _concluded(plan, legs, jobs, folder / FOLDER)
+    verdict = _concluded(plan, legs, jobs, folder / FOLDER, _excuses(github, run, plan, legs))
     if verdict.acceptable and jobs.verdict == "success":  # else the check would have to be run again first
         verdict = _accepted(github, run, verdict)
     _check_agreement(verdict, jobs)
     return facts_of(plan, verdict, legs, source)
 
 
-def _concluded(plan: CiPlan, legs: Path, jobs: Jobs, thresholds: Path) -> CiVerdict:
+def _excuses(github: GitHub, run: WorkflowRun, plan: CiPlan, legs: Path) -> Excuses:
+    """Return which legs of racks nothing was heard of, by the jobs that GitHub lists. Raises RigError.
+
+    Nobody excuses a push that a newer one took the place of: such a run gets no comment.
+    """
+    racks_legs = [leg.name for leg in plan.legs if leg.job in RACK_JOBS and not leg.skip]
+    left = [name for name in racks_legs if not RunDirectory.list(legs / name)]
+    if not left:
+        return NONE
+    patience = racks.patience_of(os.environ.get(racks.PATIENCE, ""))
+    return racks.unanswered(plan, left, racks.jobs_of(github, run.run_id, run.attempt), patience)
+
+
+def _concluded(plan: CiPlan, legs: Path, jobs: Jobs, thresholds: Path, excuses: Excuses) -> CiVerdict:
     """Conclude by the limits that count; the base's are those of a branch of ours, whatever it holds.
 
     Limits of the head that cannot be read fail the whole, as they failed the required check.
@@ -247,11 +263,12 @@ def _concluded(plan: CiPlan, legs: Path, jobs: Jobs, thresholds: Path) -> CiVerd
         raise ConfigError("the artefact holds no limits, so nothing can be judged again.")
     base = _own_commit(plan.base)
     try:
-        return conclude(plan, legs, jobs.others, limits_that_count(thresholds, Path.cwd(), base))
+        counting = limits_that_count(thresholds, Path.cwd(), base)
+        return conclude(plan, legs, jobs.others, counting, excuses)
     except ConfigError as error:
         if jobs.verdict == "success":
             raise
-        return without_limits(conclude(plan, legs, jobs.others, Counting()), error)
+        return without_limits(conclude(plan, legs, jobs.others, Counting(), excuses), error)
 
 
 def _own_commit(commit: str) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -13,13 +14,16 @@ import pytest
 from click.testing import CliRunner, Result
 
 from hil.base.errors import ConfigError, ExitCode
+from hil.ci.comment import comment
 from hil.ci.github import BOT, GitHub
 from hil.ci.plan import read_plan, write_plan
 from hil.ci.rack_issues import LABEL, open_issues
 from hil.ci.rack_watch import Seen, watch
 from hil.cli.app import app
 from tests.ci.ci_rig import BASE, HEAD, Repository, a_plan, leave_run, targets_file
+from tests.ci.comment_rig import kept, leave_virtual, own_repository
 from tests.ci.github_server import FORK, HOME, RUN, TOKEN, State, serve
+from tests.ci.test_ci_comment import zipped
 
 NOW = datetime(2026, 11, 20, 2, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -293,6 +297,32 @@ def test_a_github_that_does_not_answer_excuses_nothing(job: Lab) -> None:
     done = judge()
     assert done.return_value == ExitCode.RIG
     assert "warning: nobody knows why a leg left nothing" in done.output
+
+
+@pytest.mark.parametrize(
+    ("waited", "said"), [(64, "? Undecided: `rack-esp32`"), (30, "? No verdict could be read")]
+)
+def test_the_comment_asks_github_itself(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waited: int, said: str
+) -> None:
+    """From the default branch, by the same jobs; where these tell otherwise, there is no verdict."""
+    own = own_repository()
+    monkeypatch.chdir(own.path)
+    plan = dataclasses.replace(a_plan(["esp32"]), base=own.git("rev-parse", "HEAD"))
+    write_plan(plan, tmp_path / "plan.json")
+    leave_virtual(tmp_path / "legs")
+    lab.state.add_run(RUN, conclusion="cancelled")
+    lab.state.add_pull()
+    lab.state.set_jobs("success", **{"Rack esp32": "cancelled"})
+    del lab.state.jobs_by_run[RUN]
+    (rack,) = [one for one in lab.state.jobs if one["name"] == "Rack esp32"]
+    rack |= a_job("completed", waited, *RACK, ended=0)
+    lab.state.add_artefact(zipped(kept(tmp_path)))
+    comment(GitHub(HOME, TOKEN, lab.api), RUN)
+    (body,) = [one["body"] for one in lab.state.comments[7]]
+    assert body.splitlines()[1] == f"### {said}"
+    (check,) = lab.state.checks
+    assert check["conclusion"] == "neutral"
 
 
 def plan_here(job: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Result:
