@@ -83,8 +83,10 @@ _GAVE_WAY = "_The newest verdict is in another comment of this pull request._"
 _Comment = Mapping[str, Any]
 
 
-def write(github: GitHub, mine: Marker, pull_request: PullRequest, body: str) -> str:
+def write(github: GitHub, mine: Marker, pull_request: PullRequest, body: str, *, first: bool) -> str:
     """Write the comment of one pull request, in the place of our earlier one; return what was done.
+
+    GitHub notifies people of a new comment, and of no edit. Unless ``first``, no new one is made.
 
     Raises:
         RigError: GitHub refuses, or does not answer.
@@ -101,6 +103,8 @@ def write(github: GitHub, mine: Marker, pull_request: PullRequest, body: str) ->
                 _patch(github, ours[0][1], body)
                 _give_way(github, ours[1:])
                 return f"#{pull_request.number}: comment brought up to date."
+            if not first:
+                return f"#{pull_request.number}: nothing was measured, and no comment is there to renew."
             github.post(where, {"body": body})
             # another job may have written one between our look and our own
             _give_way(github, _ours(github, where, own)[1:])
@@ -178,8 +182,15 @@ def comment(github: GitHub, run_id: int, *, head: str = "", dry_run: bool = Fals
     body, facts = page_of(github, run)
     if dry_run:
         return (body, f"check {check.NAME!r}: {facts['conclusion']}, {facts['headline']}")
-    written = [write(github, _marker(run), pull_request, body) for pull_request in found]
+    first = not _is_quiet(facts)
+    written = [write(github, _marker(run), pull_request, body, first=first) for pull_request in found]
     return (*written, check.post(github, run, facts))
+
+
+def _is_quiet(facts: Mapping[str, Any]) -> bool:
+    """Say whether nothing had to be measured, which the check says too: that is nobody's news."""
+    measured = [leg for leg in facts["legs"] if not leg["reason"]]
+    return facts["conclusion"] == "success" and not measured and not facts["loosened"]
 
 
 def page_of(github: GitHub, run: WorkflowRun) -> tuple[str, Mapping[str, Any]]:

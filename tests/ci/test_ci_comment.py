@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ import pytest
 from hil.base.errors import ConfigError, RigError
 from hil.ci.comment import Marker, comment, find_marker
 from hil.ci.github import GitHub, Refused
+from hil.ci.plan import write_plan
+from tests.ci.ci_rig import a_plan
 from tests.ci.comment_rig import HEAD, kept, leave_all, own_repository
 from tests.ci.github_server import BOT, FORK, HOME, RUN, TOKEN, Answer, State, serve
 from tests.lab import ROOT, run
@@ -152,6 +155,40 @@ def test_a_comment_is_renewed_in_place(rig: Rig, same: bytes) -> None:
     assert len(rig.bodies) == 232
     assert rig.bodies[230].splitlines()[1].startswith("✓ **No figure changed:** 18 comparisons")
     assert rig.bodies[231] == mine
+
+
+def new_comments(rig: Rig) -> int:
+    """Return how often GitHub notified people: of each comment that was made, and of no edit."""
+    return sum(verb == "POST" and path.endswith("/comments") for verb, path in rig.state.asked)
+
+
+def test_a_pull_request_that_passes_notifies_once(rig: Rig, same: bytes) -> None:
+    """Pushes that pass, and runs of them again, edit the first comment; nobody is told of that."""
+    rig.state.set_jobs("success")
+    rig.state.artefacts.clear()
+    rig.state.add_artefact(same)
+    for number, attempt in ((10, 1), (10, 2), (11, 1), (12, 1)):
+        rig.state.add_run(RUN + number, number=number, attempt=attempt)
+        rig.comment(RUN + number)
+    assert (new_comments(rig), len(rig.bodies)) == (1, 1)
+    assert find_marker(rig.bodies[0]) == Marker(RUN + 12, 12, 1, HEAD)
+
+
+def test_where_nothing_was_measured_nobody_is_notified(rig: Rig, tmp_path: Path) -> None:
+    """A documentation change gets a green check and no comment; one that is there is renewed."""
+    plan = a_plan(files=["README.md"], compare=True)
+    write_plan(replace(plan, base=own_repository().git("rev-parse", "HEAD")), tmp_path / "plan.json")
+    (tmp_path / "legs").mkdir()
+    rig.state.set_jobs("success", **{"Virtual rack": "skipped", "Compare with the merge base": "skipped"})
+    rig.state.artefacts.clear()
+    rig.state.add_artefact(zipped(kept(tmp_path)))
+    assert rig.comment() == "#7: nothing was measured, and no comment is there to renew."
+    assert (new_comments(rig), rig.bodies) == (0, [])
+    assert [check["conclusion"] for check in rig.state.checks] == ["success"]
+    rig.state.add_comment(f"{Marker(1, 9, 1, HEAD)}\nolder", BOT)
+    assert rig.comment() == "#7: comment brought up to date."
+    assert "**Nothing had to be measured:** only documentation changed" in rig.bodies[0]
+    assert new_comments(rig) == 0
 
 
 @pytest.mark.parametrize(("number", "attempt", "kept_back"), [(11, 1, True), (10, 2, True), (9, 3, False)])
