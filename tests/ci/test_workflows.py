@@ -116,7 +116,7 @@ def test_what_may_write_runs_nothing_of_others() -> None:
         ("rack-health.yml", "history"),
     ):
         job = load(ROOT / ".github/workflows" / name)["jobs"][job_name]
-        assert {"purpose": "python"} in [step.get("with") for step in job["steps"]]
+        assert {"purpose": "plan"} in [step.get("with") for step in job["steps"]]
         commands = [step["run"] for step in job["steps"] if "run" in step]
         assert commands
         assert all(command.startswith(".venv/bin/hil ci history push ") for command in commands)

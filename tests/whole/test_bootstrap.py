@@ -101,8 +101,9 @@ def machine(tmp_path: Path) -> Machine:
 
 def note_installed(checkout: Path) -> None:
     """Have the script believe that these lock files are what is in .venv."""
-    content = b"".join((checkout / name).read_bytes() for name in LOCK_FILES)
-    (checkout / ".venv" / ".installed").write_text(hashlib.sha256(content).hexdigest())
+    for name, files in {"installed": LOCK_FILES, "installed-node": ["requirements.lock"]}.items():
+        content = b"".join((checkout / file).read_bytes() for file in files)
+        (checkout / ".venv" / f".{name}").write_text(hashlib.sha256(content).hexdigest())
 
 
 def apt_calls(machine: Machine) -> list[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`.ci/bootstrap` on a machine that has nothing: a clean root of the release that is here, Debian or Ubuntu."""
+"""`.ci/bootstrap` on a machine that has nothing: a clean root of what release is here."""
 
 from __future__ import annotations
 

