@@ -26,6 +26,7 @@ from hil.ci.event import (
     virtual_targets,
 )
 from hil.ci.history import LEG, references_tonight
+from hil.ci.night import VirtualNight, virtual_night
 from hil.run.plan import ticks_hz_of
 from hil.thresholds import load_project
 from hil.thresholds.loader import FOLDER
@@ -41,6 +42,7 @@ NO_BASE = "there is no merge base to compare with"
 RULER_ON_BOTH_SIDES = "what the changed ruler itself does to the figures, as both sides are measured by it"
 RACK_JOBS = ("rack", "night-rack")
 EMULATED_JOB, EMULATED_SUITE = "emulated", "sealed"
+SHARD_JOB = "shard"  # measures what a leg in shards is made of
 INSTRUCTION_COST = "instruction cost (emulated)"  # never called performance: no figure of it is a time
 MEASURES: frozenset[Kind] = frozenset({"harness", "ruler"})  # or judges
 
@@ -51,7 +53,8 @@ class Leg:
 
     ``reference`` is the commit that a night measures beside the head; where ``unchanged`` it measures the
     head beside itself, which blocks nothing. Where ``rack_off`` the reason is no fault of the change: its
-    rack is off or does not answer, and the leg is undecided, not passed.
+    rack is off or does not answer, and the leg is undecided, not passed. ``shards`` is of how many runs its
+    run is made, 0 where it is measured as one.
     """
 
     name: str
@@ -62,6 +65,12 @@ class Leg:
     reference: str = ""
     unchanged: bool = False
     rack_off: bool = False
+    shards: int = 0
+
+    @property
+    def jobs(self) -> tuple[str, ...]:
+        """The jobs that measure it."""
+        return (SHARD_JOB, self.job) if self.shards else (self.job,)
 
     @property
     def shown(self) -> str:
@@ -80,6 +89,7 @@ class CiPlan:
 
     ``ticks_hz`` are the ticks of the images that the racks' suite needs; each target is built with each.
     ``compare_ticks_hz`` are those of the suite that is compared, ``virtual_targets`` the virtual rack's.
+    ``virtual_boards`` are those of it that measure the suite of a night; all where there are none.
     """
 
     event: str
@@ -96,6 +106,7 @@ class CiPlan:
     ticks_hz: tuple[int, ...] = (DEFAULT_TICK_HZ,)
     compare_ticks_hz: tuple[int, ...] = (DEFAULT_TICK_HZ,)
     virtual_targets: tuple[str, ...] = VIRTUAL_TARGETS
+    virtual_boards: tuple[str, ...] = ()
 
     @property
     def racks(self) -> tuple[str, ...]:
@@ -165,6 +176,8 @@ class CiPlan:
             "legs": str(self.legs_of_alpha),
             "compare-ticks-hz": " ".join(map(str, self.compare_ticks_hz)),
             "virtual-targets": " ".join(self.virtual_targets),
+            "virtual-boards": " ".join(self.virtual_boards),
+            "shards": json.dumps(shards_of(virtual)),
             "references": " ".join(self.references),
             "nights": json.dumps(self.jobs_of("night")),
             "rack-nights": json.dumps(self.jobs_of("night-rack")),
@@ -189,7 +202,10 @@ def plan_event(
     build = read_targets(repository, event.head).build
     thresholds = repository / FOLDER
     references = references_tonight(thresholds) if event.trigger == "nightly" else ()
-    plan = make_plan(event, base, files, Targets(build, racks), suite=suite, references=references)
+    night = virtual_night(repository, suite or SUITES["nightly"][0]) if event.trigger == "nightly" else None
+    plan = make_plan(
+        event, base, files, Targets(build, racks), suite=suite, references=references, night=night
+    )
     needed = {DEFAULT_TICK_HZ, *_ticks_hz(thresholds, plan.outputs()["rack-suite"])}
     ticks_hz = tuple(tick_hz for tick_hz in TICKS_HZ if tick_hz in needed) if plan.build else plan.ticks_hz
     return dataclasses.replace(
@@ -198,6 +214,7 @@ def plan_event(
         ticks_hz=ticks_hz,
         compare_ticks_hz=_ticks_hz(thresholds, COMPARED_SUITE),
         virtual_targets=virtual_targets(repository),
+        virtual_boards=night.boards if night else (),
     )
 
 
@@ -209,11 +226,13 @@ def make_plan(
     *,
     suite: str = "",
     references: Sequence[str] = (),
+    night: VirtualNight | None = None,
 ) -> CiPlan:
     """Decide which legs there are. Where ``files`` says nothing, all of them are measured.
 
     ``suite`` stands in for those of the legs that do not compare. ``references`` are the commits that a night
     measures beside the head: none, one, or two while one takes the other's place.
+    ``night`` is how the virtual rack measures one.
     """
     kinds = kinds_of(files)
     reason = _only_documentation(files) if kinds == ("documentation",) else ""
@@ -230,7 +249,13 @@ def make_plan(
         changes=kinds,
         build=() if reason else tuple(dict.fromkeys((*targets.build, *targets.racks, *COUNTING))),
         legs=(
-            Leg("virtual", "virtual", suite or virtual_suite, skip=reason),
+            Leg(
+                "virtual",
+                "virtual",
+                suite or virtual_suite,
+                skip=reason,
+                shards=night.shards if night else 0,
+            ),
             *_rack_legs(targets.racks, suite or rack_suite, reason),
             *(Leg(target_of(chip), EMULATED_JOB, EMULATED_SUITE, chip, reason) for chip in COUNTING),
             *(
@@ -240,6 +265,14 @@ def make_plan(
             ),
         ),
     )
+
+
+def shards_of(leg: Leg) -> list[dict[str, str]]:
+    """Return the matrix of the job that measures the shards of a leg."""
+    return [
+        {"leg": f"{leg.name}-{number}-of-{leg.shards}", "shard": f"{number}/{leg.shards}"}
+        for number in range(1, leg.shards + 1)
+    ]
 
 
 def _ticks_hz(thresholds: Path, suite: str) -> tuple[int, ...]:
@@ -303,12 +336,12 @@ def read_plan(path: Path) -> CiPlan:
 _NO_PLAN = "look at the log of the job that plans, or make one: hil ci plan."
 
 
-_LISTS = ("changes", "build", "ticks_hz", "compare_ticks_hz", "virtual_targets")
+_LISTS = ("changes", "build", "ticks_hz", "compare_ticks_hz", "virtual_targets", "virtual_boards")
 
 
 def _from_json(stored: Mapping[str, Any]) -> CiPlan:
     values = dict(stored)
     if values.pop("schema") != SCHEMA:
         raise TypeError("another format")
-    lists = {key: tuple(values[key]) for key in _LISTS}
+    lists = {key: tuple(values[key]) for key in _LISTS if key in values}
     return CiPlan(**{**values, **lists, "legs": tuple(Leg(**leg) for leg in values["legs"])})

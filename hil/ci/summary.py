@@ -148,7 +148,7 @@ def _failed_jobs(
 ) -> list[str]:
     """Return a sentence for each job whose failure no leg tells."""
     telling = [leg for leg in legs if leg.status != ExitCode.PASS or (leg.reason and leg.exit_code)]
-    told = {plan.leg(leg.name).job for leg in telling}
+    told = {job for leg in telling for job in plan.leg(leg.name).jobs}
     failed_results = ("failure",) if excuses.unwanted else FAILED_RESULTS
     return [
         f"the job {job} ended with {result!r}, which no leg accounts for; look at its log."

@@ -120,7 +120,7 @@ def run_command(arguments: list[str]) -> int:
 
 
 # commands that measure a leg of a plan, or prepare that: how they end early is data for its verdict
-OF_A_LEG = (("run",), ("compare",), ("cost",), ("firmware", "verify"), ("ci", "more"))
+OF_A_LEG = (("run",), ("compare",), ("cost",), ("firmware", "verify"), ("ci", "more"), ("ci", "merge"))
 _HELP = "give the command as its --help says."
 
 

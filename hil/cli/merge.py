@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from hil.base.errors import ConfigError, ExitCode
+from hil.base.errors import ConfigError, ExitCode, FirmwareError, HilError, RigError
 from hil.base.untrusted import terminal
 from hil.cli.options import out_option
-from hil.store import read_run
+from hil.store import ended, read_run
 from hil.store.directory import JOURNAL
 
 
@@ -40,7 +41,8 @@ def command(folders: tuple[Path, ...], out: Path, undecided_status: str, *, repo
     from hil.store.verdicts import status_of
     from hil.thresholds import among_legs, own_limits
 
-    run = merge_shards([found for folder in folders for found in runs_in(folder)], out)
+    runs = [found for folder in folders for found in runs_in(folder)]
+    run = merge_shards(runs or raise_what_ended(folders), out)
     stored = read_run(run.path)
     limits = among_legs(own_limits(stored), int(stored.info.get("legs", 1)))
     verdict = judge(stored.journal.entries, limits, planned_boots(stored.info))
@@ -62,3 +64,15 @@ def runs_in(folder: Path) -> list[Path]:
     if not folder.is_dir():
         raise ConfigError(f"{folder}: no such folder.", next_step="name where the shards' runs are.")
     return sorted(path.parent for path in folder.rglob(JOURNAL))
+
+
+_ERRORS: dict[str, type[HilError]] = {"configuration": ConfigError, "firmware": FirmwareError}
+
+
+def raise_what_ended(folders: Sequence[Path]) -> list[Path]:
+    """Raise what the first shard says that ended before it had a run; return nothing where none says so."""
+    for path in sorted(found for folder in folders for found in folder.rglob(ended.ENDED)):
+        if said := ended.read(path):
+            error = _ERRORS.get(said.owner, RigError)
+            raise error(f"no shard left a run; {path.parent.name}: {said.sentence}", next_step=said.next_step)
+    return []

@@ -64,10 +64,10 @@ def _number(shard: StoredRun) -> int:
 
 def _in_order(runs: Sequence[StoredRun]) -> list[StoredRun]:
     """Return the shards by their numbers. Raises as merge_shards() does."""
-    if not runs:
-        raise RigError("no shard left a run.", next_step="look at the logs of the jobs that measure them.")
     found: dict[int, StoredRun] = {}
     for run in runs:
+        if not run.info:  # it ended before it wrote run.json
+            continue
         if "shard" not in run.info:
             raise ConfigError(
                 f"{run.path}: not a shard, its run.json names none.",
@@ -79,6 +79,8 @@ def _in_order(runs: Sequence[StoredRun]) -> list[StoredRun]:
                 f"{run.path} and {twin.path} are both shard {_number(run)}/{run.info['shard']['of']}.",
                 next_step="leave one of them out.",
             )
+    if not found:
+        raise RigError("no shard left a run.", next_step="look at the logs of the jobs that measure them.")
     return [found[number] for number in sorted(found)]
 
 

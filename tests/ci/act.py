@@ -25,7 +25,6 @@ SEALED = {
     "cost": "suites: {sealed: [{part: [publish_qos0, publish_qos1]}]}\n",
     "footprint": "suites: {sealed: [{}]}\n",
 }
-NIGHT_BOARDS = "--board v1 --board v4"
 GENERATOR = "reports/site/node_modules"
 _CONTAINER = re.compile(r"^    container: espressif/idf:.*\n", re.MULTILINE)
 _USES = re.compile(r"uses: (actions/[\w-]+)@([0-9a-f]{40})")
@@ -68,12 +67,11 @@ class Project:
                 "{count: 4000, warmup: 0, interval_us: 20000", SHORT_PR
             )
             (self.path / "thresholds" / path.name).write_text(text, encoding="utf-8")
-        for name, count in (("pr.yml", 0), ("nightly.yml", 1)):
+        for name in ("pr.yml", "nightly.yml"):
             workflow = self.path / ".github" / "workflows" / name
             text = workflow.read_text(encoding="utf-8")
-            assert (text.count(NIGHT_BOARDS), len(_CONTAINER.findall(text))) == (count, 2)
-            text = _CONTAINER.sub("", text).replace(NIGHT_BOARDS, "--board b1")
-            workflow.write_text(text, encoding="utf-8")
+            assert len(_CONTAINER.findall(text)) == 2
+            workflow.write_text(_CONTAINER.sub("", text), encoding="utf-8")
         # what is built is built for the emulated chips
         (self.path / ".github" / "hil-targets.json").write_text('{"build": [], "racks": []}')
         self.git("init", "--quiet", "--initial-branch=main")
