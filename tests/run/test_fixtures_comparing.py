@@ -6,8 +6,9 @@ from __future__ import annotations
 import io
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -211,6 +212,37 @@ def test_a_budget_ends_the_looks() -> None:
     }
     assert {entry.reason for entry in left} == {"the time budget of 0 s ended after look 1 of 3"}
     assert not any(entry.expected for entry in left)
+
+
+@dataclass
+class BusyRig(FakeRig):
+    """A rack whose air others have for ``others_s`` before each case, by a clock that nothing else moves."""
+
+    others_s: float = 0.0
+    clock_s: float = 1.0
+
+    @contextmanager
+    def lease_air(self, *, check_stop: Callable[[], None]) -> Iterator[None]:
+        self.clock_s += self.others_s
+        with super().lease_air(check_stop=check_stop):
+            yield
+
+
+@pytest.mark.parametrize(("others_s", "own_s", "looks"), [(1000.0, 1.0, 3), (0.0, 200.0, 1)])
+def test_what_other_runs_hold_is_no_time_of_the_budget(
+    others_s: float, own_s: float, looks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that shares its rack has as many looks as one alone; what it measures spends the budget."""
+    rig = BusyRig(others_s=others_s)
+
+    def measure(_board: object, _case: object) -> None:
+        rig.clock_s += own_s
+
+    rig.on_measure = measure
+    monkeypatch.setattr("hil.run.boot_loop.time.monotonic", lambda: rig.clock_s)
+    run(plan_of(V1), rig, comparing(open_until(q0=9, q1=9, q2=9), boards=("v1",)))
+    assert sum(boots_of(rig.entries).values()) == 3 * 3 * looks
+    assert bool([entry for entry in rig.entries if isinstance(entry, NotRun)]) == (looks == 1)
 
 
 def test_identical_images_are_not_booted() -> None:
