@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 C_FILES = $(shell find firmware hil tests -type d \( -name build -o -name managed_components \) -prune \
 	-o -name '*.[ch]' -print)
 
-.PHONY: help hil demo report test test-fast test-all conformance emulated-check examples-check idf-check lint format bench cost-check bench-gate bench-gate-rack bench-ledger bench-leases bench-nights bench-queue bench-rack bench-report screenshots lock clean uninstall
+.PHONY: help hil demo report test test-docs test-fast test-all conformance emulated-check examples-check idf-check lint format bench cost-check bench-gate bench-gate-rack bench-ledger bench-leases bench-nights bench-queue bench-rack bench-report screenshots lock clean uninstall
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -29,6 +29,10 @@ test: ## everything that proves the harness, in some twelve minutes; what is hea
 	@.ci/bootstrap test
 	@$(MAKE) --no-print-directory lint
 	@$(PYTHON) -m pytest $(SIDE_BY_SIDE) -m "not heavy"
+
+test-docs: ## links and commands of the pages, in seconds
+	@.ci/bootstrap python
+	@$(PYTHON) -m pytest --noconftest tests/test_docs_links.py tests/cli/test_cli.py::test_the_commands_in_the_docs_are_commands
 
 test-fast: ## what needs neither rack nor firmware nor browser, in a minute
 	@.ci/bootstrap test

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 # hil, as it finds itself where nothing else is installed: what no package of the lock brings is not to be had
 ONLY_LOCKED = """
-import importlib.metadata, re, sys
+import importlib.metadata, re, runpy, sys
 from pathlib import Path
 
 def name(package):
@@ -33,9 +33,8 @@ class Missing:
             raise ModuleNotFoundError(f"No module named {module!r}", name=module)
 
 sys.meta_path.insert(0, Missing())
-from hil.cli import main
-sys.argv = ["hil", *sys.argv[2:]]
-main()
+sys.argv = sys.argv[2:]
+runpy.run_module(sys.argv[0], run_name="__main__")
 """
 HISTORY = "health.jsonl"
 
@@ -52,6 +51,9 @@ class Planner:
         self.output = folder / "output"
 
     def hil(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return self.module("hil", *words)
+
+    def module(self, *words: str) -> subprocess.CompletedProcess[str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("GITHUB_", "HIL_"))}
         return subprocess.run(
             [sys.executable, "-c", ONLY_LOCKED, str(ROOT / "requirements-plan.lock"), *words],
@@ -85,8 +87,10 @@ def test_planning_needs_the_packages_of_its_lock_alone(planner: Planner) -> None
 
 
 def test_a_change_of_documentation_is_decided_with_them(planner: Planner) -> None:
-    """The verdict on it has nothing to judge."""
+    """The verdict on it has nothing to judge, and `checks.yml` tests the pages alone."""
     planner.checkout.commit({"docs/a.md": "2"})
+    assert planner.module("tests.tools.docs_tests").returncode == 0
+    assert planner.outputs()["only-pages"] == "true"
     assert planner.hil("ci", "plan", "--base", planner.base).returncode == 0
     assert planner.outputs()["virtual"] == "false"
     done = planner.hil("ci", "verdict", "--keep", "kept")
