@@ -226,6 +226,8 @@ def _judged(github: GitHub, run: WorkflowRun, folder: Path, source: Source) -> d
     if jobs.verdict not in ("success", "failure"):
         how = f"ended with {jobs.verdict!r}" if jobs.verdict else "did not run"
         raise ConfigError(f"the job {VERDICT_JOB} {how}.")
+    if jobs.others.get("plan") == "failure":
+        raise ConfigError("the job plan failed, so nothing was measured; the summary of hil-verdict says why.")
     content = _download(github, run)
     try:
         return _read(github, content, run, jobs, folder, source)

@@ -98,13 +98,13 @@ def run_command(arguments: list[str]) -> int:
     try:
         result = app.main(args=arguments, prog_name="hil", standalone_mode=False)
     except HilError as error:
-        _leave_for_the_leg(error, arguments)
+        _leave_for_the_verdict(error, arguments)
         return _report(str(error), int(error.exit_code), arguments)
     except click.exceptions.Abort:
         return int(ExitCode.INTERRUPTED)
     except click.ClickException as error:
         error.show()
-        _leave_for_the_leg(ConfigError(error.format_message(), next_step=_HELP), arguments)
+        _leave_for_the_verdict(ConfigError(error.format_message(), next_step=_HELP), arguments)
         return int(ExitCode.CONFIG)
     except KeyboardInterrupt:
         return int(ExitCode.INTERRUPTED)
@@ -113,7 +113,7 @@ def run_command(arguments: list[str]) -> int:
     except BrokenPipeError:
         return int(ExitCode.PASS)
     except Exception as error:  # a defect of ours: say so in one sentence, with the way to see more
-        _leave_for_the_leg(error, arguments)
+        _leave_for_the_verdict(error, arguments)
         sentence = f"internal error: {error!r}. `hil --debug …` shows where."
         return _report(sentence, int(ExitCode.RIG), arguments)
     return result if isinstance(result, int) else int(ExitCode.PASS)
@@ -121,20 +121,32 @@ def run_command(arguments: list[str]) -> int:
 
 # commands that measure a leg of a plan, or prepare that: how they end early is data for its verdict
 OF_A_LEG = (("run",), ("compare",), ("cost",), ("firmware", "verify"), ("ci", "more"), ("ci", "merge"))
+OF_A_PLAN = (("ci", "plan"), ("ci", "inputs"))
 _HELP = "give the command as its --help says."
 
 
-def _leave_for_the_leg(error: Exception, arguments: list[str]) -> None:
-    """Leave in OUT what `hil ci collect` takes into the folder of the leg: hil.store.ended."""
+def _leave_for_the_verdict(error: Exception, arguments: list[str]) -> None:
+    """Leave why a command ended early: a leg's in OUT, for `hil ci collect`, a plan's beside plan.json."""
     words = tuple(word for word in arguments if not word.startswith("-"))
-    if not any(words[: len(names)] == names for names in OF_A_LEG):
+    of_a_plan = words[:2] in OF_A_PLAN
+    if not of_a_plan and not any(words[: len(names)] == names for names in OF_A_LEG):
         return
     from hil.cli.options import DEFAULT_OUT
     from hil.store import ended
 
-    given = [Path(value) for name, value in pairwise([*arguments, ""]) if name == "--out" and value]
-    given += [Path(word.partition("=")[2]) for word in arguments if word.startswith("--out=")]
-    ended.leave(given[-1] if given else DEFAULT_OUT, ended.ended_by(error))
+    if of_a_plan:
+        plan = _path_given("--plan", arguments)
+        out = plan.parent if plan else DEFAULT_OUT / "ci"
+    else:
+        out = _path_given("--out", arguments) or DEFAULT_OUT
+    ended.leave(out, ended.ended_by(error))
+
+
+def _path_given(option: str, arguments: list[str]) -> Path | None:
+    """Return what the command line says of an option, also where it is no command line otherwise."""
+    given = [value for name, value in pairwise([*arguments, ""]) if name == option and value]
+    given += [word.partition("=")[2] for word in arguments if word.startswith(f"{option}=")]
+    return Path(given[-1]) if given else None
 
 
 def _report(sentence: str, code: int, arguments: list[str]) -> int:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -178,9 +179,14 @@ def make_plan(suite: str, base: str, racks_off: str, plan_path: Path) -> None:
     """
     event = read_event(os.environ, Path.cwd(), base=base)
     plan = plan_event(Path.cwd(), event, suite=suite, off=racks_left_out(racks_off))
-    write_plan(plan, plan_path)
-    say("".join(f"{line}\n" for line in _plan_lines(plan)))
+    _keep(plan, plan_path)
     write_outputs(plan.outputs())
+
+
+def _keep(plan: CiPlan, path: Path) -> None:
+    write_plan(plan, path)
+    ended.clear(path.parent)
+    say("".join(f"{line}\n" for line in _plan_lines(plan)))
 
 
 def _input_options(function: F) -> F:
@@ -209,8 +215,7 @@ def check_and_plan(plan_path: Path, **given: str) -> None:
         summarise(f"# NOT MEASURED: an input is not allowed\n\n{markdown(error)}\n", whole="the log")
         raise
     plan = plan_asked(asked, event)
-    write_plan(plan, plan_path)
-    say("".join(f"{line}\n" for line in _plan_lines(plan)))
+    _keep(plan, plan_path)
     outputs = outputs_of(asked, plan)
     write_outputs({key: one if isinstance(one, str) else json.dumps(one) for key, one in outputs.items()})
 
@@ -316,11 +321,7 @@ def judge_legs(
     try:
         plan = read_plan(plan_path)
     except ConfigError as error:
-        why = excuses_now().unwanted
-        heading = f"# UNDECIDED, AND NOT WAITED FOR: {why}" if why else "# NO VERDICT: there is no plan"
-        summarise(f"{heading}\n\n{markdown(error)}\n", whole="the log")
-        say(f"{heading}\n\n{error}\n")
-        return int(ExitCode.PASS if why else ExitCode.RIG)
+        return _without_plan(plan_path, error)
     if keep:
         left_out = artefact.keep(plan_path, legs_path, keep, thresholds)
         say("".join(f"warning: {line}\n" for line in left_out))
@@ -340,6 +341,24 @@ def judge_legs(
     if os.environ.get("GITHUB_STEP_SUMMARY"):
         summarise(_page(plan, verdict, legs_path), whole="the artefacts leg-…")
     return int(verdict.exit_code)
+
+
+def _without_plan(path: Path, error: ConfigError) -> int:
+    """Say that there is no plan, and why where the command that makes it left that; return the exit code."""
+    if why := excuses_now().unwanted:
+        code, heading, said = ExitCode.PASS, f"UNDECIDED, AND NOT WAITED FOR: {why}", str(error)
+    else:
+        code, heading, said = ExitCode.RIG, "NO VERDICT: there is no plan", str(error)
+        with suppress(ConfigError):  # what is there is no word of ours
+            if early := ended.read(path.parent / ended.ENDED):
+                code, said = ExitCode(early.exit_code), early.words
+                heading = f"{_NO_PLAN.get(early.owner, 'NO VERDICT')}: there is no plan"
+    summarise(f"# {heading}\n\n{markdown(said, 2 * ended.MOST_CHARACTERS)}\n", whole="the log")
+    say(f"# {heading}\n\n{said}\n")
+    return int(code)
+
+
+_NO_PLAN = {"configuration": "NOT MEASURED, CONFIGURATION", "rig": "NO VERDICT, THE RIG FAILED"}
 
 
 def _counting(thresholds: Path | None, plan: CiPlan) -> tuple[Counting, ConfigError | None]:

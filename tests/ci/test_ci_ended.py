@@ -283,3 +283,33 @@ def test_the_required_check_of_a_wrong_suite(
     said = capsys.readouterr().out
     assert said.startswith("# NOT MEASURED, CONFIGURATION: virtual\n")
     assert re.search(r"\| CONFIGURATION: [^|]*'quik'[^|]*; the way out: ", said)
+
+
+def test_a_plan_that_fails_leaves_its_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The verdict says it with the way out, and ends with 2; the next plan takes it away."""
+    plan = tmp_path / "ci" / "plan.json"
+    verdict = ["ci", "verdict", "--plan", str(plan), "--legs", str(tmp_path / "legs")]
+    monkeypatch.setenv("CI_JOB_ID", "7")
+    monkeypatch.chdir(own_repository().path)
+    assert run_command(["ci", "plan", "--plan", str(plan), "--base", "no-such"]) == ExitCode.CONFIG
+    assert run_command(verdict) == ExitCode.CONFIG
+    said = capsys.readouterr().out
+    assert said.startswith("# NOT MEASURED, CONFIGURATION: there is no plan\n\nCONFIGURATION: ")
+    assert "no-such" in said
+    leave_end(plan.parent, exit_code=0)
+    assert run_command(verdict) == ExitCode.RIG
+    assert capsys.readouterr().out.startswith("# NO VERDICT: there is no plan\n")
+    assert run_command(["ci", "plan", "--plan", str(plan)]) == ExitCode.PASS
+    assert [path.name for path in plan.parent.iterdir()] == ["plan.json"]
+
+
+def test_the_comment_names_a_plan_that_failed(rig: tuple[State, Path, str]) -> None:
+    """There is no artefact then; what is missing is told, and not guessed at."""
+    state, _folder, api = rig
+    state.set_jobs("failure", Plan="failure", **{"Virtual rack": "skipped"})
+    comment(GitHub(HOME, TOKEN, api), RUN)
+    (body,) = [one["body"] for one in state.comments[7]]
+    assert "### ? No verdict could be read" in body
+    assert "the job plan failed, so nothing was measured" in body

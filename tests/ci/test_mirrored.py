@@ -71,10 +71,9 @@ def test_artefacts_fetched_without_a_pattern_are_judged(tmp_path: Path) -> None:
         for block in re.findall(r"```sh\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
         if "ARTEFACTS" in block
     )
-    subprocess.run(
-        ["bash", "-eo", "pipefail", "-c", lines], cwd=tmp_path, env={"ARTEFACTS": str(fetched), "PATH": "/usr/bin:/bin"},
-        check=True, timeout=30,
-    )  # fmt: skip
+    env = {"ARTEFACTS": str(fetched), "PATH": "/usr/bin:/bin"}
+    argv = ["bash", "-eo", "pipefail", "-c", lines]
+    subprocess.run(argv, cwd=tmp_path, env=env, check=True, timeout=30)
     folder = tmp_path / "out" / "ci"
     verdict = conclude(read_plan(folder / "plan.json"), folder / "legs", {})
     assert verdict.headline == "PASS: virtual"
