@@ -19,6 +19,7 @@ from hil.ci.github import GitHub, Refused
 from hil.ci.history import BRANCH
 from hil.ci.more import LABEL as MORE
 from hil.ci.rack_issues import LABEL as SILENT
+from hil.ci.repository_racks import racks_call, runner_groups
 
 CHECK = "hil-verdict"
 RACK, FORKS = "hil-rack", "hil-rack-forks"
@@ -88,6 +89,15 @@ def check_repository(github: GitHub, chips: Sequence[str]) -> Iterator[Finding]:
     if not about.get("private"):
         looks.append(("forks", partial(_forks, repository)))
     if chips:
+        owner = about.get("owner") or {}
+        organisation = str(owner.get("login")) if owner.get("type") == "Organization" else ""
+        looks += [
+            ("workflow of racks", partial(racks_call, repository.get, repository.name, branch)),
+            (
+                "runner group of racks",
+                partial(runner_groups, repository.list, repository.name, branch, organisation),
+            ),
+        ]
         looks += [(f"environment {name}", partial(_environment, repository, name)) for name in (RACK, FORKS)]
         looks += [(f"runner for {chip}", partial(_runner, repository, chip)) for chip in chips]
     for subject, look in looks:

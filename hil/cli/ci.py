@@ -30,6 +30,7 @@ from hil.ci.limits import Counting, limits_that_count
 from hil.ci.plan import EMULATED_JOB, CiPlan, Leg, plan_event, read_plan, write_plan
 from hil.ci.repository import check_repository
 from hil.ci.summary import CiVerdict, conclude, without_verdict
+from hil.cli.ci_pin import pin_command
 from hil.cli.ci_racks import excuses_now, racks_command, racks_left_out, wanted_command
 from hil.cli.ci_steps import github_of_job, on_github, say, summarise, write_outputs
 from hil.cli.merge import command as merge_command
@@ -419,6 +420,7 @@ command.add_command(history_command)
 command.add_command(merge_command)
 command.add_command(wanted_command)
 command.add_command(racks_command)
+command.add_command(pin_command)
 
 
 @command.command("nights")

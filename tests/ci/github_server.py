@@ -178,7 +178,7 @@ class _Api(BaseHTTPRequestHandler):
         for pattern, answer in routes:
             if found := re.fullmatch(pattern, f"{self.command} {own}"):
                 return answer(*found.groups())
-        key = own if own != path else ""
+        key = "" if path == f"/repos/{HOME}" else own
         return (
             _json(self.state.settings[key])
             if self.command == "GET" and key in self.state.settings

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import shlex
@@ -14,6 +15,7 @@ from click.testing import CliRunner
 
 from hil.base.finding import Finding
 from hil.ci.github import GitHub
+from hil.ci.pinning import FOR_RACKS
 from hil.ci.repository import check_repository
 from hil.cli.ci import command
 from tests.ci.github_server import HOME, TOKEN, State, serve
@@ -23,9 +25,21 @@ VERDICT = {
     "parameters": {"required_status_checks": [{"context": "hil-verdict"}]},
 }
 REVIEWED = {"protection_rules": [{"type": "required_reviewers", "reviewers": [{"type": "User"}]}]}
+GROUPS = "/orgs/example/actions/runner-groups"
+CALL = "    uses: example/hil/.github/workflows/rack.yml@main\n"
+ADMITTED = [f"example/hil/{workflow}@refs/heads/main" for workflow in FOR_RACKS]
+GROUP = {"id": 4, "name": "racks", "restricted_to_workflows": True, "selected_workflows": ADMITTED}
 RUNNER = {"status": "online", "labels": [{"name": name} for name in ("self-hosted", "hil", "esp32")]}
 WELL: dict[str, Any] = {
-    "": {"default_branch": "main", "private": False},
+    "": {
+        "default_branch": "main",
+        "private": False,
+        "owner": {"type": "Organization", "login": "example"},
+    },
+    "contents/.github/workflows/pr.yml": {"content": base64.b64encode(CALL.encode()).decode()},
+    GROUPS: {"runner_groups": [GROUP, {"id": 1, "name": "Default", "restricted_to_workflows": False}]},
+    f"{GROUPS}/4/runners": {"runners": [RUNNER]},
+    f"{GROUPS}/1/runners": {"runners": [{"labels": [{"name": "self-hosted"}]}]},
     "rules/branches/main": [VERDICT],
     "actions/permissions/workflow": {"default_workflow_permissions": "read"},
     "actions/permissions/fork-pr-contributor-approval": {"approval_policy": "all_external_contributors"},
@@ -58,13 +72,34 @@ CHANGES: tuple[tuple[str, Any, str, str], ...] = (
     ("environments/hil-rack", REVIEWED, "environment hil-rack", "--input -"),
     ("environments/hil-rack/secrets", {"total_count": 1}, "environment hil-rack", "gh secret list"),
     (
+        "contents/.github/workflows/pr.yml",
+        {"content": base64.b64encode(b"    uses: ./.github/workflows/rack.yml\n").decode()},
+        "workflow of racks",
+        "hil ci pin-racks --repository example/hil --ref main",
+    ),
+    ("contents/.github/workflows/pr.yml", None, "workflow of racks", "hil ci pin-racks"),
+    (
+        GROUPS,
+        {"runner_groups": [{**GROUP, "restricted_to_workflows": False}]},
+        "runner group of racks",
+        "-F restricted_to_workflows=true",
+    ),
+    (
+        GROUPS,
+        {"runner_groups": [{**GROUP, "selected_workflows": [ADMITTED[0].replace("rack.yml", "pr.yml")]}]},
+        "runner group of racks",
+        f"-f 'selected_workflows[]={ADMITTED[0]}'",
+    ),
+    (
         "codeowners/errors",
         {"errors": [{"line": 2, "path": ".github/CODEOWNERS"}]},
         "owners",
         "your own accounts",
     ),
 )
-NOTES = (
+NOTES: tuple[tuple[str, Any, str, str], ...] = (
+    ("", {"default_branch": "main", "owner": {"type": "User"}}, "runner group of racks", "organisation"),
+    (f"{GROUPS}/4/runners", {"runners": []}, "runner group of racks", "look again"),
     ("branches/hil-history", None, "history", "gh workflow run nightly.yml"),
     ("pages", None, "Pages", "-X POST repos/example/hil/pages"),
     ("pages", {"build_type": "legacy"}, "Pages", "-X PUT repos/example/hil/pages"),
@@ -97,7 +132,7 @@ def look(github: GitHub) -> dict[str, Finding]:
 def test_a_repository_that_is_set_up_has_no_finding(github: GitHub) -> None:
     """Everything is looked at, and all of it is well."""
     found = look(github)
-    assert len(found) == 12
+    assert len(found) == 14
     assert [finding.line for finding in found.values() if not finding.ok] == []
 
 

@@ -16,6 +16,7 @@ from ruamel.yaml import YAML
 
 from hil.ci.github import ARTEFACT, JOB_NAMES, VERDICT_JOB
 from hil.ci.legs import read_comparisons
+from hil.ci.pinning import CALLED, CALLER, FOR_RACKS
 from tests.ci.act import Project
 from tests.lab import ROOT
 
@@ -31,11 +32,17 @@ def load(path: Path) -> dict:  # type: ignore[type-arg]
     return YAML(typ="safe").load(path)
 
 
+def rack_job() -> dict:  # type: ignore[type-arg]
+    """Return the job that a pull request's rack does, in the workflow that pr.yml calls."""
+    (job,) = load(ROOT / CALLED)["jobs"].values()
+    return job
+
+
 def steps() -> Iterator[tuple[str, dict]]:  # type: ignore[type-arg]
     """Yield every step of every workflow and composite action, with the words that find it."""
     for path in WORKFLOWS:
         for name, job in load(path)["jobs"].items():
-            yield from ((f"{path.name} {name}: {step.get('name')}", step) for step in job["steps"])
+            yield from ((f"{path.name} {name}: {step.get('name')}", step) for step in job.get("steps", ()))
     for path in sorted((ROOT / ".github" / "actions").glob("*/action.yml")):
         yield from ((f"{path.parent.name}: {step['name']}", step) for step in load(path)["runs"]["steps"])
 
@@ -137,7 +144,7 @@ def test_every_job_and_step_has_its_own_name() -> None:
     """A red cross names what failed; the required check has the name that is to be required."""
     for path in WORKFLOWS:
         for job in load(path)["jobs"].values():
-            names = [step["name"] for step in job["steps"]]
+            names = [step["name"] for step in job.get("steps", ())]  # a job that calls a workflow has none
             assert len(set(names)) == len(names), path.name
     workflows = [workflow for workflow in map(load, WORKFLOWS) if "workflow_call" not in workflow["on"]]
     jobs = [job for workflow in workflows for job in workflow["jobs"].values()]
@@ -181,7 +188,8 @@ def test_a_merge_base_that_does_not_build_is_not_compared_with() -> None:
 def test_a_merge_base_is_measured_by_the_heads_benches() -> None:
     """On the virtual rack and on racks: a change that edits a bench must not escape its comparison."""
     jobs = load(ROOT / ".github/workflows/pr.yml")["jobs"]
-    named = {job: {step["name"]: step.get("run", "") for step in jobs[job]["steps"]} for job in jobs}
+    built = ("compare", "build")
+    named = {job: {step["name"]: step.get("run", "") for step in jobs[job]["steps"]} for job in built}
     for command in (named["compare"]["Build the merge base"], named["build"]["Build its merge base"]):
         assert '--at "$BASE" --ruler-of HEAD' in command
     assert "--ruler-of" not in named["build"]["Build the head"]
@@ -190,8 +198,10 @@ def test_a_merge_base_is_measured_by_the_heads_benches() -> None:
 def test_a_rack_is_given_its_merge_base_where_there_is_something_to_compare() -> None:
     """`hil ci narrow` says where; beside itself an image would not be booted, and no limit would judge it."""
     jobs = load(ROOT / ".github/workflows/pr.yml")["jobs"]
-    (step,) = [step for step in jobs["rack"]["steps"] if step.get("id") == "base"]
-    assert step["if"] == f"{WANTED} && contains(fromJSON(needs.narrow.outputs.compared), matrix.target)"
+    (step,) = [step for step in rack_job()["steps"] if step.get("id") == "base"]
+    assert step["if"] == f"{WANTED} && inputs.compared"
+    compared = "${{ contains(fromJSON(needs.narrow.outputs.compared || '[]'), matrix.target) }}"
+    assert jobs["rack"]["with"]["compared"] == compared
     assert jobs["narrow"]["outputs"]["compared"] == "${{ steps.narrow.outputs.compared }}"
 
 
@@ -226,7 +236,7 @@ def test_a_measurement_ends_before_its_job() -> None:
     limits = {}
     for path in WORKFLOWS:
         for name, job in load(path)["jobs"].items():
-            for step in job["steps"]:
+            for step in job.get("steps", ()):
                 limit = r"(?:^|; )exec timeout --signal=TERM --kill-after=\d+\w (\d+)m "
                 found = re.search(limit, step.get("run", ""))
                 if found:
@@ -234,10 +244,10 @@ def test_a_measurement_ends_before_its_job() -> None:
                 else:
                     measures = re.search("hil run|hil cost|baseline collect", step.get("run", ""))
                     assert not measures, f"{path.name} {name} has no time limit"
-    in_pr = ("virtual", "compare", "emulated", "rack")
+    in_pr = ("virtual", "compare", "emulated")
     at_night = ("shard", "emulated", "rack", "night", "night-rack")
     expected = {f"pr/{job}" for job in in_pr} | {f"nightly/{job}" for job in at_night}
-    assert set(limits) == expected | {"baseline/collect"}
+    assert set(limits) == expected | {"baseline/collect", "rack/measure"}
     assert all(inner + 15 <= outer for inner, outer in limits.values()), limits
 
 
@@ -262,7 +272,7 @@ def test_a_label_starts_nothing() -> None:
 
 def test_a_rack_that_is_run_again_measures_once() -> None:
     """Anew or further, as `hil ci more` says, and in its first attempt anew; further with its own plan."""
-    job = load(ROOT / ".github/workflows/pr.yml")["jobs"]["rack"]
+    job = rack_job()
     named = {step["name"]: step for step in job["steps"]}
     asks, further = named["Look whether it is taken further"], named["Take it further and judge"]
     for step in (asks, named["Fetch the leg of an earlier attempt"]):
@@ -278,7 +288,7 @@ def test_a_rack_that_is_run_again_measures_once() -> None:
 
 def test_a_rack_asks_first_whether_it_is_wanted() -> None:
     """Before anything of the measurement, whose steps depend on the answer; without one it measures."""
-    job = load(ROOT / ".github/workflows/pr.yml")["jobs"]["rack"]
+    job = rack_job()
     names = [step["name"] for step in job["steps"]]
     asks, keeps = names.index("Look whether it is wanted still"), names.index("Keep why it is not")
     assert (names[asks - 1], keeps) == ("Set up", asks + 1)
@@ -293,7 +303,7 @@ def test_racks_neither_compile_nor_lose_their_place() -> None:
     for path in WORKFLOWS:
         assert "secrets." not in path.read_text()
         for name, job in load(path)["jobs"].items():
-            if "self-hosted" not in job["runs-on"] or (path.stem, name) == ("rack-watch", "probe"):
+            if "self-hosted" not in job.get("runs-on", "") or (path.stem, name) == ("rack-watch", "probe"):
                 continue
             assert "concurrency" not in job
             assert "concurrency" not in load(path)
@@ -302,6 +312,43 @@ def test_racks_neither_compile_nor_lose_their_place() -> None:
             assert not any("hil build" in command for command in commands)
             prepared = [step.get("with", {}) for step in job["steps"]]
             assert {"purpose": "rack"} in prepared or any(one.get("mode") == "rack" for one in prepared)
+
+
+def test_each_workflow_with_a_racks_job_is_one_that_a_group_admits() -> None:
+    """No job for a rack's labels stands in pr.yml, of which each pull request has its own."""
+    with_jobs = {
+        f".github/workflows/{path.name}"
+        for path in WORKFLOWS
+        for job in load(path)["jobs"].values()
+        if "self-hosted" in job.get("runs-on", "")
+    }
+    assert with_jobs - {".github/workflows/measure.yml"} == set(FOR_RACKS)
+    assert CALLER not in with_jobs
+
+
+def test_a_racks_environment_is_by_the_event() -> None:
+    """Neither the plan nor an input chooses it, and its caller grants the rights that are asked for."""
+    job, caller = rack_job(), load(ROOT / CALLER)["jobs"]["rack"]
+    assert "inputs." not in job["environment"]
+    assert "needs." not in job["environment"]
+    assert "github.event.pull_request.head.repo.full_name != github.repository" in job["environment"]
+    assert "github.event.pull_request.user.login == 'dependabot[bot]'" in job["environment"]
+    assert caller["permissions"] == job["permissions"]
+    assert CALLED in caller["uses"]
+    assert "secrets" not in caller
+    assert set(caller["with"]) == set(load(ROOT / CALLED)["on"]["workflow_call"]["inputs"])
+
+
+def test_what_is_asked_of_a_rack_is_looked_at_first() -> None:
+    """By the called workflow's own commit, before a step that runs something of the head."""
+    names = [step["name"] for step in rack_job()["steps"]]
+    steps_of = dict(zip(names, rack_job()["steps"], strict=True))
+    own = steps_of["Check out this workflow's own commit"]["with"]
+    looks = steps_of["Look whether it may be asked for"]
+    assert (own["repository"], own["ref"]) == ("${{ job.workflow_repository }}", "${{ job.workflow_sha }}")
+    assert looks["run"].startswith(f"{own['path']}/.ci/admit ")
+    before = rack_job()["steps"][: names.index("Look whether it may be asked for")]
+    assert not any("run" in step or step["uses"].startswith("./") for step in before)
 
 
 def test_a_probe_runs_nothing_on_a_rack() -> None:
@@ -496,8 +543,10 @@ def test_the_steps_of_build_and_rack_by_hand(tmp_path: Path) -> None:
         "BASE_FIRMWARE": "out/bundle/base",  # what the rack's job finds and hands on, see below
     }
     jobs = load(ROOT / ".github/workflows/pr.yml")["jobs"]
-    for job in ("build", "rack"):
-        for step in jobs[job]["steps"]:
+    for job in (jobs["build"], rack_job()):
+        for step in job["steps"]:
+            if ".ci/admit" in step.get("run", ""):
+                continue  # the virtual target is in no list of racks
             if "run" in step and not step.get("if", "").endswith("outputs.run != ''"):  # measured anew
                 # at the merge base there was one tick
                 only = {"TICKS_HZ": "1000"} if step.get("id") == "base" else {}
@@ -555,7 +604,7 @@ def run_empty(project: Project, name: str, event: str, payload: dict, outputs: d
     workflow = load(ROOT / ".github" / "workflows" / name)
     workflow.pop("defaults", None)  # their shell is a file of the checkout, which these jobs have not
     for job, facts in workflow["jobs"].items():
-        for key in ("container", "environment", "concurrency", "strategy"):
+        for key in ("container", "environment", "concurrency", "strategy", "uses", "with"):
             facts.pop(key, None)
         facts.update(
             {"name": job, "runs-on": "ubuntu-24.04", "steps": [{"run": f"exit {int(job == fails)}"}]}
