@@ -16,6 +16,15 @@ from hil.ci.runner import host_files
 from hil.ci.runner.mint import SSH, RackHost, serve, serve_once
 from hil.cli.options import rack_option
 
+instances_option = click.option(
+    "--instances",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, 64),
+    metavar="N",
+    help="How many jobs the rack takes at once; its queue gives them boards.",
+)
+
 
 @click.group("runner")
 def command() -> None:
@@ -38,12 +47,13 @@ def command() -> None:
     show_default=True,
     help="Folder for the files.",
 )
-def write_files(*, rack: Path, rack_file: str, into: Path) -> None:
+@instances_option
+def write_files(*, rack: Path, rack_file: str, into: Path, instances: int) -> None:
     """Write what a rack's host needs: systemd's units, udev's rules, the root helper, install.sh.
 
     Read them, then run `sudo sh install.sh` in the folder, on the host.
     """
-    found = host_files(load_rack(rack), rack_file)
+    found = host_files(load_rack(rack), rack_file, instances)
     into.mkdir(parents=True, exist_ok=True)
     for name, text in found.items():
         (into / name).write_text(text, encoding="utf-8")
@@ -70,6 +80,7 @@ def write_files(*, rack: Path, rack_file: str, into: Path) -> None:
     metavar="SECONDS",
     help="How often to ask.",
 )
+@instances_option
 @click.option("--once", is_flag=True, help="Ask once, and end.")
 @click.option(
     "--ssh", default=shlex.join(SSH), show_default=True, metavar="COMMAND", help="What reaches the host."
@@ -82,10 +93,11 @@ def serve_rack(
     name: str,
     group: int,
     every: int,
+    instances: int,
     once: bool,
     ssh: str,
 ) -> None:
-    """Give the rack's host a registration for one job whenever it wants one. Runs off the rack.
+    """Give the rack's host a registration for one job whenever a runner wants one. Runs off the rack.
 
     HIL_RUNNER_TOKEN is a token that may register runners ("Administration: write"); it stays on this machine.
     GITHUB_API_URL names another server than api.github.com.
@@ -97,13 +109,18 @@ def serve_rack(
             next_step="set it to a token that may: repository permission Administration, write.",
         )
     github = GitHub(repo, token, os.environ.get("GITHUB_API_URL") or DEFAULT_API)
-    host = RackHost(to, shlex.split(ssh))
+    hosts = [RackHost(to, shlex.split(ssh), instance) for instance in range(1, instances + 1)]
     words = {
-        "wanted": f"{to}: a registration was wanted, and is there.",
-        "waiting": f"{to}: it has a registration, and waits for a job.",
-        "busy": f"{to}: a job runs, or a runner waits for one.",
+        "wanted": "a registration was wanted, and is there.",
+        "waiting": "it has a registration, and waits for a job.",
+        "busy": "a job runs, or a runner waits for one.",
     }
+
+    def ask() -> str:
+        told = [(host, words[serve_once(github, host, name, labels, group)]) for host in hosts]
+        return "\n".join(f"{to}, runner {host.instance}: {word}" for host, word in told)
+
     if once:
-        click.echo(words[serve_once(github, host, name, labels, group)])
+        click.echo(ask())
     else:
-        serve(lambda: words[serve_once(github, host, name, labels, group)], every, click.echo)
+        serve(ask, every, click.echo)

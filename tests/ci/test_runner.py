@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from hil.base.errors import RigError
+from hil.base.errors import ConfigError, RigError
 from hil.boards.rack import load_rack
 from hil.ci.github import GitHub
 from hil.ci.runner import HOME, host_files
@@ -26,7 +26,7 @@ from tests.ci.github_server import serve as github_server
 from tests.lab import ROOT
 
 LAB = ROOT / "hil" / "racks" / "lab-example.yaml"
-EXPOSURE_MAX = {"hil-runner.service": 25, "hil-helper@.service": 30}  # tenths, as systemd-analyze counts
+EXPOSURE_MAX = {"hil-runner@.service": 25, "hil-helper@.service": 30}  # tenths, as systemd-analyze counts
 needs_systemd = pytest.mark.skipif(
     shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed"
 )
@@ -108,7 +108,7 @@ def test_installing_copies_what_is_named(folder: Path, tmp_path: Path) -> None:
     subprocess.run(["sh", "install.sh"], cwd=folder, env={**os.environ, "DESTDIR": str(to)}, check=True)
     placed = {str(path.relative_to(to)) for path in to.rglob("*") if path.is_file()}
     assert "etc/udev/rules.d/70-hil.rules" in placed
-    for unit in ("hil-runner.service", "hil-runner.path", "hil-helper.socket", "hil-helper@.service"):
+    for unit in ("hil-runner@.service", "hil-runner@.path", "hil-helper.socket", "hil-helper@.service"):
         text = (to / "etc/systemd/system" / unit).read_text()
         assert "$" not in text.replace("$CREDENTIALS_DIRECTORY", "").replace("$(cat", "").replace("$$", "")
     helper = (to / "etc/systemd/system/hil-helper@.service").read_text()
@@ -125,6 +125,39 @@ def test_installing_copies_what_is_named(folder: Path, tmp_path: Path) -> None:
         assert f"sudo sh {script}" in refused.stderr
 
 
+def test_each_of_several_runners_has_its_own() -> None:
+    """Three jobs at once: users, inboxes and units by number, and a share of the memory."""
+    files = host_files(load_rack(LAB), "/etc/hil/rack.yaml", 3)
+    assert "for runner in $(seq 3); do" in files["install.sh"]
+    assert "--instances 3" in files["install.sh"]
+    assert "User=hil-runner-%i\n" in files["hil-runner@.service"]
+    assert "MemoryMax=26%" in files["hil-runner@.service"]
+    assert "Unit=hil-runner@%i.service" in files["hil-runner@.path"]
+    assert "PathExists=/opt/hil/inbox/%i/registration" in files["hil-runner@.path"]
+    assert "--instances" not in host_files(load_rack(LAB), "/etc/hil/rack.yaml")["install.sh"]
+
+
+@pytest.mark.parametrize(
+    ("point", "why"),
+    [
+        ("type: hostapd, interface: wlan0, country: CH, channel: 6", "makes or changes the access point 'a'"),
+        ("type: external, shapes: [loss]", "shapes the air"),
+        ("type: external, dhcp: {first: 192.168.77.100, last: 192.168.77.109}", "gives out addresses"),
+    ],
+)
+def test_what_one_run_has_at_a_time_is_no_place_for_two(point: str, why: str, tmp_path: Path) -> None:
+    """The second job would end as the rig's fault, so it is said before: file, reason, number, way out."""
+    rack = tmp_path / "rack.yaml"
+    driven = f"access_point: {{{point}, ssid: a, psk_env: PSK}}\ncapture: {{access_point: wlan0}}"
+    text, count = re.subn(r"access_point:.*\n(?:  .*\n)+", f"{driven}\n", LAB.read_text(encoding="utf-8"))
+    assert count == 1
+    rack.write_text(text, encoding="utf-8")
+    assert host_files(load_rack(rack), "/etc/hil/rack.yaml")
+    with pytest.raises(ConfigError, match=f"{why}.*2 jobs at once") as error:
+        host_files(load_rack(rack), "/etc/hil/rack.yaml", 2)
+    assert str(rack) in str(error.value)
+
+
 def test_a_virtual_rack_needs_none() -> None:
     """A rack of processes needs no rights: the file and the way out are named."""
     done = CliRunner().invoke(command, ["files", "--rack", str(ROOT / "hil/racks/virtual.yaml")])
@@ -135,16 +168,18 @@ class FarHost:
     """A rack's host behind ssh: a folder for its inbox, and a systemctl that knows the runner."""
 
     def __init__(self, folder: Path) -> None:
-        self.inbox = folder / "inbox"
-        self.inbox.mkdir()
-        self.active = folder / "active"
+        self.inboxes = folder / "inbox"
+        for instance in (1, 2):
+            (self.inboxes / str(instance)).mkdir(parents=True)
+        self.inbox = self.inboxes / "1"
+        self.active = folder / "hil-runner@1.service"
         programs = folder / "bin"
         programs.mkdir()
-        (programs / "systemctl").write_text(f"#!/bin/sh\ntest -e {self.active}\n")
+        (programs / "systemctl").write_text(f'#!/bin/sh\ntest -e "{folder}/$3"\n')
         ssh = f"""#!/bin/sh
 test "$1" = hil-mint@far || {{ echo "ssh: no route to $1" >&2; exit 255; }}
 shift
-PATH={programs}:$PATH exec sh -c "$(echo "$*" | sed "s:{HOME}/inbox:{self.inbox}:g")"
+PATH={programs}:$PATH exec sh -c "$(echo "$*" | sed "s:{HOME}/inbox:{self.inboxes}:g")"
 """
         (programs / "ssh").write_text(ssh)
         for program in programs.iterdir():
@@ -179,6 +214,23 @@ def test_one_registration_for_one_job(far: FarHost) -> None:
         assert ask() == "wanted"
     assert [one["labels"] for one in state.runners.values()] == [["self-hosted", "hil", "esp32"]] * 2
     assert len({one["name"] for one in state.runners.values()}) == 2
+
+
+def test_each_runner_gets_its_own_registration(far: FarHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two, one has a job and the other one asks: it alone gets a registration, into its own inbox."""
+    far.active.touch()
+    state = State(head="")
+    with github_server(state) as api:
+        monkeypatch.setenv("HIL_RUNNER_TOKEN", TOKEN)
+        monkeypatch.setenv("GITHUB_API_URL", api)
+        asked = ["serve", "--repo", REPOSITORY, "--to", far.host.to, "--ssh", far.host.ssh[0], "--once"]
+        done = CliRunner().invoke(command, [*asked, "--instances", "2", "--label", "esp32"])
+    assert done.exit_code == 0, done.output
+    assert "runner 1: a job runs" in done.output
+    assert "runner 2: a registration was wanted" in done.output
+    assert not (far.inboxes / "1" / "registration").exists()
+    assert (far.inboxes / "2" / "registration").exists()
+    assert len(state.runners) == 1
 
 
 def test_a_registration_that_cannot_be_delivered_is_taken_back(far: FarHost) -> None:

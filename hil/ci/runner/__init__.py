@@ -23,17 +23,20 @@ DOCS = "docs/operate/runner.md"
 GROUP = USER = "hil-runner"
 MINTER = "hil-mint"
 HOME = "/opt/hil"
+MEMORY_PERCENT = 80  # of the host's, which jobs share
 
-_TEMPLATES = ("hil-runner.service", "hil-runner.path", "hil-helper.socket", "hil-helper@.service")
+_TEMPLATES = ("hil-runner@.service", "hil-runner@.path", "hil-helper.socket", "hil-helper@.service")
 _SCRIPTS = ("install.sh", "uninstall.sh")
 _BY_ID = re.compile(r"/dev/serial/by-id/usb-(?P<serial>.+?)-if(?P<number>[0-9a-f]{2})(-port(?P<port>\d+))?")
 _BY_PATH = re.compile(r"/dev/serial/by-path/(?P<path>.+?)(-port(?P<port>\d+))?")
 
 
-def host_files(rack: Rack, rack_file: str) -> dict[str, str]:
+def host_files(rack: Rack, rack_file: str, instances: int = 1) -> dict[str, str]:
     """Return the files for a rack's host by name; ``rack_file`` is where the rack file is to be there.
 
-    Raises ConfigError where the rack has no board on a cable of its own.
+    ``instances`` runners take as many jobs at once.
+
+    Raises ConfigError where the rack has no board on a cable of its own, or jobs cannot share it.
     """
     physical = [board for board in rack.boards if board.kind == "physical"]
     if not physical:
@@ -41,8 +44,16 @@ def host_files(rack: Rack, rack_file: str) -> dict[str, str]:
             f"{rack.path} has no physical board, so its host needs no rights: a job's user can start it.",
             next_step="name the rack file of boards on USB: --rack FILE.",
         )
+    if instances > 1 and (why := _why_one_at_a_time(rack)):
+        raise ConfigError(
+            f"{rack.path}: {why}, one at a time: of {instances} jobs at once the others would fail.",
+            next_step="leave --instances out, or give the rack a network that no run makes or changes.",
+        )
     names = {
         "rack": rack.name,
+        "instances": str(instances),
+        "serving": f" --instances {instances}" if instances > 1 else "",
+        "memory": str(MEMORY_PERCENT // instances),
         "rack_file": rack_file,
         "docs": DOCS,
         "user": USER,
@@ -62,6 +73,16 @@ def host_files(rack: Rack, rack_file: str) -> dict[str, str]:
     found["helper.json"] = json.dumps({"interfaces": interfaces_of(rack)}) + "\n"
     found["hil-helper"] = Path(root_helper.__file__).read_text(encoding="utf-8")
     return found
+
+
+def _why_one_at_a_time(rack: Rack) -> str:
+    """Return what of the rack's network two runs cannot have at once, "" where they can."""
+    point = rack.access_point
+    if point.is_driven:
+        return f"a run makes or changes the access point {point.ssid!r}"
+    if point.shapes:
+        return "a run shapes the air (shapes:)"
+    return "a run gives out addresses (dhcp:)" if point.dhcp else ""
 
 
 def interfaces_of(rack: Rack) -> list[str]:

@@ -18,23 +18,24 @@ from hil.ci.runner import HOME
 
 SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15")
 TIMEOUT_S = 60.0
-_INBOX = f"{HOME}/inbox"
+_INBOX = f"{HOME}/inbox/$i"  # a folder for each runner of the host
 # What runs on the rack, as the user that owns the inbox. Neither half can be read by a job.
 _ASK = (
     f"test -d {_INBOX} || {{ echo no inbox; exit 0; }}; "
     f"test ! -e {_INBOX}/registration || {{ echo waiting; exit 0; }}; "
-    "if systemctl is-active --quiet hil-runner.service; then echo busy; else echo wanted; fi"
+    "if systemctl is-active --quiet hil-runner@$i.service; then echo busy; else echo wanted; fi"
 )
 _DELIVER = f"umask 077 && cat > {_INBOX}/new && mv {_INBOX}/new {_INBOX}/registration"
-_MEND = "install the rack's side (hil runner files), and try by hand: ssh {to} ls " + _INBOX
+_MEND = "install the rack's side (hil runner files), and try by hand: ssh {to} ls " + f"{HOME}/inbox"
 
 
 @dataclass(frozen=True)
 class RackHost:
-    """A rack's host, reached by ssh as ``to``, USER@HOST. ``ssh`` is the command that goes before it."""
+    """A runner of a rack's host, which is reached by ssh as ``to``, USER@HOST, with the command ``ssh``."""
 
     to: str
     ssh: Sequence[str] = SSH
+    instance: int = 1
 
     def state(self) -> str:
         """Return ``wanted`` where it needs a registration, ``waiting`` where it has one, ``busy`` with a job.
@@ -53,7 +54,7 @@ class RackHost:
         self._run(_DELIVER, registration)
 
     def _run(self, script: str, text: str) -> str:
-        argv = [*self.ssh, self.to, f"sh -c {shlex.quote(script)}"]
+        argv = [*self.ssh, self.to, f"sh -c {shlex.quote(f'i={self.instance}; {script}')}"]
         try:
             done = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=TIMEOUT_S)
         except (OSError, subprocess.TimeoutExpired) as error:
@@ -82,7 +83,9 @@ def serve_once(github: GitHub, host: RackHost, rack: str, labels: Sequence[str],
     """Give the host a registration where it wants one; return how it was. Raises RigError."""
     state = host.state()
     if state == "wanted":
-        runner, registration = mint(github, f"{rack}-{time.time_ns() // 1_000_000}", labels, group_id)
+        runner, registration = mint(
+            github, f"{rack}-{host.instance}-{time.time_ns() // 1_000_000}", labels, group_id
+        )
         try:
             host.deliver(registration)
         except RigError:

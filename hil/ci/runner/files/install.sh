@@ -14,18 +14,24 @@ put() { # put FILE PLACE MODE
 if [ -z "$$to" ]; then
     [ "$$(id -u)" = 0 ] || { echo "install.sh: this needs root: sudo sh install.sh" >&2; exit 2; }
     getent group $group >/dev/null || groupadd --system $group
-    getent passwd $user >/dev/null || useradd --system --gid $group --groups dialout --home-dir $home \
-        --shell /usr/sbin/nologin $user
+    for runner in $$(seq $instances); do # each job has a user of its own
+        getent passwd "$user-$$runner" >/dev/null || useradd --system --gid $group --groups dialout --home-dir $home \
+            --shell /usr/sbin/nologin "$user-$$runner"
+    done
     getent passwd $minter >/dev/null || useradd --system --user-group --home-dir $home --shell /bin/sh $minter
     install -d -m 0755 -o root -g root $home $home/runner
-    install -d -m 0700 -o $minter -g $minter $home/inbox
+    install -d -m 0755 -o root -g root $home/inbox
+    for runner in $$(seq $instances); do
+        install -d -m 0700 -o $minter -g $minter "$home/inbox/$$runner"
+    done
     install -d -m 1777 /var/lib/hil
+    install -d -m 0777 /var/lib/hil/$rack # not sticky: each of the users replaces the rack's records
 fi
 
 put hil-helper /usr/local/lib/hil/hil-helper 0755
 put helper.json /etc/hil/helper.json 0644
 put 70-hil.rules /etc/udev/rules.d/70-hil.rules 0644
-for unit in hil-runner.service hil-runner.path hil-helper.socket hil-helper@.service; do
+for unit in hil-runner@.service hil-runner@.path hil-helper.socket hil-helper@.service; do
     put "$$unit" "/etc/systemd/system/$$unit" 0644
 done
 
@@ -33,7 +39,14 @@ done
 udevadm control --reload
 udevadm trigger --subsystem-match=tty --subsystem-match=usb
 systemctl daemon-reload
-systemctl enable --now hil-helper.socket hil-runner.path
+if [ -e /etc/systemd/system/hil-runner.path ]; then # of a former version, which had one runner
+    systemctl disable --now hil-runner.path
+    rm -f /etc/systemd/system/hil-runner.path /etc/systemd/system/hil-runner.service $home/inbox/registration
+fi
+systemctl enable --now hil-helper.socket
+for runner in $$(seq $instances); do
+    systemctl enable --now "hil-runner@$$runner.path"
+done
 [ -x $home/runner/run.sh ] || echo "Next: unpack GitHub's runner into $home/runner, as root's (it is copied for each job)."
 echo "Next: let the machine that mints log in as $minter on this host, by its key alone, and start there:"
-echo "  hil runner serve --repo OWNER/REPO --to $minter@$$(hostname) $labels"
+echo "  hil runner serve --repo OWNER/REPO --to $minter@$$(hostname) $labels$serving"
