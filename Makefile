@@ -119,8 +119,10 @@ screenshots: ## make the pictures in docs/img anew, from the reports in out/repo
 
 lock: ## pin the requirements*.in anew (needs the network and pip-tools)
 	@for lock in requirements.lock requirements-plan.lock requirements-build.lock requirements-nodeps.lock requirements-release.lock tests/requirements.lock tests/labgrid.lock; do \
+		case $$lock in requirements-plan.lock) beside="--constraint requirements.lock" ;; \
+			tests/requirements.lock) beside="--constraint ../requirements.lock" ;; *) beside="" ;; esac; \
 		(cd "$$(dirname "$$lock")" && name=$$(basename "$$lock" .lock) && \
-		pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --no-emit-index-url \
+		pip-compile $$beside --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --no-emit-index-url \
 			--no-emit-trusted-host --no-emit-find-links --output-file "$$name.lock" "$$name.in" && \
 		sed -i "1i # Made by \`make lock\` from $$name.in; do not edit." "$$name.lock") || exit 1; done
 	@name=requirements-nodeps && awk 'NR == FNR { if (/==/) wanted[$$1]; next } /^[^ ]/ { keep = /^# Made/ || $$1 in wanted } keep' \

@@ -8,20 +8,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from ruamel.yaml import YAML
 
+from hil.base.git import git
 from tests.lab import ROOT
 
 GITHUB = ROOT / ".github"
 SETUP = GITHUB / "actions" / "setup" / "action.yml"
-# what Dependabot's fetchers take as a manifest, by ecosystem; pip's and pip-compile's lock files are none
+SOURCES = [path for folder in (ROOT, ROOT / "tests") for path in folder.glob("*.in")]
+# what Dependabot's file fetchers take as a manifest, by ecosystem; never a .lock
 MANIFESTS = {
-    "docker": ("Containerfile", "Dockerfile"),
-    "github-actions": ("action.yml", "action.yaml", ".github/workflows/*.yml"),
+    "github-actions": (".github/workflows/*.yml", "action.yml"),
     "gomod": ("go.mod",),
     "npm": ("package.json",),
-    "pip": ("requirements*.in", "requirements*.txt", "*.in", "pyproject.toml"),
+    "pip": ("*.in", "*.txt", "pyproject.toml"),
 }
+ANYWHERE = {"gomod": "go.mod", "npm": "package.json", "pip": "*.in"}
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -61,9 +64,8 @@ def test_what_plans_installs_a_part_of_what_measures() -> None:
 def test_every_lock_is_made_by_make_lock() -> None:
     """Each .in has its .lock and is named in the one command that pins them."""
     command = (ROOT / "Makefile").read_text().partition("\nlock:")[2].partition("; do")[0]
-    sources = [path for folder in (ROOT, ROOT / "tests") for path in folder.glob("*.in")]
-    assert sources
-    for path in sources:
+    assert SOURCES
+    for path in SOURCES:
         lock = path.with_suffix(".lock")
         assert re.search(rf"(?<!\S){re.escape(str(lock.relative_to(ROOT)))}(?!\S)", command), lock
         assert lock.read_text().startswith(f"# Made by `make lock` from {path.name};")
@@ -97,3 +99,54 @@ def test_what_is_kept_is_of_the_same_lock_files() -> None:
     assert set(step["with"]) == {"key", "path"}  # no restore-keys
     others = [path for path in GITHUB.rglob("*.yml") if path != SETUP]
     assert not [path.name for path in others if "actions/cache" in path.read_text()]
+
+
+def covered() -> dict[str, list[Path]]:
+    """Return the folders that Dependabot looks at, by ecosystem."""
+    found: dict[str, list[Path]] = {}
+    for entry in load(GITHUB / "dependabot.yml")["updates"]:
+        for pattern in entry.get("directories") or [entry["directory"]]:
+            places = [ROOT] if pattern == "/" else sorted(ROOT.glob(pattern.removeprefix("/")))
+            assert places, pattern
+            found.setdefault(entry["package-ecosystem"], []).extend(places)
+    return found
+
+
+def test_dependabot_finds_a_manifest_in_each_folder() -> None:
+    """Of the kind that its ecosystem reads: an entry without one is an error each week, and no update."""
+    folders = covered()
+    assert folders.keys() == MANIFESTS.keys()
+    for ecosystem, places in folders.items():
+        for folder in places:
+            assert any(any(folder.glob(pattern)) for pattern in MANIFESTS[ecosystem]), (ecosystem, folder)
+
+
+def test_dependabot_covers_every_manifest() -> None:
+    """Each that git has, and each action of this repository; one that is added needs an entry."""
+    folders = covered()
+    actions = {path.parent for path in (GITHUB / "actions").glob("*/action.yml")}
+    assert actions | {ROOT} == set(folders["github-actions"])
+    for ecosystem, pattern in ANYWHERE.items():
+        listed = git(ROOT, "ls-files", f":(glob)**/{pattern}").splitlines()
+        assert listed
+        assert {(ROOT / name).parent for name in listed} <= set(folders[ecosystem]), ecosystem
+
+
+def test_what_dependabot_reads_stands_alone() -> None:
+    """It compiles a .in where no .lock is: a line that asks for one would end that with an error."""
+    for path in SOURCES:
+        assert not re.search(r"^-", path.read_text(encoding="utf-8"), re.MULTILINE), path
+
+
+@pytest.mark.parametrize("name", sorted(str(path.relative_to(ROOT)) for path in SOURCES))
+def test_a_lock_has_what_its_source_asks_for(name: str) -> None:
+    """Dependabot changes the .in alone; until somebody has run `make lock`, this is red."""
+    asked = re.findall(r"^([\w.-]+==[^\s;#]+)", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)
+    locked = {normal(pin) for pin in pins(str(Path(name).with_suffix(".lock")))}
+    missing = [pin for pin in asked if normal(pin) not in locked]
+    assert not missing, f"make lock: {name} asks for what its lock has not"
+
+
+def normal(pin: str) -> str:
+    name, _, version = pin.partition("==")
+    return f"{re.sub('[-_.]+', '-', name).lower()}=={version}"
