@@ -16,10 +16,11 @@ from typing import Any
 from hil.base.errors import ConfigError, ExitCode
 from hil.boards.firmware.build_folder import target_of
 from hil.boards.firmware.selection import SCHEMA as COMPARISON_SCHEMA
-from hil.ci.again import judge_again
+from hil.ci.again import JudgedAgain, judge_again
 from hil.ci.limits import Counting
 from hil.ci.more import LABEL
 from hil.ci.plan import NO_BASE, CiPlan, Leg
+from hil.ci.plausible import implausible, unreadable
 from hil.ci.wanted import is_reason
 from hil.model import Verdict
 from hil.store import RunDirectory, ended, read_judged_run
@@ -110,6 +111,8 @@ def read_leg(folder: Path, leg: Leg, plan: CiPlan, counting: Counting | None = N
     word that a command ended early.
     """
     try:
+        if why := unreadable(folder):
+            return failed(leg.name, f"what the leg {leg.name} left is not read: {why}.")
         runs = RunDirectory.list(folder)
         early = ended.read(folder / ENDED)
         if early and not any(run.verdicts_path.is_file() for run in runs):
@@ -134,7 +137,9 @@ def _as_judged_again(
     result: LegResult, run: RunDirectory, leg: Leg, plan: CiPlan, counting: Counting
 ) -> LegResult:
     """Return the leg where its records come to the same; by the merge base's limits where these fail it."""
-    again = judge_again(read_judged_run(run.path), leg, plan, counting)
+    judged = read_judged_run(run.path)
+    wrong = implausible(judged.info, judged.journal.entries, leg)
+    again = JudgedAgain(wrong) if wrong else judge_again(judged, leg, plan, counting)
     if again.wrong:
         return failed(leg.name, f"the verdict of the leg {leg.name} does not count: {again.wrong}.")
     strict = again.stricter

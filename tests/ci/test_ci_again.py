@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -114,12 +115,13 @@ def test_less_than_the_plan_promised_is_no_pass(
 def test_a_leg_that_was_to_compare_and_did_not(tmp_path: Path) -> None:
     """Without a comparison, and without the reason for none, limits that are kept are not the verdict."""
     leave_run(tmp_path / "legs/virtual")
-    leave_rack_run(tmp_path / "legs/rack-esp32")
+    record = replace(publish_record(board="physical-1"), kind="physical", target="esp32")
+    leave_rack_run(tmp_path / "legs/rack-esp32", [record])
     verdict = concluded(tmp_path, counting(tmp_path), a_plan(["esp32"]))
     assert verdict.exit_code == ExitCode.RIG
     assert "it compared nothing, and does not say why" in verdict.legs[1].sentence
     reason = NoBase(RUN_ID, "sources", "the merge base does not build.")
-    leave_rack_run(tmp_path / "again/rack-esp32", [publish_record(board="physical-1"), reason])
+    leave_rack_run(tmp_path / "again/rack-esp32", [record, reason])
     leave_run(tmp_path / "again/virtual")
     (tmp_path / "legs").rename(tmp_path / "before")
     (tmp_path / "again").rename(tmp_path / "legs")
