@@ -21,7 +21,8 @@ from hil.ci.racks import DEFAULT_PATIENCE, Job, jobs_of, moment, signs_of_life, 
 
 _FOLDER = ".github/workflows/"
 ENDED = ("pr.yml", "nightly.yml")  # runs that are cancelled where they wait in vain
-SEEN = (*ENDED, "baseline.yml", "rack-health.yml", "rack-watch.yml")  # jobs of these show that a rack lives
+PROBES = "rack-watch.yml"  # whose job waits on a silent rack, to show that it answers again
+SEEN = (*ENDED, "baseline.yml", "rack-health.yml", PROBES)  # jobs of these show that a rack lives
 _WINDOW = timedelta(hours=25)  # GitHub gives a queued job up after 24
 
 
@@ -37,9 +38,13 @@ class _Run:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a look found: since when each silent rack is so, and a line for each thing that was done."""
+    """What a look found: since when each silent rack is so, and a line for each thing that was done.
+
+    ``unprobed`` are the silent racks on which no probe waits yet.
+    """
 
     silent: Mapping[str, datetime]
+    unprobed: tuple[str, ...]
     done: tuple[str, ...]
 
 
@@ -80,7 +85,14 @@ def watch(github: GitHub, now: datetime, patience: timedelta, off: Iterable[str]
         if run.workflow in ENDED
         and _waits_in_vain(run, jobs.get(run.run_id, ()), {*silent, *off}, now, patience)
     ]
-    return Seen(silent, tuple(done))
+    probed = {
+        job.chip
+        for run in runs
+        if run.workflow == PROBES
+        for job in jobs.get(run.run_id, ())
+        if not job.is_over
+    }
+    return Seen(silent, tuple(sorted(set(silent) - probed)), tuple(done))
 
 
 def _runs(github: GitHub, now: datetime) -> tuple[_Run, ...]:

@@ -119,7 +119,8 @@ def racks_command(patience: str, racks_off: str, owner: str) -> None:
     """Find racks that do not answer: open an issue for the lab, and end runs that wait for nothing else.
 
     A rack is silent where jobs have waited for its chip as long as the patience, and none was in progress or
-    ended meanwhile. The output `silent` lists the chips. GITHUB_TOKEN may write actions and issues.
+    ended meanwhile. The output `unprobed` lists those on which no probe waits. GITHUB_TOKEN may write actions
+    and issues.
     """
     token = os.environ.get("GITHUB_TOKEN", "")
     if not token:
@@ -135,4 +136,4 @@ def racks_command(patience: str, racks_off: str, owner: str) -> None:
         owner,
     )
     say("".join(f"{line}\n" for line in seen.done) or "no rack is silent, and no run waits in vain\n")
-    write_outputs({"silent": json.dumps(sorted(seen.silent))})
+    write_outputs({"unprobed": json.dumps(seen.unprobed)})

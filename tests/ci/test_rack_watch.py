@@ -91,7 +91,7 @@ def lab() -> Iterator[Lab]:
 def test_a_silent_rack_is_told_once_and_nobody_waits(lab: Lab) -> None:
     """An issue with the label, assigned to the lab's owner, and the run that waits for nothing else ends."""
     seen = lab.look(owner="keeper")
-    assert list(seen.silent) == ["esp32"]
+    assert (list(seen.silent), seen.unprobed) == (["esp32"], ("esp32",))
     assert lab.state.cancelled == [PR]
     (issue,) = lab.state.issues
     assert (issue["title"], issue["assignees"]) == ("Rack esp32 does not answer", ["keeper"])
@@ -194,7 +194,8 @@ def test_the_issue_is_closed_when_the_rack_answers(lab: Lab) -> None:
     lab.look()
     lab.add_run(PR, PLANNED, status="completed")
     lab.add_run(PROBE, a_job("queued", 29, *RACK), path="rack-watch.yml")
-    assert list(lab.look().silent) == ["esp32"]
+    seen = lab.look()
+    assert (list(seen.silent), seen.unprobed) == (["esp32"], ())
     assert lab.open_numbers == [300]
     lab.add_run(
         PROBE, a_job("completed", 29, *RACK, ended=1, runner=9), path="rack-watch.yml", status="completed"
@@ -365,7 +366,7 @@ def test_the_command_says_what_it_did(job: Lab, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("GITHUB_OUTPUT", "output")
     done = CliRunner().invoke(app, ["ci", "racks"], standalone_mode=False)
     assert done.exception is None, done.output
-    assert Path("output").read_text() == 'silent=["esp32"]\n'  # by the issue, which is open
+    assert Path("output").read_text() == 'unprobed=["esp32"]\n'  # by the issue, which is open
     monkeypatch.delenv("GITHUB_TOKEN")
     done = CliRunner().invoke(app, ["ci", "racks"], standalone_mode=False)
     assert isinstance(done.exception, ConfigError)
