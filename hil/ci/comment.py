@@ -227,8 +227,10 @@ def _judged(github: GitHub, run: WorkflowRun, folder: Path, source: Source) -> d
         how = f"ended with {jobs.verdict!r}" if jobs.verdict else "did not run"
         raise ConfigError(f"the job {VERDICT_JOB} {how}.")
     if jobs.others.get("plan") == "failure":
-        raise ConfigError("the job plan failed, so nothing was measured; the summary of hil-verdict says why.")
-    content = _download(github, run)
+        raise ConfigError(
+            "the job plan failed, so nothing was measured; the summary of hil-verdict says why."
+        )
+    content = download(github, run)
     try:
         return _read(github, content, run, jobs, folder, source)
     except HilError:
@@ -299,7 +301,8 @@ def _accepted(github: GitHub, run: WorkflowRun, verdict: CiVerdict) -> CiVerdict
     return verdict
 
 
-def _download(github: GitHub, run: WorkflowRun) -> bytes:
+def download(github: GitHub, run: WorkflowRun) -> bytes:
+    """Return the artefact "verdict" of a run. Raises ConfigError where there is none; RigError."""
     found = find_artefact(github, run)
     if found is None:
         raise ConfigError("the run left no artefact “verdict”, or it has expired.")

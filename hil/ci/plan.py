@@ -54,7 +54,7 @@ class Leg:
     ``reference`` is the commit that a night measures beside the head; where ``unchanged`` it measures the
     head beside itself, which blocks nothing. Where ``rack_off`` the reason is no fault of the change: its
     rack is off or does not answer, and the leg is undecided, not passed. ``shards`` is of how many runs its
-    run is made, 0 where it is measured as one.
+    run is made, 0 where it is measured as one. Where ``undecided`` the reason leaves it so.
     """
 
     name: str
@@ -66,6 +66,7 @@ class Leg:
     unchanged: bool = False
     rack_off: bool = False
     shards: int = 0
+    undecided: bool = False
 
     @property
     def jobs(self) -> tuple[str, ...]:

@@ -79,7 +79,7 @@ def conclude(
         replace(_result(plan, leg, folder, job_results, counting, excuses), shown=leg.shown)
         for leg in plan.legs
     )
-    known = {leg.name for leg in plan.legs}
+    known = {leg.name for leg in plan.legs} | {unbuilt(target) for target in plan.build}
     strangers = sorted(path.name for path in folder.glob("*") if path.is_dir() and path.name not in known)
     findings = [f"the leg {name} left a result, but is not in the plan." for name in strangers]
     findings += _failed_jobs(plan, legs, job_results, excuses)
@@ -118,7 +118,9 @@ def _result(
     if (folder / leg.name).is_dir():
         return read_leg(folder / leg.name, leg, plan, counting)
     if leg.skip:
-        return (unmeasured if leg.rack_off else skipped)(leg.name, leg.skip)
+        return (unmeasured if leg.rack_off or leg.undecided else skipped)(leg.name, leg.skip)
+    if why := _why_unbuilt(plan, leg, folder, job_results):
+        return why
     left = f"the leg {leg.name} left neither a verdict nor a reason to skip it"
     if leg.job not in job_results:
         return failed(leg.name, f"{left}. Measure it, then: hil ci collect {leg.name}.")
@@ -133,6 +135,18 @@ def _unbuilt(leg: Leg, job_results: Mapping[str, str]) -> str:
     """Return that the firmware of a chip was not built, where the job before says so; else ""."""
     built = job_results.get("build", "") if leg.target else ""
     return f", and the job build, which makes its firmware, with {built!r}" if built in FAILED_RESULTS else ""
+
+
+def unbuilt(target: str) -> str:
+    """Return the folder beside those of legs in which the job that builds leaves why it did not."""
+    return f"unbuilt-{target}"
+
+
+def _why_unbuilt(plan: CiPlan, leg: Leg, folder: Path, job_results: Mapping[str, str]) -> LegResult | None:
+    """Return a leg without firmware, in the words of its build; None where the build left none, or is well."""
+    place = folder / unbuilt(leg.target)
+    is_told = leg.target and job_results.get("build", "failure") in FAILED_RESULTS and place.is_dir()
+    return read_leg(place, leg, plan) if is_told else None
 
 
 def without_limits(verdict: CiVerdict, error: ConfigError) -> CiVerdict:

@@ -31,6 +31,7 @@ from hil.ci.plan import EMULATED_JOB, CiPlan, Leg, plan_event, read_plan, write_
 from hil.ci.repository import check_repository
 from hil.ci.summary import CiVerdict, conclude, without_verdict
 from hil.cli.ci_pin import pin_command
+from hil.cli.ci_queue import as_queued, queue_option
 from hil.cli.ci_racks import excuses_now, racks_command, racks_left_out, wanted_command
 from hil.cli.ci_steps import github_of_job, on_github, say, summarise, write_outputs
 from hil.cli.merge import command as merge_command
@@ -172,14 +173,16 @@ def command() -> None:
     metavar="CHIP: WHY; …",
     help="Racks that measure nothing, or `all`.",
 )
+@queue_option
 @plan_option
-def make_plan(suite: str, base: str, racks_off: str, plan_path: Path) -> None:
+def make_plan(suite: str, base: str, racks_off: str, queue_minutes: str, plan_path: Path) -> None:
     """Decide what to build and to measure, and why some of it can be left out.
 
     Outside of GitHub it plans what a pull request of HEAD would do.
     """
     event = read_event(os.environ, Path.cwd(), base=base)
     plan = plan_event(Path.cwd(), event, suite=suite, off=racks_left_out(racks_off))
+    plan = as_queued(plan, event, queue_minutes)
     _keep(plan, plan_path)
     write_outputs(plan.outputs())
 

@@ -190,8 +190,10 @@ class _Api(BaseHTTPRequestHandler):
         return _json(found) if found else _json({"message": "Not Found"}, 404)
 
     def _runs_since(self, query: dict[str, list[str]]) -> list[dict[str, Any]]:
-        since = query["created"][0].removeprefix(">=")
-        return [run for run in self.state.runs.values() if run["created_at"] >= since]
+        since = query.get("created", [""])[0].removeprefix(">=")
+        asked = {key: query[key][0] for key in ("head_sha", "event") if key in query}
+        found = [run for run in self.state.runs.values() if run["created_at"] >= since]
+        return [run for run in found if all(run[key] == value for key, value in asked.items())]
 
     def _cancel(self, run_id: str) -> Answer:
         """Cancel as GitHub does: it takes the wish, and ends the jobs later."""
