@@ -4,24 +4,34 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import random
 import statistics
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from hil.base.errors import ConfigError
-from hil.run.plan.deadline import look_s
+from hil.run.plan.deadline import AROUND_CASE_S, expected_s, look_s
 from hil.store import RunDirectory
 from tests.make_records import RUN_ID, publish_record
 from tests.tools.bench import queue as command
 from tests.tools.bench.queue_simulation import Around, Kind, Lab, Leg, Policy, Push, Simulation
 from tests.tools.bench.queue_team import DAY_S, Team, drafts
-from tests.tools.bench.queue_times import DRAWN, Work, looks_of, measured, planned, works
+from tests.tools.bench.queue_times import (
+    DRAWN,
+    Work,
+    cases_of_suite,
+    keep,
+    looks_of,
+    measured,
+    planned,
+    recorded,
+    works,
+)
 
 AT_ONCE = Around(0.0, 0.0, 0.0)
 ONE_BY_ONE = Policy("first come")
@@ -179,34 +189,47 @@ def test_job_times_are_the_plans_and_the_gates() -> None:
     assert 0 < found.undecided < 0.5
 
 
-def recorded(folder: Path, *, measured_s: float | None, lease_s: float) -> Path:
+def a_run(folder: Path, *, measured_s: float | None) -> Path:
     """Return a run of two boots on each of two boards, with two cases a boot."""
     run = RunDirectory.create(folder, RUN_ID)
     for board, boot, qos in itertools.product(("virtual-1", "virtual-2"), range(2), (0, 1)):
         record = publish_record(board=board, boot_index=boot, overrides={"qos": qos}, rows=5)
         run.append(replace(record, measured_s=measured_s))
-    acquired = datetime(2026, 11, 20, tzinfo=UTC)
-    released = acquired + timedelta(seconds=lease_s)
-    times = {"lease_acquired_utc": acquired.isoformat(), "lease_released_utc": released.isoformat()}
-    run.write_info({"run_id": RUN_ID, **times})
+    run.write_info({"run_id": RUN_ID})
     return run.path
 
 
 def test_job_times_of_recorded_runs(tmp_path: Path) -> None:
-    """A boot measures what its records say together; what is left of the lease is flashing."""
-    lease_s = look_s(2, [7.0, 7.0]) + 33.0
-    given = measured([recorded(tmp_path, measured_s=3.5, lease_s=lease_s)])
-    assert given.measuring_s == pytest.approx(7.0)
-    assert given.flash_s == pytest.approx(33.0)
+    """A boot has the air for what its records measured and what is round each; looks stay the plan's."""
+    given = measured([a_run(tmp_path, measured_s=3.5)])
+    assert given.measuring_s == pytest.approx(2 * (3.5 + AROUND_CASE_S))
     assert given.planned_s == planned().planned_s
     assert "1 recorded run on virtual boards" in given.source
+
+
+def test_what_is_kept_of_a_run_is_what_the_figures_rest_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kept file names every case of the suite; one that it does not know takes what the plan expects."""
+    assert "as 7 of 7 cases" in recorded().source
+    assert "virtual boards" in recorded().source
+    kept = tmp_path / "kept.json"
+    keep([a_run(tmp_path, measured_s=2.0)], kept)
+    monkeypatch.setattr("tests.tools.bench.queue_times.RECORDED", kept)
+    (known,) = set(json.loads(kept.read_text())["cases"]) & {case.case_id for case in cases_of_suite()}
+    assert known.startswith("publish/")
+    found = recorded()
+    assert "as 1 of 7 cases" in found.source
+    assert "the others as planned" in found.source
+    (case,) = (case for case in cases_of_suite() if case.case_id == known)
+    assert found.measuring_s == pytest.approx(planned().planned_s - expected_s(case) + 2.0 + AROUND_CASE_S)
 
 
 def test_a_run_that_does_not_say_what_it_took_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Older records do not say how long they were measured: exit 2, and the folder is in the sentence."""
-    path = recorded(tmp_path, measured_s=None, lease_s=60.0)
+    path = a_run(tmp_path, measured_s=None)
     with pytest.raises(ConfigError, match="does not say how long it measured"):
         measured([path])
     assert command.main(["--short", "--runs", str(path)]) == 2

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``make bench-queue``: how long a team's pushes wait for a verdict, by how a rack's boards are given out.
 
-Everything is simulated. Job times are the product's plan and its gate's looks at simulated boots, or with
-``--runs`` those of recorded runs. Exit 1 where the aim is missed.
+Everything is simulated. Cases take what they took in a recorded run, or with ``--runs`` in runs of one's own;
+how many boots they take is what the gate decides on simulated ones. Exit 1 where the aim is missed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hil.base.errors import ConfigError
 from tests.tools.bench.figure import SHORT_PASS, Figure, show, wide_console
 from tests.tools.bench.queue_simulation import AROUND, Lab, Policy, Simulation
 from tests.tools.bench.queue_team import BEGINS_H, DAY_S, HOURLY, WORKING_DAYS, Asked, Team, drafts
-from tests.tools.bench.queue_times import DRAWN, Given, looks_of, measured, planned, works
+from tests.tools.bench.queue_times import DRAWN, Given, keep, looks_of, measured, planned, recorded, works
 
 DAYS, SEEDS = 10, 3
 SHORT_DAYS, SHORT_SEEDS = 2, 2
@@ -180,11 +180,13 @@ def knobs(bench: Bench, lab: Lab) -> Figure:
     """Return what one assumption at a time, changed, does to a lab of the default team."""
     team, given = Team(), bench.given
     shorter = replace(given, planned_s=0.7 * given.planned_s, measuring_s=0.7 * given.measuring_s)
+    longer = planned()
     changed = (
         ("as assumed", team, given),
         ("nobody asks for more boots", replace(team, asked_further=0.0), given),
         ("40 % flash the same bytes", replace(team, narrowed=0.4), given),
         ("a suite that measures 30 % less", team, shorter),
+        (f"cases as planned: {longer.planned_s:.1f} s", team, longer),
         ("builds take 3 min, not 8", replace(team, hosted_s=180.0), given),
         ("one push each", replace(team, pushes=1), given),
         ("pauses of 20 min, not 60", replace(team, pause_s=1200.0), given),
@@ -228,7 +230,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.short:
         console.print(SHORT_PASS)
     try:
-        given = measured(asked.runs) if asked.runs else planned()
+        given = measured(asked.runs) if asked.runs else recorded()
+        if asked.keep:
+            keep(asked.runs, asked.keep)
     except ConfigError as error:
         print(error, file=sys.stderr)
         return 2
@@ -266,6 +270,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--runs", nargs="+", type=Path, default=[], metavar="RUN", help="take job times from recorded runs"
     )
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="with --runs: write what each case took")
     return parser
 
 

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import cache
 from pathlib import Path
 
@@ -15,9 +15,10 @@ import numpy as np
 from hil.base.errors import ConfigError
 from hil.base.paths import PROJECT_THRESHOLDS
 from hil.gate.compare.looks import MORE_BOOTS, Plan, schedule, with_more
-from hil.run.plan.deadline import FLASH_S, affordable, expected_s, look_s
+from hil.model import Case, RunRecord
+from hil.run.plan.deadline import AROUND_CASE_S, FLASH_S, affordable, expected_s, look_s
 from hil.run.plan.selection import select_cases
-from hil.store.judged import StoredRun, read_run
+from hil.store.judged import read_run
 from hil.thresholds import load_project
 from hil.thresholds.types import Policy
 from tests.tools.gate_simulation import walltime
@@ -27,6 +28,7 @@ from tests.tools.gate_simulation.ours import chips_of, design_of, see
 from tests.tools.gate_simulation.suite import GROUPS, MEDIAN_10, METRICS, UNCHANGED, Effect
 
 SUITE = "pr"
+RECORDED = Path(__file__).with_name("queue_recorded.json")  # `--runs … --keep` writes it
 DRAWN = 200  # simulated pull requests of each kind, of which a push is one
 POOL_BOOTS = 2000
 IMAGES = 2  # candidate and base, written side by side on all boards
@@ -89,45 +91,69 @@ def _held_s(work: Work) -> float:
 
 
 def planned() -> Given:
-    """Return what the plan of a run says of the suite of pull requests."""
-    cases = select_cases(load_project(PROJECT_THRESHOLDS), SUITE)
+    """Return what the plan of a run expects of the suite of pull requests."""
+    cases = cases_of_suite()
     planned_s = sum(map(expected_s, cases))
     return Given(planned_s, planned_s, source=f"as planned for the {len(cases)} cases of the suite {SUITE}")
 
 
+def recorded() -> Given:
+    """Return what the cases of the suite took in a recorded run; one that is new since as planned."""
+    stored = json.loads(RECORDED.read_text(encoding="utf-8"))
+    cases = cases_of_suite()
+    took_s = [stored["cases"].get(case.case_id, expected_s(case)) for case in cases]
+    known = sum(case.case_id in stored["cases"] for case in cases)
+    source = f"as {known} of {len(cases)} cases of the suite {SUITE} took on {stored['boards']} boards"
+    others = ", the others as planned" if known < len(cases) else ""
+    return Given(sum(map(expected_s, cases)), sum(took_s), source=f"{source} on {stored['day']}{others}")
+
+
+def cases_of_suite() -> Sequence[Case]:
+    return select_cases(load_project(PROJECT_THRESHOLDS), SUITE)
+
+
 def measured(folders: Sequence[Path]) -> Given:
-    """Return what recorded runs took, the mean over them.
+    """Return what cases took in runs of one's own, the mean over all of their boots.
 
     Raises ConfigError: a folder holds no run, or one that does not say how long it measured.
     """
-    runs = [read_run(folder) for folder in folders]
-    found = [_of_run(run) for run in runs]
-    kinds = sorted({record.kind for run in runs for record in run.records})
+    records = [record for folder in folders for record in _records(folder)]
+    boots = {(record.run_id, record.board, record.role, record.boot_index) for record in records}
+    total_s = sum(map(_took_s, records))
+    runs = f"{len(folders)} recorded run{'s' * (len(folders) > 1)}"
     return Given(
-        planned().planned_s,
-        statistics.fmean(measuring_s for measuring_s, _flash_s in found),
-        statistics.fmean(flash_s for _measuring_s, flash_s in found),
-        f"as {len(runs)} recorded run{'s' * (len(runs) > 1)} on {' and '.join(kinds)} boards took",
+        planned().planned_s, total_s / len(boots), source=f"as {runs} on {_kinds(records)} boards took"
     )
 
 
-def _of_run(run: StoredRun) -> tuple[float, float]:
-    """Return what a boot of a board measured, and what an image took beside boots and measuring."""
-    spans = [record.measured_s for record in run.records]
-    known = [span for span in spans if span is not None]
-    acquired, released = (str(run.info.get(f"lease_{what}_utc", "")) for what in ("acquired", "released"))
-    if not known or len(known) < len(spans) or not acquired or not released:
+def keep(folders: Sequence[Path], path: Path) -> None:
+    """Write what each case took in these runs: what recorded() reads. Raises ConfigError as measured()."""
+    records = [record for folder in folders for record in _records(folder)]
+    took: dict[str, list[float]] = {}
+    for record in records:
+        took.setdefault(record.case_id, []).append(_took_s(record))
+    cases = {case_id: round(statistics.fmean(each), 3) for case_id, each in sorted(took.items())}
+    stored = {"day": records[0].started_utc[:10], "boards": _kinds(records), "cases": cases}
+    path.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+
+
+def _records(folder: Path) -> Sequence[RunRecord]:
+    run = read_run(folder)
+    if not run.records or any(record.measured_s is None for record in run.records):
         raise ConfigError(
-            f"{run.path}: it does not say how long it measured and held its boards.",
+            f"{run.path}: it does not say how long it measured.",
             next_step="name runs that were measured to their end, such as out/latest.",
         )
-    boards = {record.board for record in run.records}
-    boots = len({(record.board, record.role, record.boot_index) for record in run.records}) / len(boards)
-    each_s = sum(known) / len(boards) / boots
-    held_s = (datetime.fromisoformat(released) - datetime.fromisoformat(acquired)).total_seconds()
-    images = len({record.firmware_sha256 for record in run.records})
-    beside_s = held_s - look_s(round(boots), [each_s] * len(boards))
-    return each_s, max(beside_s, 0.0) / images
+    return run.records
+
+
+def _took_s(record: RunRecord) -> float:
+    """Return how long a case had the air: command, warm-up and transfer are in no record."""
+    return (record.measured_s or 0.0) + AROUND_CASE_S
+
+
+def _kinds(records: Sequence[RunRecord]) -> str:
+    return " and ".join(sorted({record.kind for record in records}))
 
 
 @cache
