@@ -96,14 +96,19 @@ def watch(github: GitHub, now: datetime, patience: timedelta, off: Iterable[str]
 
 
 def _runs(github: GitHub, now: datetime) -> tuple[_Run, ...]:
-    listed = github.pages("actions/runs", "workflow_runs", created=f">={now - _WINDOW:%Y-%m-%dT%H:%M:%SZ}")
+    """Return the runs of a day, workflow by workflow: GitHub lists at most 1,000 of a search."""
+    since = f">={now - _WINDOW:%Y-%m-%dT%H:%M:%SZ}"
+    paths = [f"actions/workflows/{name}/runs" for name in SEEN]
     try:
-        found = [_run(stored, github.repository) for stored in listed]
+        return tuple(
+            _run(stored, github.repository)
+            for path in paths
+            for stored in github.pages(path, "workflow_runs", created=since)
+        )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RigError(
             f"GitHub's answer on the runs lacks {error!r}.", next_step="run the job again."
         ) from error
-    return tuple(run for run in found if run.workflow in SEEN)
 
 
 def _run(stored: Mapping[str, Any], home: str) -> _Run:

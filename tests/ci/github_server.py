@@ -157,6 +157,10 @@ class _Api(BaseHTTPRequestHandler):
                 r"GET actions/runs/(\d+)/attempts/\d+/jobs",
                 lambda n: self._page(self.state.jobs_by_run.get(int(n), self.state.jobs), query, "jobs"),
             ),
+            (
+                r"GET actions/workflows/([\w.-]+)/runs",
+                lambda name: self._page(self._runs_since(query, name), query, "workflow_runs"),
+            ),
             (r"GET actions/runs", lambda: self._page(self._runs_since(query), query, "workflow_runs")),
             (r"POST actions/runs/(\d+)/cancel", self._cancel),
             (r"GET issues", lambda: self._page(self._issues(query), query)),
@@ -189,10 +193,14 @@ class _Api(BaseHTTPRequestHandler):
         found = self.state.runs.get(int(run_id))
         return _json(found) if found else _json({"message": "Not Found"}, 404)
 
-    def _runs_since(self, query: dict[str, list[str]]) -> list[dict[str, Any]]:
+    def _runs_since(self, query: dict[str, list[str]], workflow: str = "") -> list[dict[str, Any]]:
         since = query.get("created", [""])[0].removeprefix(">=")
         asked = {key: query[key][0] for key in ("head_sha", "event") if key in query}
-        found = [run for run in self.state.runs.values() if run["created_at"] >= since]
+        found = [
+            run
+            for run in self.state.runs.values()
+            if run["created_at"] >= since and f"/{workflow}" in run["path"]
+        ]
         return [run for run in found if all(run[key] == value for key, value in asked.items())]
 
     def _cancel(self, run_id: str) -> Answer:
