@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -24,6 +27,8 @@ from tests.ci.ci_rig import BASE, HEAD, Repository, a_plan, leave_run, targets_f
 from tests.ci.comment_rig import kept, leave_virtual, own_repository
 from tests.ci.github_server import FORK, HOME, RUN, TOKEN, State, serve
 from tests.ci.test_ci_comment import zipped
+from tests.ci.test_plan_imports import ONLY_LOCKED
+from tests.lab import ROOT
 
 NOW = datetime(2026, 11, 20, 2, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -370,3 +375,13 @@ def test_the_command_says_what_it_did(job: Lab, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.delenv("GITHUB_TOKEN")
     done = CliRunner().invoke(app, ["ci", "racks"], standalone_mode=False)
     assert isinstance(done.exception, ConfigError)
+
+
+@pytest.mark.slow
+def test_a_watch_installs_what_a_plan_does() -> None:
+    """It runs a hundred times a day, so `purpose: plan` has to do: the packages of requirements-plan.lock."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GITHUB_", "HIL_"))}
+    argv = [sys.executable, "-c", ONLY_LOCKED, str(ROOT / "requirements-plan.lock"), "hil", "ci", "racks"]
+    done = subprocess.run(argv, capture_output=True, text=True, cwd=ROOT, env=kept, check=False, timeout=60)
+    assert done.returncode == ExitCode.CONFIG
+    assert "GITHUB_TOKEN is not set" in done.stdout + done.stderr
