@@ -201,6 +201,8 @@ def page_of(github: GitHub, run: WorkflowRun) -> tuple[str, Mapping[str, Any]]:
             facts = _judged(github, run, Path(folder), source)
         except ConfigError as error:
             facts = without_verdict(run.head, error.sentence, source)
+            if isinstance(error, _ContradictionError):
+                facts["conclusion"] = "failure"
         try:
             page = render(facts, "comment")
         except HilError as error:
@@ -319,10 +321,16 @@ def download(github: GitHub, run: WorkflowRun) -> bytes:
         raise ConfigError("the artefact is gone.") from error
 
 
+class _ContradictionError(ConfigError):
+    """The required check passed what this code does not pass; what it ran is the pull request's own."""
+
+
 def _check_agreement(verdict: CiVerdict, jobs: Jobs) -> None:
     """What the artefact comes to must be how the required check ended. Raises ConfigError."""
-    if (verdict.exit_code == ExitCode.PASS) != (jobs.verdict == "success"):
-        raise ConfigError(
-            f"the artefact comes to exit code {int(verdict.exit_code)}, but the job {VERDICT_JOB} "
-            f"ended with {jobs.verdict!r}."
-        )
+    if (verdict.exit_code == ExitCode.PASS) == (jobs.verdict == "success"):
+        return
+    wrong = _ContradictionError if jobs.verdict == "success" else ConfigError
+    raise wrong(
+        f"the artefact comes to exit code {int(verdict.exit_code)}, but the job {VERDICT_JOB} "
+        f"ended with {jobs.verdict!r}."
+    )

@@ -80,7 +80,10 @@ def _in_order(items: Sequence[ComparedSeries]) -> list[ComparedSeries]:
 def _no_verdict(facts: Facts) -> Iterator[Block]:
     yield Block("### ? No verdict could be read")
     yield Block(f"{_commits(facts)}. Why: {markdown(facts.problem)}")
-    yield Block("This is neither a pass nor a failure; the check `hil-verdict` of the pull request decides.")
+    yield Block(
+        "This is no pass. What may be merged the check `hil-verdict` decides, "
+        "which runs the pull request's own code."
+    )
 
 
 def _head(

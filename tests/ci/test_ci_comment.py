@@ -107,6 +107,15 @@ def test_the_check_of_a_regression_is_red(rig: Rig) -> None:
     assert check["output"]["title"] == "REGRESSED: compare"
 
 
+def test_a_required_check_that_passed_a_regression_is_no_pass(rig: Rig) -> None:
+    """It ran the pull request's own code, so the check that this code posts is red, and says why."""
+    rig.state.set_jobs("success")
+    rig.comment()
+    (check,) = rig.state.checks
+    assert (check["conclusion"], check["output"]["title"]) == ("failure", "No verdict could be read")
+    assert "comes to exit code 1, but the job hil-verdict ended with 'success'" in check["output"]["summary"]
+
+
 def test_what_is_undecided_is_neutral(rig: Rig, undecided: bytes) -> None:
     """Neither green nor red: the check says so, and the comment in its headline."""
     rig.state.set_jobs("success")
