@@ -274,6 +274,7 @@ def judge() -> Result:
     return CliRunner().invoke(app, command, standalone_mode=False)
 
 
+@pytest.mark.slow
 def test_the_verdict_of_what_waited_in_vain_is_undecided(job: Lab) -> None:
     """Asked after the run was cancelled, GitHub says that no runner came: nothing failed, nothing passed."""
     job.state.jobs_by_run[PR] = [PLANNED, a_job("completed", 64.5, *RACK, ended=0)]
@@ -305,6 +306,7 @@ def test_a_github_that_does_not_answer_excuses_nothing(job: Lab) -> None:
     assert "warning: nobody knows why a leg left nothing" in done.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("waited", "said"), [(64, "? Undecided: `rack-esp32`"), (30, "? No verdict could be read")]
 )
@@ -344,6 +346,7 @@ def plan_here(job: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Resu
     return CliRunner().invoke(app, ["ci", "plan", "--plan", "plan.json"], standalone_mode=False)
 
 
+@pytest.mark.slow
 def test_no_later_plan_waits_for_it(job: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The open issue is the reason; other racks measure."""
     assert plan_here(job, tmp_path, monkeypatch).exception is None
