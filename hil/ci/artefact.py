@@ -125,8 +125,8 @@ def keep(plan: Path, legs: Path, to: Path, thresholds: Path | None = None) -> tu
         *((path, f"{LEGS}/{path.relative_to(legs).as_posix()}") for path in _files_of(legs)),
     ]
     for path, name in files:
-        if not path.is_file():
-            continue
+        if not path.is_file() or path.is_symlink() or path.parent.is_symlink():
+            continue  # a link shows another file of this machine, and its leg has no verdict
         size = path.stat().st_size
         if size > MOST_FILE_BYTES or used + size > MOST_BYTES or not _NAME.fullmatch(name):
             left_out.append(f"{name} ({size:,} B) is left out of the artefact that comments are made of.")

@@ -12,7 +12,9 @@ import pytest
 
 from hil.base.errors import ExitCode
 from hil.ci import plausible
+from hil.ci.artefact import keep
 from hil.ci.limits import Counting
+from hil.ci.plan import write_plan
 from hil.ci.summary import CiVerdict, conclude
 from hil.store.directory import JOURNAL, RUN_INFO, VERDICTS
 from hil.thresholds import load_all
@@ -95,6 +97,10 @@ def test_a_link_is_not_followed(tmp_path: Path, name: str) -> None:
     path.rename(tmp_path / "elsewhere")
     path.symlink_to(tmp_path / "elsewhere")
     assert "link" in told(concluded(tmp_path))
+    write_plan(a_plan(), tmp_path / "plan.json")
+    assert keep(tmp_path / "plan.json", tmp_path / "legs", tmp_path / "kept") == ()
+    kept = [one for one in (tmp_path / "kept").rglob("*") if one.name == (name or RUN_INFO)]
+    assert kept == []  # nothing of it goes into the artefact
 
 
 @pytest.mark.parametrize("name", [RUN_INFO, VERDICTS])
