@@ -519,7 +519,8 @@ def test_on_github_every_legs_job_must_be_known(tmp_path: Path, jobs: str) -> No
     """Without the needs context a failed job would count as none: exit 2 and what to write where."""
     write_plan(a_plan(["esp32"], ["hil/gate/judging.py"]), tmp_path / "plan.json")
     leave_run(tmp_path / "legs" / "virtual")
-    leave_rack_run(tmp_path / "legs" / "rack-esp32")
+    measured = dataclasses.replace(publish_record(board="physical-1"), target="esp32", kind="physical")
+    leave_rack_run(tmp_path / "legs" / "rack-esp32", [measured])
     assert hil_ci(tmp_path, "verdict", HIL_JOBS=jobs, GITHUB_STEP_SUMMARY="")[0] == 0  # by hand it is a pass
     status, said = hil_ci(tmp_path, "verdict", HIL_JOBS=jobs, GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY="")
     assert status == 2, said
