@@ -156,6 +156,15 @@ def _as_judged_again(
     )
 
 
+def read_early_end(folder: Path, leg: Leg, plan: CiPlan) -> LegResult | None:
+    """Return a leg of which a command ended early, None where the folder says nothing of that."""
+    try:
+        early = ended.read(folder / ENDED)
+    except ConfigError:
+        return None
+    return _ended_early(early, leg, plan) if early else None
+
+
 def _ended_early(said: Ended, leg: Leg, plan: CiPlan) -> LegResult:
     """Return a leg of which a command ended before there was anything to judge: it fails, with its owner."""
     if said.commit != plan.head:

@@ -17,7 +17,7 @@ from hil.base.errors import ConfigError, ExitCode, combine_exit_codes
 from hil.base.untrusted import fenced, markdown
 from hil.ci.acceptance import Acceptance
 from hil.ci.excuses import NONE, Excuses
-from hil.ci.legs import LegResult, failed, read_leg, skipped, unmeasured
+from hil.ci.legs import LegResult, failed, read_early_end, read_leg, skipped, unmeasured
 from hil.ci.limits import Counting, LimitChange
 from hil.ci.plan import RULER_ON_BOTH_SIDES, CiPlan, Leg
 from hil.store import RunDirectory
@@ -143,10 +143,10 @@ def unbuilt(target: str) -> str:
 
 
 def _why_unbuilt(plan: CiPlan, leg: Leg, folder: Path, job_results: Mapping[str, str]) -> LegResult | None:
-    """Return a leg without firmware, in the words of its build; None where the build left none, or is well."""
+    """Return a leg without firmware, in the words of its build; None where that left none, or is well."""
     place = folder / unbuilt(leg.target)
-    is_told = leg.target and job_results.get("build", "failure") in FAILED_RESULTS and place.is_dir()
-    return read_leg(place, leg, plan) if is_told else None
+    is_told = leg.target and job_results.get("build", "failure") in FAILED_RESULTS
+    return read_early_end(place, leg, plan) if is_told else None
 
 
 def without_limits(verdict: CiVerdict, error: ConfigError) -> CiVerdict:
@@ -163,6 +163,8 @@ def _failed_jobs(
     """Return a sentence for each job whose failure no leg tells."""
     telling = [leg for leg in legs if leg.status != ExitCode.PASS or (leg.reason and leg.exit_code)]
     told = {job for leg in telling for job in plan.leg(leg.name).jobs}
+    # nobody's word excuses a build: a leg without a rack says nothing of it
+    told |= {"build" for leg in telling if leg.status and plan.leg(leg.name).target and not leg.run_id}
     failed_results = ("failure",) if excuses.unwanted else FAILED_RESULTS
     return [
         f"the job {job} ended with {result!r}, which no leg accounts for; look at its log."

@@ -129,7 +129,8 @@ def _leave_for_the_verdict(error: Exception, arguments: list[str]) -> None:
     """Leave why a command ended early: a leg's in OUT, for `hil ci collect`, a plan's beside plan.json."""
     words = tuple(word for word in arguments if not word.startswith("-"))
     of_a_plan = words[:2] in OF_A_PLAN
-    if not of_a_plan and not any(words[: len(names)] == names for names in OF_A_LEG):
+    of_the_head = words[:1] == ("build",) and not any(word.startswith("--at") for word in arguments)
+    if not of_a_plan and not of_the_head and not any(words[: len(names)] == names for names in OF_A_LEG):
         return
     from hil.cli.options import DEFAULT_OUT
     from hil.store import ended

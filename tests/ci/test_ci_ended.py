@@ -25,7 +25,7 @@ from hil.ci.plan import CiPlan, write_plan
 from hil.ci.summary import CiVerdict, conclude
 from hil.cli.app import run_command
 from hil.store import RunDirectory, ended
-from tests.ci.ci_rig import HEAD, a_plan, leave_run, write_limits
+from tests.ci.ci_rig import HEAD, a_plan, leave_rack_run, leave_run, write_limits
 from tests.ci.comment_rig import own_repository, pull_request_plan
 from tests.ci.github_server import HOME, RUN, TOKEN, State, serve
 from tests.lab import make_lab
@@ -202,6 +202,35 @@ def test_no_firmware_is_told_by_the_job_that_makes_it(tmp_path: Path) -> None:
     said = "its job rack ended with 'failure', and the job build, which makes its firmware, with 'failure'."
     assert said in verdict.legs[1].sentence
     assert "? No verdict: `rack-esp32`" in page_of(a_plan(["esp32"]), verdict, tmp_path)
+
+
+def test_a_chip_that_does_not_build_is_told_by_its_build(tmp_path: Path) -> None:
+    """Each leg of the chip says what its build said, and fails with that; legs of other chips do not."""
+    legs = tmp_path / "legs"
+    leave_run(legs / "virtual")
+    leave_end(legs / "unbuilt-esp32", ConfigError("a.c:3: error: 'x' undeclared.", next_step="correct it."))
+    plan = a_plan(["esp32", "esp32c3"])
+    jobs = {**JOBS, "virtual": "success", "build": "failure", "rack": "failure"}
+    verdict = conclude(plan, legs, jobs)
+    assert (verdict.exit_code, verdict.headline) == (2, "NOT MEASURED, CONFIGURATION: rack-esp32")
+    said = "CONFIGURATION: a.c:3: error: 'x' undeclared; the way out: correct it."
+    assert [leg.sentence == said for leg in verdict.legs] == [False, True, False]
+    assert not verdict.findings
+    write_plan(plan, tmp_path / "plan.json")
+    assert keep(tmp_path / "plan.json", legs, tmp_path / "kept") == ()
+    assert conclude(plan, tmp_path / "kept" / "legs", jobs).headline == verdict.headline
+
+
+@pytest.mark.parametrize("build", ["success", "failure"])
+def test_what_lies_where_a_build_failed_is_no_run(tmp_path: Path, build: str) -> None:
+    """A run that passes, in the word's place, stands for no leg; a word of before counts for no build."""
+    leave_run(tmp_path / "virtual")
+    leave_rack_run(tmp_path / "unbuilt-esp32")
+    if build == "success":
+        leave_end(tmp_path / "unbuilt-esp32")
+    jobs = {**JOBS, "virtual": "success", "build": build}
+    verdict = conclude(a_plan(["esp32"]), tmp_path, jobs)
+    assert (verdict.exit_code, verdict.headline) == (ExitCode.RIG, "NO VERDICT: rack-esp32")
 
 
 @pytest.fixture

@@ -145,6 +145,7 @@ def test_a_link_is_not_followed(out: Path) -> None:
         (["run", "--no-such"], "No such option '--no-such'"),
         (["cost", "--target", "esp32c3", "--suite", "quik", "--firmware", "/none"], ""),
         (["firmware", "verify", "/none"], ""),
+        (["build", "--target", "esp32", "--tick-hz", "7"], "--tick-hz"),
     ],
 )
 def test_a_step_of_a_leg_leaves_its_sentence(
@@ -153,8 +154,9 @@ def test_a_step_of_a_leg_leaves_its_sentence(
     """Steps before the measurement too; other commands, which are no part of a leg, leave nothing."""
     monkeypatch.setattr("hil.cli.options.DEFAULT_OUT", out)
     assert run_command(["gate", str(out / "none")]) == ExitCode.CONFIG
+    assert run_command(["build", "--at", "HEAD", "--tick-hz", "7"]) == ExitCode.CONFIG  # a base is no leg's
     assert not (out / "ended.json").exists()
-    code = run_command([*arguments, *(["--out", str(out)] if arguments[0] != "firmware" else [])])
+    code = run_command([*arguments, *(["--out", str(out)] if arguments[0] in ("run", "cost") else [])])
     assert code == left(out)["exit_code"]
     assert words in left(out)["sentence"]
     assert left(out)["commit"]
