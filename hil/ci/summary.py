@@ -100,8 +100,11 @@ def accept(verdict: CiVerdict, acceptance: Acceptance) -> CiVerdict:
 
 def without_verdict(verdict: CiVerdict) -> frozenset[str]:
     """Return the legs that nothing accounts for, so that GitHub may be asked what became of their jobs."""
-    lost = (ExitCode.RIG, ExitCode.UNDECIDED)
-    return frozenset(leg.name for leg in verdict.legs if leg.status in lost and not leg.run_id)
+    return frozenset(leg.name for leg in verdict.legs if _is_lost(leg))
+
+
+def _is_lost(leg: LegResult) -> bool:
+    return leg.status in (ExitCode.RIG, ExitCode.UNDECIDED) and not leg.run_id
 
 
 def _result(
@@ -112,9 +115,15 @@ def _result(
     counting: Counting | None,
     excuses: Excuses,
 ) -> LegResult:
-    excuse = excuses.of(leg.name)
-    if excuse and not leg.skip and not RunDirectory.list(folder / leg.name):
-        return unmeasured(leg.name, excuse)
+    """Return what became of a leg: one that left neither a run nor a reason of its own may be excused."""
+    found, excuse = _found(plan, leg, folder, job_results, counting), excuses.of(leg.name)
+    excused = excuse and _is_lost(found) and not RunDirectory.list(folder / leg.name)
+    return unmeasured(leg.name, excuse) if excused else found
+
+
+def _found(
+    plan: CiPlan, leg: Leg, folder: Path, job_results: Mapping[str, str], counting: Counting | None
+) -> LegResult:
     if (folder / leg.name).is_dir():
         return read_leg(folder / leg.name, leg, plan, counting)
     if leg.skip:

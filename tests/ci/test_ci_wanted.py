@@ -188,8 +188,18 @@ def test_what_was_measured_counts_in_spite_of_a_newer_push(job: Job) -> None:
     leave_run(job.legs / "virtual")
     leave_rack_run(job.legs / LEG)
     write_skip(job.legs, "rack-esp32c3", unchanged_image(plan, plan.leg("rack-esp32c3")))
-    verdict = conclude(plan, job.legs, {})
-    assert (verdict.conclusion, verdict.headline) == ("success", "PASS: virtual, rack-esp32")
+    assert conclude(plan, job.legs, {}, excuses=Excuses(SUPERSEDED)) == conclude(plan, job.legs, {})
+
+
+def test_a_chip_that_does_not_build_is_not_excused(job: Job) -> None:
+    """That its rack was silent as well makes the firmware no better."""
+    leave_run(job.legs / "virtual")
+    results = {"virtual": "success", "build": "failure", "rack": "cancelled"}
+    verdict = conclude(
+        a_plan(["esp32"]), job.legs, results, excuses=Excuses(legs={LEG: "the rack is silent"})
+    )
+    assert verdict.exit_code == ExitCode.RIG
+    assert any("the job build ended with 'failure'" in line for line in verdict.findings)
 
 
 @pytest.mark.parametrize("leg", ["virtual", "compare"])

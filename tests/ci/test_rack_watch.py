@@ -308,10 +308,12 @@ def test_a_github_that_does_not_answer_excuses_nothing(job: Lab) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("waited", "said"), [(64, "? Undecided: `rack-esp32`"), (30, "? No verdict could be read")]
+    ("waited", "said", "conclusion"),
+    [(64, "? Undecided: `rack-esp32`", "neutral"), (30, "? No verdict could be read", "failure")],
+    ids=["silent", "cancelled-sooner"],
 )
 def test_the_comment_asks_github_itself(
-    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waited: int, said: str
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waited: int, said: str, conclusion: str
 ) -> None:
     """From the default branch, by the same jobs; where these tell otherwise, there is no verdict."""
     own = own_repository()
@@ -330,7 +332,7 @@ def test_the_comment_asks_github_itself(
     (body,) = [one["body"] for one in lab.state.comments[7]]
     assert body.splitlines()[1] == f"### {said}"
     (check,) = lab.state.checks
-    assert check["conclusion"] == "neutral"
+    assert check["conclusion"] == conclusion
 
 
 def plan_here(job: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Result:
