@@ -175,7 +175,9 @@ def test_a_rack_measures_the_bundle_that_was_built(job: Job) -> None:
     assert run[1:] == ["run", *words]
 
 
-@pytest.mark.parametrize(("mode", "leg"), [("virtual", "virtual"), ("rack", "rack-esp32")])
+@pytest.mark.parametrize(
+    ("mode", "leg"), [("virtual", "virtual"), ("rack", "rack-esp32"), ("unbuilt", "unbuilt-esp32")]
+)
 def test_what_is_kept_is_named_by_its_leg(job: Job, mode: str, leg: str) -> None:
     """The run, and the report of the project that the folder belongs to."""
     (job.project / "hil.toml").write_text("")
