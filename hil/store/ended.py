@@ -64,7 +64,7 @@ def ended_by(error: Exception) -> Ended:
         return unknown(f"internal error, {type(error).__name__}: {error}")
     owner = error.owner if CODES.get(error.owner) == error.exit_code else UNKNOWN
     log = f" Log: {error.log}." if error.log else ""
-    return Ended(owner, int(CODES[owner]), f"{error.sentence}{log}", error.next_step)
+    return Ended(owner, int(CODES[owner]), f"{error.sentence.rstrip('.')}.{log}", error.next_step)
 
 
 def unknown(sentence: str, next_step: str = "") -> Ended:

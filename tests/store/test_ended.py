@@ -39,7 +39,7 @@ def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (ConfigError("a.yaml:3: no key 'x'.", next_step="remove it."), "configuration", 2,
          "CONFIGURATION: a.yaml:3: no key 'x'; the way out: remove it."),
         (RigError("the port is taken."), "rig", 3, "RIG: the port is taken."),
-        (FirmwareError("it panicked.", log="a.log"), "firmware", 1, "FIRMWARE: it panicked. Log: a.log."),
+        (FirmwareError("it panicked", log="a.log"), "firmware", 1, "FIRMWARE: it panicked. Log: a.log."),
         (Undecided("nothing was measured."), "unknown", 3, "nothing was measured."),
         (ValueError("odd"), "unknown", 3, "internal error, ValueError: odd."),
     ],
