@@ -45,6 +45,10 @@ class WorkflowRun:
     def ran(self, job: str) -> bool:
         return f"/{job}" in self.log
 
+    def exit_codes(self, job: str) -> list[int]:
+        """Return those of the steps of a job that failed; that of a composite action's step twice."""
+        return [int(code) for code in re.findall(rf"/{re.escape(job)}\s*\] exit status (\d+)", self.log)]
+
     def said_by(self, job: str) -> str:
         """Return what the steps of a job printed, without act's own words."""
         return "".join(re.findall(rf"^\[[^]/]+/{re.escape(job)}\s*\]   \| (.*\n)", self.log, re.MULTILINE))
@@ -94,9 +98,18 @@ class Project:
         return self.commit(name)
 
     def pull_request(
-        self, head: str, *, base: str = "", fork: bool = False, job: str = "hil-verdict"
+        self,
+        head: str,
+        *,
+        base: str = "",
+        fork: bool = False,
+        job: str = "hil-verdict",
+        variables: Mapping[str, str] | None = None,
     ) -> WorkflowRun:
-        """Run pr.yml for a pull request of ``head``, up to ``job`` and what that needs."""
+        """Run pr.yml for a pull request of ``head``, up to ``job`` and what that needs.
+
+        ``variables`` are the repository's.
+        """
         repository = {"full_name": "example/hil"}
         event = {
             "pull_request": {
@@ -105,7 +118,7 @@ class Project:
                 "base": {"sha": base or self.base, "repo": repository},
             }
         }
-        return self.act("pull_request", "pr.yml", event, verdict=job)
+        return self.act("pull_request", "pr.yml", event, verdict=job, variables=variables)
 
     def night(self, branch: str) -> WorkflowRun:
         """Run nightly.yml by hand on a branch, with a short suite."""
@@ -135,13 +148,22 @@ class Project:
         assert done.returncode == 0, f"{command}\n{done.stdout}"
         return done.stdout
 
-    def act(self, event: str, workflow: str, payload: Mapping[str, object], *, verdict: str) -> WorkflowRun:
+    def act(
+        self,
+        event: str,
+        workflow: str,
+        payload: Mapping[str, object],
+        *,
+        verdict: str,
+        variables: Mapping[str, str] | None = None,
+    ) -> WorkflowRun:
         """Run a workflow up to the job ``verdict`` with a made event."""
         run = Path(self.folder, f"run-{len(list(self.folder.glob('run-*')))}")
         (run / "artefacts").mkdir(parents=True)
         (run / "event.json").write_text(json.dumps(payload))
         argv = [event, "--job", verdict, "--workflows", f".github/workflows/{workflow}"]
         argv += ["--env", f"HIL_ACT_INSTALLED={self.installed}", *local_repositories(self.path)]
+        argv += [word for name, value in (variables or {}).items() for word in ("--var", f"{name}={value}")]
         return run_act(self.path, argv, run)
 
 

@@ -8,14 +8,14 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
 
 from hil.reports.fetching import OWN, _digest
-from tests.ci.act import SEALED, WorkflowRun, copy_checkout, local_repositories, run_act
+from tests.ci.act import DEADLINE_S, SEALED, WorkflowRun, copy_checkout, local_repositories, run_act
 from tests.ci.elsewhere import commit_all, seed_environment
 from tests.ci.git_process import git
 from tests.lab import ROOT, make_lab, own_environment, write_suites
@@ -24,6 +24,13 @@ MEASURE = ROOT / ".github" / "workflows" / "measure.yml"
 ACTION = ROOT / ".github" / "actions" / "measure"
 GENERATOR = f"report-{_digest(OWN)}"
 CMAKE = "include($ENV{IDF_PATH}/tools/cmake/project.cmake)\nproject(sensor)\n"
+
+
+def by_act(test: Callable[..., None]) -> Callable[..., None]:
+    """Mark a test that waits for act."""
+    for mark in (pytest.mark.slow, pytest.mark.heavy, pytest.mark.timeout(DEADLINE_S + 60)):
+        test = mark(test)
+    return test
 
 
 def load(path: Path) -> dict:  # type: ignore[type-arg]
@@ -88,8 +95,7 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Team:
     return Team(tmp_path_factory.mktemp("team"))
 
 
-@pytest.mark.slow
-@pytest.mark.heavy
+@by_act
 def test_a_project_of_others_is_measured(team: Team) -> None:
     """As `hil init` wrote it, with one bench: the wheel is built and installed, the virtual rack measures.
 
@@ -112,8 +118,7 @@ def test_a_project_of_others_is_measured(team: Team) -> None:
     assert (info["trigger"], [board["id"] for board in info["boards"]]) == ("pr", ["b1"])
 
 
-@pytest.mark.slow
-@pytest.mark.heavy
+@by_act
 def test_a_wrong_input_is_named_and_nothing_is_measured(team: Team) -> None:
     """Each has its sentence, with value and what is allowed, as text; the one verdict fails."""
     hostile = "quick; echo ::add-mask::product >pwned $(touch pwned)"
@@ -127,8 +132,7 @@ def test_a_wrong_input_is_named_and_nothing_is_measured(team: Team) -> None:
     assert not list(team.folder.rglob("pwned"))
 
 
-@pytest.mark.slow
-@pytest.mark.heavy
+@by_act
 def test_a_chip_is_built_and_counted(team: Team) -> None:
     """In ESP-IDF's place and QEMU's: head and base are built, and the leg is judged by its limits alone.
 

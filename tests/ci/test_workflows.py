@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The workflows: read by actionlint and zizmor, and their virtual-rack path run by act on this machine."""
+"""The workflows: read by actionlint and zizmor; nights and the order of jobs, run by act on this machine.
+
+Pull requests: test_workflows_act.py.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +20,14 @@ from ruamel.yaml import YAML
 from hil.ci.github import ARTEFACT, JOB_NAMES, VERDICT_JOB
 from hil.ci.legs import read_comparisons
 from hil.ci.pinning import CALLED, CALLER, FOR_RACKS
-from tests.ci.act import Project
+from tests.ci.act import DEADLINE_S, Project
 from tests.lab import ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(DEADLINE_S + 60)]
 
 BIN = ROOT / ".venv" / "bin"
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 WANTED = "steps.wanted.outputs.wanted != 'false'"  # without an answer it is
-PUBLISHER = "firmware/components/mqtt_link/publisher_tasks.c"
 
 
 def load(path: Path) -> dict:  # type: ignore[type-arg]
@@ -80,16 +82,17 @@ def test_zizmor_finds_nothing_without_a_reason() -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_each_ignored_finding_has_a_reason() -> None:
-    """In zizmor.yml a comment stands before each ignored file and each disabled rule."""
-    lines = (ROOT / ".github" / "zizmor.yml").read_text().splitlines()
+@pytest.mark.parametrize("scanner", ["zizmor", "poutine"])
+def test_each_ignored_finding_has_a_reason(scanner: str) -> None:
+    """In zizmor.yml and poutine.yml a comment stands before each ignored file, and each disabled rule."""
+    lines = (ROOT / ".github" / f"{scanner}.yml").read_text().splitlines()
     entries = [n for n, line in enumerate(lines) if re.match(r"\s+(- |disable:)", line)]
     assert entries
     for n in entries:
         start = n - 1
         while re.match(r"\s+- ", lines[start]):  # several files may share a reason
             start -= 1
-        assert lines[start].strip().startswith("#"), f"zizmor.yml:{n + 1} has no reason"
+        assert lines[start].strip().startswith("#"), f"{scanner}.yml:{n + 1} has no reason"
 
 
 def test_permissions_are_granted_job_by_job() -> None:
@@ -424,98 +427,6 @@ def test_each_step_is_a_command_of_this_checkout() -> None:
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return Project(tmp_path_factory.mktemp("project"))
-
-
-def slowed(project: Project) -> str:
-    """Return the publisher with 20 ms more before every publish."""
-    source = (ROOT / PUBLISHER).read_text()
-    call = "    return esp_mqtt_client_publish("
-    assert source.count(call) == 1
-    return source.replace(call, f"    vTaskDelay(pdMS_TO_TICKS(20));\n{call}")
-
-
-@pytest.mark.heavy
-def test_a_pull_request_passes(project: Project) -> None:
-    """The virtual rack measures the head, another compares it with the base; hil-verdict says so."""
-    head = project.branch("note", {"firmware/NOTE.md": "A remark.\n"})
-    done = project.pull_request(head, fork=True)
-    assert done.status == 0, done.log
-    assert done.ended_well("Virtual rack")
-    assert done.ended_well("hil-verdict")
-    assert done.ended_well("Compare with the merge base")
-    assert done.ended_well("Build esp32c3")  # for the emulated chip, whose image turns out to be the same
-    assert not done.ran("Instruction cost (emulated) esp32c3")
-    assert "instruction cost (emulated) esp32c3: the esp32c3 image is the one of the merge base" in done.log
-    # a busy host may leave a figure of the virtual rack undecided, which fails nothing
-    assert re.search(r"# (PASS: virtual, compare|UNDECIDED: virtual)\b", done.log)
-    assert "no rack is registered" in done.log
-    assert "hil-rack-forks" in done.log
-    (run,) = (done.artefacts / "leg-virtual" / "virtual").iterdir()
-    info = json.loads((run / "run.json").read_text())
-    assert (info["trigger"], info["git"]["commit"], info["ci"]["head_sha"]) == ("pr", head, head)
-    assert info["ci"]["base_sha"] == project.base
-    assert (done.artefacts / "report-virtual" / "index.html").is_file()
-    (run,) = (done.artefacts / "leg-compare" / "compare").iterdir()
-    assert json.loads((run / "run.json").read_text())["compared"]["role"] == "base"
-
-
-@pytest.mark.heavy
-def test_a_slower_firmware_fails_with_the_reason(project: Project) -> None:
-    """20 ms more in the publish path: hil-verdict fails, and its summary names metric, board and limit."""
-    done = project.pull_request(project.branch("slow", {PUBLISHER: slowed(project)}))
-    assert done.status == 1, done.log
-    summary = done.log.rpartition("Summary - ")[2]
-    assert "# REGRESSED: virtual" in done.log
-    assert "### ✗ Regressed: `" in summary
-    assert re.search(r"`publish_latency_p95` .*\| `b1` .*\(virtual\) .*\| 25\sms \|", summary)
-    kept = [path.name for path in (done.artefacts / "verdict").rglob("*.json")]
-    assert set(kept) == {"plan.json", "run.json", "verdicts.json"}
-    assert [*(done.artefacts / "verdict").rglob("records.jsonl")]
-    assert (done.artefacts / "leg-virtual").is_dir()
-
-
-def test_what_a_change_costs_is_counted(project: Project) -> None:
-    """Built, compared, fetched and counted beside the merge base: the job fails, and its leg has the figures.
-
-    Stand-ins play ESP-IDF and QEMU; the container is not to be had here.
-    """
-    head = project.branch("costlier", {"firmware/costs.json": '{"publish_qos0": 12790}\n'})
-    done = project.pull_request(head, fork=True, job="emulated")
-    assert not done.ended_well("Instruction cost (emulated) esp32c3")
-    assert "+3.1 % (12,408 → 12,790 instructions) against the base" in " ".join(done.log.split()), done.log
-    (run,) = (done.artefacts / "leg-emulated-esp32c3" / "emulated-esp32c3").iterdir()
-    info, verdict = (json.loads((run / name).read_text()) for name in ("run.json", "verdicts.json"))
-    assert (info["trigger"], info["git"]["commit"], info["firmware"]["esp32c3"]["commit"]) == (
-        "pr",
-        head,
-        head,
-    )
-    compared = {item["metric"] for item in verdict["compared"] if item["outcome"] == "regressed"}
-    assert (verdict["outcome"], compared) == ("regressed", {"cost_least_instructions"})
-    assert not verdict["faults"]
-
-
-def test_documentation_alone_is_not_measured(project: Project) -> None:
-    """Nothing is built or measured; the required check passes with the recorded reason."""
-    done = project.pull_request(project.branch("words", {"docs/explain/gate.md": "Other words.\n"}))
-    assert done.status == 0, done.log
-    assert not done.ran("Virtual rack")
-    assert "# PASS: nothing had to be measured" in done.log
-    assert "only documentation changed (docs/explain/gate.md)" in done.log
-
-
-@pytest.mark.heavy
-def test_a_configuration_error_is_called_one(project: Project) -> None:
-    """A rack file with a wrong key: no run, and hil-verdict fails with file, line and the way out."""
-    rack = (project.path / "hil/racks/virtual.yaml").read_text()
-    done = project.pull_request(project.branch("typo", {"hil/racks/virtual.yaml": f"{rack}colour: red\n"}))
-    assert done.status == 1, done.log
-    assert not done.ended_well("Virtual rack")
-    summary = done.log.rpartition("Summary - ")[2]
-    assert "### ✗ Not measured, the configuration is wrong: `virtual`" in summary
-    assert "hil/racks/virtual.yaml" in summary
-    assert "unknown key" in summary
-    assert "the rig failed" not in summary
 
 
 @pytest.mark.heavy

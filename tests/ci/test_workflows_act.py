@@ -1,26 +1,303 @@
 # SPDX-License-Identifier: Apache-2.0
 """pr.yml, run by act, for each kind of pull request: what changes, and what hil-verdict makes of it.
 
-The rest of it runs elsewhere. Labels of runners, environments, and jobs that wait or are cancelled, which act
-has not, by their commands against a server that behaves like GitHub's: tests/ci/test_ci_wanted.py and
-test_ci_more.py. The merge queue: test_ci_plan.py. Another repository: test_measure.py. Nights, and the order
-of jobs: test_workflows.py.
+The rest of it runs elsewhere. A superseded push, up to the board: test_rack_act.py. What act lacks
+(concurrency, labels of runners, environments), by the commands against a server that behaves like GitHub's:
+test_ci_wanted.py, test_ci_more.py. The merge queue: test_ci_queue.py. Another repository: test_measure.py.
+Nights, and the order of jobs: test_workflows.py.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import subprocess
+from collections.abc import Callable, Mapping
+from contextlib import chdir
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import pytest
 from ruamel.yaml import YAML
 
-from tests.ci.act import STAND_INS, link_installed
+from hil.ci.comment import comment
+from hil.ci.github import GitHub
+from tests.ci.act import DEADLINE_S, STAND_INS, Project, WorkflowRun, link_installed
 from tests.ci.elsewhere import LOCKS, commit_all
+from tests.ci.github_server import HOME, RUN, TOKEN, State, serve
+from tests.ci.test_ci_comment import zipped
 from tests.lab import ROOT
 
 SITE_LOCK = "reports/site/package-lock.json"
+LIMITS, RACK = "thresholds/publish.yaml", "hil/racks/virtual.yaml"
+LEG, WORKFLOW = ".github/actions/leg/action.yml", ".github/workflows/pr.yml"
+TARGETS = ".github/hil-targets.json"
+PRODUCT = "firmware/host/idf/mqtt/messages.c"  # what is measured; the merge base has its own of it
+PUBLISH = "    mqtt_lock(client);\n    int result = publish_locked(client, &message);\n"
+MEASURE = "      - name: Measure and judge\n"
+FORGE = """\
+    - name: Forge the verdict
+      shell: bash .ci/unheard {0}
+      run: >-
+        sed -i 's/"outcome": "regressed"/"outcome": "pass"/; s/"exit_code": 1/"exit_code": 0/'
+        out/ci/legs/*/*/verdicts.json
+"""
+Edit = Callable[[str], str]
+
+
+def replaced(old: str, new: str) -> Edit:
+    """Return an edit of a file that must hold ``old``."""
+
+    def edit(text: str) -> str:
+        assert old in text, old
+        return text.replace(old, new)
+
+    return edit
+
+
+def added(more: str) -> Edit:
+    """Return an edit that adds to a file, or makes one."""
+    return lambda text: text + more
+
+
+def published(line: str) -> Edit:
+    """Return an edit of the product: ``line`` is done before each message that is published."""
+    return replaced(PUBLISH, f"    {line}\n{PUBLISH}")
+
+
+SLOWER = published("vTaskDelay(pdMS_TO_TICKS(20));")
+# where messages do not queue behind each other, each of 60 is a figure of its own
+APART = {LIMITS: replaced("warmup: 5, interval_us: 5000", "warmup: 5, interval_us: 40000")}
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A pull request: ``head`` is what it changes, ``base`` what its merge base has otherwise than main.
+
+    ``exit_code`` and ``headline``, a pattern, are what `hil ci verdict` must come to; ``says`` are patterns
+    for what it prints below. ``ran`` and ``not_ran`` are jobs by the names that people see.
+    """
+
+    head: Mapping[str, Edit]
+    exit_code: int
+    headline: str
+    says: tuple[str, ...] = ()
+    base: Mapping[str, Edit] = field(default_factory=dict)
+    ran: tuple[str, ...] = ()
+    not_ran: tuple[str, ...] = ()
+    fork: bool = False
+    variables: Mapping[str, str] = field(default_factory=dict)
+    also: Callable[[Ended], None] | None = None
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A pull request's workflow run that has ended; ``base`` is its merge base."""
+
+    project: Project
+    head: str
+    base: str
+    run: WorkflowRun
+
+
+def run_info(ended: Ended, leg: str) -> dict[str, Any]:
+    (run,) = (ended.run.artefacts / f"leg-{leg}" / leg).iterdir()
+    info: dict[str, Any] = json.loads((run / "run.json").read_text())
+    return info
+
+
+def both_legs_measured(ended: Ended) -> None:
+    """Each measured the head, one beside the merge base, and left a report."""
+    info = run_info(ended, "virtual")
+    assert (info["trigger"], info["git"]["commit"], info["ci"]["head_sha"]) == ("pr", ended.head, ended.head)
+    assert info["ci"]["base_sha"] == ended.base
+    assert (ended.run.artefacts / "report-virtual" / "index.html").is_file()
+    compared = run_info(ended, "compare")["compared"]
+    assert (compared["role"], compared["commit"]) == ("base", ended.base)
+
+
+def the_summary_names_the_limit(ended: Ended) -> None:
+    """Metric, board and limit stand in the job's summary; what the comment is made of is kept."""
+    summary = ended.run.log.rpartition("Summary - ")[2]
+    assert "### ✗ Regressed: `" in summary
+    assert re.search(r"`publish_latency_p95` .*\| `b1` .*\(virtual\) .*\| 25\sms \|", summary)
+    kept = {path.name for path in (ended.run.artefacts / "verdict").rglob("*")}
+    assert {"plan.json", "run.json", "verdicts.json", "records.jsonl"} <= kept
+
+
+def the_comment_is_not_deceived(ended: Ended) -> None:
+    """Code of the default branch judges the records again, and so does where hil-verdict is forged, too."""
+    ended.project.git("checkout", "--quiet", "main")
+    for word, check, why in (
+        ("failure", "NO VERDICT: virtual, compare", "contradicts its records"),
+        ("success", "No verdict could be read", "comes to exit code 3, but the job hil-verdict ended with"),
+    ):
+        state = State(ended.head)
+        state.add_run()
+        state.set_jobs(word)
+        state.add_artefact(zipped(ended.run.artefacts / "verdict"))
+        state.add_pull()
+        with serve(state) as api, chdir(ended.project.path):
+            list(comment(GitHub(HOME, TOKEN, api), RUN))
+        assert [one["output"]["title"] for one in state.checks] == [check]
+        assert state.checks[0]["conclusion"] != "success"
+        assert why in state.comments[7][0]["body"]
+
+
+# A busy host may leave a figure of the virtual rack undecided, which fails nothing.
+PASSED = "PASS: virtual, compare$|UNDECIDED: "
+REMARK = {"firmware/NOTE.md": added("A remark.\n")}
+SCENARIOS = {
+    "documentation": Scenario(
+        {"docs/explain/gate.md": added("Other words.\n")},
+        0,
+        "PASS: nothing had to be measured$",
+        (r"only documentation changed \(docs/explain/gate.md\)",),
+        not_ran=("Virtual rack", "Compare with the merge base", "Build"),
+    ),
+    "passes": Scenario(
+        {PRODUCT: published("if (len < -1) { return OUTBOX_FULL; }")},  # another image, no slower
+        0,
+        PASSED,
+        (r"\| compare \| . (pass|undecided) \|",),
+        ran=("Virtual rack", "Compare with the merge base", "Build esp32c3", "hil-verdict"),
+        also=both_legs_measured,
+    ),
+    "regressed": Scenario(
+        {PRODUCT: SLOWER},
+        1,
+        "REGRESSED: virtual, compare$",
+        base=APART,
+        also=the_summary_names_the_limit,
+    ),
+    "undecided": Scenario(
+        REMARK,
+        0,
+        "UNDECIDED: virtual",
+        (r"\| virtual \| \? undecided \|", "too few samples, 20 of at least 40"),
+        base={LIMITS: replaced("{count: 60,", "{count: 20,")},
+    ),
+    "base-does-not-build": Scenario(
+        {PRODUCT: replaced("#error broken\n", "")},
+        0,
+        "LIMITS ONLY, NOTHING TO COMPARE WITH: compare|UNDECIDED: ",
+        (r"\| compare \| \? no-baseline \|",),
+        base={PRODUCT: added("#error broken\n")},
+    ),
+    "loosened-limits": Scenario(
+        {PRODUCT: SLOWER, LIMITS: lambda text: re.sub(r"(abs_max_ms: \d+)", r"\g<1>00", text)},
+        1,
+        "REGRESSED: virtual, compare$",
+        (
+            "By the limits of the merge base, which this change loosens: ",
+            "## Limits that this change loosens, for an owner to look at\n",
+            r"publish_latency_p95_us, kind=virtual, air=lab: max 25000 → max 2\.5e\+06",
+        ),
+        base=APART,
+    ),
+    "forged-verdict": Scenario(
+        {
+            PRODUCT: SLOWER,
+            LEG: replaced("    - name: Keep the run\n", f"{FORGE}    - name: Keep the run\n"),
+            WORKFLOW: replaced(MEASURE, f"{MEASURE}        continue-on-error: true\n"),
+        },
+        3,
+        "NO VERDICT: virtual, compare$",
+        (
+            "its verdicts.json contradicts its records, judged again: ",
+            r"pass \(exit 0\) → regressed \(exit 1\)",
+        ),
+        base=APART,
+        also=the_comment_is_not_deceived,
+    ),
+    "configuration-error": Scenario({RACK: added("colour: red\n")}, 2, "NOT MEASURED, CONFIGURATION: "),
+    "dead-rack": Scenario(
+        REMARK,
+        0,
+        "UNDECIDED: .*rack-esp32$",
+        (r"\| rack-esp32 \| .* its power is off until Monday",),
+        base={TARGETS: lambda _: '{"build": [], "racks": ["esp32"]}\n'},
+        not_ran=("Rack",),
+        variables={"HIL_RACKS_OFF": "esp32: its power is off until Monday"},
+    ),
+    "fork": Scenario(
+        # it names a rack for itself, and the list of the merge base counts
+        {TARGETS: lambda _: '{"build": [], "racks": ["esp32"]}\n', **REMARK},
+        0,
+        PASSED,
+        ("no rack is registered for any target",),
+        not_ran=("Rack", "Instruction cost (emulated) esp32c3"),  # whose image is the merge base's
+        fork=True,
+        also=lambda ended: planned_for(ended, "hil-rack-forks"),
+    ),
+}
+
+
+def planned_for(ended: Ended, environment: str) -> None:
+    plan = json.loads((ended.run.artefacts / "plan" / "plan.json").read_text())
+    assert (plan["environment"], plan["fork"]) == (environment, True)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return Project(tmp_path_factory.mktemp("project"))
+
+
+def edited(project: Project, name: str, edits: Mapping[str, Edit], base: str = "") -> str:
+    """Commit edits of the files that a commit has on a branch of its own; return the commit."""
+    project.git("checkout", "--quiet", "-B", name, base or project.base)
+    texts = {path: project.path / path for path in edits}
+    files = {path: edits[path](file.read_text() if file.exists() else "") for path, file in texts.items()}
+    return project.branch(name, files, base)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(DEADLINE_S + 60)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.heavy] * (name != "documentation")) for name in SCENARIOS],
+)
+def test_a_pull_request_ends_as_it_should(project: Project, name: str) -> None:
+    """Exit code and first line of hil-verdict are those of the table, with its reasons below."""
+    asked = SCENARIOS[name]
+    base = edited(project, f"{name}-base", asked.base) if asked.base else project.base
+    head = edited(project, name, asked.head, base)
+    done = project.pull_request(head, base=base, fork=asked.fork, variables=asked.variables)
+    said = done.said_by("hil-verdict")
+    headline, _, below = said.partition("\n")
+    assert re.match(f"# (?:{asked.headline})", headline), done.log
+    assert done.exit_codes("hil-verdict") == ([asked.exit_code] if asked.exit_code else []), done.log
+    assert [pattern for pattern in asked.says if not re.search(pattern, below)] == [], said
+    assert [job for job in asked.ran if not done.ended_well(job)] == []
+    assert [job for job in asked.not_ran if done.ran(job)] == []
+    if asked.also:
+        asked.also(Ended(project, head, base, done))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(DEADLINE_S + 60)
+def test_what_a_change_costs_is_counted(project: Project) -> None:
+    """Built, compared, fetched and counted beside the merge base: the job fails, and its leg has the figures.
+
+    Stand-ins play ESP-IDF and QEMU; the container is not to be had here.
+    """
+    head = project.branch("costlier", {"firmware/costs.json": '{"publish_qos0": 12790}\n'})
+    done = project.pull_request(head, fork=True, job="emulated")
+    assert not done.ended_well("Instruction cost (emulated) esp32c3")
+    assert "+3.1 % (12,408 → 12,790 instructions) against the base" in " ".join(done.log.split()), done.log
+    (run,) = (done.artefacts / "leg-emulated-esp32c3" / "emulated-esp32c3").iterdir()
+    info, verdict = (json.loads((run / name).read_text()) for name in ("run.json", "verdicts.json"))
+    assert (info["trigger"], info["git"]["commit"], info["firmware"]["esp32c3"]["commit"]) == (
+        "pr",
+        head,
+        head,
+    )
+    compared = {item["metric"] for item in verdict["compared"] if item["outcome"] == "regressed"}
+    assert (verdict["outcome"], compared) == ("regressed", {"cost_least_instructions"})
+    assert not verdict["faults"]
 
 
 def test_a_job_installs_nothing(tmp_path: Path) -> None:
