@@ -21,6 +21,7 @@ from hil.ci.acceptance import find_acceptance
 from hil.ci.collecting import collect
 from hil.ci.comment import comment
 from hil.ci.event import read_event, read_targets
+from hil.ci.git_token import with_token
 from hil.ci.github import DEFAULT_API, GitHub
 from hil.ci.history import BRANCH, add_runs
 from hil.ci.inputs import DEFAULTS, check_inputs, outputs_of, plan_asked
@@ -115,6 +116,7 @@ def history_command() -> None:
 @click.option("--only", default="", metavar="FILE", help="This file alone, such as judgements.jsonl.")
 def fetch_history(history_folder: Path, remote: str, only: str) -> None:
     """Bring the branch's runs and lines into the folder, which need not exist yet; what is there stays."""
+    os.environ.update(with_token(os.environ))
     names = history_branch.fetch(Path.cwd(), history_folder, remote=remote, only=only)
     which = ", ".join(names) if len(names) <= MOST_NAMES else f"{len(names)} files"
     nothing = f"it has no {only} yet" if only else "it does not exist yet"
@@ -127,6 +129,7 @@ def fetch_history(history_folder: Path, remote: str, only: str) -> None:
 @click.option("--message", default="Append a run", show_default=True)
 def push_history(history_folder: Path, remote: str, message: str) -> None:
     """Commit the folder's files to the branch, beside what others have pushed meanwhile."""
+    os.environ.update(with_token(os.environ))
     commit = history_branch.push(Path.cwd(), history_folder, message, remote=remote)
     click.echo(f"{BRANCH}: {f'now at {commit[:12]}' if commit else 'nothing new'}")
 

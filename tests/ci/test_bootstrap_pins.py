@@ -219,7 +219,7 @@ def test_what_is_kept_is_named_after_what_it_depends_on(checkout: Path) -> None:
 def test_what_plans_gets_the_packages_of_its_own_lock(checkout: Path) -> None:
     """And the tool; what requirements.lock has besides is not there. A whole environment is enough for it."""
     packages = checkout.parent / "packages"
-    (checkout / "requirements-plan.lock").write_text(pin(pack_sources("planner", packages)))
+    (checkout / "requirements-plan.lock").write_text(pin(pack_wheel("planner", packages)))
     assert bootstrap(checkout, "plan").returncode == 0
     found = ask(
         checkout / ".venv", "import planner, tool, importlib.util as u; print(u.find_spec('flasher'))"
