@@ -21,8 +21,8 @@ def collect(out: Path, leg: str, to: Path, environment: Mapping[str, str]) -> Pa
     """Copy the newest run below ``out`` to ``to/leg/<run id>``, or to ``to/leg`` why there is none.
 
     Return that folder. It takes the place of what was collected for this leg before: a leg has one verdict.
-    Only files are
-    copied: a link, or what is no file at all, is not the run's, and an artefact would hold what it points at.
+    Only files are copied: a link, or what is no file at all, is not the run's, and an artefact would hold
+    what it points at.
 
     Where the last command ended early, no older run stands for it: one that was not judged goes along, for
     its logs. What another job left in ``out`` is none of this one's; ``environment`` tells which job it is.
