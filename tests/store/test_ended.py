@@ -166,7 +166,6 @@ def test_a_step_of_a_leg_leaves_its_sentence(
 @pytest.mark.parametrize(
     ("damage", "arguments", "words"),
     [
-        ("", ("--suite", "quik"), "'quik'"),
         ("profil: lab", (), "rack.yaml:4: unknown key 'profil'"),
         ("", ("--base", "/none"), "--base /none: no such folder"),
     ],
