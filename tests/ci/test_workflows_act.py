@@ -214,6 +214,13 @@ SCENARIOS = {
         also=the_comment_is_not_deceived,
     ),
     "configuration-error": Scenario({RACK: added("colour: red\n")}, 2, "NOT MEASURED, CONFIGURATION: "),
+    "chip-does-not-build": Scenario(
+        {"firmware/costs.json": added("{")},  # which the stand-in for ESP-IDF reads
+        2,
+        r"NOT MEASURED, CONFIGURATION: instruction cost \(emulated\) esp32c3$",
+        ("CONFIGURATION: the build failed: .*; the way out: mend the source",),
+        ran=("Virtual rack",),
+    ),
     "dead-rack": Scenario(
         REMARK,
         0,
