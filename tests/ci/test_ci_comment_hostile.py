@@ -405,12 +405,22 @@ def test_what_does_not_fit_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         {"legs": [{"name": "a", "job": "evil", "suite": "pr"}]},
         {"legs": [{"name": f"a{n}", "job": "rack", "suite": "pr"} for n in range(41)]},
         {"legs": 3},
+        {"legs": []},
+        {"legs": [{"name": "virtual", "job": "virtual", "suite": "quick"}]},
+        {
+            "legs": [
+                {"name": job, "job": job, "suite": "pr", "skip": "why not"} for job in ("virtual", "compare")
+            ]
+        },
     ],
 )
 def test_a_plan_that_is_none_of_ours(tmp_path: Path, change: dict[str, object]) -> None:
-    """Another commit, a value of another type, a leg whose name is a path: no plan."""
+    """Another commit, a value of another type, a leg whose name is a path, one that is left out: no plan."""
     path = tmp_path / "plan.json"
-    path.write_text(json.dumps({**json.loads(json.dumps(a_plan().to_json())), **change}))
+    own = json.loads(json.dumps(a_plan(compare=True).to_json()))
+    path.write_text(json.dumps(own))
+    assert read_strictly(path, HEAD).legs
+    path.write_text(json.dumps({**own, **change}))
     with pytest.raises(ConfigError):
         read_strictly(path, HEAD)
 

@@ -210,5 +210,5 @@ def test_a_job_that_left_nothing_fails(counted: Path) -> None:
 
 def test_the_comment_reads_its_plan(tmp_path: Path) -> None:
     """Its job is one of ours to whoever reads an artefact as a stranger's."""
-    write_plan(a_plan(emulated=True), tmp_path / "plan.json")
+    write_plan(a_plan(emulated=True, compare=True), tmp_path / "plan.json")
     assert read_strictly(tmp_path / "plan.json", HEAD).emulated == COUNTING
