@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -53,12 +54,14 @@ class Planner:
     def hil(self, *words: str) -> subprocess.CompletedProcess[str]:
         return self.module("hil", *words)
 
-    def module(self, *words: str) -> subprocess.CompletedProcess[str]:
+    def module(
+        self, *words: str, environment: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("GITHUB_", "HIL_"))}
         return subprocess.run(
             [sys.executable, "-c", ONLY_LOCKED, str(ROOT / "requirements-plan.lock"), *words],
             cwd=self.checkout.path,
-            env={**kept, "GITHUB_OUTPUT": str(self.output), "PYTHONPATH": str(ROOT)},
+            env={**kept, "GITHUB_OUTPUT": str(self.output), "PYTHONPATH": str(ROOT), **(environment or {})},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -96,6 +99,16 @@ def test_a_change_of_documentation_is_decided_with_them(planner: Planner) -> Non
     done = planner.hil("ci", "verdict", "--keep", "kept")
     assert done.returncode == 0, done.stdout
     assert "# PASS: nothing had to be measured" in done.stdout
+
+
+def test_a_night_is_planned_with_them(planner: Planner, tmp_path: Path) -> None:
+    """With its references; and the job that watches racks, which may write, finds its modules."""
+    (tmp_path / "event.json").write_text("{}")
+    event = {"GITHUB_EVENT_NAME": "schedule", "GITHUB_EVENT_PATH": str(tmp_path / "event.json")}
+    done = planner.module("hil", "ci", "plan", environment={**event, "GITHUB_SHA": planner.base})
+    assert done.returncode == 0, done.stdout
+    assert "night-virtual: measure suite pr" in done.stdout
+    assert planner.module("hil.ci.rack_watch").returncode == 0
 
 
 def test_a_history_is_pushed_with_them(planner: Planner) -> None:

@@ -96,7 +96,7 @@ def jobs_of(kind: Kind, timed: Timed, *, warm: bool) -> list[Job]:
     """Return the hosted jobs of a pull request of this kind; racks are not GitHub's, and have none."""
     seen = Step("hil ci plan", timed.commands["plan"], "measured")
     artefact = Step("artefact", ARTEFACT_S, "assumed")
-    plan = Job("pr/plan", [*setup(timed, "plan", warm=warm, kept=False), seen, artefact])
+    plan = Job("pr/plan", [*setup(timed, "plan", warm=warm), seen, artefact])
     shown = Step("hil ci comment", COMMENT_S, "assumed")
     comment = Job("comment/comment", [*setup(timed, "python", warm=warm, kept=False), shown])
     looked = Step("what changed", timed.commands["plan"], "measured")
@@ -140,7 +140,7 @@ def _measuring(kind: Kind, timed: Timed, *, warm: bool) -> list[Job]:
         Job("pr/virtual", [*run, host, measured, artefact]),
         Job("pr/compare", [*run, host, host, turns, artefact]),
         Job("pr/build", [*python, container, chip, artefact]),
-        Job("pr/narrow", [*setup(timed, "plan", warm=warm, kept=False), artefact, narrowed]),
+        Job("pr/narrow", [*setup(timed, "plan", warm=warm), artefact, narrowed]),
         Job("pr/emulated", [*python, container, artefact, counted, artefact]),
     ]
 
