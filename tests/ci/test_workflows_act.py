@@ -116,7 +116,8 @@ def both_legs_measured(ended: Ended) -> None:
     assert info["ci"]["base_sha"] == ended.base
     assert (ended.run.artefacts / "report-virtual" / "index.html").is_file()
     compared = run_info(ended, "compare")["compared"]
-    assert (compared["role"], compared["commit"]) == ("base", ended.base)
+    commits = [image["commit"] for image in compared["firmware"].values()]
+    assert (compared["role"], commits) == ("base", [ended.base])
 
 
 def the_summary_names_the_limit(ended: Ended) -> None:
