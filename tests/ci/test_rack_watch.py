@@ -24,7 +24,7 @@ from hil.ci.rack_issues import LABEL, open_issues
 from hil.ci.rack_watch import Seen, watch
 from hil.cli.app import app
 from tests.ci.ci_rig import BASE, HEAD, Repository, a_plan, leave_run, targets_file
-from tests.ci.comment_rig import kept, leave_virtual, own_repository
+from tests.ci.comment_rig import kept, leave_comparison, leave_virtual, own_repository
 from tests.ci.github_server import FORK, HOME, RUN, TOKEN, State, serve
 from tests.ci.test_ci_comment import zipped
 from tests.ci.test_plan_imports import ONLY_LOCKED
@@ -318,9 +318,10 @@ def test_the_comment_asks_github_itself(
     """From the default branch, by the same jobs; where these tell otherwise, there is no verdict."""
     own = own_repository()
     monkeypatch.chdir(own.path)
-    plan = dataclasses.replace(a_plan(["esp32"]), base=own.git("rev-parse", "HEAD"))
+    plan = dataclasses.replace(a_plan(["esp32"], compare=True), base=own.git("rev-parse", "HEAD"))
     write_plan(plan, tmp_path / "plan.json")
     leave_virtual(tmp_path / "legs")
+    leave_comparison(tmp_path / "legs")
     lab.state.add_run(RUN, conclusion="cancelled")
     lab.state.add_pull()
     lab.state.set_jobs("success", **{"Rack esp32": "cancelled"})
