@@ -237,7 +237,7 @@ SCENARIOS = {
         0,
         PASSED,
         ("no rack is registered for any target",),
-        not_ran=("Rack", "Instruction cost (emulated) esp32c3"),  # whose image is the merge base's
+        not_ran=("Rack",),
         fork=True,
         also=lambda ended: planned_for(ended, "hil-rack-forks"),
     ),
