@@ -292,7 +292,7 @@ def _without_empty_product(values: dict[str, Any]) -> dict[str, Any]:
 
 
 # Why there is no base where one was to be compared with: its own sources do not build, or something else.
-BaseCause = Literal["sources", "unknown"]
+BaseCause = Literal["sources", "identical", "unknown"]
 
 
 @dataclass(frozen=True)
@@ -499,7 +499,7 @@ class Verdict:
     warnings: tuple[str, ...] = ()
     compared: tuple[ComparedSeries, ...] = ()
     on_undecided: OnUndecided = "neutral"
-    no_base: Literal["", "sources", "unknown"] = ""
+    no_base: Literal["", "sources", "identical", "unknown"] = ""
     schema: int = SCHEMA_VERSION
 
     def to_json(self) -> dict[str, Any]:

@@ -70,7 +70,7 @@ def title(verdict: Verdict) -> str:
         return "FIRMWARE AT FAULT"
     if verdict.outcome == "undecided":
         return "UNDECIDED"
-    if verdict.outcome == "no-baseline" and verdict.no_base:
+    if verdict.outcome == "no-baseline" and verdict.no_base == "sources":
         return "LIMITS ONLY: THE BASE DOES NOT BUILD"
     if verdict.outcome == "no-baseline":
         left_out = any(item.cause == "not-compared" for item in verdict.not_run)

@@ -49,6 +49,13 @@ def test_a_failed_build_tells_its_cause_as_data(tmp_path: Path, kind: type[Confi
     assert not path.exists()  # the next build went well
 
 
+def test_a_base_that_is_the_head_itself_is_said(tmp_path: Path) -> None:
+    """Nothing is missing: the cause is a word of its own."""
+    path = tmp_path / "failure.json"
+    path.write_text('{"schema": 1, "cause": "identical", "sentence": "the same, byte for byte."}')
+    assert read_failure(path) == ("identical", "the same, byte for byte")
+
+
 @pytest.mark.parametrize("content", [None, b"", b"[]", b'{"schema": 9, "cause": "sources", "sentence": "x"}'])
 def test_without_a_word_of_ours_the_cause_is_unknown(tmp_path: Path, content: bytes | None) -> None:
     """A killed build leaves no file, a lost artefact neither; what cannot be read proves nothing."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from hil.ci.acceptance import Acceptance
 from hil.ci.limits import Counting, limits_at, limits_that_count
 from hil.ci.plan import CiPlan
 from hil.ci.summary import CiVerdict, accept, conclude
-from hil.model import NoBase
+from hil.model import BaseCause, NoBase
 from hil.reports.comment import read_facts, render
 from hil.store import RunDirectory
 from hil.thresholds import load_all
@@ -112,7 +113,8 @@ def test_less_than_the_plan_promised_is_no_pass(
     assert why in leg.sentence
 
 
-def test_a_leg_that_was_to_compare_and_did_not(tmp_path: Path) -> None:
+@pytest.mark.parametrize("cause", ["sources", "identical"])
+def test_a_leg_that_was_to_compare_and_did_not(tmp_path: Path, cause: BaseCause) -> None:
     """Without a comparison, and without the reason for none, limits that are kept are not the verdict."""
     leave_run(tmp_path / "legs/virtual")
     record = replace(publish_record(board="physical-1"), kind="physical", target="esp32")
@@ -120,11 +122,9 @@ def test_a_leg_that_was_to_compare_and_did_not(tmp_path: Path) -> None:
     verdict = concluded(tmp_path, counting(tmp_path), a_plan(["esp32"]))
     assert verdict.exit_code == ExitCode.RIG
     assert "it compared nothing, and does not say why" in verdict.legs[1].sentence
-    reason = NoBase(RUN_ID, "sources", "the merge base does not build.")
-    leave_rack_run(tmp_path / "again/rack-esp32", [record, reason])
-    leave_run(tmp_path / "again/virtual")
-    (tmp_path / "legs").rename(tmp_path / "before")
-    (tmp_path / "again").rename(tmp_path / "legs")
+    shutil.rmtree(tmp_path / "legs/rack-esp32")
+    reason = NoBase(RUN_ID, cause, "the merge base is none to compare with.")
+    leave_rack_run(tmp_path / "legs/rack-esp32", [record, reason])
     assert concluded(tmp_path, counting(tmp_path), a_plan(["esp32"])).exit_code == ExitCode.PASS
 
 

@@ -148,6 +148,8 @@ def test_a_chip_is_built_and_counted(team: Team) -> None:
     info = json.loads((run / "run.json").read_text())
     assert info["firmware"]["esp32c3"]["commit"] == info["git"]["commit"] == team.commit
     assert "compared" not in info
+    verdict = json.loads((run / "verdicts.json").read_text())
+    assert (verdict["exit_code"], verdict["no_base"]) == (0, "identical")
     plan = json.loads((done.artefacts / "plan" / "plan.json").read_text())
     assert (plan["head"], plan["base"]) == (team.commit, team.base)
 

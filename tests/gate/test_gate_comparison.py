@@ -351,6 +351,16 @@ def test_a_base_that_is_missing_is_no_pass(
     assert "nothing was compared: x.c:1: error." in found.warnings
 
 
+def test_a_base_of_the_same_bytes_leaves_the_limits_to_decide() -> None:
+    """Nothing can have changed, so limits that are kept are a pass, which says that it is by them alone."""
+    same = NoBase(RUN_ID, "identical", "the firmware of the base is the head's, byte for byte")
+    found = judge([same, publish_record()], {"publish": publish_thresholds()})
+    assert (found.outcome, found.exit_code, found.no_base, found.warnings) == ("pass", 0, "identical", ())
+    assert found.sentence == "Limits only, as the firmware is the base's, byte for byte; all 3 limits kept."
+    slow = judge([same, publish_record(latency_ms=60)], {"publish": publish_thresholds()})
+    assert (slow.outcome, slow.exit_code) == ("regressed", ExitCode.FIRMWARE)
+
+
 def test_a_comparison_of_which_nothing_was_measured_is_no_pass() -> None:
     """Also where nothing says why: exit code 4."""
     found = verdict([comparison()])

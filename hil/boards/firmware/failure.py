@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why the firmware of a commit could not be built, as data for the run that has to do without it.
+"""Why a run has to do without the firmware of a commit, as data: it could not be built, or is the head's.
 
 A compiler that refuses the commit's sources is a fact of that commit. A disk that is full, a tool that is
 missing or a process that was killed is none.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from hil.model import BaseCause
 from hil.store.files import replace_file
 
 SCHEMA = 1
+_CAUSES: Mapping[str, BaseCause] = {"sources": "sources", "identical": "identical"}
 _AT = re.compile(
     r"^(?P<path>/[^\s:]+):\d+(?::\d+)?: (?:fatal )?error: (?!.*No such file or directory)", re.MULTILINE
 )
@@ -66,8 +67,8 @@ def read_failure(path: Path) -> tuple[BaseCause, str]:
     """Return cause and sentence. Where nothing says why, or not in our words, the cause is unknown."""
     try:
         stored = json.loads(path.read_bytes())
-        known = stored["schema"] == SCHEMA and stored["cause"] == "sources"
-        return "sources" if known else "unknown", str(stored["sentence"]).strip().rstrip(".")
+        causes = _CAUSES if stored["schema"] == SCHEMA else {}
+        return causes.get(stored["cause"], "unknown"), str(stored["sentence"]).strip().rstrip(".")
     except OSError:
         return "unknown", f"nothing says why it is missing ({path.name} is not there)"
     except (ValueError, KeyError, TypeError) as error:

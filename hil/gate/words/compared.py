@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hil.gate.words.comparisons import change_words, exactly, place
-from hil.model import ComparedSeries, NoBase, Outcome
+from hil.model import BaseCause, ComparedSeries, NoBase, Outcome
 
 _MOST_NAMED = 3
 
@@ -55,10 +55,17 @@ def regressions(compared: Compared) -> str:
     return f"{place(first)} {exactly(first) or change_words(first)} against the {first.role}{others}"
 
 
+_LIMITS_ONLY: Mapping[BaseCause, str] = {
+    "sources": "limits only, as the base does not build at its own commit",
+    "identical": "limits only, as the firmware is the base's, byte for byte",
+}
+
+
 def quiet(compared: Compared) -> list[str]:
     """Return the words where nothing is blocked: what passed, and in how many boots."""
     blocking = compared.blocking()
-    parts = ["limits only, as the base does not build at its own commit"] if _is_unbuildable(compared) else []
+    alone = _LIMITS_ONLY.get(compared.no_base.cause) if compared.no_base else None
+    parts = [alone] if alone else []
     passed = [item for item in blocking if item.outcome in ("pass", "improved")]
     if passed:
         parts.append(_passed(compared, passed, len(blocking)))
@@ -71,8 +78,10 @@ def quiet(compared: Compared) -> list[str]:
     return parts
 
 
-def _is_unbuildable(compared: Compared) -> bool:
-    return compared.no_base is not None and compared.no_base.cause == "sources"
+def missing_base(compared: Compared) -> NoBase | None:
+    """Return why the base of a run is missing; one of the same bytes is none, and needs no comparison."""
+    found = compared.no_base
+    return found if found and found.cause != "identical" else None
 
 
 def without_base(compared: Compared) -> list[str]:
@@ -89,7 +98,8 @@ def open_ones(compared: Compared) -> list[str]:
 
 def warnings(compared: Compared) -> list[str]:
     """Say what a person should know although it does not change the exit code."""
-    missing = [f"nothing was compared: {compared.no_base.reason}."] if compared.no_base else []
+    lacking = missing_base(compared)
+    missing = [f"nothing was compared: {lacking.reason}."] if lacking else []
     found = [
         *missing,
         *(f"{', '.join(boards)}: no-baseline, {why}." for why, boards in compared.not_compared.items()),

@@ -79,7 +79,8 @@ def _outcome(
         return "regressed"
     if exit_code != ExitCode.PASS:
         return "undecided" if exit_code == ExitCode.UNDECIDED and is_complete else "incomplete"
-    without_base = compared.blocking("no-baseline") or compared.not_compared or compared.no_base
+    lacking = comparison_conclusion.missing_base(compared)
+    without_base = compared.blocking("no-baseline") or compared.not_compared or lacking
     if _unlimited(series, compared) or without_base:
         return "no-baseline"
     judged = _counted_limits(series) or compared.blocking() or compared.nothing_to_measure
