@@ -502,5 +502,10 @@ class Verdict:
     no_base: Literal["", "sources", "identical", "unknown"] = ""
     schema: int = SCHEMA_VERSION
 
+    @property
+    def is_neutral(self) -> bool:
+        """Whether it is undecided, and no policy makes that a failure."""
+        return self.outcome == "undecided" and self.on_undecided == "neutral"
+
     def to_json(self) -> dict[str, Any]:
         return {**dataclasses.asdict(self), "not_run": [item.values() for item in self.not_run]}

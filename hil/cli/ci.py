@@ -15,14 +15,13 @@ import click
 from hil.base.errors import ConfigError, ExitCode, HilError, RigError
 from hil.base.paths import PROJECT_ROOT
 from hil.base.untrusted import markdown, terminal
-from hil.ci import artefact, comment_page, more, rack_switch, summary
+from hil.ci import artefact, comment_page, more, summary
 from hil.ci import history as history_branch
 from hil.ci.acceptance import find_acceptance
 from hil.ci.collecting import collect
 from hil.ci.comment import comment
 from hil.ci.event import read_event, read_targets
 from hil.ci.git_token import with_token
-from hil.ci.github import DEFAULT_API, GitHub
 from hil.ci.history import BRANCH, add_runs
 from hil.ci.inputs import DEFAULTS, check_inputs, outputs_of, plan_asked
 from hil.ci.label import find_label
@@ -34,9 +33,18 @@ from hil.ci.summary import CiVerdict, conclude, without_verdict
 from hil.cli.ci_pin import pin_command
 from hil.cli.ci_queue import as_queued, queue_option
 from hil.cli.ci_racks import excuses_now, racks_command, racks_left_out, wanted_command
-from hil.cli.ci_steps import github_of_job, on_github, say, summarise, write_outputs
+from hil.cli.ci_steps import (
+    github_of_job,
+    legs_option,
+    on_github,
+    plan_option,
+    racks_off_option,
+    say,
+    summarise,
+    write_outputs,
+)
 from hil.cli.merge import command as merge_command
-from hil.cli.options import DEFAULT_OUT, F, history_option, out_option
+from hil.cli.options import F, history_option, out_option
 from hil.store import ended
 
 
@@ -87,7 +95,7 @@ def comment_command(
         raise ConfigError(
             "GITHUB_TOKEN is not set, so nothing can be written.", next_step="set it, or --dry-run."
         )
-    github = GitHub(repository, token, os.environ.get("GITHUB_API_URL") or DEFAULT_API)
+    github = github_of_job(token, repository)
     for line in comment(github, run_id, head=head, dry_run=dry_run):
         click.echo(line if dry_run and "\n" in line else terminal(line), nl=not line.endswith("\n"))
 
@@ -134,26 +142,8 @@ def push_history(history_folder: Path, remote: str, message: str) -> None:
     click.echo(f"{BRANCH}: {f'now at {commit[:12]}' if commit else 'nothing new'}")
 
 
-DEFAULT_PLAN = DEFAULT_OUT / "ci" / "plan.json"
-DEFAULT_LEGS = DEFAULT_OUT / "ci" / "legs"
 # jobs of which legs are left out where an image is the merge base's; outputs: what to measure, and compare
 NARROWED = (("rack", "racks", "compared"), (EMULATED_JOB, "emulated", "emulated-compared"))
-
-
-plan_option = click.option(
-    "--plan",
-    "plan_path",
-    type=click.Path(path_type=Path),
-    default=DEFAULT_PLAN,
-    help="What `hil ci plan` wrote. [default: out/ci/plan.json]",
-)
-legs_option = click.option(
-    "--legs",
-    "legs_path",
-    type=FOLDER,
-    default=DEFAULT_LEGS,
-    help="Folder with one folder a leg. [default: out/ci/legs]",
-)
 
 
 @click.group("ci")
@@ -168,14 +158,7 @@ def command() -> None:
 @command.command("plan")
 @click.option("--suite", default="", envvar="HIL_SUITE", show_envvar=True, help="Instead of each leg's own.")
 @click.option("--base", default="", metavar="REV", help="Compare with it.  [default: the event's, or main]")
-@click.option(
-    "--racks-off",
-    default="",
-    envvar=rack_switch.VARIABLE,
-    show_envvar=True,
-    metavar="CHIP: WHY; …",
-    help="Racks that measure nothing, or `all`.",
-)
+@racks_off_option
 @queue_option
 @plan_option
 def make_plan(suite: str, base: str, racks_off: str, queue_minutes: str, plan_path: Path) -> None:
@@ -409,7 +392,7 @@ def doctor(*, repository: str) -> None:
     api.github.com.
     """
     token = os.environ.get("GITHUB_TOKEN", "")
-    github = GitHub(repository, token, os.environ.get("GITHUB_API_URL") or DEFAULT_API)
+    github = github_of_job(token, repository)
     findings = []
     for finding in check_repository(github, read_targets(PROJECT_ROOT, "HEAD").racks):
         findings.append(finding)

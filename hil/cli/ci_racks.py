@@ -17,7 +17,7 @@ from hil.ci.event import read_event
 from hil.ci.excuses import NONE, Excuses
 from hil.ci.plan import RACK_JOBS, CiPlan
 from hil.ci.wanted import why_unwanted
-from hil.cli.ci_steps import github_of_job, say, write_outputs
+from hil.cli.ci_steps import github_of_job, racks_off_option, say, write_outputs
 
 LEGS = Path("out") / "ci" / "legs"
 
@@ -99,14 +99,7 @@ def racks_left_out(off: str) -> dict[str, str]:
     metavar="MINUTES",
     help="Of silence while jobs wait.  [default: 60]",
 )
-@click.option(
-    "--racks-off",
-    default="",
-    envvar=rack_switch.VARIABLE,
-    show_envvar=True,
-    metavar="CHIP: WHY; …",
-    help="Racks that are not waited for either, or `all`.",
-)
+@racks_off_option
 @click.option(
     "--owner",
     default="",

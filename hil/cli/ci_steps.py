@@ -10,18 +10,42 @@ from pathlib import Path
 import click
 
 from hil.base.untrusted import terminal_page
-from hil.ci import summary
+from hil.ci import rack_switch, summary
 from hil.ci.github import DEFAULT_API, GitHub
+from hil.cli.options import DEFAULT_OUT
+
+plan_option = click.option(
+    "--plan",
+    "plan_path",
+    type=click.Path(path_type=Path),
+    default=DEFAULT_OUT / "ci" / "plan.json",
+    help="What `hil ci plan` wrote. [default: out/ci/plan.json]",
+)
+legs_option = click.option(
+    "--legs",
+    "legs_path",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=DEFAULT_OUT / "ci" / "legs",
+    help="Folder with one folder a leg. [default: out/ci/legs]",
+)
+racks_off_option = click.option(
+    "--racks-off",
+    default="",
+    envvar=rack_switch.VARIABLE,
+    show_envvar=True,
+    metavar="CHIP: WHY; …",
+    help="Racks that measure nothing and are not waited for, or `all`.",
+)
 
 
 def on_github() -> bool:
     return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
-def github_of_job(token: str) -> GitHub:
-    """Return the API as this job's variables have it. Raises ConfigError where they name no repository."""
+def github_of_job(token: str, repository: str = "") -> GitHub:
+    """Return the API as this job's variables have it. Raises ConfigError where nothing names a repository."""
     api = os.environ.get("GITHUB_API_URL") or DEFAULT_API
-    return GitHub(os.environ.get("GITHUB_REPOSITORY", ""), token, api)
+    return GitHub(repository or os.environ.get("GITHUB_REPOSITORY", ""), token, api)
 
 
 def write_outputs(outputs: dict[str, str]) -> None:

@@ -18,7 +18,7 @@ from hil.boards.firmware.build import build_all
 from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.failure import read_failure
 from hil.boards.firmware.selection import Firmware, find_firmware, same_flash
-from hil.cli.options import out_option, thresholds_option
+from hil.cli.options import out_option, thresholds_option, undecided_option
 from hil.gate import judge
 from hil.model import Case, NoBase, Role, Verdict
 from hil.reports.names import case_name, short_metric
@@ -76,14 +76,7 @@ UNIT = "instructions"
     show_envvar=True,
     help="What the run is for.",
 )
-@click.option(
-    "--undecided-status",
-    type=click.Choice(("0", "4")),
-    default="4",
-    envvar="HIL_UNDECIDED_STATUS",
-    show_envvar=True,
-    help="Exit status where the run is undecided, as of hil run. [default: 4]",
-)
+@undecided_option
 @click.option("--no-report", is_flag=True, help="Build no report.")
 @thresholds_option
 @out_option
@@ -125,8 +118,7 @@ def command(
     _measure(plan, directory, limits)
     verdict = _conclude(directory, limits, out, report=not no_report)
     code = status_of(directory.read_info(), verdict)
-    is_neutral = verdict.outcome == "undecided" and verdict.on_undecided == "neutral"
-    return int(undecided_status) if code == ExitCode.UNDECIDED and is_neutral else int(code)
+    return int(undecided_status if code == ExitCode.UNDECIDED and verdict.is_neutral else code)
 
 
 def _cases(limits: dict[str, Thresholds], suite: str) -> tuple[Case, ...]:

@@ -10,22 +10,14 @@ import click
 
 from hil.base.errors import ConfigError, ExitCode, FirmwareError, HilError, RigError
 from hil.base.untrusted import terminal
-from hil.cli.options import out_option
+from hil.cli.options import out_option, undecided_option
 from hil.store import ended, read_run
 from hil.store.directory import JOURNAL
 
 
 @click.command("merge")
 @click.argument("folders", metavar="FOLDER...", nargs=-1, type=click.Path(path_type=Path))
-@click.option(
-    "--undecided-status",
-    type=click.Choice(("0", "4")),
-    default="4",
-    envvar="HIL_UNDECIDED_STATUS",
-    show_default=True,
-    show_envvar=True,
-    help="As of hil run.",
-)
+@undecided_option
 @click.option("--report/--no-report", default=True, help="Build the report in OUT/report.  [default: build]")
 @out_option
 def command(folders: tuple[Path, ...], out: Path, undecided_status: str, *, report: bool) -> int:
@@ -52,8 +44,7 @@ def command(folders: tuple[Path, ...], out: Path, undecided_status: str, *, repo
     for warning in done.warnings:
         click.echo(terminal(f"warning: {warning}", _MOST_CHARACTERS), err=True)
     code = status_of(stored.info, verdict)
-    is_neutral = verdict.outcome == "undecided" and verdict.on_undecided == "neutral"
-    return int(undecided_status) if code == ExitCode.UNDECIDED and is_neutral else int(code)
+    return int(undecided_status if code == ExitCode.UNDECIDED and verdict.is_neutral else code)
 
 
 _MOST_CHARACTERS = 4000  # of a sentence: what a person reads is not cut

@@ -88,6 +88,19 @@ def boards_option(function: F) -> F:
     )(function)
 
 
+def undecided_option(function: F) -> F:
+    return click.option(
+        "--undecided-status",
+        type=click.Choice(("0", "4")),
+        default="4",
+        envvar="HIL_UNDECIDED_STATUS",
+        show_default=True,
+        show_envvar=True,
+        help="Exit status where a figure is undecided and no policy makes that a failure; "
+        "verdicts.json keeps 4.",
+    )(function)
+
+
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return a line for each row, its columns two blanks apart and as wide as their widest cell."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -25,6 +25,7 @@ from hil.cli.options import (
     rack_option,
     suite_option,
     thresholds_option,
+    undecided_option,
     warn_of_old_store,
 )
 from hil.history import history_of
@@ -136,16 +137,7 @@ def measure_options(function: F) -> F:
             show_envvar=True,
             help="This run is one of N that judge one pull request: they share alpha.  [default: 1]",
         ),
-        click.option(
-            "--undecided-status",
-            type=click.Choice(("0", "4")),
-            default="4",
-            envvar="HIL_UNDECIDED_STATUS",
-            show_default=True,
-            show_envvar=True,
-            help="Exit status where a figure is undecided and no policy makes that a failure; "
-            "verdicts.json keeps 4.",
-        ),
+        undecided_option,
         click.option(
             "--pushgateway",
             default="",

@@ -53,7 +53,7 @@ class NothingMore(HilError):  # noqa: N818 (an answer rather than an error)
     def __init__(self, sentence: str, verdict: Verdict) -> None:
         super().__init__(sentence)
         self.exit_code = ExitCode(verdict.exit_code)
-        self.is_neutral = verdict.outcome == "undecided" and verdict.on_undecided == "neutral"
+        self.is_neutral = verdict.is_neutral
 
 
 @dataclass(frozen=True)
