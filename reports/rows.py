@@ -7,10 +7,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from hil.base.errors import ExitCode
 from hil.base.units import find_unit, format_difference, format_relative, format_value, format_values
 from hil.model import Outcome, SeriesVerdict, Verdict
-from hil.reports import compared
 from hil.reports.names import named_metric, place, short_metric
 
 SIGNS = {"regressed": "✗", "improved": "↑", "pass": "✓", "undecided": "?", "no-baseline": "–"}
@@ -18,16 +16,6 @@ LEGEND = (
     "✓ kept · ✗ broken · ? beyond the limit, but its interval does not prove it, or too little to decide · "
     "↑ improved · – no limit · advice never fails a run"
 )
-
-_TITLES = {
-    ExitCode.PASS: "PASS",
-    ExitCode.FIRMWARE: "REGRESSED",
-    ExitCode.CONFIG: "NOT MEASURED: CONFIGURATION",
-    ExitCode.RIG: "NO VERDICT: THE RIG FAILED",
-    ExitCode.UNDECIDED: "INCOMPLETE",
-    ExitCode.INTERRUPTED: "INTERRUPTED",
-    ExitCode.TERMINATED: "TERMINATED",
-}
 
 
 @dataclass(frozen=True)
@@ -61,27 +49,6 @@ class LimitRow:
     @property
     def marginal(self) -> bool:
         return any(cell.marginal for cell in self.cells)
-
-
-def title(verdict: Verdict) -> str:
-    """Return the loud word of a verdict."""
-    blocked = [*filter(is_blocked, verdict.series), *filter(compared.is_blocked, verdict.compared)]
-    if verdict.exit_code == ExitCode.FIRMWARE and not blocked:
-        return "FIRMWARE AT FAULT"
-    if verdict.outcome == "undecided":
-        return "UNDECIDED"
-    if verdict.outcome == "no-baseline" and verdict.no_base == "sources":
-        return "LIMITS ONLY: THE BASE DOES NOT BUILD"
-    if verdict.outcome == "no-baseline":
-        left_out = any(item.cause == "not-compared" for item in verdict.not_run)
-        no_base = left_out or _is_there("no-baseline", verdict)
-        return f"PASS, BUT {'WITHOUT A BASE' if no_base else 'WITHOUT LIMITS'}"
-    return _TITLES[ExitCode(verdict.exit_code)]
-
-
-def _is_there(outcome: str, verdict: Verdict) -> bool:
-    """Say whether a blocking comparison came to this."""
-    return any(item.blocking and item.outcome == outcome for item in verdict.compared)
 
 
 def is_blocked(item: SeriesVerdict) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hil.base.untrusted import code, fenced, markdown
+from hil.gate.words.banner import banner_of
 from hil.model import ComparedSeries, NotRun, RunRecord, SeriesVerdict, Verdict
 from hil.reports import compared, rows
 from hil.reports.boards import not_run_groups, remarks, split_not_run
@@ -33,9 +34,10 @@ def render_markdown(
 ) -> str:
     """Return summary.md; its headings stand in the order in which a person asks."""
     missing, ruled_out = split_not_run(verdict)
+    said = banner_of(verdict)
     parts = [
-        f"# {rows.title(verdict)}: {_code(verdict.run_id) if verdict.run_id else 'no run'}",
-        _text(verdict.sentence),
+        f"# {said.title}: {_code(verdict.run_id) if verdict.run_id else 'no run'}",
+        _text(said.sentence),
         *(f"> {_text(remark)}" for remark in remarks(run_info, verdict)),
         *_compared(verdict),
         *_limits(verdict),

@@ -14,7 +14,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from hil.base.errors import ExitCode
+from hil.gate.words.banner import banner_of
 from hil.model import ComparedSeries, RunRecord, Verdict
 from hil.reports import compared, rows
 from hil.reports.boards import not_run_groups, remarks
@@ -29,7 +29,7 @@ _FEWEST_COMPARED = 3
 _SLACK = 4  # by which a heading may be wider than what stands below it
 _LIMIT_WIDTH = 22  # limit and number of cases
 _CELL_WIDTH = 11
-_COLOURS = {ExitCode.PASS: "green", ExitCode.FIRMWARE: "red"}
+_COLOURS = {"good": "green", "open": "yellow", "bad": "red"}
 
 
 def render_verdict(
@@ -134,10 +134,9 @@ def _warning(sentence: str) -> Text:
 
 
 def _headline(verdict: Verdict) -> RenderableType:
-    colour = _COLOURS.get(ExitCode(verdict.exit_code), "yellow")
-    if colour == "green" and (verdict.outcome != "pass"):
-        colour = "yellow"
-    return Rule(Text(f" {rows.title(verdict)} ", style=f"bold reverse {colour}"), style=colour)
+    said = banner_of(verdict)
+    colour = _COLOURS[said.tone]
+    return Rule(Text(f" {said.title} ", style=f"bold reverse {colour}"), style=colour)
 
 
 def _measured(run_info: Mapping[str, Any], records: Sequence[RunRecord]) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from hil.base.errors import ExitCode
+from hil.gate.words.banner import banner_of
 from hil.model import ComparedSeries, Fault, NotRun, SeriesVerdict
 from hil.reports import compared, rows
 from hil.reports import page as markup
@@ -133,9 +133,6 @@ def _signed(ratio: float) -> str:
     return f"{100 * ratio:+,.1f}".replace("-", "−")
 
 
-_TONES = {(ExitCode.PASS, "pass"): "good", (ExitCode.FIRMWARE, "regressed"): "bad"}  # else "unsure"
-
-
 def render_landing(
     runs: Sequence[ShownRun],
     *,
@@ -187,11 +184,12 @@ def _linked(links: _Links, item: SeriesVerdict | Fault, text: str) -> str:
 
 
 def _verdict(run: ShownRun) -> str:
-    tone = _TONES.get((ExitCode(run.verdict.exit_code), run.verdict.outcome), "unsure")
+    said = banner_of(run.verdict)
+    tone = said.tone.replace("open", "unsure")
     parts = [*_whereabouts(run), f"suite {run.line['suite']}", f"run {run.run_id}"]
     return (
-        f'<section class="verdict {tone}"><strong>{escape(rows.title(run.verdict))}</strong>'
-        f"<p>{escape(run.verdict.sentence)}</p>"
+        f'<section class="verdict {tone}"><strong>{escape(said.title)}</strong>'
+        f"<p>{escape(said.sentence)}</p>"
         f'<p class="soft">{escape(" · ".join(filter(None, parts)))}</p></section>'
     )
 

@@ -72,10 +72,13 @@ def quiet(compared: Compared) -> list[str]:
     if compared.identical:
         images = ", ".join(compared.identical)
         parts.append(f"{images}: both images are the same bytes, so nothing can have changed")
-    advice = len(compared.series) - len(blocking)
-    if not blocking and advice:
-        parts.append(f"{_count(advice)} of advice, none that can fail a run")
     return parts
+
+
+def advice(compared: Compared) -> list[str]:
+    """Return the words where every comparison is advice: they stand behind what can fail a run."""
+    advised = bool(compared.series) and not compared.blocking()
+    return [f"{_count(len(compared.series))} of advice, none that can fail a run"] if advised else []
 
 
 def missing_base(compared: Compared) -> NoBase | None:

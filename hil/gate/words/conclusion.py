@@ -161,9 +161,10 @@ def _quiet_parts(run_id: str, series: Sequence[SeriesVerdict], compared: Compare
     parts += [*comparison_conclusion.quiet(compared), *comparison_conclusion.without_base(compared)]
     kept = _counted_limits(series) - len(undecided.limited) - len(undecided.exceeded)
     is_compared = compared.images or compared.not_compared
-    if kept or not parts or (_unlimited(series, compared) and not is_compared):
+    advice = comparison_conclusion.advice(compared)
+    if kept or not (parts or advice) or (_unlimited(series, compared) and not is_compared):
         parts.append(_quiet_sentence(series, compared, kept, all_=not undecided))
-    return parts
+    return [*parts, *advice]
 
 
 def _quiet_sentence(series: Sequence[SeriesVerdict], compared: Compared, kept: int, *, all_: bool) -> str:

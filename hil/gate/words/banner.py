@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The words that stand first wherever a verdict is shown: page, comment, summaries, terminal.
+
+They are put together here and placed elsewhere, so that nobody reads two accounts of one run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from hil.base.errors import ExitCode
+from hil.model import ComparedSeries, SeriesVerdict, Verdict
+
+Tone = Literal["good", "open", "bad"]  # green, amber, red
+
+MOST_CHANGES = 2  # that are named; of more stands how many there are
+_MOST_TITLE = 60  # characters of a commit's title, and of its author
+_MOST_AUTHOR = 30
+_COMMIT_DIGITS = 7
+_TITLES = {
+    ExitCode.PASS: "PASS",
+    ExitCode.FIRMWARE: "REGRESSED",
+    ExitCode.CONFIG: "NOT MEASURED: CONFIGURATION",
+    ExitCode.RIG: "NO VERDICT: THE RIG FAILED",
+    ExitCode.UNDECIDED: "INCOMPLETE",
+    ExitCode.INTERRUPTED: "INTERRUPTED",
+    ExitCode.TERMINATED: "TERMINATED",
+}
+_SIGNS: Mapping[Tone, str] = {"good": "✓", "open": "?", "bad": "✗"}
+
+
+@dataclass(frozen=True)
+class Banner:
+    """``title`` is loud, ``sentence`` ends with a full stop; ``tone`` is the colour of both.
+
+    Green is a run that was decided, passed, and has nothing open beside it.
+    """
+
+    tone: Tone
+    title: str
+    sentence: str
+
+    @property
+    def sign(self) -> str:
+        """Return what says the tone without a colour."""
+        return _SIGNS[self.tone]
+
+    @property
+    def text(self) -> str:
+        """Return both in one line, what both begin with once."""
+        said = self.sentence
+        if said.lower().startswith(f"{self.title.lower()}: "):
+            said = said[len(self.title) + 2 :]
+            said = said[0].upper() + said[1:]
+        return f"{self.title}: {said}"
+
+
+def banner_of(verdict: Verdict, changes: Sequence[str] = ()) -> Banner:
+    """Return the banner of a run; ``changes`` are the words of open_changes()."""
+    title, sentence = title_of(verdict), verdict.sentence
+    passed = verdict.exit_code == ExitCode.PASS and verdict.outcome == "pass"
+    tone: Tone = "bad" if verdict.exit_code == ExitCode.FIRMWARE else "good" if passed else "open"
+    if not changes:
+        return Banner(tone, title, sentence)
+    told = [*changes[:MOST_CHANGES], *_more(len(changes) - MOST_CHANGES)]
+    number = f"{len(changes)} CHANGE{'' if len(changes) == 1 else 'S'} OPEN"
+    return Banner(
+        "open" if tone == "good" else tone,
+        f"LIMITS KEPT, {number}" if tone == "good" else f"{title}, {number}",
+        f"{'; '.join([sentence.rstrip('.'), *told])}.",
+    )
+
+
+def title_of(verdict: Verdict) -> str:
+    """Return the loud words of a verdict."""
+    if verdict.exit_code == ExitCode.FIRMWARE and not _is_there("regressed", verdict):
+        return "FIRMWARE AT FAULT"
+    if verdict.outcome == "undecided":
+        return "UNDECIDED"
+    if verdict.outcome == "no-baseline" and verdict.no_base == "sources":
+        return "LIMITS ONLY: THE BASE DOES NOT BUILD"
+    if verdict.outcome == "no-baseline":
+        left_out = any(item.cause == "not-compared" for item in verdict.not_run)
+        compared = any(item.blocking and item.outcome == "no-baseline" for item in verdict.compared)
+        return f"PASS, BUT {'WITHOUT A BASE' if left_out or compared else 'WITHOUT LIMITS'}"
+    return _TITLES[ExitCode(verdict.exit_code)]
+
+
+def title_without_verdict(exit_code: ExitCode, owner: str) -> str:
+    """Return the loud words of what ended before there was a verdict: nobody's fault is the rig's who did
+    not say so. ``owner`` is ``rig``, ``firmware``, ``configuration`` or "" where nobody said.
+    """
+    if owner == "firmware":
+        return "NOT MEASURED: THE FIRMWARE FAILED"
+    if exit_code == ExitCode.RIG and owner != "rig":
+        return "NO VERDICT"
+    return _TITLES[exit_code]
+
+
+def open_changes(events: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the words of the events that are open and no improvement, in their order.
+
+    "firmware: publish latency p95 12 % slower since 618e3a8 (Send at once, A. Author), open 59 nights".
+    ``events`` are as Event.to_json() has them, with ``commit`` where it is known.
+    """
+    return [_change_words(one) for one in events if one.get("state") == "open" and one["effect"] != "better"]
+
+
+def open_words(event: Mapping[str, Any]) -> str:
+    """Return "open 59 nights", "ended 2026-10-02, after 20 nights"."""
+    nights = int(event.get("open_nights", event["nights"]))
+    count = f"{nights} night{'' if nights == 1 else 's'}"
+    ended = event.get("ended", "")
+    return f"ended {ended}, after {count}" if ended else f"open {count}"
+
+
+def commit_words(event: Mapping[str, Any]) -> str:
+    """Return title and author of the commit that an event began with, as far as they are known; else ""."""
+    commit = event.get("commit") or {}
+    title, author = str(commit.get("title", "")), str(commit.get("author", ""))
+    return ", ".join(filter(None, (_cut(title, _MOST_TITLE), _cut(author, _MOST_AUTHOR))))
+
+
+def _change_words(event: Mapping[str, Any]) -> str:
+    headline, bad = str(event["headline"]), str(event.get("bad", ""))[:_COMMIT_DIGITS]
+    words = headline[0].lower() + headline[1:]
+    named = commit_words(event)
+    if bad and named:
+        since = "" if bad in words else f" since {bad}"
+        words = f"{words}{since} ({named})"
+    return f"{words}, {open_words(event)}"
+
+
+def _more(count: int) -> list[str]:
+    return [f"{count} more change{'' if count == 1 else 's'} open"] if count > 0 else []
+
+
+def _cut(text: str, most: int) -> str:
+    """Return foreign words in one line of at most ``most`` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def _is_there(outcome: str, verdict: Verdict) -> bool:
+    """Say whether a figure that can fail the run came to this."""
+    judged: list[SeriesVerdict | ComparedSeries] = [*verdict.series, *verdict.compared]
+    return any(item.blocking and item.outcome == outcome for item in judged)
