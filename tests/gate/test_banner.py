@@ -78,6 +78,8 @@ def test_the_line_says_a_word_once() -> None:
     """Where the sentence begins with the title, the one line of both has it once."""
     found = banner_of(_verdict(exit_code=4, outcome="undecided", sentence="Undecided: 1 of 4 comparisons."))
     assert (found.tone, found.text) == ("open", "UNDECIDED: 1 of 4 comparisons.")
+    rig = banner_of(_verdict(exit_code=3, outcome="incomplete", sentence="The rig failed: no air."))
+    assert rig.text == "NO VERDICT: THE RIG FAILED: No air."
 
 
 def test_a_commit_that_nobody_can_name_is_its_digits() -> None:

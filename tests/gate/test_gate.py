@@ -171,7 +171,8 @@ def test_what_is_exceeded_but_not_provably_is_told_beside_what_is_broken() -> No
     """A broken limit does not hide the marginal ones."""
     marginal = stalled(publish_record(board="virtual-2"), first=50, messages=18)
     found = verdict(publish_record(latency_ms=31), marginal)
-    assert found.sentence == "1 of 6 limits broken, 2 more exceeded but not provably."
+    assert found.sentence.startswith("1 of 6 limits broken, 2 more exceeded but not provably: ")
+    assert found.sentence.endswith(": publish_latency_p95_us on virtual-1 36.9 ms, limit 25 ms.")
     assert "2 of 3 limits exceeded but not provably" in verdict(marginal, fault(ExitCode.RIG)).sentence
 
 
@@ -384,7 +385,9 @@ def test_a_regression_outranks_a_rig_failure_and_both_are_told() -> None:
     slow = publish_record(latency_ms=31)
     both = verdict(slow, fault(ExitCode.RIG))
     assert both.exit_code == ExitCode.FIRMWARE
-    assert both.sentence == "1 of 3 limits broken; also 1 fault of the rig."
+    assert both.sentence == (
+        "1 of 3 limits broken: publish_latency_p95_us on virtual-1 36.9 ms, limit 25 ms; also 1 fault of the rig."
+    )
     assert verdict(slow, fault(ExitCode.CONFIG, "configuration")).exit_code == ExitCode.CONFIG
     assert verdict(publish_record(), fault(ExitCode.RIG)).exit_code == ExitCode.RIG
     assert verdict(fault(ExitCode.RIG)).exit_code == ExitCode.RIG
@@ -396,7 +399,7 @@ def test_a_rig_failure_is_not_called_a_regression() -> None:
     """The run is incomplete and the sentence blames the rig."""
     found = verdict(publish_record(), fault(ExitCode.RIG))
     assert found.outcome == "incomplete"
-    assert found.sentence == "The rig failed, so there is no verdict: a fault of the rig."
+    assert found.sentence == "The rig failed: a fault of the rig."
 
 
 def test_a_panic_is_the_firmwares_fault() -> None:

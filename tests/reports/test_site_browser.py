@@ -26,7 +26,7 @@ from tests.reports.site_runs import healthy, store_run
 pytestmark = pytest.mark.slow
 
 PAGES = {
-    "index.html": "1 of 12 limits broken.",
+    "index.html": "1 of 12 limits broken:",
     "tests/index.html": "publish transport=tls on v2 (virtual)",
     "trend/index.html": "publish latency",
 }
@@ -151,7 +151,7 @@ def test_the_first_page_leads_everywhere(browser: Browser, out: Path) -> None:
             seen.page.get_by_text(link).first.click()
             seen.show(text)
             seen.page.get_by_text("← Verdict").click()
-            seen.show("1 of 12 limits broken.")
+            seen.show("1 of 12 limits broken:")
         hrefs = [link.get_attribute("href") or "" for link in seen.page.locator("a").all()]
         for href in hrefs:
             file = out / "report" / href.partition("#")[0]

@@ -50,9 +50,9 @@ class Banner:
     @property
     def text(self) -> str:
         """Return both in one line, what both begin with once."""
-        said = self.sentence
-        if said.lower().startswith(f"{self.title.lower()}: "):
-            said = said[len(self.title) + 2 :]
+        said, last = self.sentence, self.title.rpartition(": ")[2]
+        if said.lower().startswith(f"{last.lower()}: "):
+            said = said[len(last) + 2 :]
             said = said[0].upper() + said[1:]
         return f"{self.title}: {said}"
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Sequence
 
@@ -118,7 +119,7 @@ def _sentence(
         parts.append(worse)
     if broken:
         unsure = f", {_marginal(series)} more exceeded but not provably" if _marginal(series) else ""
-        parts.append(f"{broken} of {_counted_limits(series)} limits broken{unsure}")
+        parts.append(f"{broken} of {_counted_limits(series)} limits broken{unsure}: {_worst_broken(series)}")
     if decisive:
         more = f" (and {len(decisive) - 1} more)" if len(decisive) > 1 else ""
         parts.append(f"{_FAULT_WORDS.get(exit_code, 'fault')}: {decisive[0].sentence.rstrip('.')}{more}")
@@ -136,6 +137,19 @@ def _sentence(
     return f"{sentence if named else sentence[0].upper() + sentence[1:]}."
 
 
+def _worst_broken(series: Sequence[SeriesVerdict]) -> str:
+    """Return "publish_latency_p95_us on v1 31.2 ms, limit 25 ms": what is the most times its limit."""
+    found = [item for item in series if _blocks(item, "regressed")]
+    return f"{'worst ' if len(found) > 1 else ''}{sentences.beside_limit(max(found, key=_times_limit))}"
+
+
+def _times_limit(item: SeriesVerdict) -> float:
+    """Return how many times its limit a value is; of one that is too small, how many times smaller."""
+    value, limit = abs(item.value or 0.0), abs(item.limit or 0.0)
+    over, under = (limit, value) if item.direction == "higher" else (value, limit)
+    return over / under if under else math.inf
+
+
 def _missing_sentence(series: Sequence[SeriesVerdict], missing: Sequence[NotRun]) -> str:
     """Tell cases of which there is nothing from those that lack some of their boots."""
     measured = {(item.board, item.case_id) for item in series if item.samples}
@@ -147,7 +161,7 @@ def _missing_sentence(series: Sequence[SeriesVerdict], missing: Sequence[NotRun]
 _FAULT_WORDS = {
     ExitCode.CONFIG: "configuration",
     ExitCode.FIRMWARE: "the firmware is at fault",
-    ExitCode.RIG: "the rig failed, so there is no verdict",
+    ExitCode.RIG: "the rig failed",
     ExitCode.UNDECIDED: "too little to decide",
     ExitCode.INTERRUPTED: "interrupted",
     ExitCode.TERMINATED: "terminated",

@@ -7,6 +7,7 @@ import math
 
 from hil.base.units import find_unit, format_difference, format_relative, format_value, format_values
 from hil.metrics.evaluation import Estimate, Metric
+from hil.model import SeriesVerdict, bench_of
 from hil.thresholds.limits import Limit
 
 
@@ -46,6 +47,16 @@ def counted(metric: Metric, estimate: Estimate, boots: int, clock: str) -> str:
         return f"{estimate.failed:,} of {estimate.samples:,}, {times}"
     failed = f" ({estimate.failed} of them failed)" if estimate.failed else ""
     return f"{estimate.samples} sample{'' if estimate.samples == 1 else 's'}{failed}, {times}"
+
+
+def beside_limit(item: SeriesVerdict) -> str:
+    """Return "publish_latency_p95_us of transport=tls on v1 31.2 ms, limit 25 ms"."""
+    who = f"{figure(item.metric, bench_of(item.case_id), item.case_label)} on {item.board}"
+    if item.value is None or item.limit is None:
+        return who
+    unit = find_unit(item.unit)
+    at_least = "≥ " if item.at_least else ""
+    return f"{who} {at_least}{format_value(item.value, unit)}, limit {format_value(item.limit, unit)}"
 
 
 def void(rows: int, of: int, host_late_us: int) -> str:
