@@ -108,7 +108,7 @@ bench-rack: ## plan a night on 32 boards of two racks, beside first come, first 
 	@.ci/bootstrap test
 	@$(PYTHON) -m tests.tools.bench.rack
 
-bench-report: ## time the report: a year of nights, its page in Chromium, 10,000 results (minutes)
+bench-report: ## time the report: a year of nights, 10,000 results, pages in Chromium (minutes)
 	@.ci/bootstrap test
 	@$(PYTHON) -m tests.tools.bench.report
 

@@ -51,15 +51,19 @@ def boards_of(info: Mapping[str, Any], verdict: Verdict) -> list[BoardCases]:
         for board in info.get("boards", [])
     }
     named = {fault.board for fault in verdict.faults} | {item.board for item in verdict.not_run}
+    cases: dict[str, set[str]] = {}
+    for item in verdict.series:
+        cases.setdefault(item.board, set()).add(item.case_id)
     return [
-        _cases_of(board, natures.get(board, ("", "")), verdict) for board in sorted({*natures, *named} - {""})
+        _cases_of(board, natures.get(board, ("", "")), verdict, cases.get(board, set()))
+        for board in sorted({*natures, *named} - {""})
     ]
 
 
-def _cases_of(board: str, nature: tuple[str, str], verdict: Verdict) -> BoardCases:
+def _cases_of(board: str, nature: tuple[str, str], verdict: Verdict, judged: set[str]) -> BoardCases:
     """Sort a board's cases; one that was measured in some boots and faulted in another is faulted."""
     faulted = {fault.case_id for fault in verdict.faults if fault.board == board and fault.case_id}
-    measured = {item.case_id for item in verdict.series if item.board == board} - faulted
+    measured = judged - faulted
     missing = [item for item in verdict.not_run if item.board == board and item.cause != "handed-over"]
     not_run = {item.case_id for item in missing if item.expected} - faulted - measured
     ruled_out = {item.case_id for item in missing} - faulted - measured - not_run

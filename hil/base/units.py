@@ -6,6 +6,7 @@ Names end with their unit: ``latency_us``, ``throughput_mbps``, ``lost_ratio``.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -104,7 +105,12 @@ def conversion(source: Unit, target: Unit) -> tuple[int, int]:
         raise QuantityError(
             f"{source.name} is a unit of {source.dimension}, {target.name} one of {target.dimension}"
         )
-    ratio = source.factor / target.factor
+    return _ratio(source.name, target.name)
+
+
+@functools.cache
+def _ratio(source: str, target: str) -> tuple[int, int]:
+    ratio = _BY_NAME[source].factor / _BY_NAME[target].factor
     return ratio.numerator, ratio.denominator
 
 

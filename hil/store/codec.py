@@ -20,6 +20,7 @@ _Item = TypeVar("_Item")
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]|\[\.\.\.\]")  # a field, a place in a list, a key of an object
 _MISSING = re.compile(r"Object missing required field `(\w+)`")
 _WORD = re.compile(r"`([^`]*)`")
+_NESTED = (dict, list)
 _WORDS = {
     "str": "text",
     "int": "an integer",
@@ -52,10 +53,10 @@ def build(kind: type[_Item], stored: object) -> _Item:
 def _unknown(stored: object, found: Any, where: str = "") -> Iterator[str]:
     """Yield the keys at any depth that are stored and that no field was made of."""
     if isinstance(stored, dict):
+        if not stored.keys() <= found.keys():
+            yield from (f"{where}{key}" for key in stored if key not in found)
         for key, value in stored.items():
-            if key not in found:
-                yield f"{where}{key}"
-            else:
+            if type(value) in _NESTED and key in found:  # few are, of the millions in a large verdict
                 yield from _unknown(value, found[key], f"{where}{key}.")
     elif isinstance(stored, list) and stored and isinstance(stored[0], dict):
         for number, value in enumerate(stored):

@@ -37,7 +37,11 @@ def _renamed(stored: Any, depth: int) -> Any:
     if not isinstance(stored, dict) or not depth:
         return stored
     return {
-        key: _todays(value) if key == "outcome" else _renamed(value, depth - 1)
+        key: _todays(value)
+        if key == "outcome"
+        else _renamed(value, depth - 1)
+        if isinstance(value, (list, dict))  # few are, of a large verdict's millions
+        else value
         for key, value in stored.items()
     }
 

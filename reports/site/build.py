@@ -6,6 +6,7 @@ Shows the report to a browser on this machine.
 
 from __future__ import annotations
 
+import gc
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -87,7 +88,7 @@ def build_site(
     runs = _shown(judged)
     try:
         out.mkdir(parents=True, exist_ok=True)
-        with locked(out), _work_folder(out) as work:
+        with locked(out), _work_folder(out) as work, _no_garbage_sought():
             if keep_newer:
                 _refuse_older(out, runs)
             site = _assemble(work, runs, folder, single_file=single_file)
@@ -131,6 +132,18 @@ def _work_folder(out: Path) -> Iterator[Path]:
         shutil.rmtree(left_by_a_killed_build)
     with tempfile.TemporaryDirectory(prefix=_WORK, dir=out) as work:
         yield Path(work)
+
+
+@contextmanager
+def _no_garbage_sought() -> Iterator[None]:
+    """Spare Python's search for cycles: a large run is millions of objects, and all of them stay."""
+    sought = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if sought:
+            gc.enable()
 
 
 def _trend(runs: Sequence[ShownRun], history: Path) -> Trend:

@@ -27,6 +27,7 @@ ALLURE = SITE / "node_modules" / "allure" / "cli.js"
 NODE = node_folder() / "bin" / "node"
 TREND = SITE / "trend" / "index.js"
 DEADLINE_S = 300.0  # 10,000 results take 12 s
+_NODE_FLAGS = ("--max-semi-space-size=32",)  # MiB; what it reads dies young: a third less of processor time
 _LINES_QUOTED = 5
 _DISK_FULL = "ENOSPC"
 
@@ -53,7 +54,7 @@ def generating(config: Mapping[str, Any], results: Sequence[Path], work: Path) -
             )
     path = work / "allurerc.json"
     path.write_text(json.dumps(config, ensure_ascii=False), encoding="utf-8")
-    command = [str(NODE), str(ALLURE), "generate", "--config", str(path), "--cwd", str(work)]
+    command = [str(NODE), *_NODE_FLAGS, str(ALLURE), "generate", "--config", str(path), "--cwd", str(work)]
     log = work / "generator.log"
     with log.open("wb") as said, _started([*command, *map(str, results)], work, said) as process:
         yield

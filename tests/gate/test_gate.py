@@ -386,7 +386,8 @@ def test_a_regression_outranks_a_rig_failure_and_both_are_told() -> None:
     both = verdict(slow, fault(ExitCode.RIG))
     assert both.exit_code == ExitCode.FIRMWARE
     assert both.sentence == (
-        "1 of 3 limits broken: publish_latency_p95_us on virtual-1 36.9 ms, limit 25 ms; also 1 fault of the rig."
+        "1 of 3 limits broken: publish_latency_p95_us on virtual-1 36.9 ms, limit 25 ms; "
+        "also 1 fault of the rig."
     )
     assert verdict(slow, fault(ExitCode.CONFIG, "configuration")).exit_code == ExitCode.CONFIG
     assert verdict(publish_record(), fault(ExitCode.RIG)).exit_code == ExitCode.RIG

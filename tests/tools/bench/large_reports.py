@@ -40,10 +40,10 @@ def write_year(out: Path, nights: int) -> Path:
     return run
 
 
-def write_results(out: Path, boards: int, cases: int) -> Path:
-    """Leave a judged run of ``boards`` × ``cases`` cases below ``out``; return its folder."""
+def write_results(out: Path, boards: int, cases: int, *, rows: int = 12) -> Path:
+    """Leave a judged run of ``boards`` × ``cases`` cases of ``rows`` samples; return its folder."""
     names = [f"virtual-{number:02}" for number in range(boards)]
-    first = [publish_record(board=board, rows=12) for board in names]
+    first = [publish_record(board=board, rows=rows) for board in names]
     records = [_other_case(record, number) for record in first for number in range(cases)]
     verdict = judge(first, {"publish": publish_thresholds()})
     series = tuple(_of_case(item, number) for item in verdict.series for number in range(cases))
