@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from hil.reports.crashes import crashes_in
 from hil.reports.studies import build as reproduction
 from hil.reports.studies.document import Document
 from hil.reports.summary import render_markdown
+from hil.reports.trend.happenings import changes_beside
 from hil.store import JudgedRun, RunDirectory, read_judged_run
 from hil.store.files import short_path
 from hil.store.run_info import is_unchanged
@@ -44,11 +46,13 @@ class ReportOptions:
 class Reporting:
     """What has become of the reports: where the site is, if it was built, and what is worth knowing of it.
 
-    ``documents`` set the run beside the published study whose suite it measured, a board each.
+    ``documents`` set the run beside the published study whose suite it measured, a board each. ``changes``
+    are the words of what is open in the nights that the run is one of.
     """
 
     report: str | None = None
     documents: Sequence[Document] = ()
+    changes: Sequence[str] = ()
     warnings: list[str] = field(default_factory=list)
 
     def attempt(self, what: str, step: Callable[[], _Result]) -> _Result | None:
@@ -89,10 +93,15 @@ def finish(directory: RunDirectory, options: ReportOptions, *, say: Callable[[st
     done.attempt("judgements", lambda: history.append_judgements(judged, run))
     if options.pushgateway and not is_unchanged(run.info):  # a false block is nothing to be woken for
         done.attempt("Pushgateway", lambda: _push(options.pushgateway, run, done))
-    noted = _note(directory, run, done) if done.warnings else run  # the report shows the summary
+    say("Looking for changes in the history")
+    trend = done.attempt("trend", lambda: site.trend_for([run], history_of(options.out)))
+    done.changes = changes_beside(trend.data["events"], run.info) if trend else ()
+    anew = done.warnings or done.changes
+    noted = _note(directory, run, done) if anew else run  # the report shows the summary
     if options.site:
         say("Building the report")
-        index = done.attempt("report", lambda: site.build_site(options.out, [noted], keep_newer=True))
+        build = functools.partial(site.build_site, options.out, [noted], keep_newer=True, trend=trend)
+        index = done.attempt("report", build)
         done.report = short_path(index) if index else None
         _note(directory, noted, done)
     return done
@@ -114,7 +123,8 @@ def _note(directory: RunDirectory, run: JudgedRun, done: Reporting) -> JudgedRun
 
     What fails is a warning that only the caller can show.
     """
-    reporting = {"report": done.report, "warnings": list(done.warnings)}
+    reporting: dict[str, object] = {"report": done.report, "warnings": list(done.warnings)}
+    reporting |= {"changes": list(done.changes)} if done.changes else {}
     noted = replace(run, info={**run.info, "reporting": reporting})
 
     def write() -> None:

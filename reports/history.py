@@ -112,11 +112,13 @@ def write_history(history: Path, lines: Iterable[_Line]) -> None:
 def line_of(run: JudgedRun) -> _Line:
     """Return what the history keeps of a run."""
     info, verdict = run.info, run.verdict
+    git = info.get("git", {}) if measured_commit(info) == info.get("git", {}).get("commit") else {}
     return {
         "schema": HISTORY_SCHEMA,
         "run_id": run.run_id,
         "started_utc": info.get("started_utc") or time_in(run.run_id),
         "commit": measured_commit(info),
+        **{key: git[key] for key in ("title", "author") if git.get(key)},
         "dirty": bool(info.get("git", {}).get("dirty")),
         "trigger": info.get("trigger", "local"),
         **({"product": info["product"]} if info.get("product") else {}),

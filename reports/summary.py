@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hil.base.untrusted import code, fenced, markdown
-from hil.gate.words.banner import banner_of
+from hil.gate.words.banner import banner_of, noted_changes
 from hil.model import ComparedSeries, NotRun, RunRecord, SeriesVerdict, Verdict
 from hil.reports import compared, rows
 from hil.reports.boards import not_run_groups, remarks, split_not_run
@@ -34,7 +34,7 @@ def render_markdown(
 ) -> str:
     """Return summary.md; its headings stand in the order in which a person asks."""
     missing, ruled_out = split_not_run(verdict)
-    said = banner_of(verdict)
+    said = banner_of(verdict, noted_changes(run_info))
     parts = [
         f"# {said.title}: {_code(verdict.run_id) if verdict.run_id else 'no run'}",
         _text(said.sentence),

@@ -14,7 +14,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from hil.gate.words.banner import banner_of
+from hil.gate.words.banner import Banner, banner_of, noted_changes
 from hil.model import ComparedSeries, RunRecord, Verdict
 from hil.reports import compared, rows
 from hil.reports.boards import not_run_groups, remarks
@@ -45,7 +45,8 @@ def render_verdict(
 
     ``more`` is what the whereabouts say of more boots.
     """
-    head = [_headline(verdict), Text(f"{verdict.sentence} {_measured(run_info, records)}")]
+    said = banner_of(verdict, noted_changes(run_info))
+    head = [_headline(said), Text(f"{said.sentence} {_measured(run_info, records)}")]
     told = [Text(remark, style="dim") for remark in remarks(run_info, verdict)]
     tail = _whereabouts(run_path, f"{run_path}/report/index.html", more)  # where the report is not known yet
     if any(item.blocking for item in verdict.compared):
@@ -133,8 +134,7 @@ def _warning(sentence: str) -> Text:
     return Text.assemble(("? ", "yellow"), sentence)
 
 
-def _headline(verdict: Verdict) -> RenderableType:
-    said = banner_of(verdict)
+def _headline(said: Banner) -> RenderableType:
     colour = _COLOURS[said.tone]
     return Rule(Text(f" {said.title} ", style=f"bold reverse {colour}"), style=colour)
 

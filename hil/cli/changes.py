@@ -16,6 +16,7 @@ import click
 from hil.base.errors import ConfigError, ExitCode
 from hil.base.yamlvalue import did_you_mean
 from hil.cli.options import aligned, history_option, thresholds_option
+from hil.gate.words.banner import open_words
 from hil.history import load
 from hil.history.loading import segment_paths
 from hil.history.nightly.events import Event, bisect_command, by_chance, events_of, new_steps
@@ -32,7 +33,7 @@ def text_lines(found: Survey, events: Sequence[Event], *, every_series: bool) ->
     """Yield lines for the terminal: each event with its sentence beneath, then the series."""
     yield _headline(found, events)
     for event in events:
-        yield f"\n{_sign(event)} {event.headline}"
+        yield f"\n{_sign(event)} {_said(event)}"
         yield from (f"    {line}" for line in _beneath(event))
     if found.findings:
         yield "\nSeries"
@@ -60,9 +61,13 @@ def markdown_lines(found: Survey, events: Sequence[Event], *, every_series: bool
 
 
 def _item(event: Event) -> Iterator[str]:
-    yield f"- {_sign(event)} **{_plain(event.headline)}**"
+    yield f"- {_sign(event)} **{_plain(_said(event))}**"
     for line in _beneath(event):
         yield f"`{line.replace('`', '')}`" if line == event.bisect else _plain(line)
+
+
+def _said(event: Event) -> str:
+    return f"{event.headline}, {open_words(event.to_json())}"
 
 
 def _plain(words: str) -> str:

@@ -22,6 +22,7 @@ from hil.base.git import try_git
 from hil.base.paths import BUILD_STAMP, CHECKOUT
 from hil.base.project import product_here
 from hil.base.schema import refuse_newer
+from hil.base.untrusted import visible
 from hil.model import PRODUCT_PATTERN, SCHEMA_VERSION
 
 TRIGGERS = ("local", "pr", "nightly", "baseline")  # what a run is for
@@ -29,6 +30,7 @@ PACKAGES = ("esptool", "pytest", "pytest-embedded", "pyserial", "numpy", "scipy"
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
 _PULL_REQUEST = re.compile(r"refs/pull/(\d+)/")
 _GIT_DEADLINE_S = 10.0
+_MOST_TITLE, _MOST_AUTHOR = 200, 80  # characters
 
 # what readers rely on where it is there; a key that is missing is no error, for old runs lack some
 _KINDS: Mapping[str, type] = {
@@ -43,6 +45,8 @@ _KINDS: Mapping[str, type] = {
     "host": str,
     "git": dict,
     "git.commit": str,
+    "git.title": str,
+    "git.author": str,
     "tool": dict,
     "ci": dict,
     "ci.url": str,
@@ -75,6 +79,7 @@ _KINDS: Mapping[str, type] = {
     "quarantined.*": dict,
     "reporting": dict,
     "reporting.warnings": list,
+    "reporting.changes": list,
 }
 _KIND_NAMES: Mapping[type, str] = {
     str: "a text",
@@ -161,7 +166,7 @@ def describe_run(
         "user": _user(),
         "host": socket.gethostname(),
         "platform": platform.platform(),
-        "git": git_state(repository),
+        "git": {**git_state(repository), **commit_words(repository, "HEAD")},
         "tool": tool_state(),
         "versions": _versions(),
         **extra,
@@ -203,6 +208,15 @@ def git_state(repository: Path) -> Mapping[str, Any]:
     commit = _git(repository, "rev-parse", "--verify", "--quiet", "HEAD")
     changes = _git(repository, "status", "--porcelain", "--untracked-files=normal")
     return {"commit": commit, "dirty": bool(changes)}
+
+
+def commit_words(repository: Path, commit: str) -> dict[str, str]:
+    """Return ``title`` and ``author`` of a commit, each in one line; nothing where git does not know it."""
+    said = _git(repository, "show", "--no-patch", "--format=%s%x00%an", commit, "--")
+    title, separator, author = said.partition("\0")
+    if not separator:
+        return {}
+    return {"title": visible(title, _MOST_TITLE), "author": visible(author, _MOST_AUTHOR)}
 
 
 def tool_state() -> Mapping[str, Any]:

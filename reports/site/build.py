@@ -69,8 +69,11 @@ def build_site(
     single_file: bool = True,
     append: bool = True,
     keep_newer: bool = False,
+    trend: Trend | None = None,
 ) -> Path:
     """Write OUT/report for the runs ``judged``; return its index.html.
+
+    ``trend`` is what trend_for() returned for them, where somebody wanted it before.
 
     The runs' own allure-results are read, and boot values, metrics.jsonl, health.jsonl and allure.jsonl in
     ``history`` (by default history_of(OUT)). Only allure.jsonl is written, and not where ``append`` is false.
@@ -91,7 +94,7 @@ def build_site(
         with locked(out), _work_folder(out) as work, _no_garbage_sought():
             if keep_newer:
                 _refuse_older(out, runs)
-            site = _assemble(work, runs, folder, single_file=single_file)
+            site = _assemble(work, runs, folder, trend, single_file=single_file)
             outside.check(site)
             if append:
                 points.take_back(folder / "allure.jsonl", work / "allure.jsonl", _lines(runs))
@@ -146,6 +149,11 @@ def _no_garbage_sought() -> Iterator[None]:
             gc.enable()
 
 
+def trend_for(judged: Sequence[JudgedRun], history: Path) -> Trend:
+    """Compute the trend of runs beside the ``history``, as their report shows it."""
+    return _trend(_shown(judged), history.absolute())
+
+
 def _trend(runs: Sequence[ShownRun], history: Path) -> Trend:
     """Compute the trend. What of the past is damaged costs its part of it, and is named on its page."""
     sources, lines = read_sources(history, runs), _past(history)
@@ -163,13 +171,15 @@ def _past(history: Path) -> Sequence[Mapping[str, Any]] | str:
         return f"The figures of earlier runs are left out: {by_name(str(error), history)}"
 
 
-def _assemble(work: Path, runs: Sequence[ShownRun], history: Path, *, single_file: bool) -> Path:
+def _assemble(
+    work: Path, runs: Sequence[ShownRun], history: Path, trend: Trend | None, *, single_file: bool
+) -> Path:
     """Have Allure make the test report while the other pages are made; the trend page waits for its data."""
     points.lend(history / "allure.jsonl", work / "allure.jsonl", _lines(runs))
     shorten = shortener(runs)
     results = copy_results(work / "results", runs, shorten)
     with generating(_config(work, runs, single_file=single_file), results, work):
-        trend = _trend(runs, history)
+        trend = trend or _trend(runs, history)
         write_trend(work / TREND_FILE, trend.data)
         pages = _own_pages(work / "pages", runs, history, trend, shorten)
     site = work / REPORT

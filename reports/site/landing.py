@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from hil.gate.words.banner import banner_of
+from hil.gate.words.banner import banner_of, commit_words, noted_changes, open_words
 from hil.model import ComparedSeries, Fault, NotRun, SeriesVerdict
 from hil.reports import compared, rows
 from hil.reports import page as markup
@@ -20,6 +20,7 @@ from hil.reports.boards import BoardCases, boards_of, not_run_groups, remarks, s
 from hil.reports.page import frame
 from hil.reports.site.runs import ShownRun, decisive, title_of
 from hil.reports.studies.build import StoredStudy, page_of, stored_studies
+from hil.reports.trend.happenings import changes_beside
 
 
 def comparisons(run: ShownRun) -> str:
@@ -113,8 +114,7 @@ def _tag(event: Mapping[str, Any]) -> tuple[str, str]:
 
 def _changed_facts(event: Mapping[str, Any]) -> list[str]:
     """Return since when, between which commits, by how much and where."""
-    nights = int(event["nights"])
-    facts = [f"since {event['night']}, {nights} {'night' if nights == 1 else 'nights'}"]
+    facts = [f"since {event['night']}, {open_words(event)}", *filter(None, [commit_words(event)])]
     if event["good"] and event["bad"]:
         facts.append(f"commits {str(event['good'])[:_COMMIT_DIGITS]}..{str(event['bad'])[:_COMMIT_DIGITS]}")
     of_ratio = " beside the reference" if event["of_ratio"] else ""
@@ -152,7 +152,7 @@ def render_landing(
     links = [_links(run) for run in runs]
     body = [
         f"<h1>{escape(title)}</h1>",
-        *(_verdict(run) for run in sorted(runs, key=lambda run: run is not decisive(runs))),
+        *(_verdict(run, events or ()) for run in sorted(runs, key=lambda run: run is not decisive(runs))),
         "" if events is None else changed(events, nights=nights),
         *(f'<p class="remark">{escape(remark)}</p>' for remark in dict.fromkeys(told)),
         _ways(runs, past, racks),
@@ -183,8 +183,9 @@ def _linked(links: _Links, item: SeriesVerdict | Fault, text: str) -> str:
     return markup.link(links.get((item.board, item.case_id), ""), text)
 
 
-def _verdict(run: ShownRun) -> str:
-    said = banner_of(run.verdict)
+def _verdict(run: ShownRun, events: Sequence[Mapping[str, Any]]) -> str:
+    changes = changes_beside(events, run.info) or noted_changes(run.info)
+    said = banner_of(run.verdict, changes)
     tone = said.tone.replace("open", "unsure")
     parts = [*_whereabouts(run), f"suite {run.line['suite']}", f"run {run.run_id}"]
     return (

@@ -16,14 +16,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from hil.base.numeric import special
+from hil.gate.words.banner import open_changes
 from hil.history.nightly.events import Event
 from hil.history.nightly.nights import COUNTED
 from hil.history.nightly.reference import tonight
 from hil.history.nightly.survey import Finding
+from hil.reports.trend.commits import commit_json
 from hil.reports.trend.naming import Number, tidy
 from hil.reports.trend.points import Point, Series
 from hil.reports.trend.runs import Run
-from hil.thresholds.baselines import Baselines
+from hil.thresholds.baselines import NO_BASELINES, Baselines
 
 LAST_NIGHTS = 120  # as `hil changes` looks at
 _ALPHA = 0.05
@@ -187,13 +189,48 @@ def _change_json(shown: Shown, levels: Sequence[Level]) -> dict[str, Any]:
 
 
 def events_json(
-    events: Sequence[Event], columns: Sequence[Mapping[str, Any]], runs: Sequence[Run]
+    events: Sequence[Event],
+    columns: Sequence[Mapping[str, Any]],
+    runs: Sequence[Run],
+    baselines: Baselines = NO_BASELINES,
 ) -> list[dict[str, Any]]:
     """Return the events with positions of runs and series in place of series ids, the most telling first."""
     places: dict[str, list[int]] = {}
     for number, column in enumerate(columns):
         places.setdefault(column["id"], []).append(number)
-    return [_event_json(number, event, places, columns, runs) for number, event in enumerate(events)]
+    return [
+        _event_json(number, event, places, columns, runs) | _acceptance(event, baselines)
+        for number, event in enumerate(events)
+    ]
+
+
+def changes_beside(events: Sequence[Mapping[str, Any]], info: Mapping[str, Any]) -> list[str]:
+    """Return the words of what is open in the nights of a run's rack and product, for its banner.
+
+    None of a pull request: what the default branch did is not its doing.
+    """
+    if info.get("trigger") == "pr":
+        return []
+    rack, product = info.get("rack", ""), info.get("product", "")
+    return open_changes(
+        [one for one in events if rack in one["racks"] and product in one.get("products", [""])]
+    )
+
+
+def _acceptance(event: Event, baselines: Baselines) -> dict[str, str]:
+    """Return the state of an event that an accepted baseline of each of its racks and products came after."""
+    of = [
+        [
+            epoch.accepted
+            for epoch in baselines.epochs.get(rack, ())
+            if epoch.product == product and epoch.accepted > event.night
+        ]
+        for rack in event.racks
+        for product in event.products
+    ]
+    if event.ended or not all(of):
+        return {}
+    return {"state": "accepted", "ended": max(map(min, of)).isoformat()}
 
 
 def _event_json(
@@ -213,7 +250,14 @@ def _event_json(
     own = {name: value for name, value in event.to_json().items() if name != "series_ids"}
     own |= {name: tidy(own[name]) for name in ("change", "low", "high")}
     run = min(first.values()) if first else _run_of_night(event, runs)
-    return {**own, "run": run, "series": [place for place in series if place in first] or series}
+    drawn = [place for place in series if place in first] or series
+    return {
+        **own,
+        "commit": commit_json(event.good, event.bad, runs),
+        "run": run,
+        "series": drawn,
+        "picture": {"series": drawn[0]} if drawn else {},
+    }
 
 
 def _run_of_night(event: Event, runs: Sequence[Run]) -> int:

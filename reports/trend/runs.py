@@ -67,6 +67,8 @@ class Run:
     line: Mapping[str, Any] | None
     session: int | None
     product: str = ""
+    title: str = ""  # of the commit
+    author: str = ""
 
     @property
     def place(self) -> str:
@@ -139,6 +141,8 @@ def _of_line(line: Mapping[str, Any], session: int | None, *, reported: bool) ->
         line=line,
         session=session,
         product=str(line.get("product") or ""),
+        title=str(line.get("title") or ""),
+        author=str(line.get("author") or ""),
     )
 
 

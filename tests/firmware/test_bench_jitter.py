@@ -186,7 +186,7 @@ def test_the_trace_freezes_at_what_is_later_than_asked_for(board: Board) -> None
 
 
 def test_a_late_wake_of_the_warm_up_does_not_use_up_the_trace(board: Board) -> None:
-    """The wake that froze the trace is one of those that count, whatever the host made of its row afterwards."""
+    """The wake that froze the trace is one of those that count, whatever the host makes of its row."""
     series = run(board, trace="outlier", break_us=1, resource="mutex", warmup=20, count=30)
     outliers = [event for event in read(board).events if event.mark == Mark.OUTLIER]
     columns = [series.columns[name][20:] for name in ("planned_us", "woke_us", "acquired_us")]

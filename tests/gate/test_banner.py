@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 from hil.base.errors import ExitCode
-from hil.gate.words.banner import Banner, banner_of, open_changes, title_without_verdict
+from hil.gate.words.banner import (
+    Banner,
+    banner_of,
+    noted_changes,
+    open_changes,
+    open_words,
+    title_without_verdict,
+)
 from hil.model import Verdict
 
 
@@ -110,3 +117,18 @@ def test_what_never_came_to_a_verdict_blames_whom_somebody_named(
 ) -> None:
     """The rig failed only where somebody said so."""
     assert title_without_verdict(code, owner) == title
+
+
+def test_what_was_noted_of_a_run_is_read_back() -> None:
+    """The changes that run.json holds are text; of anything odd there are none."""
+    assert noted_changes({"reporting": {"changes": ["a", "b"]}}) == ["a", "b"]
+    odd: list[Any] = [None, [], {"changes": "a"}, {"changes": None}, {"changes": [1]}]
+    assert [noted_changes({"reporting": one}) for one in odd] == [[]] * 5
+    assert noted_changes({}) == []
+
+
+def test_what_a_baseline_accepted_is_not_open() -> None:
+    """An accepted level is normal: the event says since when, and a pass beside it is green."""
+    event = _event(state="accepted", ended="2026-10-02")
+    assert open_words(event) == "accepted 2026-10-02"
+    assert open_changes([event]) == []

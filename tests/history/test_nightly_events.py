@@ -292,8 +292,9 @@ def test_an_event_of_simulated_noise_says_so() -> None:
 def test_the_json_holds_its_keys_in_order() -> None:
     """Readers of trend.json and of `hil changes --json` rely on them."""
     (event,) = told(Rack(firmware=since(20, 0.12)))
-    keys = "cause effect racks boards night nights change low high of_ratio good bad conditions"
-    assert list(event.to_json()) == [*keys.split(), "headline", "sentence", "bisect", "note", "series_ids"]
+    keys = "cause effect racks boards night nights state ended open_nights change low high of_ratio good bad"
+    keys += " conditions headline sentence bisect note series_ids"
+    assert list(event.to_json()) == keys.split()
     assert json.loads(json.dumps(event.to_json())) == event.to_json()
 
 
@@ -481,3 +482,28 @@ def test_what_is_known_of_a_part_is_what_it_would_be_anew(seed: int) -> None:
     ]
     assert len(found[0]) >= 2
     assert [(one.index, one.qhat) for one in found[0]] == [(one.index, one.qhat) for one in found[1]]
+
+
+def test_an_event_is_open_until_it_is_taken_back() -> None:
+    """A step that later commits undo has ended, on the night of the first level without half of it."""
+    open_, ended = both(since(20, 0.12)), both(since(20, 0.12), since(40, -0.10))
+    (event,) = [one for one in told(Rack(firmware=open_), nights=60) if one.effect == "worse"]
+    assert (event.ended, event.open_nights) == (None, 40)
+    (event,) = [one for one in told(Rack(firmware=ended), nights=60) if one.effect == "worse"]
+    assert (str(event.ended), event.open_nights) == ("2026-02-09", 20)
+    said = event.to_json()
+    assert (said["state"], said["ended"], said["open_nights"]) == ("ended", "2026-02-09", 20)
+
+
+def test_what_a_third_of_is_taken_back_is_open() -> None:
+    """A step of which more than half is left goes on."""
+    event, *_ = told(Rack(firmware=both(since(20, 0.2), since(40, -0.06))), nights=60)
+    assert (event.ended, event.open_nights) == (None, 40)
+    assert event.nights < event.open_nights
+
+
+def test_a_later_step_of_the_environment_takes_no_commits_step_back() -> None:
+    """A rack that becomes faster does not end what a commit made slower beside the reference."""
+    rack = Rack(firmware=since(20, 0.12), environment=since(40, -0.2))
+    (event,) = [one for one in told(rack, nights=60) if one.cause == "firmware"]
+    assert event.ended is None

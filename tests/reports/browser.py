@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
@@ -66,9 +67,16 @@ def find_chromium() -> str:
 
 
 @contextmanager
-def visit(browser: Browser, address: str, *, width: int = 1280, height: int = 800) -> Iterator[Visit]:
+def visit(
+    browser: Browser,
+    address: str,
+    *,
+    width: int = 1280,
+    height: int = 800,
+    scheme: Literal["light", "dark"] = "light",
+) -> Iterator[Visit]:
     """Open ``address`` in a context of its own."""
-    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme="light")
+    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
     try:
         seen = Visit(context.new_page())
         context.set_default_timeout(DEADLINE_MS)

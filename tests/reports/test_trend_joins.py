@@ -6,19 +6,26 @@ from __future__ import annotations
 import datetime
 import itertools
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from hil.base.git import git
 from hil.metrics import stats
+from hil.metrics.sessions import History
 from hil.reports.trend import build as naming
 from hil.reports.trend import build as numbers
 from hil.reports.trend import choosing
+from hil.reports.trend.commits import commit_json
+from hil.reports.trend.happenings import changes_beside
 from hil.reports.trend.points import ranks
+from hil.reports.trend.runs import runs_of
 from hil.thresholds.baselines import Baselines, Epoch
 from tests.reports.trend_rig import CASE, LATEST, METRIC, Boots, figure, history_of, line, only, trend
 
 FIRST, SECOND = "20260227T010000Z-nightly-0001", "20260228T010000Z-nightly-0001"
+WHO = ("-c", "user.name=A. Author", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
 BOOTS = (7010.0, 6990.0, 7000.0, 7020.0, 6980.0, 7030.0)
 
 
@@ -259,6 +266,58 @@ def test_a_step_of_the_firmware_is_an_event_on_its_series() -> None:
     assert before["low"] < before["value"] < before["high"] < after["low"]
     assert change["low"] < change["change"] < change["high"]
     assert change["change"] == pytest.approx(0.2, abs=0.02)
+
+
+def test_an_event_names_its_commit_as_people_know_it() -> None:
+    """Title and author are those that a run of the commit noted; the diff is on the server that it ran on."""
+    nights = _nights(40, 25, 1.2)
+    url = "https://git.example:8443/team/node/actions/runs/77"
+    bad = line(nights[25].run_id, commit=nights[25].commit, url=url, title="Send at once", author="A. Author")
+    (event,) = trend(line(LATEST), lines=[bad], history=history_of(*nights))["events"]
+    assert event["commit"] == {
+        "title": "Send at once",
+        "author": "A. Author",
+        "count": 0,
+        "diff": f"https://git.example:8443/team/node/compare/{nights[24].commit}...{nights[25].commit}",
+    }
+    assert (event["state"], event["open_nights"], event["picture"]) == ("open", 15, {"series": 0})
+
+
+def test_a_commit_that_no_run_noted_is_asked_of_the_repository(tmp_path: Path) -> None:
+    """Git knows title, author and number; of a stranger's address no link is made."""
+    shas = []
+    git(tmp_path, "init", "-q")
+    for title in ("First", "Second", "Wait\tbefore \x1b[31msending"):
+        git(tmp_path, *WHO, "commit", "-q", "--allow-empty", "-m", title)
+        shas.append(git(tmp_path, "rev-parse", "HEAD"))
+    stranger = line(LATEST, commit=shas[2], url="javascript:1/actions/runs/2")
+    (run,), _ = runs_of([stranger], History(), [LATEST], most=9)
+    found = commit_json(shas[0], shas[2], [run], tmp_path)
+    assert found == {"title": "Wait before sending", "author": "A. Author", "count": 2, "diff": ""}
+    nothing = {"title": "", "author": "", "count": 0, "diff": ""}
+    assert commit_json("f" * 40, "e" * 40, [], tmp_path) == nothing
+    assert commit_json("", "", [], None) == nothing
+
+
+def test_an_event_that_a_baseline_came_after_is_accepted() -> None:
+    """Whoever accepts a new level closes what led to it; a baseline from before it closes nothing."""
+    history = history_of(*_nights(40, 25, 1.2))
+    for day, state in ((20, "open"), (30, "accepted")):
+        epoch = Epoch("lab", datetime.date(2026, 1, day), "R. Tester", "it is worth it", "a" * 40, {}, "")
+        (event,) = trend(line(LATEST), history=history, baselines=Baselines({"lab": (epoch,)}))["events"]
+        assert event["state"] == state
+    assert event["ended"] == "2026-01-30"
+
+
+def test_a_banner_has_the_changes_of_its_own_rack() -> None:
+    """What is open on another rack, or in the nights beside a pull request, is not this run's to say."""
+    events = trend(line(LATEST), history=history_of(*_nights(40, 25, 1.2)))["events"]
+    night = {"trigger": "nightly", "rack": "lab"}
+    (words,) = changes_beside(events, night)
+    assert words.startswith("firmware: publish latency p95 2")
+    assert words.endswith(", open 15 nights")
+    others: list[dict[str, str]] = [{"rack": "north"}, {"trigger": "pr"}, {"product": "node"}]
+    assert [changes_beside(events, night | other) for other in others] == [[], [], []]
 
 
 def test_nights_without_a_step_have_one_level() -> None:

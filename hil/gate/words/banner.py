@@ -108,11 +108,20 @@ def open_changes(events: Sequence[Mapping[str, Any]]) -> list[str]:
     return [_change_words(one) for one in events if one.get("state") == "open" and one["effect"] != "better"]
 
 
+def noted_changes(info: Mapping[str, Any]) -> list[str]:
+    """Return the words of open_changes() that were noted in a run's run.json when its reports were made."""
+    reporting = info.get("reporting")
+    changes = reporting.get("changes") if isinstance(reporting, dict) else None
+    return [one for one in changes if isinstance(one, str)] if isinstance(changes, list) else []
+
+
 def open_words(event: Mapping[str, Any]) -> str:
-    """Return "open 59 nights", "ended 2026-10-02, after 20 nights"."""
+    """Return "open 59 nights", "ended 2026-10-02, after 20 nights", or so of what was accepted."""
     nights = int(event.get("open_nights", event["nights"]))
     count = f"{nights} night{'' if nights == 1 else 's'}"
-    ended = event.get("ended", "")
+    state, ended = event.get("state", "open"), event.get("ended", "")
+    if state == "accepted":
+        return f"accepted {ended}"
     return f"ended {ended}, after {count}" if ended else f"open {count}"
 
 

@@ -49,6 +49,7 @@ def _log_p_of(finding: Finding) -> float:
     return math.log(max(finding.point.p_value, _LEAST_P))
 
 
+_LEFT_OF_AN_ENDED = 0.5  # of a step's logarithm
 _LEAST_HALF = 1e-9  # of an interval: figures that do not vary are the most certain
 _RANKS = ("firmware", "board", "environment", "unclear")
 
@@ -58,14 +59,18 @@ class Event:
     """One thing that happened: the findings that belong together, the most telling first.
 
     ``change``, ``low`` and ``high`` (95 %) are the most telling series', relative (0.1 is ten per cent more).
-    ``night`` is the first of the new level, ``nights`` how many nights every series of it shows. ``good`` and
-    ``bad`` are commits of a firmware's step, else "". ``blocking`` says that a metric of it can fail a run.
+    ``night`` is the first of the new level, ``nights`` how many nights every series of it shows. ``ended`` is
+    the night in which it was taken back, None while it is open; ``open_nights`` how many nights it lasted or
+    has lasted. ``good`` and ``bad`` are commits of a firmware's step, else "". ``blocking`` says that a
+    metric of it can fail a run.
     """
 
     cause: EventCause
     effect: Effect
     night: datetime.date
     nights: int
+    ended: datetime.date | None
+    open_nights: int
     good: str
     bad: str
     headline: str
@@ -126,6 +131,9 @@ class Event:
             "boards": list(self.boards),
             "night": self.night.isoformat(),
             "nights": self.nights,
+            "state": "ended" if self.ended else "open",
+            "ended": self.ended.isoformat() if self.ended else "",
+            "open_nights": self.open_nights,
             "change": self.change,
             "low": self.low,
             "high": self.high,
@@ -148,7 +156,7 @@ def events_of(survey: Survey, *, thresholds: Benches) -> tuple[Event, ...]:
     the smaller; then boards, the environment, what is unclear, and in the end what became better.
     """
     certain = [group for group in groups_of(survey) if is_certain(group, survey)]
-    found = [_event(group, thresholds, product=survey.has_products) for group in certain]
+    found = [_event(group, survey, thresholds) for group in certain]
     return tuple(sorted(found, key=_rank))
 
 
@@ -177,7 +185,8 @@ def bisect_command(finding: Finding, good: str = "", bad: str = "") -> str:
     return shlex.join([*words, "--better"] if finding.effect == "better" else words)
 
 
-def _event(group: Group, benches: Benches, *, product: bool) -> Event:
+def _event(group: Group, survey: Survey, benches: Benches) -> Event:
+    product, ended = survey.has_products, _ended(group.findings, survey)
     effect = _effect(group.findings)
     order = sorted(group.findings, key=lambda finding: _telling(finding, group, effect, benches))
     findings, telling = tuple(order), order[0]
@@ -187,6 +196,8 @@ def _event(group: Group, benches: Benches, *, product: bool) -> Event:
         effect=effect,
         night=group.night,
         nights=min(finding.point.nights for finding in findings),
+        ended=ended,
+        open_nights=max(_lasted(finding, ended, survey) for finding in findings),
         good=group.good,
         bad=group.bad,
         headline=event_words.headline(group, telling, effect, benches, product=product),
@@ -196,6 +207,31 @@ def _event(group: Group, benches: Benches, *, product: bool) -> Event:
         blocking=any(_blocks(finding, benches) for finding in findings),
         findings=findings,
     )
+
+
+def _ended(findings: Sequence[Finding], survey: Survey) -> datetime.date | None:
+    """Return the night by which half of the series had lost half of their step; None while it is open."""
+    back = sorted(night for finding in findings if (night := _taken_back(finding, survey)) is not None)
+    half = (len(findings) + 1) // 2
+    return back[half - 1] if len(back) >= half else None
+
+
+def _taken_back(finding: Finding, survey: Survey) -> datetime.date | None:
+    """Return the night in which the later steps of a series have undone half of this one, on its scale."""
+    step, left = _log(finding.point.change), 1.0
+    for point in survey.points_of(finding.point.series_id):
+        if point.night <= finding.point.night or point.of_ratio != finding.point.of_ratio:
+            continue
+        left += _log(point.change) / step if step else 0.0
+        if left <= _LEFT_OF_AN_ENDED:
+            return point.night
+    return None
+
+
+def _lasted(finding: Finding, ended: datetime.date | None, survey: Survey) -> int:
+    """Count the nights of a finding's series from its step to the end, or to the last one."""
+    nights = {night.date for night in survey.judged.get(finding.point.series_id, ())}
+    return sum(finding.point.night <= night and (ended is None or night < ended) for night in nights)
 
 
 def _effect(findings: Sequence[Finding]) -> Effect:
@@ -215,7 +251,7 @@ def _telling(finding: Finding, group: Group, effect: Effect, benches: Benches) -
     By certainty and not by size, for the largest of many estimates is mostly too large.
     """
     point = finding.point
-    low, change, high = (math.log1p(max(x, -1 + 1e-12)) for x in (point.low, point.change, point.high))
+    low, change, high = map(_log, (point.low, point.change, point.high))
     certainty = abs(change) / max((high - low) / 2, _LEAST_HALF)
     return (
         group.cause == "firmware" and point.cause != "firmware",
@@ -226,6 +262,10 @@ def _telling(finding: Finding, group: Group, effect: Effect, benches: Benches) -
         -certainty,
         point.series_id,
     )
+
+
+def _log(change: float) -> float:
+    return math.log1p(max(change, -1 + 1e-12))
 
 
 def _blocks(finding: Finding, benches: Benches) -> bool:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -68,6 +69,17 @@ class Survey:
     nights: int
     notes: Mapping[str, tuple[str, ...]]
     judged: Mapping[str, tuple[Night, ...]] = field(default_factory=dict)
+
+    def points_of(self, series_id: str) -> Sequence[ChangePoint]:
+        """Return the change points of a series, in order of time."""
+        return self._by_series.get(series_id, ())
+
+    @functools.cached_property
+    def _by_series(self) -> Mapping[str, Sequence[ChangePoint]]:
+        found: dict[str, list[ChangePoint]] = {}
+        for finding in self.findings:  # by night
+            found.setdefault(finding.point.series_id, []).append(finding.point)
+        return found
 
     @property
     def has_products(self) -> bool:

@@ -76,7 +76,7 @@ def _info(night: Night) -> dict[str, Any]:
         "suite": SUITE,
         "trigger": "nightly",
         "profile": AIR,
-        "git": {"commit": night.commit, "dirty": False},
+        "git": {"commit": night.commit, "dirty": False, **night.commit_words},
         "versions": {"hil": hil.__version__},
         "boards": boards,
         "firmware": {target: {"sha256": night.image("candidate", target)} for target in night.rack.targets},

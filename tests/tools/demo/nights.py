@@ -62,6 +62,10 @@ class Night:
         return self.plan.commit(self.number)
 
     @property
+    def commit_words(self) -> dict[str, str]:
+        return self.plan.commit_words(self.number)
+
+    @property
     def present(self) -> tuple[Board, ...]:
         """The boards that give something that night."""
         return tuple(

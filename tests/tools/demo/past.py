@@ -47,6 +47,7 @@ def figures_line(
         "run_id": night.run_id,
         "started_utc": night.started_utc,
         "commit": night.commit,
+        **night.commit_words,
         "outcome": "regressed" if broken else "undecided" if out else "pass",
         "exit_code": 1 if broken else 3 if out else 0,
         "cases": cases,

@@ -23,6 +23,10 @@ TAIL = 0.06  # the share of publishes that the regression slows down
 SLOWER, FASTER, CHANNEL = 0.12, 0.18, 0.15
 BAD_BOARD: Mapping[str, float] = {"publish": 0.12, "throughput": 0.09, "jitter": 0.20}
 
+_VERBS = ("Rework", "Test", "Simplify", "Fix", "Document")
+_PARTS = ("the sensor's queue", "provisioning", "the OTA slot's check", "the log's level")
+_AUTHORS = ("Mira Okoye", "Sven Lund", "Ana Diaz")
+
 Happening = Literal["access point", "regression", "bad board", "improvement"]
 HAPPENINGS: tuple[Happening, ...] = ("access point", "regression", "bad board", "improvement")  # in time
 
@@ -99,6 +103,16 @@ class Plan:
     def commit(self, night: int) -> str:
         """Return the made-up commit of a night, 40 digits."""
         return self._digest("commit", self._versions[night])[:40]
+
+    def commit_words(self, night: int) -> dict[str, str]:
+        """Return title and author of a night's commit, made up as well."""
+        version = self._versions[night]
+        titles = {
+            self._versions[self.night_of("regression")]: "Send each reading at once",
+            self._versions[self.night_of("improvement")]: "Let lwIP take larger windows",
+        }
+        title = titles.get(version, f"{_VERBS[version % len(_VERBS)]} {_PARTS[version % len(_PARTS)]}")
+        return {"title": title, "author": _AUTHORS[version % len(_AUTHORS)]}
 
     def image(self, role: Role, target: str, night: int) -> str:
         """Return the SHA-256 of an image; the reference's never changes."""

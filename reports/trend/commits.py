@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commit that an event began with, as people know it: title, author, number, diff.
+
+Runs noted title and author when they measured. Where none did, and for the number, the repository is asked;
+what neither knows stays empty, for made-up commits and shallow clones are no error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from hil.base.errors import ConfigError
+from hil.base.git import try_git
+from hil.base.paths import PROJECT_ROOT
+from hil.reports.trend.runs import Run
+from hil.store.run_info import commit_words
+
+_DEADLINE_S = 10.0
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_RUN_PAGE = re.compile(r"(https://[\w.:-]+/[\w.-]+/[\w.-]+)/actions/runs/\d+")
+
+
+def commit_json(
+    good: str, bad: str, runs: Sequence[Run], repository: Path | None = PROJECT_ROOT
+) -> dict[str, Any]:
+    """Return ``title``, ``author``, ``count`` (0: unknown) and ``diff`` (an address) of ``good..bad``."""
+    own = [run for run in runs if bad and run.commit == bad]
+    noted = ({"title": run.title, "author": run.author} for run in own if run.title)
+    words: Mapping[str, str] | None = next(noted, None)
+    asked = repository if _COMMIT.fullmatch(bad) else None
+    if words is None:
+        words = commit_words(asked, bad) if asked else {}
+    return {
+        "title": words.get("title", ""),
+        "author": words.get("author", ""),
+        "count": _count(asked, good, bad) if asked and _COMMIT.fullmatch(good) else 0,
+        "diff": next(filter(None, (_diff(run.url, good, bad) for run in own)), ""),
+    }
+
+
+def _count(repository: Path, good: str, bad: str) -> int:
+    """Return how many commits lie in ``good..bad``; 0 where git does not know both."""
+    try:
+        done = try_git(repository, "rev-list", "--count", f"{good}..{bad}", deadline_s=_DEADLINE_S)
+    except ConfigError:
+        return 0
+    said = done.stdout.decode(errors="replace").strip()
+    return int(said) if done.returncode == 0 and said.isdecimal() else 0
+
+
+def _diff(url: str, good: str, bad: str) -> str:
+    """Return the page of a workflow run's repository that compares two commits."""
+    page = _RUN_PAGE.fullmatch(url)
+    return f"{page[1]}/compare/{good}...{bad}" if page and good else ""
