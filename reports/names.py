@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from hil.history.nightly.event_words import metric_words
 from hil.model import SeriesVerdict, bench_of
 
 
@@ -33,6 +34,12 @@ def named_metric(item: Named) -> str:
     """Return "hartstone sustained_p50"; no bench that the metric names itself."""
     metric, bench = short_metric(item), _bench(item)
     return metric if metric.startswith(f"{bench}_") else f"{bench} {metric}"
+
+
+def human_metric(item: Named) -> str:
+    """Return "publish latency p95", "hartstone sustained p50": words, and no bench that the metric names."""
+    metric, bench = str(metric_words(item.metric)), _bench(item).replace("_", " ")
+    return metric if metric.split(" ")[0] == bench.split(" ")[0] else f"{bench} {metric}"
 
 
 def place(item: SeriesVerdict) -> str:

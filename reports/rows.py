@@ -59,6 +59,18 @@ def is_marginal(item: SeriesVerdict) -> bool:
     return item.note == "marginal"
 
 
+def limit_share(item: SeriesVerdict) -> float | None:
+    """Return which share of its limit a value uses, on whichever side the limit is; beyond 1 it is exceeded.
+
+    None where either is missing, or a limit of 0 leaves no share.
+    """
+    if item.value is None or not item.limit:
+        return None
+    if item.direction == "lower":
+        return item.value / item.limit
+    return item.limit / item.value if item.value else math.inf
+
+
 def outcome(item: SeriesVerdict) -> Outcome:
     """Return what a series comes to; what is beyond its limit, though not provably, has not passed."""
     return "undecided" if is_marginal(item) else item.outcome

@@ -16,12 +16,9 @@ from hil.reports.crashes import Crash, worth_showing
 from hil.reports.current_notes import current_notes
 from hil.reports.ledger import loss_lines, loss_table
 from hil.reports.names import case_name, short_metric
-from hil.reports.terminal import render_verdict, render_whereabouts
 from hil.reports.trace_notes import trace_notes
 
 MOST_CHARACTERS = 4000  # of a sentence: what a person reads is not cut
-
-__all__ = ["render_markdown", "render_verdict", "render_whereabouts"]
 
 
 def render_markdown(

@@ -1,81 +1,183 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of a run on one screen: verdict, limits, what broke, what was not run, where things are."""
+"""The end of a run on one screen: the figures that matter, what to do next, where things are, the verdict.
+
+The verdict stands last, where a person looks when a command has ended. The tables are for ``--verbose``, and
+in the report.
+"""
 
 from __future__ import annotations
 
 import shlex
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from hil.base.errors import ExitCode
+from hil.base.untrusted import terminal
 from hil.gate.words.banner import Banner, banner_of, noted_changes
-from hil.model import ComparedSeries, RunRecord, Verdict
+from hil.model import ComparedSeries, RunRecord, SeriesVerdict, Verdict
 from hil.reports import compared, rows
 from hil.reports.boards import not_run_groups, remarks
 from hil.reports.current_notes import current_notes
 from hil.reports.ledger import loss_total
+from hil.reports.names import case_name, human_metric
 from hil.reports.trace_notes import TraceNote, trace_notes
 
 _MOST_BOARDS = 4
-_FEWEST_LINES = 24
-_FEWEST_NOTES = 2
-_FEWEST_COMPARED = 3
+_MOST_FIGURES = 5
+_TENFOLD = 10.0  # from here on times are read, not per cent
+_MOST_CHANGES = 2  # of comparisons that passed, beside limits
+_LINES = 23  # of a terminal of 24: the prompt that follows has the last
 _SLACK = 4  # by which a heading may be wider than what stands below it
 _LIMIT_WIDTH = 22  # limit and number of cases
 _CELL_WIDTH = 11
 _COLOURS = {"good": "green", "open": "yellow", "bad": "red"}
+_MOST_CHARACTERS = 4000  # of a sentence: what a person reads is not cut
 
 
-def render_verdict(
+def render_screen(
     run_info: Mapping[str, Any],
     verdict: Verdict,
     records: Sequence[RunRecord],
     *,
     run_path: str,
     console: Console,
+    report: str | None = None,
+    warnings: Sequence[str] = (),
     more: str = "",
+    verbose: bool = False,
 ) -> None:
-    """Print verdict, limits, and as many notes as leave room for the whereabouts of ``run_path``.
+    """Print the last screen of a run: at most 23 lines of 80 columns, unless ``verbose``.
 
-    ``more`` is what the whereabouts say of more boots.
+    ``report`` is where the report is, if it was built, ``warnings`` what of the reports failed, and ``more``
+    how an undecided run is taken further, "" where it is not.
     """
     said = banner_of(verdict, noted_changes(run_info))
-    head = [_headline(said), Text(f"{said.sentence} {_measured(run_info, records)}")]
-    told = [Text(remark, style="dim") for remark in remarks(run_info, verdict)]
-    tail = _whereabouts(run_path, f"{run_path}/report/index.html", more)  # where the report is not known yet
-    if any(item.blocking for item in verdict.compared):
-        around = sum(_height(console, part) for part in (*head, *told, tail))
-        head.append(_comparison_table(verdict, console, _lines_of(console) - around - _FEWEST_NOTES))
-    elif any(item.limit is not None for item in verdict.series):
-        head.append(_limit_table(verdict, console.width))
-    head += told
-    used = sum(_height(console, part) for part in (*head, tail))
-    for part in (
-        *head,
-        *_fitting(console, _notes(verdict, records, run_path), _lines_of(console) - used - 1),
-    ):
+    tail = [
+        *_next_steps(verdict, more, changed=bool(noted_changes(run_info))),
+        _whereabouts(run_path, report),
+        *_banner(said),
+    ]
+    head: list[RenderableType] = [Text(_measured(run_info, records), style="dim")]
+    remarked = [Text(remark, style="dim") for remark in remarks(run_info, verdict)]
+    notes = [*map(_warning, warnings), *_notes(verdict, records, run_path, verbose=verbose), *remarked]
+    if verbose:
+        parts = [*head, *_tables(verdict, console), *notes]
+    else:
+        figures = _figures(verdict)
+        head += [_figure_table(figures, console.width)] if figures else []
+        left = _LINES - sum(_height(console, part) for part in (*head, *tail))
+        parts = [*head, *_fitting(console, notes, left)]
+    for part in (*parts, *tail):
         console.print(part)
 
 
-def render_whereabouts(
-    run_path: str, report: str | None, warnings: Sequence[str], *, console: Console, more: str = ""
-) -> None:
-    """Print what could not be reported, where the report is, if it was built, and where the run is.
+def _banner(said: Banner) -> list[RenderableType]:
+    """Return the verdict in one line, as long as it is, below a rule in its colour."""
+    colour = _COLOURS[said.tone]
+    title, sentence = f"{said.sign} {said.title}", said.text.removeprefix(said.title)
+    return [Rule(style=colour), Text.assemble((title, f"bold {colour}"), _plain(sentence))]
 
-    ``more`` says how an undecided run is taken further, "" where it is not.
+
+def _next_steps(verdict: Verdict, more: str, *, changed: bool) -> list[Text]:
+    """Return what a person does next, where there is something to do but to read the report."""
+    code = verdict.exit_code
+    if more:
+        steps = [more]
+    elif code == ExitCode.FIRMWARE and any(map(compared.is_blocked, verdict.compared)):
+        steps = ["hil bisect finds the commit (hil bisect --help)"]
+    elif code == ExitCode.FIRMWARE:
+        steps = ["hil compare HEAD~1 measures the commit before on the same boards"]
+    elif code == ExitCode.RIG:
+        steps = ["hil doctor and hil rack check say what has to be mended"]
+    elif changed:
+        steps = ["hil changes says between which commits each change lies"]
+    else:
+        steps = []
+    return [Text.assemble(("Next     ", "bold"), _plain(step)) for step in steps]
+
+
+# ---- the figures that matter ----
+
+
+def _figures(verdict: Verdict) -> list[tuple[str, ...]]:
+    """Return at most five rows of style, sign, metric, place, value, and what it is held against.
+
+    What regressed or broke its limit stands first, then what is open; where nothing is, what is nearest to
+    its limit, a metric once.
     """
-    for part in (*map(_warning, warnings), _whereabouts(run_path, report, more)):
-        console.print(part)
+    ranked = [item for item in compared.ranked(verdict) if item.blocking]
+    found = [_compared_figure(item) for item in ranked if item.outcome == "regressed"]
+    found += [_limit_figure(item, "bold red") for item in rows.by_severity(verdict.series)]
+    marginal = [item for item in verdict.series if item.blocking and rows.is_marginal(item)]
+    found += [_limit_figure(item, "yellow") for item in marginal]
+    found += [_compared_figure(item) for item in ranked if item.outcome in ("undecided", "improved")]
+    if not found:
+        changed = [item for item in ranked if item.change is not None]
+        changed.sort(key=lambda item: (-abs(item.change or 0.0), item.series_id))
+        limited = [_limit_figure(item, "") for item in _nearest(verdict.series)]
+        room = _MOST_FIGURES - min(len(changed), _MOST_CHANGES)
+        found = [*limited[:room], *(_compared_figure(item, "") for item in changed)]
+    return found[:_MOST_FIGURES]
 
 
-def _lines_of(console: Console) -> int:
-    return max(_FEWEST_LINES, console.height if console.is_terminal else 0)
+def _nearest(series: Iterable[SeriesVerdict]) -> list[SeriesVerdict]:
+    """Return the kept figure of each metric that uses most of its limit, the nearest first."""
+    limited = [item for item in series if item.blocking and rows.limit_share(item) is not None]
+    order = sorted(limited, key=lambda item: (-(rows.limit_share(item) or 0.0), item.series_id))
+    nearest: dict[str, SeriesVerdict] = {}
+    for item in order:
+        nearest.setdefault(human_metric(item), item)
+    return list(nearest.values())
+
+
+def _limit_figure(item: SeriesVerdict, style: str) -> tuple[str, ...]:
+    value = f"{'≥ ' if item.at_least else ''}{rows.quantity(item, item.value)}"
+    share = rows.limit_share(item)
+    used = (
+        ""
+        if share is None
+        else f", {share * 100:.0f} % used"
+        if share < _TENFOLD
+        else f", {share:,.0f} times"
+    )
+    limit = f"limit {rows.quantity(item, item.limit)}{used}"
+    return style, rows.sign(item), human_metric(item), _where(item, item.board), value, limit
+
+
+def _compared_figure(item: ComparedSeries, style: str | None = None) -> tuple[str, ...]:
+    if style is None:
+        style = {"regressed": "bold red", "improved": "green"}.get(item.outcome, "yellow")
+    change = compared.change(item, item.unit, relative=item.relative)
+    against = f"{compared.interval(item, item.unit, relative=item.relative)} of the {item.role}"
+    return style, compared.sign(item), human_metric(item), _where(item, item.target), change, against
+
+
+def _where(item: SeriesVerdict | ComparedSeries, place: str) -> str:
+    """Return "transport=tls on v2": the bench is in the metric's name."""
+    label = case_name(item).partition(" ")[2]
+    return f"{label} on {place}" if label else place
+
+
+def _figure_table(figures: Sequence[tuple[str, ...]], width: int) -> RenderableType:
+    """Return one line a figure: of metric and place stands what there is room for."""
+    table = Table(box=None, show_header=False, padding=(0, 1, 0, 0), expand=False, width=width)
+    table.add_column(no_wrap=True, width=1)
+    table.add_column(no_wrap=True, overflow="ellipsis", max_width=28)
+    table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
+    table.add_column(no_wrap=True, justify="right")
+    table.add_column(no_wrap=True, overflow="ellipsis")
+    for style, *cells in figures:
+        table.add_row(*(Text(_plain(cell), style=style) for cell in cells))
+    return Padding(table, (1, 0, 1, 0))
+
+
+# ---- notes ----
 
 
 def _height(console: Console, part: RenderableType) -> int:
@@ -84,59 +186,71 @@ def _height(console: Console, part: RenderableType) -> int:
 
 def _fitting(console: Console, notes: Sequence[Text], lines: int) -> list[Text]:
     """Return the notes that fit, and how many there are besides."""
+    heights = [_height(console, note) for note in notes]
+    if sum(heights) <= lines:
+        return list(notes)
     shown: list[Text] = []
-    for note in notes:
-        lines -= _height(console, note)
-        if lines < 1 and len(shown) + 1 < len(notes):
+    for note, height in zip(notes, heights, strict=True):
+        lines -= height
+        if lines < 1:
             break
         shown.append(note)
     left = len(notes) - len(shown)
-    return [*shown, Text(f"  … and {left} more in the summary", style="dim")] if left else shown
+    return [*shown, Text(f"  … and {left} more: --verbose, or the report", style="dim")]
 
 
-def _notes(verdict: Verdict, records: Sequence[RunRecord], run_path: str) -> list[Text]:
-    """Return what broke, what traces and loss ledgers say, what failed, was not run and is worth knowing, in
-    this order."""
-    broken = _broken(verdict, trace_notes(records, verdict))
+def _notes(verdict: Verdict, records: Sequence[RunRecord], run_path: str, *, verbose: bool) -> list[Text]:
+    """Return what traces and loss ledgers say of what broke, what failed, was not run, is worth knowing.
+
+    The sentence of a single figure is for ``verbose``, and else counted.
+    """
+    broken = [*_others_broken(verdict), *_traced(verdict, trace_notes(records, verdict))]
     if lost := loss_total(records):
-        broken.append(Text.assemble(("→ ", "cyan"), f"{lost}. Each of them: hil ledger {run_path}"))
+        broken.append(_line("→ ", "cyan", f"{lost}. Each of them: hil ledger {run_path}"))
     faults = [
-        Text.assemble((f"! {fault.owner}", "bold yellow"), f"{_on(fault.board)}: {fault.sentence}")
+        _line("! ", "bold yellow", f"{fault.owner}{_on(fault.board)}: {fault.sentence}")
         for fault in verdict.faults
         if fault.sentence.rstrip(".") not in verdict.sentence
     ]
     not_run = [
-        Text.assemble(("– not run: ", "dim"), f"{_plural(count, 'case')} on {', '.join(boards)}: {reason}")
+        _line("– not run: ", "dim", f"{_plural(count, 'case')} on {', '.join(boards)}: {reason}")
         for reason, count, boards in not_run_groups(one for one in verdict.not_run if not one.to)
     ]
-    return [
-        *broken,
-        *faults,
-        *not_run,
-        *(_warning(text) for text in (*verdict.warnings, *current_notes(records))),
-    ]
+    own = {*(item.sentence for item in verdict.series), *(item.sentence for item in verdict.compared)}
+    general = [text for text in verdict.warnings if verbose or text not in own]
+    notes = [*broken, *faults, *not_run, *map(_warning, (*general, *current_notes(records)))]
+    left = len(verdict.warnings) - len(general)
+    single = f"  {_plural(left, 'figure')} more worth a look: --verbose, or the report"
+    return [*notes, *([Text(single, style="dim")] if left else [])]
 
 
-def _broken(verdict: Verdict, notes: Sequence[TraceNote]) -> list[Text]:
-    """Return what broke, each with what its trace says; then the traces of what did not break."""
-    lines: list[Text] = []
-    told: list[TraceNote] = []
-    for item, line in rows.broken_cases(verdict):
-        own = [note for note in notes if (note.board, note.case_id) == (item.board, item.case_id)]
-        lines.append(Text.assemble(("✗ ", "bold red"), line))
-        lines += [Text.assemble(("→ ", "cyan"), note.finding) for note in own]
-        told += own
-    lines = [*(Text.assemble(("✗ ", "bold red"), line) for line in compared.blocked_lines(verdict)), *lines]
-    return [*lines, *(Text.assemble(("→ ", "cyan"), note.line) for note in notes if note not in told)]
+def _others_broken(verdict: Verdict) -> list[Text]:
+    """Return what broke and has no room among the figures, a line a board and case."""
+    figures = sum(map(compared.is_blocked, verdict.compared))
+    lines = [line for _, line in rows.broken_cases(verdict)]
+    if figures + len(rows.by_severity(verdict.series)) <= _MOST_FIGURES:
+        return []
+    return [_line("✗ ", "bold red", line) for line in (*compared.blocked_lines(verdict), *lines)]
+
+
+def _traced(verdict: Verdict, notes: Sequence[TraceNote]) -> list[Text]:
+    """Return what traces say: first of what broke."""
+    places = {(item.board, item.case_id) for item, _ in rows.broken_cases(verdict)}
+    order = sorted(notes, key=lambda note: (note.board, note.case_id) not in places)
+    return [_line("→ ", "cyan", note.line) for note in order]
+
+
+def _line(mark: str, style: str, words: str) -> Text:
+    return Text.assemble((mark, style), _plain(words))
+
+
+def _plain(words: str) -> str:
+    """Return what may be a fork's words so that no terminal obeys them."""
+    return terminal(words, _MOST_CHARACTERS)
 
 
 def _warning(sentence: str) -> Text:
-    return Text.assemble(("? ", "yellow"), sentence)
-
-
-def _headline(said: Banner) -> RenderableType:
-    colour = _COLOURS[said.tone]
-    return Rule(Text(f" {said.title} ", style=f"bold reverse {colour}"), style=colour)
+    return _line("? ", "yellow", sentence)
 
 
 def _measured(run_info: Mapping[str, Any], records: Sequence[RunRecord]) -> str:
@@ -147,13 +261,38 @@ def _measured(run_info: Mapping[str, Any], records: Sequence[RunRecord]) -> str:
     suite = f"Suite {run_info['suite']}" if run_info.get("suite") else "Run"
     product = f" of {run_info['product']}" if run_info.get("product") else ""
     rack = f" on rack {run_info['rack']}" if run_info.get("rack") else ""
-    return (
-        f"{suite}{product}{rack}: {_plural(boards, 'board')}, {_plural(cases, 'case')}, {samples:,} samples."
-    )
+    counts = f"{_plural(boards, 'board')}, {_plural(cases, 'case')}, {samples:,} samples."
+    return _plain(f"{suite}{product}{rack}: {counts}")
 
 
 def _plural(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _on(board: str) -> str:
+    return f" ({board})" if board else ""
+
+
+def _whereabouts(run_path: str, report: str | None) -> Text:
+    return Text(
+        (f"Report   {report}\n" if report else "") + f"Summary  {run_path}/summary.md\n"
+        f"Figures  hil gate {shlex.quote(run_path)} --verbose",
+        style="dim",
+        overflow="fold",
+    )
+
+
+# ---- the tables of --verbose ----
+
+
+def _tables(verdict: Verdict, console: Console) -> list[RenderableType]:
+    found: list[RenderableType] = []
+    if blocking := [item for item in compared.ranked(verdict) if item.blocking]:
+        found.append(_comparison_table(blocking, console.width))
+    if any(item.limit is not None for item in verdict.series):
+        found.append(_limit_table(verdict, console.width))
+    lines = [*compared.blocked_lines(verdict), *(line for _, line in rows.broken_cases(verdict))]
+    return [*found, *(_line("✗ ", "bold red", line) for line in lines)]
 
 
 def _limit_table(verdict: Verdict, width: int) -> RenderableType:
@@ -181,19 +320,7 @@ def _limit_table(verdict: Verdict, width: int) -> RenderableType:
     return Padding(table, (1, 0, 1, 0))
 
 
-def _comparison_table(verdict: Verdict, console: Console, lines: int) -> RenderableType:
-    """Return the comparisons that block, the worst first: as many as fit ``lines``, and what the rest are."""
-    found = [item for item in compared.ranked(verdict) if item.blocking]
-    for shown in range(len(found), 0, -1):
-        table = _compared_rows(found[:shown], found[shown:], console.width)
-        if shown <= _FEWEST_COMPARED or _height(console, table) <= lines:
-            break
-    return table
-
-
-def _compared_rows(
-    shown: Sequence[ComparedSeries], rest: Sequence[ComparedSeries], width: int
-) -> RenderableType:
+def _comparison_table(shown: Sequence[ComparedSeries], width: int) -> RenderableType:
     """Return comparisons target by target, a line each: of a case stands what there is room for."""
     cells = {item.series_id: _comparison_cells(item) for item in shown}
     others = [max(len(row[n]) for row in cells.values()) + 1 for n in (0, 1, 3, 4, 5)]
@@ -209,10 +336,7 @@ def _compared_rows(
         for item in shown:
             if item.target == target:
                 table.add_row(*cells[item.series_id])
-    counts = Counter(item.outcome for item in rest)
-    words = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
-    more = [Text(f"  … and {len(rest)} more in the summary: {words}", style="dim")] if rest else []
-    return Padding(Group(table, *more), (1, 0, 1, 0))
+    return Padding(table, (1, 0, 1, 0))
 
 
 def _comparison_cells(item: ComparedSeries) -> list[Text]:
@@ -227,20 +351,4 @@ def _cell(cell: rows.Cell) -> Text:
         return Text(f"{cell.text} ✗", style="bold red")
     return Text(
         f"{cell.text} ?" if cell.marginal else f"{cell.text}  ", style="yellow" if cell.marginal else ""
-    )
-
-
-def _on(board: str) -> str:
-    return f" ({board})" if board else ""
-
-
-def _whereabouts(run_path: str, report: str | None, more: str) -> Text:
-    return Text(
-        (f"More     {more}\n" if more else "")
-        + (f"Report   {report}\n" if report else "")
-        + f"Summary  {run_path}/summary.md\n"
-        f"Folder   {run_path} (records.jsonl, console/)\n"
-        f"Replay   hil gate {shlex.quote(run_path)}",
-        style="dim",
-        overflow="fold",
     )

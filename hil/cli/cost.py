@@ -194,7 +194,7 @@ def _measure(plan: SealedPlan, directory: RunDirectory, limits: Mapping[str, Thr
 def _conclude(directory: RunDirectory, limits: dict[str, Thresholds], out: Path, *, report: bool) -> Verdict:
     """Judge, say the verdict, report; return the verdict."""
     from hil.reports.finish import ReportOptions, finish
-    from hil.reports.summary import render_verdict, render_whereabouts
+    from hil.reports.terminal import render_screen
 
     journal, info = directory.read(), directory.read_info()
     verdict = judge(journal.entries, limits, planned_boots(info))
@@ -202,9 +202,16 @@ def _conclude(directory: RunDirectory, limits: dict[str, Thresholds], out: Path,
     console, path = Console(highlight=False), short_path(directory.path)
     for line in [] if verdict.compared else _parts(verdict):
         click.echo(line)
-    render_verdict(info, verdict, journal.records, run_path=path, console=console)
     done = finish(directory, ReportOptions(out, site=report), say=click.echo)
-    render_whereabouts(path, done.report, done.warnings, console=console)
+    render_screen(
+        directory.read_info(),
+        verdict,
+        journal.records,
+        run_path=path,
+        console=console,
+        report=done.report,
+        warnings=done.warnings,
+    )
     return verdict
 
 

@@ -17,11 +17,12 @@ import hil
 from hil.base.errors import ConfigError, ExitCode, HilError, RigError
 from hil.base.paths import PROJECT_THRESHOLDS
 from hil.base.untrusted import terminal
-from hil.cli.options import DEFAULT_OUT
+from hil.cli.options import DEFAULT_OUT, verbose_option
 from hil.gate import judge
 from hil.gate.otherwise import Otherwise, judged_otherwise
 from hil.model import Verdict
 from hil.store import RunDirectory
+from hil.store.files import short_path
 from hil.store.journal import Journal
 from hil.store.run_info import planned_boots
 from hil.store.verdicts import read_verdict, status_of
@@ -38,12 +39,13 @@ _MOST_CHARACTERS = 4000  # of a sentence: what a person reads is not cut
     type=click.Path(path_type=Path),
     help="Folder of limits and suites. [default: the run's own copy]",
 )
+@verbose_option
 @click.option(
     "--would-change",
     is_flag=True,
     help="Write nothing: list the verdicts of RUNs that would be otherwise. Exit 4 where there are any.",
 )
-def command(runs: tuple[Path, ...], thresholds: Path | None, *, would_change: bool) -> int:
+def command(runs: tuple[Path, ...], thresholds: Path | None, *, verbose: bool, would_change: bool) -> int:
     """Judge RUN (a folder below out, by default the latest) again. Its exit code is the run's.
 
     Limits are the run's own, from its folder: what was learnt since changes nothing, and a limit that has
@@ -61,10 +63,10 @@ def command(runs: tuple[Path, ...], thresholds: Path | None, *, would_change: bo
             f"{len(runs)} runs to judge again; the exit code is one run's.",
             next_step="name one; --would-change takes several.",
         )
-    return _judge_again(runs[0] if runs else DEFAULT_OUT / "latest", thresholds)
+    return _judge_again(runs[0] if runs else DEFAULT_OUT / "latest", thresholds, verbose=verbose)
 
 
-def _judge_again(run: Path, thresholds: Path | None) -> int:
+def _judge_again(run: Path, thresholds: Path | None, *, verbose: bool) -> int:
     directory = RunDirectory.open(run)
     journal, info = directory.read(), directory.read_info()
     verdict = _judged(directory, journal, info, thresholds)
@@ -75,7 +77,9 @@ def _judge_again(run: Path, thresholds: Path | None) -> int:
     click.echo(f"{stored}: {_compare(before, stored.read_bytes())}")
     if journal.torn:
         _say(journal.torn)
-    _show(verdict)
+    if verbose:
+        _show(verdict)
+    _show_screen(directory, journal, verdict, verbose=verbose)
     return int(status_of(info, verdict))
 
 
@@ -165,7 +169,26 @@ def _show(verdict: Verdict) -> None:
             _say(f"{compared.outcome:13} {compared.target}: {compared.sentence}")
     for fault in verdict.faults:
         _say(f"fault         {fault.board or 'rack'}: {fault.sentence}")
-    _say(verdict.sentence)
+
+
+def _show_screen(directory: RunDirectory, journal: Journal, verdict: Verdict, *, verbose: bool) -> None:
+    """Print the screen that the run ended with, of the verdict as it is now."""
+    from rich.console import Console
+
+    from hil.reports.terminal import render_screen
+
+    info = directory.read_info()
+    reporting = info.get("reporting", {})
+    render_screen(
+        info,
+        verdict,
+        journal.records,
+        run_path=short_path(directory.path),
+        console=Console(highlight=False),
+        report=reporting.get("report"),
+        warnings=reporting.get("warnings", []),
+        verbose=verbose,
+    )
 
 
 def _say(line: str, *, indent: str = "") -> None:

@@ -101,6 +101,12 @@ def undecided_option(function: F) -> F:
     )(function)
 
 
+def verbose_option(function: F) -> F:
+    return click.option(
+        "--verbose", is_flag=True, help="End with the tables of all figures, not the few that matter."
+    )(function)
+
+
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return a line for each row, its columns two blanks apart and as wide as their widest cell."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

@@ -26,6 +26,7 @@ from hil.cli.options import (
     suite_option,
     thresholds_option,
     undecided_option,
+    verbose_option,
     warn_of_old_store,
 )
 from hil.history import history_of
@@ -161,6 +162,7 @@ def keep_options(function: F) -> F:
         click.option(
             "--report/--no-report", default=True, help="Build the report in OUT/report.  [default: build]"
         ),
+        verbose_option,
     )
     for option in reversed(options):
         function = option(function)
@@ -234,6 +236,7 @@ def command(
     return None
 
 
+_BESIDE_MORE = ("base", "wait", "pushgateway", "undecided_status", "verbose")
 FLAGS = ("keep_captures", "unchanged", "across_idf", "spread")
 
 
@@ -246,6 +249,7 @@ def hand_over(options: Mapping[str, Any], *, debug: bool) -> None:
     rack, out, boards, target = (rest.pop(name, None) for name in ("rack", "out", "boards", "target"))
     labels = rest.pop("labels", None) or ()
     report, firmware = rest.pop("report", True), rest.pop("firmware", None)
+    verbose = rest.pop("verbose", False)
     flags = [name for name in FLAGS if rest.pop(name, False)]
     # -P: what lies in the folder that somebody is in hides no module; without pytest-embedded's plugin, whose
     # processes a run does not need
@@ -263,6 +267,7 @@ def hand_over(options: Mapping[str, Any], *, debug: bool) -> None:
     argv += [f"--firmware={firmware}"] if firmware else []
     argv += [] if report else ["--no-report"]
     argv += [f"--{name.replace('_', '-')}" for name in flags]
+    argv += ["--hil-verbose"] if verbose else []
     argv += ["--hil-debug"] if debug else []
     if report:
         warn_of_old_store(history_of(out))
@@ -301,7 +306,7 @@ def _of_more(context: click.Context, run: Path) -> tuple[Path, dict[str, object]
             next_step="leave --out out.",
         )
     rack = asked["rack"] if "rack" in given else Path(str(stored.info.get("rack_file", asked["rack"])))
-    kept = {name: asked[name] for name in ("base", "wait", "pushgateway", "undecided_status") if asked[name]}
+    kept = {name: asked[name] for name in _BESIDE_MORE if asked[name]}
     return rack, {"more": stored.path, **kept}, out
 
 

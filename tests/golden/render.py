@@ -43,7 +43,8 @@ from hil.reports.plain import FILES as PLAIN
 from hil.reports.plain import write_plain
 from hil.reports.pushgateway import groups_of
 from hil.reports.site import build_site
-from hil.reports.summary import render_markdown, render_verdict, render_whereabouts
+from hil.reports.summary import render_markdown
+from hil.reports.terminal import render_screen
 from hil.store import JudgedRun, RunDirectory, read_judged_run
 from hil.thresholds import Thresholds, load_all
 from tests.golden.comparing import Files
@@ -95,9 +96,18 @@ def _judged(run: Path, thresholds: Mapping[str, Thresholds]) -> Files:
     summary = render_markdown(info, verdict, journal.records, run_path=name)
     directory.write_summary(summary)
     screen = Console(file=io.StringIO(), width=WIDTH, no_color=True, force_terminal=False, _environ={})
-    render_verdict(info, verdict, journal.records, run_path=name, console=screen)
-    warnings = info["reporting"]["warnings"]
-    render_whereabouts(name, info["reporting"]["report"], warnings, console=screen)
+    report, warnings = info["reporting"]["report"], info["reporting"]["warnings"]
+    for verbose in (False, True):
+        render_screen(
+            info,
+            verdict,
+            journal.records,
+            run_path=name,
+            console=screen,
+            report=report,
+            warnings=warnings,
+            verbose=verbose,
+        )
     assert isinstance(screen.file, io.StringIO)
     return {
         "verdicts.json": directory.verdicts_path.read_bytes(),

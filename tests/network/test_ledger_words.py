@@ -21,7 +21,8 @@ from hil.reports.allure.completion import complete_results
 from hil.reports.ledger import loss_notes, loss_total
 from hil.reports.site.landing import render_landing
 from hil.reports.site.runs import shown
-from hil.reports.summary import render_markdown, render_verdict
+from hil.reports.summary import render_markdown
+from hil.reports.terminal import render_screen
 from hil.store import read_judged_run
 from hil.store.verdicts import read_verdict
 from tests.make_records import publish_record
@@ -205,7 +206,7 @@ def test_the_terminal_says_what_was_lost_and_how_to_read_on(tmp_path: Path) -> N
     path = run_of(tmp_path, [record()])
     console = Console(width=300, record=True, file=io.StringIO())
     verdict = read_verdict(path / "verdicts.json")
-    render_verdict({}, verdict, [record()], run_path="out/RUN", console=console)
+    render_screen({}, verdict, [record()], run_path="out/RUN", console=console)
     assert (
         "→ 1 case lost messages: 412 of 2000 messages did not arrive: 400 never left the device's TCP, "
         "12 undetermined. Each of them: hil ledger out/RUN\n"

@@ -13,10 +13,12 @@ import pytest
 from rich.console import Console
 
 from hil.gate import judge
+from hil.gate.words.banner import banner_of
 from hil.model import Entry, Fault, NotRun, RunRecord
 from hil.reports.rebuild import write_run
 from hil.reports.rows import LEGEND
-from hil.reports.summary import render_markdown, render_verdict, render_whereabouts
+from hil.reports.summary import render_markdown
+from hil.reports.terminal import render_screen
 from hil.store import RunDirectory
 from hil.thresholds import Thresholds
 from tests.make_records import (
@@ -42,12 +44,13 @@ INFO = {
 }
 
 
-def terminal(entries: Sequence[Entry], thresholds: Thresholds | None = None) -> list[str]:
+def terminal(
+    entries: Sequence[Entry], thresholds: Thresholds | None = None, *, verbose: bool = False
+) -> list[str]:
     console = Console(width=80, height=24, record=True, force_terminal=True, file=io.StringIO())
     verdict = judge(entries, {"publish": thresholds or publish_thresholds()})
     records = [entry for entry in entries if isinstance(entry, RunRecord)]
-    render_verdict(INFO, verdict, records, run_path=RUN_PATH, console=console)
-    render_whereabouts(RUN_PATH, None, (), console=console)
+    render_screen(INFO, verdict, records, run_path=RUN_PATH, console=console, verbose=verbose)
     return console.export_text().splitlines()
 
 
@@ -72,14 +75,14 @@ def everything_wrong() -> list[Entry]:
     return [*slow, *faults, *left_out]
 
 
-def test_an_undecided_run_says_where_it_is_how_it_is_taken_further() -> None:
+def test_an_undecided_run_says_how_it_is_taken_further() -> None:
     """Above the places, and only where there is something to say."""
-    console = Console(width=80, height=24, record=True, force_terminal=True, file=io.StringIO())
-    render_whereabouts(RUN_PATH, None, (), console=console, more="6 more boots: hil run --more RUN")
-    render_whereabouts(RUN_PATH, None, (), console=console)
-    lines = console.export_text().splitlines()
-    assert lines[0] == "More     6 more boots: hil run --more RUN"
-    assert sum(line.startswith("More ") for line in lines) == 1
+    for more, said in (("6 more boots: hil run --more RUN", 1), ("", 0)):
+        console = Console(width=80, height=24, record=True, force_terminal=True, file=io.StringIO())
+        verdict = judge([publish_record(rows=20)], {"publish": publish_thresholds()})
+        render_screen(INFO, verdict, [], run_path=RUN_PATH, console=console, more=more)
+        lines = console.export_text().splitlines()
+        assert lines.count("Next     6 more boots: hil run --more RUN") == said
 
 
 @pytest.mark.parametrize("entries", [quick_run(), everything_wrong(), [], everything_wrong()[-5:]])
@@ -88,18 +91,36 @@ def test_the_terminal_summary_fits_80_by_24(entries: list[Entry]) -> None:
     lines = terminal(entries)
     assert len(lines) < 24
     assert max(len(line) for line in lines) <= 80
-    assert lines[-1].startswith(f"Replay   hil gate {RUN_PATH}")
+    assert f"Figures  hil gate {RUN_PATH} --verbose" in lines
 
 
-def test_the_verdict_comes_first() -> None:
-    """The first line is the verdict and the second says how many limits."""
-    assert " PASS " in terminal(quick_run())[0]
-    assert "All 76 limits kept. Suite quick on rack virtual: 4 boards, 7 cases" in terminal(quick_run())[1]
-    assert " REGRESSED " in terminal([publish_record(latency_ms=31)])[0]
-    assert " NO VERDICT: THE RIG FAILED " in terminal([Fault(RUN_ID, "rig", 3, "gone")])[0]
-    assert " FIRMWARE AT FAULT " in terminal([publish_record(), Fault(RUN_ID, "firmware", 1, "panic")])[0]
-    assert " INCOMPLETE " in terminal([])[0]
-    assert " UNDECIDED " in terminal([publish_record(rows=20)])[0]
+@pytest.mark.parametrize(
+    ("entries", "sign"),
+    [
+        (quick_run(), "✓"),
+        ([publish_record(latency_ms=31)], "✗"),
+        ([Fault(RUN_ID, "rig", 3, "gone")], "?"),
+        ([publish_record(), Fault(RUN_ID, "firmware", 1, "panic")], "✗"),
+        ([], "?"),
+        ([publish_record(rows=20)], "?"),
+        (everything_wrong(), "✗"),
+    ],
+)
+def test_the_verdict_comes_last(entries: list[Entry], sign: str) -> None:
+    """The terminal ends with the banner's one line, where a person looks when a command has ended."""
+    said = banner_of(judge(entries, {"publish": publish_thresholds()})).text
+    assert " ".join(" ".join(terminal(entries)).split()).endswith(f"─ {sign} {' '.join(said.split())}")
+
+
+def test_the_figures_that_matter_are_few() -> None:
+    """What broke its limit; where nothing did, what uses most of it, each metric once, at most five."""
+    slow = terminal([publish_record(), publish_record(board="virtual-2", latency_ms=31)])
+    figures = [line for line in slow if line.startswith("✗ publish")]
+    assert len(figures) == 1
+    assert re.search(r"✗ publish latency p95 +virtual-2 +36\.\d ms limit 25 ms, 14\d % used", figures[0])
+    kept = [line for line in terminal(quick_run()) if line.startswith("✓ publish")]
+    assert 1 <= len(kept) <= 5
+    assert len({line[2:25] for line in kept}) == len(kept)
 
 
 def test_a_run_without_a_base_is_not_said_to_have_no_limits() -> None:
@@ -107,14 +128,13 @@ def test_a_run_without_a_base_is_not_said_to_have_no_limits() -> None:
     record = publish_record()
     left_out = NotRun(RUN_ID, record.board, record.case_id, "not compared: another table", "not-compared")
     lines = terminal([record, left_out])
-    assert " PASS, BUT WITHOUT A BASE " in lines[0]
-    assert "All " in lines[1]
+    assert any(line.startswith("? PASS, BUT WITHOUT A BASE: All ") for line in lines)
 
 
 def test_a_breach_names_board_case_metric_and_by_how_much() -> None:
     """One line a board and case; the other metrics broken there are named behind it."""
     record = publish_record(board="virtual-2", overrides={"transport": "tls"}, latency_ms=60)
-    text = " ".join(terminal([publish_record(), record]))
+    text = " ".join(terminal([publish_record(), record], verbose=True))
     assert re.search(
         r"✗ virtual-2 \(virtual\) publish transport=tls: publish_latency_p95 \S+ ms, limit +25 ms: ", text
     )
@@ -145,7 +165,7 @@ def test_a_metric_that_does_not_name_its_bench_is_shown_with_it() -> None:
     assert "| hartstone n=1 | score_p95 |" in text
     for width, name in ((100, "hartstone score_p95"), (40, "score_p95")):
         console = Console(width=width, height=24, record=True, force_terminal=True, file=io.StringIO())
-        render_verdict(INFO, verdict, [], run_path=RUN_PATH, console=console)
+        render_screen(INFO, verdict, [], run_path=RUN_PATH, console=console, verbose=True)
         assert sum(line.startswith(name) for line in console.export_text().splitlines()) >= 1
 
 
@@ -159,7 +179,8 @@ def test_what_was_not_run_says_why() -> None:
 def test_more_than_four_boards_show_the_worst() -> None:
     """A large rack still fits the width."""
     slow = publish_record(board="board-5", latency_ms=60)
-    lines = terminal([*(publish_record(board=f"board-{n}") for n in range(1, 5)), slow])
+    entries = [*(publish_record(board=f"board-{n}") for n in range(1, 5)), slow]
+    lines = terminal(entries, verbose=True)
     text = " ".join(lines)
     assert "worst of 5 boards" in text
     assert "✗ on board-5" in text
@@ -169,7 +190,7 @@ def test_more_than_four_boards_show_the_worst() -> None:
 def test_long_board_names_are_folded_not_cut() -> None:
     """Every board of a rack with long names keeps its figures and all letters of its name."""
     names = [f"bench-esp32s3-cellar-{n}" for n in range(1, 5)]
-    lines = terminal([publish_record(board=name) for name in names])
+    lines = terminal([publish_record(board=name) for name in names], verbose=True)
     assert max(len(line) for line in lines) <= 80
     assert "…" not in "".join(lines)
     row = next(line for line in lines if line.startswith("publish_latency_p95"))
@@ -179,7 +200,7 @@ def test_long_board_names_are_folded_not_cut() -> None:
 def test_every_virtual_figure_is_labelled() -> None:
     """The word stands over each board's column, at each breach, and once as a sentence."""
     slow = [publish_record(board=f"virtual-{n}", latency_ms=60) for n in (1, 2)]
-    lines = terminal(slow)
+    lines = terminal(slow, verbose=True)
     header = next(n for n, line in enumerate(lines) if "worst of its cases" in line)
     assert lines[header].split().count("virtual") == 2
     assert any("Virtual figures test logic and pipeline" in line for line in lines)
@@ -203,7 +224,8 @@ def test_the_markdown_holds_sentences_and_every_series() -> None:
 def test_a_figure_among_timeouts_reads_at_least() -> None:
     """Both summaries say "≥"."""
     entries = [publish_record(failed=90)]
-    assert "≥ 5 s ✗" in " ".join(terminal(entries))
+    assert "≥ 5 s limit 25 ms" in " ".join(terminal(entries))
+    assert "≥ 5 s ✗" in " ".join(terminal(entries, verbose=True))
     assert "≥ 5.00 s [5.00, –]" in markdown(entries)
 
 
@@ -242,8 +264,8 @@ def test_of_many_boards_a_broken_one_is_shown_before_a_merely_worse_one() -> Non
         for item in verdict.series
     )
     console = Console(width=80, record=True, file=io.StringIO())
-    render_verdict(INFO, replace(verdict, series=series), entries, run_path=RUN_PATH, console=console)
-    render_whereabouts(RUN_PATH, None, (), console=console)
+    wider = replace(verdict, series=series)
+    render_screen(INFO, wider, entries, run_path=RUN_PATH, console=console, verbose=True)
     row = next(line for line in console.export_text().splitlines() if line.startswith("publish_latency_p95"))
     assert re.search(r"✗ +on board-5", row)
 
@@ -291,6 +313,6 @@ def test_the_command_that_judges_again_can_be_pasted() -> None:
     """A folder with a blank is quoted, on the screen and in the summary."""
     verdict = judge([publish_record()], {"publish": publish_thresholds()})
     console = Console(width=80, record=True, file=io.StringIO())
-    render_whereabouts("my out/r 1", None, (), console=console)
+    render_screen(INFO, verdict, [], run_path="my out/r 1", console=console)
     assert "hil gate 'my out/r 1'" in console.export_text()
     assert "`hil gate 'my out/r 1'`" in render_markdown(INFO, verdict, [], run_path="my out/r 1")

@@ -329,6 +329,16 @@ def test_a_line_says_which_look_it_is() -> None:
     assert stream.getvalue().splitlines() == lines
 
 
+def test_a_line_says_how_long_the_rest_takes() -> None:
+    """As long as what is left takes at the speed so far; nothing before that can be told, nor at the end."""
+    stream, times = io.StringIO(), iter((0.0, 5.0, 20.0, 60.0, 90.0))
+    watcher = LineWatcher(stream, clock=lambda: next(times))
+    for done in (0, 1, 2, 4, 10):
+        watcher.notify(Event("v1", "measuring", done, 10))
+    counts = [line.partition("]")[0] for line in stream.getvalue().splitlines()]
+    assert counts == ["v1 [0/10", "v1 [1/10", "v1 [2/10, 80 s left", "v1 [4/10, 2 min left", "v1 [10/10"]
+
+
 def test_an_image_that_is_not_compared_has_its_boots_as_always() -> None:
     """In a run that compares one image, another one is measured as without a base."""
     slow = tuple(Case("jitter", {"tick_hz": "100", "period_us": period_us}) for period_us in (1000, 10_000))

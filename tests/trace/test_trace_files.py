@@ -20,7 +20,8 @@ from hil.model import Case, RunRecord, Scalar, Series
 from hil.reports.allure import complete_results
 from hil.reports.site.landing import render_landing
 from hil.reports.site.runs import copy_raw, shown
-from hil.reports.summary import render_markdown, render_verdict
+from hil.reports.summary import render_markdown
+from hil.reports.terminal import render_screen
 from hil.run.companions import Companions
 from hil.run.lab_rig import AgentDevice
 from hil.store import RunDirectory, read_judged_run
@@ -196,7 +197,7 @@ def test_the_summary_names_finding_and_file(run: Path) -> None:
     assert f"v2 (virtual) publish transport=tls: {FINDING}" in section
     assert "trace/v2/0-01-jitter.svg" in section
     console = Console(width=200, record=True, force_terminal=False, file=io.StringIO())
-    render_verdict(directory.read_info(), verdict, records, run_path="out/x", console=console)
+    render_screen(directory.read_info(), verdict, records, run_path="out/x", console=console)
     assert FINDING in re.sub(r"\s+", " ", console.export_text())
 
 
