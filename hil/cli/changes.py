@@ -7,16 +7,18 @@ What ``hil changes`` prints: events, then the series behind them; for the termin
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import click
 
 from hil.base.errors import ConfigError, ExitCode
 from hil.base.yamlvalue import did_you_mean
 from hil.cli.options import aligned, history_option, thresholds_option
-from hil.gate.words.banner import open_words
+from hil.gate.words.banner import change_words
 from hil.history import load
 from hil.history.loading import segment_paths
 from hil.history.nightly.events import Event, bisect_command, by_chance, events_of, new_steps
@@ -26,14 +28,20 @@ from hil.model import SeriesId, format_place
 from hil.thresholds import load_project
 
 SERIES_SHOWN = 20  # of many; --series shows all
+Commits = Mapping[tuple[str, str], Mapping[str, Any]]  # by (good, bad)
 _SIGNS = {"worse": "✗", "better": "↑", "mixed": "±"}
 
 
-def text_lines(found: Survey, events: Sequence[Event], *, every_series: bool) -> Iterator[str]:
-    """Yield lines for the terminal: each event with its sentence beneath, then the series."""
+def text_lines(
+    found: Survey, events: Sequence[Event], *, every_series: bool, commits: Commits = MappingProxyType({})
+) -> Iterator[str]:
+    """Yield lines for the terminal: each event with its sentence beneath, then the series.
+
+    ``commits`` are those of commits_of().
+    """
     yield _headline(found, events)
     for event in events:
-        yield f"\n{_sign(event)} {_said(event)}"
+        yield f"\n{_sign(event)} {_said(event, commits)}"
         yield from (f"    {line}" for line in _beneath(event))
     if found.findings:
         yield "\nSeries"
@@ -45,11 +53,13 @@ def text_lines(found: Survey, events: Sequence[Event], *, every_series: bool) ->
     yield from _note_lines(found)
 
 
-def markdown_lines(found: Survey, events: Sequence[Event], *, every_series: bool) -> Iterator[str]:
+def markdown_lines(
+    found: Survey, events: Sequence[Event], *, every_series: bool, commits: Commits = MappingProxyType({})
+) -> Iterator[str]:
     """Yield the same as Markdown."""
     yield f"## Change points\n\n{_headline(found, events)}\n"
     for event in events:
-        yield "<br>\n  ".join(_item(event))
+        yield "<br>\n  ".join(_item(event, commits))
     if found.findings:
         shown, chance = _shown(found, events, every_series), by_chance(found, events)
         yield "\n| night | cause | change | nights | series | |\n| --- | --- | --- | --- | --- | --- |"
@@ -60,14 +70,19 @@ def markdown_lines(found: Survey, events: Sequence[Event], *, every_series: bool
     yield "".join(f"\n- {line}" for line in _note_lines(found))
 
 
-def _item(event: Event) -> Iterator[str]:
-    yield f"- {_sign(event)} **{_plain(_said(event))}**"
+def _item(event: Event, commits: Commits) -> Iterator[str]:
+    yield f"- {_sign(event)} **{_plain(_said(event, commits))}**"
     for line in _beneath(event):
         yield f"`{line.replace('`', '')}`" if line == event.bisect else _plain(line)
 
 
-def _said(event: Event) -> str:
-    return f"{event.headline}, {open_words(event.to_json())}"
+def _said(event: Event, commits: Commits) -> str:
+    return change_words(_event_json(event, commits))
+
+
+def _event_json(event: Event, commits: Commits) -> dict[str, Any]:
+    commit = commits.get((event.good, event.bad))
+    return {**event.to_json(), **({"commit": dict(commit)} if commit else {})}
 
 
 def _plain(words: str) -> str:
@@ -198,17 +213,20 @@ def command(
     A step in the ratio to the reference is the firmware's; one in the raw values alone the environment's.
     Exit code 0 whatever is found, unless --fail-on-new asks for another.
     """
+    from hil.reports.trend.commits import commits_of
+
     _check_racks(history_folder, racks)
     benches = load_project(thresholds)
     history = load(history_folder, racks=racks or None)
     _check_products(history, history_folder, products)
     found = survey(history, benches, racks=racks, products=products, last=nights)
     events = events_of(found, thresholds=benches)
+    commits = commits_of(events, history_folder)
     if as_json:
-        click.echo(json.dumps(_to_json(found, events), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(_to_json(found, events, commits), indent=2, ensure_ascii=False))
     else:
         lines = markdown_lines if markdown else text_lines
-        click.echo("\n".join(lines(found, events, every_series=every_series)))
+        click.echo("\n".join(lines(found, events, every_series=every_series, commits=commits)))
     return int(ExitCode.FIRMWARE if fail_on_new and new_steps(events, fail_on_new) else ExitCode.PASS)
 
 
@@ -235,12 +253,12 @@ def _check_products(history: History, folder: Path, products: Sequence[str]) -> 
             )
 
 
-def _to_json(found: Survey, events: Sequence[Event]) -> dict[str, object]:
+def _to_json(found: Survey, events: Sequence[Event], commits: Commits) -> dict[str, object]:
     return {
         "schema": 1,
         "series": found.series,
         "nights": found.nights,
-        "events": [event.to_json() for event in events],
+        "events": [_event_json(event, commits) for event in events],
         "changes": [finding.to_json() for finding in found.findings],
         "by_chance": [finding.to_json() for finding in by_chance(found, events)],
         "notes": {note: list(series) for note, series in found.notes.items()},

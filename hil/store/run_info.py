@@ -30,7 +30,7 @@ PACKAGES = ("esptool", "pytest", "pytest-embedded", "pyserial", "numpy", "scipy"
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
 _PULL_REQUEST = re.compile(r"refs/pull/(\d+)/")
 _GIT_DEADLINE_S = 10.0
-_MOST_TITLE, _MOST_AUTHOR = 200, 80  # characters
+MOST_TITLE, MOST_AUTHOR = 200, 80  # characters of a commit's
 
 # what readers rely on where it is there; a key that is missing is no error, for old runs lack some
 _KINDS: Mapping[str, type] = {
@@ -216,7 +216,7 @@ def commit_words(repository: Path, commit: str) -> dict[str, str]:
     title, separator, author = said.partition("\0")
     if not separator:
         return {}
-    return {"title": visible(title, _MOST_TITLE), "author": visible(author, _MOST_AUTHOR)}
+    return {"title": visible(title, MOST_TITLE), "author": visible(author, MOST_AUTHOR)}
 
 
 def tool_state() -> Mapping[str, Any]:

@@ -8,14 +8,18 @@ what neither knows stays empty, for made-up commits and shallow clones are no er
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hil.base.errors import ConfigError
+from hil.base.errors import ConfigError, HilError
 from hil.base.git import try_git
 from hil.base.paths import PROJECT_ROOT
-from hil.reports.trend.runs import Run
+from hil.history.nightly.events import Event
+from hil.metrics.sessions import NO_HISTORY
+from hil.reports.history import read_history
+from hil.reports.trend.runs import Run, runs_of
 from hil.store.run_info import commit_words
 
 _DEADLINE_S = 10.0
@@ -39,6 +43,21 @@ def commit_json(
         "count": _count(asked, good, bad) if asked and _COMMIT.fullmatch(good) else 0,
         "diff": next(filter(None, (_diff(run.url, good, bad) for run in own)), ""),
     }
+
+
+def commits_of(events: Sequence[Event], history: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return commit_json() by (good, bad) of events that name commits; ``history`` is the folder.
+
+    A metrics.jsonl that cannot be read leaves its part empty.
+    """
+    try:
+        lines = read_history(history / "metrics.jsonl")
+    except HilError:
+        lines = []
+    named = {(event.good, event.bad) for event in events if event.bad}
+    wanted = {bad for _good, bad in named}
+    runs, _ = runs_of([one for one in lines if one.get("commit") in wanted], NO_HISTORY, [], most=sys.maxsize)
+    return {(good, bad): commit_json(good, bad, runs) for good, bad in named}
 
 
 def _count(repository: Path, good: str, bad: str) -> int:

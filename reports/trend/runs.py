@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeVar
 from hil.base.errors import ConfigError
 from hil.base.numeric import np
 from hil.base.paths import PROJECT_ROOT, PROJECT_THRESHOLDS
+from hil.base.untrusted import visible
 from hil.history import load
 from hil.metrics.sessions import NO_HISTORY, History, SeriesHistory, Session
 from hil.model import IMPORTED, Verdict, format_place
@@ -24,6 +25,7 @@ from hil.reports.allure.story import limits_of
 from hil.reports.history import comparable
 from hil.reports.stored import by_name
 from hil.store import JudgedRun
+from hil.store.run_info import MOST_AUTHOR, MOST_TITLE
 from hil.thresholds import Thresholds
 from hil.thresholds.baselines import FOLDER, NO_BASELINES, Baselines, load_baselines
 
@@ -141,8 +143,8 @@ def _of_line(line: Mapping[str, Any], session: int | None, *, reported: bool) ->
         line=line,
         session=session,
         product=str(line.get("product") or ""),
-        title=str(line.get("title") or ""),
-        author=str(line.get("author") or ""),
+        title=visible(line.get("title") or "", MOST_TITLE),
+        author=visible(line.get("author") or "", MOST_AUTHOR),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime
 import itertools
+import json
 import math
 from pathlib import Path
 
@@ -12,12 +13,14 @@ import numpy as np
 import pytest
 
 from hil.base.git import git
+from hil.history.nightly.events import events_of
+from hil.history.nightly.survey import survey
 from hil.metrics import stats
 from hil.metrics.sessions import History
 from hil.reports.trend import build as naming
 from hil.reports.trend import build as numbers
 from hil.reports.trend import choosing
-from hil.reports.trend.commits import commit_json
+from hil.reports.trend.commits import commit_json, commits_of
 from hil.reports.trend.happenings import changes_beside
 from hil.reports.trend.points import ranks
 from hil.reports.trend.runs import runs_of
@@ -297,6 +300,29 @@ def test_a_commit_that_no_run_noted_is_asked_of_the_repository(tmp_path: Path) -
     nothing = {"title": "", "author": "", "count": 0, "diff": ""}
     assert commit_json("f" * 40, "e" * 40, [], tmp_path) == nothing
     assert commit_json("", "", [], None) == nothing
+
+
+def test_hostile_titles_stay_in_one_short_line() -> None:
+    """A line of a fetched history is foreign: its title can neither colour, break nor flood a page."""
+    title = "Send \x1b[31mat\x1b[0m once\n\n# PASS" + "\u202e" + "x" * 5000
+    (found,), _ = runs_of([line(LATEST, title=title, author={"no": "text"})], History(), [LATEST], most=9)
+    assert found.title.startswith("Send at once # PASS x")
+    assert len(found.title) == 200
+    assert "\n" not in found.title + found.author
+    assert len(found.author) <= 80
+
+
+def test_the_commits_of_events_are_read_beside_their_history(tmp_path: Path) -> None:
+    """`hil changes` names them by metrics.jsonl; where that is damaged, what git knows is all."""
+    found = survey(history_of(*_nights(40, 25, 1.2)), {})
+    events = events_of(found, thresholds={})
+    (event,) = events
+    figures = {METRIC: figure(8400)}
+    noted = line(LATEST, figures, commit=event.bad, title="Send at once", author="A. Author")
+    (tmp_path / "metrics.jsonl").write_text(json.dumps(noted) + "\n")
+    assert commits_of(events, tmp_path)[event.good, event.bad]["title"] == "Send at once"
+    (tmp_path / "metrics.jsonl").write_text("no\n" + json.dumps(noted) + "\n")
+    assert commits_of(events, tmp_path)[event.good, event.bad]["title"] == ""
 
 
 def test_an_event_that_a_baseline_came_after_is_accepted() -> None:

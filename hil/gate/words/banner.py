@@ -105,7 +105,18 @@ def open_changes(events: Sequence[Mapping[str, Any]]) -> list[str]:
     "firmware: publish latency p95 12 % slower since 618e3a8 (Send at once, A. Author), open 59 nights".
     ``events`` are as Event.to_json() has them, with ``commit`` where it is known.
     """
-    return [_change_words(one) for one in events if one.get("state") == "open" and one["effect"] != "better"]
+    told = (one for one in events if one.get("state") == "open" and one["effect"] != "better")
+    return [words[0].lower() + words[1:] for words in map(change_words, told)]
+
+
+def change_words(event: Mapping[str, Any]) -> str:
+    """Return the headline of an event with what its commit is called, and whether it is open."""
+    words, bad = str(event["headline"]), str(event.get("bad", ""))[:_COMMIT_DIGITS]
+    named = commit_words(event)
+    if bad and named:
+        since = "" if bad in words else f" since {bad}"
+        words = f"{words}{since} ({named})"
+    return f"{words}, {open_words(event)}"
 
 
 def noted_changes(info: Mapping[str, Any]) -> list[str]:
@@ -130,16 +141,6 @@ def commit_words(event: Mapping[str, Any]) -> str:
     commit = event.get("commit") or {}
     title, author = str(commit.get("title", "")), str(commit.get("author", ""))
     return ", ".join(filter(None, (_cut(title, _MOST_TITLE), _cut(author, _MOST_AUTHOR))))
-
-
-def _change_words(event: Mapping[str, Any]) -> str:
-    headline, bad = str(event["headline"]), str(event.get("bad", ""))[:_COMMIT_DIGITS]
-    words = headline[0].lower() + headline[1:]
-    named = commit_words(event)
-    if bad and named:
-        since = "" if bad in words else f" since {bad}"
-        words = f"{words}{since} ({named})"
-    return f"{words}, {open_words(event)}"
 
 
 def _more(count: int) -> list[str]:

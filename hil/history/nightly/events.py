@@ -197,7 +197,7 @@ def _event(group: Group, survey: Survey, benches: Benches) -> Event:
         night=group.night,
         nights=min(finding.point.nights for finding in findings),
         ended=ended,
-        open_nights=max(_lasted(finding, ended, survey) for finding in findings),
+        open_nights=_lasted(group, ended, survey),
         good=group.good,
         bad=group.bad,
         headline=event_words.headline(group, telling, effect, benches, product=product),
@@ -228,10 +228,11 @@ def _taken_back(finding: Finding, survey: Survey) -> datetime.date | None:
     return None
 
 
-def _lasted(finding: Finding, ended: datetime.date | None, survey: Survey) -> int:
-    """Count the nights of a finding's series from its step to the end, or to the last one."""
-    nights = {night.date for night in survey.judged.get(finding.point.series_id, ())}
-    return sum(finding.point.night <= night and (ended is None or night < ended) for night in nights)
+def _lasted(group: Group, ended: datetime.date | None, survey: Survey) -> int:
+    """Count the nights of an event's series from its own night to its end, or to the last one."""
+    series = {finding.point.series_id for finding in group.findings}
+    nights = {night.date for series_id in series for night in survey.judged.get(series_id, ())}
+    return sum(group.night <= night and (ended is None or night < ended) for night in nights)
 
 
 def _effect(findings: Sequence[Finding]) -> Effect:
