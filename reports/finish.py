@@ -14,6 +14,7 @@ from hil.boards.health import HEALTH_FILE
 from hil.boards.health.quarantine import Watch
 from hil.history import history_of
 from hil.history.judgements import JUDGEMENTS_FILE
+from hil.history.loading import segment_paths
 from hil.reports import allure, history, plain, pushgateway, site
 from hil.reports.crashes import crashes_in
 from hil.reports.studies import build as reproduction
@@ -93,8 +94,10 @@ def finish(directory: RunDirectory, options: ReportOptions, *, say: Callable[[st
     done.attempt("judgements", lambda: history.append_judgements(judged, run))
     if options.pushgateway and not is_unchanged(run.info):  # a false block is nothing to be woken for
         done.attempt("Pushgateway", lambda: _push(options.pushgateway, run, done))
-    say("Looking for changes in the history")
-    trend = done.attempt("trend", lambda: site.trend_for([run], history_of(options.out)))
+    trend = None
+    if options.site or segment_paths(history_of(options.out)):  # else nobody asks for one
+        say("Looking for changes in the history")
+        trend = done.attempt("trend", lambda: site.trend_for([run], history_of(options.out)))
     done.changes = changes_beside(trend.data["events"], run.info) if trend else ()
     anew = done.warnings or done.changes
     noted = _note(directory, run, done) if anew else run  # the report shows the summary

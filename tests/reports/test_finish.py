@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import functools
+import html
+import io
 import json
+import math
 import os
 import shutil
 import sys
@@ -13,20 +16,28 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
+from rich.console import Console
 
 from hil.base.errors import ConfigError
 from hil.fixtures.measure import keep_limits
+from hil.gate.words.banner import banner_of, noted_changes
+from hil.model import Entry
 from hil.reports.finish import ReportOptions, finish, sentence_of
-from hil.store import RunDirectory
+from hil.reports.terminal import render_screen
+from hil.store import RunDirectory, read_judged_run
 from tests.golden.comparing import STORED, unpacked
-from tests.make_records import THRESHOLDS_ROOT
+from tests.history.nights_rig import make_history, simulate
+from tests.history.saved import save
+from tests.make_records import THRESHOLDS_ROOT, publish_record
 from tests.reports.allure_runs import eventful_entries, judged
 from tests.reports.as_read import as_read
 from tests.reports.prometheus_rig import run_pushgateway
 
 pytestmark = pytest.mark.slow
 
+OTHER = "20260210T010000Z-quick-0002"
 CLOSED = "http://127.0.0.1:9"  # the discard port: nothing listens there
 
 
@@ -53,6 +64,38 @@ def test_a_run_ends_with_every_report_and_says_where_they_are(tmp_path: Path) ->
     assert list((directory.path / "allure-results").glob("*-result.json"))
     lines = (tmp_path / "out" / "history" / "metrics.jsonl").read_text().splitlines()
     assert [json.loads(line)["run_id"] for line in lines] == [directory.run_id]
+
+
+def test_an_open_change_of_the_nights_is_said_alike_everywhere(tmp_path: Path) -> None:
+    """A night that kept its limits is amber beside an open change, with the same words wherever they stand;
+    of a pull request on the same rack nothing is said, nor of a run without nights before it.
+    """
+    nights = simulate(np.random.default_rng(11), nights=34, firmware=lambda n: math.log1p(0.2) * (n >= 20))
+    save(make_history(nights), tmp_path / "nightly" / "history")
+    info: dict[str, object] = {"rack": "lab", "trigger": "nightly", "started_utc": "2026-02-10T01:00:00Z"}
+    directory = RunDirectory.open(judged(tmp_path / "nightly", quiet_entries(), info=info))
+    done = finish(directory, ReportOptions(tmp_path / "nightly"), say=lambda _sentence: None)
+    (words,) = reporting(directory)["changes"]  # type: ignore[misc]
+    assert list(done.changes) == [words]
+    assert words.startswith("firmware: publish latency p50 19 % slower on ")
+    assert words.endswith(", open 14 nights")
+    run = read_judged_run(directory.path)
+    said = banner_of(run.verdict, noted_changes(run.info))
+    assert (said.tone, said.title) == ("open", "LIMITS KEPT, 1 CHANGE OPEN")
+    console = Console(width=400, file=io.StringIO())
+    render_screen(run.info, run.verdict, run.records, run_path="", console=console)
+    summary, page = directory.summary_path, tmp_path / "nightly" / "report" / "index.html"
+    shown = [as_read(summary.read_text()), html.unescape(page.read_text()), console.file.getvalue()]  # type: ignore[attr-defined]
+    assert [said.title in text and words in text for text in shown] == [True, True, True]
+    for trigger, folder in (("pr", "nightly"), ("nightly", "alone")):
+        out, other = tmp_path / folder, {**info, "trigger": trigger}
+        own = RunDirectory.open(judged(out, quiet_entries(), run_id=OTHER, info=other))
+        finish(own, ReportOptions(out, site=False), say=lambda _sentence: None)
+        assert "changes" not in reporting(own)
+
+
+def quiet_entries() -> list[Entry]:
+    return [publish_record(board="b1", boot_index=boot) for boot in range(3)]
 
 
 def test_what_a_report_could_not_do_is_a_warning(tmp_path: Path) -> None:
