@@ -28,6 +28,7 @@ from hil.reports.trend.runs import Run
 from hil.thresholds.baselines import NO_BASELINES, Baselines
 
 LAST_NIGHTS = 120  # as `hil changes` looks at
+_READ = ("p50", "p95", "p99", "")  # statistics that need no explanation
 _ALPHA = 0.05
 _LARGEST_LOG = 700.0  # exp() of more is no float
 
@@ -256,8 +257,14 @@ def _event_json(
         "commit": commit_json(event.good, event.bad, runs),
         "run": run,
         "series": drawn,
-        "picture": {"series": drawn[0]} if drawn else {},
+        "picture": {"series": _pictured(drawn, columns)} if drawn else {},
     }
+
+
+def _pictured(drawn: Sequence[int], columns: Sequence[Mapping[str, Any]]) -> int:
+    """Return the series to show an event by: the surest that can fail a run and that a person can read."""
+    read = [place for place in drawn if columns[place]["stat"] in _READ]
+    return next((place for place in read if columns[place]["blocking"]), (read or drawn)[0])
 
 
 def _run_of_night(event: Event, runs: Sequence[Run]) -> int:

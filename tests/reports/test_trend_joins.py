@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import itertools
 import json
@@ -284,6 +285,21 @@ def test_an_event_names_its_commit_as_people_know_it() -> None:
         "diff": f"https://git.example:8443/team/node/compare/{nights[24].commit}...{nights[25].commit}",
     }
     assert (event["state"], event["open_nights"], event["picture"]) == ("open", 15, {"series": 0})
+
+
+def test_an_event_is_shown_by_what_a_person_can_read() -> None:
+    """Of the series that moved, a blocking p95 stands for the event, though a tail's mean moved as surely."""
+    tail = [dataclasses.replace(one, metric="publish_latency_tail5_us") for one in _nights(40, 25, 1.2)]
+    history = _merged(history_of(*tail), history_of(*_nights(40, 25, 1.2)))
+    data = trend(line(LATEST), history=history)
+    (event,) = data["events"]
+    assert {data["series"][place]["stat"] for place in event["series"]} == {"tail5", "p95"}
+    assert data["series"][event["picture"]["series"]]["stat"] == "p95"
+
+
+def _merged(first: History, second: History) -> History:
+    """Return what the same sessions measured of two metrics."""
+    return History(first.sessions, {**first.entries, **second.entries})
 
 
 def test_a_commit_that_no_run_noted_is_asked_of_the_repository(tmp_path: Path) -> None:
