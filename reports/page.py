@@ -67,7 +67,7 @@ def link(address: str, text: str) -> str:
 
 def details(line: str, sentences: Iterable[str], more: str = "") -> Markup:
     """Return a line that opens to its sentences; ``more`` stands behind them."""
-    inside = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
+    inside = "".join(f"<p>{safe(sentence)}</p>" for sentence in sentences)
     tail = f"<p>{safe(more)}</p>" if more else ""
     return Markup(f"<details><summary>{escape(line)}</summary>{inside}{tail}</details>")
 
@@ -82,16 +82,32 @@ def items(heading: str, lines: Sequence[str], *, most: int = MOST_NAMED) -> str:
     return f'<h2>{escape(heading)}</h2><ul class="plain">{"".join(found)}</ul>'
 
 
+def listed(title: str, lines: Sequence[str]) -> str:
+    """Return a list that opens below a line with its number; "" where it would be empty."""
+    if not lines:
+        return ""
+    found = "".join(f"<li>{safe(line)}</li>" for line in lines)
+    return (
+        f'<details class="more"><summary>{escape(title)}: {len(lines)}</summary>'
+        f'<ul class="plain">{found}</ul></details>'
+    )
+
+
+def explained(title: str, words: str) -> str:
+    """Return words that open below a line."""
+    return f'<details class="more soft"><summary>{escape(title)}</summary><p>{escape(words)}</p></details>'
+
+
 def table(heading: str, head: str, lines: Sequence[str]) -> str:
-    return f"<h2>{escape(heading)}</h2>{_scrolled(heading, head, lines)}"
+    return f"<h2>{escape(heading)}</h2>{scrolled(heading, head, lines)}"
 
 
 def folded(title: str, head: str, lines: Sequence[str]) -> str:
     """Return a table that opens under a line."""
-    return f"<details><summary>{escape(title)}</summary>{_scrolled(title, head, lines)}</details>"
+    return f'<details class="more"><summary>{escape(title)}</summary>{scrolled(title, head, lines)}</details>'
 
 
-def _scrolled(name: str, head: str, lines: Sequence[str]) -> str:
+def scrolled(name: str, head: str, lines: Sequence[str]) -> str:
     """Return a table that is scrolled where it is too wide, with the arrow keys too."""
     body = f"<table><thead>{head}</thead><tbody>{''.join(lines)}</tbody></table>"
     return f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(name)}">{body}</div>'

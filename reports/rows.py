@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from hil.base.units import find_unit, format_difference, format_relative, format_value, format_values
 from hil.model import Outcome, SeriesVerdict, Verdict
-from hil.reports.names import named_metric, place, short_metric
+from hil.reports.names import human_metric, named_metric, place, short_metric
 
 SIGNS = {"regressed": "✗", "improved": "↑", "pass": "✓", "undecided": "?", "no-baseline": "–"}
 LEGEND = (
@@ -41,6 +41,8 @@ class LimitRow:
     cases: int
     cells: tuple[Cell, ...]
     blocking: bool
+    words: str  # the name as words: "publish latency p95"
+    share: float | None  # of the limit that the worst of all uses
 
     @property
     def broken(self) -> bool:
@@ -109,7 +111,17 @@ def _limit_row(items: Sequence[SeriesVerdict], columns: Sequence[str]) -> LimitR
     cells = tuple(_worst_cell(by_board[board]) for board in columns)
     bound = "≤" if first.direction == "lower" else "≥"
     limit = f"{bound} {quantity(first, first.limit)}"
-    return LimitRow(short_metric(first), named_metric(first), limit, cases, cells, first.blocking)
+    shares = [share for item in items if (share := limit_share(item)) is not None]
+    return LimitRow(
+        short_metric(first),
+        named_metric(first),
+        limit,
+        cases,
+        cells,
+        first.blocking,
+        human_metric(first),
+        max(shares, default=None),
+    )
 
 
 def _worst_cell(items: Iterable[SeriesVerdict]) -> Cell:
@@ -192,32 +204,32 @@ def _also(items: Sequence[SeriesVerdict]) -> str:
     return f"; also {', '.join(short_metric(item) for item in items)}" if items else ""
 
 
-def notable_cases(verdict: Verdict) -> list[tuple[SeriesVerdict, str, list[str]]]:
-    """Return for each board and case that the verdict warns of a series, a short line, and the sentences."""
+def notable_metrics(verdict: Verdict) -> list[tuple[str, list[SeriesVerdict]]]:
+    """Return for each metric that the verdict warns of a short line, and its series, the worst first."""
     warned = set(verdict.warnings)
-    groups = _by_place(item for item in verdict.series if item.sentence in warned)
-    return [
-        (
-            items[0],
-            f"{place(items[0])}: {', '.join(map(_remark, items))}",
-            [item.sentence for item in items],
-        )
-        for items in groups
-    ]
+    groups: dict[tuple[str, str], list[SeriesVerdict]] = {}
+    for item in verdict.series:
+        if item.sentence in warned:
+            mark = f"{sign(item)}{'' if item.blocking else ' advice'}"
+            groups.setdefault((human_metric(item), mark), []).append(item)
+    return [(_notable(name, mark, items), items) for (name, mark), items in groups.items()]
+
+
+def _notable(name: str, mark: str, items: list[SeriesVerdict]) -> str:
+    """Return "? publish latency p95: 3 cases on 2 boards, at worst 143 ms, limit 25 ms"; sort ``items``."""
+    items.sort(key=lambda item: (-(limit_share(item) or 0.0), item.series_id))
+    worst = items[0]
+    cases, boards = len({item.case_id for item in items}), len({item.board for item in items})
+    counts = f"{cases} case{'' if cases == 1 else 's'} on {boards} board{'' if boards == 1 else 's'}"
+    at_least = "≥ " if worst.at_least else ""
+    limit = "" if worst.limit is None else f", limit {quantity(worst, worst.limit)}"
+    return f"{mark} {name}: {counts}, at worst {at_least}{quantity(worst, worst.value)}{limit}"
 
 
 def general_warnings(verdict: Verdict) -> list[str]:
-    """Return the verdict's warnings that are of no single case."""
-    told = {item.sentence for item in verdict.series}
+    """Return the verdict's warnings that are of no single figure."""
+    told = {item.sentence for item in verdict.series} | {item.sentence for item in verdict.compared}
     return [sentence for sentence in verdict.warnings if sentence not in told]
-
-
-def _remark(item: SeriesVerdict) -> str:
-    """Return "publish_latency_p95 143 ms ? (limit 25 ms)"."""
-    at_least = "≥ " if item.at_least else ""
-    advice = "" if item.blocking else " advice"
-    limit = "" if item.limit is None else f" (limit {quantity(item, item.limit)})"
-    return f"{short_metric(item)} {at_least}{quantity(item, item.value)} {sign(item)}{advice}{limit}"
 
 
 def by_severity(series: Iterable[SeriesVerdict]) -> list[SeriesVerdict]:

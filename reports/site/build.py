@@ -200,7 +200,7 @@ def _own_pages(folder: Path, runs: Sequence[ShownRun], history: Path, trend: Tre
         past=trend.measured_runs,
         raw=RAW_FILES,
         racks=racks,
-        events=trend.data["events"],
+        trend=trend.data,
         nights=trend.nights,
     )
     (folder / "index.html").write_bytes(shorten(page.encode()))

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first page: the verdict, each board's part in it, and the ways on from there.
+"""The first page: the verdict, what changed, what broke, and the ways on from there.
 
-What changed in the nights, on the first page: who did it, what, since when, on which boards.
-
-The comparisons of a run on the first page.
+What a person needs in ten seconds stands open; all else is a line that opens.
 """
 
 from __future__ import annotations
@@ -12,12 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from hil.gate.words.banner import banner_of, commit_words, noted_changes, open_words
+from hil.gate.words.banner import banner_of, noted_changes
 from hil.model import ComparedSeries, Fault, NotRun, SeriesVerdict
 from hil.reports import compared, rows
 from hil.reports import page as markup
 from hil.reports.boards import BoardCases, boards_of, not_run_groups, remarks, split_not_run
 from hil.reports.page import frame
+from hil.reports.site.changed import changed
 from hil.reports.site.runs import ShownRun, decisive, title_of
 from hil.reports.studies.build import StoredStudy, page_of, stored_studies
 from hil.reports.trend.happenings import changes_beside
@@ -28,20 +27,27 @@ def comparisons(run: ShownRun) -> str:
     found = compared.ranked(run.verdict)
     if not found:
         return ""
-    lines = [_row("td", _cells(item)) for item in found if item.blocking]
-    kinds = ", ".join(sorted({item.kind for item in found}))
-    title = f"{compared.heading(found)}, rack {run.line['rack']} ({kinds})"
+    blocking = [item for item in found if item.blocking]
+    open_ = [_row("td", _cells(item)) for item in blocking if item.outcome != "pass"]
+    passed = [_row("td", _cells(item)) for item in blocking if item.outcome == "pass"]
+    title = f"{compared.heading(found)}, rack {run.line['rack']}"
     head = _row("th", compared.HEAD)
     advice = [_row("td", compared.cells(item)) for item in found if not item.blocking]
     behind = [
         markup.details(compared.line(item), compared.details(item)) for item in compared.notable(run.verdict)
     ]
     return (
-        (markup.table(title, head, lines) if lines else "")
-        + f'<p class="soft">{escape(compared.legend(found))}</p>'
-        + markup.items("Behind what did not simply pass", behind)
-        + (markup.folded(f"{len(advice)} comparisons of advice", head, advice) if advice else "")
+        f"<h2>{escape(title)}</h2>"
+        + (markup.scrolled(title, head, open_) if open_ else "")
+        + (markup.folded(f"{_count(len(passed), 'comparison')} passed", head, passed) if passed else "")
+        + (markup.folded(f"{_count(len(advice), 'comparison')} of advice", head, advice) if advice else "")
+        + markup.listed("Behind what did not simply pass", behind)
+        + markup.explained("What signs and columns mean", compared.legend(found))
     )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _row(tag: str, cells: Iterable[str]) -> str:
@@ -56,119 +62,54 @@ def _cells(item: ComparedSeries) -> list[str]:
     return [markup.bold(first, tone) if tone else first, *rest]
 
 
-MOST_SHOWN = 6
-BOARDS_NAMED = 3
-_COMMIT_DIGITS = 7
-_CAUSES = {"firmware": "Firmware", "environment": "Environment", "board": "Board"}
-_NO_NIGHTS = (
-    "Change points come from nightly runs, of which the history has none yet: docs/operate/nightly.md says "
-    "how to measure them."
-)
-
-
-def changed(
-    events: Sequence[Mapping[str, Any]], *, nights: int = 0, trend_page: str = "trend/index.html"
-) -> str:
-    """Return the events of trend.json as HTML, the first MOST_SHOWN of them, in their order.
-
-    ``nights`` is how many nights were judged. Each event leads to ``trend_page``, its index in the address.
-    """
-    if not events:
-        return f'<p class="soft">{escape(_nothing(nights))}</p>'
-    lines = [_event(event, f"{trend_page}#event={index}") for index, event in enumerate(events[:MOST_SHOWN])]
-    more = len(events) - MOST_SHOWN
-    if more > 0:
-        link = markup.link(trend_page, f"and {more} more, in the trend")
-        lines.append(f'<li class="soft">{markup.safe(link)}</li>')
-    return f'<h2>What changed</h2><ul class="events">{"".join(lines)}</ul>'
-
-
-def _nothing(nights: int) -> str:
-    if not nights:
-        return _NO_NIGHTS
-    return f"No change point in {nights} {'night' if nights == 1 else 'nights'}."
-
-
-def _event(event: Mapping[str, Any], address: str) -> str:
-    tone, tag = _tag(event)
-    facts = " · ".join(f"<span>{escape(fact)}</span>" for fact in _changed_facts(event))
-    return (
-        f'<li><b class="tag {tone}">{escape(tag)}</b><div>'
-        f'<a href="{escape(address)}">{escape(str(event["headline"]))}</a>'
-        f'<p class="soft">{facts}</p></div></li>'
-    )
-
-
-def _tag(event: Mapping[str, Any]) -> tuple[str, str]:
-    """Return tone and words of a tag; its sign and its words say what its colour says."""
-    cause, effect = str(event["cause"]), str(event["effect"])
-    if cause == "unclear" or cause not in _CAUSES:
-        return "unsure", "Unclear ?"
-    name = _CAUSES[cause]
-    if effect == "better":
-        return "good", f"{name} ↑ improved"
-    tone = "bad" if cause == "firmware" else "unsure"
-    words = {"worse": "✗ worse", "mixed": "± mixed"}.get(effect, "? changed")
-    return ("unsure" if words.startswith("?") else tone), f"{name} {words}"
-
-
-def _changed_facts(event: Mapping[str, Any]) -> list[str]:
-    """Return since when, between which commits, by how much and where."""
-    facts = [f"since {event['night']}, {open_words(event)}", *filter(None, [commit_words(event)])]
-    if event["good"] and event["bad"]:
-        facts.append(f"commits {str(event['good'])[:_COMMIT_DIGITS]}..{str(event['bad'])[:_COMMIT_DIGITS]}")
-    of_ratio = " beside the reference" if event["of_ratio"] else ""
-    low, high = _signed(event["low"]), _signed(event["high"])
-    series = event.get("series", event.get("series_ids", ()))
-    surest = "surest series " if len(series) > 1 else ""
-    facts.append(f"{surest}{_signed(event['change'])} % [{low}, {high}]{of_ratio}")
-    boards = [str(board) for board in event["boards"]]
-    rest = len(boards) - BOARDS_NAMED
-    facts.append(", ".join(boards[:BOARDS_NAMED]) + (f" and {rest} more" if rest > 0 else ""))
-    return facts
-
-
-def _signed(ratio: float) -> str:
-    """Return per cent with a sign, without its unit: "+12.3", "−4.0"."""
-    return f"{100 * ratio:+,.1f}".replace("-", "−")
-
-
 def render_landing(
     runs: Sequence[ShownRun],
     *,
     past: int,
     raw: Sequence[str],
     racks: Sequence[str] = (),
-    events: Sequence[Mapping[str, Any]] | None = None,
+    trend: Mapping[str, Any] | None = None,
     nights: int = 0,
 ) -> str:
     """Return the page, the newest run first. ``past`` is how many runs the trend shows, ``raw`` names the
-    files of each run that lie in ``runs/<run-id>/``, ``racks`` says how each rack is. ``events`` are those of
-    trend.json, of ``nights`` nights; None where no history was looked at.
+    files of each run that lie in ``runs/<run-id>/``, ``racks`` says how each rack is. ``trend`` is what
+    trend.json holds, of ``nights`` nights; None where no history was looked at.
     """
     runs = sorted(runs, key=lambda run: str(run.line["started_utc"]), reverse=True)
     title = title_of(runs)
     told = [remark for run in runs for remark in remarks(run.info, run.verdict)]
     links = [_links(run) for run in runs]
+    events = trend["events"] if trend else ()
+    of_nights = changed(trend, nights=nights, heading=_heading(runs))
+    is_proposed = _is_proposed(runs)
     body = [
         f"<h1>{escape(title)}</h1>",
-        *(_verdict(run, events or ()) for run in sorted(runs, key=lambda run: run is not decisive(runs))),
-        "" if events is None else changed(events, nights=nights),
-        *(f'<p class="remark">{escape(remark)}</p>' for remark in dict.fromkeys(told)),
-        _ways(runs, past, racks),
+        *(_verdict(run, events) for run in sorted(runs, key=lambda run: run is not decisive(runs))),
+        f'<p class="remark">{escape(" ".join(dict.fromkeys(told)))}</p>' if told else "",
         _broken(runs, links),
+        "" if is_proposed else of_nights,
+        _faults(runs, links),
+        _ways(runs, past, racks),
         _traces(runs, links),
         _losses(runs, links),
-        _faults(runs, links),
         *map(comparisons, runs),
-        _boards(runs),
         *map(_limits, runs),
-        f'<p class="soft">{escape(rows.LEGEND)}</p>' if any(run.verdict.series for run in runs) else "",
+        of_nights if is_proposed else "",
+        _boards(runs),
         _not_run(runs),
         _worth_knowing(runs, links),
         *(_facts(run, raw) for run in runs),
     ]
     return frame(title, body)
+
+
+def _is_proposed(runs: Sequence[ShownRun]) -> bool:
+    return all(run.info.get("trigger") == "pr" for run in runs)
+
+
+def _heading(runs: Sequence[ShownRun]) -> str:
+    """Return what stands above the nights' events: beside a pull request they are not its doing."""
+    return "Open on the default branch, not of this change" if _is_proposed(runs) else "What changed"
 
 
 _Links = Mapping[tuple[str, str], str]
@@ -240,6 +181,7 @@ def _study(run: ShownRun, found: StoredStudy) -> str:
     return f'<a href="{address}"><b>Study {escape(found.study)} →</b>{escape(text)}</a>'
 
 
+NEAREST_SHOWN = 5
 _BOARD_HEAD = (
     "Board",
     "Target",
@@ -255,17 +197,26 @@ _BOARD_HEAD = (
 
 
 def _boards(runs: Sequence[ShownRun]) -> str:
-    lines = [_board_row(run, board) for run in runs for board in boards_of(run.info, run.verdict)]
-    return markup.table("Boards", markup.row("th", _BOARD_HEAD), lines) if lines else ""
+    """Return each board's part, folded where every one measured all that was planned and broke nothing."""
+    found = [(run, board) for run in runs for board in boards_of(run.info, run.verdict)]
+    if not found:
+        return ""
+    mixed = len({board.kind for _, board in found}) > 1
+    lines = [_board_row(run, board, mixed=mixed) for run, board in found]
+    head = markup.row("th", _BOARD_HEAD)
+    calm = all(not board.faulted and not board.not_run for _, board in found)
+    if calm and all(run.verdict.exit_code == 0 for run in runs):
+        return markup.folded(f"{_count(len(found), 'board')}, all that was planned measured", head, lines)
+    return markup.table("Boards", head, lines)
 
 
-def _board_row(run: ShownRun, board: BoardCases) -> str:
+def _board_row(run: ShownRun, board: BoardCases, *, mixed: bool) -> str:
     series = [item for item in run.verdict.series if item.board == board.board]
     limited = [item for item in series if item.blocking and item.limit is not None]
     marginal = sum(map(rows.is_marginal, limited))
     kept = sum(item.outcome in ("pass", "improved") for item in limited) - marginal
     cells = [
-        board.place,
+        board.place if mixed else board.board,
         board.target or "–",
         str(board.planned),
         str(len(board.measured)),
@@ -280,20 +231,34 @@ def _board_row(run: ShownRun, board: BoardCases) -> str:
 
 
 def _limits(run: ShownRun) -> str:
-    """Return each limit with the worst case of every board."""
+    """Return the limits that are broken, exceeded or nearest, and all of them folded."""
     found = rows.limit_rows(run.verdict)
     if not found:
         return ""
+    names = rows.boards(run.verdict)
     kinds = {item.board: item.kind for item in run.verdict.series}
-    boards = [f"{board} ({kinds[board]})" for board in rows.boards(run.verdict)]
-    lines = [markup.row("td", _limit_cells(row)) for row in found]
-    head = markup.row("th", ["Metric", "Limit", "Cases", *boards])
-    return markup.table(f"Worst case of each limit, rack {run.line['rack']}", head, lines)
+    boards = [f"{board} ({kinds[board]})" if len(set(kinds.values())) > 1 else board for board in names]
+    head = markup.row("th", ["Metric", "Limit", "Used", "Cases", *boards])
+    open_ = [row for row in found if row.blocking and (row.broken or row.marginal)]
+    shown = open_ or _nearest(found)
+    title = f"{'Limits broken or exceeded' if open_ else 'Nearest to their limits'}, rack {run.line['rack']}"
+    lines, all_ = ([markup.row("td", _limit_cells(row)) for row in some] for some in (shown, found))
+    return (
+        (markup.table(title, head, lines) if shown else "")
+        + markup.folded(f"All {_count(len(found), 'limit')}, the worst case of each board", head, all_)
+        + markup.explained("What the signs mean", rows.LEGEND)
+    )
+
+
+def _nearest(found: Sequence[rows.LimitRow]) -> list[rows.LimitRow]:
+    limited = [row for row in found if row.blocking and row.share is not None]
+    return sorted(limited, key=lambda row: -(row.share or 0.0))[:NEAREST_SHOWN]
 
 
 def _limit_cells(row: rows.LimitRow) -> Iterable[str]:
-    yield row.name if row.blocking else f"{row.name} (advice)"
+    yield row.words if row.blocking else f"{row.words} (advice)"
     yield row.limit
+    yield "–" if row.share is None else f"{row.share * 100:,.0f} %"
     yield str(row.cases)
     for cell in row.cells:
         if cell.broken:
@@ -351,7 +316,7 @@ def _not_run(runs: Sequence[ShownRun]) -> str:
     split = [split_not_run(run.verdict) for run in runs]
     missing = [line for found, _ in split for line in _reasons(found)]
     ruled_out = [line for _, found in split for line in _reasons(found)]
-    return markup.items("Not run", missing) + markup.items(
+    return markup.items("Not run", missing) + markup.listed(
         "Ruled out by limits, chip or labels of a board, or by the rack", ruled_out
     )
 
@@ -364,16 +329,18 @@ def _reasons(not_run: Sequence[NotRun]) -> list[str]:
 
 
 def _worth_knowing(runs: Sequence[ShownRun], links: Sequence[_Links]) -> str:
-    """Return what went wrong in reporting, then what the gate warns of, one line a board and case."""
+    """Return what went wrong in reporting, then what the gate warns of, a line a metric."""
     reporting = [str(line) for run in runs for line in run.info.get("reporting", {}).get("warnings", [])]
     general = [line for run in runs for line in rows.general_warnings(run.verdict)]
-    cases = [
-        markup.details(line, sentences, _linked(ways, item, "the case in the test report"))
+    noted = [
+        (line, [_linked(ways, item, item.sentence) for item in items])
         for run, ways in zip(runs, links, strict=True)
-        for item, line, sentences in rows.notable_cases(run.verdict)
+        for line, items in rows.notable_metrics(run.verdict)
     ]
-    told = [*reporting, *general]
-    return markup.items("Worth knowing", [*told, *cases], most=len(told) + markup.MOST_NAMED)
+    metrics = [markup.details(line, sentences) for line, sentences in noted]
+    return markup.items("Went wrong in reporting", reporting) + markup.listed(
+        "Worth knowing", [*general, *metrics]
+    )
 
 
 def _facts(run: ShownRun, raw: Sequence[str]) -> str:

@@ -40,19 +40,20 @@ def run(tmp_path: Path) -> RunDirectory:
     return directory
 
 
-def hil_gate(run: RunDirectory) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "hil", "gate", str(run.path)]
+def hil_gate(run: RunDirectory, *options: str) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "hil", "gate", str(run.path), *options]
     return subprocess.run(argv, capture_output=True, text=True, cwd=ROOT, timeout=120, check=False)
 
 
 def test_a_comparison_is_replayed_byte_for_byte(run: RunDirectory) -> None:
-    """The line of each comparison is printed."""
+    """The same verdict, and the same screen; the sentence of each comparison is for --verbose."""
     stored = json.loads(run.verdicts_path.read_text())
     items = {item["metric"]: item for item in stored["compared"]}
     done = hil_gate(run)
     assert "the same verdict, byte for byte" in done.stdout, done.stdout + done.stderr
     assert done.returncode == stored["exit_code"]
-    assert items[rig.METRIC]["sentence"] in done.stdout
+    assert "? UNDECIDED: 3 comparisons" in done.stdout
+    assert items[rig.METRIC]["sentence"] in hil_gate(run, "--verbose").stdout
 
 
 def test_a_stored_runs_words_do_nothing_to_the_terminal(run: RunDirectory) -> None:

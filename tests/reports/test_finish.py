@@ -25,6 +25,7 @@ from hil.fixtures.measure import keep_limits
 from hil.gate.words.banner import banner_of, noted_changes
 from hil.model import Entry
 from hil.reports.finish import ReportOptions, finish, sentence_of
+from hil.reports.rebuild import build_report
 from hil.reports.terminal import render_screen
 from hil.store import RunDirectory, read_judged_run
 from tests.golden.comparing import STORED, unpacked
@@ -92,6 +93,29 @@ def test_an_open_change_of_the_nights_is_said_alike_everywhere(tmp_path: Path) -
         own = RunDirectory.open(judged(out, quiet_entries(), run_id=OTHER, info=other))
         finish(own, ReportOptions(out, site=False), say=lambda _sentence: None)
         assert "changes" not in reporting(own)
+
+
+def test_a_night_measured_without_its_history_learns_of_it_when_it_is_reported(
+    tmp_path: Path,
+) -> None:
+    """In CI the machine that measures has no history: the report's first page, run.json and summary agree."""
+    info: dict[str, object] = {"rack": "lab", "trigger": "nightly", "started_utc": "2026-02-10T01:00:00Z"}
+    own = RunDirectory.open(judged(tmp_path, quiet_entries(), info=info))
+    finish(own, ReportOptions(tmp_path, site=False), say=lambda _sentence: None)
+    assert "changes" not in reporting(own)
+    nights = simulate(np.random.default_rng(11), nights=34, firmware=lambda n: math.log1p(0.2) * (n >= 20))
+    save(make_history(nights), tmp_path / "history")
+    build_report(
+        [own.path],
+        legs=None,
+        out=tmp_path,
+        history_folder=tmp_path / "history",
+        single_file=True,
+        append=True,
+    )
+    (words,) = noted_changes(own.read_info())
+    page = html.unescape((tmp_path / "report" / "index.html").read_text())
+    assert [words in text for text in (as_read(own.summary_path.read_text()), page)] == [True, True]
 
 
 def quiet_entries() -> list[Entry]:

@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hil.history.nightly.event_words import HEADLINE_MAX
-from hil.reports.site.landing import MOST_SHOWN, changed, render_landing
+from hil.reports.site.changed import MOST_SHOWN
+from hil.reports.site.changed import changed as changed_in
+from hil.reports.site.landing import render_landing
 from hil.reports.site.runs import shown
 from hil.store import read_judged_run
 from tests.make_records import publish_record
@@ -50,6 +52,11 @@ def event(**changes: Any) -> Mapping[str, Any]:
     }
 
 
+def changed(events: Sequence[Mapping[str, Any]], **options: Any) -> str:
+    """Return the part of a trend that draws none of the events' series."""
+    return changed_in({"events": events, "series": []}, **options)
+
+
 def words(markup: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", markup)).strip()
 
@@ -59,7 +66,7 @@ def test_an_event_says_who_what_when_and_where() -> None:
     said = words(changed([event()], nights=60))
     assert said == (
         "What changed Firmware ✗ worse Firmware: publish latency p99 12 % slower on 2 boards since 9b07e6d "
-        "since 2026-03-04, 12 nights · commits 4f1c0d7..9b07e6d · "
+        "since 2026-03-04, open 12 nights · commits 4f1c0d7..9b07e6d · "
         "surest series +12.3 % [+10.1, +14.6] beside the reference · lab/e1, lab/e2"
     )
 
@@ -129,10 +136,10 @@ def landing(out: Path, **options: Any) -> str:
 
 def test_it_stands_between_verdict_and_ways(tmp_path: Path) -> None:
     """After what the run says, what changed; a page of runs alone says nothing of nights."""
-    page = landing(tmp_path / "a", events=[event()], nights=60)
+    page = landing(tmp_path / "a", trend={"events": [event()], "series": []}, nights=60)
     order = ['class="verdict', "What changed", 'class="ways"']
     assert [page.index(part) for part in order] == sorted(page.index(part) for part in order)
-    assert "No change point in 60 nights." in landing(tmp_path / "b", events=[], nights=60)
+    assert "No change point in 60 nights." in landing(tmp_path / "b", trend={"events": []}, nights=60)
     plain = landing(tmp_path / "c")
     assert "What changed" not in plain
     assert "nightly" not in plain
@@ -144,7 +151,7 @@ def test_verdict_and_six_events_are_seen_at_once(tmp_path: Path) -> None:
     longest = "Access point: SSID lab-2 → lab-3, publish latency p95, p99 on 12 virtual boards "
     longest += "(simulated noise) 1,150 % slower"
     events = [event(headline=longest[:HEADLINE_MAX]) for _n in range(MOST_SHOWN)]
-    page.write_text(landing(tmp_path, events=events, nights=60), encoding="utf-8")
+    page.write_text(landing(tmp_path, trend={"events": events, "series": []}, nights=60), encoding="utf-8")
     with chromium() as browser:
         with visit(browser, page.as_uri()) as seen:
             box = seen.page.locator("ul.events").bounding_box()

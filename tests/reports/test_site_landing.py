@@ -18,11 +18,13 @@ from hil.reports.site.runs import shown, title_of
 from hil.reports.studies.build import files_of
 from hil.store import read_judged_run
 from tests.make_records import publish_record, publish_thresholds
+from tests.reports.outcome_runs import OUTCOMES, leave
 from tests.reports.site_runs import CASES, store_run
 
 NAME = "20261121T101500Z-quick-0001"
 BOARDS = [{"id": name, "kind": "virtual", "target": "virtual-esp32"} for name in ("v1", "v2")]
 MARGINAL_MS = 21.5
+MARGINAL = ("virtual-1", "virtual-8")  # by their seeds both exceed their limit, and neither provably
 
 
 def page(out: Path, entries: Iterable[Entry], **info: Any) -> str:
@@ -55,8 +57,8 @@ def test_the_cases_of_a_board_add_up(tmp_path: Path) -> None:
     said = page(tmp_path, vanished(), boards=BOARDS)
     head = r"Board Target Cases Measured Faulted Not run Limits kept Broken Exceeded, not provably Undecided"
     assert head in words(said)
-    assert "v1 (virtual) virtual-esp32 1 1 0 0 3 0 0 0" in words(said)
-    assert "v2 (virtual) virtual-esp32 5 2 1 2 6 0 0 0" in words(said)
+    assert "v1 virtual-esp32 1 1 0 0 3 0 0 0" in words(said)
+    assert "v2 virtual-esp32 5 2 1 2 6 0 0 0" in words(said)
     results = list((tmp_path / NAME / "allure-results").glob("*-result.json"))
     assert f"Test report → {len(results)} cases:" in words(said)
 
@@ -65,10 +67,10 @@ def test_what_a_boards_own_limits_rule_out_is_no_case_that_is_missing(tmp_path: 
     """It is told apart, in no warning colour, and is no reason for a count."""
     ruled_out = NotRun("", "v1", case_id(qos=2), "too large for it", "ruled-out")
     said = page(tmp_path, [publish_record(board="v1"), ruled_out], boards=BOARDS[:1])
-    assert "v1 (virtual) virtual-esp32 1 1 0 0 3 0 0 0" in words(said)
+    assert "v1 virtual-esp32 1 1 0 0 3 0 0 0" in words(said)
     assert "1 case and 1 ruled out: figures" in words(said)
     heading = "Ruled out by limits, chip or labels of a board, or by the rack"
-    assert f"{heading} 1 case on v1: too large for it" in words(said)
+    assert f"{heading}: 1 1 case on v1: too large for it" in words(said)
     assert "<h2>Not run</h2>" not in said
     assert 'class="unsure"' not in said
 
@@ -76,7 +78,7 @@ def test_what_a_boards_own_limits_rule_out_is_no_case_that_is_missing(tmp_path: 
 def test_what_is_beyond_a_limit_is_not_counted_as_kept(tmp_path: Path) -> None:
     """It has a column and a sign of its own, and the sign is explained."""
     said = page(tmp_path, [publish_record(latency_ms=MARGINAL_MS)])
-    assert "virtual-1 (virtual) virtual-esp32 1 1 0 0 2 0 1 0" in words(said)
+    assert "virtual-1 virtual-esp32 1 1 0 0 2 0 1 0" in words(said)
     assert re.search(r'<b class="unsure">25\.\d ms \?</b>', said)
     assert LEGEND in said
 
@@ -86,29 +88,51 @@ def test_a_board_that_measured_nothing_keeps_its_name_kind_and_target(tmp_path: 
     run = store_run(tmp_path, NAME, [Fault("", "rig", 3, "the access point is gone")], boards=BOARDS)
     said = render_landing([shown(read_judged_run(run))], past=0, raw=())
     assert title_of([shown(read_judged_run(run))]).endswith("virtual figures")
-    assert "v1 (virtual) virtual-esp32 0 0 0 0" in words(said)
+    assert "v1 virtual-esp32 0 0 0 0" in words(said)
     assert "Virtual figures test logic and pipeline" in said
     assert "Virtual figures test logic and pipeline" in (run / "summary.md").read_text()
 
 
-def test_what_went_wrong_in_reporting_is_worth_knowing(tmp_path: Path) -> None:
-    """A push that failed is told before what the gate warns of."""
+def test_what_went_wrong_in_reporting_stands_open(tmp_path: Path) -> None:
+    """A push that failed is told before what the gate warns of, which is folded."""
     entries = [publish_record(latency_ms=MARGINAL_MS)]
     warnings = ["figures were not pushed: <no route>", "history: the disk is full"]
     said = page(tmp_path, entries, reporting={"warnings": warnings})
-    worth = said.partition("Worth knowing</h2>")[2]
-    assert worth.index("&lt;no route&gt;") < worth.index("the disk is full") < worth.index("<details>")
-
-
-def test_worth_knowing_is_a_short_line_that_opens_to_the_sentence(tmp_path: Path) -> None:
-    """One line a board and case; the sentence with interval and reason is a click away."""
-    said = page(tmp_path, [publish_record(latency_ms=MARGINAL_MS)])
-    (line, inside), *others = re.findall(r"<summary>(.*?)</summary>(.*?)</details>", said)
-    assert re.fullmatch(
-        r"virtual-1 \(virtual\) publish: publish_latency_p95 25\.\d ms \? \(limit 25 ms\)", line
+    worth = said.partition("Went wrong in reporting</h2>")[2]
+    assert (
+        worth.index("&lt;no route&gt;") < worth.index("the disk is full") < worth.index("Worth knowing: 1<")
     )
-    assert "lies beyond, but not provably, its limit of 25 ms" in inside
-    assert others == []
+
+
+def test_worth_knowing_is_a_line_a_metric_that_opens_to_the_sentences(tmp_path: Path) -> None:
+    """Two boards with the same trouble are one line; the sentences are a click away."""
+    said = page(tmp_path, [publish_record(board=board, latency_ms=MARGINAL_MS) for board in MARGINAL])
+    (line,) = re.findall(r"<summary>(\? [^<]*)</summary>", said)
+    assert re.fullmatch(r"\? publish latency p95: 1 case on 2 boards, at worst 25\.\d ms, limit 25 ms", line)
+    assert said.count("lies beyond, but not provably, its limit of 25 ms") == 2
+
+
+def test_a_calm_run_is_short(tmp_path: Path) -> None:
+    """Of a run that passed stand open the verdict, the limits that are nearest, and the ways on."""
+    said = page(tmp_path, [publish_record(board=board) for board in ("v1", "v2")], boards=BOARDS)
+    open_ = words(re.sub(r"<details.*?</details>", "", said, flags=re.DOTALL))
+    assert "PASS All 6 limits kept." in open_
+    assert re.search(r"Metric Limit Used Cases v1 v2 publish latency p95 ≤ 25 ms 3\d % 1 8\.\d+ ms", open_)
+    assert "Measured Faulted" not in open_
+    assert len(re.findall(r"\bvirtual\b(?! figures)", open_.replace("rack virtual", ""))) == 0
+    assert "2 boards, all that was planned measured" in said
+
+
+@pytest.mark.parametrize("outcome", list(OUTCOMES))
+def test_each_outcome_has_its_tone_and_none_is_called_kept_that_was_not(tmp_path: Path, outcome: str) -> None:
+    """Green is a pass with nothing open beside it; "LIMITS KEPT" and "all … kept" only where all were."""
+    run = read_judged_run(leave(tmp_path, outcome))
+    said = render_landing([shown(run)], past=1, raw=())
+    tones = {"pass": "good", "regressed": "bad", "limit-broken": "bad"}
+    assert f'<section class="verdict {tones.get(outcome, "unsure")}">' in said
+    kept = outcome in ("pass", "open-change")
+    assert ("limits kept" in words(said).lower() and "all 12" in words(said).lower()) == kept
+    assert ("LIMITS KEPT, 1 CHANGE OPEN" in said) == (outcome == "open-change")
 
 
 def test_a_broken_case_and_a_faulted_one_lead_to_their_test(tmp_path: Path) -> None:
