@@ -12,6 +12,7 @@ from typing import TypeVar
 from hil.base.errors import HilError
 from hil.boards.health import HEALTH_FILE
 from hil.boards.health.quarantine import Watch
+from hil.gate.words.banner import noted_changes
 from hil.history import history_of
 from hil.history.judgements import JUDGEMENTS_FILE
 from hil.history.loading import segment_paths
@@ -20,6 +21,7 @@ from hil.reports.crashes import crashes_in
 from hil.reports.studies import build as reproduction
 from hil.reports.studies.document import Document
 from hil.reports.summary import render_markdown
+from hil.reports.trend import Trend
 from hil.reports.trend.happenings import changes_beside
 from hil.store import JudgedRun, RunDirectory, read_judged_run
 from hil.store.files import short_path
@@ -135,6 +137,24 @@ def _note(directory: RunDirectory, run: JudgedRun, done: Reporting) -> JudgedRun
         write_summary(directory, noted)
 
     done.attempt("summary", write)
+    return noted
+
+
+def with_changes(run: JudgedRun, trend: Trend) -> JudgedRun:
+    """Note what a trend has open beside a run in its run.json and summary, where they lack it.
+
+    A night in CI is measured where no history is; whoever reports it there has one. Raises RigError where the
+    disk does not take it.
+    """
+    changes = changes_beside(trend.data["events"], run.info)
+    if not changes or changes == noted_changes(run.info):
+        return run
+    noted = replace(
+        run, info={**run.info, "reporting": {**run.info.get("reporting", {}), "changes": changes}}
+    )
+    directory = RunDirectory.open(run.path)
+    directory.write_info(noted.info)
+    write_summary(directory, noted)
     return noted
 
 

@@ -17,8 +17,8 @@ from hil.base.errors import ConfigError, HilError, RigError
 from hil.boards.health import HEALTH_FILE
 from hil.history.judgements import JUDGEMENTS_FILE
 from hil.reports import allure, history, plain
-from hil.reports.finish import sentence_of, write_summary
-from hil.reports.site import build_site
+from hil.reports.finish import sentence_of, with_changes, write_summary
+from hil.reports.site import build_site, trend_for
 from hil.reports.stored import judged_runs
 from hil.reports.studies.build import files_of, reproduce
 from hil.reports.studies.declaration import load_study
@@ -58,7 +58,11 @@ def build_report(
                 _add("history", history.append_run, history_folder / "metrics.jsonl", run)
                 _add("rack health", history.append_health, history_folder / HEALTH_FILE, run)
                 _add("judgements", history.append_judgements, history_folder / JUDGEMENTS_FILE, run)
-        index = build_site(out, chosen, history=history_folder, single_file=single_file, append=append)
+        trend = trend_for(chosen, history_folder)
+        noted = [with_changes(run, trend) for run in chosen]
+        index = build_site(
+            out, noted, history=history_folder, single_file=single_file, append=append, trend=trend
+        )
     print(short_path(index))
 
 
