@@ -97,7 +97,7 @@ def finish(directory: RunDirectory, options: ReportOptions, *, say: Callable[[st
     if options.pushgateway and not is_unchanged(run.info):  # a false block is nothing to be woken for
         done.attempt("Pushgateway", lambda: _push(options.pushgateway, run, done))
     trend = None
-    if options.site or segment_paths(history_of(options.out)):  # else nobody asks for one
+    if options.site or segment_paths(history_of(options.out), [str(run.info.get("rack", ""))]):
         say("Looking for changes in the history")
         trend = done.attempt("trend", lambda: site.trend_for([run], history_of(options.out)))
     done.changes = changes_beside(trend.data["events"], run.info) if trend else ()

@@ -151,7 +151,8 @@ def _no_garbage_sought() -> Iterator[None]:
 
 def trend_for(judged: Sequence[JudgedRun], history: Path) -> Trend:
     """Compute the trend of runs beside the ``history``, as their report shows it."""
-    return _trend(_shown(judged), history.absolute())
+    with _no_garbage_sought():
+        return _trend(_shown(judged), history.absolute())
 
 
 def _trend(runs: Sequence[ShownRun], history: Path) -> Trend:

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hil.history import load
-from hil.reports.site import build_site
+from hil.reports.finish import with_changes
+from hil.reports.site import build_site, trend_for
 from hil.store import read_judged_run
 from hil.store.files import short_path
 from tests.tools.bench.figure import SHORT_PASS
@@ -45,7 +46,9 @@ def main(arguments: Sequence[str]) -> int:
     begun = time.monotonic()
     demo = make(options.out, plan)
     print(f"Written in {time.monotonic() - begun:.0f} s; building the report", flush=True)
-    index = build_site(demo.out, list(map(read_judged_run, demo.runs)))
+    runs = list(map(read_judged_run, demo.runs))
+    trend = trend_for(runs, demo.history)
+    index = build_site(demo.out, [with_changes(run, trend) for run in runs], trend=trend)
     comparison = compare(planted(plan), found(load(demo.history), demo.thresholds, plan.nights))
     print("\n".join(["", *lines(comparison), *_warnings(demo), "", f"Report: {short_path(index)}"]))
     return int(not comparison.holds)
