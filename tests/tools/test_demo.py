@@ -217,7 +217,7 @@ def test_the_command_says_what_was_found_and_ends_accordingly(
     """Exit 0 where all is named, 1 where an event is missing; the report's place stands at the end."""
     command = sys.modules["tests.tools.demo.__main__"]
     monkeypatch.setattr(command, "make", lambda _out, _plan: demo)
-    monkeypatch.setattr(command, "build_site", lambda out, _runs: out / "report" / "index.html")
+    monkeypatch.setattr(command, "build_site", lambda out, *_, **__: out / "report" / "index.html")
     monkeypatch.setattr(command, "found", lambda *_arguments: events[seen])
     assert main(["--nights", "40", "--seed", "3"]) == code
     said = capsys.readouterr().out
