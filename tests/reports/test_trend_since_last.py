@@ -141,7 +141,7 @@ def test_uncommitted_sources_are_compared_and_named() -> None:
     runs = [run(n, {METRIC: alike(value)}, dirty=True) for n, value in ((1, 7000), (2, 28_000))]
     data = trend(runs[1], lines=runs[:1])
     assert len(data["since_last"]) == 1
-    assert [note for note in data["notes"] if "changes beside their commit" in note]
+    assert [note for note in data["notes"] if "uncommitted changes" in note]
 
 
 @pytest.mark.parametrize(("nights", "said"), [(3, True), (11, False)])
