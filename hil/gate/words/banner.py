@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from hil.base.errors import ExitCode
 from hil.model import ComparedSeries, SeriesVerdict, Verdict
+from hil.store.run_info import noted_words
 
 Tone = Literal["good", "open", "bad"]  # green, amber, red
 
@@ -121,9 +122,7 @@ def change_words(event: Mapping[str, Any]) -> str:
 
 def noted_changes(info: Mapping[str, Any]) -> list[str]:
     """Return the words of open_changes() that were noted in a run's run.json when its reports were made."""
-    reporting = info.get("reporting")
-    changes = reporting.get("changes") if isinstance(reporting, dict) else None
-    return [one for one in changes if isinstance(one, str)] if isinstance(changes, list) else []
+    return noted_words(info, "changes")
 
 
 def open_words(event: Mapping[str, Any]) -> str:
