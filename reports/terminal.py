@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.rule import Rule
@@ -20,7 +21,7 @@ from rich.text import Text
 from hil.base.errors import ExitCode
 from hil.base.untrusted import terminal
 from hil.gate.words.banner import Banner, banner_of, noted_changes
-from hil.model import ComparedSeries, RunRecord, SeriesVerdict, Verdict
+from hil.model import ComparedSeries, RunRecord, SeriesVerdict, Verdict, bench_of
 from hil.reports import compared, rows
 from hil.reports.boards import not_run_groups, remarks
 from hil.reports.current_notes import current_notes
@@ -31,12 +32,17 @@ from hil.reports.trace_notes import TraceNote, trace_notes
 _MOST_BOARDS = 4
 _MOST_FIGURES = 5
 _TENFOLD = 10.0  # from here on times are read, not per cent
+_AROUND_FIGURES = 2  # lines, above and below
 _MOST_CHANGES = 2  # of comparisons that passed, beside limits
 _LINES = 23  # of a terminal of 24: the prompt that follows has the last
 _SLACK = 4  # by which a heading may be wider than what stands below it
 _LIMIT_WIDTH = 22  # limit and number of cases
 _CELL_WIDTH = 11
+_METRIC_WIDTH = 26  # of a figure that matters
+_BOARD_WIDTH = 13
+_VALUE = 4  # its column, of six
 _COLOURS = {"good": "green", "open": "yellow", "bad": "red"}
+_COMMIT = 12  # digits
 _MOST_CHARACTERS = 4000  # of a sentence: what a person reads is not cut
 
 
@@ -50,17 +56,20 @@ def render_screen(
     report: str | None = None,
     warnings: Sequence[str] = (),
     more: str = "",
+    status: str = "",
     verbose: bool = False,
 ) -> None:
     """Print the last screen of a run: at most 23 lines of 80 columns, unless ``verbose``.
 
-    ``report`` is where the report is, if it was built, ``warnings`` what of the reports failed, and ``more``
-    how an undecided run is taken further, "" where it is not.
+    ``report`` is where the report is, if it was built, ``warnings`` what of the reports failed, ``more``
+    how an undecided run is taken further, and ``status`` what the exit status says where it is not the
+    verdict's own; "" where there is nothing to say.
     """
     said = banner_of(verdict, noted_changes(run_info))
     tail = [
-        *_next_steps(verdict, more, changed=bool(noted_changes(run_info))),
+        *_next_steps(run_info, verdict, more),
         _whereabouts(run_path, report),
+        *([Text.assemble(("Status   ", "bold"), status)] if status else []),
         *_banner(said),
     ]
     head: list[RenderableType] = [Text(_measured(run_info, records), style="dim")]
@@ -69,10 +78,11 @@ def render_screen(
     if verbose:
         parts = [*head, *_tables(verdict, console), *notes]
     else:
-        figures = _figures(verdict)
-        head += [_figure_table(figures, console.width)] if figures else []
         left = _LINES - sum(_height(console, part) for part in (*head, *tail))
-        parts = [*head, *_fitting(console, notes, left)]
+        figures = _figures(verdict)[: max(1, left - _AROUND_FIGURES - bool(notes))]
+        table = [_figure_table(figures, console.width)] if figures else []
+        left -= sum(_height(console, part) for part in table)
+        parts = [*head, *table, *_fitting(console, notes, left)]
     for part in (*parts, *tail):
         console.print(part)
 
@@ -84,29 +94,40 @@ def _banner(said: Banner) -> list[RenderableType]:
     return [Rule(style=colour), Text.assemble((title, f"bold {colour}"), _plain(sentence))]
 
 
-def _next_steps(verdict: Verdict, more: str, *, changed: bool) -> list[Text]:
+def _next_steps(info: Mapping[str, Any], verdict: Verdict, more: str) -> list[Text]:
     """Return what a person does next, where there is something to do but to read the report."""
     code = verdict.exit_code
     if more:
         steps = [more]
     elif code == ExitCode.FIRMWARE and any(map(compared.is_blocked, verdict.compared)):
-        steps = ["hil bisect finds the commit (hil bisect --help)"]
+        steps = [_bisect(info, next(item for item in compared.ranked(verdict) if compared.is_blocked(item)))]
     elif code == ExitCode.FIRMWARE:
         steps = ["hil compare HEAD~1 measures the commit before on the same boards"]
     elif code == ExitCode.RIG:
         steps = ["hil doctor and hil rack check say what has to be mended"]
-    elif changed:
+    elif noted_changes(info):
         steps = ["hil changes says between which commits each change lies"]
     else:
         steps = []
     return [Text.assemble(("Next     ", "bold"), _plain(step)) for step in steps]
 
 
+def _bisect(info: Mapping[str, Any], item: ComparedSeries) -> str:
+    """Return the command that finds the commit, where it is known which commits were compared."""
+    ci, git = info.get("ci") or {}, info.get("git") or {}
+    good, bad = str(ci.get("base_sha") or ""), str(ci.get("head_sha") or git.get("commit") or "")
+    if not good or not bad or git.get("dirty"):
+        return "hil bisect finds the commit (hil bisect --help)"
+    command = ["--good", good[:_COMMIT], "--bad", bad[:_COMMIT], "--metric", item.metric]
+    case = case_name(item).replace(" ", "/")  # the rest is the defaults
+    return f"hil bisect {shlex.join([*command, '--case', case])}"
+
+
 # ---- the figures that matter ----
 
 
 def _figures(verdict: Verdict) -> list[tuple[str, ...]]:
-    """Return at most five rows of style, sign, metric, place, value, and what it is held against.
+    """Return at most five rows of style, sign, metric, case, board, value, and what it is held against.
 
     What regressed or broke its limit stands first, then what is open; where nothing is, what is nearest to
     its limit, a metric once.
@@ -123,7 +144,8 @@ def _figures(verdict: Verdict) -> list[tuple[str, ...]]:
         limited = [_limit_figure(item, "") for item in _nearest(verdict.series)]
         room = _MOST_FIGURES - min(len(changed), _MOST_CHANGES)
         found = [*limited[:room], *(_compared_figure(item, "") for item in changed)]
-    return found[:_MOST_FIGURES]
+    short = _short_cases(verdict)
+    return [(*one[:3], short[one[3]], *one[4:]) for one in found[:_MOST_FIGURES]]
 
 
 def _nearest(series: Iterable[SeriesVerdict]) -> list[SeriesVerdict]:
@@ -147,33 +169,47 @@ def _limit_figure(item: SeriesVerdict, style: str) -> tuple[str, ...]:
         else f", {share:,.0f} times"
     )
     limit = f"limit {rows.quantity(item, item.limit)}{used}"
-    return style, rows.sign(item), human_metric(item), _where(item, item.board), value, limit
+    return style, rows.sign(item), human_metric(item), item.case_id, item.board, value, limit
 
 
 def _compared_figure(item: ComparedSeries, style: str | None = None) -> tuple[str, ...]:
     if style is None:
         style = {"regressed": "bold red", "improved": "green"}.get(item.outcome, "yellow")
     change = compared.change(item, item.unit, relative=item.relative)
-    against = f"{compared.interval(item, item.unit, relative=item.relative)} of the {item.role}"
-    return style, compared.sign(item), human_metric(item), _where(item, item.target), change, against
+    against = f"{compared.interval(item, item.unit, relative=item.relative)} vs {item.role}"
+    return style, compared.sign(item), human_metric(item), item.case_id, item.target, change, against
 
 
-def _where(item: SeriesVerdict | ComparedSeries, place: str) -> str:
-    """Return "transport=tls on v2": the bench is in the metric's name."""
-    label = case_name(item).partition(" ")[2]
-    return f"{label} on {place}" if label else place
+def _short_cases(verdict: Verdict) -> dict[str, str]:
+    """Return of each case, by its id, the parameters that tell it from the others of its bench."""
+    benches: dict[str, dict[str, list[str]]] = {}
+    for item in (*verdict.series, *verdict.compared):
+        label = case_name(item).partition(" ")[2]
+        benches.setdefault(bench_of(item.case_id), {})[item.case_id] = label.split(",")
+    short: dict[str, str] = {}
+    for cases in benches.values():
+        shared = set.intersection(*map(set, cases.values()))
+        for case_id, parameters in cases.items():
+            short[case_id] = ",".join(one for one in parameters if one not in shared)
+    return short
 
 
 def _figure_table(figures: Sequence[tuple[str, ...]], width: int) -> RenderableType:
-    """Return one line a figure: of metric and place stands what there is room for."""
-    table = Table(box=None, show_header=False, padding=(0, 1, 0, 0), expand=False, width=width)
-    table.add_column(no_wrap=True, width=1)
-    table.add_column(no_wrap=True, overflow="ellipsis", max_width=28)
-    table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
-    table.add_column(no_wrap=True, justify="right")
-    table.add_column(no_wrap=True, overflow="ellipsis")
-    for style, *cells in figures:
-        table.add_row(*(Text(_plain(cell), style=style) for cell in cells))
+    """Return one line a figure: of its case stands what there is room for."""
+    plain = [[_plain(cell) for cell in cells] for _, *cells in figures]
+    widths = [max(map(cell_len, column)) for column in zip(*plain, strict=True)]
+    widths[1], widths[3] = min(widths[1], _METRIC_WIDTH), min(widths[3], _BOARD_WIDTH)
+    widths[2] = max(1, min(widths[2], width - sum(widths) + widths[2] - len(widths)))
+    table = Table(box=None, show_header=False, padding=(0, 1, 0, 0), expand=False)
+    for column, wide in enumerate(widths):
+        table.add_column(
+            no_wrap=True, overflow="ellipsis", width=wide, justify="right" if column == _VALUE else "left"
+        )
+    for (style, *_), cells in zip(figures, plain, strict=True):
+        cells[2] = (
+            cells[2] if len(cells[2]) <= widths[2] else f"…{cells[2][1 - widths[2] :]}"
+        )  # the value tells
+        table.add_row(*(Text(cell, style=style) for cell in cells))
     return Padding(table, (1, 0, 1, 0))
 
 

@@ -119,6 +119,10 @@ class Offer:
         where = "a board" if self.everywhere else f"on {', '.join(self.boards)}"
         return f"{self.boots} more boots of each {where}, about {self.minutes} min"
 
+    def command(self, run_path: str) -> str:
+        """Return what it means, and the command."""
+        return f"{self.sentence}: hil run --more {run_path}"
+
     def to_json(self) -> dict[str, Any]:
         """Return what run.json keeps, for whoever has not the journal at hand."""
         return {"boots": self.boots, "boards": list(self.boards), "minutes": self.minutes}

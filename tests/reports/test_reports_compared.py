@@ -118,7 +118,7 @@ def test_the_terminal_shows_what_blocks_in_one_screen() -> None:
     """A change with its interval, the verdict last; ten comparisons fit 80 by 24."""
     text = terminal(verdict_of(GREW))
     assert text.splitlines()[-1].startswith("✗ REGRESSED: ")
-    assert re.search(r"✗ publish latency p50 .*\+12.3 % \+8.1 … \+16.7 % of the base", text)
+    assert re.search(r"✗ publish latency p50 .*\+12.3 % \+8.1 … \+16.7 % vs base", text)
     ten = [comparison(metric=f"m{n}_us", series_id=str(n)) for n in range(10)]
     lines = terminal(verdict_of(*ten)).splitlines()
     assert len(lines) <= 24

@@ -157,11 +157,11 @@ def test_an_undecided_run_ends_with_4_or_with_what_was_asked_for(new_lab: NewLab
     limits.write_text(limits.read_text().replace("min_samples: 40", "min_samples: 4000"))
     done = lab.run("--undecided-status", "4")
     assert done.returncode == 4, done.stdout
-    assert "  UNDECIDED  " in done.stdout
+    assert "? UNDECIDED: " in done.stdout
     assert lab.hil("gate", str(lab.out / "latest")).returncode == 4
     neutral = lab.run()
     assert neutral.returncode == 0, neutral.stdout
-    assert "Undecided is no failure, and no pass" in neutral.stdout
+    assert "undecided is no failure, and no pass" in neutral.stdout
     verdict = json.loads((lab.out / "latest" / "verdicts.json").read_text())
     assert (verdict["outcome"], verdict["exit_code"]) == ("undecided", 4)
     limits.write_text(limits.read_text().replace("on_undecided: neutral", "on_undecided: fail"))

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The last screen of a terminal: 24 lines of 80 columns, the banner's words last, whatever happened."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from hil.cli.gate import command as gate
+from hil.gate import judge
+from hil.gate.words.banner import banner_of, noted_changes
+from hil.model import Entry, Fault, Verdict
+from hil.reports.terminal import render_screen
+from hil.store import RunDirectory, read_judged_run
+from tests.make_records import RUN_ID, publish_record, publish_thresholds
+from tests.reports.outcome_runs import OUTCOMES, leave
+from tests.reports.test_reports_compared import GREW, verdict_of
+
+pytestmark = pytest.mark.slow
+
+COLUMNS, LINES = 80, 24
+SHAS = {"base_sha": "313d06795284a1a55a7b", "head_sha": "c0f88a67e9d6d0c45da3"}
+
+
+def screen(verdict: Verdict, info: dict[str, object] | None = None, **said: str) -> list[str]:
+    console = Console(width=COLUMNS, height=LINES, file=io.StringIO(), no_color=True)
+    render_screen(info or {}, verdict, [], run_path=f"out/{RUN_ID}", console=console, **said)  # type: ignore[arg-type]
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue().splitlines()
+
+
+def judged(entries: list[Entry]) -> Verdict:
+    return judge(entries, {"publish": publish_thresholds()})
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+def test_a_stored_run_of_any_outcome_ends_with_one_screen(tmp_path: Path, outcome: str) -> None:
+    """`hil gate` prints what the run ended with: one screen, at its end the banner's one line."""
+    path = leave(tmp_path, outcome)
+    environment = {"COLUMNS": str(COLUMNS), "LINES": str(LINES)}
+    said = CliRunner().invoke(gate, [str(path)], env=environment, standalone_mode=False).output
+    lines = said.splitlines()[1:]  # below what became of verdicts.json
+    assert len(lines) < LINES
+    assert max(len(line) for line in lines if str(path.name) not in line) <= COLUMNS
+    banner = banner_of(read_judged_run(path).verdict, noted_changes(RunDirectory.open(path).read_info()))
+    assert " ".join(said.split()).endswith(f"─ {banner.sign} {banner.text}")
+
+
+def test_eight_boards_with_long_names_and_forty_warnings_fit() -> None:
+    """What has no room is counted: long names are cut, the verdict and the way to the rest are not."""
+    boards = [f"bench-esp32s3-in-the-cellar-of-house-{n}" for n in range(8)]
+    slow: list[Entry] = [publish_record(board=board, latency_ms=60) for board in boards]
+    gone = [Fault(RUN_ID, "rig", 3, f"{board} vanished. " + "word " * 30, board) for board in boards]
+    verdict = judged([*slow, *gone])
+    verdict = replace(verdict, warnings=[f"warning {n} " + "word " * 40 for n in range(40)])
+    lines = screen(verdict, {"ci": SHAS}, status="0, as --undecided-status asks", more="6 more boots: hil")
+    assert len(lines) < LINES
+    assert max(map(len, lines)) <= COLUMNS
+    assert any(line.startswith("  … and ") and "more: --verbose" in line for line in lines)
+
+
+def test_a_figure_names_its_board_and_what_tells_its_case() -> None:
+    """Parameters that all cases of the bench share are not repeated, the board's name is never pushed out."""
+    both = {"qos": 2, "payload_bytes": 1024, "interval_us": 40_000}
+    entries: list[Entry] = [
+        publish_record(board="v1", overrides=both, latency_ms=60),
+        publish_record(board="v2", overrides={**both, "transport": "tls"}, latency_ms=60),
+    ]
+    figures = [line for line in screen(judged(entries)) if line.startswith("✗ publish latency p95")]
+    assert len(figures) == 2
+    assert all("qos" not in line and "payload" not in line for line in figures)
+    assert any(" transport=tls v2 " in line for line in figures)
+
+
+def test_a_regression_ends_with_the_command_that_finds_its_commit() -> None:
+    """Good, bad, metric and case stand in it where the commits are known; those of a dirty tree are not."""
+    verdict = verdict_of(GREW)
+    said = " ".join(" ".join(screen(verdict, {"ci": SHAS})).split())
+    assert "Next hil bisect --good 313d06795284 --bad c0f88a67e9d6 --metric publish_latency_p50_us" in said
+    assert " --case publish" in said
+    for info in ({}, {"ci": SHAS, "git": {"commit": "c0f88a67e9d6", "dirty": True}}):
+        assert "hil bisect finds the commit" in " ".join(screen(verdict, dict(info)))
+
+
+def test_what_the_exit_status_says_stands_above_the_verdict() -> None:
+    """Where CI goes on after an undecided run the screen says so, and still ends with the verdict."""
+    verdict = judged([publish_record(rows=20)])
+    lines = screen(verdict, status="0, as asked")
+    rule = next(n for n, line in enumerate(lines) if line.startswith("──"))
+    assert lines[rule - 1] == "Status   0, as asked"
+    assert lines[rule + 1].startswith("? UNDECIDED: ")
