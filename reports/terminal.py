@@ -183,7 +183,8 @@ def _compared_figure(item: ComparedSeries, style: str | None = None) -> tuple[st
 def _short_cases(verdict: Verdict) -> dict[str, str]:
     """Return of each case, by its id, the parameters that tell it from the others of its bench."""
     benches: dict[str, dict[str, list[str]]] = {}
-    for item in (*verdict.series, *verdict.compared):
+    judged: list[SeriesVerdict | ComparedSeries] = [*verdict.series, *verdict.compared]
+    for item in judged:
         label = case_name(item).partition(" ")[2]
         benches.setdefault(bench_of(item.case_id), {})[item.case_id] = label.split(",")
     short: dict[str, str] = {}

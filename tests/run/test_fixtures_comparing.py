@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -11,11 +12,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import pytest
+from rich.console import Console
 
 from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.boards.firmware.build_folder import Image
 from hil.boards.rack import Board
-from hil.fixtures.progress import LineWatcher
+from hil.fixtures.progress import BarWatcher, LineWatcher
 from hil.gate.compare.looks import LOOKS as PLANNED_LOOKS
 from hil.model import Case, Comparison, Entry, Fault, NotRun, RunRecord
 from hil.run.boot_loop import BootLoop
@@ -329,14 +331,34 @@ def test_a_line_says_which_look_it_is() -> None:
     assert stream.getvalue().splitlines() == lines
 
 
-def test_a_line_says_how_long_the_rest_takes() -> None:
-    """As long as what is left takes at the speed so far; nothing before that can be told, nor at the end."""
-    stream, times = io.StringIO(), iter((0.0, 5.0, 20.0, 60.0, 90.0))
+def test_a_line_says_how_long_the_run_takes() -> None:
+    """All boards by the plan, until some of it is measured, then at the pace of that without flashing."""
+    stream, times = io.StringIO(), iter((0.0, 50.0, 60.0, 80.0, 170.0, 171.0))
     watcher = LineWatcher(stream, clock=lambda: next(times))
-    for done in (0, 1, 2, 4, 10):
-        watcher.notify(Event("v1", "measuring", done, 10))
+    told = [("v1", "flashing", 0), ("v1", "measuring", 0), ("v2", "measuring", 0), ("v1", "booting", 3)]
+    for board, stage, done in (*told, ("v1", "done", 10), ("v2", "done", 10)):
+        watcher.notify(Event(board, stage, done, 10, done_s=4.0 * done, left_s=40.0 - 4.0 * done))
     counts = [line.partition("]")[0] for line in stream.getvalue().splitlines()]
-    assert counts == ["v1 [0/10", "v1 [1/10", "v1 [2/10, 80 s left", "v1 [4/10, 2 min left", "v1 [10/10"]
+    left = ["v1 [0/10, 40 s left", "v1 [0/10, 40 s left", "v2 [0/10, 80 s left", "v1 [3/10, 3 min left"]
+    assert counts == [*left, "v1 [10/10, 2 min left", "v2 [10/10"]
+
+
+def test_what_is_left_by_the_plan_comes_with_each_event() -> None:
+    """It falls to nothing as a board's cases are measured, each by its own length."""
+    slow = tuple(Case("jitter", {"count": count, "period_us": 1_000_000}) for count in (10, 50))
+    (board,) = plan_of(V1).boards
+    events: list[Event] = []
+    rig = FakeRig()
+    loop = BootLoop(Plan("all", (replace(board, boots=(slow,)),)), rig, run_id="r", notify=events.append)
+    loop.start()
+    for case in slow:
+        loop.wait("v1", case)
+    loop.stop()
+    assert events[0].done_s == 0
+    assert 60 <= events[0].left_s <= 65
+    assert {round(one.done_s + one.left_s) for one in events} == {round(events[0].left_s)}
+    assert 10 <= next(one.done_s for one in events if one.done == 1) <= 12
+    assert (events[-1].stage, events[-1].left_s) == ("done", 0.0)
 
 
 def test_an_image_that_is_not_compared_has_its_boots_as_always() -> None:
@@ -429,3 +451,17 @@ def test_a_board_that_has_its_boots_is_not_flashed_again() -> None:
     assert {board for _step, board, _image in again.steps} == {"v2"}
     assert loop.wait("v1", CASES[0]) == []
     assert boots_of(again.entries, "v2") == boots_of(rig.entries, "v2")
+
+
+def test_a_bar_has_one_line_of_its_terminal() -> None:
+    """Board, counts and case, cut where they do not fit; the last line has all boards and the time left."""
+    console = Console(width=80, height=24, file=io.StringIO(), force_terminal=True, record=True)
+    watcher = BarWatcher(console, clock=lambda: 0.0)
+    long = "publish transport=mtls,payload_bytes=16384,qos=2,interval_us=40000"
+    for board in ("virtual-esp32s3-1", "virtual-esp32s3-2"):
+        watcher.notify(Event(board, "measuring", 100, 360, long, "look 2 of 5", left_s=3500.0))
+    watcher.close()
+    *boards, together = re.split(r"(?=virtual-esp32s3|\ball\b)", console.export_text())[-3:]
+    assert all(len(line.rstrip()) <= 80 for line in (*boards, together))
+    assert all(" 100/360 look 2 of 5 · measuring: publish" in line for line in boards)
+    assert together.rstrip().endswith("200/720 117 min left")
