@@ -156,7 +156,8 @@ def test_the_back_button_goes_back(seen: Visit) -> None:
     """Each choice is a step: back from a chart to the event, and from there to everything."""
     page = seen.page
     page.locator("#event-0").get_by_role("button").click()
-    page.locator("#event-0-more").get_by_role("link").first.click()
+    page.locator("#event-0-more summary").click()
+    page.locator("#event-0-more .series").get_by_role("link").first.click()
     expect(page.get_by_role("dialog")).to_be_visible()
     assert hash_of(page) == f"#event=0&chart={FIRST_CHART.replace(' ', '+')}"
     page.go_back()

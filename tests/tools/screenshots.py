@@ -80,7 +80,7 @@ def _trend(browser: Browser, out: Path, folder: Path) -> Path:
 def _drilldown(browser: Browser, out: Path, folder: Path) -> Path:
     """Show the distribution of the series that tells most of the worst event."""
     with visit(browser, _address(out, "trend/index.html#event=0"), width=WIDTH, height=HEIGHT) as seen:
-        seen.page.locator(".series a").first.click()
+        seen.page.locator(".boards-charts figcaption button").first.click()
         seen.page.locator("#drill-tab-distribution").click()
         seen.show("candidate")
         seen.page.mouse.move(0, 0)

@@ -8,7 +8,7 @@ import { Frame, fromZero, makeAxis } from "./frame.js";
 import { drawable } from "./points.js";
 import { at } from "./scale.js";
 import { quantity } from "./units.js";
-import { boardWords } from "./words.js";
+import { boardAndKind } from "./words.js";
 
 const HEIGHT = 300;
 const LEAST_MARGIN = 0.02;
@@ -61,7 +61,7 @@ function Plot({ chart, boots, values, roles, stat, unit, width }) {
   const x = (/** @type {number} */ index) => at(box.left + (index + 0.5) * gap);
   const label = `${chart.quantity} ${stat}`.trim();
   return html`<svg class="trend-chart" viewBox=${`0 0 ${width} ${HEIGHT}`} role="img">
-    <title>${`${label} of each boot on ${boardWords(chart)}, in the order of measurement`}</title>
+    <title>${`${label} of each boot on ${boardAndKind(chart)}, in the order of measurement`}</title>
     <desc>${roles.map((role) => `${roleWords(role)}: ${medianWords(values, boots.role, role, unit)}`).join("; ")}</desc>
     <${Frame} chart=${chart} box=${box} y=${y}>
       ${roles.map((role) => html`<${Median} ...${{ role, values, boots, y, box }} />`)}

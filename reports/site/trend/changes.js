@@ -4,10 +4,10 @@
  * chart.
  */
 import { html } from "htm/preact";
-import { useState } from "preact/hooks";
 
-import { beforeAfter, boardsWords, caseWords, count, interval, kindsOf, nightOf, nothingChanged, sign, stepWords, tone } from "./facts.js";
-import { commitLink } from "./html.js";
+import { EventCharts } from "./event.js";
+import { beforeAfter, boardsWords, caseWords, count, interval, kindsOf, lasting, nightOf, nothingChanged, sign, stepWords, tone } from "./facts.js";
+import { commitLink, safeLink } from "./html.js";
 import { writeState } from "./state.js";
 import { boardWords, signedPercent } from "./words.js";
 
@@ -16,7 +16,6 @@ import { boardWords, signedPercent } from "./words.js";
 /** @typedef {(changes: Partial<State>) => void} Update */
 
 const MOST_ROWS = 8;
-const MOST_SERIES = 10;
 const COLUMNS = ["Effect", "What", "Board", "Since", "Before → after", "Change", "Verdict"];
 const OF_RATIO = "; the change is that of the ratio to the reference firmware, measured in the same nights";
 const NUMBERS = new Set(["Before → after", "Change"]);
@@ -54,13 +53,13 @@ function Rows({ trend, state, index, update }) {
       <td><button type="button" class="plain" aria-expanded=${String(open)} aria-controls=${`event-${index}-more`}
         onClick=${toggle}>${event.headline}</button></td>
       <td class="boards" title=${event.boards.join(", ")}>${boardsWords(event.boards)} <small>${kindsOf(trend, index)}</small></td>
-      <td class="since">${event.night} <${Commits} trend=${trend} event=${event} /></td>
+      <td class="since">${event.night} <small class="lasting">${lasting(event)}</small> <${Commits} trend=${trend} event=${event} /></td>
       <td class="n">${beforeAfter(trend, index) || "–"}</td>
       <td class="n"><b>${signedPercent(event.change) || "–"}</b> <small>${interval(event)}</small></td>
       <td>${event.cause}</td>
     </tr>
     ${open && html`<tr class="more" id=${`event-${index}-more`}>
-      <td colspan=${COLUMNS.length}><${More} trend=${trend} state=${state} index=${index} /></td></tr>`}`;
+      <td colspan=${COLUMNS.length}><${More} trend=${trend} state=${state} index=${index} update=${update} /></td></tr>`}`;
 }
 
 /** "a1b2c3d..91bc1e2", each linked where the run's address tells where commits are to be seen. */
@@ -74,10 +73,12 @@ function Commits({ trend, event: { good, bad, run } }) {
   return html`<small class="commits">${good && html`${link(good)}..`}${link(bad)}</small>`;
 }
 
-function More({ trend, state, index }) {
+function More({ trend, state, index, update }) {
   const event = trend.events[index];
   const lines = [event.sentence, ...event.conditions, event.note].filter(Boolean);
   return html`
+    <${Commit} event=${event} />
+    <${EventCharts} trend=${trend} index=${index} update=${update} />
     ${lines.map((line) => html`<p>${line}</p>`)}
     <p class="soft">Seen in ${count(event.nights, "night")}${event.of_ratio && OF_RATIO}.
       ${event.boards.length > 2 && ` Boards: ${event.boards.join(", ")}.`}</p>
@@ -85,16 +86,20 @@ function More({ trend, state, index }) {
     <${SeriesList} trend=${trend} state=${state} index=${index} />`;
 }
 
+/** Title and author of the commit that it began with, how many lie in the range, and the way to their diff. */
+function Commit({ event: { commit } }) {
+  if (!commit || !(commit.title || commit.count || commit.diff)) return "";
+  const diff = safeLink(commit.diff);
+  const words = [commit.title && `“${commit.title}”`, commit.author, commit.count > 0 && `${count(commit.count, "commit")} in the range`];
+  return html`<p><b>${words.filter(Boolean).join(", ")}</b>${diff && html` <a href=${diff}>the diff</a>`}</p>`;
+}
+
 function SeriesList({ trend, state, index }) {
-  const [all, setAll] = useState(false);
-  const { series } = trend.events[index];
-  const found = series.map((number) => trend.series[number]).filter(Boolean);
-  const shown = all ? found : found.slice(0, MOST_SERIES);
-  return html`<ul class="series" aria-label="Series that show it">
-    ${shown.map((item) => html`<li key=${item.id}><${SeriesLink} trend=${trend} state=${state} index=${index} series=${item} /></li>`)}
-    ${found.length > MOST_SERIES && html`<li><button type="button" class="plain" onClick=${() => setAll(!all)}>
-      ${all ? "fewer" : `${found.length - MOST_SERIES} more series`}</button></li>`}
-  </ul>`;
+  const found = trend.events[index].series.map((number) => trend.series[number]).filter(Boolean);
+  return html`<details class="series-list"><summary>All ${found.length} series that show it</summary>
+    <ul class="series" aria-label="Series that show it">
+    ${found.map((item) => html`<li key=${item.id}><${SeriesLink} trend=${trend} state=${state} index=${index} series=${item} /></li>`)}
+  </ul></details>`;
 }
 
 function SeriesLink({ trend, state, index, series }) {

@@ -7,7 +7,7 @@
 import { html } from "htm/preact";
 import { useMemo, useState } from "preact/hooks";
 
-import { Axes, Background, Beyond, Changes, Epochs, LimitNames, Limits, Names, ValueLine, Watermark } from "./marks.js";
+import { Axes, Background, Beyond, Changes, Epochs, LimitNames, Limits, Names, StepRange, ValueLine } from "./marks.js";
 import { isQuiet, linesOf } from "./points.js";
 import { at, layoutOf, nearestRun } from "./scale.js";
 import { describe, runWords, titleWords } from "./words.js";
@@ -20,26 +20,27 @@ const ROW_PX = 14;
 
 /**
  * @param {{trend: import("./types.js").Trend, chart: import("./types.js").Chart, stats?: string[],
- *          width?: number, height?: number, log?: boolean, onRun?: (run: number) => void,
- *          onEvent?: (event: number) => void}} props
- *   stats: the statistics to draw, else all; width and height in pixels; onRun is given the index of the run
+ *          width?: number, height?: number, log?: boolean, ends?: [number, number], event?: number,
+ *          onRun?: (run: number) => void, onEvent?: (event: number) => void}} props
+ *   stats: the statistics to draw, else all; width and height in pixels; ends: of y, else from zero; event: the one whose
+ *   step is shaded; onRun is given the index of the run
  *   that was chosen with a click or Enter, onEvent that of the event whose sign was clicked
  */
-export function TrendChart({ trend, chart, stats = [], width = 380, height, log = false, onRun, onEvent }) {
+export function TrendChart({ trend, chart, stats = [], width = 380, height, log = false, ends, event, onRun, onEvent }) {
   const wanted = stats.join(" ");
   const lines = useMemo(() => linesOf(chart, stats), [chart, wanted]);
-  const layout = useMemo(() => layoutOf({ trend, lines, width, height, log }), [trend, lines, width, height, log]);
+  const layout = useMemo(() => layoutOf({ trend, lines, width, height, log, ends }), [trend, lines, width, height, log, ends?.join()]);
   const [cursor, setCursor] = useState(-1);
-  const still = useMemo(() => html`<${Still} ...${{ trend, chart, layout, onEvent }} />`, [layout, onEvent]);
+  const still = useMemo(() => html`<${Still} ...${{ trend, chart, layout, event, onEvent }} />`, [layout, event, onEvent]);
   const { box, runs } = layout;
   const run = runs[cursor];
-  const follow = (/** @type {PointerEvent} */ event) => setCursor(nearestRun(layout, pixelOf(event, box)));
+  const follow = (/** @type {PointerEvent} */ pointer) => setCursor(nearestRun(layout, pixelOf(pointer, box)));
   return html`<div class="trend-plot">
     <svg class=${`trend-chart${isQuiet(lines) ? " quiet" : ""}`} viewBox=${`0 0 ${box.width} ${box.height}`} role="img"
-        tabindex="0" onKeyDown=${(/** @type {KeyboardEvent} */ event) => onKey(event, { runs, cursor, setCursor, onRun })}
+        tabindex="0" onKeyDown=${(/** @type {KeyboardEvent} */ key) => onKey(key, { runs, cursor, setCursor, onRun })}
         onPointerMove=${follow} onPointerLeave=${() => setCursor(-1)} onBlur=${() => setCursor(-1)}
-        onClick=${(/** @type {PointerEvent} */ event) => {
-          const chosen = runs[nearestRun(layout, pixelOf(event, box))];
+        onClick=${(/** @type {PointerEvent} */ click) => {
+          const chosen = runs[nearestRun(layout, pixelOf(click, box))];
           if (chosen !== undefined) onRun?.(chosen);
         }}>
       <title>${titleWords(chart, lines)}</title>
@@ -54,14 +55,14 @@ export function TrendChart({ trend, chart, stats = [], width = 380, height, log 
 const spoken = ({ head, lines }) => [head, ...lines].join(", ");
 
 /** Everything but the cursor; without a value there are axes and a word. */
-function Still({ trend, chart, layout, onEvent }) {
+function Still({ trend, chart, layout, event, onEvent }) {
   const { box, lines, main } = layout;
   const measured = lines.some(({ points }) => points.some(({ value }) => value !== null));
   return html`<g>
     <rect class="ground" x="0" y="0" width=${box.width} height=${box.height}><title></title></rect>
-    <${Watermark} chart=${chart} box=${box} />
     <${Axes} layout=${layout} />
     ${!measured && html`<text class="m u" x=${at((box.left + box.right) / 2)} y=${at(box.top + 26)}>not measured in these runs</text>`}
+    ${event !== undefined && html`<${StepRange} layout=${layout} event=${event} />`}
     <${Background} layout=${layout} />
     <${Limits} layout=${layout} />
     ${lines.filter((drawn) => drawn !== main).map((drawn) => html`<${ValueLine} layout=${layout} drawn=${drawn} />`)}

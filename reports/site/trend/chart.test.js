@@ -9,6 +9,7 @@ import { renderToString } from "preact-render-to-string";
 import { Legend, TrendChart, niceTop } from "./chart.js";
 import { readTrend } from "./model.js";
 import { random, sampleTrend } from "./sample.js";
+import { fittedEnds } from "./scale.js";
 
 const count = (text, part) => text.split(part).length - 1;
 const words = (markup) => markup.replace(/<[^>]*>/g, " ").replace(/\s+/g, " ").trim();
@@ -121,14 +122,32 @@ test("a chart is grey where nothing changed and nothing is broken, and only ther
   assert.match(draw(withEvent(trendOf([7_000, 8_000]), {}, 1)), /class="trend-chart"/);
 });
 
-test("figures that are not of a chip say so across the plot and in the chart's text", () => {
-  const mark = (place) => draw(trendOf([7_000], place)).match(/class="watermark m"[^>]*>([^<]*)/)?.[1];
-  assert.equal(mark({ kind: "virtual" }), "virtual");
-  assert.equal(mark({ kind: "emulated" }), "emulated");
-  assert.equal(mark({ kind: "virtual", simulated: "noise" }), "virtual · simulated noise");
-  assert.equal(mark({ kind: "physical", simulated: "noise" }), "simulated noise");
-  assert.equal(mark({}), undefined);
-  assert.match(draw(trendOf([7_000], { kind: "virtual" })), /<title>publish latency p95 on e1 \(virtual\): 7 ms now/);
+test("figures that are not of a chip say so in the chart's text, and nothing stands behind the data", () => {
+  for (const [place, words] of [[{ kind: "virtual" }, " (virtual)"], [{ kind: "virtual", simulated: "noise" }, " (virtual, simulated noise)"], [{}, ""]]) {
+    const svg = draw(trendOf([7_000], place));
+    assert.ok(svg.includes(`<title>publish latency p95 on e1${words}: 7 ms now`), words);
+    assert.doesNotMatch(svg, /<text[^>]*>virtual/);
+  }
+});
+
+test("a fitted axis holds what was measured and little else: a step of 12 % is seen, a limit off it is named at its edge", () => {
+  const trend = trendOf([7_000, 7_010, 7_840, 7_850]);
+  const ends = fittedEnds([trend.series[0]]);
+  assert.ok(ends[0] > 6_800 && ends[1] < 8_100, String(ends));
+  const svg = draw(trend, { ends });
+  const [before, after] = [...pathOf(svg, "dots").matchAll(/M[\d.]+ ([\d.]+)/g)].map(([, y]) => Number(y)).filter((_, n) => n % 3 === 0);
+  assert.ok(before - after > 90, `${before} ${after}`);
+  assert.match(svg, /limit 25 ms ↑/);
+  const low = trendOf([7_000, 7_100], { limit: 400, direction: "higher" });
+  assert.match(draw(low, { ends: fittedEnds([low.series[0]]) }), /limit 400 µs ↓/);
+  assert.equal(fittedEnds([trendOf([null]).series[0]]), undefined);
+});
+
+test("the range in which an event lies is shaded: from the last run before to the first of the new level", () => {
+  const svg = draw(withEvent(trendOf([7_000, 7_000, 8_000, 8_000]), {}, 2), { event: 0 });
+  const places = [...pathOf(svg, "dots").matchAll(/M([\d.]+)/g)].map(([, x]) => Number(x));
+  const [, x, width] = svg.match(/class="step-range" x="([\d.]+)"[^>]*? width="([\d.]+)"/).map(Number);
+  assert.ok(Math.abs(x - places[1]) < 0.2 && Math.abs(x + width - places[2]) < 0.2);
 });
 
 test("the text alternative says what is now, what the limit is, and what changed when, where and why", () => {

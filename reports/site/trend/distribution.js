@@ -6,7 +6,7 @@ import { roleWords } from "./details.js";
 import { Frame, makeAxis, room } from "./frame.js";
 import { at } from "./scale.js";
 import { digits, quantity } from "./units.js";
-import { boardWords } from "./words.js";
+import { boardAndKind } from "./words.js";
 
 const HEIGHTS = { histogram: 190, ecdf: 170 };
 const LEFT = 58;
@@ -58,7 +58,7 @@ function Histogram({ chart, distribution, roles, x, width }) {
   const most = Math.max(...shares.flat());
   const y = makeAxis({ ends: [0, most * 1.06], unit: "ratio", range: [box.bottom, box.top], count: 3 });
   return html`<svg class="trend-chart" viewBox=${`0 0 ${width} ${box.height}`} role="img">
-    <title>${`Samples of ${chart.quantity} on ${boardWords(chart)}: ${roles.map(({ name }) => name).join(" and ")}`}</title>
+    <title>${`Samples of ${chart.quantity} on ${boardAndKind(chart)}: ${roles.map(({ name }) => name).join(" and ")}`}</title>
     <desc>${roles.map(({ name, counts }) => `${name}: most between ${modeWords(distribution.edges, counts, x)}`).join("; ")}</desc>
     <${Frame} chart=${chart} box=${box} y=${y}>
       ${shares.map((own, index) => html`<path class=${`steps role-${roles[index].role}`} d=${outline(distribution.edges, own, x, y, box)} />`)}
@@ -84,7 +84,7 @@ function Shares({ chart, distribution, roles, x, width, unit }) {
   const y = makeAxis({ ends: [0, 1], unit: "ratio", range: [box.bottom, box.top], count: 4 });
   const median = roles.map(({ name, counts }) => `${name}: half are at most ${quantity(shareAt(distribution.edges, counts, 0.5), unit)}`);
   return html`<svg class="trend-chart" viewBox=${`0 0 ${width} ${box.height}`} role="img">
-    <title>${`Share of samples up to each ${chart.quantity} on ${boardWords(chart)}`}</title>
+    <title>${`Share of samples up to each ${chart.quantity} on ${boardAndKind(chart)}`}</title>
     <desc>${median.join("; ")}</desc>
     <${Frame} chart=${chart} box=${box} x=${x} y=${y}>
       ${roles.map(({ role, counts }) => html`<path class=${`ecdf role-${role}`} d=${curve(distribution.edges, counts, x, y)} />`)}

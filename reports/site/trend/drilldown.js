@@ -9,7 +9,7 @@ import { DistributionView } from "./distribution.js";
 import { OverTime } from "./overtime.js";
 import { SamplesView } from "./samples.js";
 import { WireView } from "./wire.js";
-import { boardWords } from "./words.js";
+import { boardAndKind } from "./words.js";
 
 /** @typedef {import("./types.js").Trend} Trend */
 /** @typedef {import("./types.js").Chart} Chart */
@@ -36,7 +36,7 @@ export function Drilldown({ trend, chart, tab = "runs", onTab, onClose }) {
   return html`<div class="drill-back" onClick=${(/** @type {any} */ event) => event.target === event.currentTarget && onClose()}>
     <section class="drill" role="dialog" aria-modal="true" aria-labelledby="drill-title" tabindex="-1" ref=${dialog}
         onKeyDown=${(/** @type {KeyboardEvent} */ event) => keepFocus(event, dialog.current)}>
-      <header><div><h2 id="drill-title">${chart.quantity} <span class="soft">on</span> ${boardWords(chart)}</h2>
+      <header><div><h2 id="drill-title">${chart.quantity} <span class="soft">on</span> ${boardAndKind(chart)}</h2>
         <p class="soft">${context}</p></div>
         <button type="button" class="close" aria-label="Close" onClick=${onClose}>✕</button></header>
       <${Tabs} open=${open} onTab=${onTab} />

@@ -39,7 +39,7 @@ export function unreal(/** @type {Trend} */ { charts }) {
 /** A sentence for figures that are not measured on silicon; the report's own one where it has one. */
 export function unrealSentence(/** @type {Trend} */ trend) {
   const found = unreal(trend);
-  const own = `Among the figures are ${found.join(", ")} ones: they are not those of a chip, and say so in each chart.`;
+  const own = `Among the figures are ${found.join(", ")} ones: they are not those of a chip.`;
   return found.length ? trend.remark || own : "";
 }
 
@@ -74,7 +74,7 @@ export function tone(/** @type {TrendEvent} */ { cause, effect }) {
  */
 export function kindsOf(/** @type {Trend} */ trend, /** @type {number} */ index) {
   const series = trend.events[index].series.map((number) => trend.series[number]).filter(Boolean);
-  return [...new Set(series.map((item) => kindWords(item)))].filter(Boolean).join("; ");
+  return [...new Set(series.filter(({ mixed }) => mixed !== false).map((item) => kindWords(item)))].filter(Boolean).join("; ");
 }
 
 /** "19.2 ms → 31.6 ms" of the event's most telling series, or "". */
@@ -93,6 +93,13 @@ export function stepWords(/** @type {Series} */ { unit }, { before, after }) {
 export function interval({ low, high }) {
   const [from, to] = [signedPercent(low), signedPercent(high)];
   return from && to ? `${from.replace(" %", "")} to ${to}` : "";
+}
+
+/** "open 59 nights", "ended 2026-10-02, after 20 nights", "accepted 2026-10-02"; "" in an older file. */
+export function lasting({ state, ended, open_nights: nights }) {
+  if (state === "accepted") return `accepted ${ended}`;
+  if (nights === undefined) return "";
+  return state === "ended" ? `ended ${ended}, after ${count(nights, "night")}` : `open ${count(nights, "night")}`;
 }
 
 /** "lab/e1, lab/e2", or "8 boards" where a cell has no room for them. */

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** A plot's frame: two scales, grid, labels and watermark; what stands inside it is given. */
+/** A plot's frame: two scales, grid and labels; what stands inside it is given. */
 import { html } from "htm/preact";
 import { scaleLinear, scaleLog } from "d3-scale";
 
-import { Watermark } from "./marks.js";
 import { at, niceTop } from "./scale.js";
 import { digits, shownUnit } from "./units.js";
 
@@ -72,7 +71,6 @@ export const room = (/** @type {number} */ pixels) => Math.max(2, Math.floor(pix
 export function Frame({ chart, box, x, y, yUnit = y.unit.symbol, children }) {
   const top = y.ticks.length - 1;
   return html`<g class="axes">
-      <${Watermark} chart=${chart} box=${box} />
       ${y.ticks.map(({ at: place, text }, index) => html`<path class="grid" d=${`M${box.left} ${place}H${box.right}`} />
         <text class="e" x=${box.left - 6} y=${at(place + 3.5)}>${index === top ? `${text} ${yUnit}`.trim() : text}</text>`)}
       ${x?.ticks.map(({ at: place, text }, index) => html`<path class="grid" d=${`M${place} ${box.bottom}v4`} />

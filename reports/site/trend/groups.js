@@ -4,6 +4,7 @@ import { html } from "htm/preact";
 import { useState } from "preact/hooks";
 
 import { count } from "./facts.js";
+import { hasFewRuns } from "./few.js";
 import { LazyChart } from "./lazy.js";
 import { boardWords } from "./words.js";
 
@@ -21,9 +22,10 @@ export function Groups({ trend, groups, state, filtered, update }) {
   const [turned, setTurned] = useState(/** @type {Record<string, boolean>} */ ({}));
   if (!groups.length) return html`<p class="soft">${trend.charts.length ? "No chart matches." : "No run has measured anything yet."}</p>`;
   const firstPast = groups.find(({ measuredNow }) => !measuredNow);
+  const few = hasFewRuns(trend);
   const nothing = !trend.charts.some(({ measuredNow }) => measuredNow);
   return html`${nothing && html`<p>The run that is reported measured nothing.</p>`}${groups.map((group, index) => {
-    const open = turned[`${filtered} ${group.key}`] ?? (filtered || opensAtFirst(group, index));
+    const open = turned[`${filtered} ${group.key}`] ?? (filtered || (!few && opensAtFirst(group, index)));
     const toggle = () => setTurned({ ...turned, [`${filtered} ${group.key}`]: !open });
     return html`${group === firstPast && html`<h2 class="soft" key="past">Not measured in this run</h2>`}
       <${GroupBox} key=${group.key} id=${`group-${index}`} trend=${trend} group=${group}

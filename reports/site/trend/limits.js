@@ -51,7 +51,7 @@ function LimitTable({ trend, state, series, caption }) {
   return html`<div class="scroll"><table>
     <caption class="unseen">${caption}</caption>
     <thead><tr><th scope="col">Board</th><th scope="col">Case</th><th scope="col">Metric</th>
-      <th scope="col" class="n">Now</th><th scope="col" class="n">Limit</th><th scope="col" class="n">Of limit</th></tr></thead>
+      <th scope="col" class="n">Now</th><th scope="col" class="n">Limit</th><th scope="col" class="n">Limit used</th></tr></thead>
     <tbody>${series.map((item) => html`<${Row} key=${item.id} trend=${trend} state=${state} series=${item} />`)}</tbody>
   </table></div>`;
 }
@@ -65,5 +65,5 @@ function Row({ trend, state, series }) {
   return html`<tr><td>${boardWords(series)}</td><td>${caseWords(series)}</td>
     <td><a href=${writeState({ ...state, chart: trend.chartOf.get(series)?.key ?? "", tab: "runs" })}>${name}</a></td>
     <td class=${tone}>${atLeast}${quantity(value, series.unit)}</td><td class="n">${quantity(limit, series.unit)}</td>
-    <td class=${tone}>${limit ? `${Math.round((value / limit) * 100)} %` : "–"}</td></tr>`;
+    <td class=${tone}>${limit ? `${Math.round(closeness(series) * 100)} %` : "–"}</td></tr>`;
 }

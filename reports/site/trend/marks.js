@@ -6,7 +6,7 @@ import { area, line as path } from "d3-shape";
 import { excess } from "./points.js";
 import { at, runName } from "./scale.js";
 import { quantity } from "./units.js";
-import { changesOf, kindWords, signedPercent } from "./words.js";
+import { changesOf, signedPercent } from "./words.js";
 
 /** @typedef {import("./types.js").Trend} Trend */
 /** @typedef {import("./types.js").Chart} Chart */
@@ -39,12 +39,13 @@ export function Axes({ layout: { box, yTicks, xTicks } }) {
 const anchorOf = (x, text, box) => (x + text.length * 3 > box.width ? "e" : "m");
 const anchoredX = (x, text, box) => (anchorOf(x, text, box) === "e" ? box.width - 1 : x);
 
-/** What kind of board this is, faintly across the plot; nothing for a real one without simulated noise. */
-export function Watermark({ chart, box }) {
-  const words = kindWords(chart).replace(", ", " · ");
-  const size = Math.min(56, (box.right - box.left) / Math.max(6, words.length * 0.62));
-  const centre = `${at((box.left + box.right) / 2)} ${at((box.top + box.bottom) / 2 + size / 3)}`;
-  return words && html`<text class="watermark m" transform=${`translate(${centre}) scale(${at(size / FONT_PX)})`}>${words}</text>`;
+/** Where an event's step lies: from the last point before to the first of the new level. */
+export function StepRange({ layout: { main: { line }, box, x }, event }) {
+  const change = line.series.changes.find((one) => one.event === event);
+  if (!change) return null;
+  const { run } = line.series.points;
+  const [from, to] = [x(run[Math.max(0, change.position - 1)]), x(run[change.position])];
+  return html`<rect class="step-range" x=${from} y=${box.top} width=${at(Math.max(to - from, 2))} height=${box.bottom - box.top} />`;
 }
 
 /** The 95 % interval of the main line, its levels between changes, and the reference firmware. */
@@ -119,9 +120,10 @@ export function LimitNames({ layout }) {
   return html`<g class="limits">${named.map(({ line, points }) => {
     const newest = [...points].reverse().find(({ limit }) => limit !== null);
     if (!newest) return null;
-    const beyond = newest.limit > layout.high;
-    const text = `limit ${lines.length > 1 ? `${line.stat} ` : ""}${quantity(newest.limit, line.series.unit)}${beyond ? " ↑" : ""}`;
-    const y = labelPlace(beyond ? box.top + 7 : freeSide(layout, layout.y(newest.limit)), taken, box);
+    const beyond = newest.limit > layout.high ? " ↑" : newest.limit < layout.low ? " ↓" : "";
+    const text = `limit ${lines.length > 1 ? `${line.stat} ` : ""}${quantity(newest.limit, line.series.unit)}${beyond}`;
+    const edge = beyond === " ↓" ? box.bottom - 5 : box.top + 7;
+    const y = labelPlace(beyond ? edge : freeSide(layout, layout.y(newest.limit)), taken, box);
     return y !== null && html`<text class="limit-text" key=${line.stat} x=${box.left + 4} y=${at(y)}>${text}</text>`;
   })}</g>`;
 }
@@ -142,23 +144,23 @@ function labelPlace(y, taken, { top }) {
   return place;
 }
 
-function limitPath(points, { x, y, high, box }) {
+function limitPath(points, { x, y, low, high, box }) {
   const middle = (index) => (x(points[index].run) + x(points[index + 1].run)) / 2;
   let drawn = "";
   let before = null;
   points.forEach(({ limit: value }, index) => {
-    const limit = value === null || value > high ? null : value;
+    const limit = off(value, low, high) ? null : value;
     const from = index === 0 ? box.left : at(middle(index - 1));
     const to = index === points.length - 1 ? box.right : at(middle(index));
     if (limit !== null && before === null) drawn += `M${from} ${y(limit)}`;
     else if (limit !== null && limit !== before) drawn += `H${from}V${y(limit)}`;
-    if (limit !== null && (index === points.length - 1 || overTop(points[index + 1].limit, high))) drawn += `H${to}`;
+    if (limit !== null && (index === points.length - 1 || off(points[index + 1].limit, low, high))) drawn += `H${to}`;
     before = limit;
   });
   return drawn;
 }
 
-const overTop = (limit, high) => limit === null || limit > high;
+const off = (limit, low, high) => limit === null || limit > high || limit < low;
 
 /** The lines' names at their right ends, moved apart where they would meet. */
 export function Names({ layout: { lines, x, y, box } }) {

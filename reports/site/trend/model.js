@@ -11,6 +11,7 @@
  * @typedef {import("./types.js").Rank} Rank
  */
 import { excess } from "./points.js";
+import { kindWords } from "./words.js";
 
 /** In the order of a legend. */
 export const STATISTICS = ["p50", "p90", "p95", "p99", "p99.9", "tail5", "mean", "max", ""];
@@ -24,12 +25,14 @@ const TOLD_APART = /** @type {const} */ (["product", "rack", "board", "kind", "p
  * @returns {Trend}
  */
 export function readTrend(json, readDetails = () => json.details ?? {}) {
-  const charts = chartsOf(json.series).sort(worstFirst);
+  const mixed = new Set(json.series.map((one) => kindWords(one))).size > 1;
+  const series = json.series.map((one) => ({ ...one, mixed }));
+  const charts = chartsOf(series).sort(worstFirst);
   const keys = new Map(charts.map((chart) => [chart.key, chart]));
   const chartOf = new Map(charts.flatMap((chart) => chart.lines.map(({ series }) => [series, chart])));
   /** @type {Record<string, any>|undefined} */
   let details;
-  return { ...json, charts, keys, chartOf, get details() { return (details ??= readDetails()); } };
+  return { ...json, series, charts, keys, chartOf, get details() { return (details ??= readDetails()); } };
 }
 
 /**
@@ -58,12 +61,12 @@ function chartsOf(series) {
 
 /** @param {Series[]} group */
 function makeChart(group) {
-  const [{ product = "", rack, board, kind, simulated, profile, target, bench, case_id, label, quantity, unit }] = group;
+  const [{ product = "", rack, board, kind, simulated, mixed, profile, target, bench, case_id, label, quantity, unit }] = group;
   const place = product ? `${product}:${rack}` : rack;
   const lines = group.map((series) => ({ stat: series.stat, series }))
     .sort((a, b) => STATISTICS.indexOf(a.stat) - STATISTICS.indexOf(b.stat));
   return {
-    key: `${place}/${board}/${case_id}/${quantity}`, product, rack, board, kind, simulated, profile, target, bench, case_id, label,
+    key: `${place}/${board}/${case_id}/${quantity}`, product, rack, board, kind, simulated, mixed, profile, target, bench, case_id, label,
     quantity, unit, lines, events: eventsOf(group), rank: rankOf(group), measuredNow: group.some(({ now }) => now !== null),
     text: [product, rack, board, kind, profile, target, case_id, label, quantity, ...group.map(({ metric }) => metric)].join(" ").toLowerCase(),
   };

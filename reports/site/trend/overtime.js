@@ -49,9 +49,9 @@ function Key({ trend, chart }) {
     causes.has("environment") && "○ by the surroundings", causes.has("unclear") && "? of unclear cause",
     has("low") && "shaded: 95 % interval of the median over boots", has("reference") && "dotted: reference firmware",
     all.some(({ levels }) => levels.length) && "level line: between two changes, with its interval",
-    "dashed: limit",
+    all.some(({ points }) => (points.limit ?? []).some(([, limit]) => limit !== null)) && "dashed: limit",
   ].filter(Boolean);
-  return html`<p class="soft key">${parts.join(" · ")}</p>`;
+  return parts.length > 0 && html`<p class="soft key">${parts.join(" · ")}</p>`;
 }
 
 /** The run that was clicked, with its links. */

@@ -7,7 +7,7 @@ import { Frame, fromZero, logEnds, makeAxis, room } from "./frame.js";
 import { dots } from "./marks.js";
 import { drawable } from "./points.js";
 import { quantity } from "./units.js";
-import { boardWords } from "./words.js";
+import { boardAndKind } from "./words.js";
 
 const HEIGHT = 320;
 const LANE_PX = 18; // above the plot, for what failed
@@ -59,7 +59,7 @@ function Plot({ chart, places, boot, failed, log, unit, width }) {
   const own = places.filter((each) => boot === EVERY || each.boot === boot);
   const others = boot === EVERY ? [] : places.filter((each) => each.boot !== boot);
   return html`<svg class="trend-chart" viewBox=${`0 0 ${width} ${HEIGHT}`} role="img">
-    <title>${`${chart.quantity} of single samples on ${boardWords(chart)}, over the time within the boot`}</title>
+    <title>${`${chart.quantity} of single samples on ${boardAndKind(chart)}, over the time within the boot`}</title>
     <desc>${`${own.length} samples between ${quantity(low, unit)} and ${quantity(high, unit)}; ${failed.length} failed`}</desc>
     <${Frame} chart=${chart} box=${box} x=${x} y=${y}>
       ${others.length > 0 && html`<path class="sample other" d=${dots(others.map(place))} />`}

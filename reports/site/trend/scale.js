@@ -13,10 +13,10 @@ import { digits, shownUnit } from "./units.js";
  * @typedef {{width: number, height: number, left: number, right: number, top: number,
  *            bottom: number}} Box  pixels
  * @typedef {{box: Box, runs: number[], lines: Drawn[], main: Drawn, unit: {factor: number, symbol: string},
- *            high: number, x: (run: number) => number, y: (value: number) => number, byDate: boolean,
+ *            low: number, high: number, x: (run: number) => number, y: (value: number) => number, byDate: boolean,
  *            dense: boolean, yTicks: {y: number, text: string}[],
  *            xTicks: {x: number, text: string, below: string, anchor: string}[]}} Layout
- *            `high` is the largest value on y, in the series' unit; x takes an index into the trend's runs
+ *            `low` and `high` are the ends of y, in the series' unit; x takes an index into the trend's runs
  */
 
 const SPAN_BY_DATE_MS = 14 * 86_400_000;
@@ -25,6 +25,7 @@ const MOST_DOTS = 40; // more runs than this: a line without dots
 const MOST_LABELS = 5;
 const LABEL_PX = 62;
 const LIMIT_REACH = 3; // a limit further up than this many times the values would flatten them
+const AIR = 0.08; // of the range of the values, above and below them
 const LEAST = 1e-12; // below this, everything is zero
 const DECADES = 6; // on a logarithmic axis, at most
 
@@ -32,15 +33,16 @@ const DECADES = 6; // on a logarithmic axis, at most
 export const at = (/** @type {number} */ value) => Math.round(value * 10) / 10;
 
 /**
- * @param {{trend: Trend, lines: Line[], width?: number, height?: number, log?: boolean}} what
+ * @param {{trend: Trend, lines: Line[], width?: number, height?: number, log?: boolean, ends?: [number, number]}} what
+ *   ends: of y, in the series' unit, in place of zero and a round amount above everything
  * @returns {Layout}
  */
-export function layoutOf({ trend, lines: wanted, width = 380, height, log = false }) {
+export function layoutOf({ trend, lines: wanted, width = 380, height, log = false, ends }) {
   const lines = wanted.map((line) => ({ line, points: pointsOf(line.series) }));
   const main = lines[wanted.indexOf(mainLine(wanted))];
   const runs = [...new Set(lines.flatMap(({ points }) => points.map(({ run }) => run)))].sort((a, b) => a - b);
   const box = boxOf(width, height ?? (width < LARGE_PX ? 190 : 320), lines.length > 1);
-  const vertical = yAxis({ lines, main, box, log });
+  const vertical = yAxis({ lines, main, box, log, given: ends });
   return {
     box, runs, lines, main, ...vertical, ...xAxis(trend, runs, box), dense: runs.length > MOST_DOTS,
   };
@@ -51,18 +53,30 @@ function boxOf(width, height, named) {
   return { width, height, left: 52, right: width - (named ? 38 : 14), top: 20, bottom: height - 34 };
 }
 
-function yAxis({ lines, main, box, log }) {
-  const { low, high, least } = extent(lines, main);
+/** Ends of an axis that holds what these series measured, with some air, and nothing else: limits may lie off it. */
+export function fittedEnds(/** @type {import("./types.js").Series[]} */ series) {
+  const values = series.flatMap((one) => pointsOf(one).flatMap(({ value, reference }) => [value, reference]))
+    .filter((value) => value !== null);
+  const [low, high] = values.reduce(([least, most], value) => [Math.min(least, value), Math.max(most, value)], [Infinity, -Infinity]);
+  if (!values.length) return undefined;
+  const air = Math.max((high - low) * AIR, Math.abs(high) * AIR / 10, LEAST);
+  return /** @type {[number, number]} */ ([low - air, high + air]);
+}
+
+function yAxis({ lines, main, box, log, given }) {
+  const { low, high, least } = given ? { low: given[0], high: given[1], least: given[1] } : extent(lines, main);
   const unit = shownUnit(lines[0].line.series.unit, Math.max(high, -low));
   /** @type {[number, number]} */
-  const ends = log && high > 0 ? logEnds(least, high) : linearEnds(low, high, unit.factor);
-  const scale = (log && high > 0 ? scaleLog() : scaleLinear()).domain(ends).range([box.bottom, box.top]);
+  const ends = given ?? (log && high > 0 ? logEnds(least, high) : linearEnds(low, high, unit.factor));
+  const logarithmic = log && high > 0 && !given;
+  const scale = (logarithmic ? scaleLog() : scaleLinear()).domain(ends).range([box.bottom, box.top]);
   const y = (/** @type {number} */ value) => at(scale(Math.min(ends[1], Math.max(ends[0], value))));
-  const ticks = log && high > 0 ? decades(ends) : steps(ends, unit.factor, box.bottom - box.top > 200 ? 5 : 3);
+  const many = box.bottom - box.top > 200 ? 5 : 3;
+  const ticks = logarithmic ? decades(ends) : given ? inside(ends, unit.factor, many) : steps(ends, unit.factor, many);
   const yTicks = ticks.map((value, index) => ({
     y: y(value), text: `${digits(value * unit.factor)}${index === ticks.length - 1 ? ` ${unit.symbol}` : ""}`.trim(),
   }));
-  return { unit, high: ends[1], y, yTicks };
+  return { unit, low: ends[0], high: ends[1], y, yTicks };
 }
 
 /** The smallest and largest amount, zero included, and the smallest above zero; far limits do not count. */
@@ -111,12 +125,17 @@ function steps([bottom, top], factor, count) {
   return [...own, top];
 }
 
+/** Round amounts between the ends. */
+function inside([bottom, top], factor, count) {
+  return scaleLinear().domain([bottom * factor, top * factor]).ticks(count).map((/** @type {number} */ amount) => amount / factor);
+}
+
 function decades([bottom, top]) {
   const count = Math.round(Math.log10(top / bottom));
   return Array.from({ length: count + 1 }, (_, n) => bottom * 10 ** n);
 }
 
-function xAxis(trend, runs, { left, right }) {
+export function xAxis(trend, runs, { left, right }) {
   const time = (/** @type {number} */ run) => Date.parse(trend.runs.started_utc[run]);
   const [inner, outer] = [left + 6, right - 6];
   const [first, last] = runs.length ? [time(runs[0]), time(runs[runs.length - 1])] : [0, 0];

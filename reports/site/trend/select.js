@@ -6,7 +6,7 @@
  * @typedef {import("./types.js").Chart} Chart
  * @typedef {import("./types.js").State} State
  * @typedef {{case_id: string, label: string, charts: Chart[]}} Case
- * @typedef {{key: string, product: string, bench: string, rack: string, board: string, kind: string, simulated: string,
+ * @typedef {{key: string, product: string, bench: string, rack: string, board: string, kind: string, simulated: string, mixed?: boolean,
  *   profile: string,
  *            measuredNow: boolean, cases: Case[], charts: number, rank: import("./types.js").Rank}} Group
  */
@@ -44,11 +44,11 @@ export function groupCharts(charts) {
   /** @type {Map<string, Group & {byCase: Map<string, Case>}>} */
   const groups = new Map();
   for (const chart of charts) {
-    const { product, rack, board, kind, simulated, profile, bench, case_id, label, measuredNow, rank } = chart;
+    const { product, rack, board, kind, simulated, mixed, profile, bench, case_id, label, measuredNow, rank } = chart;
     const key = [bench, product, rack, board, kind, profile, measuredNow ? "" : "past"].filter(Boolean).join("/");
     let group = groups.get(key);
     if (!group) { // charts come worst first, so a group's first one is its worst
-      group = { key, product, bench, rack, board, kind, simulated, profile, measuredNow, cases: [], charts: 0, rank, byCase: new Map() };
+      group = { key, product, bench, rack, board, kind, simulated, mixed, profile, measuredNow, cases: [], charts: 0, rank, byCase: new Map() };
       groups.set(key, group);
     }
     let item = group.byCase.get(case_id);

@@ -20,11 +20,12 @@
  *
  * @typedef {{id: string, product?: string, rack: string, board: string, kind: string, simulated: string, target: string,
  *   bench: string, case_id: string, label: string, metric: string, quantity: string, stat: string,
- *   unit: string, direction: string, blocking: boolean, profile: string, points: Points,
+ *   mixed?: boolean, unit: string, direction: string, blocking: boolean, profile: string, points: Points,
  *   now: number|null, levels: Level[], changes: Change[], test: string}} Series
  *
  * @typedef {{cause: string, effect: string, products?: string[], racks: string[], boards: string[], night: string,
- *   nights: number, change: number|null, low: number|null, high: number|null, of_ratio: boolean,
+ *   nights: number, state?: string, ended?: string, open_nights?: number,
+ *   commit?: {title: string, author: string, count: number, diff: string}, picture?: {series?: number}, change: number|null, low: number|null, high: number|null, of_ratio: boolean,
  *   good: string, bad: string, conditions: string[], headline: string, sentence: string, bisect: string,
  *   note: string, run: number, series: number[]}} TrendEvent
  *
@@ -34,13 +35,13 @@
  * @typedef {{stat: string, series: Series}} Line
  *
  * One quantity of a case on a board; `text` is what the text filter looks in:
- * @typedef {{key: string, product: string, rack: string, board: string, kind: string, simulated: string, profile: string,
+ * @typedef {{key: string, product: string, rack: string, board: string, kind: string, simulated: string, mixed?: boolean, profile: string,
  *   target: string, bench: string, case_id: string, label: string, quantity: string, unit: string,
  *   lines: Line[], events: number[], rank: Rank, measuredNow: boolean, text: string}} Chart
  *
  * @typedef {{schema: number, title: string, remark: string,
  *   links: {home: string, tests: string, racks: string}, runs: Runs, series: Series[],
- *   events: TrendEvent[], epochs: {run: number, target: string, reason: string, who: string}[],
+ *   events: TrendEvent[], since_last?: {series: number, change: number, words: string}[], epochs: {run: number, target: string, reason: string, who: string}[],
  *   notes: string[], dropped_runs: number}} TrendFile
  *
  * @typedef {TrendFile & {details: Record<string, any>, charts: Chart[], keys: Map<string, Chart>,

@@ -93,21 +93,67 @@ test("a figure among timeouts reads at least", () => {
   assert.match(show(json), /class="n bad">≥ 3\d(\.\d)? ms/);
 });
 
-test("virtual and simulated figures are named at the top and in the title of every chart", () => {
-  const page = show(sampleTrend({ nights: 5, boards: 2, cases: 2, kind: "virtual", simulated: "noise" }));
+test("virtual and simulated figures are named once, at the top, where all are", () => {
+  const page = show(sampleTrend({ nights: 9, boards: 2, cases: 2, kind: "virtual", simulated: "noise", plant: [{ night: 5, change: 0.2 }] }));
   assert.match(page, /<span class="badge">simulated noise<\/span>.*<span class="badge">virtual<\/span>/);
   assert.match(page, /<p class="remark">Virtual figures/);
-  const titles = [...page.matchAll(/<figcaption>(.*?)<\/figcaption>/gs)].map(([, title]) => title);
-  assert.ok(titles.length);
-  assert.ok(titles.every((title) => title.includes("virtual, simulated noise")));
+  const below = words(page.slice(page.indexOf("<main>")).replace(/<title>.*?<\/title>/gs, ""));
+  assert.doesNotMatch(below, /\(virtual/);
   assert.doesNotMatch(show(sampleTrend({ nights: 5, boards: 2, cases: 2 })), /virtual|simulated/i);
 });
 
-test("what changed on virtual boards says so in its row", () => {
-  const plant = [{ night: 5, change: 0.2 }];
-  const row = (kind) => show(sampleTrend({ nights: 9, boards: 1, cases: 1, kind, plant })).match(/<tr id="event-0".*?<\/tr>/s)[0];
-  assert.match(words(row("virtual")), /lab\/e1 virtual /);
-  assert.doesNotMatch(row("physical"), /virtual/);
+test("where kinds are mixed each board says its own", () => {
+  const json = sampleTrend({ nights: 9, boards: 2, cases: 1, kind: "virtual", plant: [{ night: 5, change: 0.2 }] });
+  json.series.filter(({ board }) => board === "e2").forEach((series) => { series.kind = "physical"; });
+  const titles = [...show(json).matchAll(/<figcaption>(.*?)<\/figcaption>/gs)].map(([, title]) => title);
+  assert.ok(titles.some((title) => title.includes("e1 (virtual)")));
+  assert.ok(titles.some((title) => /e2<\/small>/.test(title)));
+});
+
+test("an opened event shows one quantity of all boards on one axis, those that changed first, and the rest is a line that opens", () => {
+  const json = sampleTrend({ nights: 20, boards: 4, cases: 2, plant: [{ night: 10, change: 0.2, metrics: /latency_p95/ }] });
+  const page = show(json, { event: 0 });
+  const part = page.slice(page.indexOf('class="event-charts"'), page.indexOf("series-list"));
+  const boards = [...part.matchAll(/<figcaption>.*?<button[^>]*>lab\/(\w+)<.*?<small>([^<]*)/gs)].map(([, board, step]) => [board, step]);
+  assert.equal(boards.length, 4);
+  assert.ok(boards[0][1].startsWith("+"), boards.join(" "));
+  const axes = [...part.matchAll(/<g class="axes">.*?<\/g>/gs)].map(([axis]) => words(axis));
+  assert.equal(axes.length, 5); // the large one has more labels
+  assert.equal(new Set(axes.slice(-4)).size, 1);
+  assert.match(page, /<details class="series-list"><summary>All \d+ series that show it/);
+});
+
+test("an opened event says whose commit it began with, how many lie in the range, and leads to their diff", () => {
+  const json = smallTrend();
+  const commit = { title: "Send <at> once", author: "A. Author", count: 3, diff: "https://git.example/a/b/compare/1...2" };
+  Object.assign(json.events[0], { state: "open", ended: "", open_nights: 59, commit });
+  const page = show(json, { event: 0 });
+  assert.match(words(page), /open 59 nights/);
+  assert.match(page, /“Send &lt;at> once”, A\. Author, 3 commits in the range/);
+  assert.ok(page.includes('href="https://git.example/a/b/compare/1...2"'));
+  Object.assign(json.events[0], { state: "ended", ended: "2026-10-02", open_nights: 20, commit: { ...commit, diff: "javascript:1" } });
+  assert.match(words(show(json, { event: 0 })), /ended 2026-10-02, after 20 nights/);
+  assert.doesNotMatch(show(json, { event: 0 }), /javascript:/);
+});
+
+test("before the third run there are bars of how much of each limit is used, the worst case of each, and no chart is open", () => {
+  const page = show(sampleTrend({ nights: 1, boards: 3, cases: 2 }));
+  const rows = [...page.match(/<table class="bars">.*?<\/table>/s)[0].matchAll(/<tr><td>.*?<\/tr>/gs)].map(([row]) => words(row));
+  assert.ok(rows.length >= 3);
+  assert.equal(new Set(rows.map((row) => row.match(/^ (.*?) \d/)[1])).size, rows.length);
+  const shares = rows.map((row) => Number(row.match(/(\d+) %/)[1]));
+  assert.deepEqual(shares, [...shares].sort((a, b) => b - a));
+  assert.doesNotMatch(page, /<figure class="tile/);
+  assert.doesNotMatch(show(sampleTrend({ nights: 3, boards: 1, cases: 1 })), /class="bars"/);
+});
+
+test("of two racks with a run each no series has two", () => {
+  assert.match(show(sampleTrend({ nights: 1, boards: 2, cases: 1, racks: 2 })), /class="bars"/);
+});
+
+test("what the newest run measured otherwise leads to its chart, whatever the number of runs", () => {
+  const json = { ...sampleTrend({ nights: 3, boards: 1, cases: 1 }), since_last: [{ series: 0, change: 3, words: "publish <b> 4.0 times" }] };
+  assert.match(show(json), /<li><a href="#chart=[^"]+">publish &lt;b> 4\.0 times<\/a>/);
 });
 
 test("figures that are not measured on silicon are explained where the report has no sentence of its own", () => {

@@ -14,8 +14,11 @@ export function kindWords({ kind, simulated }) {
   return [kind === "physical" ? "" : kind, simulated ? `simulated ${simulated}` : ""].filter(Boolean).join(", ");
 }
 
-/** "e1 (virtual)": never the board without its kind, except where it is a real one. */
-export function boardWords(/** @type {Chart} */ chart) {
+/** "e1 (virtual)" where the page has boards of several kinds, else "e1": what all are is said once, at its head. */
+export const boardWords = (/** @type {Chart|import("./types.js").Series} */ chart) => (chart.mixed === false ? chart.board : boardAndKind(chart));
+
+/** "e1 (virtual)": what is read alone, such as a chart's title and a dialog's heading, says the kind in any case. */
+export function boardAndKind(/** @type {Chart|import("./types.js").Series} */ chart) {
   const kind = kindWords(chart);
   return kind ? `${chart.board} (${kind})` : chart.board;
 }
@@ -45,7 +48,7 @@ export function excessWords(point, series) {
 export function titleWords(/** @type {Chart} */ chart, /** @type {Line[]} */ lines) {
   const { stat, series } = mainLine(lines);
   const name = `${chart.quantity} ${stat}`.trim();
-  return `${name} on ${boardWords(chart)}: ${nowWords(series)}`;
+  return `${name} on ${boardAndKind(chart)}: ${nowWords(series)}`;
 }
 
 function nowWords(series) {
