@@ -332,14 +332,14 @@ def test_a_line_says_which_look_it_is() -> None:
 
 
 def test_a_line_says_how_long_the_run_takes() -> None:
-    """All boards by the plan, until some of it is measured, then at the pace of that without flashing."""
+    """All boards by the plan, more and more at the pace of what is measured; flashing does not count."""
     stream, times = io.StringIO(), iter((0.0, 50.0, 60.0, 80.0, 170.0, 171.0))
     watcher = LineWatcher(stream, clock=lambda: next(times))
     told = [("v1", "flashing", 0), ("v1", "measuring", 0), ("v2", "measuring", 0), ("v1", "booting", 3)]
     for board, stage, done in (*told, ("v1", "done", 10), ("v2", "done", 10)):
         watcher.notify(Event(board, stage, done, 10, done_s=4.0 * done, left_s=40.0 - 4.0 * done))
     counts = [line.partition("]")[0] for line in stream.getvalue().splitlines()]
-    left = ["v1 [0/10, 40 s left", "v1 [0/10, 40 s left", "v2 [0/10, 80 s left", "v1 [3/10, 3 min left"]
+    left = ["v1 [0/10, 40 s left", "v1 [0/10, 40 s left", "v2 [0/10, 80 s left", "v1 [3/10, 2 min left"]
     assert counts == [*left, "v1 [10/10, 2 min left", "v2 [10/10"]
 
 
