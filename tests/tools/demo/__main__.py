@@ -66,7 +66,7 @@ def _nights(text: str) -> int:
     nights = int(text)
     if nights < FEWEST_NIGHTS:
         raise argparse.ArgumentTypeError(
-            f"{nights} nights are too few for four changes; {FEWEST_NIGHTS} or more"
+            f"{nights} nights are too few for five changes; {FEWEST_NIGHTS} or more"
         )
     return nights
 

@@ -10,7 +10,7 @@ import math
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from hil.model import Role, Scalar
 
@@ -27,8 +27,9 @@ _VERBS = ("Rework", "Test", "Simplify", "Fix", "Document")
 _PARTS = ("the sensor's queue", "provisioning", "the OTA slot's check", "the log's level")
 _AUTHORS = ("Mira Okoye", "Sven Lund", "Ana Diaz")
 
-Happening = Literal["access point", "regression", "bad board", "improvement"]
-HAPPENINGS: tuple[Happening, ...] = ("access point", "regression", "bad board", "improvement")  # in time
+Happening = Literal["access point", "regression", "bad board", "improvement", "mended board"]
+HAPPENINGS: tuple[Happening, ...] = get_args(Happening)  # in time
+_SHARES = dict(zip(HAPPENINGS, (0.3, 0.5, 0.65, 0.8, 0.9), strict=True))  # of all nights, before each
 
 
 @dataclass(frozen=True)
@@ -74,8 +75,7 @@ class Plan:
 
     def night_of(self, happening: Happening) -> int:
         """Return the number of the first night that shows a planted change."""
-        shares = {"access point": 0.3, "regression": 0.5, "bad board": 0.65, "improvement": 0.8}
-        return round(self.nights * shares[happening])
+        return round(self.nights * _SHARES[happening])
 
     def date(self, night: int) -> datetime.date:
         """Return the date of a night's evening."""
@@ -135,7 +135,8 @@ class Plan:
 
     def board(self, rack: Rack, board: str, bench: str, night: int) -> float:
         """Return the logarithm by which all on a board is slower than usual."""
-        worn = (rack.name, board) == WORN and self.has("bad board", night)
+        bad = self.has("bad board", night) and not self.has("mended board", night)
+        worn = (rack.name, board) == WORN and bad
         return math.log1p(BAD_BOARD[bench]) if worn else 0.0
 
     def tail(self, bench: str, role: Role, night: int) -> float:

@@ -12,7 +12,18 @@ from hil.history.nightly.events import events_of
 from hil.history.nightly.survey import survey
 from hil.metrics.sessions import History
 from hil.thresholds import Thresholds
-from tests.tools.demo.plan import BAD_BOARD, CHANNEL, CHANNELS, FASTER, LAB, RACKS, SLOWER, WORN, Plan
+from tests.tools.demo.plan import (
+    BAD_BOARD,
+    CHANNEL,
+    CHANNELS,
+    FASTER,
+    HAPPENINGS,
+    LAB,
+    RACKS,
+    SLOWER,
+    WORN,
+    Plan,
+)
 
 Event = Mapping[str, Any]  # Event.to_json() of hil.history.nightly.events
 NEAR_NIGHTS = 3
@@ -62,10 +73,7 @@ def planted(plan: Plan) -> tuple[Planted, ...]:
     """Return what the plan plants, in order of time."""
     every = frozenset(f"{rack.name}/{board.id}" for rack in RACKS for board in rack.boards)
     lab = frozenset(f"{LAB.name}/{board.id}" for board in LAB.boards)
-    nights = {
-        name: plan.night_of(name) for name in ("access point", "regression", "bad board", "improvement")
-    }
-    changed, regressed, worn, improved = nights.values()
+    changed, regressed, worn, improved, mended = map(plan.night_of, HAPPENINGS)
     first, second = CHANNELS
     sizes = sorted(BAD_BOARD.values())
     return (
@@ -88,6 +96,11 @@ def planted(plan: Plan) -> tuple[Planted, ...]:
             f"firmware: throughput {_percent(FASTER)} higher since {plan.commit(improved)[:7]}",
             *("firmware", "better", every, plan.date(improved), _about(FASTER)),
             commit=plan.commit(improved),
+        ),
+        Planted(
+            f"board {'/'.join(WORN)}: mended, as before it went bad",
+            *("board", "better", frozenset({"/".join(WORN)}), plan.date(mended)),
+            (sizes[0] / 2, sizes[-1] * 1.5),
         ),
     )
 
