@@ -61,6 +61,8 @@ def facts_of(plan: CiPlan, verdict: CiVerdict, legs: Path, source: Source) -> di
     return {
         "exit_code": int(verdict.exit_code),
         "headline": verdict.headline,
+        "said": verdict.sentence,
+        "sign": verdict.sign,
         "conclusion": verdict.conclusion,
         "problem": "",
         "accepted": asdict(verdict.acceptance) if verdict.acceptance else None,
@@ -80,6 +82,8 @@ def without_verdict(head: str, problem: str, source: Source) -> dict[str, Any]:
     return {
         "exit_code": int(ExitCode.RIG),
         "headline": "No verdict could be read",
+        "said": "",
+        "sign": "?",
         "conclusion": "neutral",
         "problem": problem,
         "accepted": None,
@@ -101,6 +105,8 @@ def _leg(leg: LegResult, legs: Path) -> dict[str, Any]:
         "name": leg.shown,
         "exit_code": int(leg.exit_code),
         "outcome": leg.outcome,
+        "title": leg.title,
+        "sign": leg.sign,
         "is_open": leg.is_open,
         "status": int(leg.status),
         "sentence": leg.sentence,

@@ -22,6 +22,7 @@ from hil.ci.more import LABEL
 from hil.ci.plan import NO_BASE, CiPlan, Leg
 from hil.ci.plausible import implausible, unreadable
 from hil.ci.wanted import is_reason
+from hil.gate.words.banner import Banner, banner_of, noted_changes, title_without_verdict
 from hil.model import Verdict
 from hil.store import RunDirectory, ended, read_judged_run
 from hil.store.ended import ENDED, UNKNOWN, Ended
@@ -47,6 +48,7 @@ class LegResult:
     compared with itself.
     ``stricter`` is the verdict by the merge base's limits, where these fail what the head's own let pass; it
     is the leg's then. ``owner`` is whose fault it is that there is no verdict, where somebody said so.
+    ``banner`` has the words of its verdict, None where there is none or it says nothing of a change.
     """
 
     name: str
@@ -66,6 +68,31 @@ class LegResult:
     shown: str = ""
     stricter: Verdict | None = None
     owner: str = ""
+    banner: Banner | None = None
+
+    @property
+    def title(self) -> str:
+        """The loud words of its verdict, or of what there is in the place of one."""
+        if self.banner:
+            return self.banner.title
+        if self.outcome == "undecided":
+            return "UNDECIDED"
+        if self.outcome == "no-baseline":
+            return "PASS, BUT WITHOUT A BASE"
+        return title_without_verdict(self.exit_code, self.owner)
+
+    @property
+    def sign(self) -> str:
+        """What says its tone without a colour: "✓", "?", "✗"."""
+        if self.banner:
+            return self.banner.sign
+        wrong = self.exit_code == ExitCode.FIRMWARE
+        return "✗" if wrong else "?" if self.is_open or self.exit_code else "✓"
+
+    @property
+    def said(self) -> str:
+        """Its banner's sentence where it has one, else its own."""
+        return self.banner.sentence if self.banner else self.sentence
 
     @property
     def is_open(self) -> bool:
@@ -153,6 +180,7 @@ def _as_judged_again(
         on_undecided="fail" if strict.on_undecided == "fail" else "neutral",
         acceptable=result.exit_code == ExitCode.PASS or result.acceptable,
         stricter=strict,
+        banner=banner_of(strict, noted_changes(judged.info)),
     )
 
 
@@ -249,7 +277,16 @@ def _read_run(run: RunDirectory, leg: Leg, plan: CiPlan) -> LegResult:
         acceptable=code == ExitCode.FIRMWARE and _only_comparisons_regressed(verdict),
         standing=_standing(info) if leg.job == "rack" else "",
         owner={ExitCode.RIG: "rig", ExitCode.CONFIG: "configuration"}.get(code, ""),
+        banner=_banner(run, info),
     )
+
+
+def _banner(run: RunDirectory, info: Mapping[str, Any]) -> Banner | None:
+    """Return a run's banner; None of a verdict that is not whole, which its page refuses in its own words."""
+    try:
+        return banner_of(read_verdict(run.verdicts_path), noted_changes(info))
+    except ConfigError:
+        return None
 
 
 def _way_on(info: Mapping[str, Any], verdict: Mapping[str, Any], leg: Leg, plan: CiPlan) -> str:

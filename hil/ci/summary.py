@@ -20,6 +20,7 @@ from hil.ci.excuses import NONE, Excuses
 from hil.ci.legs import LegResult, failed, read_early_end, read_leg, skipped, unmeasured
 from hil.ci.limits import Counting, LimitChange
 from hil.ci.plan import RULER_ON_BOTH_SIDES, CiPlan, Leg
+from hil.gate.words.banner import title_without_verdict
 from hil.store import RunDirectory
 from hil.store.ended import ended_by
 
@@ -45,6 +46,23 @@ class CiVerdict:
     def loosened(self) -> tuple[str, ...]:
         """The rules that let more pass than those of the merge base, in words."""
         return tuple(one.text for one in self.limits if one.loosens)
+
+    @property
+    def decisive(self) -> LegResult | None:
+        """The leg whose banner stands for all; None where no leg accounts for what it came to."""
+        return _decisive(self.exit_code, self.legs)
+
+    @property
+    def sentence(self) -> str:
+        """What the decisive leg says below its loud words, "" where there is none."""
+        return self.decisive.said if self.decisive else ""
+
+    @property
+    def sign(self) -> str:
+        """What says the tone without a colour: "✓", "?", "✗"."""
+        if self.acceptance:
+            return "✗"
+        return self.decisive.sign if self.decisive else "?" if self.exit_code else "✓"
 
     @property
     def acceptable(self) -> bool:
@@ -183,52 +201,53 @@ def _failed_jobs(
 
 
 def _headline(code: ExitCode, legs: Sequence[LegResult], findings: Sequence[str]) -> str:
-    if code == ExitCode.PASS:
-        return _quiet_headline(legs)
-    to_blame = [leg for leg in legs if leg.status == code]
-    by_policy = code == ExitCode.UNDECIDED and all(leg.is_open for leg in to_blame)
-    word = "UNDECIDED, WHICH ITS POLICY FAILS" if by_policy else _word(code, to_blame)
-    return _named(word, to_blame) if to_blame else f"{word}: {findings[0]}"
+    """Return the loud words of the leg that decides, and the legs that they are true of."""
+    first = _decisive(code, legs)
+    if first is None:
+        return _named(title_without_verdict(code, ""), findings[0]) if code else _NOTHING
+    same = [leg for leg in _candidates(code, legs) if leg.is_open == first.is_open]
+    if not code and first.is_open:
+        same = [leg for leg in same if leg.outcome == first.outcome]
+    by_policy = code == ExitCode.UNDECIDED and all(leg.is_open for leg in same)
+    title = f"{first.title}{', WHICH ITS POLICY FAILS' if by_policy else ''}"
+    names = [f"{leg.shown} ({leg.standing})" if leg.standing else leg.shown for leg in same]
+    return _named(title, ", ".join(names))
 
 
-def _word(code: ExitCode, to_blame: Sequence[LegResult]) -> str:
-    """Return what a code is called: nobody's fault is the rig's who did not say so."""
-    owners = {leg.owner for leg in to_blame}
-    if code == ExitCode.RIG and "rig" in owners:
-        return "NO VERDICT, THE RIG FAILED"
-    return "NOT MEASURED, THE FIRMWARE FAILED" if owners == {"firmware"} else _WORDS[code]
+def _candidates(code: ExitCode, legs: Sequence[LegResult]) -> list[LegResult]:
+    """Return the legs that the whole comes to its code by: of a pass those that are open, else all."""
+    if code:
+        return [leg for leg in legs if leg.status == code]
+    return [leg for leg in legs if leg.is_open] or [leg for leg in legs if not leg.reason]
 
 
-def _quiet_headline(legs: Sequence[LegResult]) -> str:
-    for outcome, word in _OPEN.items():
-        if found := [leg for leg in legs if leg.is_open and leg.outcome == outcome]:
-            return _named(word, found)
-    measured = [leg for leg in legs if not leg.reason]
-    return _named("PASS", measured) if measured else "PASS: nothing had to be measured"
+def _decisive(code: ExitCode, legs: Sequence[LegResult]) -> LegResult | None:
+    """Return the leg whose banner stands for all; None where no leg accounts for what it came to."""
+    # the rig's fault is only what somebody says is; the later legs are compared, and on real boards
+    return min(
+        reversed(_candidates(code, legs)),
+        key=lambda leg: (
+            leg.owner != "rig" and code == ExitCode.RIG,
+            _OPEN.index(leg.outcome) if not code and leg.outcome in _OPEN else 0,
+            leg.banner is None,
+            leg.banner is not None and leg.banner.tone == "good",
+        ),
+        default=None,
+    )
 
 
-_OPEN = {
-    "undecided": "UNDECIDED",
-    "no-baseline": "LIMITS ONLY, NOTHING TO COMPARE WITH",
-}  # the worse first
-_WORDS = {
-    ExitCode.FIRMWARE: "REGRESSED",
-    ExitCode.CONFIG: "NOT MEASURED, CONFIGURATION",
-    ExitCode.RIG: "NO VERDICT",
-    ExitCode.UNDECIDED: "INCOMPLETE",
-    ExitCode.INTERRUPTED: "INTERRUPTED",
-    ExitCode.TERMINATED: "TERMINATED",
-}
+_OPEN = ("undecided", "no-baseline")  # the worse first
+_NOTHING = "PASS: nothing had to be measured"
 
 
-def _named(word: str, legs: Sequence[LegResult]) -> str:
-    names = [f"{leg.shown} ({leg.standing})" if leg.standing else leg.shown for leg in legs]
-    return f"{word}: {', '.join(names)}"
+def _named(title: str, what: str) -> str:
+    return f"{title}{' – ' if ':' in title else ': '}{what}"
 
 
 LIMIT_BYTES = 1000 * 1024  # GitHub drops a step's summary beyond 1 MiB altogether
 _DETAILS = "<details>"
 _MOST_OF_A_LEG = 50_000  # characters
+_MOST_OF_A_SENTENCE = 4_000
 
 
 def render(plan: CiPlan, verdict: CiVerdict, environment: Mapping[str, str], *, safe: bool = False) -> str:
@@ -239,6 +258,7 @@ def render(plan: CiPlan, verdict: CiVerdict, environment: Mapping[str, str], *, 
     write = _safe_cell if safe else _cell
     parts = [
         f"# {markdown(verdict.headline) if safe else verdict.headline}",
+        *([_said(verdict.sentence, safe=safe)] if verdict.sentence else []),
         *_list("Failed besides", verdict.findings, write),
         *_list("Limits that this change loosens, for an owner to look at", verdict.loosened, write),
         *_list(
@@ -337,6 +357,11 @@ def _leg_section(leg: LegResult, *, safe: bool) -> str:
         )
     short = leg.summary.partition(_DETAILS)[0].strip().replace("\n#", "\n##").removeprefix("# ")
     return f"<details><summary>{leg.shown}</summary>\n\n### {short}\n\n</details>"
+
+
+def _said(sentence: str, *, safe: bool) -> str:
+    """Return a sentence whole: what a person reads first is not cut."""
+    return markdown(sentence, _MOST_OF_A_SENTENCE) if safe else " ".join(sentence.split())
 
 
 def _list(heading: str, lines: Sequence[str], write: Callable[[str], str]) -> list[str]:

@@ -30,6 +30,7 @@ from hil.ci.limits import Counting, limits_that_count
 from hil.ci.plan import EMULATED_JOB, CiPlan, Leg, plan_event, read_plan, write_plan
 from hil.ci.repository import check_repository
 from hil.ci.summary import CiVerdict, conclude, without_verdict
+from hil.cli.ci_nights import speak_command
 from hil.cli.ci_pin import pin_command
 from hil.cli.ci_queue import as_queued, queue_option
 from hil.cli.ci_racks import excuses_now, racks_command, racks_left_out, wanted_command
@@ -342,13 +343,13 @@ def _without_plan(path: Path, error: ConfigError) -> int:
         with suppress(ConfigError):  # what is there is no word of ours
             if early := ended.read(path.parent / ended.ENDED):
                 code, said = ExitCode(early.exit_code), early.words
-                heading = f"{_NO_PLAN.get(early.owner, 'NO VERDICT')}: there is no plan"
+                heading = f"{_NO_PLAN.get(early.owner, 'NO VERDICT:')} there is no plan"
     summarise(f"# {heading}\n\n{markdown(said, 2 * ended.MOST_CHARACTERS)}\n", whole="the log")
     say(f"# {heading}\n\n{said}\n")
     return int(code)
 
 
-_NO_PLAN = {"configuration": "NOT MEASURED, CONFIGURATION", "rig": "NO VERDICT, THE RIG FAILED"}
+_NO_PLAN = {"configuration": "NOT MEASURED: CONFIGURATION –", "rig": "NO VERDICT: THE RIG FAILED –"}
 
 
 def _counting(thresholds: Path | None, plan: CiPlan) -> tuple[Counting, ConfigError | None]:
@@ -409,6 +410,7 @@ command.add_command(history_command)
 command.add_command(merge_command)
 command.add_command(wanted_command)
 command.add_command(racks_command)
+command.add_command(speak_command)
 command.add_command(pin_command)
 
 

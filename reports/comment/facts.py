@@ -25,7 +25,7 @@ class LegFacts:
     ``is_open`` says that it failed nothing and is no pass; ``status`` is what it does to the required check.
     ``standing`` is what its rack has to say of itself, "" where it is qualified or no rack. ``remarks`` are
     what stands wherever its figures do. ``owner`` is whose fault it is that there is no verdict, where
-    somebody said so.
+    somebody said so. ``title`` and ``sign`` are of its banner.
     """
 
     name: str
@@ -40,6 +40,8 @@ class LegFacts:
     verdict: Verdict | None = None
     remarks: tuple[str, ...] = ()
     owner: str = ""
+    title: str = ""
+    sign: str = "?"
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ class Facts:
     """A workflow run. ``problem`` is why its verdict cannot be told, "" where it can.
 
     ``links`` are texts and addresses that we made ourselves; ``commits`` the address of a commit without it.
-    ``accepted`` has login and reason of who takes a regression on purpose.
+    ``accepted`` has login and reason of who takes a regression on purpose. ``headline``, ``said`` and
+    ``sign`` are the words of the leg that decides, and stand first.
     """
 
     exit_code: ExitCode
@@ -61,6 +64,9 @@ class Facts:
     links: Mapping[str, str]
     commits: str
     accepted: Mapping[str, str] | None = None
+    headline: str = ""
+    said: str = ""
+    sign: str = "?"
 
 
 def read_facts(path: Path) -> Facts:
@@ -85,6 +91,9 @@ def read_facts(path: Path) -> Facts:
             links=stored["links"],
             commits=stored["commits"],
             accepted=stored["accepted"],
+            headline=stored["headline"],
+            said=stored["said"],
+            sign=stored["sign"],
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigError(f"{path} is not what `hil ci` hands to a comment: {error!r}.") from error
@@ -106,6 +115,8 @@ def _leg(stored: Mapping[str, Any], folder: Path) -> LegFacts:
         status=ExitCode(stored["status"]),
         standing=stored["standing"],
         owner=stored["owner"],
+        title=stored["title"],
+        sign=stored["sign"],
     )
     return _with_verdict(leg, folder / stored["run"], stored["verdict"]) if stored["run"] else leg
 

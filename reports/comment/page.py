@@ -8,30 +8,17 @@ from collections.abc import Iterator, Sequence
 from hil.base.errors import ExitCode
 from hil.base.untrusted import code, markdown
 from hil.ci.plan import RULER_ON_BOTH_SIDES
-from hil.gate.words.comparisons import exactly
-from hil.model import ComparedSeries, SeriesVerdict, Verdict
+from hil.model import ComparedSeries, Verdict
 from hil.reports import compared, rows
 from hil.reports.comment import tables
 from hil.reports.comment.facts import Facts, LegFacts
 from hil.reports.comment.tables import Block, fit
-from hil.reports.names import case_name, short_metric
 
 # by layout: GitHub takes 65,536 characters of a comment, to which a marker is added, and 1 MiB of a summary,
 # whose characters have up to 4 bytes
 CHARACTERS = {"comment": 60_000, "summary": 250_000}
 _MOST_REMARKS = 8  # runs of ours come to three; nothing else cuts them
-_OPEN = {
-    "undecided": "? Undecided",
-    "no-baseline": "? Limits only, nothing to compare with",
-}  # the worse first
-_WORDS = {
-    ExitCode.FIRMWARE: "✗ Regressed",
-    ExitCode.CONFIG: "✗ Not measured, the configuration is wrong",
-    ExitCode.RIG: "? No verdict",
-    ExitCode.UNDECIDED: "? Incomplete, not all was measured",
-    ExitCode.INTERRUPTED: "? Interrupted",
-    ExitCode.TERMINATED: "? Terminated",
-}
+_MOST_OF_A_SENTENCE = 2_000  # characters
 
 
 def render(facts: Facts, most: int = CHARACTERS["comment"]) -> str:
@@ -44,8 +31,9 @@ def render(facts: Facts, most: int = CHARACTERS["comment"]) -> str:
     changed = _in_order([item for item in told if item.outcome == "regressed" or tables.is_better(item)])
     open_ = [item for item in told if item.outcome == "undecided" and item.blocking]
     waiting = [leg for leg in legs if leg.is_open]
-    quiet = facts.exit_code == ExitCode.PASS and not (changed or open_ or waiting or facts.loosened)
-    blocks = [*_head(facts, changed, broken, told, quiet=quiet)]
+    noted = any(leg.sign != "✓" for leg in legs if not leg.reason)  # a pass beside what the nights left open
+    quiet = facts.exit_code == ExitCode.PASS and not (changed or open_ or waiting or noted or facts.loosened)
+    blocks = [*_head(facts, quiet=quiet)]
     if undecided := [leg for leg in waiting if leg.exit_code != ExitCode.FIRMWARE]:
         blocks.append(tables.open_legs(undecided, rank=1))
     if changed or open_:
@@ -86,100 +74,26 @@ def _no_verdict(facts: Facts) -> Iterator[Block]:
     )
 
 
-def _head(
-    facts: Facts,
-    changed: Sequence[ComparedSeries],
-    broken: Sequence[SeriesVerdict],
-    told: Sequence[ComparedSeries],
-    *,
-    quiet: bool,
-) -> Iterator[Block]:
-    if quiet:
-        yield Block(f"{_quiet_words(facts, told)} {_commits(facts)}.")
-        return
-    yield Block(f"### {_verdict_words(facts, changed, broken)}")
-    legs = " · ".join(f"{code(leg.name)} {tables.mark(leg)}" for leg in facts.legs if not leg.reason)
-    yield Block(f"{_commits(facts)}{f' · {legs}' if legs else ''}")
+def _head(facts: Facts, *, quiet: bool) -> Iterator[Block]:
+    """Yield the banner of the leg that decides; a pass without a change is one line."""
+    measured = [leg for leg in facts.legs if not leg.reason]
+    said = markdown(facts.said, _MOST_OF_A_SENTENCE)
+    others = " · ".join(f"{code(leg.name)} {tables.mark(leg)}" for leg in measured)
+    if not measured and quiet:
+        yield Block(f"{_nothing_words(facts)} {_commits(facts)}.")
+    elif quiet:
+        yield Block(f"{facts.sign} **{markdown(facts.headline)}.** {said} {_commits(facts)}.")
+    else:
+        yield Block(f"### {facts.sign} {markdown(facts.headline, _MOST_OF_A_SENTENCE)}")
+        yield from [Block(said)] * bool(said)
+        yield Block(f"{_commits(facts)}{f' · {others}' if others else ''}")
 
 
-def _quiet_words(facts: Facts, told: Sequence[ComparedSeries]) -> str:
-    """Return one line for a pass in which nothing changed, or for which nothing was measured."""
-    verdicts = _verdicts(facts.legs)
-    if not verdicts:
-        reason = next((leg.reason for leg in facts.legs if leg.reason), "")
-        return (
-            f"– **Nothing had to be measured:** {markdown(reason)}."
-            if reason
-            else "– **Nothing was planned.**"
-        )
-    within = sum(item.outcome == "pass" for item in told)
-    kept = sum(item.limit is not None for verdict in verdicts for item in verdict.series)
-    figures: list[SeriesVerdict | ComparedSeries] = []
-    for verdict in verdicts:
-        figures += [*verdict.series, *verdict.compared]
-    kinds = sorted({item.kind for item in figures})
-    said = [f"{within:,} comparisons within their tolerance"] if within else []
-    said += [f"{kept:,} figures within their limits"] if kept else []
-    return f"✓ **No figure changed:** {', '.join(said) or 'nothing to set it beside'} ({', '.join(kinds)})."
-
-
-def _verdict_words(facts: Facts, changed: Sequence[ComparedSeries], broken: Sequence[SeriesVerdict]) -> str:
-    """Return the verdict and what tells most: "✗ Regressed: publish_latency_p50 +20.1 % in …, and 3 more"."""
-    if facts.accepted:
-        who, why = code(facts.accepted["login"], 40), markdown(facts.accepted["reason"], 250)
-        return f"✗ Regressed, accepted by {who}: {why}"
-    if facts.exit_code in (ExitCode.PASS, ExitCode.UNDECIDED) and (words := _open_words(facts)):
-        return words
-    if facts.exit_code == ExitCode.PASS:
-        better = [item for item in changed if tables.is_better(item)]
-        worse = [item for item in changed if not tables.is_better(item)]
-        first = (worse or better)[:1]
-        word = "✓ Passed" + (", improved" if better and not worse else "")
-        return f"{word}: {_change_words(first[0])}{_more(len(changed))}" if first else word
-    word = _word(facts)
-    blocked = [item for item in changed if compared.is_blocked(item)]
-    if facts.exit_code == ExitCode.FIRMWARE and (blocked or broken):
-        told = _change_words(blocked[0]) if blocked else _limit_words(broken[0])
-        return f"{word}: {told}{_more(len(blocked) + len(broken))}"
-    names = [code(leg.name) for leg in facts.legs if leg.exit_code == facts.exit_code]
-    return f"{word}: {', '.join(names)}" if names else word
-
-
-def _word(facts: Facts) -> str:
-    """Return what the exit code is called: the rig's fault is only what somebody says is."""
-    owners = {leg.owner for leg in facts.legs if leg.exit_code == facts.exit_code}
-    if facts.exit_code == ExitCode.RIG and "rig" in owners:
-        return "? No verdict, the rig failed"
-    return "✗ Not measured, the firmware failed" if owners == {"firmware"} else _WORDS[facts.exit_code]
-
-
-def _open_words(facts: Facts) -> str:
-    """Return "? Undecided: `compare`" where nothing is worse than that, else ""."""
-    if any(leg.status != ExitCode.PASS and not leg.is_open for leg in facts.legs):
-        return ""
-    by_policy = ", which its policy fails" if facts.exit_code != ExitCode.PASS else ""
-    for outcome, word in _OPEN.items():
-        if found := [code(leg.name) for leg in facts.legs if leg.is_open and leg.outcome == outcome]:
-            return f"{word}{by_policy}: {', '.join(found)}"
-    return ""
-
-
-def _change_words(item: ComparedSeries) -> str:
-    case, target = markdown(case_name(item), 60), f"{markdown(item.target, 40)} ({item.kind})"
-    if exact := exactly(item):
-        return f"{code(short_metric(item), 60)} of {case} {markdown(exact, 80)} on {target}"
-    change = compared.change(item, item.unit, relative=item.relative)
-    return f"{code(short_metric(item), 60)} {markdown(change, 40)} in {case} on {target}"
-
-
-def _limit_words(item: SeriesVerdict) -> str:
-    value, limit = rows.quantity(item, item.value), rows.quantity(item, item.limit)
-    what = f"{code(short_metric(item), 60)} {markdown(value, 40)}, limit {markdown(limit, 40)}"
-    return f"{what}, in {markdown(case_name(item), 60)} on {code(item.board, 40)} ({item.kind})"
-
-
-def _more(count: int) -> str:
-    return f", and {count - 1} more" if count > 1 else ""
+def _nothing_words(facts: Facts) -> str:
+    reason = next((leg.reason for leg in facts.legs if leg.reason), "")
+    return (
+        f"– **Nothing had to be measured:** {markdown(reason)}." if reason else "– **Nothing was planned.**"
+    )
 
 
 def _commits(facts: Facts) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from hil.base.units import find_unit, format_difference, format_values
 from hil.base.untrusted import code, markdown
+from hil.gate.words.comparisons import is_exact
 from hil.model import ComparedSeries, Fault, NotRun, SeriesVerdict
 from hil.reports import compared, rows
 from hil.reports.boards import not_run_groups
@@ -74,7 +75,7 @@ _WORDS = {
 def comparisons(heading: str, items: Sequence[ComparedSeries], *, rank: int, title: str = "") -> Block:
     """Return comparisons as a table: values of both, the change with its interval, what is allowed."""
     other = items[0].role
-    names = ("", "figure", "boards", f"{other} → head", "change [interval]", "tolerance")
+    names = ("", "figure", "boards", f"{other} → head", "change [interval]", "rule")
     head = _head(heading, names, right_from=3)
     return Block(head, tuple(_compared_row(item) for item in items), rank, "comparison", title)
 
@@ -105,8 +106,19 @@ def _compared_row(item: ComparedSeries) -> str:
         f"{_boards(item.boards)} {_nature(item.target, item.kind)}",
         _figure(_both(item)),
         (f"**{change}**" if strong else change) + ("" if bound == "–" else f" &#91;{_figure(bound)}&#93;"),
-        _figure(compared.size(item, item.tolerance)),
+        _figure(_rule(item)),
     )
+
+
+def _rule(item: ComparedSeries) -> str:
+    """Return what decides: "blocks from 3 %, passes to 10 %", as a change is proven or ruled out."""
+    tolerance = compared.size(item, item.tolerance)
+    if item.tolerance is None:
+        return "–"
+    if is_exact(item):
+        return f"blocks beyond {tolerance}" if item.blocking else f"advice beyond {tolerance}"
+    smallest = compared.size(item, item.min_effect or 0.0)
+    return f"{'blocks' if item.blocking else 'advice'} from {smallest}, passes to {tolerance}"
 
 
 def _figure_of(item: ComparedSeries | SeriesVerdict) -> str:
@@ -222,7 +234,7 @@ def mark(leg: LegFacts) -> str:
     """Return "✓ pass", "✗ regressed", "? undecided, advisory", "– skipped"."""
     if leg.reason and not leg.exit_code:
         return "– skipped"
-    sign = {0: "✓", 1: "✗", 2: "✗"}.get(int(leg.exit_code), "?")
+    sign = leg.sign
     standing = f", {leg.standing}" if leg.standing else ""
     if leg.is_open and sign == "✗":
         return f"✗ {markdown(leg.outcome, 40)}, accepted{standing}"

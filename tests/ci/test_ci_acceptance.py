@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import ExitCode
+from hil.base.untrusted import markdown
 from hil.ci.acceptance import LABEL, Acceptance, find_acceptance
 from hil.ci.comment import comment
 from hil.ci.github import GitHub
@@ -168,8 +169,8 @@ def test_comment_and_check_keep_who_and_why(github: GitHub, state: State, slower
     state.add_artefact(zipped(kept(slower)))
     comment(github, RUN)
     body = state.comments[7][-1]["body"].splitlines()
-    assert body[1] == f"### ✗ Regressed, accepted by `owner`: {REASON}"
-    assert "✗ regressed, accepted" in body[3]
+    assert body[1] == f"### ✗ {markdown(f'REGRESSED, accepted by owner: {REASON}')}"
+    assert "✗ regressed, accepted" in body[5]
     (check,) = state.checks
     title = f"REGRESSED, accepted by owner: {REASON}"
     assert (check["conclusion"], check["output"]["title"]) == ("neutral", title)

@@ -168,7 +168,7 @@ def test_the_page_shows_the_verdict_that_counts(tmp_path: Path) -> None:
     facts = comment_page.facts_of(a_plan(), verdict, tmp_path / "legs", comment_page.Source({}))
     (tmp_path / "facts.json").write_text(json.dumps(facts))
     page = render(read_facts(tmp_path / "facts.json"))
-    assert page.startswith("### ✗ Regressed: `publish_latency")
+    assert page.startswith("### ✗ REGRESSED")
     assert "**Limits that this change loosens**" in page
     assert "max 25000 → max 500000" in page
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import ConfigError, RigError
+from hil.base.untrusted import markdown
 from hil.ci.comment import Marker, comment, find_marker
 from hil.ci.github import GitHub, Refused
 from hil.ci.plan import write_plan
@@ -83,9 +85,11 @@ def test_a_fork_gets_a_comment(rig: Rig) -> None:
     """The pull request is found by its head, and the comment opens with verdict, figure and size."""
     assert rig.comment() == "#7: comment written."
     (body,) = rig.bodies
-    marker, headline = body.splitlines()[:2]
+    marker, headline, _, said = body.splitlines()[:4]
     assert find_marker(marker) == Marker(RUN, 10, 1, HEAD)
-    assert headline.startswith("### ✗ Regressed: `publish_latency_p50` +19.1 % in publish on virtual-esp32 (")
+    assert headline == f"### ✗ {markdown('REGRESSED: compare')}"
+    assert re.search(r"publish_latency_p\d\d.* on virtual-esp32 .*\+\d", said.replace("\\", "")), said
+    assert "blocks\u00a0from\u00a0" in body
     assert "Simulated noise" in body
     assert f"https://github.com/{HOME}/actions/runs/{RUN}#artifacts" in body
     assert (
@@ -128,7 +132,7 @@ def test_what_is_undecided_is_neutral(rig: Rig, undecided: bytes) -> None:
         "Undecided: 2 of 6 comparisons (more boots may decide them: hil run --more out/"
         in check["output"]["summary"]
     )
-    assert rig.bodies[0].splitlines()[1] == "### ? Undecided: `compare`"
+    assert rig.bodies[0].splitlines()[1] == f"### ? {markdown('UNDECIDED: compare')}"
     assert "? undecided" in rig.bodies[0]
 
 
@@ -162,7 +166,7 @@ def test_a_comment_is_renewed_in_place(rig: Rig, same: bytes) -> None:
     rig.state.add_artefact(same)
     assert rig.comment(RUN + 1) == "#7: comment brought up to date."
     assert len(rig.bodies) == 232
-    assert rig.bodies[230].splitlines()[1].startswith("✓ **No figure changed:** 18 comparisons")
+    assert rig.bodies[230].splitlines()[1].startswith(f"✓ **{markdown('PASS: virtual, compare')}.** All ")
     assert rig.bodies[231] == mine
 
 
@@ -275,7 +279,7 @@ def test_a_pass_that_is_claimed_is_not_believed(rig: Rig, same: bytes) -> None:
     """The fork's artefact says that all is well and the check failed: the comment does not say pass."""
     rig.state.add_artefact(same)
     rig.comment()
-    assert rig.bodies[0].splitlines()[1].startswith("### ? No verdict")
+    assert rig.bodies[0].splitlines()[1].startswith("### ? NO VERDICT")
     assert "the job compare ended with 'failure'" in rig.bodies[0].replace("\u200b", "")
 
 
@@ -417,7 +421,7 @@ def test_the_command(rig: Rig) -> None:
     known = {"GITHUB_API_URL": rig.api, "GITHUB_REPOSITORY": HOME, "GITHUB_TOKEN": TOKEN}
     status, said = hil_ci_comment("--run", str(RUN), "--head", HEAD, "--dry-run", **known)
     assert (status, rig.bodies) == (0, [])
-    assert said.splitlines()[1].startswith("### ✗ Regressed")
+    assert said.splitlines()[1].startswith("### ✗ REGRESSED")
     status, said = hil_ci_comment("--run", str(RUN), "--head", OTHER, **known)
     assert (status, rig.bodies) == (2, [])
     assert "is of c0ffeec0ffee, and not of dddddddddd" in said
@@ -433,5 +437,5 @@ def test_what_is_on_this_machine(tmp_path: Path) -> None:
     leave_all(tmp_path)
     status, said = hil_ci_comment("--folder", str(tmp_path), "--dry-run")
     assert status == 0, said
-    assert said.startswith("✓ **No figure changed:**")
+    assert said.startswith("✓ **PASS")
     assert hil_ci_comment("--folder", str(tmp_path))[0] == 2

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 from hil.base import untrusted
 from hil.base.errors import ConfigError, ExitCode
+from hil.base.untrusted import markdown
 from hil.ci import artefact, comment_page, summary
 from hil.ci.artefact import read_strictly
 from hil.ci.legs import LegResult
@@ -236,7 +237,7 @@ def test_an_improvement_is_told(tmp_path: Path) -> None:
     """A pass whose own test leaves no change but one for the better is shown as such, with both values."""
     leave_all(tmp_path, effect=-0.2)
     page = page_of(tmp_path)
-    assert page.startswith("### ✓ Passed, improved: `publish_latency_p95` -19.1 % in publish")
+    assert page.startswith(f"### ✓ {markdown('PASS: virtual, compare')}\n")
     assert re.search(r"\*\*↑\u00a0better\*\* \| `publish_latency_p50` publish \| 4 boards", page)
 
 
@@ -245,7 +246,7 @@ def test_what_was_not_run_is_grouped(tmp_path: Path) -> None:
     leave_all(tmp_path)
     leave_virtual(tmp_path / "legs", not_run=["no time", "no time"])
     page = page_of(tmp_path)
-    assert page.startswith("### ? Incomplete, not all was measured: `virtual`")
+    assert page.startswith(f"### ? {markdown('INCOMPLETE: virtual')}\n")
     assert "- 2 cases on `virtual-2` (leg `virtual`): no time" in page
 
 

@@ -25,6 +25,7 @@ from hil.cli.app import run_command
 from hil.store import RunDirectory
 from hil.virtual.emulator.chips import COUNTING
 from tests.ci.ci_rig import HEAD, Repository, a_plan, leave_run, targets_file
+from tests.reports.as_read import as_read
 from tests.run import sealed_chip
 
 pytestmark = pytest.mark.slow
@@ -162,7 +163,7 @@ def test_more_than_the_tolerance_blocks(counted: Path) -> None:
     assert verdict.acceptable
     exactly = "+3.1 % (12,408 → 12,790 instructions)"
     comment, *others = told(verdict, counted)
-    assert f"publish_qos0 {exactly}" in comment.splitlines()[0].replace("\\", "")
+    assert f"part=publish_qos0 on emulated-esp32c3 {exactly}" in as_read(comment.splitlines()[2])
     assert f"`{SHOWN}` ✗ regressed" in comment
     assert all(exactly in page.replace("&#43;", "+") for page in others[1:])
 

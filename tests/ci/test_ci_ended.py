@@ -106,21 +106,19 @@ def test_what_another_job_left_is_not_this_ones(tmp_path: Path, job: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "headline", "mark", "page"),
+    ("error", "code", "headline", "mark", "sign"),
     [
-        (WRONG, 2, "NOT MEASURED, CONFIGURATION: virtual", "not measured",
-         "### ✗ Not measured, the configuration is wrong: `virtual`"),
-        (RigError("the port is taken.", next_step="ss -ltnp"), 3, "NO VERDICT, THE RIG FAILED: virtual",
-         "not measured",
-         "### ? No verdict, the rig failed: `virtual`"),
-        (FirmwareError("it panicked."), 1, "NOT MEASURED, THE FIRMWARE FAILED: virtual", "not measured",
-         "### ✗ Not measured, the firmware failed: `virtual`"),
-        (None, 3, "NO VERDICT: virtual", "no verdict", "### ? No verdict: `virtual`"),
+        (WRONG, 2, "NOT MEASURED: CONFIGURATION – virtual", "not measured", "?"),
+        (RigError("the port is taken.", next_step="ss -ltnp"), 3, "NO VERDICT: THE RIG FAILED – virtual",
+         "not measured", "?"),
+        (FirmwareError("it panicked."), 1, "NOT MEASURED: THE FIRMWARE FAILED – virtual", "not measured",
+         "✗"),
+        (None, 3, "NO VERDICT: virtual", "no verdict", "?"),
     ],
     ids=["configuration", "rig", "firmware", "killed"],
 )  # fmt: skip
 def test_each_owner_is_named_everywhere(
-    tmp_path: Path, error: HilError | None, code: int, headline: str, mark: str, page: str
+    tmp_path: Path, error: HilError | None, code: int, headline: str, mark: str, sign: str
 ) -> None:
     """Exit code, headline, table and page say whose fault it is, with sentence and way out in full."""
     leave_end(tmp_path / "virtual", error or WRONG)
@@ -137,7 +135,7 @@ def test_each_owner_is_named_everywhere(
     text = summary.render(plan, verdict, {})
     assert f"| virtual | **✗ {mark}** (exit {code}) | – | {said.words} |" in text
     shown = page_of(plan, verdict, tmp_path)
-    assert page in shown
+    assert shown.startswith(f"### {sign} {markdown(headline)}\n")
     assert f"- {markdown(said.words)}\n" in shown
     assert ("rig failed" in (shown + text).lower()) == ("RIG" in headline)
 
@@ -201,7 +199,7 @@ def test_no_firmware_is_told_by_the_job_that_makes_it(tmp_path: Path) -> None:
     assert verdict.headline == "NO VERDICT: rack-esp32"
     said = "its job rack ended with 'failure', and the job build, which makes its firmware, with 'failure'."
     assert said in verdict.legs[1].sentence
-    assert "? No verdict: `rack-esp32`" in page_of(a_plan(["esp32"]), verdict, tmp_path)
+    assert f"? {markdown('NO VERDICT: rack-esp32')}" in page_of(a_plan(["esp32"]), verdict, tmp_path)
 
 
 def test_a_chip_that_does_not_build_is_told_by_its_build(tmp_path: Path) -> None:
@@ -212,7 +210,7 @@ def test_a_chip_that_does_not_build_is_told_by_its_build(tmp_path: Path) -> None
     plan = a_plan(["esp32", "esp32c3"])
     jobs = {**JOBS, "virtual": "success", "build": "failure", "rack": "failure"}
     verdict = conclude(plan, legs, jobs)
-    assert (verdict.exit_code, verdict.headline) == (2, "NOT MEASURED, CONFIGURATION: rack-esp32")
+    assert (verdict.exit_code, verdict.headline) == (2, "NOT MEASURED: CONFIGURATION – rack-esp32")
     said = "CONFIGURATION: a.c:3: error: 'x' undeclared; the way out: correct it."
     assert [leg.sentence == said for leg in verdict.legs] == [False, True, False]
     assert not verdict.findings
@@ -265,10 +263,10 @@ def test_comment_and_check_say_it_too(rig: tuple[State, Path, str]) -> None:
     add_artefact(state, folder, write_limits(folder))
     comment(GitHub(HOME, TOKEN, api), RUN)
     (body,), (check,) = [one["body"] for one in state.comments[7]], state.checks
-    assert "### ✗ Not measured, the configuration is wrong: `virtual`, `compare`" in body
+    assert f"### ? {markdown('NOT MEASURED: CONFIGURATION – virtual, compare')}\n" in body
     assert f"- {markdown(SAID)}\n" in body
     assert (check["conclusion"], check["output"]["title"]) == (
-        "failure", "NOT MEASURED, CONFIGURATION: virtual, compare",
+        "failure", "NOT MEASURED: CONFIGURATION – virtual, compare",
     )  # fmt: skip
     assert f"    virtual: {SAID}\n" in check["output"]["summary"]
 
@@ -284,7 +282,7 @@ def test_limits_that_cannot_be_read_are_a_configuration_error(
     options = ["--plan", str(folder / "plan.json"), "--legs", str(folder / "legs")]
     assert run_command(["ci", "verdict", *options, "--thresholds", str(thresholds)]) == ExitCode.CONFIG
     said = capsys.readouterr().out
-    assert said.startswith("# NOT MEASURED, CONFIGURATION: compare\n")
+    assert said.startswith("# NOT MEASURED: CONFIGURATION – compare\n")
     assert "- CONFIGURATION: thresholds/publish.yaml:1: " in said
     add_artefact(state, folder, thresholds)
     comment(GitHub(HOME, TOKEN, api), RUN)
@@ -310,7 +308,7 @@ def test_the_required_check_of_a_wrong_suite(
     capsys.readouterr()
     assert run_command(["ci", "verdict", "--plan", str(tmp_path / "plan.json"), *legs]) == ExitCode.CONFIG
     said = capsys.readouterr().out
-    assert said.startswith("# NOT MEASURED, CONFIGURATION: virtual\n")
+    assert said.startswith("# NOT MEASURED: CONFIGURATION – virtual\n")
     assert re.search(r"\| CONFIGURATION: [^|]*'quik'[^|]*; the way out: ", said)
 
 
@@ -325,7 +323,7 @@ def test_a_plan_that_fails_leaves_its_sentence(
     assert run_command(["ci", "plan", "--plan", str(plan), "--base", "no-such"]) == ExitCode.CONFIG
     assert run_command(verdict) == ExitCode.CONFIG
     said = capsys.readouterr().out
-    assert said.startswith("# NOT MEASURED, CONFIGURATION: there is no plan\n\nCONFIGURATION: ")
+    assert said.startswith("# NOT MEASURED: CONFIGURATION – there is no plan\n\nCONFIGURATION: ")
     assert "no-such" in said
     leave_end(plan.parent, exit_code=0)
     assert run_command(verdict) == ExitCode.RIG

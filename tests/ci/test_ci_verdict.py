@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import ConfigError, ExitCode, RigError
+from hil.base.untrusted import markdown
 from hil.ci import comment_page, summary
 from hil.ci.collecting import collect
 from hil.ci.event import Event, Targets
@@ -101,7 +102,7 @@ def test_a_repository_without_a_base_is_neutral(tmp_path: Path) -> None:
     plan = dataclasses.replace(plan, legs=tuple(leg for leg in plan.legs if leg.job != EMULATED_JOB))
     verdict = say(plan, tmp_path)
     assert (verdict.exit_code, verdict.conclusion) == (ExitCode.PASS, "neutral")
-    assert verdict.headline == "LIMITS ONLY, NOTHING TO COMPARE WITH: compare"
+    assert verdict.headline == "PASS, BUT WITHOUT A BASE: compare"
 
 
 def test_a_comparison_that_left_nothing(tmp_path: Path) -> None:
@@ -469,9 +470,7 @@ def test_the_command(tmp_path: Path) -> None:
     status, said = hil_ci(tmp_path, "verdict", HIL_JOBS=JOBS, GITHUB_STEP_SUMMARY=str(summary_path))
     assert status == 0, said
     assert said.startswith("# PASS: virtual")
-    assert summary_path.read_text().startswith(
-        "✓ **No figure changed:** 3 figures within their limits (virtual)"
-    )
+    assert summary_path.read_text().startswith(f"✓ **{markdown('PASS: virtual')}.** All 3 limits kept. ")
 
 
 def workflow_commands(said: str) -> list[str]:

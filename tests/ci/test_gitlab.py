@@ -102,7 +102,7 @@ def test_a_configuration_error_fails_the_merge_request(tmp_path: Path) -> None:
     rack = runner.project / "hil" / "rack.yaml"
     rack.write_text(f"{rack.read_text()}colour: red\n")
     assert runner.pipeline("quick and wake_up") == {"plan": 0, "virtual": 2, "hil-verdict": 2}, runner.log
-    assert "# NOT MEASURED, CONFIGURATION: virtual\n" in runner.log
+    assert "# NOT MEASURED: CONFIGURATION – virtual\n" in runner.log
     assert "| CONFIGURATION: " in runner.log
     assert "unknown key 'colour'" in (runner.kept / "out" / "ci" / "comment.md").read_text()
 
@@ -112,7 +112,7 @@ def test_a_plan_that_is_none_fails_it_too(tmp_path: Path) -> None:
     runner = Runner(tmp_path)
     assert runner.pipeline("quik") == {"plan": 2, "hil-verdict": 2}, runner.log
     assert (
-        "# NOT MEASURED, CONFIGURATION: there is no plan\n\nCONFIGURATION: 1 input is not allowed: "
+        "# NOT MEASURED: CONFIGURATION – there is no plan\n\nCONFIGURATION: 1 input is not allowed: "
         in runner.log
     )
     assert "suite: 'quik'" in runner.log

@@ -126,7 +126,7 @@ def test_a_wrong_input_is_named_and_nothing_is_measured(team: Team) -> None:
     assert done.status == 1
     assert "mode: 'virtuel' is none of virtual, emulated, rack" in done.log
     assert "firmware-path: '../product' is no path below the repository" in done.log
-    assert "# NOT MEASURED, CONFIGURATION: there is no plan" in done.log
+    assert "# NOT MEASURED: CONFIGURATION – there is no plan" in done.log
     assert not done.ended_well("hil-verdict")
     assert not done.ran("Virtual rack")
     assert not list(team.folder.rglob("pwned"))

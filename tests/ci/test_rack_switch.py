@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from hil.base.errors import ConfigError, ExitCode
+from hil.base.untrusted import markdown
 from hil.ci import summary
 from hil.ci.comment_page import Source, facts_of, render
 from hil.ci.event import Event, read_event
@@ -148,7 +149,7 @@ def test_the_comment_says_so_too(judged: tuple[CiPlan, CiVerdict], tmp_path: Pat
     """Its heading, what is not decided, and the reason; no green mark."""
     plan, verdict = judged
     page = render(facts_of(plan, verdict, tmp_path / "legs", Source({})), "comment")
-    assert page.startswith("### ? Undecided: `rack-esp32`")
+    assert page.startswith(f"### ? {markdown('UNDECIDED: rack-esp32')}\n")
     assert "power is off until Monday" in page
     assert "– skipped" not in page
 

@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from hil.base.errors import ConfigError, ExitCode
+from hil.base.untrusted import markdown
 from hil.ci.comment import comment
 from hil.ci.github import BOT, GitHub
 from hil.ci.plan import read_plan, write_plan
@@ -309,7 +310,10 @@ def test_a_github_that_does_not_answer_excuses_nothing(job: Lab) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("waited", "said", "conclusion"),
-    [(64, "? Undecided: `rack-esp32`", "neutral"), (30, "? No verdict could be read", "failure")],
+    [
+        (64, f"? {markdown('UNDECIDED: rack-esp32')}", "neutral"),
+        (30, "? No verdict could be read", "failure"),
+    ],
     ids=["silent", "cancelled-sooner"],
 )
 def test_the_comment_asks_github_itself(

@@ -96,7 +96,7 @@ def test_each_ignored_finding_has_a_reason(scanner: str) -> None:
 
 
 def test_permissions_are_granted_job_by_job() -> None:
-    """Every workflow starts from none; only history, Pages, a comment and a release are written."""
+    """Every workflow starts from none; only history, Pages, a comment, issues and a release are written."""
     writes = {}
     for path in WORKFLOWS:
         workflow = load(path)
@@ -110,6 +110,7 @@ def test_permissions_are_granted_job_by_job() -> None:
         "comment/comment": {"checks", "pull-requests"},
         "nightly/history": {"contents"},
         "nightly/deploy": {"pages", "id-token"},
+        "nightly/speak": {"issues"},
         "rack-health/history": {"contents"},
         "rack-watch/watch": {"actions", "issues"},
         "release/image": {"packages"},

@@ -123,7 +123,7 @@ def both_legs_measured(ended: Ended) -> None:
 def the_summary_names_the_limit(ended: Ended) -> None:
     """Metric, board and limit stand in the job's summary; what the comment is made of is kept."""
     summary = ended.run.log.rpartition("Summary - ")[2]
-    assert "### ✗ Regressed: `" in summary
+    assert "### ✗ REGRESSED" in summary
     assert re.search(r"`publish_latency_p95` .*\| `b1` .*\(virtual\) .*\| 25\sms \|", summary)
     kept = {path.name for path in (ended.run.artefacts / "verdict").rglob("*")}
     assert {"plan.json", "run.json", "verdicts.json", "records.jsonl"} <= kept
@@ -184,7 +184,7 @@ SCENARIOS = {
     "base-does-not-build": Scenario(
         {PRODUCT: replaced("#error broken\n", "")},
         0,
-        "LIMITS ONLY, NOTHING TO COMPARE WITH: compare|UNDECIDED: ",
+        "LIMITS ONLY: THE BASE DOES NOT BUILD – compare|PASS, BUT WITHOUT A BASE: compare|UNDECIDED: ",
         (r"\| compare \| \? no-baseline \|",),
         base={PRODUCT: added("#error broken\n")},
     ),
@@ -214,11 +214,11 @@ SCENARIOS = {
         base=APART,
         also=the_comment_is_not_deceived,
     ),
-    "configuration-error": Scenario({RACK: added("colour: red\n")}, 2, "NOT MEASURED, CONFIGURATION: "),
+    "configuration-error": Scenario({RACK: added("colour: red\n")}, 2, "NOT MEASURED: CONFIGURATION – "),
     "chip-does-not-build": Scenario(
         {"firmware/costs.json": added("{")},  # which the stand-in for ESP-IDF reads
         2,
-        r"NOT MEASURED, CONFIGURATION: instruction cost \(emulated\) esp32c3$",
+        r"NOT MEASURED: CONFIGURATION – instruction cost \(emulated\) esp32c3$",
         ("CONFIGURATION: the build failed: .*; the way out: mend the source",),
         ran=("Virtual rack",),
     ),
