@@ -106,7 +106,7 @@ def _compared_row(item: ComparedSeries) -> str:
         f"{_boards(item.boards)} {_nature(item.target, item.kind)}",
         _figure(_both(item)),
         (f"**{change}**" if strong else change) + ("" if bound == "–" else f" &#91;{_figure(bound)}&#93;"),
-        _figure(_rule(item)),
+        ", ".join(map(_figure, _rule(item).split(", "))),  # a line may end between the two
     )
 
 
