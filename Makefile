@@ -112,10 +112,11 @@ bench-report: ## time the report: a year of nights, 10,000 results, pages in Chr
 	@.ci/bootstrap test
 	@$(PYTHON) -m tests.tools.bench.report
 
-screenshots: ## make the pictures in docs/img anew, from the reports in out/report and out/demo/report
+screenshots: ## make the pictures in docs/img anew, and in out/screenshots every page at three sizes
 	@.ci/bootstrap test
 	@$(PYTHON) -m tests.tools.screenshots
 	@$(PYTHON) -m tests.tools.comment_page --to docs/img
+	@$(PYTHON) -m tests.tools.gallery
 
 lock: ## pin the requirements*.in anew (needs the network and pip-tools)
 	@for lock in requirements.lock requirements-plan.lock requirements-build.lock requirements-nodeps.lock requirements-release.lock tests/requirements.lock tests/labgrid.lock; do \

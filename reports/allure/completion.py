@@ -27,7 +27,7 @@ from hil.reports.allure.description import describe
 from hil.reports.allure.identity import case_id_of, full_name, history_id, parameters_of, stable_uuid
 from hil.reports.allure.outcome import CATEGORIES, outcome_of, word_of
 from hil.reports.allure.story import RunStory, Story, parse_case_id, story_of
-from hil.reports.allure.times import run_start_of, times_of
+from hil.reports.allure.times import run_start_of, times_of, unix_ms
 from hil.reports.allure.trace import draw_pictures
 from hil.reports.names import short_metric
 from hil.store import JudgedRun
@@ -159,6 +159,7 @@ def _significant(value: float) -> float:
 
 _WORKFLOW_RUN = re.compile(r"/runs/(\d+)")
 _HASH_DIGITS = 12
+_MOST_STEPS = 48
 
 
 def files_around(run: RunStory) -> Iterator[tuple[str, bytes]]:
@@ -288,7 +289,8 @@ def _result_files(run: RunStory, story: Story, raw: RawResult, *, bare: bool) ->
         yield source, attachment.data
     result.attachments += [Attachment(**item) for item in raw.of("attachments")]
     content = asdict(result, filter=lambda _, value: value or value is False)
-    content |= {key: found for key in ("steps", "links") if (found := raw.of(key))}
+    steps = [*([] if bare else _steps(story)), *raw.of("steps")]
+    content |= {key: found for key, found in (("steps", steps), ("links", raw.of("links"))) if found}
     yield TestResult.file_pattern.format(prefix=result.uuid), as_json(content)
 
 
@@ -317,8 +319,24 @@ def _result(run: RunStory, story: Story, raw: RawResult, *, bare: bool) -> TestR
             *(Parameter(key, value) for key, value in parameters.items()),
             *(Parameter(key, value, excluded=True) for key, value in _facts(run, story).items() if value),
         ],
-        labels=[Label(key, value) for key, value in _labels(story, raw)],
+        labels=[Label(key, value) for key, value in _labels(run, story, raw)],
     )
+
+
+def _steps(story: Story) -> list[dict[str, Any]]:
+    """Return the boots as steps: which firmware measured how many samples, when, and for how long."""
+    begun = ((record, unix_ms(record.started_utc)) for record in story.records[:_MOST_STEPS])
+    timed = [(record, start) for record, start in begun if start is not None]
+    return [
+        {
+            "name": f"{record.role}, boot {record.boot_index + 1}: {record.measured_rows:,} samples",
+            "status": "passed",
+            "stage": "finished",
+            "start": start,
+            "stop": start + round((record.measured_s or 0.0) * 1000),
+        }
+        for record, start in timed
+    ]
 
 
 def _facts(run: RunStory, story: Story) -> Mapping[str, str]:
@@ -332,11 +350,16 @@ def _facts(run: RunStory, story: Story) -> Mapping[str, str]:
     return {"commit": commit_of(run.info), "firmware": ", ".join(firmware), "run": run.run_id}
 
 
-def _labels(story: Story, raw: RawResult) -> list[tuple[str, str]]:
+def _labels(run: RunStory, story: Story, raw: RawResult) -> list[tuple[str, str]]:
     labels = [
         ("parentSuite", story.rack),
         ("suite", story.place),
         ("subSuite", story.bench),
+        ("epic", run.info.get("product") or "Performance"),
+        ("feature", story.bench),
+        ("story", story.label),
+        ("host", story.rack),  # not the machine's name: the report is published
+        ("thread", story.board),
         ("severity", _severity(story)),
         ("tag", story.kind),
         ("tag", story.target),

@@ -48,8 +48,25 @@ _WORK = ".report-"
 _SAID_ELSEWHERE = ["parentSuite", "suite", "subSuite", "framework", "package"]
 # Allure compares a metric with the run before it alone, where red and green mean nothing
 _UNCOLOURED = {"better": "neutral"}
-# a strip of its own above Allure's page, in the colours of the theme that its switch sets
-_WAY_BACK = """<style>
+# what of Allure's charts tells something of a rack: how results stand, stood, and changed
+_CHARTS: list[Mapping[str, Any]] = [
+    {"type": "currentStatus", "title": "How the results stand"},
+    {"type": "statusDynamics", "title": "How they stood before", "limit": points.MOST_POINTS},
+    {"type": "statusTransitions", "title": "What changed between them", "limit": points.MOST_POINTS},
+    {"type": "stabilityDistribution", "title": "How stable", "threshold": 90, "groupBy": "feature"},
+    {"type": "durationDynamics", "title": "How long it took", "limit": points.MOST_POINTS},
+]
+# a strip of its own above Allure's page, in the colours of the theme that its switch sets; and the page stays
+# at its top until somebody acts: Allure scrolls its first item to the top as soon as it opens
+_WAY_BACK = """<script>{
+  const own = Object.getOwnPropertyDescriptor(Element.prototype, "scrollTop");
+  let acts = false;
+  for (const name of ["keydown", "pointerdown", "wheel", "touchstart"]) {
+    addEventListener(name, () => { acts = true; }, { capture: true, once: true });
+  }
+  const set = function (pixels) { if (acts) own.set.call(this, pixels); };
+  Object.defineProperty(Element.prototype, "scrollTop", { ...own, set });
+}</script><style>
 body { display: flex; flex-direction: column; height: 100vh; margin: 0; }
 .way-back { flex: none; padding: 4px 24px; font: 13px/20px system-ui, sans-serif; text-decoration: none;
   color: var(--color-text-primary, #1259b8); background: var(--color-bg-secondary, transparent); }
@@ -216,7 +233,8 @@ def _config(work: Path, runs: Sequence[ShownRun], *, single_file: bool) -> Mappi
         "singleFile": single_file,
         "reportLanguage": "en",
         "groupBy": [],  # rack, board and bench, as the results name them
-        "sections": [],
+        "sections": ["charts"],
+        "charts": _CHARTS,
         "defaultSortBy": "status,asc",  # what failed stands first
     }
     trend = {"data": str(work / TREND_FILE)}

@@ -31,6 +31,8 @@ from hil.store import JudgedRun
 from hil.store.directory import JOURNAL, RUN_INFO, SUMMARY, VERDICTS
 
 RESULTS = "allure-results"
+ENVIRONMENT = "environment.properties"
+_KEY = re.compile(r"[^A-Za-z0-9_.-]+")  # what no key of Java's properties has unescaped
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,9 @@ def copy_results(folder: Path, runs: Sequence[ShownRun], shorten: Shorten) -> li
             found.append(folder / run.run_id)
             found[-1].mkdir(parents=True)
             _copy_folder(run.results, found[-1], shorten)
+    if len(found) > 1:
+        racks = {folder / run.run_id: str(run.line["rack"]) for run in runs}
+        _join_environments([(path, racks[path]) for path in found])
     if not found:
         found = [folder / "none"]
         found[0].mkdir(parents=True)
@@ -193,6 +198,18 @@ def _copy_folder(source: Path, target: Path, shorten: Shorten) -> None:
                 (target / path.name).write_bytes(public)
         elif path.is_file():
             _link(path, target / path.name)
+
+
+def _join_environments(folders: Sequence[tuple[Path, str]]) -> None:
+    """Leave one environment of all runs, each key behind its rack: of several Allure shows the last."""
+    lines: list[str] = []
+    for folder, rack in folders:
+        path = folder / ENVIRONMENT
+        if path.is_file():
+            own = path.read_text(encoding="ascii").splitlines()
+            lines += [f"{_KEY.sub('-', rack)}.{line}\n" for line in own]
+            path.unlink()  # which is a second name of the run's own file
+    (folders[-1][0] / ENVIRONMENT).write_text("".join(lines), encoding="ascii")
 
 
 def _link(source: Path, target: Path) -> None:

@@ -176,7 +176,7 @@ def test_times_are_the_records(eventful: Path) -> None:
 
 
 def test_labels_place_the_result_and_say_what_it_weighs(eventful: Path) -> None:
-    """Rack, board with its kind, and bench make the tree; no process, thread or host is in it."""
+    """Rack, board with its kind, and bench make the tree; host and thread are rack and board."""
     labels = [
         (item["name"], item["value"]) for item in results_of(eventful)["virtual-1", "defaults"]["labels"]
     ]
@@ -188,7 +188,18 @@ def test_labels_place_the_result_and_say_what_it_weighs(eventful: Path) -> None:
         ("tag", "virtual-esp32"),
         ("severity", "critical"),
     } <= set(labels)
-    assert not {"host", "thread"} & {name for name, _ in labels}
+    assert {("epic", "Performance"), ("feature", "publish"), ("story", "defaults")} <= set(labels)
+    assert [pair for pair in labels if pair[0] in ("host", "thread")] == [
+        ("host", "virtual"),
+        ("thread", "virtual-1"),
+    ]
+
+
+def test_a_test_says_which_boots_there_were(eventful: Path) -> None:
+    """A step a boot, with what it measured and when."""
+    steps = results_of(eventful)["virtual-1", "defaults"]["steps"]
+    assert steps[0]["name"] == "candidate, boot 1: 100 samples"
+    assert all(step["stop"] >= step["start"] > 0 for step in steps)
 
 
 def test_the_description_starts_with_the_worst_and_shows_every_metric(eventful: Path) -> None:

@@ -127,7 +127,7 @@ def test_the_trend_shows_three_runs_and_the_third_over_its_limit(browser: Browse
         seen.show("3 runs, ")
         seen.show("1 limit broken now")
         tile = seen.page.locator("figure.tile").first
-        assert tile.locator("figcaption").inner_text().split("\n") == ["publish latency", "v2 (virtual)"]
+        assert tile.locator("figcaption").inner_text().split("\n") == ["publish latency", "v2"]
         broken = tile.locator("svg.trend-chart .excess .broken")
         assert (broken.get_attribute("d") or "").count("M") == 1
         mark, limit = broken.bounding_box(), tile.locator("path.limit").first.bounding_box()
@@ -251,8 +251,7 @@ def test_the_trend_tells_only_what_this_run_measured(browser: Browser, tmp_path:
     build_site(tmp_path, [read_judged_run(run)])
     with visit(browser, address(tmp_path, "trend/index.html")) as seen:
         seen.show("2 runs, ")
-        seen.page.get_by_text("Nearest to their limits", exact=True).click()
-        assert "v2" not in seen.page.locator(".nearest").inner_text()
+        assert "v2" not in seen.page.locator("table.bars").inner_text()
         assert seen.page.locator(".bad").count() == 0
         past = seen.page.locator(".group.past")
         assert past.get_by_role("button").inner_text().endswith("last measured 2026-11-21 10:15")
@@ -279,3 +278,12 @@ def test_a_report_built_again_has_no_fourth_run(browser: Browser, out: Path) -> 
             seen.page.get_by_text(group, exact=True).last.click()
         seen.page.get_by_text(SLOW).first.click()
         assert count_past(seen) == 1
+
+
+def test_the_test_report_opens_at_its_top(browser: Browser, out: Path) -> None:
+    """In a window of 1440 × 900 nothing is scrolled until somebody acts; Allure's charts are there."""
+    with visit(browser, address(out, "tests/index.html"), width=1440, height=900) as seen:
+        seen.page.locator("[data-testid=tree-section]").first.wait_for()
+        assert seen.page.evaluate("[...document.querySelectorAll('*')].every(one => one.scrollTop === 0)")
+        seen.page.get_by_text("Report", exact=True).first.click()
+        seen.show("Graphs")
