@@ -87,6 +87,8 @@ def test_the_line_says_a_word_once() -> None:
     assert (found.tone, found.text) == ("open", "UNDECIDED: 1 of 4 comparisons.")
     rig = banner_of(_verdict(exit_code=3, outcome="incomplete", sentence="The rig failed: no air."))
     assert rig.text == "NO VERDICT: THE RIG FAILED: No air."
+    panic = _verdict(exit_code=1, outcome="regressed", sentence="The firmware is at fault: b1 panicked.")
+    assert banner_of(panic).text == "FIRMWARE AT FAULT: B1 panicked."
 
 
 def test_a_commit_that_nobody_can_name_is_its_digits() -> None:

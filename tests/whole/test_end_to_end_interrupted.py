@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 NewLab = Callable[[int], Lab]
 
 
-MEASURING = r"b1 \[0/1\] measuring"
+MEASURING = r"b1 \[0/1\b[^]]*\] measuring"
 
 
 @pytest.fixture

@@ -33,12 +33,12 @@ def test_a_fault_of_a_board_has_its_owner(
     lab = new_lab(2)
     running = lab.start("--suite", "pr or quick")
     try:
-        line = running.await_line(r"b\d \[1/2\] measuring: publish count=4000")
+        line = running.await_line(r"b\d \[1/2\b[^]]*\] measuring: publish count=4000")
         board, other = (line[:2], "b1" if line[:2] == "b2" else "b2")
         state_dir = lab.out / "virtual" / "lab" / "b1"
         BoardControl(state_dir / f"{board}.sock").fault(fault, value)
-        running.await_line(rf"{board} \[2/2\] failed")
-        running.await_line(rf"{other} \[1/2\] measuring: publish count=4000")
+        running.await_line(rf"{board} \[2/2\b[^]]*\] failed")
+        running.await_line(rf"{other} \[1/2\b[^]]*\] measuring: publish count=4000")
         entries = lab.entries()
     finally:
         running.send(signal.SIGINT)

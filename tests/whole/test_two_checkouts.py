@@ -20,7 +20,7 @@ from tests.lab import Lab, Running, free_ports, make_lab
 pytestmark = pytest.mark.slow
 
 NewLab = Callable[..., Lab]
-MEASURING = r"b1 \[0/1\] measuring"
+MEASURING = r"b1 \[0/1\b[^]]*\] measuring"
 
 
 def options(lab: Lab) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ _TITLES = {
     ExitCode.INTERRUPTED: "INTERRUPTED",
     ExitCode.TERMINATED: "TERMINATED",
 }
+_IN_A_SENTENCE = {"firmware at fault": "the firmware is at fault"}
 _SIGNS: Mapping[Tone, str] = {"good": "✓", "open": "?", "bad": "✗"}
 
 
@@ -51,11 +52,11 @@ class Banner:
     @property
     def text(self) -> str:
         """Return both in one line, what both begin with once."""
-        said, last = self.sentence, self.title.rpartition(": ")[2]
-        if said.lower().startswith(f"{last.lower()}: "):
-            said = said[len(last) + 2 :]
-            said = said[0].upper() + said[1:]
-        return f"{self.title}: {said}"
+        last = self.title.rpartition(": ")[2].lower()
+        first, colon, rest = self.sentence.partition(": ")
+        if colon and first.lower() in (last, _IN_A_SENTENCE.get(last)):
+            return f"{self.title}: {rest[:1].upper()}{rest[1:]}"
+        return f"{self.title}: {self.sentence}"
 
 
 def banner_of(verdict: Verdict, changes: Sequence[str] = ()) -> Banner:
