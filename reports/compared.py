@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hil.base.units import find_unit, format_value, format_values
-from hil.gate.words.comparisons import exactly, is_exact, share
+from hil.gate.words.comparisons import NO_BOUNDARY, exactly, is_exact, share
 from hil.model import BoardEffect, ComparedSeries, Verdict
 from hil.reports.names import case_name, short_metric
 
@@ -120,7 +120,6 @@ def boots(item: ComparedSeries) -> str:
 
 def cells(item: ComparedSeries) -> list[str]:
     """Return one cell for each word of HEAD."""
-    evidence = "–" if item.z is None or item.boundary is None else f"{item.z:.2f} / {item.boundary:.2f}"
     return [
         sign(item) + ("" if item.blocking else " advice"),
         short_metric(item),
@@ -130,10 +129,17 @@ def cells(item: ComparedSeries) -> list[str]:
         + (EARLY_MARK if item.early and is_blocked(item) else ""),
         bound(item),
         size(item, item.tolerance),
-        evidence,
+        _evidence(item),
         boots(item),
         "any" if is_exact(item) else size(item, item.smallest_effect),
     ]
+
+
+def _evidence(item: ComparedSeries) -> str:
+    """Return "6.10 / 3.90"; "6.10 / –" where no z would decide so early."""
+    if item.z is None or item.boundary is None:
+        return "–"
+    return f"{item.z:.2f} / {'–' if item.boundary > NO_BOUNDARY else f'{item.boundary:.2f}'}"
 
 
 def line(item: ComparedSeries) -> str:

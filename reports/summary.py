@@ -35,7 +35,7 @@ def render_markdown(
     said = banner_of(verdict, noted_changes(run_info))
     parts = [
         f"# {said.title}: {_code(verdict.run_id) if verdict.run_id else 'no run'}",
-        _text(said.sentence),
+        _text(said.said),
         *(f"> {_text(remark)}" for remark in remarks(run_info, verdict)),
         *_compared(verdict),
         *_limits(verdict),

@@ -11,6 +11,7 @@ from pathlib import Path
 from hil.base.errors import ConfigError
 
 DEADLINE_S = 120.0
+_COUNT_DEADLINE_S = 10.0
 
 
 def git(
@@ -26,6 +27,18 @@ def git(
         said = done.stderr.decode(errors="replace").strip() or f"status {done.returncode}"
         raise ConfigError(f"`git {' '.join(arguments)}` in {repository} failed: {said}")
     return done.stdout.decode(errors="replace").removesuffix("\n")
+
+
+def count_between(repository: Path, good: str, bad: str) -> int:
+    """Return how many commits lie in ``good..bad``; 0 where git does not know both."""
+    try:
+        done = try_git(
+            repository, "rev-list", "--count", f"{good}..{bad}", "--", deadline_s=_COUNT_DEADLINE_S
+        )
+    except ConfigError:
+        return 0
+    said = done.stdout.decode(errors="replace").strip()
+    return int(said) if done.returncode == 0 and said.isdecimal() else 0
 
 
 def try_git(

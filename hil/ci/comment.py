@@ -15,7 +15,7 @@ import os
 import re
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ from hil.ci.github import (
     PullRequest,
     Refused,
     WorkflowRun,
+    count_commits,
     find_artefact,
     find_pull_requests,
     read_jobs,
@@ -195,7 +196,8 @@ def _is_quiet(facts: Mapping[str, Any]) -> bool:
 
 def page_of(github: GitHub, run: WorkflowRun) -> tuple[str, Mapping[str, Any]]:
     """Return the comment's text, and what it is made of. Raises RigError where GitHub does not answer."""
-    source = Source(run_links(run.url), f"{run.url.partition('/actions/')[0]}/commit/")
+    commits = f"{run.url.partition('/actions/')[0]}/commit/"
+    source = Source(run_links(run.url), commits, run.title, run.author)
     with tempfile.TemporaryDirectory(prefix="hil-verdict-") as folder:
         try:
             facts = _judged(github, run, Path(folder), source)
@@ -252,7 +254,8 @@ def _read(
     if verdict.acceptable and jobs.verdict == "success":  # else the check would have to be run again first
         verdict = _accepted(github, run, verdict)
     _check_agreement(verdict, jobs)
-    return facts_of(plan, verdict, legs, source)
+    count = count_commits(github, plan.base, run.head) if plan.base else 0
+    return facts_of(plan, verdict, legs, replace(source, count=count))
 
 
 def _excuses(github: GitHub, run: WorkflowRun, plan: CiPlan, legs: Path) -> Excuses:

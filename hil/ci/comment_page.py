@@ -9,17 +9,20 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from hil.base.errors import ExitCode, RigError
+from hil.base.git import count_between
 from hil.base.paths import CHECKOUT
+from hil.ci.github import COMMIT
 from hil.ci.legs import LegResult
 from hil.ci.plan import CiPlan
 from hil.ci.summary import CiVerdict
 from hil.store import RunDirectory
 from hil.store.directory import VERDICTS
+from hil.store.run_info import commit_words
 
 DEADLINE_S = 120.0
 _KEPT = ("PATH", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT")
@@ -33,15 +36,28 @@ Layout = Literal["comment", "summary"]
 class Source:
     """Where a page's run is to be seen: addresses that GitHub gave us, "" or none by hand.
 
-    ``links`` are texts and addresses; ``commits`` is the address of a commit without it.
+    ``links`` are texts and addresses; ``commits`` is the address of a commit without it. ``title`` and
+    ``author`` are of the head's commit, ``count`` is how many there are since the base: "" and 0 unknown.
     """
 
     links: Mapping[str, str]
     commits: str = ""
+    title: str = ""
+    author: str = ""
+    count: int = 0
 
 
-def source_of(environment: Mapping[str, str]) -> Source:
-    """Return what GitHub's variables say of this very run."""
+def source_of(environment: Mapping[str, str], plan: CiPlan, repository: Path) -> Source:
+    """Return what GitHub's variables say of this very run, and the checkout of the head's commit."""
+    place = _place_of(environment)
+    if not COMMIT.fullmatch(plan.head):
+        return place
+    count = count_between(repository, plan.base, plan.head) if COMMIT.fullmatch(plan.base) else 0
+    words = commit_words(repository, plan.head)
+    return replace(place, title=words.get("title", ""), author=words.get("author", ""), count=count)
+
+
+def _place_of(environment: Mapping[str, str]) -> Source:
     server, repository = environment.get("GITHUB_SERVER_URL"), environment.get("GITHUB_REPOSITORY")
     run = environment.get("GITHUB_RUN_ID")
     if not (server and repository and run):
@@ -74,6 +90,9 @@ def facts_of(plan: CiPlan, verdict: CiVerdict, legs: Path, source: Source) -> di
         "legs": [_leg(leg, legs) for leg in verdict.legs],
         "links": dict(source.links),
         "commits": source.commits,
+        "title": source.title,
+        "author": source.author,
+        "count": source.count,
     }
 
 
@@ -95,6 +114,9 @@ def without_verdict(head: str, problem: str, source: Source) -> dict[str, Any]:
         "legs": [],
         "links": dict(source.links),
         "commits": source.commits,
+        "title": source.title,
+        "author": source.author,
+        "count": source.count,
     }
 
 

@@ -232,6 +232,8 @@ class WorkflowRun:
     conclusion: str
     url: str
     started_utc: str  # of this attempt, as GitHub writes moments
+    title: str = ""  # of the head's commit, and who wrote it: anybody's words
+    author: str = ""
 
 
 @dataclass(frozen=True)
@@ -255,6 +257,7 @@ def read_run(github: GitHub, run_id: int) -> WorkflowRun:
         path, status = str(stored["path"]).partition("@")[0], str(stored["status"])
         home = str(stored["repository"]["full_name"])
         head_repository = (stored.get("head_repository") or {}).get("full_name") or ""
+        commit = stored.get("head_commit") or {}
         run = WorkflowRun(
             run_id=int(stored["id"]),
             number=int(stored["run_number"]),
@@ -266,6 +269,8 @@ def read_run(github: GitHub, run_id: int) -> WorkflowRun:
             conclusion=str(stored["conclusion"] or ""),
             url=str(stored["html_url"]),
             started_utc=str(stored["run_started_at"]),
+            title=str(commit.get("message") or "").partition("\n")[0],
+            author=str((commit.get("author") or {}).get("name") or ""),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise RigError(f"GitHub's answer on the run {run_id} lacks {error!r}.", next_step=_VERSION) from error
@@ -277,6 +282,15 @@ def read_run(github: GitHub, run_id: int) -> WorkflowRun:
     if status != "completed":
         raise ConfigError(f"the run {run_id} has not ended yet.", next_step="wait until it has.")
     return run
+
+
+def count_commits(github: GitHub, base: str, head: str) -> int:
+    """Return how many commits GitHub knows from ``base`` to ``head``; 0 where it does not say."""
+    try:
+        stored = github.get(f"compare/{base}...{head}", {"per_page": 1})
+        return max(0, int(stored["total_commits"]))
+    except (RigError, KeyError, TypeError, ValueError):
+        return 0
 
 
 def read_jobs(github: GitHub, run: WorkflowRun) -> Jobs:

@@ -92,7 +92,7 @@ class LegResult:
     @property
     def said(self) -> str:
         """Its banner's sentence where it has one, else its own."""
-        return self.banner.sentence if self.banner else self.sentence
+        return self.banner.said if self.banner else self.sentence
 
     @property
     def is_open(self) -> bool:

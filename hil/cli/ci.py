@@ -104,7 +104,7 @@ def comment_command(
 def _page_of_folder(folder: Path) -> str:
     plan, legs = read_plan(folder / artefact.PLAN), folder / artefact.LEGS
     verdict = conclude(plan, legs, {}, Counting())
-    source = comment_page.source_of(os.environ)
+    source = comment_page.source_of(os.environ, plan, Path.cwd())
     return comment_page.render(comment_page.facts_of(plan, verdict, legs, source), "comment")
 
 
@@ -375,7 +375,7 @@ def _accepted(plan: CiPlan, verdict: CiVerdict) -> CiVerdict:
 
 def _page(plan: CiPlan, verdict: CiVerdict, legs_path: Path) -> str:
     """Return what the comment shows, at greater length; the plain summary where that cannot be written."""
-    source = comment_page.source_of(os.environ)
+    source = comment_page.source_of(os.environ, plan, Path.cwd())
     try:
         return comment_page.render(comment_page.facts_of(plan, verdict, legs_path, source), "summary")
     except (RigError, OSError) as error:

@@ -50,7 +50,8 @@ class Facts:
 
     ``links`` are texts and addresses that we made ourselves; ``commits`` the address of a commit without it.
     ``accepted`` has login and reason of who takes a regression on purpose. ``headline``, ``said`` and
-    ``sign`` are the words of the leg that decides, and stand first.
+    ``sign`` are the words of the leg that decides, and stand first. ``title`` and ``author`` are of the
+    head's commit, ``count`` is how many there are since the base: "" and 0 where nobody knows.
     """
 
     exit_code: ExitCode
@@ -67,6 +68,9 @@ class Facts:
     headline: str = ""
     said: str = ""
     sign: str = "?"
+    title: str = ""
+    author: str = ""
+    count: int = 0
 
 
 def read_facts(path: Path) -> Facts:
@@ -94,6 +98,9 @@ def read_facts(path: Path) -> Facts:
             headline=stored["headline"],
             said=stored["said"],
             sign=stored["sign"],
+            title=stored["title"],
+            author=stored["author"],
+            count=stored["count"],
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ConfigError(f"{path} is not what `hil ci` hands to a comment: {error!r}.") from error

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from hil.base.errors import ExitCode
 from hil.base.untrusted import code, markdown
 from hil.ci.plan import RULER_ON_BOTH_SIDES
-from hil.model import ComparedSeries, Verdict
+from hil.gate.words.compared import evidence
+from hil.model import ComparedSeries, SeriesVerdict, Verdict
 from hil.reports import compared, rows
 from hil.reports.comment import tables
 from hil.reports.comment.facts import Facts, LegFacts
@@ -17,7 +19,10 @@ from hil.reports.comment.tables import Block, fit
 # by layout: GitHub takes 65,536 characters of a comment, to which a marker is added, and 1 MiB of a summary,
 # whose characters have up to 4 bytes
 CHARACTERS = {"comment": 60_000, "summary": 250_000}
+_MOST_OPEN = 3  # changes, and limits, that are read at once; the others are folded
 _MOST_REMARKS = 8  # runs of ours come to three; nothing else cuts them
+_MOST_TITLE = 72  # characters of a commit's title, and of its author
+_MOST_AUTHOR = 40
 _MOST_OF_A_SENTENCE = 2_000  # characters
 
 
@@ -34,19 +39,36 @@ def render(facts: Facts, most: int = CHARACTERS["comment"]) -> str:
     noted = any(leg.sign != "✓" for leg in legs if not leg.reason)  # a pass beside what the nights left open
     quiet = facts.exit_code == ExitCode.PASS and not (changed or open_ or waiting or noted or facts.loosened)
     blocks = [*_head(facts, quiet=quiet)]
-    if undecided := [leg for leg in waiting if leg.exit_code != ExitCode.FIRMWARE]:
-        blocks.append(tables.open_legs(undecided, rank=1))
-    if changed or open_:
-        blocks.append(tables.comparisons("What changed", [*changed, *open_], rank=1))
+    undecided = [leg for leg in waiting if leg.exit_code != ExitCode.FIRMWARE]
+    if others := [
+        leg for leg in undecided if leg.sentence not in facts.said and facts.said not in leg.sentence
+    ]:
+        blocks.append(tables.open_legs(others, rank=1))
+    if worth := [*changed, *open_]:
+        blocks.append(tables.comparisons("What changed", worth[:_MOST_OPEN], rank=1))
+        blocks += _more_changes(worth[_MOST_OPEN:])
     if broken:
-        blocks.append(tables.broken_limits(broken, rank=0))
+        blocks.append(tables.broken_limits("Broken limits", broken[:_MOST_OPEN], rank=0))
+        if more := broken[_MOST_OPEN:]:
+            title = f"{_count(len(more), 'more broken limit')}"
+            blocks.append(tables.broken_limits("", more, rank=0, title=title))
     if facts.loosened:
         blocks.append(tables.loosened(facts.loosened, rank=1))
     blocks += _what_went_wrong(facts)
-    blocks += filter(None, [tables.not_run(legs, rank=3, folded=quiet)])
-    blocks += _remarks(legs)
+    lacking = any(one.expected for verdict in _verdicts(legs) for one in verdict.not_run)
+    blocks += filter(None, [tables.not_run(legs, rank=3, folded=not lacking)])
+    blocks += _remarks(legs, [*told, *broken])
     blocks += _folded(facts, [item for item in told if item not in changed and item not in open_])
     return fit([*blocks, _foot(facts)], most)
+
+
+def _more_changes(items: Sequence[ComparedSeries]) -> Iterator[Block]:
+    if items:
+        words = {"regressed": "worse", "undecided": "undecided"}
+        counts = Counter("better" if tables.is_better(item) else words[item.outcome] for item in items)
+        first, *others = (f"{count} {{}}{word}" for word, count in counts.items())
+        title = ", ".join([first.format("more "), *(one.format("") for one in others)])
+        yield tables.comparisons("", items, rank=1, title=title)
 
 
 def _verdicts(legs: Sequence[LegFacts]) -> list[Verdict]:
@@ -54,13 +76,17 @@ def _verdicts(legs: Sequence[LegFacts]) -> list[Verdict]:
 
 
 def _in_order(items: Sequence[ComparedSeries]) -> list[ComparedSeries]:
-    """Return what fails the run first, then what else grew worse, then what improved; the largest first."""
+    """Return what fails the run first, then what else grew worse, then what improved.
+
+    Of each the strongest evidence is first, so that the first row is the one that the verdict's words name.
+    """
     return sorted(
         items,
         key=lambda item: (
             not compared.is_blocked(item),
             tables.is_better(item),
-            -abs(item.change or 0.0),
+            -abs(evidence(item)),
+            item.series_id,
         ),
     )
 
@@ -97,8 +123,17 @@ def _nothing_words(facts: Facts) -> str:
 
 
 def _commits(facts: Facts) -> str:
-    head = _commit(facts, facts.head)
-    return f"{head} against its merge base {_commit(facts, facts.base)}" if facts.base else head
+    """Return "c0ffee (Send at once, A. Author), 3 commits after its merge base 1b246e (diff)"."""
+    words = ", ".join(
+        filter(None, (markdown(facts.title, _MOST_TITLE), markdown(facts.author, _MOST_AUTHOR)))
+    )
+    head = f"{_commit(facts, facts.head)}{f' ({words})' if words else ''}"
+    if not facts.base:
+        return head
+    after = f", {_count(facts.count, 'commit')} after" if facts.count else " against"
+    site, commit, _ = facts.commits.rpartition("commit/")
+    diff = f" ([diff]({site}compare/{facts.base}...{facts.head}))" if commit else ""
+    return f"{head}{after} its merge base {_commit(facts, facts.base)}{diff}"
 
 
 def _commit(facts: Facts, commit: str) -> str:
@@ -116,9 +151,10 @@ def _what_went_wrong(facts: Facts) -> Iterator[Block]:
         yield tables.faults(found, sentences, rank=2)
 
 
-def _remarks(legs: Sequence[LegFacts]) -> Iterator[Block]:
+def _remarks(legs: Sequence[LegFacts], items: Sequence[ComparedSeries | SeriesVerdict]) -> Iterator[Block]:
     """Yield what stands wherever figures do: that they are virtual, that noise is simulated."""
     said = list(dict.fromkeys(markdown(remark) for leg in legs for remark in leg.remarks))
+    said += ["tail5 is the mean of the slowest 5 %."] * any("_tail5" in item.metric for item in items)
     if len(said) > _MOST_REMARKS:
         said[_MOST_REMARKS:] = [f"… and {len(said) - _MOST_REMARKS} more remarks."]
     if said:
@@ -139,7 +175,7 @@ def _folded(facts: Facts, rest: Sequence[ComparedSeries]) -> Iterator[Block]:
     if block:
         yield block
     if facts.legs:
-        yield tables.legs_table(facts.legs, rank=4, title="The legs of this run")
+        yield tables.legs_table(facts.legs, facts.said, rank=4, title="The legs of this run")
 
 
 def _count(number: int, noun: str) -> str:

@@ -16,7 +16,7 @@ from hil.model import ComparedSeries, Fault, NotRun, SeriesVerdict
 from hil.reports import compared, rows
 from hil.reports.boards import not_run_groups
 from hil.reports.comment.facts import LegFacts
-from hil.reports.names import case_name, short_metric
+from hil.reports.names import human_metric
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,29 @@ _WORDS = {
 
 def comparisons(heading: str, items: Sequence[ComparedSeries], *, rank: int, title: str = "") -> Block:
     """Return comparisons as a table: values of both, the change with its interval, what is allowed."""
-    other = items[0].role
+    other, places = items[0].role, _Places(items)
     names = ("", "figure", "boards", f"{other} → head", "change [interval]", "rule")
-    head = _head(heading, names, right_from=3)
-    return Block(head, tuple(_compared_row(item) for item in items), rank, "comparison", title)
+    head = _head(heading and f"{heading}{places.common}", names, right_from=3)
+    rows_ = tuple(_compared_row(item, places) for item in items)
+    return Block(head, rows_, rank, "comparison", title)
+
+
+class _Places:
+    """What is the same in all rows of a table stands once, above it: target and kind."""
+
+    def __init__(self, items: Sequence[ComparedSeries | SeriesVerdict]) -> None:
+        self._targets = {item.target for item in items}
+        self._kinds = {item.kind for item in items}
+
+    @property
+    def common(self) -> str:
+        """Return " on esp32"; "" where the rows differ."""
+        return f" on {markdown(min(self._targets), 40)}" if len(self._targets) == 1 else ""
+
+    def of(self, item: ComparedSeries | SeriesVerdict) -> str:
+        """Return " esp32 (physical)", as far as the rows differ in it."""
+        target = f" {markdown(item.target, 40)}" if len(self._targets) > 1 else ""
+        return f"{target} ({item.kind})" if len(self._kinds) > 1 else target
 
 
 def is_better(item: ComparedSeries) -> bool:
@@ -94,7 +113,7 @@ def is_better(item: ComparedSeries) -> bool:
     return gain > (item.min_effect or 0.0)
 
 
-def _compared_row(item: ComparedSeries) -> str:
+def _compared_row(item: ComparedSeries, places: _Places) -> str:
     better = is_better(item)
     word = (_WORDS["improved"] if better else _WORDS[item.outcome]) + ("" if item.blocking else ", advice")
     strong = item.blocking and (better or item.outcome == "regressed")
@@ -103,7 +122,7 @@ def _compared_row(item: ComparedSeries) -> str:
     return _row(
         f"**{_fixed(word)}**" if strong else word,
         _figure_of(item),
-        f"{_boards(item.boards)} {_nature(item.target, item.kind)}",
+        f"{_boards(item.boards)}{places.of(item)}",
         _figure(_both(item)),
         (f"**{change}**" if strong else change) + ("" if bound == "–" else f" &#91;{_figure(bound)}&#93;"),
         ", ".join(map(_figure, _rule(item).split(", "))),  # a line may end between the two
@@ -122,8 +141,9 @@ def _rule(item: ComparedSeries) -> str:
 
 
 def _figure_of(item: ComparedSeries | SeriesVerdict) -> str:
-    """Return the metric, and the case where it is not the bench's usual one."""
-    return f"{code(short_metric(item))} {markdown(case_name(item), 160)}"
+    """Return the metric in words, and the case where it is not the bench's usual one."""
+    case = "" if item.case_label in ("", "defaults") else f" {code(item.case_label, 160)}"
+    return f"{markdown(human_metric(item), 80)}{case}"
 
 
 def _figure(text: str) -> str:
@@ -133,11 +153,6 @@ def _figure(text: str) -> str:
 
 def _fixed(text: str) -> str:
     return text.replace(" ", _NO_BREAK)
-
-
-def _nature(target: str, kind: str) -> str:
-    """Return "esp32 (physical)", "virtual-esp32 (virtual)"."""
-    return f"{markdown(target, 40)} ({kind})"
 
 
 def _both(item: ComparedSeries) -> str:
@@ -155,14 +170,15 @@ def _boards(boards: Sequence[str]) -> str:
     return ", ".join(code(board, 40) for board in boards) or "–"
 
 
-def broken_limits(items: Sequence[SeriesVerdict], *, rank: int) -> Block:
+def broken_limits(heading: str, items: Sequence[SeriesVerdict], *, rank: int, title: str = "") -> Block:
     """Return the series that break a limit that blocks, as a table."""
-    names = ("", "figure", "board", "measured", "limit", "beyond it by")
-    body = tuple(_limit_row(item) for item in items)
-    return Block(_head("Broken limits", names, right_from=3), body, rank, "broken limit")
+    names, places = ("", "figure", "board", "measured", "limit", "beyond it by"), _Places(items)
+    body = tuple(_limit_row(item, places) for item in items)
+    head = _head(heading and f"{heading}{places.common}", names, right_from=3)
+    return Block(head, body, rank, "broken limit", title)
 
 
-def _limit_row(item: SeriesVerdict) -> str:
+def _limit_row(item: SeriesVerdict, places: _Places) -> str:
     at_least = "≥ " if item.at_least else ""
     beyond = "–"
     if item.value is not None and item.limit is not None:
@@ -170,7 +186,7 @@ def _limit_row(item: SeriesVerdict) -> str:
     return _row(
         f"**{_fixed('✗ broken')}**",
         _figure_of(item),
-        f"{code(item.board, 40)} {_nature(item.target, item.kind)}",
+        f"{code(item.board, 40)}{places.of(item)}",
         f"**{_figure(at_least + rows.quantity(item, item.value))}**",
         _figure(rows.quantity(item, item.limit)),
         _figure(beyond),
@@ -210,14 +226,19 @@ def _not_run_lines(leg: LegFacts) -> Iterator[str]:
         yield f"- {cases} on {_boards(boards)} (leg {code(leg.name)}): {markdown(reason)}"
 
 
-def legs_table(legs: Sequence[LegFacts], *, rank: int, title: str = "") -> Block:
-    """Return one line a leg."""
+def legs_table(legs: Sequence[LegFacts], said: str, *, rank: int, title: str = "") -> Block:
+    """Return one line a leg; what the page has ``said`` already stands there and not here."""
+    kinds = {board.rpartition(" (")[2] for leg in legs for board in leg.boards}
+    names = {
+        leg.name: [board.rpartition(" (")[0] if len(kinds) == 1 else board for board in leg.boards]
+        for leg in legs
+    }
     lines = tuple(
         _row(
             code(leg.name),
             mark(leg),
-            ", ".join(code(board, 60) for board in leg.boards[:8]) or "–",
-            markdown(leg.sentence),
+            ", ".join(code(board, 60) for board in names[leg.name][:8]) or "–",
+            "above" if said and said in leg.sentence else markdown(leg.sentence),
         )
         for leg in legs
     )

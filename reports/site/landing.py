@@ -131,7 +131,7 @@ def _verdict(run: ShownRun, events: Sequence[Mapping[str, Any]]) -> str:
     parts = [*_whereabouts(run), f"suite {run.line['suite']}", f"run {run.run_id}"]
     return (
         f'<section class="verdict {tone}"><strong>{escape(said.title)}</strong>'
-        f"<p>{escape(said.sentence)}</p>"
+        f"<p>{escape(said.said)}</p>"
         f'<p class="soft">{escape(" · ".join(filter(None, parts)))}</p></section>'
     )
 

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from hil.base.errors import ConfigError, HilError
-from hil.base.git import try_git
+from hil.base.errors import HilError
+from hil.base.git import count_between
 from hil.base.paths import PROJECT_ROOT
 from hil.history.nightly.events import Event
 from hil.metrics.sessions import NO_HISTORY
@@ -22,7 +22,6 @@ from hil.reports.history import read_history
 from hil.reports.trend.runs import Run, runs_of
 from hil.store.run_info import commit_words
 
-_DEADLINE_S = 10.0
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _RUN_PAGE = re.compile(r"(https://[\w.:-]+/[\w.-]+/[\w.-]+)/actions/runs/\d+")
 
@@ -40,7 +39,7 @@ def commit_json(
     return {
         "title": words.get("title", ""),
         "author": words.get("author", ""),
-        "count": _count(asked, good, bad) if asked and _COMMIT.fullmatch(good) else 0,
+        "count": count_between(asked, good, bad) if asked and _COMMIT.fullmatch(good) else 0,
         "diff": next(filter(None, (_diff(run.url, good, bad) for run in own)), ""),
     }
 
@@ -58,16 +57,6 @@ def commits_of(events: Sequence[Event], history: Path) -> dict[tuple[str, str], 
     wanted = {bad for _good, bad in named}
     runs, _ = runs_of([one for one in lines if one.get("commit") in wanted], NO_HISTORY, [], most=sys.maxsize)
     return {(good, bad): commit_json(good, bad, runs) for good, bad in named}
-
-
-def _count(repository: Path, good: str, bad: str) -> int:
-    """Return how many commits lie in ``good..bad``; 0 where git does not know both."""
-    try:
-        done = try_git(repository, "rev-list", "--count", f"{good}..{bad}", deadline_s=_DEADLINE_S)
-    except ConfigError:
-        return 0
-    said = done.stdout.decode(errors="replace").strip()
-    return int(said) if done.returncode == 0 and said.isdecimal() else 0
 
 
 def _diff(url: str, good: str, bad: str) -> str:

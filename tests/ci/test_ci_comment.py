@@ -97,6 +97,30 @@ def test_a_fork_gets_a_comment(rig: Rig) -> None:
     ) is False  # the artefact's server never sees the token
 
 
+def test_a_commit_is_called_what_people_call_it(rig: Rig) -> None:
+    """Title and author as GitHub has them, made harmless; how many commits there are, and their diff."""
+    message = "Send at once | <b>@all</b>\n\nwith a body"
+    rig.state.runs[RUN]["head_commit"] = {"message": message, "author": {"name": "A. Author"}}
+    base = own_repository().git("rev-parse", "HEAD")
+    rig.state.settings[f"compare/{base}...{HEAD}"] = {"total_commits": 3, "commits": []}
+    rig.comment()
+    (body,) = rig.bodies
+    (line,) = [line for line in body.splitlines() if "its merge base" in line]
+    assert f"{markdown('Send at once | <b>@all</b>')}, A. Author)" in line
+    assert "<b>" not in line
+    assert "@all" not in line
+    assert "), 3 commits after its merge base [" in line
+    assert f"([diff](https://github.com/{HOME}/compare/{base}...{HEAD}))" in line
+
+
+def test_a_commit_that_github_says_nothing_of_is_its_digits(rig: Rig) -> None:
+    """No title, no number: the comment is written all the same."""
+    rig.state.runs[RUN]["head_commit"] = None
+    rig.comment()
+    (body,) = rig.bodies
+    assert f"[`{HEAD[:12]}`](https://github.com/{HOME}/commit/{HEAD}) against its merge base [`" in body
+
+
 @pytest.fixture(scope="module")
 def undecided(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The artefact of a run whose boots differ too much to decide."""

@@ -214,7 +214,7 @@ def test_a_long_page_is_cut_between_rows(tmp_path: Path) -> None:
     change_verdict(run, lambda stored: stored.update(compared=stored["compared"] * 100))
     page = page_of(tmp_path, 20_000)
     assert 17_000 < len(page) <= 20_000
-    assert "**Broken limits**" in page
+    assert "**Broken limits on virtual-esp32**" in page
     assert re.search(r"… and \d+ more comparisons, left out here", page)
     assert re.search(r"… and \d{3,} more comparisons, left out here", page)  # of those within the tolerance
     assert page.count("<details>") == page.count("</details>")
@@ -238,7 +238,21 @@ def test_an_improvement_is_told(tmp_path: Path) -> None:
     leave_all(tmp_path, effect=-0.2)
     page = page_of(tmp_path)
     assert page.startswith(f"### ✓ {markdown('PASS: virtual, compare')}\n")
-    assert re.search(r"\*\*↑\u00a0better\*\* \| `publish_latency_p50` publish \| 4 boards", page)
+    assert re.search(r"\*\*↑\u00a0better\*\* \| publish latency p50 \| 4 boards", page)
+
+
+def test_three_changes_are_read_and_the_others_are_folded(tmp_path: Path) -> None:
+    """Below the verdict stand three changes; target, and the words of a leg, stand once."""
+    leave_all(tmp_path, effect=0.18, tls_effect=0.18)
+    page = page_of(tmp_path)
+    before, _, folded = page.partition("<details>")
+    assert before.count("**✗\u00a0worse** |") == 3
+    assert folded.count("**✗\u00a0worse** |") == 3
+    assert "<summary>5 more worse</summary>" in folded
+    assert page.count("**What changed on virtual-esp32**") == 1
+    assert "(virtual)" not in before
+    sentence = next(line for line in page.splitlines() if "more comparisons regressed" in line)
+    assert page.count(sentence) == 1
 
 
 def test_what_was_not_run_is_grouped(tmp_path: Path) -> None:

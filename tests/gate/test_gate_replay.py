@@ -60,6 +60,6 @@ def test_a_stored_runs_words_do_nothing_to_the_terminal(run: RunDirectory) -> No
     """A fault's sentence may be a fork's: its escapes are not printed, nor does it begin a line."""
     run.append(Fault(run.run_id, "firmware", 1, "panic \x1b]0;pwned\x07\n::add-mask::v1", "b\x1b[2J1"))
     done = hil_gate(run)
-    assert "panic" in done.stdout, done.stdout + done.stderr
+    assert "Panic" in done.stdout, done.stdout + done.stderr
     assert "\x1b" not in done.stdout
     assert "\n::" not in done.stdout

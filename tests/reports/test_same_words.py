@@ -60,5 +60,5 @@ def test_the_same_words_stand_everywhere(tmp_path: Path, outcome: str) -> None:
     run = read_judged_run(next((tmp_path / "legs" / "virtual").glob("*-quick-*")))
     banner = banner_of(run.verdict, noted_changes(run.info))
     assert _plain(banner.text) in texts.pop("terminal")
-    for words in map(_plain, (banner.title, banner.sentence)):
+    for words in map(_plain, (banner.title, banner.said)):
         assert {place: words in text for place, text in texts.items()} == dict.fromkeys(texts, True)

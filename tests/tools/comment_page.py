@@ -54,6 +54,9 @@ def sample(folder: Path, **changes: float) -> str:
     source = comment_page.Source(
         comment_page.run_links("https://github.com/example/hil/actions/runs/4711"),
         "https://github.com/example/hil/commit/",
+        title="Send each message at once",
+        author="Mira Okoye",
+        count=3,
     )
     facts = comment_page.facts_of(plan, conclude(plan, legs, {}), legs, source)
     return comment_page.render(facts, "comment")

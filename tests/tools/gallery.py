@@ -47,7 +47,7 @@ LOCAL_MS = (7.0, 7.1, 28.0)  # three local runs: the third is four times as slow
 COMMENTS = {
     "pass": (0.0, 0.0, 0.02, 7.0),
     "regressed": (0.18, 0.0, 0.02, 7.0),
-    "undecided": (0.1, 0.1, 0.12, 7.0),
+    "undecided": (0.06, 0.06, 0.12, 7.0),
     "limit-broken": (0.0, 0.0, 0.02, 30.0),
     "exceeded-not-proven": (0.0, 0.0, 0.02, 22.0),
 }

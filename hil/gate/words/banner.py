@@ -50,13 +50,18 @@ class Banner:
         return _SIGNS[self.tone]
 
     @property
-    def text(self) -> str:
-        """Return both in one line, what both begin with once."""
+    def said(self) -> str:
+        """Return the sentence as it stands below the title, without what the title has just said."""
         last = self.title.rpartition(": ")[2].lower()
         first, colon, rest = self.sentence.partition(": ")
         if colon and first.lower() in (last, _IN_A_SENTENCE.get(last)):
-            return f"{self.title}: {rest[:1].upper()}{rest[1:]}"
-        return f"{self.title}: {self.sentence}"
+            return f"{rest[:1].upper()}{rest[1:]}"
+        return self.sentence
+
+    @property
+    def text(self) -> str:
+        """Return both in one line."""
+        return f"{self.title}: {self.said}"
 
 
 def banner_of(verdict: Verdict, changes: Sequence[str] = ()) -> Banner:

@@ -46,7 +46,7 @@ def regressions(compared: Compared) -> str:
 
     Of an exact figure "cost_least_instructions of part=queue on emulated-esp32c3 +2.1 % (1,200 → 1,225 …".
     """
-    found = sorted(compared.blocking("regressed"), key=lambda item: (-_evidence(item), item.series_id))
+    found = sorted(compared.blocking("regressed"), key=lambda item: (-evidence(item), item.series_id))
     if not found:
         return ""
     first = found[0]
@@ -162,5 +162,6 @@ def _named(names: Sequence[str]) -> str:
     return shown if len(names) <= _MOST_NAMED else f"{shown} and {len(names) - _MOST_NAMED} more"
 
 
-def _evidence(item: ComparedSeries) -> float:
+def evidence(item: ComparedSeries) -> float:
+    """Return how many times its boundary the z of a comparison is; negative for the better, 0 without one."""
     return (item.z or 0.0) / (item.boundary or 1.0)

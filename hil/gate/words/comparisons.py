@@ -11,6 +11,7 @@ from hil.gate.words import limits as sentences
 from hil.model import ComparedSeries, bench_of
 
 _WIDEST = 10.0  # tolerances: an interval beyond it is not worth printing
+NO_BOUNDARY = 100.0  # of few boots, and of an early look: no change that firmware makes is as clear
 _TENFOLD = 10.0  # and more has no use for further digits
 
 
@@ -162,6 +163,8 @@ def _evidence(item: ComparedSeries) -> str:
     if item.z is None or item.boundary is None:
         return ""
     at = f" at look {item.look} of {item.looks}" if item.look and item.looks > 1 else ""
+    if item.boundary > NO_BOUNDARY:
+        return f"z {item.z:.2f}, and this early no z decides{at}"
     return f"z {item.z:.2f} against a boundary of {item.boundary:.2f}{at}"
 
 
