@@ -231,6 +231,8 @@ def _add_run(families: Families, info: Mapping[str, Any], verdict: Verdict, targ
         "product": info.get("product"),
         "suite": info.get("suite"),
         "commit": measured_commit(info),
+        "title": git.get("title"),
+        "url": ci.get("report") or ci.get("url"),
         "dirty": "true" if git.get("dirty") else "false",
         "pull_request": ci.get("pull_request"),
         "firmware": str(firmware.get("sha256", ""))[:12],

@@ -50,6 +50,7 @@ _KINDS: Mapping[str, type] = {
     "tool": dict,
     "ci": dict,
     "ci.url": str,
+    "ci.report": str,
     "ci.head_sha": str,
     "versions": dict,
     "firmware": dict,
@@ -195,7 +196,7 @@ def ci_facts(environment: Mapping[str, str]) -> dict[str, object]:
     """Return where a GitHub Actions run is to be found and what it compares; ``{}`` outside of one.
 
     The variables are GitHub's own; HIL_HEAD_SHA and HIL_BASE_SHA come from the workflow, because GITHUB_SHA
-    is the merge commit in a pull request.
+    is the merge commit in a pull request, as does HIL_REPORT_URL, where the nights' report is published.
     """
     if environment.get("GITHUB_ACTIONS") != "true":
         return {}
@@ -204,6 +205,7 @@ def ci_facts(environment: Mapping[str, str]) -> dict[str, object]:
     facts: dict[str, object] = {
         "repository": repository,
         "url": f"{server}/{repository}/actions/runs/{environment.get('GITHUB_RUN_ID', '')}",
+        "report": environment.get("HIL_REPORT_URL"),
         "pull_request": int(number[1]) if number else None,
         "head_sha": environment.get("HIL_HEAD_SHA") or environment.get("GITHUB_SHA"),
         "base_sha": environment.get("HIL_BASE_SHA"),

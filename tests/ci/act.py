@@ -14,6 +14,7 @@ from pathlib import Path
 
 from tests.ci.elsewhere import link_environment
 from tests.ci.git_process import git
+from tests.ci.github_server import TOKEN
 from tests.lab import ROOT, SUITES, make_lab
 
 ACT = ROOT / ".venv" / "bin" / "act"
@@ -26,6 +27,10 @@ SEALED = {
     "footprint": "suites: {sealed: [{}]}\n",
 }
 GENERATOR = "reports/site/node_modules"
+_SPEAKS = re.compile(
+    r"^          GITHUB_TOKEN: .*\n(?=          HIL_REPORT_URL: .*\n        run: .venv/bin/hil ci speak )",
+    re.MULTILINE,
+)
 _CONTAINER = re.compile(r"^    container: espressif/idf:.*\n", re.MULTILINE)
 _USES = re.compile(r"uses: (actions/[\w-]+)@([0-9a-f]{40})")
 
@@ -120,9 +125,15 @@ class Project:
         }
         return self.act("pull_request", "pr.yml", event, verdict=job, variables=variables)
 
-    def night(self, branch: str) -> WorkflowRun:
-        """Run nightly.yml by hand on a branch, with a short suite."""
+    def night(self, branch: str, api: str) -> WorkflowRun:
+        """Run nightly.yml by hand on a branch, with a short suite; GitHub is at ``api`` to its job speak."""
         self.git("checkout", "--quiet", branch)
+        workflow = self.path / ".github" / "workflows" / "nightly.yml"
+        text = workflow.read_text(encoding="utf-8")
+        assert len(_SPEAKS.findall(text)) == 1
+        # act has its own address otherwise
+        at_hand = f"          GITHUB_TOKEN: {TOKEN}\n          GITHUB_API_URL: {api}\n"
+        workflow.write_text(_SPEAKS.sub(at_hand, text), encoding="utf-8")
         event = {"inputs": {"suite": "quick"}, "repository": {"default_branch": "main"}}
         return self.act("workflow_dispatch", "nightly.yml", event, verdict="nightly-verdict")
 

@@ -21,6 +21,7 @@ from hil.ci.github import ARTEFACT, JOB_NAMES, VERDICT_JOB
 from hil.ci.legs import read_comparisons
 from hil.ci.pinning import CALLED, CALLER, FOR_RACKS
 from tests.ci.act import DEADLINE_S, Project
+from tests.ci.github_server import State, serve
 from tests.lab import ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(DEADLINE_S + 60)]
@@ -483,8 +484,12 @@ def test_a_night_is_measured_reported_and_remembered(project: Project) -> None:
 
     So are the boot values of the suite pr; without a reference they are raw, and the change points say so.
     """
-    done = project.night("main")
+    state = State("")
+    with serve(state) as api:
+        done = project.night("main", api)
     assert done.status == 0, done.log
+    assert any(where.startswith("/repos/example/hil/issues?") for _, where in state.asked), state.asked
+    assert state.issues == []  # one night has no event
     shared = ("Nightly virtual rack 1/1", "Nightly virtual rack")
     jobs = (*shared, "History and report", "Push the history", "Deploy the report")
     counted = "Nightly instruction cost (emulated) esp32c3"

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -23,8 +24,14 @@ from tests.reports.prometheus_rig import Prometheus, run_prometheus, run_pushgat
 pytestmark = pytest.mark.slow
 
 RULES = FOLDER.parent / "rules.yaml"
-NAMES = ("latency.json", "overview.json", "racks.json")
+NAMES = ("capacity.json", "latency.json", "overview.json", "racks.json")
+RANKED = ("physical", "emulated", "virtual")  # as they are chosen, where nobody has
 CHOICES = {"kind": "virtual", "figure": "hil_publish_latency", "days": "30", "product": ".*"}
+COMMIT = "618e3a8" + "0" * 33
+WHENCE: dict[str, Any] = {
+    "git": {"commit": COMMIT, "dirty": False, "title": "Send at once"},
+    "ci": {"url": "https://github.com/example/hil/actions/runs/4711", "head_sha": COMMIT},
+}
 ALL = ".+"  # what a variable stands for where everything is chosen
 
 Json = dict[str, Any]
@@ -44,7 +51,7 @@ def targets() -> Iterator[tuple[str, str, Json]]:
 
 def substituted(text: str) -> str:
     """Return an expression as Grafana sends it, for the choices above and everything else chosen."""
-    return re.sub(r"\$\{?(\w+)\}?", lambda found: CHOICES.get(found[1], ALL), text)
+    return re.sub(r"\$\{?([a-z]\w*)\}?", lambda found: CHOICES.get(found[1], ALL), text)
 
 
 @pytest.fixture(scope="module")
@@ -56,15 +63,36 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
         out = folder / "out"
         store_health(out, "fleet")
         runs = [
-            store(out, slow_with_all_limits(), rack="fleet", run_id="run-slow", trigger="nightly"),
-            store(out, healthy(), rack="fleet", run_id="run-node", trigger="nightly", product="sensor-node"),
-            store(out, compared(), rack="fleet", run_id="run-pr", trigger="pr"),
-            store(out, healthy(), rack="other", run_id="run-sound"),
+            store(out, slow_with_all_limits(), rack="fleet", run_id="run-slow", trigger="nightly", **WHENCE),
+            store(
+                out,
+                healthy(),
+                rack="fleet",
+                run_id="run-node",
+                trigger="nightly",
+                product="sensor-node",
+                **WHENCE,
+            ),
+            store(out, compared(), rack="fleet", run_id="run-pr", trigger="pr", **WHENCE),
+            store(out, healthy(), rack="other", run_id="run-sound", **WHENCE),
         ]
         for run in runs:
             assert push_run(gateway.url, read_judged_run(run), timeout_s=TIMEOUT_S) is None
         scraper.await_samples("rack:hil_rack_board_quarantined:sum")  # scraped, and the last rule evaluated
         scraper.await_samples("job_rack_target:hil_comparisons_regressed:count > 0")
+        yield scraper
+
+
+@pytest.fixture(scope="module")
+def several_kinds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+    """A Prometheus that scraped runs of each kind."""
+    folder = tmp_path_factory.mktemp("kinds")
+    (folder / "data").mkdir()
+    with run_pushgateway(folder) as gateway, run_prometheus(folder, gateway, rules=RULES) as scraper:
+        for kind in sorted(RANKED):
+            gateway.put(f"/metrics/job/hil_nightly/board/{kind}", f'hil_run_info{{kind="{kind}"}} 1\n')
+        for kind in RANKED:
+            scraper.await_samples(f'hil_run_info{{kind="{kind}"}}')
         yield scraper
 
 
@@ -118,15 +146,50 @@ def test_panels_say_what_they_show(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_virtual_figures_are_shown_only_when_they_are_asked_for(name: str) -> None:
-    """The kind is physical until somebody chooses otherwise, and words on the page say what virtual is."""
+def test_each_dashboard_answers_a_question(name: str) -> None:
+    """Its title is one that no other asks, and words on the page say what virtual is."""
     dashboard = read(name)
-    variables = {item["name"]: item for item in dashboard["templating"]["list"]}
-    assert variables["kind"]["current"]["value"] == ["physical"]
-    assert variables["kind"]["query"] == "physical,emulated,virtual"
-    assert variables["datasource"]["type"] == "datasource"
+    assert re.fullmatch(r"HIL: [a-z ]+\?", dashboard["title"])
+    assert len({read(other)["title"] for other in NAMES}) == len(NAMES)
     (words,) = (panel for panel in dashboard["panels"] if panel["type"] == "text")
     assert "Virtual figures test logic and pipeline" in words["options"]["content"]
+
+
+def kinds_offered(prometheus: Prometheus, name: str) -> list[str]:
+    """Return the kinds in the order in which Grafana offers them: it keeps that of the answer."""
+    (kind,) = (item for item in read(name)["templating"]["list"] if item["name"] == "kind")
+    assert (kind["sort"], kind.get("current", {})) == (0, {}), "Grafana takes the first"
+    query = re.fullmatch(r"query_result\((.+)\)", kind["query"]["query"])
+    assert query
+    pattern = kind["regex"].strip("/")
+    answers = [f'{{kind="{labels["kind"]}"}} {value} 0' for labels, value in prometheus.query(query[1])]
+    return [found[1] for answer in answers if (found := re.search(pattern, answer))]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_kind_that_has_figures_is_chosen(prometheus: Prometheus, name: str) -> None:
+    """Where all that was pushed is virtual, that is what opens; the dashboard is not empty."""
+    assert kinds_offered(prometheus, name) == ["virtual"]
+
+
+def test_physical_figures_come_first(several_kinds: Prometheus) -> None:
+    """Where several kinds were pushed, physical ones open, then emulated ones."""
+    assert kinds_offered(several_kinds, "overview.json") == list(RANKED)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_commits_are_marked_where_their_runs_began(prometheus: Prometheus, name: str) -> None:
+    """One mark a run: its time in milliseconds, the short commit, its title, and an address to follow."""
+    (marks,) = read(name)["annotations"]["list"]
+    assert (marks["enable"], marks["useValueForTime"]) == (True, True)
+    found = prometheus.query(substituted(marks["expr"]))
+    assert found
+    for labels, value in found:
+        assert labels["commit"] == COMMIT[:12]
+        assert datetime.fromtimestamp(value / 1000, UTC).year == 2026
+        named = set(re.findall(r"{{(\w+)}}", marks["titleFormat"] + marks["textFormat"]))
+        assert named <= labels.keys()
+        assert labels["url"].startswith("https://")
 
 
 def test_variables_are_there_before_they_are_used() -> None:
@@ -138,7 +201,8 @@ def test_variables_are_there_before_they_are_used() -> None:
             asked = variable["query"]["query"] if variable["type"] == "query" else ""
             assert set(re.findall(r"\$\{?(\w+)", asked)) <= known
             known.add(variable["name"])
-        used = set(re.findall(r"\$\{?(\w+)", json.dumps(dashboard["panels"])))
+        shown = json.dumps([dashboard["panels"], dashboard["annotations"]])
+        used = set(re.findall(r"\$\{?([a-z]\w*)", shown))  # __value is Grafana's own
         assert used <= known
         assert known <= used | {"job"}, "a variable that changes nothing"
 
@@ -158,7 +222,7 @@ def test_every_variable_has_something_to_choose(prometheus: Prometheus) -> None:
     chosen: dict[tuple[str, str], set[str]] = {}
     for name in NAMES:
         for variable in read(name)["templating"]["list"]:
-            if variable["type"] != "query":
+            if variable["type"] != "query" or variable["name"] == "kind":  # for which is a test of its own
                 continue
             match = re.fullmatch(r"label_values\((.+), (\w+)\)", variable["query"]["query"])
             assert match
@@ -169,7 +233,7 @@ def test_every_variable_has_something_to_choose(prometheus: Prometheus) -> None:
             chosen[name, variable["name"]] = values
     assert "hil_publish_latency" in chosen["latency.json", "figure"]
     assert not any("_limit" in value for value in chosen["latency.json", "figure"])
-    assert chosen["racks.json", "days"] == {"30"}
+    assert chosen["racks.json", "days"] == chosen["capacity.json", "days"] == {"30"}
     assert set(BOARDS) <= chosen["latency.json", "board"]
     assert chosen["overview.json", "product"] == {"sensor-node"}
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
+from tests.reports.dashboards.capacity import capacity
 from tests.reports.dashboards.latency import latency
 from tests.reports.dashboards.overview import overview
 from tests.reports.dashboards.racks import racks
@@ -17,7 +18,12 @@ FOLDER = Path(__file__).resolve().parents[3] / "docs" / "operate" / "metrics" / 
 
 def rendered() -> dict[str, str]:
     """Return the content of each file by its name."""
-    made = {"overview.json": overview(), "latency.json": latency(), "racks.json": racks()}
+    made = {
+        "overview.json": overview(),
+        "latency.json": latency(),
+        "racks.json": racks(),
+        "capacity.json": capacity(),
+    }
     return {name: _text(one) for name, one in made.items()}
 
 

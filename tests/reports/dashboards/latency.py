@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HIL latency: p50, p95 and p99 of one figure by board and case, beside the limits in force."""
+"""How has a latency moved: p50, p95 and p99 of one figure by board and case, beside the limits in force."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def latency() -> Any:
     kind = 'kind=~"$kind"'
     variables = [
         datasource_variable(),
-        kind_variable(),
+        kind_variable("hil_case_samples"),
         label_variable("job", f"hil_case_samples{{{kind}}}"),
         label_variable("rack", f'hil_case_samples{{{kind}, job=~"$job"}}'),
         label_variable("board", f'hil_case_samples{{{kind}, job=~"$job", rack=~"$rack"}}'),
@@ -56,7 +56,8 @@ def latency() -> Any:
         [_share(), _failed()],
     ]
     description = "Latencies by board and case beside their limits."
-    return build("hil-latency", "HIL latency", description, variables, rows)
+    runs = 'job=~"$job", rack=~"$rack", board=~"$board", product=~"$product", kind=~"$kind"'
+    return build("hil-latency", "HIL: how has a latency moved?", description, variables, rows, runs=runs)
 
 
 def _figure(ending: str, stat: str) -> str:

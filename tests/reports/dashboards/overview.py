@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HIL overview: did the latest runs pass, which limits are broken, what changed, are the boards up."""
+"""Did the latest runs pass: how they ended, which limits are broken, what changed, are the boards up."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _EXITS = {
 def overview() -> Any:
     variables = [
         datasource_variable(),
-        kind_variable(),
+        kind_variable("hil_run_info"),
         label_variable("job", 'hil_run_info{kind=~"$kind"}'),
         label_variable("rack", 'hil_run_info{kind=~"$kind", job=~"$job"}'),
         product_variable('hil_run_info{kind=~"$kind", job=~"$job", rack=~"$rack"}'),
@@ -68,7 +68,8 @@ def overview() -> Any:
         _courses(),
     ]
     description = "Verdicts, broken limits, changes and boards of the latest HIL runs."
-    return build("hil-overview", "HIL overview", description, variables, rows)
+    title = "HIL: did the latest runs pass?"
+    return build("hil-overview", title, description, variables, rows, runs=_CHOSEN)
 
 
 def _numbers() -> list[Any]:
@@ -125,7 +126,7 @@ def _numbers() -> list[Any]:
 def _tables() -> list[Any]:
     broken = (
         f'hil_series_outcome{{blocking="true", outcome="regressed", {_CHOSEN}}} '
-        "* on (job, rack, board, product) group_left (commit, run_id) hil_run_info"
+        "* on (job, rack, board, product) group_left (commit, run_id, url) hil_run_info"
     )
     return [
         table_panel(

@@ -17,8 +17,8 @@ from grafana_foundation_sdk.models.text import TextMode
 GRID_WIDTH = 24
 SOURCE = dashboard.DataSourceRef(type_val="prometheus", uid="${datasource}")
 REMARK = (
-    "Virtual figures test logic and pipeline; they say nothing about hardware. The variable *kind* shows "
-    "physical boards unless you choose others, and every legend names the kind."
+    "Virtual figures test logic and pipeline; they say nothing about hardware. The variable *kind* begins "
+    "with physical boards where there are some, and every legend names the kind."
 )
 
 
@@ -84,12 +84,18 @@ def state_panel(title: str, query: Query, states: dict[str, tuple[str, str]], *,
 def table_panel(
     title: str, unit: str, query: Query, *, hidden: Sequence[str] = (), width: int = 12, help_text: str
 ) -> Panel:
-    """Return a table of the series there are now, a column a label; ``hidden`` labels are left out."""
+    """Return a table of the series there are now, a column a label; ``hidden`` labels are left out.
+
+    A label ``url`` is a column of links to what tells more.
+    """
     panel = _common(table.Panel(), title, unit, [query], help_text)
     leave_out = dict.fromkeys(("Time", "__name__", "instance", *hidden), True)
     panel.with_transformation(
         dashboard.DataTransformerConfig(id_val="organize", options={"excludeByName": leave_out})
     )
+    link = {"title": "Open it", "url": "${__value.raw}", "targetBlank": True}
+    values = {"links": [link], "displayName": "report"}
+    panel.override_by_name("url", [dashboard.DynamicConfigValue(key, value) for key, value in values.items()])
     return Panel(panel.no_value("none"), width)
 
 
@@ -105,8 +111,13 @@ def build(
     description: str,
     variables: Sequence[Any],
     rows: Sequence[Sequence[Panel]],
+    *,
+    runs: str,
 ) -> dashboard.Dashboard:
-    """Return a dashboard; each row of panels begins below the highest of the row before it."""
+    """Return a dashboard; each row of panels begins below the highest of the row before it.
+
+    ``runs`` are label matchers: the commits of these runs are marked in all panels over time.
+    """
     builder = builders.Dashboard(title).uid(uid).description(description).tags(["hil"]).editable()
     builder.time("now-30d", "now").refresh("5m").timezone("browser")
     builder.tooltip(dashboard.DashboardCursorSync.CROSSHAIR)
@@ -120,18 +131,76 @@ def build(
         builder.with_variable(variable)
     made: dashboard.Dashboard = builder.build()
     made.panels = _placed(rows)
+    commits: Any = _Commits(runs)
+    made.annotations = dashboard.AnnotationContainer(list_val=[commits])
     return made
+
+
+@dataclass(frozen=True)
+class _Commits:
+    """A mark where a run of ``runs`` began, with its commit and the way to its report.
+
+    The SDK's own query lacks what Prometheus' has: the value as the time (milliseconds), title and text.
+    """
+
+    runs: str
+
+    def to_json(self) -> dict[str, object]:
+        found = (
+            f"max by (job, rack, kind, commit, title, url) (hil_run_timestamp_seconds{{{self.runs}}} "
+            "* on (job, rack, board, product) group_left (commit, title, url) hil_run_info)"
+        )
+        named = f'label_replace(1000 * {found}, "commit", "$1", "commit", "(.{{12}}).*")'
+        return {
+            "name": "Commits",
+            "datasource": SOURCE,
+            "enable": True,
+            "iconColor": "blue",
+            "expr": named,
+            "step": "15m",
+            "titleFormat": "{{commit}}",
+            "textFormat": '{{title}}<br><a href="{{url}}">report</a>',
+            "tagKeys": "job,rack,kind",
+            "useValueForTime": True,
+        }
+
+
+# of a rack, as it is now and over a window that ends with its latest run
+NOW = 'rack=~"$rack", kind=~"$kind"'
+WINDOW = f'{NOW}, days="$days"'
+RACK = "{{rack}} ({{kind}})"
+BOARD = "{{rack}}/{{board}} ({{kind}})"
+WINDOW_WORDS = (
+    "The window of **$days days** ends with the rack's latest run. docs/operate/metrics.md says how each "
+    "figure is reckoned; `hil rack health` shows the same on a terminal."
+)
+
+
+def rack_variables() -> list[Any]:
+    """Return the choices of a dashboard on racks."""
+    return [
+        datasource_variable(),
+        kind_variable("hil_rack_runs"),
+        label_variable("rack", 'hil_rack_runs{kind=~"$kind"}'),
+        label_variable("days", 'hil_rack_runs{kind=~"$kind"}', one=True),
+    ]
 
 
 def datasource_variable() -> Any:
     return builders.DatasourceVariable("datasource").label("Prometheus").type("prometheus")
 
 
-def kind_variable() -> Any:
-    """Return the choice of kinds: fixed, so that physical is chosen also where all there is is virtual."""
-    physical = dashboard.VariableOption(selected=True, text=["physical"], value=["physical"])
-    variable = builders.CustomVariable("kind").label("Kind").values("physical,emulated,virtual")
-    return variable.multi(True).current(physical)
+def kind_variable(metric: str) -> Any:
+    """Return the choice among the kinds that ``metric`` has: physical first, then emulated, then virtual.
+
+    Grafana takes the first where nobody has chosen, and keeps Prometheus' order.
+    """
+    ranks = {"physical": 3, "emulated": 2, "virtual": 1}
+    groups = (f'{rank} * group by (kind) ({metric}{{kind="{kind}"}})' for kind, rank in ranks.items())
+    variable = builders.QueryVariable("kind").label("Kind").datasource(SOURCE)
+    variable.query({"query": f"query_result(sort_desc({' or '.join(groups)}))", "refId": "variable-kind"})
+    variable.refresh(dashboard.VariableRefresh.ON_TIME_RANGE_CHANGED).sort(dashboard.VariableSort.DISABLED)
+    return variable.regex('/kind="([^"]+)"/').multi(True)
 
 
 def label_variable(
