@@ -42,7 +42,7 @@ def take_back(history: Path, copy: Path, runs: Sequence[Mapping[str, Any]]) -> N
         ConfigError: a line of ``history`` is damaged; names file and line.
         RigError: Allure appended no point, or the disk does not take it; the file is as it was.
     """
-    point = {**_appended(copy), **_identity(runs)}
+    point = {**_appended(copy), **identity(runs)}
     try:
         history.parent.mkdir(parents=True, exist_ok=True)
         with locked(history.parent):
@@ -53,7 +53,7 @@ def take_back(history: Path, copy: Path, runs: Sequence[Mapping[str, Any]]) -> N
         raise disk_error(f"could not write {history}", error, "the points before this one") from error
 
 
-def _identity(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def identity(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return what names a point: Allure's name and time of it, and the keys that we find it by."""
     started = _start(runs)
     commit = runs[0]["commit"][:7]

@@ -15,7 +15,10 @@ import { boardWords, signedPercent } from "./words.js";
 /** @typedef {import("./types.js").Trend} Trend */
 /** @typedef {import("./types.js").Series} Series */
 
-const LARGE = { width: 900, height: 300 };
+const MARGINS_PX = 92; // of the page and of the opened event, on both sides together
+const NARROWEST_PX = 320;
+const LARGE_FROM_PX = 560; // a narrower chart is lower, too
+const UNSEEN_PX = 1024; // where there is no window
 const SMALL = { width: 380, height: 170 };
 const RATIO_PX = 96;
 const SAME = /** @type {const} */ (["product", "kind", "profile", "case_id", "metric", "unit"]);
@@ -26,12 +29,13 @@ export function EventCharts({ trend, index, update }) {
   const lead = surest(trend, index);
   if (!lead) return "";
   const boards = sameOnAllBoards(trend, index, lead);
+  const large = largeSize();
   const ends = fittedEnds(boards);
   const open = (/** @type {Series} */ series) => () => update({ chart: trend.chartOf.get(series)?.key ?? "", tab: "runs" });
   return html`<section class="event-charts" aria-label="In pictures">
     <h3>${caseWords(lead)}: ${nameOf(lead)} <small>on ${boardWords(lead)}; dotted: the reference</small></h3>
-    <${TrendChart} ...${{ trend, chart: chartOf(trend, lead), ends, event: index, ...LARGE, onRun: open(lead) }} />
-    <${Ratio} trend=${trend} series=${lead} index=${index} />
+    <${TrendChart} ...${{ trend, chart: chartOf(trend, lead), ends, event: index, ...large, onRun: open(lead) }} />
+    <${Ratio} trend=${trend} series=${lead} index=${index} width=${large.width} />
     ${boards.length > 1 && html`<h3>The same on all boards <small>one axis; coloured where it changed</small></h3>
       <div class="boards-charts">${boards.map((series) => html`<figure class="board-tile" key=${series.id}>
         <figcaption><button type="button" class="plain" onClick=${open(series)}>${series.rack}/${boardWords(series)}</button>
@@ -39,6 +43,12 @@ export function EventCharts({ trend, index, update }) {
         <${TrendChart} ...${{ trend, chart: chartOf(trend, series), ends, event: index, ...SMALL, onRun: open(series) }} />
       </figure>`)}</div>`}
   </section>`;
+}
+
+/** As many pixels as the window has room for, so that letters are as large as elsewhere. */
+function largeSize() {
+  const width = Math.max(NARROWEST_PX, Math.round((globalThis.innerWidth ?? UNSEEN_PX) - MARGINS_PX));
+  return { width, height: width < LARGE_FROM_PX ? 200 : 300 };
 }
 
 /** The series that shows an event best. */
@@ -77,13 +87,13 @@ function stepOf({ changes }, index) {
 /**
  * The candidate over the reference in per cent of its mean before the step, with the mean on both sides.
  *
- * @param {{trend: Trend, series: Series, index: number}} props
+ * @param {{trend: Trend, series: Series, index: number, width: number}} props  width in pixels, as of the chart above
  */
-export function Ratio({ trend, series, index }) {
+export function Ratio({ trend, series, index, width }) {
   const step = series.changes.find(({ event }) => event === index)?.position ?? -1;
   const ratios = step < 0 ? [] : ratiosOf(series, step);
   if (ratios.length < FEWEST) return "";
-  const box = { left: 52, right: LARGE.width - 14, top: 22, bottom: RATIO_PX - 6 };
+  const box = { left: 52, right: width - 14, top: 22, bottom: RATIO_PX - 6 };
   const { x } = xAxis(trend, series.points.run, box);
   const values = ratios.map(({ ratio }) => ratio);
   const [low, high] = [Math.min(...values), Math.max(...values)];
@@ -92,7 +102,7 @@ export function Ratio({ trend, series, index }) {
   const draw = path().digits(1).x(({ run }) => x(run)).y(({ ratio }) => y(ratio));
   const sides = [ratios.filter(({ position }) => position < step), ratios.filter(({ position }) => position >= step)];
   const words = trend.events[index].of_ratio ? "Beside the reference: this decides" : "Beside the reference";
-  return html`<svg class="trend-chart ratio" viewBox=${`0 0 ${LARGE.width} ${RATIO_PX}`} role="img">
+  return html`<svg class="trend-chart ratio" viewBox=${`0 0 ${width} ${RATIO_PX}`} role="img">
     <title>${`${words}. ${nameOf(series)} over that of the reference, ${count(ratios.length, "night")}`}</title>
     <text x=${box.left} y="12">${words}</text>
     ${[low, high].map((ratio) => html`<path class="grid" d=${`M${box.left} ${y(ratio)}H${box.right}`} />

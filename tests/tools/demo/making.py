@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from hil.history import append
 from hil.reports.history import line_of, read_history, with_runs, write_history
 from hil.store import RunDirectory, read_judged_run, read_run
 from hil.thresholds import Thresholds, load
+from tests.tools.demo.allure_past import points
 from tests.tools.demo.newest import store
 from tests.tools.demo.nights import Night, measured, segment_of
 from tests.tools.demo.past import figures_line, health_line
@@ -63,6 +65,8 @@ def make(out: Path, plan: Plan) -> Demo:
     figures = out / "history" / "metrics.jsonl"
     write_history(figures, with_runs(read_history(figures), lines))
     write_lines(out / "history" / HEALTH_FILE, with_health((), health))
+    past = points(runs, lines)
+    (out / "history" / "allure.jsonl").write_text("".join(f"{json.dumps(point)}\n" for point in past))
     return Demo(out, tuple(runs), thresholds, tuple(warnings))
 
 
