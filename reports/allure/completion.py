@@ -327,16 +327,28 @@ def _steps(story: Story) -> list[dict[str, Any]]:
     """Return the boots as steps: which firmware measured how many samples, when, and for how long."""
     begun = ((record, unix_ms(record.started_utc)) for record in story.records[:_MOST_STEPS])
     timed = [(record, start) for record, start in begun if start is not None]
-    return [
-        {
-            "name": f"{record.role}, boot {record.boot_index + 1}: {record.measured_rows:,} samples",
-            "status": "passed",
-            "stage": "finished",
-            "start": start,
-            "stop": start + round((record.measured_s or 0.0) * 1000),
-        }
+    steps = [
+        _step(
+            f"{record.role}, boot {record.boot_index + 1}: {record.measured_rows:,} samples",
+            start,
+            round((record.measured_s or 0.0) * 1000),
+        )
         for record, start in timed
     ]
+    more = len(story.records) - _MOST_STEPS
+    if more > 0 and steps:
+        steps.append(_step(f"… and {more:,} more boots: records.jsonl has them", steps[-1]["stop"], 0))
+    return steps
+
+
+def _step(name: str, start: int, duration_ms: int) -> dict[str, Any]:
+    return {
+        "name": name,
+        "status": "passed",
+        "stage": "finished",
+        "start": start,
+        "stop": start + duration_ms,
+    }
 
 
 def _facts(run: RunStory, story: Story) -> Mapping[str, str]:

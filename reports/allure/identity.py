@@ -67,7 +67,7 @@ def ids_of(run: JudgedRun) -> dict[tuple[str, str], str]:
         bench, _ = parse_case_id(case_id)
         identity = history_id(full_name(bench), parameters_of(place, board, case_label(case_id, thresholds)))
         found[board, case_id] = stable_uuid(verdict.run_id or run.run_id, identity)
-    return {key: _id(uuid) for key, uuid in found.items() if _has_result(run.path, uuid)}
+    return {key: id_of(uuid) for key, uuid in found.items() if _has_result(run.path, uuid)}
 
 
 def _cases(verdict: Verdict) -> set[tuple[str, str]]:
@@ -78,7 +78,7 @@ def _cases(verdict: Verdict) -> set[tuple[str, str]]:
     return {key for key in named if all(key)}
 
 
-def _id(uuid: str) -> str:
+def id_of(uuid: str) -> str:
     """Return what Allure 3 makes of a result's uuid; nothing is kept safe by it."""
     return hashlib.md5(uuid.encode(), usedforsecurity=False).hexdigest()
 

@@ -27,6 +27,7 @@ from hil.reports.site import points
 from hil.reports.site.generator import TREND, generating
 from hil.reports.site.health import write_health
 from hil.reports.site.landing import render_landing
+from hil.reports.site.past import draw_past
 from hil.reports.site.runs import (
     RAW_FILES,
     Shorten,
@@ -196,6 +197,8 @@ def _assemble(
     points.lend(history / "allure.jsonl", work / "allure.jsonl", _lines(runs))
     shorten = shortener(runs)
     results = copy_results(work / "results", runs, shorten)
+    for run in runs:
+        draw_past(work / "results" / run.run_id, run, work / "allure.jsonl")
     with generating(_config(work, runs, single_file=single_file), results, work):
         trend = trend or _trend(runs, history)
         write_trend(work / TREND_FILE, trend.data)
