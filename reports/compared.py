@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from hil.base.units import find_unit, format_value, format_values
 from hil.gate.words.comparisons import NO_BOUNDARY, exactly, is_exact, share
 from hil.model import BoardEffect, ComparedSeries, Verdict
-from hil.reports.names import case_name, short_metric
+from hil.reports.names import case_name, human_metric
 
 HEAD = (
     "",
@@ -122,7 +122,7 @@ def cells(item: ComparedSeries) -> list[str]:
     """Return one cell for each word of HEAD."""
     return [
         sign(item) + ("" if item.blocking else " advice"),
-        short_metric(item),
+        human_metric(item),
         case_name(item),
         item.target,
         change(item, item.unit, relative=item.relative)
@@ -143,20 +143,20 @@ def _evidence(item: ComparedSeries) -> str:
 
 
 def line(item: ComparedSeries) -> str:
-    """Return one line: "publish qos=2 on esp32: publish_latency_p50 +12.3 % [+8.1 … +16.7 %] against …".
+    """Return one line: "publish qos=2 on esp32: publish latency p50 +12.3 % [+8.1 … +16.7 %] against …".
 
-    Of an exact figure "cost part=queue on esp32c3: cost_least +2.1 % (1,200 → 1,225 instructions) against …"
+    Of an exact figure "cost part=queue on esp32c3: cost least +2.1 % (1,200 → 1,225 instructions) against …"
     """
     shown = change(item, item.unit, relative=item.relative)
     bounds = bound(item)
     place = f"{case_name(item)} on {item.target}"
     if shown == "–":
-        return f"{place}: {short_metric(item)}: {item.reason or item.outcome}"
+        return f"{place}: {human_metric(item)}: {item.reason or item.outcome}"
     why = f"; {item.reason}" if item.reason else ""
     bounds = f"(interval {bounds})" if bounds == TOO_WIDE else f"[{bounds}]"
     if exact := exactly(item):
-        return f"{place}: {short_metric(item)} {exact} against {_ROLES[item.role]}{why}"
-    return f"{place}: {short_metric(item)} {shown} {bounds} against {_ROLES[item.role]}{why}"
+        return f"{place}: {human_metric(item)} {exact} against {_ROLES[item.role]}{why}"
+    return f"{place}: {human_metric(item)} {shown} {bounds} against {_ROLES[item.role]}{why}"
 
 
 def blocked_lines(verdict: Verdict) -> list[str]:

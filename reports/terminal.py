@@ -251,8 +251,14 @@ def _notes(verdict: Verdict, records: Sequence[RunRecord], run_path: str, *, ver
     ]
     not_run = [
         _line("– not run: ", "dim", f"{_plural(count, 'case')} on {', '.join(boards)}: {reason}")
-        for reason, count, boards in not_run_groups(one for one in verdict.not_run if not one.to)
+        for reason, count, boards in not_run_groups(
+            one for one in verdict.not_run if not one.to and (verbose or one.expected)
+        )
     ]
+    ruled_out = 0 if verbose else sum(not one.to and not one.expected for one in verdict.not_run)
+    if ruled_out:
+        words = f"{_plural(ruled_out, 'case')} that these boards cannot measure: --verbose"
+        not_run.append(_line("– left out: ", "dim", words))
     own = {*(item.sentence for item in verdict.series), *(item.sentence for item in verdict.compared)}
     general = [text for text in verdict.warnings if verbose or text not in own]
     notes = [*broken, *faults, *not_run, *map(_warning, (*general, *current_notes(records)))]

@@ -15,7 +15,7 @@ from hil.reports.crashes import worth_showing
 from hil.reports.current_notes import current_notes
 from hil.reports.kinds import kind_remark
 from hil.reports.ledger import ledger_sentence
-from hil.reports.names import short_metric
+from hil.reports.names import human_metric
 from hil.reports.trace_notes import finding_of
 
 _ORDER = ("regressed", "undecided", "no-baseline", "improved", "pass")
@@ -82,7 +82,7 @@ def _compared(story: Story) -> list[str]:
     lines = [("th", head), *(("td", cells) for cells in found)]
     table = "".join(_row(tag, cells, breaks={}) for tag, cells in lines)
     behind = [
-        f"<details><summary>{escape(short_metric(item))}: boards, noise, surroundings</summary><ul>"
+        f"<details><summary>{escape(human_metric(item))}: boards, noise, surroundings</summary><ul>"
         f"{''.join(f'<li>{escape(line)}</li>' for line in compared.details(item))}</ul></details>"
         for item in story.compared
         if item.blocking or item.outcome != "pass"
@@ -115,7 +115,7 @@ def _rank(item: SeriesVerdict) -> int:
 def _cells(item: SeriesVerdict) -> tuple[str, ...]:
     return (
         f"{rows.sign(item)}{'' if item.blocking else ' advice'}",
-        short_metric(item),
+        human_metric(item),
         rows.interval(item),
         rows.quantity(item, item.limit),
         rows.samples(item),

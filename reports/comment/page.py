@@ -45,13 +45,12 @@ def render(facts: Facts, most: int = CHARACTERS["comment"]) -> str:
     ]:
         blocks.append(tables.open_legs(others, rank=1))
     if worth := [*changed, *open_]:
-        blocks.append(tables.comparisons("What changed", worth[:_MOST_OPEN], rank=1))
+        heading = "What changed" if changed else "What is not decided"
+        blocks.append(tables.comparisons(heading, worth[:_MOST_OPEN], rank=1))
         blocks += _more_changes(worth[_MOST_OPEN:])
-    if broken:
-        blocks.append(tables.broken_limits("Broken limits", broken[:_MOST_OPEN], rank=0))
-        if more := broken[_MOST_OPEN:]:
-            title = f"{_count(len(more), 'more broken limit')}"
-            blocks.append(tables.broken_limits("", more, rank=0, title=title))
+    blocks += _limits("Broken limits", "broken limit", broken, rank=0)
+    exceeded = [item for verdict in _verdicts(legs) for item in verdict.series if _is_exceeded(item)]
+    blocks += _limits("Limits exceeded without proof", "exceeded limit", exceeded, rank=2)
     if facts.loosened:
         blocks.append(tables.loosened(facts.loosened, rank=1))
     blocks += _what_went_wrong(facts)
@@ -60,6 +59,18 @@ def render(facts: Facts, most: int = CHARACTERS["comment"]) -> str:
     blocks += _remarks(legs, [*told, *broken])
     blocks += _folded(facts, [item for item in told if item not in changed and item not in open_])
     return fit([*blocks, _foot(facts)], most)
+
+
+def _is_exceeded(item: SeriesVerdict) -> bool:
+    return item.blocking and rows.is_marginal(item)
+
+
+def _limits(heading: str, noun: str, items: Sequence[SeriesVerdict], *, rank: int) -> Iterator[Block]:
+    """Yield a table of the first limits, and the others folded."""
+    if items:
+        yield tables.limits(heading, noun, items[:_MOST_OPEN], rank=rank)
+    if more := items[_MOST_OPEN:]:
+        yield tables.limits("", noun, more, rank=rank, title=_count(len(more), f"more {noun}"))
 
 
 def _more_changes(items: Sequence[ComparedSeries]) -> Iterator[Block]:

@@ -120,7 +120,7 @@ def _compared_row(item: ComparedSeries, places: _Places) -> str:
     change = _figure(compared.change(item, item.unit, relative=item.relative))
     bound = compared.bound(item)
     return _row(
-        f"**{_fixed(word)}**" if strong else word,
+        f"**{_fixed(word)}**" if strong else _fixed(word),
         _figure_of(item),
         f"{_boards(item.boards)}{places.of(item)}",
         _figure(_both(item)),
@@ -170,12 +170,12 @@ def _boards(boards: Sequence[str]) -> str:
     return ", ".join(code(board, 40) for board in boards) or "–"
 
 
-def broken_limits(heading: str, items: Sequence[SeriesVerdict], *, rank: int, title: str = "") -> Block:
-    """Return the series that break a limit that blocks, as a table."""
+def limits(heading: str, noun: str, items: Sequence[SeriesVerdict], *, rank: int, title: str = "") -> Block:
+    """Return series beyond a limit that blocks, as a table: broken, or exceeded but not provably."""
     names, places = ("", "figure", "board", "measured", "limit", "beyond it by"), _Places(items)
     body = tuple(_limit_row(item, places) for item in items)
     head = _head(heading and f"{heading}{places.common}", names, right_from=3)
-    return Block(head, body, rank, "broken limit", title)
+    return Block(head, body, rank, noun, title)
 
 
 def _limit_row(item: SeriesVerdict, places: _Places) -> str:
@@ -184,7 +184,7 @@ def _limit_row(item: SeriesVerdict, places: _Places) -> str:
     if item.value is not None and item.limit is not None:
         beyond = at_least + format_difference(abs(item.value - item.limit), find_unit(item.unit))
     return _row(
-        f"**{_fixed('✗ broken')}**",
+        _fixed("? exceeded") if rows.is_marginal(item) else f"**{_fixed('✗ broken')}**",
         _figure_of(item),
         f"{code(item.board, 40)}{places.of(item)}",
         f"**{_figure(at_least + rows.quantity(item, item.value))}**",

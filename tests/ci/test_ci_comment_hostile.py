@@ -450,3 +450,17 @@ def test_the_page_is_written_without_a_token(tmp_path: Path, monkeypatch: pytest
     page = comment_page.render(facts, "comment")
     assert page.startswith("### ? No verdict could be read")
     assert set(Seen(to_html(page)).tags) == {"h3", "p", "code"}
+
+
+def test_what_is_exceeded_without_proof_is_named(tmp_path: Path) -> None:
+    """An undecided run says which limit it may have broken, by how much, and that nothing is proven."""
+    leave_all(tmp_path, latency_ms=22.0)
+    page = page_of(tmp_path)
+    assert page.startswith(f"### ? {markdown('UNDECIDED: virtual')}\n")
+    before, _, _ = page.partition("<details>")
+    assert "**Limits exceeded without proof on virtual-esp32**" in before
+    assert re.search(
+        r"\| \? exceeded \| publish latency p95 \| `virtual-2` \| .* \| 25 ms \|",
+        before.replace("\u00a0", " "),
+    )
+    assert "broken" not in before

@@ -14,7 +14,7 @@ from rich.console import Console
 from hil.cli.gate import command as gate
 from hil.gate import judge
 from hil.gate.words.banner import banner_of, noted_changes
-from hil.model import Entry, Fault, Verdict
+from hil.model import Entry, Fault, NotRun, Verdict
 from hil.reports.terminal import render_screen
 from hil.store import RunDirectory, read_judged_run
 from tests.make_records import RUN_ID, publish_record, publish_thresholds
@@ -27,7 +27,7 @@ COLUMNS, LINES = 80, 24
 SHAS = {"base_sha": "313d06795284a1a55a7b", "head_sha": "c0f88a67e9d6d0c45da3"}
 
 
-def screen(verdict: Verdict, info: dict[str, object] | None = None, **said: str) -> list[str]:
+def screen(verdict: Verdict, info: dict[str, object] | None = None, **said: object) -> list[str]:
     console = Console(width=COLUMNS, height=LINES, file=io.StringIO(), no_color=True)
     render_screen(info or {}, verdict, [], run_path=f"out/{RUN_ID}", console=console, **said)  # type: ignore[arg-type]
     assert isinstance(console.file, io.StringIO)
@@ -94,3 +94,15 @@ def test_what_the_exit_status_says_stands_above_the_verdict() -> None:
     rule = next(n for n, line in enumerate(lines) if line.startswith("──"))
     assert lines[rule - 1] == "Status   0, as asked"
     assert lines[rule + 1].startswith("? UNDECIDED: ")
+
+
+def test_what_a_board_cannot_measure_is_counted() -> None:
+    """Cases that a board's chip or kind rules out are one line of the screen; each with --verbose."""
+    why = "cost is for emulated boards"
+    ruled_out = [
+        NotRun(RUN_ID, f"v{n}", "cost/part=queue", f"{why}, not v{n}", "ruled-out") for n in range(4)
+    ]
+    verdict = replace(judged([publish_record()]), not_run=ruled_out)
+    (line,) = (line for line in screen(verdict) if "left out" in line)
+    assert line == "– left out: 4 cases that these boards cannot measure: --verbose"
+    assert sum(why in line for line in screen(verdict, verbose=True)) == 4

@@ -31,9 +31,10 @@ from rich.text import Text
 from hil.reports.history import append_run
 from hil.reports.site import build_site
 from hil.store import read_judged_run
+from tests.make_records import publish_record
 from tests.reports.browser import chromium, visit
 from tests.reports.outcome_runs import OUTCOMES, leave
-from tests.reports.site_runs import healthy, store_run
+from tests.reports.site_runs import BOARDS, store_run
 from tests.tools import comment_page
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -146,7 +147,8 @@ def _pages(work: Path, demo: Path) -> Iterator[Shown]:
 def _three(out: Path) -> Path:
     """Leave three local runs, each as `hil run` would; return the report of the last."""
     for number, latency_ms in enumerate(LOCAL_MS, start=1):
-        run = store_run(out, f"2026112{number}T101500Z-quick-000{number}", healthy(latency_ms))
+        entries = [publish_record(board=board, latency_ms=latency_ms) for board in BOARDS]
+        run = store_run(out, f"2026112{number}T101500Z-quick-000{number}", entries)
         append_run(out / "history" / "metrics.jsonl", read_judged_run(run))
     return build_site(out, [read_judged_run(run)]).parent
 

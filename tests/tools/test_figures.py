@@ -37,7 +37,6 @@ COMMANDS: dict[str, Sequence[str]] = {
         "open the trend page",
         "build the report",
         "build the whole report",
-        "A page of 40 tests",
         "open the test report",
     ],
     "tests.tools.bench.gate_rack": ["unchanged"],

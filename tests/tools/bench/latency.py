@@ -22,7 +22,7 @@ MEDIAN_AIM_US = 300
 P95_AIM_US = 1000
 PAIRS = 5
 TIMEOUT_S = COUNT * INTERVAL_US / 1e6 + 60
-FLOOR_SOURCE = PROJECT_ROOT / "tests" / "bench" / "mqtt_floor.c"
+FLOOR_SOURCE = PROJECT_ROOT / "tests" / "tools" / "bench" / "mqtt_floor.c"
 
 
 def air_accuracy(bench: Workbench, *, short: bool) -> Figure:

@@ -23,7 +23,7 @@ NOTHING = (sys.executable, "-c", "pass")
 HELP_AIM_S, BOARD_AIM_S = 0.3, 3.0
 HELP_PAIRS, RUN_PAIRS = 20, 5
 SHORT_PAIRS = 2
-FIRST_BOARD = re.compile(r"\S+ \[0/\d+\] ")  # "v1 [0/40] flashing"
+FIRST_BOARD = re.compile(r"\S+ \[0/\d+\b[^]]*\] ")  # "v1 [0/40, 3 min left] flashing"
 TIMEOUT_S = 60.0
 
 COLUMNS = ("", "times", "s, median", "min", "max", "ratio, median", "min", "max", "aim")
