@@ -57,8 +57,9 @@ _CHARTS: list[Mapping[str, Any]] = [
     {"type": "stabilityDistribution", "title": "How stable", "threshold": 90, "groupBy": "feature"},
     {"type": "durationDynamics", "title": "How long it took", "limit": points.MOST_POINTS},
 ]
-# a strip of its own above Allure's page, in the colours of the theme that its switch sets; and the page stays
-# at its top until somebody acts: Allure scrolls its first item to the top as soon as it opens
+# A strip of its own above Allure's page, in the colours of the theme that its switch sets, with the way to
+# the verdict and to the trend of the test that is open. And the page stays at its top until somebody acts:
+# Allure scrolls its first item to the top as soon as it opens.
 _WAY_BACK = """<script>{
   const own = Object.getOwnPropertyDescriptor(Element.prototype, "scrollTop");
   let acts = false;
@@ -69,12 +70,28 @@ _WAY_BACK = """<script>{
   Object.defineProperty(Element.prototype, "scrollTop", { ...own, set });
 }</script><style>
 body { display: flex; flex-direction: column; height: 100vh; margin: 0; }
-.way-back { flex: none; padding: 4px 24px; font: 13px/20px system-ui, sans-serif; text-decoration: none;
-  color: var(--color-text-primary, #1259b8); background: var(--color-bg-secondary, transparent); }
-.way-back:hover { text-decoration: underline; }
+.way-back { flex: none; display: flex; gap: 24px; padding: 4px 24px; font: 13px/20px system-ui, sans-serif;
+  background: var(--color-bg-secondary, transparent); }
+.way-back a { text-decoration: none; color: var(--color-text-primary, #1259b8); }
+.way-back a:hover { text-decoration: underline; }
 #app { flex: 1; min-height: 0; }
 #app > div { height: 100%; }
-</style><a class="way-back" href="../index.html">← Verdict</a>"""
+</style><nav class="way-back">
+<a href="../index.html">← Verdict</a><a href="../trend/index.html">Trend</a>
+</nav><script>{
+  const trend = document.querySelector(".way-back a:last-child");
+  const follow = () => {
+    const id = /^#([0-9a-f]{32})\\b/.exec(location.hash)?.[1];
+    trend.href = `../trend/index.html${id ? `#test=${id}` : ""}`;
+    trend.textContent = id ? "Trend of this test" : "Trend";
+  };
+  for (const name of ["hashchange", "popstate"]) addEventListener(name, follow);
+  for (const name of ["pushState", "replaceState"]) { // of which no event tells
+    const own = history[name].bind(history);
+    history[name] = (...words) => { own(...words); follow(); };
+  }
+  follow();
+}</script>"""
 TREND_RUNS = 400  # the newest of each rack: a year of nights
 TREND_FILE = "trend.json"
 

@@ -201,10 +201,24 @@ def test_the_way_back_covers_nothing_and_follows_the_theme(
         assert box["y"] + box["height"] <= app["y"]
         assert app["y"] + app["height"] <= 800
         seen.page.wait_for_function("scheme => document.documentElement.dataset.theme === scheme", arg=scheme)
-        ink = channels(back.evaluate("element => getComputedStyle(element).color"))
+        ink = channels(back.locator("a").first.evaluate("element => getComputedStyle(element).color"))
         ground = channels(back.evaluate("element => getComputedStyle(element).backgroundColor"))
         assert (sum(ink) > sum(ground)) == (scheme == "dark")
         assert abs(sum(ink) - sum(ground)) > 300
+
+
+def test_a_test_leads_to_its_trend_and_back(browser: Browser, out: Path) -> None:
+    """The strip has the trend of the test that is open: its chart, opened, which leads to the test again."""
+    with visit(browser, address(out, "tests/index.html")) as seen:
+        seen.show(SLOW)
+        strip = seen.page.locator(".way-back a").last
+        assert (strip.inner_text(), strip.get_attribute("href")) == ("Trend", "../trend/index.html")
+        seen.page.get_by_text(SLOW).first.click()
+        seen.page.get_by_text("Trend of this test").click()
+        seen.page.wait_for_url(re.compile(r"trend/index\.html#chart=[^&]*v2/publish/[^&]*transport=tls"))
+        seen.page.locator('a[href^="../tests/index.html#"]').first.click()
+        seen.show("Category: Regression")
+        assert_at_home(seen)
 
 
 @pytest.mark.parametrize("latency_ms", [4.23, 7, 24, 239, 1_234])

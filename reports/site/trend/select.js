@@ -12,6 +12,7 @@
  */
 import { worstFirst } from "./model.js";
 import { changedWithin, positionsWithin } from "./range.js";
+import { EMPTY, writeState } from "./state.js";
 
 const CHOICES = /** @type {const} */ (["product", "board", "rack", "kind", "target", "bench"]);
 
@@ -73,4 +74,21 @@ export function choicesOf(trend) {
   const sorted = (name) => [...new Set(trend.charts.map((chart) => chart[name]))].filter(Boolean)
     .sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
   return /** @type {any} */ (Object.fromEntries(CHOICES.map((name) => [name, sorted(name)])));
+}
+
+const TEST = /^#test=([0-9a-f]{32})$/;
+
+/**
+ * The address of the chart that belongs to a test of the test report, whose page links here by its id; "" where
+ * the hash names none that was measured.
+ *
+ * @param {Trend} trend
+ * @param {string} hash
+ */
+export function addressOfTest(trend, hash) {
+  const id = TEST.exec(hash)?.[1];
+  const own = id ? trend.series.filter(({ test }) => test === id) : [];
+  const series = own.find(({ stat }) => stat === "p95") ?? own[0];
+  const chart = series && trend.chartOf.get(series);
+  return chart ? writeState({ ...EMPTY, chart: chart.key }) : "";
 }

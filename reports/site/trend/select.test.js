@@ -4,8 +4,8 @@ import { test } from "node:test";
 
 import { readTrend } from "./model.js";
 import { sampleTrend } from "./sample.js";
-import { choicesOf, groupCharts, selectCharts } from "./select.js";
-import { EMPTY } from "./state.js";
+import { addressOfTest, choicesOf, groupCharts, selectCharts } from "./select.js";
+import { EMPTY, readState } from "./state.js";
 
 const TREND = readTrend(sampleTrend({
   nights: 20, boards: 4, cases: 5, racks: 2,
@@ -90,4 +90,14 @@ test("what the reported run did not measure stands in groups of its own, at the 
 
 test("choices are sorted as people count: e2 before e10", () => {
   assert.deepEqual(choicesOf(readTrend(sampleTrend({ nights: 1, boards: 10, cases: 1 }))).board.slice(0, 3), ["e1", "e2", "e3"]);
+});
+
+test("a test's id leads to the chart of its case, and any other hash to nothing", () => {
+  const series = TREND.series.find(({ board, stat }) => board === "e2" && stat === "p95");
+  const id = "0123456789abcdef0123456789abcdef";
+  const trend = { ...TREND, series: TREND.series.map((one) => (one === series ? Object.assign(one, { test: id }) : one)) };
+  assert.equal(readState(addressOfTest(trend, `#test=${id}`)).chart, TREND.chartOf.get(series).key);
+  for (const hash of ["", "#event=0", `#test=${"f".repeat(32)}`, "#test=<script>", `#test=${id}&x=1`]) {
+    assert.equal(addressOfTest(trend, hash), "");
+  }
 });
