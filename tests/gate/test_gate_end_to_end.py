@@ -24,6 +24,7 @@ pytestmark = pytest.mark.slow
 
 COUNT, INTERVAL_US = 60, 10_000
 HALF = 0.10  # of what is planted
+RUNS = 3  # of the slower firmware, until one is decided
 TOLERANCE = 0.15  # a busy machine's boots differ by some per cent
 
 
@@ -42,10 +43,16 @@ def unchanged(gate_lab: GateLab, virtual_firmware: Path) -> Judged:
 
 @pytest.fixture(scope="module")
 def slower(gate_lab: GateLab, virtual_firmware: Path) -> Judged:
-    """A run of a firmware whose messages take 20 % longer, under simulated noise."""
+    """A run of a firmware whose messages take 20 % longer, under simulated noise.
+
+    A busy host may leave one undecided, which says nothing of the gate: then there is another.
+    """
     gate_lab.set_noise("{profile: quiet, seed: 1, session: slower}")
     try:
-        return gate_lab.compare(late_publish(TWENTY_PER_CENT_US), virtual_firmware)
+        runs = (gate_lab.compare(late_publish(TWENTY_PER_CENT_US), virtual_firmware) for _ in range(RUNS))
+        return next((run for run in runs if run.verdict["outcome"] != "undecided"), None) or pytest.fail(
+            f"{RUNS} runs were left undecided"
+        )
     finally:
         gate_lab.set_noise("")
 
@@ -93,7 +100,9 @@ def test_the_run_says_with_what_it_was_compared(gate_lab: GateLab, unchanged: Ju
     assert re.search(r"look 1 of \d+: booting: base", unchanged.said)
     lab = gate_lab.lab
     listed = lab.hil("board", "list", "--rack", str(lab.rack), "--out", str(lab.out)).stdout
-    assert listed.count("flashed 2 times, switched ") == 2, slower.said
+    flashed = re.findall(r"flashed (\d+) times, switched ", listed)
+    assert len(flashed) == 2, slower.said
+    assert int(min(flashed)) >= 2  # once for each run
 
 
 def test_a_slower_firmware_is_caught(slower: Judged) -> None:
