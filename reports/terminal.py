@@ -256,18 +256,17 @@ def _notes(verdict: Verdict, records: Sequence[RunRecord], run_path: str, *, ver
         for fault in verdict.faults
         if fault.sentence.rstrip(".") not in verdict.sentence
     ]
+    own = [one for one in verdict.not_run if not one.to]
+    shown = own if verbose else [one for one in own if one.expected]
     not_run = [
         _line("– not run: ", "dim", f"{_plural(count, 'case')} on {', '.join(boards)}: {reason}")
-        for reason, count, boards in not_run_groups(
-            one for one in verdict.not_run if not one.to and (verbose or one.expected)
-        )
+        for reason, count, boards in not_run_groups(shown)
     ]
-    ruled_out = 0 if verbose else sum(not one.to and not one.expected for one in verdict.not_run)
-    if ruled_out:
+    if ruled_out := len(own) - len(shown):
         words = f"{_plural(ruled_out, 'case')} that these boards cannot measure: --verbose"
         not_run.append(_line("– left out: ", "dim", words))
-    own = {*(item.sentence for item in verdict.series), *(item.sentence for item in verdict.compared)}
-    general = [text for text in verdict.warnings if verbose or text not in own]
+    said = {*(item.sentence for item in verdict.series), *(item.sentence for item in verdict.compared)}
+    general = [text for text in verdict.warnings if verbose or text not in said]
     notes = [*broken, *faults, *not_run, *map(_warning, (*general, *current_notes(records)))]
     left = len(verdict.warnings) - len(general)
     single = f"  {_plural(left, 'figure')} more worth a look: --verbose, or the report"

@@ -77,8 +77,8 @@ def _more_changes(items: Sequence[ComparedSeries]) -> Iterator[Block]:
     if items:
         words = {"regressed": "worse", "undecided": "undecided"}
         counts = Counter("better" if tables.is_better(item) else words[item.outcome] for item in items)
-        first, *others = (f"{count} {{}}{word}" for word, count in counts.items())
-        title = ", ".join([first.format("more "), *(one.format("") for one in others)])
+        told = ", ".join(f"{count} {word}" for word, count in counts.items())
+        title = told.replace(" ", " more ", 1)
         yield tables.comparisons("", items, rank=1, title=title)
 
 

@@ -211,11 +211,11 @@ def _assemble(
     work: Path, runs: Sequence[ShownRun], history: Path, trend: Trend | None, *, single_file: bool
 ) -> Path:
     """Have Allure make the test report while the other pages are made; the trend page waits for its data."""
-    points.lend(history / "allure.jsonl", work / "allure.jsonl", _lines(runs))
+    earlier = points.lend(history / "allure.jsonl", work / "allure.jsonl", _lines(runs))
     shorten = shortener(runs)
     results = copy_results(work / "results", runs, shorten)
     for run in runs:
-        draw_past(work / "results" / run.run_id, run, work / "allure.jsonl")
+        draw_past(work / "results" / run.run_id, run, earlier)
     with generating(_config(work, runs, single_file=single_file), results, work):
         trend = trend or _trend(runs, history)
         write_trend(work / TREND_FILE, trend.data)

@@ -39,12 +39,13 @@ class _Past:
     days: Sequence[str]
 
 
-def draw_past(folder: Path, run: ShownRun, history: Path) -> None:
+def draw_past(folder: Path, run: ShownRun, earlier: Sequence[Mapping[str, Any]]) -> None:
     """Add a chart to the descriptions of a run's results, which are copies in ``folder``.
 
-    ``history`` has Allure's points of earlier reports. A test without earlier figures stays as it is.
+    ``earlier`` are Allure's points of the reports before, oldest first. A test without
+    earlier figures stays as it is.
     """
-    points = _points(history)
+    points = [point for point in earlier if isinstance(point.get("metrics"), dict)]
     if len(points) < _FEWEST:
         return
     newest = {one["key"]: one for path in folder.glob("*-perf.json") for one in json.loads(path.read_bytes())}
@@ -58,13 +59,6 @@ def draw_past(folder: Path, run: ShownRun, history: Path) -> None:
             result["descriptionHtml"] = f"{first}{end}\n{_drawn(past)}{rest}"
             path.unlink()  # it is a second name of the run's own
             path.write_text(json.dumps(result), encoding="utf-8")
-
-
-def _points(history: Path) -> list[Mapping[str, Any]]:
-    """Return the points that have figures, oldest first."""
-    lines = history.read_bytes().splitlines() if history.is_file() else []
-    found = [point for line in lines if line and isinstance(point := json.loads(line), dict)]
-    return [point for point in found if isinstance(point.get("metrics"), dict)]
 
 
 def _leading(

@@ -23,16 +23,17 @@ _Point = Mapping[str, Any]
 _KINDS: Mapping[str, type] = {"runs": list, "started_utc": str, "trigger": str}  # the keys of ours
 
 
-def lend(history: Path, copy: Path, runs: Sequence[Mapping[str, Any]]) -> None:
-    """Write the points that ``runs`` are compared with into ``copy``.
+def lend(history: Path, copy: Path, runs: Sequence[Mapping[str, Any]]) -> list[_Point]:
+    """Write the points that ``runs`` are compared with into ``copy``, and return them, oldest first.
 
     Raises:
         ConfigError: a line of ``history`` is damaged; names file and line.
     """
     others = _without(_read(history), runs)
     alike = [point for point in comparable(others, runs) if _has_same_air(point, _air(runs))]
-    earlier = [point for point in alike if point["started_utc"] < _start(runs)]
-    copy.write_text("".join(map(_dump, earlier[-MOST_POINTS:])), encoding="utf-8")
+    earlier = [point for point in alike if point["started_utc"] < _start(runs)][-MOST_POINTS:]
+    copy.write_text("".join(map(_dump, earlier)), encoding="utf-8")
+    return earlier
 
 
 def take_back(history: Path, copy: Path, runs: Sequence[Mapping[str, Any]]) -> None:

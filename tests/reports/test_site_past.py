@@ -35,18 +35,15 @@ def series_of(run: ShownRun, board: str) -> str:
     )
 
 
-def history(folder: Path, key: str, values_ms: tuple[float, ...]) -> Path:
-    """Write Allure's points of reports that had these figures."""
-    path = folder / "allure.jsonl"
-    points = [
+def history(key: str, values_ms: tuple[float, ...]) -> list[dict[str, Any]]:
+    """Return Allure's points of reports that had these figures."""
+    return [
         {"started_utc": f"2026-11-{day:02}T01:00:00Z", "metrics": {key: value}}
         for day, value in enumerate(values_ms, start=1)
     ]
-    path.write_text("".join(f"{json.dumps(point)}\n" for point in points))
-    return path
 
 
-def described(tmp_path: Path, run: ShownRun, past: Path) -> dict[tuple[str, str], str]:
+def described(tmp_path: Path, run: ShownRun, past: list[dict[str, Any]]) -> dict[tuple[str, str], str]:
     """Return the description of each (board, case id) as Allure is given it."""
     (folder,) = copy_results(tmp_path / "results", [run], lambda content: content)
     draw_past(folder, run, past)
@@ -67,7 +64,7 @@ def test_a_test_shows_its_figure_over_the_reports_before(tmp_path: Path, run: Sh
     """Below its verdict: a point a report and this run's own, the limit, the first and the last day."""
     key = series_of(run, "v2")
     (item,) = (item for item in run.verdict.series if item.series_id == key)
-    text = described(tmp_path, run, history(tmp_path, key, BEFORE_MS))[item.board, item.case_id]
+    text = described(tmp_path, run, history(key, BEFORE_MS))[item.board, item.case_id]
     first, _, rest = text.partition("</p>")
     assert "limits kept" in first
     assert rest.lstrip().startswith("<p><strong>publish latency p95 over this report and 3 before it")
@@ -83,14 +80,13 @@ def test_a_test_shows_its_figure_over_the_reports_before(tmp_path: Path, run: Sh
 
 def test_a_test_without_a_past_stays_as_it_is(tmp_path: Path, run: ShownRun) -> None:
     """Only the board whose figures the history has gets a picture; the run's own results get none."""
-    texts = described(tmp_path, run, history(tmp_path, series_of(run, "v2"), BEFORE_MS))
+    texts = described(tmp_path, run, history(series_of(run, "v2"), BEFORE_MS))
     assert sum("data:image" in text for text in texts.values()) == 1
     assert not any("data:image" in path.read_text() for path in run.results.glob("*-result.json"))
 
 
 def test_one_report_before_is_no_line(tmp_path: Path, run: ShownRun) -> None:
     """With fewer than two reports before this one nothing is drawn, and without a history neither."""
-    texts = described(tmp_path, run, history(tmp_path, series_of(run, "v2"), (7.0,)))
+    texts = described(tmp_path, run, history(series_of(run, "v2"), (7.0,)))
     assert not any("data:image" in text for text in texts.values())
-    (tmp_path / "allure.jsonl").unlink()
-    draw_past(tmp_path / "results" / RUN_ID, run, tmp_path / "allure.jsonl")
+    draw_past(tmp_path / "results" / RUN_ID, run, [])

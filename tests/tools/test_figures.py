@@ -37,6 +37,7 @@ COMMANDS: dict[str, Sequence[str]] = {
         "open the trend page",
         "build the report",
         "build the whole report",
+        "A page of",
         "open the test report",
     ],
     "tests.tools.bench.gate_rack": ["unchanged"],

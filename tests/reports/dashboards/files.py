@@ -8,10 +8,9 @@ from pathlib import Path
 
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
-from tests.reports.dashboards.capacity import capacity
 from tests.reports.dashboards.latency import latency
 from tests.reports.dashboards.overview import overview
-from tests.reports.dashboards.racks import racks
+from tests.reports.dashboards.racks import capacity, racks
 
 FOLDER = Path(__file__).resolve().parents[3] / "docs" / "operate" / "metrics" / "dashboards"
 

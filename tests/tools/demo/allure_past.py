@@ -7,19 +7,18 @@ import json
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from hashlib import md5
 from pathlib import Path
 from typing import Any
 
 from hil.base.units import Unit, convert, find_unit
 from hil.model import bench_of
 from hil.reports.allure.completion import shown_unit
+from hil.reports.allure.identity import id_of
 from hil.reports.allure.story import story_of
 from hil.reports.site.points import identity
 from hil.store import read_judged_run
 
 _Line = Mapping[str, Any]
-_FAILED = ("regressed",)
 
 
 def points(runs: Sequence[Path], lines: Sequence[_Line]) -> Iterator[dict[str, Any]]:
@@ -70,13 +69,13 @@ class _Rack:
             test = self._tests.get((case["board"], bench_of(case["case_id"]), case["label"]))
             if test is None:
                 continue
-            failed = any(metric["outcome"] in _FAILED for metric in case["metrics"].values())
+            failed = any(metric["outcome"] == "regressed" for metric in case["metrics"].values())
             start, stop = test["start"] + later, test["stop"] + later
             key = _history_id(test)
             yield (
                 key,
                 {
-                    "id": _md5(f"{line['run_id']} {key}"),
+                    "id": id_of(f"{line['run_id']} {key}"),
                     "name": test["name"],
                     "fullName": test["fullName"],
                     "environment": "default",
@@ -104,11 +103,7 @@ def _history_id(result: Mapping[str, Any]) -> str:
     """Return what Allure makes of a result: its store's calculateHistoryId()."""
     told = sorted((item["name"], item["value"]) for item in result["parameters"] if not item.get("excluded"))
     parameters = ",".join(f"{name}:{value}" for name, value in told)
-    return f"{_md5(result['testCaseId'])}.{_md5(parameters)}"
-
-
-def _md5(text: str) -> str:
-    return md5(text.encode(), usedforsecurity=False).hexdigest()
+    return f"{id_of(result['testCaseId'])}.{id_of(parameters)}"
 
 
 def _ms(moment_utc: str) -> int:
