@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from hil.history.nightly.event_words import metric_words
+from hil.metrics.words import in_words
 from hil.model import SeriesVerdict, bench_of
 
 
@@ -38,8 +38,7 @@ def named_metric(item: Named) -> str:
 
 def human_metric(item: Named) -> str:
     """Return "publish latency p95", "hartstone sustained p50": words, and no bench that the metric names."""
-    metric, bench = str(metric_words(item.metric)), _bench(item).replace("_", " ")
-    return metric if metric.split(" ")[0] == bench.split(" ")[0] else f"{bench} {metric}"
+    return in_words(item.metric, _bench(item))
 
 
 def place(item: SeriesVerdict) -> str:

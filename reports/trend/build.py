@@ -16,13 +16,14 @@ from hil.base.errors import ConfigError
 from hil.history.nightly.events import events_of
 from hil.history.nightly.survey import Survey, survey
 from hil.metrics.sessions import History
+from hil.metrics.words import metric_words
 from hil.reports.boards import noise_remark
 from hil.reports.history import comparable, with_runs
 from hil.reports.kinds import unreal
 from hil.reports.trend.choosing import Choice, choose, choose_series
 from hil.reports.trend.details import CaseKey, Detail, Wanted, details_of
 from hil.reports.trend.happenings import LAST_NIGHTS, add_levels_and_changes, epochs_json, events_json
-from hil.reports.trend.naming import Number, label_of, metric_of, split_metric, tidy, tidy_all
+from hil.reports.trend.naming import Number, label_of, metric_of, tidy, tidy_all
 from hil.reports.trend.points import Point, Series, series_of
 from hil.reports.trend.runs import Reported, Run, Sources, comparable_history, runs_of
 from hil.reports.trend.since_last import DIRTY_NOTE, since_last
@@ -34,7 +35,7 @@ _OPTIONAL = ("low", "high", "reference")
 
 def series_json(series: Series, runs: Sequence[Run], thresholds: Mapping[str, Thresholds]) -> dict[str, Any]:
     """Return a series without levels, changes and the id of its Allure result."""
-    key, words = series.key, split_metric(series.key.metric)
+    key, words = series.key, metric_words(series.key.metric)
     return {
         "id": key.series_id,
         **({"product": key.product} if key.product else {}),

@@ -20,6 +20,7 @@ from hil.base.numeric import np
 from hil.base.units import Unit, convert
 from hil.metrics.boot_value import boot_value
 from hil.metrics.metric import Metric, name_of
+from hil.metrics.words import metric_words
 from hil.model import RunRecord, SeriesVerdict
 from hil.network.dissect.symptoms import SYMPTOMS
 from hil.reports.allure.samples import Samples, samples_of
@@ -28,7 +29,7 @@ from hil.reports.kinds import mark
 from hil.reports.ledger import GROUP
 from hil.reports.trace_notes import PUBLISHED, events_file
 from hil.reports.trend.choosing import MOST_SAMPLES, samples_json
-from hil.reports.trend.naming import Number, label_of, split_metric, tidy, tidy_all
+from hil.reports.trend.naming import Number, label_of, tidy, tidy_all
 from hil.reports.trend.runs import Reported
 from hil.thresholds import Thresholds
 
@@ -232,7 +233,7 @@ def _case(
 def _quantities(case: _Case, wanted: Collection[str], most: int) -> Iterator[tuple[str, Detail]]:
     groups: dict[str, list[Metric]] = {}
     for metric in case.thresholds.metrics_of(case.records[0].parameters, case.records):
-        quantity = split_metric(metric.name).quantity
+        quantity = metric_words(metric.name).quantity
         same = groups.setdefault(quantity, [])
         if quantity in wanted and (not same or same[0].unit.dimension == metric.unit.dimension):
             same.append(metric)
@@ -301,7 +302,7 @@ def _boots(case: _Case, metrics: Sequence[Metric], unit: Unit) -> dict[str, Any]
         "role": [record.role for record in case.records],
         "index": [record.boot_index for record in case.records],
         "stats": {
-            split_metric(metric.name).stat: [_boot(metric, record, unit) for record in case.records]
+            metric_words(metric.name).stat: [_boot(metric, record, unit) for record in case.records]
             for metric in metrics
         },
     }

@@ -262,9 +262,11 @@ def _event_json(
 
 
 def _pictured(drawn: Sequence[int], columns: Sequence[Mapping[str, Any]]) -> int:
-    """Return the series to show an event by: the surest that can fail a run and that a person can read."""
-    read = [place for place in drawn if columns[place]["stat"] in _READ]
-    return next((place for place in read if columns[place]["blocking"]), (read or drawn)[0])
+    """Return the series to show an event by: of the quantity that its words quote, which is the first one's,
+    the surest that can fail a run and that a person can read."""
+    quoted = [place for place in drawn if columns[place]["quantity"] == columns[drawn[0]]["quantity"]]
+    read = [place for place in quoted if columns[place]["stat"] in _READ]
+    return next((place for place in read if columns[place]["blocking"]), (read or quoted)[0])
 
 
 def _run_of_night(event: Event, runs: Sequence[Run]) -> int:

@@ -6,17 +6,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from hil.base.errors import ConfigError
-from hil.base.units import QuantityError, unit_of
 from hil.metrics.metric import Metric
+from hil.metrics.words import metric_words
 from hil.model import bench_of, format_series_id
 from hil.reports.allure.story import case_label
 from hil.thresholds import Thresholds
-
-STATISTICS = ("p50", "p90", "p95", "p99", "p99.9", "tail5", "mean", "max")
 
 
 class SeriesKey(NamedTuple):
@@ -44,28 +41,8 @@ class SeriesKey(NamedTuple):
     @property
     def chart(self) -> str:
         """Return the key of the chart and of its detail: ``rack/board/case_id/quantity``, as of a series."""
-        quantity = split_metric(self.metric).quantity
+        quantity = metric_words(self.metric).quantity
         return format_series_id(self.rack, self.board, self.case_id, quantity, self.product)
-
-
-@dataclass(frozen=True)
-class MetricWords:
-    """``publish_latency_p95_us`` is the p95 of "publish latency" in us; ``stat`` is "" without one."""
-
-    quantity: str
-    stat: str
-    unit: str
-
-
-def split_metric(name: str) -> MetricWords:
-    """Take a metric's name apart; ``unit`` is "" where it ends with none."""
-    try:
-        unit = unit_of(name).name
-    except QuantityError:
-        unit = ""
-    words = name.removesuffix(f"_{unit}").replace("_p99_9", "_p99.9").split("_")
-    stat = words.pop() if len(words) > 1 and words[-1] in STATISTICS else ""
-    return MetricWords(" ".join(words), stat, unit)
 
 
 def label_of(case_id: str, thresholds: Mapping[str, Thresholds]) -> str:

@@ -16,8 +16,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from hil.history.nightly.event_words import SHOWN_STATS, change_word, metric_words, percent
+from hil.history.nightly.event_words import change_word, percent
 from hil.history.nightly.nights import TRIGGER
+from hil.metrics.words import STATISTICS, metric_words
 from hil.model import IMPORTED, UNREAL
 from hil.reports.trend.naming import tidy
 from hil.reports.trend.points import Point, Series
@@ -187,7 +188,7 @@ def _json(group: Sequence[_Compared], found: Sequence[_Compared]) -> dict[str, A
 def _words(group: Sequence[_Compared], shown: _Compared, log: float, found: Sequence[_Compared]) -> str:
     """Return "publish latency p95 4.0 times the run before (p50, p99 too), on 4 boards"."""
     moved = {one.stat for one in group} - {shown.stat, ""}
-    others = ", ".join(stat for stat in SHOWN_STATS if stat in moved)
+    others = ", ".join(stat for stat in STATISTICS if stat in moved)
     size = _size(shown, log, "the run before" if shown.before == 1 else "the runs before")
     parts = [f"{metric_words(shown.series.key.metric)}{_case(group, found)} {size}"]
     parts += [" beside the reference"] if shown.beside else []

@@ -96,6 +96,6 @@ def test_one_reason_of_many_comparisons_is_said_once() -> None:
     open_ = replace(ITEM, outcome="undecided", change=None, reason="another ruler", sentence="of its own.")
     items = tuple(replace(open_, metric=f"m{number}_bytes") for number in range(5))
     (said,) = warnings(Compared(items))
-    assert said.startswith("no verdict for m0_bytes of ")
+    assert said.startswith("no verdict for cost m0 of ")
     assert said.endswith(" and 2 more: another ruler.")
     assert warnings(Compared(items[:3])) == ["of its own."]

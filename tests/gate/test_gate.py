@@ -172,7 +172,7 @@ def test_what_is_exceeded_but_not_provably_is_told_beside_what_is_broken() -> No
     marginal = stalled(publish_record(board="virtual-2"), first=50, messages=18)
     found = verdict(publish_record(latency_ms=31), marginal)
     assert found.sentence.startswith("1 of 6 limits broken, 2 more exceeded but not provably: ")
-    assert found.sentence.endswith(": publish_latency_p95_us on virtual-1 36.9 ms, limit 25 ms.")
+    assert found.sentence.endswith(": publish latency p95 on virtual-1 36.9 ms, limit 25 ms.")
     assert "2 of 3 limits exceeded but not provably" in verdict(marginal, fault(ExitCode.RIG)).sentence
 
 
@@ -386,7 +386,7 @@ def test_a_regression_outranks_a_rig_failure_and_both_are_told() -> None:
     both = verdict(slow, fault(ExitCode.RIG))
     assert both.exit_code == ExitCode.FIRMWARE
     assert both.sentence == (
-        "1 of 3 limits broken: publish_latency_p95_us on virtual-1 36.9 ms, limit 25 ms; "
+        "1 of 3 limits broken: publish latency p95 on virtual-1 36.9 ms, limit 25 ms; "
         "also 1 fault of the rig."
     )
     assert verdict(slow, fault(ExitCode.CONFIG, "configuration")).exit_code == ExitCode.CONFIG

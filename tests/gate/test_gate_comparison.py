@@ -55,7 +55,7 @@ def test_a_slower_firmware_is_a_regression() -> None:
     found = verdict(run(effect=0.2))
     item = compared(found)
     assert (found.outcome, found.exit_code) == ("regressed", ExitCode.FIRMWARE)
-    assert found.sentence.startswith("publish_latency_p50_us on virtual-esp32 grew by 2")
+    assert found.sentence.startswith("Publish latency p50 on virtual-esp32 grew by 2")
     assert found.sentence.endswith(" against the base.")
     assert item.change is not None
     assert item.low is not None
@@ -124,7 +124,7 @@ def test_a_faster_firmware_passes_as_improved() -> None:
     """An improvement never blocks, and is told."""
     found = verdict(run(effect=-0.2, entry=comparison(looks=LOOKS[-1:])))
     assert (found.outcome, found.exit_code, compared(found).outcome) == ("pass", 0, "improved")
-    assert "1 of them improved (publish_latency_p50_us on virtual-esp32)" in found.sentence
+    assert "1 of them improved (publish latency p50 on virtual-esp32)" in found.sentence
     assert "fell by" in compared(found).sentence
 
 
@@ -468,7 +468,7 @@ def test_failures_are_compared_as_counts() -> None:
     item = compared(found, FAILED)
     assert item.outcome == "regressed"
     assert item.change == pytest.approx(0.2)
-    assert "publish_failed_ratio on virtual-esp32 grew by 20 percentage points" in found.sentence
+    assert "Publish failed ratio on virtual-esp32 grew by 20 percentage points" in found.sentence
 
 
 @pytest.mark.parametrize("boards", [1, 4])
@@ -514,7 +514,7 @@ def test_among_timeouts_the_failures_decide() -> None:
     assert (item.outcome, found.exit_code, item.change) == ("regressed", ExitCode.FIRMWARE, None)
     assert "so the failures decide: 15.00% after 0.00%" in item.reason
     assert (
-        "publish_latency_p95_us on virtual-esp32 fell among timeouts more often against the base"
+        "Publish latency p95 on virtual-esp32 fell among timeouts more often against the base"
         in found.sentence
     )
 

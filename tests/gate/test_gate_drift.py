@@ -14,7 +14,7 @@ from hil.gate import judge
 from hil.gate.compare.drift import Boots, find_drifts
 from hil.gate.compare.looks import order
 from hil.model import Entry, Verdict
-from tests.gate.compare_records import BOARDS, LOOKS, METRIC, boot, comparison, thresholds
+from tests.gate.compare_records import BOARDS, LOOKS, boot, comparison, thresholds
 
 SIX = LOOKS[:3]
 ROLES = tuple(itertools.chain.from_iterable(order(SIX, first=True)))
@@ -47,7 +47,7 @@ def test_a_board_that_drifts_is_named_and_decides_nothing() -> None:
     assert drifts(found)[BOARDS[0]].startswith("drifts: +")
     assert " % a boot over 12 boots (z " in drifts(found)[BOARDS[0]]
     (warning,) = [words for words in found.warnings if "drifts" in words]
-    assert warning.startswith(f"board {BOARDS[0]} drifts: {METRIC} on virtual-esp32 +")
+    assert warning.startswith(f"board {BOARDS[0]} drifts: publish latency p50 on virtual-esp32 +")
     assert "balanced by the order" in warning
     assert (found.outcome, found.exit_code) == (quiet.outcome, quiet.exit_code) == ("pass", 0)
     assert found.compared[0].odd_boards == ()

@@ -19,7 +19,7 @@ from hil.base.paths import PROJECT_ROOT
 from hil.cli.app import run_command
 from hil.history.nightly.divisive import FIRST_PASS
 from hil.history.nightly.event_conditions import short, told_by
-from hil.history.nightly.event_words import HEADLINE_MAX, change_word, metric_words, percent
+from hil.history.nightly.event_words import HEADLINE_MAX, change_word, percent
 from hil.history.nightly.events import Event, events_of
 from hil.history.nightly.nights import nights_of
 from hil.history.nightly.splitting import Distances, StudentsTest, _end
@@ -275,7 +275,7 @@ def test_nights_without_a_reference_blame_nobody() -> None:
 
 
 def test_an_event_of_simulated_noise_says_so() -> None:
-    """No simulated figure without the word, in headline and sentence."""
+    """No simulated figure without the word: in the sentence, and where kinds mix in the headline too."""
     rack = Rack(
         boards=("v1", "v2"),
         kind="virtual",
@@ -283,10 +283,12 @@ def test_an_event_of_simulated_noise_says_so() -> None:
         conditions=lambda _n: {"noise_simulated": True},
     )
     (event,) = told(rack)
-    assert "2 virtual boards (simulated noise)" in event.headline
+    assert "on 2 boards since" in event.headline  # the page says once that all of them are virtual
     assert "(virtual, simulated noise)" in event.sentence
-    (alone,) = told(dataclasses.replace(rack, boards=("v1",)))
-    assert "lab/v1 (virtual, simulated noise)" in alone.headline
+    (event,) = told(rack, Rack(name="real", boards=("e1",)))
+    assert "2 virtual boards (simulated noise)" in event.headline
+    (event,) = told(dataclasses.replace(rack, boards=("v1",)), Rack(name="real", boards=("e1",)))
+    assert "lab/v1 (virtual, simulated noise)" in event.headline
 
 
 def test_the_json_holds_its_keys_in_order() -> None:
@@ -344,9 +346,9 @@ def test_what_others_wrote_is_one_short_line() -> None:
 
 
 def test_long_names_fit_into_a_headline() -> None:
-    """Racks and boards of any length: never more than the limit, and the word virtual stays."""
+    """Racks and boards of any length: never more than the limit, and the word virtual stays where it must."""
     rack = Rack("r" * 60, ("b" * 60,), kind="virtual", firmware=since(20, 0.2))
-    (event,) = told(rack)
+    (event,) = told(rack, Rack(name="real", boards=("e1",)))
     assert len(event.headline) <= HEADLINE_MAX
     assert "virtual" in event.headline
 
@@ -370,12 +372,8 @@ def test_words_fit_unit_and_direction(metric: str, direction: str, change: float
     assert change_word(metric, direction, change) == word  # type: ignore[arg-type]
 
 
-def test_metrics_are_taken_apart() -> None:
-    """Quantity in words, statistic, no unit."""
-    assert metric_words("publish_latency_p99_us") == ("publish latency", "p99")
-    assert metric_words("echo_rtt_p99_9_us") == ("echo rtt", "p99.9")
-    assert metric_words("throughput_mbps") == ("throughput", "")
-    assert metric_words("strange") == ("strange", "")
+def test_sizes_of_changes_have_two_digits() -> None:
+    """Below ten percent one digit behind the point, above it none."""
     assert [percent(change) for change in (0.042, -0.1, 0.0996, 11.5)] == ["4.2 %", "10 %", "10 %", "1,150 %"]
 
 

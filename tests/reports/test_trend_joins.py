@@ -18,7 +18,6 @@ from hil.history.nightly.events import events_of
 from hil.history.nightly.survey import survey
 from hil.metrics import stats
 from hil.metrics.sessions import History
-from hil.reports.trend import build as naming
 from hil.reports.trend import build as numbers
 from hil.reports.trend import choosing
 from hil.reports.trend.commits import commit_json, commits_of
@@ -395,23 +394,6 @@ def test_numbers_have_five_digits(value: float, written: str) -> None:
     """Five significant digits, whole numbers without a point; NaN and what is infinite are none."""
     assert repr(numbers.tidy(value)) == written
     assert numbers.tidy_all([math.nan, math.inf, -math.inf, None]) == [None] * 4
-
-
-@pytest.mark.parametrize(
-    ("metric", "words"),
-    [
-        ("publish_latency_p95_us", ("publish latency", "p95", "us")),
-        ("switch_p99_9_ns", ("switch", "p99.9", "ns")),
-        ("publish_failed_ratio", ("publish failed", "", "ratio")),
-        ("heap_min_bytes", ("heap min", "", "bytes")),
-        ("p95_us", ("p95", "", "us")),
-        ("odd", ("odd", "", "")),
-    ],
-)
-def test_a_metrics_name_is_taken_apart(metric: str, words: tuple[str, str, str]) -> None:
-    """The last word is the unit, the one before it may be a statistic, the rest is the quantity."""
-    found = naming.split_metric(metric)
-    assert (found.quantity, found.stat, found.unit) == words
 
 
 def test_a_series_is_named_as_everywhere() -> None:

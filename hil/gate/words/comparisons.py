@@ -16,8 +16,9 @@ _TENFOLD = 10.0  # and more has no use for further digits
 
 
 def place(item: ComparedSeries) -> str:
-    """Return "publish_latency_p50_us of transport=tls on virtual-esp32"; no bench that the metric names."""
-    return f"{sentences.figure(item.metric, bench_of(item.case_id), item.case_label)} on {item.target}"
+    """Return "publish latency p50 of transport=tls on virtual-esp32"."""
+    figure = sentences.figure_in_words(item.metric, bench_of(item.case_id), item.case_label)
+    return f"{figure} on {item.target}"
 
 
 def change_words(item: ComparedSeries, *, interval: bool = True) -> str:
@@ -68,7 +69,8 @@ def size(item: ComparedSeries, value: float) -> str:
 
 def describe(item: ComparedSeries, run_id: str) -> str:
     """Return one sentence: what was found, from how much, how far it can be trusted, how to replay it."""
-    who = f"{place(item)} ({item.kind})"
+    figure = sentences.figure(item.metric, bench_of(item.case_id), item.case_label)
+    who = f"{figure} on {item.target} ({item.kind})"
     if item.outcome == "no-baseline":
         return f"{who}: nothing to compare it with, {item.reason}."
     if not item.candidate_boots and item.outcome == "pass":

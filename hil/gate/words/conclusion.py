@@ -133,12 +133,11 @@ def _sentence(
         parts.append(f"also {count} fault{'' if count == 1 else 's'} of the {' and the '.join(others)}")
     parts += comparison_conclusion.open_ones(compared) if parts else []
     sentence = "; ".join(parts or _quiet_parts(run_id, series, compared))
-    named = "_" in sentence.partition(" ")[0]  # a metric is written as it is called
-    return f"{sentence if named else sentence[0].upper() + sentence[1:]}."
+    return f"{sentence[0].upper()}{sentence[1:]}."
 
 
 def _worst_broken(series: Sequence[SeriesVerdict]) -> str:
-    """Return "publish_latency_p95_us on v1 31.2 ms, limit 25 ms": what is the most times its limit."""
+    """Return "publish latency p95 on v1 31.2 ms, limit 25 ms": what is the most times its limit."""
     found = [item for item in series if _blocks(item, "regressed")]
     return f"{'worst ' if len(found) > 1 else ''}{sentences.beside_limit(max(found, key=_times_limit))}"
 

@@ -7,6 +7,7 @@ import math
 
 from hil.base.units import find_unit, format_difference, format_relative, format_value, format_values
 from hil.metrics.evaluation import Estimate, Metric
+from hil.metrics.words import in_words
 from hil.model import SeriesVerdict, bench_of
 from hil.thresholds.limits import Limit
 
@@ -21,6 +22,13 @@ def figure(metric: str, bench: str, case_label: str) -> str:
     words = ["" if metric.startswith(f"{bench}_") else bench, "" if case_label == "defaults" else case_label]
     case = " ".join(filter(None, words))
     return f"{metric}{f' of {case}' if case else ''}"
+
+
+def figure_in_words(metric: str, bench: str, case_label: str) -> str:
+    """Return "http gateway rtt p95 of http=http", "publish failed ratio": for who knows no exact names."""
+    ratio = " ratio" if metric.endswith("_ratio") else ""
+    case = "" if case_label == "defaults" else f" of {case_label}"
+    return f"{in_words(metric, bench)}{ratio}{case}"
 
 
 def measured(metric: Metric, estimate: Estimate) -> str:
@@ -50,8 +58,8 @@ def counted(metric: Metric, estimate: Estimate, boots: int, clock: str) -> str:
 
 
 def beside_limit(item: SeriesVerdict) -> str:
-    """Return "publish_latency_p95_us of transport=tls on v1 31.2 ms, limit 25 ms"."""
-    who = f"{figure(item.metric, bench_of(item.case_id), item.case_label)} on {item.board}"
+    """Return "publish latency p95 of transport=tls on v1 31.2 ms, limit 25 ms"."""
+    who = f"{figure_in_words(item.metric, bench_of(item.case_id), item.case_label)} on {item.board}"
     if item.value is None or item.limit is None:
         return who
     unit = find_unit(item.unit)

@@ -26,9 +26,9 @@ from hil.history.nightly.event_conditions import (
     split,
     without,
 )
-from hil.history.nightly.event_words import metric_words
 from hil.history.nightly.nights import Night
 from hil.history.nightly.survey import TOGETHER_NIGHTS, Finding, Survey
+from hil.metrics.words import metric_words
 from hil.model import SeriesId
 
 WINDOW = datetime.timedelta(days=14)  # before a step and after it

@@ -1,25 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The words of an event: its headline, its sentence, its note.
-
-How metrics and their changes are called: "publish latency p99", "slower", "12 %".
-"""
+"""The words of an event: its headline, its sentence, its note; how changes are called: "slower", "12 %"."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
-from hil.base.units import QuantityError, unit_of
+from hil.base.units import unit_of
 from hil.history.nightly.change_points import RATIO_UNSURE
 from hil.history.nightly.event_conditions import Group, short, told_by
 from hil.history.nightly.survey import Finding
 from hil.metrics.evaluation import Metric
+from hil.metrics.words import STATISTICS, metric_words
 from hil.model import IMPORTED, UNREAL, format_place, parameters_in
 from hil.thresholds import Thresholds
 
-STATS = ("p50", "p90", "p95", "p99_9", "p99", "tail5", "mean", "min", "max")
-SHOWN_STATS = ("min", "mean", "p50", "p90", "p95", "p99", "p99.9", "tail5", "max")  # as they are read
 _KNOWN = {  # of more, and of less
     ("time", "lower"): ("slower", "faster"),
     ("rate", "higher"): ("higher", "lower"),
@@ -33,26 +29,9 @@ _KNOWN = {  # of more, and of less
 }
 
 
-class MetricWords(NamedTuple):
-    """``quantity`` is in words, without statistic and unit; ``stat`` is "" where the name has none."""
-
-    quantity: str
-    stat: str
-
-    def __str__(self) -> str:
-        return f"{self.quantity} {self.stat}".strip()
-
-
-def metric_words(metric: str) -> MetricWords:
-    """Take a metric's name apart: publish_latency_p99_us is ("publish latency", "p99")."""
-    name = metric.removesuffix(f"_{_unit(metric)}")
-    stat = next((stat for stat in STATS if name.endswith(f"_{stat}")), "")
-    return MetricWords(name.removesuffix(f"_{stat}").replace("_", " "), stat.replace("_", "."))
-
-
 def change_word(metric: str, direction: Literal["lower", "higher", ""], change: float) -> str:
     """Return "slower", "lower", "more", "worse" …; ``direction`` is which way is better, "" if unknown."""
-    dimension = unit_of(metric).dimension if _unit(metric) else ""
+    dimension = unit_of(metric).dimension if metric_words(metric).unit else ""
     more, less = _KNOWN.get((dimension, direction), ("", ""))
     if more:
         return more if change > 0 else less
@@ -67,13 +46,6 @@ def percent(change: float) -> str:
     """Return the size of a change without its sign: "12 %", "4.2 %", "1,150 %"."""
     size = abs(change) * 100
     return f"{size:,.{1 if size < 9.95 else 0}f} %".replace(".0 %", " %")
-
-
-def _unit(metric: str) -> str:
-    try:
-        return unit_of(metric).name
-    except QuantityError:
-        return ""
 
 
 HEADLINE_MAX = 110
@@ -92,24 +64,32 @@ def metric_of(finding: Finding, benches: Benches) -> Metric | None:
 
 
 def headline(
-    group: Group, telling: Finding, effect: Effect, benches: Benches, *, product: bool = False
+    group: Group,
+    telling: Finding,
+    effect: Effect,
+    benches: Benches,
+    *,
+    product: bool = False,
+    kinds: bool = True,
 ) -> str:
     """Say what happened in at most HEADLINE_MAX characters; ``telling`` is the series to quote.
 
-    ``product`` asks for whose firmware it is. What happens to a rack happens to all products on it.
+    ``product`` asks for whose firmware it is. What happens to a rack happens to all products on it. ``kinds``
+    asks for the word virtual: where every board is of one kind, the page and the event's sentence say it.
     """
     many = _count(group.findings)
     of = f" of {short(telling.name.product, _NAME_MAX)}" if product and telling.name.product else ""
     subjects = [*_subjects(group.findings), many]
     size = _size(group, telling, effect, benches)
-    where, bad = _where(group.findings), f" since {group.bad[:7]}" if group.bad else ""
+    crowd = _crowd(group.findings, kinds=kinds)
+    where, bad = _where(group.findings, crowd, kinds=kinds), f" since {group.bad[:7]}" if group.bad else ""
     own = of if group.cause in ("firmware", "unclear") else ""
-    least = f"{group.cause.capitalize()}{own}: {many} {size} on {_crowd(group.findings)}"
+    least = f"{group.cause.capitalize()}{own}: {many} {size} on {crowd}"
     if group.cause == "firmware":
         shapes = [f"Firmware{own}: {named} {size} on {where}" for named in subjects]
         return _fitting([*(f"{shape}{bad}" for shape in shapes), *shapes, least])
     if group.cause == "board":
-        shapes = [f"Board {_board(telling)}: {named} {size}" for named in subjects]
+        shapes = [f"Board {_board(telling, kinds=kinds)}: {named} {size}" for named in subjects]
         tail = ", its neighbours are as before"
         return _fitting([*(f"{shape}{tail}" for shape in shapes), *shapes, least])
     if group.cause == "unclear":
@@ -211,7 +191,7 @@ def _subjects(findings: Sequence[Finding]) -> list[str]:
     name, count = Counter(word.quantity for word in words).most_common(1)[0]
     if count >= DOMINATES * len(findings):
         moved = {word.stat for word in words if word.quantity == name}
-        stats = ", ".join(stat for stat in SHOWN_STATS if stat in moved)
+        stats = ", ".join(stat for stat in STATISTICS if stat in moved)
         return [*([f"{name} {stats}"] if stats and "" not in moved else []), short(name, _SUBJECT_MAX)]
     bench, count = Counter(finding.name.bench for finding in findings).most_common(1)[0]
     named = f" of {short(bench, _NAME_MAX)}" if count >= DOMINATES * len(findings) else ""
@@ -222,26 +202,29 @@ def _count(findings: Sequence[Finding]) -> str:
     return "1 series" if len(findings) == 1 else f"{len(findings)} series"
 
 
-def _where(findings: Sequence[Finding]) -> str:
-    """Return "8 boards" or the one board's name; no virtual figure without that word."""
-    kinds = {(finding.name.rack, finding.name.board): finding.kind for finding in findings}
-    return _board(findings[0]) if len(kinds) == 1 else _crowd(findings)
+def _where(findings: Sequence[Finding], crowd: str, *, kinds: bool) -> str:
+    """Return "8 boards" or the one board's name."""
+    boards = {(finding.name.rack, finding.name.board) for finding in findings}
+    return _board(findings[0], kinds=kinds) if len(boards) == 1 else crowd
 
 
-def _crowd(findings: Sequence[Finding]) -> str:
-    kinds = {(finding.name.rack, finding.name.board): finding.kind for finding in findings}
-    boards = "1 board" if len(kinds) == 1 else f"{len(kinds)} boards"
-    unreal = {kind: sum(one.startswith(kind) for one in kinds.values()) for kind in (*UNREAL, IMPORTED)}
-    noise = any("simulated noise" in kind for kind in kinds.values())
+def _crowd(findings: Sequence[Finding], *, kinds: bool) -> str:
+    """Return "8 boards", with ``kinds`` "8 virtual boards (simulated noise)", "8 boards (3 virtual)"."""
+    own = {(finding.name.rack, finding.name.board): finding.kind for finding in findings}
+    boards = "1 board" if len(own) == 1 else f"{len(own)} boards"
+    if not kinds:
+        return boards
+    unreal = {kind: sum(one.startswith(kind) for one in own.values()) for kind in (*UNREAL, IMPORTED)}
+    noise = any("simulated noise" in kind for kind in own.values())
     for kind, count in unreal.items():
-        if count == len(kinds):
+        if count == len(own):
             return f"{boards.replace(' ', f' {kind} ')}{' (simulated noise)' if noise else ''}"
     words = [f"{count} {kind}" for kind, count in unreal.items() if count] + ["simulated noise"] * noise
     return f"{boards} ({', '.join(words)})" if words else boards
 
 
-def _board(finding: Finding) -> str:
-    kind = f" ({finding.kind})" if finding.kind not in ("", "physical") else ""
+def _board(finding: Finding, *, kinds: bool) -> str:
+    kind = f" ({finding.kind})" if kinds and finding.kind not in ("", "physical") else ""
     return f"{short(finding.name.rack, _NAME_MAX)}/{short(finding.name.board, _NAME_MAX)}{kind}"
 
 

@@ -200,7 +200,9 @@ def _event(group: Group, survey: Survey, benches: Benches) -> Event:
         open_nights=_lasted(group, ended, survey),
         good=group.good,
         bad=group.bad,
-        headline=event_words.headline(group, telling, effect, benches, product=product),
+        headline=event_words.headline(
+            group, telling, effect, benches, product=product, kinds=survey.has_kinds
+        ),
         sentence=event_words.sentence(group, telling, benches, product=product),
         bisect=bisect_command(telling, group.good, group.bad) if firmware else "",
         note=event_words.note(group, effect),

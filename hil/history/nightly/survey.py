@@ -11,7 +11,7 @@ from typing import Any
 from hil.history.nightly.change_points import ChangePoint, SeriesChanges, analyse
 from hil.history.nightly.nights import Night, NightReader
 from hil.metrics.sessions import History
-from hil.model import SeriesId
+from hil.model import IMPORTED, SeriesId
 from hil.thresholds import Thresholds
 
 TOGETHER_NIGHTS = 1
@@ -61,7 +61,7 @@ class Finding:
 @dataclass(frozen=True)
 class Survey:
     """``notes`` maps what stood in the way of judging to the series that it concerns, ``judged`` each series
-    that was looked at to its nights in order of time.
+    that was looked at to its nights in order of time. ``kinds`` are those of their boards.
     """
 
     findings: tuple[Finding, ...]
@@ -69,6 +69,7 @@ class Survey:
     nights: int
     notes: Mapping[str, tuple[str, ...]]
     judged: Mapping[str, tuple[Night, ...]] = field(default_factory=dict)
+    kinds: frozenset[str] = frozenset()
 
     def points_of(self, series_id: str) -> Sequence[ChangePoint]:
         """Return the change points of a series, in order of time."""
@@ -85,6 +86,11 @@ class Survey:
     def has_products(self) -> bool:
         """Whether what was looked at is of more than one product, so that words have to name them."""
         return len({SeriesId.parse(series_id).product for series_id in self.judged}) > 1
+
+    @property
+    def has_kinds(self) -> bool:
+        """Whether headlines have to say of which kind a board is: they differ, or figures were imported."""
+        return len(self.kinds) > 1 or IMPORTED in self.kinds
 
 
 def survey(
@@ -113,7 +119,8 @@ def survey(
     moved = _moved(points)
     findings = [_finding(point, moved, thresholds, kinds) for point in points]
     findings.sort(key=lambda finding: (finding.point.night, finding.point.series_id))
-    return Survey(tuple(findings), len(results), longest, _notes(results), judged)
+    there = {kinds.get((name.rack, name.board), "") for name in map(SeriesId.parse, judged)}
+    return Survey(tuple(findings), len(results), longest, _notes(results), judged, frozenset(there))
 
 
 def _finding(
