@@ -129,6 +129,7 @@ class _Reader:
         if bench != stem:
             raise node.error("bench", f"bench {bench!r} must have the file's name, {stem!r}.")
         peer = node.choice("peer", PEERS, default=None) or ""
+        owner = node.text("owner", default="")
         alone = node.boolean("alone", default=False)
         kinds = tuple(node.choices("kinds", KINDS, default=KINDS))
         parts = node.named_sections("parameters")
@@ -155,6 +156,7 @@ class _Reader:
             compare=tuple(
                 rules.read_compare_rule(part, policy) for part in node.sections("compare", default=[])
             ),
+            owner=owner,
         )
         node.finish()
         _check_rules(thresholds)

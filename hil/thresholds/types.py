@@ -73,7 +73,7 @@ class Thresholds:
     """One thresholds file. ``source`` names it in sentences; ``peer`` is one of PEERS, "" where none is.
 
     ``alone`` says that the rack does nothing else while one of its cases is measured; ``kinds`` are those of
-    the boards that can.
+    the boards that can. ``owner`` is whom to ask, "" where the file names nobody.
     """
 
     bench: str
@@ -89,6 +89,7 @@ class Thresholds:
     alone: bool = False
     kinds: Sequence[str] = KINDS
     compare: tuple[CompareRule, ...] = ()
+    owner: str = ""
 
     def cases(self, suite: str) -> tuple[Case, ...]:
         """Return the cases of a suite, defaults filled in. Raises ConfigError where there is none."""

@@ -26,8 +26,9 @@ from hil.reports.allure.attachments import attachments_of
 from hil.reports.allure.description import describe
 from hil.reports.allure.identity import case_id_of, full_name, history_id, parameters_of, stable_uuid
 from hil.reports.allure.outcome import CATEGORIES, outcome_of, word_of
+from hil.reports.allure.steps import steps_of
 from hil.reports.allure.story import RunStory, Story, parse_case_id, story_of
-from hil.reports.allure.times import run_start_of, times_of, unix_ms
+from hil.reports.allure.times import run_start_of, times_of
 from hil.reports.allure.trace import draw_pictures
 from hil.reports.names import short_metric
 from hil.store import JudgedRun
@@ -159,7 +160,6 @@ def _significant(value: float) -> float:
 
 _WORKFLOW_RUN = re.compile(r"/runs/(\d+)")
 _HASH_DIGITS = 12
-_MOST_STEPS = 48
 
 
 def files_around(run: RunStory) -> Iterator[tuple[str, bytes]]:
@@ -289,7 +289,7 @@ def _result_files(run: RunStory, story: Story, raw: RawResult, *, bare: bool) ->
         yield source, attachment.data
     result.attachments += [Attachment(**item) for item in raw.of("attachments")]
     content = asdict(result, filter=lambda _, value: value or value is False)
-    steps = [*([] if bare else _steps(story)), *raw.of("steps")]
+    steps = [*([] if bare else steps_of(story, result.stop)), *raw.of("steps")]
     content |= {key: found for key, found in (("steps", steps), ("links", raw.of("links"))) if found}
     yield TestResult.file_pattern.format(prefix=result.uuid), as_json(content)
 
@@ -323,34 +323,6 @@ def _result(run: RunStory, story: Story, raw: RawResult, *, bare: bool) -> TestR
     )
 
 
-def _steps(story: Story) -> list[dict[str, Any]]:
-    """Return the boots as steps: which firmware measured how many samples, when, and for how long."""
-    begun = ((record, unix_ms(record.started_utc)) for record in story.records[:_MOST_STEPS])
-    timed = [(record, start) for record, start in begun if start is not None]
-    steps = [
-        _step(
-            f"{record.role}, boot {record.boot_index + 1}: {record.measured_rows:,} samples",
-            start,
-            round((record.measured_s or 0.0) * 1000),
-        )
-        for record, start in timed
-    ]
-    more = len(story.records) - _MOST_STEPS
-    if more > 0 and steps:
-        steps.append(_step(f"… and {more:,} more boots: records.jsonl has them", steps[-1]["stop"], 0))
-    return steps
-
-
-def _step(name: str, start: int, duration_ms: int) -> dict[str, Any]:
-    return {
-        "name": name,
-        "status": "passed",
-        "stage": "finished",
-        "start": start,
-        "stop": start + duration_ms,
-    }
-
-
 def _facts(run: RunStory, story: Story) -> Mapping[str, str]:
     """Return what a person wants to see beside the parameters although it changes with every run."""
     measured = {record.firmware_sha256 for record in story.records}
@@ -372,6 +344,7 @@ def _labels(run: RunStory, story: Story, raw: RawResult) -> list[tuple[str, str]
         ("story", story.label),
         ("host", story.rack),  # not the machine's name: the report is published
         ("thread", story.board),
+        ("owner", story.thresholds.owner if story.thresholds else ""),
         ("severity", _severity(story)),
         ("tag", story.kind),
         ("tag", story.target),
