@@ -255,7 +255,7 @@ def _draw_failed(figure: Figure, across: Axis, rows: list[Row], y: float) -> Non
 BOOTS_NAMED = 6
 
 
-_FAR = 4.0
+_FAR = 2.0  # times what the samples reach: beyond it an axis is more gap than samples
 
 
 def subtitle(samples: Samples) -> str:
@@ -308,9 +308,10 @@ def _boot_legend(figure: Figure, samples: Samples, x: float, y: float) -> None:
 
 
 def near_and_far(samples: Samples) -> tuple[list[Mark], list[Mark]]:
-    """Return the limits that a linear axis can hold without squeezing the samples, and the others."""
-    reach = max(map(abs, samples.values)) * _FAR
-    near = [mark for mark in samples.limits if samples.log or abs(mark.value) <= reach]
+    """Return the limits that the axis can hold without squeezing the samples, and the others."""
+    least, most = min(map(abs, samples.values)) / _FAR, max(map(abs, samples.values)) * _FAR
+    low = least if samples.log else 0.0
+    near = [mark for mark in samples.limits if low <= abs(mark.value) <= most]
     return near, [mark for mark in samples.limits if mark not in near]
 
 

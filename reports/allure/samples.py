@@ -203,8 +203,9 @@ def _clock_column(metric: Metric, records: Iterable[RunRecord]) -> str:
 
 
 def _quantity(metric: Metric) -> str:
-    """Return the metric's name without statistic and unit: ``publish_latency``."""
-    return metric.name.removesuffix(f"_{metric.unit.name}").removesuffix(f"_{name_of(metric.statistic)}")
+    """Return the metric's name in words without statistic and unit: "publish latency"."""
+    name = metric.name.removesuffix(f"_{metric.unit.name}").removesuffix(f"_{name_of(metric.statistic)}")
+    return name.replace("_", " ")
 
 
 def _formula(terms: Sequence[Term]) -> str:

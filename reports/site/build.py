@@ -27,6 +27,7 @@ from hil.reports.site import points
 from hil.reports.site.generator import TREND, generating
 from hil.reports.site.health import write_health
 from hil.reports.site.landing import render_landing
+from hil.reports.site.parts import take_apart
 from hil.reports.site.past import draw_past
 from hil.reports.site.runs import (
     RAW_FILES,
@@ -112,8 +113,8 @@ def build_site(
 
     The runs' own allure-results are read, and boot values, metrics.jsonl, health.jsonl and allure.jsonl in
     ``history`` (by default history_of(OUT)). Only allure.jsonl is written, and not where ``append`` is false.
-    ``single_file`` makes pages that open from disk by a double click; else the test report is many files for
-    a web server. ``keep_newer`` leaves a report as it is that shows a run which started later.
+    ``single_file`` makes pages that open from disk by a double click; else the test report is for a web
+    server. ``keep_newer`` leaves a report as it is that shows a run which started later.
 
     Raises:
         ConfigError: two copies of one run, a damaged allure.jsonl, a generator
@@ -286,7 +287,7 @@ def _tidy(site: Path) -> None:
 
 
 def _seal(page: Path) -> None:
-    sealed = outside.seal(page.read_text(encoding="utf-8"))
+    sealed = outside.seal(take_apart(page.read_text(encoding="utf-8"), page.parent))
     page.write_text(outside.add_after("body", _WAY_BACK, sealed), encoding="utf-8")
 
 

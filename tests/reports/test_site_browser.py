@@ -89,6 +89,21 @@ def test_a_page_opens_over_http(browser: Browser, web: str, page: str) -> None:
         assert_at_home(seen, web)
 
 
+def test_what_a_test_shows_is_loaded_when_it_is_opened(browser: Browser, out: Path) -> None:
+    """Results, charts and samples are in scripts beside the page, so that many of them cost no start."""
+    with visit(browser, address(out, "tests/index.html")) as seen:
+        seen.page.get_by_text(SLOW).first.wait_for()
+        begun = {name for name in seen.requests if "/parts/" in name}
+        seen.page.get_by_text(SLOW).first.click()
+        seen.page.get_by_text("publish latency distribution (virtual)").first.click()
+        seen.page.locator("img[src^='blob:'], img[src^='data:'], svg text").first.wait_for()
+        assert {name for name in seen.requests if "/parts/" in name} - begun
+        assert_at_home(seen)
+    parts = out / "report" / "tests" / "parts"
+    assert all(path.read_text().startswith("hilPart({") for path in parts.iterdir())
+    assert "data/attachments" in (out / "report" / "tests" / "index.html").read_text()
+
+
 def test_a_test_shows_its_past_its_figures_and_whose_fault_it_is(browser: Browser, out: Path) -> None:
     """The third run failed in category Regression after two that passed; charts are drawn in the page."""
     with visit(browser, address(out, "tests/index.html")) as seen:
