@@ -176,9 +176,18 @@ def details(item: ComparedSeries) -> list[str]:
     ]
 
 
-def notable(verdict: Verdict) -> list[ComparedSeries]:
-    """Return the comparisons whose details a person looks for: all that did not simply pass."""
-    return [item for item in ranked(verdict) if item.outcome != "pass" or _is_odd(item)]
+def notable(verdict: Verdict) -> list[tuple[str, list[str]]]:
+    """Return title and lines of what a person looks for: all that did not simply pass.
+
+    Where there is nothing to say beside the title, one title counts those comparisons.
+    """
+    found = [item for item in ranked(verdict) if item.outcome != "pass" or _is_odd(item)]
+    told = [(line(item), details(item)) for item in found]
+    bare = [title for title, lines in told if not lines]
+    parts = [(title, lines) for title, lines in told if lines]
+    if len(bare) > 1:
+        return [*parts, (f"{len(bare)} comparisons without a figure", bare)]
+    return [*parts, *((title, []) for title in bare)]
 
 
 def _is_odd(item: ComparedSeries) -> bool:

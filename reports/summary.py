@@ -78,7 +78,7 @@ def _compared(verdict: Verdict) -> list[str]:
     advice = [item for item in found if not item.blocking]
     parts = [f"## {compared.heading(found)}"]
     parts += [_compared_table(blocking)] if blocking else []
-    parts += [_folded(compared.line(item), compared.details(item)) for item in compared.notable(verdict)]
+    parts += [_folded(title, lines) for title, lines in compared.notable(verdict)]
     if advice:
         title = f"Advice: {len(advice)} more comparison{'' if len(advice) == 1 else 's'}"
         parts.append(f"<details><summary>{title}</summary>\n\n{_compared_table(advice)}\n\n</details>")
@@ -91,6 +91,8 @@ def _compared_table(items: Sequence[ComparedSeries]) -> str:
 
 
 def _folded(title: str, lines: Sequence[str]) -> str:
+    if not lines:
+        return f"- {_text(title)}"
     body = "\n".join(f"- {_text(line)}" for line in lines)
     return f"<details><summary>{_text(title)}</summary>\n\n{body}\n\n</details>"
 
@@ -104,7 +106,7 @@ def _limits(verdict: Verdict) -> list[str]:
     head = ["worst of its cases", "limit", "cases", *(_text(f"{board} ({kinds[board]})") for board in boards)]
     lines = [_table_row(head), _table_row(["---", *["---:"] * (len(head) - 1)])]
     for row in found:
-        name = row.name if row.blocking else f"{row.name} (advice)"
+        name = row.words if row.blocking else f"{row.words} (advice)"
         lines.append(
             _table_row([_text(name), _text(row.limit), str(row.cases), *map(_limit_cell, row.cells)])
         )

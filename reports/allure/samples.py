@@ -121,8 +121,8 @@ def _samples(story: Story, metrics: Sequence[Metric]) -> Samples | None:
     boots = tuple((record.boot_index, _rows(metric, record, clock, shown)) for record in counted)
     spread = [convert(value, metric.unit, shown) for value in finite] + [mark.value for mark in limits]
     return Samples(
-        title=f"{_quantity(metric)} of {story.title}",
-        quantity=_quantity(metric),
+        title=f"{quantity_of(metric)} of {story.title}",
+        quantity=quantity_of(metric),
         formula=_formula(metric.terms),
         unit=shown,
         boots=boots,
@@ -202,7 +202,7 @@ def _clock_column(metric: Metric, records: Iterable[RunRecord]) -> str:
     return ""
 
 
-def _quantity(metric: Metric) -> str:
+def quantity_of(metric: Metric) -> str:
     """Return the metric's name in words without statistic and unit: "publish latency"."""
     name = metric.name.removesuffix(f"_{metric.unit.name}").removesuffix(f"_{name_of(metric.statistic)}")
     return name.replace("_", " ")

@@ -33,9 +33,7 @@ def comparisons(run: ShownRun) -> str:
     title = f"{compared.heading(found)}, rack {run.line['rack']}"
     head = _row("th", compared.HEAD)
     advice = [_row("td", compared.cells(item)) for item in found if not item.blocking]
-    behind = [
-        markup.details(compared.line(item), compared.details(item)) for item in compared.notable(run.verdict)
-    ]
+    behind = [markup.details(title, lines) for title, lines in compared.notable(run.verdict)]
     return (
         f"<h2>{escape(title)}</h2>"
         + (markup.scrolled(title, head, open_) if open_ else "")

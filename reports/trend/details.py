@@ -19,11 +19,11 @@ from hil.base.errors import ConfigError
 from hil.base.numeric import np
 from hil.base.units import Unit, convert
 from hil.metrics.boot_value import boot_value
-from hil.metrics.metric import Metric, name_of
+from hil.metrics.metric import Metric
 from hil.metrics.words import metric_words
 from hil.model import RunRecord, SeriesVerdict
 from hil.network.dissect.symptoms import SYMPTOMS
-from hil.reports.allure.samples import Samples, samples_of
+from hil.reports.allure.samples import Samples, quantity_of, samples_of
 from hil.reports.allure.story import Story, limits_of
 from hil.reports.kinds import mark
 from hil.reports.ledger import GROUP
@@ -241,7 +241,7 @@ def _quantities(case: _Case, wanted: Collection[str], most: int) -> Iterator[tup
     other = _samples(case, [record for record in case.records if record.role == case.role])
     for quantity, metrics in groups.items():
         if metrics:
-            name = _sampled(metrics)
+            name = quantity_of(metrics[0])
             yield quantity, _detail(case, metrics, own.get(name), other.get(name), most)
 
 
@@ -264,12 +264,6 @@ def _samples(case: _Case, records: Sequence[RunRecord]) -> dict[str, Samples]:
         thresholds=case.thresholds,
     )
     return {samples.quantity: samples for samples in samples_of(story)}
-
-
-def _sampled(metrics: Sequence[Metric]) -> str:
-    """Return what hil.reports.allure.samples calls the quantity of these metrics."""
-    first = metrics[0]
-    return first.name.removesuffix(f"_{first.unit.name}").removesuffix(f"_{name_of(first.statistic)}")
 
 
 def _detail(
