@@ -48,7 +48,7 @@ def describe(story: Story, message: str) -> str:
 def _passed(story: Story) -> str:
     limits = sum(item.blocking and item.outcome != "no-baseline" for item in story.series)
     unlimited = sum(item.blocking and item.outcome == "no-baseline" for item in story.series)
-    words = [f"all {limits} limits kept"] if limits else []
+    words = [f"all {limits} limits kept" if limits > 1 else "its limit kept"] if limits else []
     words += [f"{unlimited} metrics that could block have no limit"] if unlimited else []
     text = ", ".join(words) or "nothing here can block"
     return f"On {story.place}: {text}."

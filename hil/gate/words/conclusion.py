@@ -183,7 +183,8 @@ def _quiet_parts(run_id: str, series: Sequence[SeriesVerdict], compared: Compare
 def _quiet_sentence(series: Sequence[SeriesVerdict], compared: Compared, kept: int, *, all_: bool) -> str:
     unlimited = len(_unlimited(series, compared))
     noun = "limit" if kept == 1 else "limits"
-    parts = [f"all {kept} limits kept" if all_ else f"{kept} {noun} kept"] if kept else []
+    every = f"all {kept} limits kept" if kept > 1 else "the only limit kept"
+    parts = [every if all_ else f"{kept} {noun} kept"] if kept else []
     if not kept and all_:
         advice = sum(not item.blocking for item in series)
         only = f" ({advice} figure{'' if advice == 1 else 's'} of advice)" if advice else ""
