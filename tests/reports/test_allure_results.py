@@ -311,8 +311,8 @@ def test_attachments_stand_in_the_order_in_which_one_looks(eventful: Path) -> No
     result = results_of(eventful)["virtual-1", "defaults"]
     names = [item["name"] for item in result["attachments"]]
     assert names == [
-        "publish_latency distribution (virtual)",
-        "publish_latency over time (virtual)",
+        "publish latency distribution (virtual)",
+        "publish latency over time (virtual)",
         "samples, raw, virtual (CSV)",
         "environment",
     ]
