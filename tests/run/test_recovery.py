@@ -245,7 +245,7 @@ def test_boards_that_hang_in_a_run_are_brought_back(new_lab: Callable[..., Lab])
     try:
         left = dict(FAULTS)
         while left:
-            pattern = rf"({'|'.join(left)}) \[0/2\] measuring: publish"
+            pattern = rf"({'|'.join(left)}) \[0/2\b[^]]*\] measuring: publish"
             wait_for(lambda p=pattern: bool(re.search(p, running.said())), running.said, LADDER_DEADLINE_S)
             board = re.search(pattern, running.said())[1]  # type: ignore[index]
             control = BoardControl(lab.out / "virtual" / "lab" / "b1" / f"{board}.sock")

@@ -156,7 +156,7 @@ def trouble(
     """Do to the boards what is planned, each as soon as it measures."""
     left = {one.board: one for one in TROUBLES if one.inject}
     while left:
-        pattern = rf"^({'|'.join(left)}) \[\d+/\d+\] measuring: publish"
+        pattern = rf"^({'|'.join(left)}) \[[^]]*\] measuring: publish"
         await_run(running, lambda p=pattern: re.search(p, running.said(), re.MULTILINE) is not None)
         found = re.search(pattern, running.said(), re.MULTILINE)
         assert found, running.said()

@@ -51,7 +51,7 @@ def test_an_undecided_run_is_taken_further(gate_lab: GateLab, virtual_firmware: 
     before = lab.entries()
     more = [sys.executable, "-m", "hil", "run", "--more", str(judged.path), "--no-report"]
     running = Running(more, lab.folder / "more.txt", lab.env)
-    running.await_line(r"b1 \[2/16\]")
+    running.await_line(r"b1 \[2/16[,\]]")
     running.send(signal.SIGKILL)
     running.wait()
     lab.await_nothing_left()

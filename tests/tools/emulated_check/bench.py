@@ -33,7 +33,7 @@ suites:
     - {count: 400, warmup: 0, interval_us: 20000, payload_bytes: 128}
 
 """
-MEASURING = r"(e\d) \[0/1\] measuring"
+MEASURING = r"(e\d) \[0/1\b[^]]*\] measuring"
 
 _RACK = """\
 schema: 1
