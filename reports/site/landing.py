@@ -255,7 +255,7 @@ def _nearest(found: Sequence[rows.LimitRow]) -> list[rows.LimitRow]:
 
 def _limit_cells(row: rows.LimitRow) -> Iterable[str]:
     yield row.words if row.blocking else f"{row.words} (advice)"
-    yield row.limit
+    yield row.limit.replace(" ", "\u00a0")  # a phone breaks no unit from its number
     yield "–" if row.share is None else f"{row.share * 100:,.0f} %"
     yield str(row.cases)
     for cell in row.cells:
