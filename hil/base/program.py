@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import mmap
 import os
+import resource
 import sys
 
 from hil.base.errors import RigError
 
+DESCRIPTORS, FEWEST_DESCRIPTORS = 4096, 256  # of a rack of eight boards with captures: some 150
 ADDRESS_SPACE_BYTES = 768 << 20  # what NumPy, SciPy and the threads of a run reserve, generously
 
 
@@ -43,3 +45,19 @@ def require_memory(size_bytes: int = ADDRESS_SPACE_BYTES) -> None:
             f"this process may not reserve {size_bytes >> 20} MiB of memory: {error}. Nothing was measured.",
             next_step="lift the limit (ulimit -v), or free memory.",
         ) from error
+
+
+def require_descriptors(fewest: int = FEWEST_DESCRIPTORS) -> None:
+    """Take as many descriptors as the limit allows, up to DESCRIPTORS, for this process and its successors.
+
+    Raises RigError where these are fewer than ``fewest``.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, DESCRIPTORS)
+    if most < fewest:
+        raise RigError(
+            f"this process may open {most} files, and a run needs {fewest}. Nothing was measured.",
+            next_step=f"lift the limit (ulimit -n {DESCRIPTORS}; LimitNOFILE of a service).",
+        )
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

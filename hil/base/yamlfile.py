@@ -240,6 +240,9 @@ class Node:
         return {name: self._adopt(part, f"{noun} {name!r}") for name, part in names._values.items()}
 
 
+MOST_CHARACTERS = 500_000  # ruamel.yaml reads some 100,000 a second, and the largest of ours has 14,000
+
+
 def load(path: str | os.PathLike[str], *, label: str = "") -> Node:
     """Read one YAML file whose top level is a mapping.
 
@@ -247,7 +250,7 @@ def load(path: str | os.PathLike[str], *, label: str = "") -> Node:
     where it lies below it.
 
     Raises:
-        ConfigError: missing, unreadable, not UTF-8, empty, not a mapping, bad syntax, duplicate keys.
+        ConfigError: missing, unreadable, too large, not UTF-8, empty, no mapping, bad syntax, a key twice.
     """
     file = Path(path)
     label = label or _relative(file)
@@ -256,6 +259,11 @@ def load(path: str | os.PathLike[str], *, label: str = "") -> Node:
 
 def loads(text: str, *, label: str) -> Node:
     """Read YAML from ``text``; ``label`` names it in error sentences. Raises ConfigError as load() does."""
+    if len(text) > MOST_CHARACTERS:
+        raise ConfigError(
+            f"{label}: {len(text):,} characters, and a file of settings has at most {MOST_CHARACTERS:,}.",
+            next_step="check that it is the right file, or split it.",
+        )
     documents = _compose(text, label)
     if not documents:
         raise ConfigError(f"{label}:1: the file is empty.", next_step="fill it in, or delete it.")

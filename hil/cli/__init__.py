@@ -7,14 +7,15 @@ import sys
 from typing import NoReturn
 
 from hil.base.errors import ExitCode, HilError
-from hil.base.program import keep_streams_open, require_memory
+from hil.base.program import keep_streams_open, require_descriptors, require_memory
 
 
 def main() -> NoReturn:
-    """Run the command line and exit with its code; with the rig's where there is no memory to load it."""
+    """Run the command line and exit with its code; with the rig's where it has not what it needs."""
     keep_streams_open()
     try:
         require_memory()
+        require_descriptors()
         from hil.cli import app
     except HilError as error:
         print(f"hil: {error}", file=sys.stderr)

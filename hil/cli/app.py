@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
+import os
 import signal
 import sys
 import traceback
@@ -15,7 +17,7 @@ from typing import NoReturn
 import click
 
 import hil
-from hil.base.errors import ConfigError, ExitCode, HilError
+from hil.base.errors import ConfigError, ExitCode, HilError, RigError
 from hil.base.untrusted import terminal_page
 
 # command → (module below hil.cli, what --help says): a command's module is imported when it is used
@@ -48,6 +50,9 @@ COMMANDS = {
     "ci": "workflow steps: plan, narrow, wanted, collect, verdict, nights, history",
     "doctor": "what is missing on this machine, and the command that mends it",
 }
+
+
+PIPE_CLOSED = 128 + signal.SIGPIPE  # as of a program that SIGPIPE ends
 
 
 class Terminated(BaseException):
@@ -110,13 +115,32 @@ def run_command(arguments: list[str]) -> int:
         return int(ExitCode.INTERRUPTED)
     except Terminated:
         return int(ExitCode.TERMINATED)
-    except BrokenPipeError:
-        return int(ExitCode.PASS)
-    except Exception as error:  # a defect of ours: say so in one sentence, with the way to see more
-        _leave_for_the_verdict(error, arguments)
-        sentence = f"internal error: {error!r}. `hil --debug …` shows where."
-        return _report(sentence, int(ExitCode.RIG), arguments)
+    except (BrokenPipeError, SystemExit):  # click exits with 1 where nobody reads on, and 1 is a regression
+        _silence_stdout()
+        return PIPE_CLOSED
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            return _defect(error, arguments)
+        full = RigError(
+            "no space is left for what this command writes.", next_step="free some, then do it again."
+        )
+        _leave_for_the_verdict(full, arguments)
+        return _report(str(full), int(full.exit_code), arguments)
+    except Exception as error:
+        return _defect(error, arguments)
     return result if isinstance(result, int) else int(ExitCode.PASS)
+
+
+def _defect(error: Exception, arguments: list[str]) -> int:
+    """Say of a defect of ours in one sentence that it is one, and how to see more."""
+    _leave_for_the_verdict(error, arguments)
+    sentence = f"internal error: {error!r}. `hil --debug …` shows where."
+    return _report(sentence, int(ExitCode.RIG), arguments)
+
+
+def _silence_stdout() -> None:
+    """Have Python, when it ends, flush what is left of stdout to nobody; else it exits with 120."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
 
 
 # commands that measure a leg of a plan, or prepare that: how they end early is data for its verdict

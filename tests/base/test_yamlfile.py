@@ -28,6 +28,13 @@ boards:
 """
 
 
+def test_a_file_that_is_too_large_is_refused_before_it_is_read() -> None:
+    """ruamel.yaml takes minutes for some megabytes; the sentence names the file, its size and the limit."""
+    text = f"boards: [{'b, ' * 200_000}]"
+    with pytest.raises(ConfigError, match=r"^rack\.yaml: 600,010 characters, and .* at most 500,000"):
+        loads(text, label="rack.yaml")
+
+
 def read_rack(node: Node) -> list[str]:
     node.text("name")
     node.section("host").text("address")

@@ -50,6 +50,38 @@ def test_too_little_memory_is_the_rigs_fault(files: Lab, limit_mib: int) -> None
     assert "Traceback" not in done.stderr
 
 
+def test_too_few_descriptors_are_the_rigs_fault(files: Lab) -> None:
+    """Exit 3 before anything is started; where only the soft limit is low, it is raised, and the run begins."""
+
+    def run(soft: int, hard: int) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            files.command("--suite", "quik"), cwd=ROOT, env=files.env, capture_output=True,
+            text=True, check=False,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard)),
+        )  # fmt: skip
+
+    done = run(64, 64)
+    assert done.returncode == ExitCode.RIG
+    assert "may open 64 files, and a run needs" in done.stderr
+    assert "ulimit -n" in done.stderr
+    assert run(64, 1024).returncode == ExitCode.CONFIG  # of the suite that is not there
+
+
+@pytest.mark.parametrize(
+    ("into", "status", "said"), [("| head -1", 141, ""), ("> /dev/full", ExitCode.RIG, "no space is left")]
+)
+def test_who_reads_no_further_gets_no_verdict(files: Lab, into: str, status: int, said: str) -> None:
+    """Exit 1 is a regression: a closed pipe ends with SIGPIPE's status, a full disk with the rig's."""
+    words = [sys.executable, "-m", "hil", "plan", "--rack", str(files.rack), "--suite", "nightly"]
+    line = f'"$@" {into}; exit "${{PIPESTATUS[0]}}"'
+    done = subprocess.run(
+        ["bash", "-c", line, "bash", *words],
+        cwd=ROOT, env=files.env, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, said in done.stderr) == (status, True), done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_session_that_cannot_begin_is_the_rigs_fault(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
