@@ -51,7 +51,7 @@ def test_too_little_memory_is_the_rigs_fault(files: Lab, limit_mib: int) -> None
 
 
 def test_too_few_descriptors_are_the_rigs_fault(files: Lab) -> None:
-    """Exit 3 before anything is started; where only the soft limit is low, it is raised, and the run begins."""
+    """Exit 3 before anything is started; where only the soft limit is low, it is raised, and it begins."""
 
     def run(soft: int, hard: int) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
