@@ -8,7 +8,8 @@ import contextlib
 import shutil
 import signal
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
@@ -33,6 +34,7 @@ from hil.network.broker_program import (
     usual_ports,
     write_password_file,
 )
+from hil.network.broker_watch import pid_file
 from hil.network.certificates import Certificates
 from hil.network.process import Process, Spawner, end_process, how_ended
 
@@ -81,6 +83,7 @@ class Broker:
         self._spawner = spawner
         self._lock = threading.Lock()
         self._process: Process | None = None
+        self._absences: list[tuple[int, int | None]] = []
 
     @classmethod
     def start(
@@ -140,6 +143,7 @@ class Broker:
         argv = mosquitto_argv(self._config_path, self._setup.preload.variables)
         process = self._spawner.spawn(argv, log_path=self.log_path)
         self._process = process  # also where it does not come up, so that check() says so
+        pid_file(self._setup.run_dir).write_text(f"{process.pid}\n", encoding="utf-8")
         try:
             self.version = await_running(process, self.log_path, log_bytes, self._spawner)
         except BaseException:
@@ -154,6 +158,7 @@ class Broker:
         """
         with self._lock:
             self.check()
+            self._go_away()
             process, self._process = self._process, None  # at once, so that a check at any time knows
             if process:
                 process.kill()  # terminated, it closes its connections up to 100 ms later
@@ -169,6 +174,7 @@ class Broker:
         with self._lock:
             if self._process is None:
                 self._launch()
+                self._come_back()
 
     def stall(self) -> None:
         """Stop the broker (SIGSTOP); returns when it stands. Connections stay, and the kernel goes on taking
@@ -177,6 +183,7 @@ class Broker:
         Raises RigError: it has ended, or was interrupted.
         """
         with self._lock:
+            self._go_away()
             self._signal(signal.SIGSTOP)
 
     def go_on(self) -> None:
@@ -186,6 +193,19 @@ class Broker:
         """
         with self._lock:
             self._signal(signal.SIGCONT)
+            self._come_back()
+
+    def absences(self) -> Sequence[tuple[int, int | None]]:
+        """Return from when to when it was taken away on purpose, in ns of the monotonic clock."""
+        return tuple(self._absences)
+
+    def _go_away(self) -> None:
+        self._come_back()
+        self._absences.append((time.monotonic_ns(), None))
+
+    def _come_back(self) -> None:
+        if self._absences and self._absences[-1][1] is None:
+            self._absences[-1] = (self._absences[-1][0], time.monotonic_ns())
 
     def _signal(self, number: signal.Signals) -> None:
         self.check()
@@ -270,6 +290,7 @@ class Broker:
                     self._process.send_signal(signal.SIGCONT)  # a stalled one would not hear the next signal
                 end_process(self._process, STOP_TIMEOUT_S)
             shutil.rmtree(self._setup.saved_dir, ignore_errors=True)
+            pid_file(self._setup.run_dir).unlink(missing_ok=True)
 
 
 def _saved_dir(run_dir: Path) -> Path:

@@ -382,7 +382,7 @@ def test_a_slower_product_is_found_with_one_command(project: Path) -> None:
     done = hil(project, "compare", "--no-report")
     assert done.returncode == 1, done.stdout
     assert f"Comparing the working tree ({head[:12]}) with {base[:12]} (where HEAD left main)" in done.stdout
-    assert "stroke_p50_us" in done.stdout
+    assert "stroke p50" in done.stdout
     run = project / "out" / "latest"
     info = json.loads((run / "run.json").read_text())
     compared = info["compared"]["firmware"]["virtual-esp32+product"]

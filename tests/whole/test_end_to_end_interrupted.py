@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -19,6 +20,14 @@ pytestmark = pytest.mark.slow
 NewLab = Callable[[int], Lab]
 
 
+SHORT = """\
+suites:
+  quick:
+    - {count: 60, warmup: 5, interval_us: 5000, payload_bytes: 128}
+  pr:
+    - {count: 400, warmup: 0, interval_us: 20000, payload_bytes: 128}
+
+"""
 MEASURING = r"b1 \[0/1\b[^]]*\] measuring"
 
 
@@ -158,4 +167,28 @@ def test_kill_9_of_a_part_is_the_rigs(measuring: tuple[Lab, Running], victim: st
     for word in words:
         assert word in fault["sentence"]
     lab.await_nothing_left(*family)
+    assert lab.run().returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("victim", "said"),
+    [
+        ("mosquitto", "The MQTT broker gave no answer for"),
+        pytest.param("hil-air", "The virtual air of board b1 stood still", marks=pytest.mark.heavy),
+    ],
+)
+def test_a_part_that_stands_still_is_the_rigs(measuring: tuple[Lab, Running], victim: str, said: str) -> None:
+    """Stopped for three seconds and let go on: every message is late, and no firmware is called slow for it.
+
+    Exit 3, the sentence names the part; the next run works.
+    """
+    lab, running = measuring
+    stopped = find(descendants(running.process.pid), victim).pid
+    os.kill(stopped, signal.SIGSTOP)
+    time.sleep(3.0)
+    os.kill(stopped, signal.SIGCONT)
+    assert running.wait() == 3, running.said()
+    (fault,) = of_type(lab.entries(), "fault")
+    assert (fault["owner"], said in fault["sentence"]) == ("rig", True), fault
+    assert of_type(lab.entries(), "record") == []
     assert lab.run().returncode == 0

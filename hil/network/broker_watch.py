@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Watches a run's broker from the rack's host: when did it give no answer, though nobody had taken it away?
+
+    python -m hil.network.broker_watch ADDRESS PORT PID_FILE
+
+Pings it and prints, in nanoseconds of the monotonic clock, "silent BEGAN -" as soon as an answer is missing
+for SILENT_S, and "silent BEGAN ENDED BUSY_NS" when one comes; BUSY_NS is the processor time that the broker
+used meanwhile. Time in which this program was itself not let run counts for nobody.
+
+A broker that stands still makes every message late, which no firmware can help. One that is busy all the
+time may be so by what the firmware sends: that counts as the firmware's.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hil.base.errors import RigError
+from hil.network import mqtt_packets as mqtt
+from hil.network.process import Process, Spawner, end_process
+
+SILENT_S = 1.0
+_INTERVAL_S = 0.25
+_STOP_S = 2.0
+_NS = 1_000_000_000
+_AFTER_ABSENCE_NS = _NS  # a broker that was started again is found a moment later
+_BUSY_SHARE = 0.5
+
+Absences = Sequence[tuple[int, int | None]]
+
+
+@dataclass(frozen=True)
+class Silence:
+    """From when to when the broker gave no answer; ``ended_ns`` is None as long as that lasts."""
+
+    began_ns: int
+    ended_ns: int | None
+    busy_ns: int
+
+    def lasted_ns(self, until_ns: int) -> int:
+        return (self.ended_ns or until_ns) - self.began_ns
+
+    def overlaps(self, began_ns: int, ended_ns: int) -> bool:
+        return self.began_ns < ended_ns and (self.ended_ns is None or self.ended_ns > began_ns)
+
+
+class BrokerWatch:
+    """The watching program of a run. ``absences`` are the times in which the run took the broker away."""
+
+    def __init__(self, process: Process, log_path: Path, absences: Callable[[], Absences]) -> None:
+        self._process = process
+        self._log_path = log_path
+        self._absences = absences
+
+    @classmethod
+    def start(
+        cls, spawner: Spawner, address: str, port: int, folder: Path, absences: Callable[[], Absences]
+    ) -> BrokerWatch:
+        """Watch the broker on ``address``, whose process id is in ``folder``. Raises RigError."""
+        log_path = folder / "watch.log"
+        argv = [sys.executable, "-m", "hil.network.broker_watch", address, str(port), str(pid_file(folder))]
+        return cls(spawner.spawn(argv, log_path=log_path), log_path, absences)
+
+    def check(self, began_ns: int) -> None:
+        """Raise RigError where the broker stood still since ``began_ns``, of the monotonic clock."""
+        now_ns = time.monotonic_ns()
+        found = [
+            one
+            for one in read_silences(self._log_path)
+            if one.overlaps(began_ns, now_ns) and self._is_the_rigs(one, now_ns)
+        ]
+        if found:
+            lasted_s = max(one.lasted_ns(now_ns) for one in found) / _NS
+            raise RigError(
+                f"The MQTT broker gave no answer for {lasted_s:.1f} s meanwhile, and was not busy. What was "
+                "measured says nothing of the firmware.",
+                log=str(self._log_path),
+                next_step="look for what stopped it (the host's memory, disk, a debugger), then run again.",
+            )
+
+    def _is_the_rigs(self, one: Silence, now_ns: int) -> bool:
+        ended_ns = one.ended_ns or now_ns
+        meant = any(
+            began < ended_ns and (over is None or over + _AFTER_ABSENCE_NS > one.began_ns)
+            for began, over in self._absences()
+        )
+        return not meant and one.busy_ns < _BUSY_SHARE * one.lasted_ns(now_ns)
+
+    def stop(self) -> None:
+        end_process(self._process, _STOP_S)
+
+
+def pid_file(folder: Path) -> Path:
+    """Return where the broker's process id is told to the watching program."""
+    return folder / "broker.pid"
+
+
+def read_silences(log_path: Path) -> list[Silence]:
+    """Return what the watching program has said so far; a line that is being written is left out."""
+    if not log_path.is_file():
+        return []
+    found: dict[int, Silence] = {}
+    for line in log_path.read_text(encoding="utf-8", errors="replace").splitlines():
+        words = line.split()
+        if len(words) in (3, 4) and words[0] == "silent" and words[1].isdigit():
+            ended = words[2] if len(words) == 4 else "-"
+            if ended == "-" or (ended.isdigit() and words[3].isdigit()):
+                began_ns = int(words[1])
+                busy_ns = int(words[3]) if ended != "-" else 0
+                found[began_ns] = Silence(began_ns, None if ended == "-" else int(ended), busy_ns)
+    return list(found.values())
+
+
+class _Watching:
+    """One connection after the other, and what is asked on it."""
+
+    def __init__(self, address: str, port: int, pids: Path) -> None:
+        self._address, self._port, self._pids = address, port, pids
+        self._connection: socket.socket | None = None
+        self._asked = False
+        self._late_ns = 0
+
+    def run(self) -> None:
+        while True:
+            began_ns, busy_ns = time.monotonic_ns(), self._busy_ns()
+            self._late_ns, told = 0, False
+            while not self._answers():
+                told = told or self._tell_silence(began_ns)
+            ended_ns = time.monotonic_ns()
+            if told:
+                print(f"silent {began_ns} {ended_ns} {max(self._busy_ns() - busy_ns, 0)}", flush=True)
+            time.sleep(_INTERVAL_S)
+
+    def _tell_silence(self, began_ns: int) -> bool:
+        """Say that an answer is missing, where it is for long enough; True once it was said."""
+        if time.monotonic_ns() - began_ns - self._late_ns < SILENT_S * _NS:
+            return False
+        print(f"silent {began_ns} -", flush=True)
+        return True
+
+    def _answers(self) -> bool:
+        """Ask, or wait on for what was asked, for _INTERVAL_S at most."""
+        began_ns = time.monotonic_ns()
+        try:
+            if self._connection is None:
+                self._connection = mqtt.connect(
+                    self._address, self._port, f"hil-watch-{os.getpid()}", _INTERVAL_S
+                )
+                return True
+            if not self._asked:  # once: what is answered late must not answer a later question
+                self._connection.sendall(mqtt.PINGREQ_BYTES)
+                self._asked = True
+            if select.select([self._connection], [], [], _INTERVAL_S)[0]:
+                mqtt.read_packet(self._connection)
+                self._asked = False
+                return True
+        except (OSError, EOFError):
+            self._lose()
+            time.sleep(_INTERVAL_S)
+        late_ns = time.monotonic_ns() - began_ns - round(2 * _INTERVAL_S * _NS)
+        self._late_ns += max(late_ns, 0)
+        return False
+
+    def _lose(self) -> None:
+        if self._connection:
+            self._connection.close()
+        self._connection, self._asked = None, False
+
+    def _busy_ns(self) -> int:
+        """Return the processor time that the broker has used; 0 where that cannot be seen from here."""
+        try:
+            stat = Path(f"/proc/{self._pids.read_text().strip()}/stat").read_text(encoding="utf-8")
+            ticks = sum(map(int, stat.rpartition(")")[2].split()[11:13]))
+        except (OSError, ValueError):
+            return 0
+        return ticks * _NS // os.sysconf("SC_CLK_TCK")
+
+
+def main(arguments: list[str]) -> int:
+    address, port, pids = arguments
+    _Watching(address, int(port), Path(pids)).run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

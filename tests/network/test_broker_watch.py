@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When a broker gave no answer, as the watching program sees it; against a real mosquitto."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hil.base.errors import RigError
+from hil.network.broker import Broker
+from hil.network.broker_watch import BrokerWatch, Silence, pid_file, read_silences
+from hil.network.certificates import Certificates, make_certificates
+from hil.network.process import LocalSpawner
+from tests.lab import wait_for
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def certificates(tmp_path: Path) -> Certificates:
+    secrets = tmp_path / "secrets"
+    secrets.mkdir()
+    return make_certificates(secrets, "127.0.0.1", "10.77.0.1")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "broker"
+
+
+@pytest.fixture
+def broker(folder: Path, certificates: Certificates) -> Iterator[Broker]:
+    broker = Broker.start(LocalSpawner(), "127.0.0.1", folder, certificates)
+    yield broker
+    broker.stop()
+
+
+@pytest.fixture
+def watch(broker: Broker, folder: Path) -> Iterator[BrokerWatch]:
+    watch = BrokerWatch.start(LocalSpawner(), "127.0.0.1", broker.ports.tcp, folder, broker.absences)
+    wait_for(lambda: "hil-watch-" in broker.log_path.read_text(), lambda: "the watch did not connect")
+    yield watch
+    watch.stop()
+
+
+def await_silence(folder: Path, *, over: bool) -> Silence:
+    log = folder / "watch.log"
+    wait_for(
+        lambda: any((one.ended_ns is not None) == over for one in read_silences(log)),
+        lambda: f"no silence: {log.read_text()}",
+    )
+    return read_silences(log)[-1]
+
+
+def test_a_broker_that_stands_still_is_named(broker: Broker, watch: BrokerWatch, folder: Path) -> None:
+    """While it lasts and afterwards, with its length; what is measured later has nothing of it."""
+    assert broker.alive()
+    began_ns = time.monotonic_ns()
+    pid = int(pid_file(folder).read_text())
+    os.kill(pid, signal.SIGSTOP)
+    assert await_silence(folder, over=False).ended_ns is None
+    with pytest.raises(RigError, match=r"The MQTT broker gave no answer for 1\.\d s meanwhile"):
+        watch.check(began_ns)
+    os.kill(pid, signal.SIGCONT)
+    silence = await_silence(folder, over=True)
+    with pytest.raises(RigError, match="no answer"):
+        watch.check(began_ns)
+    assert silence.ended_ns is not None
+    watch.check(silence.ended_ns)
+
+
+def test_a_broker_that_is_taken_away_on_purpose_is_no_stall(
+    broker: Broker, watch: BrokerWatch, folder: Path
+) -> None:
+    """Benches stall and kill it themselves: the times are known, and what they measure counts."""
+    began_ns = time.monotonic_ns()
+    broker.stall()
+    await_silence(folder, over=False)
+    watch.check(began_ns)
+    broker.go_on()
+    await_silence(folder, over=True)
+    watch.check(began_ns)
+    (absence,) = broker.absences()
+    assert absence[1] is not None
+
+
+def test_a_broker_that_is_busy_counts_as_the_firmwares(folder: Path) -> None:
+    """Half of a silence in processor time: it had work, which the boards may have given it."""
+    folder.mkdir()
+    (folder / "watch.log").write_text(
+        "silent 1000 3000000000 2000000000\nsilent 4000000000 6000000000 0\nsil"
+    )
+
+    idle = LocalSpawner().spawn(["true"], log_path=folder / "true.log")
+    idle.wait()
+
+    def checked(began_ns: int, *absences: tuple[int, int | None]) -> str:
+        watch = BrokerWatch(idle, folder / "watch.log", lambda: absences)
+        try:
+            watch.check(began_ns)
+        except RigError as error:
+            return error.sentence
+        return ""
+
+    assert "no answer for 2.0 s" in checked(0)
+    assert checked(6_000_000_001) == ""
+    assert checked(0, (4_100_000_000, None)) == ""
+    assert "no answer for 2.0 s" in checked(0, (1000, 2_000_000_000))
