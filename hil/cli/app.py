@@ -115,20 +115,35 @@ def run_command(arguments: list[str]) -> int:
         return int(ExitCode.INTERRUPTED)
     except Terminated:
         return int(ExitCode.TERMINATED)
-    except (BrokenPipeError, SystemExit):  # click exits with 1 where nobody reads on, and 1 is a regression
-        _silence_stdout()
-        return PIPE_CLOSED
+    except SystemExit as error:
+        return _left(error)
     except OSError as error:
-        if error.errno != errno.ENOSPC:
-            return _defect(error, arguments)
-        full = RigError(
-            "no space is left for what this command writes.", next_step="free some, then do it again."
-        )
-        _leave_for_the_verdict(full, arguments)
-        return _report(str(full), int(full.exit_code), arguments)
+        return _refused(error, arguments)
     except Exception as error:
         return _defect(error, arguments)
     return result if isinstance(result, int) else int(ExitCode.PASS)
+
+
+def _left(error: SystemExit) -> int:
+    """Return the status where nobody reads on: click exits with 1 then, and 1 is a regression."""
+    if error.code != 1:
+        raise error
+    _silence_stdout()
+    return PIPE_CLOSED
+
+
+def _refused(error: OSError, arguments: list[str]) -> int:
+    """Tell a reader that left and a full disk from a defect of ours."""
+    if isinstance(error, BrokenPipeError):
+        _silence_stdout()
+        return PIPE_CLOSED
+    if error.errno != errno.ENOSPC:
+        return _defect(error, arguments)
+    full = RigError(
+        "no space is left for what this command writes.", next_step="free some, then do it again."
+    )
+    _leave_for_the_verdict(full, arguments)
+    return _report(str(full), int(full.exit_code), arguments)
 
 
 def _defect(error: Exception, arguments: list[str]) -> int:

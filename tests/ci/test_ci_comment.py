@@ -88,7 +88,7 @@ def test_a_fork_gets_a_comment(rig: Rig) -> None:
     marker, headline, _, said = body.splitlines()[:4]
     assert find_marker(marker) == Marker(RUN, 10, 1, HEAD)
     assert headline == f"### ✗ {markdown('REGRESSED: compare')}"
-    assert re.search(r"publish_latency_p\d\d.* on virtual-esp32 .*\+\d", said.replace("\\", "")), said
+    assert re.search(r"[Pp]ublish latency p\d\d.* on virtual-esp32 .*\+\d", said.replace("\\", "")), said
     assert "blocks\u00a0from\u00a0" in body
     assert "Simulated noise" in body
     assert f"https://github.com/{HOME}/actions/runs/{RUN}#artifacts" in body

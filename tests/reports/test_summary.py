@@ -160,7 +160,7 @@ def test_a_metric_that_does_not_name_its_bench_is_shown_with_it() -> None:
     two = [replace(other, case_id=f"{bench}/n=1", case_label="n=1") for bench in ("memory", "hartstone")]
     verdict = replace(verdict, series=[limited, *two])
     text = render_markdown(INFO, verdict, [], run_path=RUN_PATH)
-    for name in ("publish_latency_p95", "memory score_p95", "hartstone score_p95"):
+    for name in ("publish latency p95", "memory score p95", "hartstone score p95"):
         assert f"| {name} | ≤ 25 ms | 1 |" in text
     assert "| hartstone n=1 | score_p95 |" in text
     for width, name in ((100, "hartstone score_p95"), (40, "score_p95")):
@@ -206,7 +206,7 @@ def test_every_virtual_figure_is_labelled() -> None:
     assert any("Virtual figures test logic and pipeline" in line for line in lines)
     for line in markdown(slow).splitlines():
         if " ms" in line:
-            assert "virtual" in line or line.startswith("| publish_"), line
+            assert "virtual" in line or line.startswith("| publish "), line
 
 
 def test_the_markdown_holds_sentences_and_every_series() -> None:
@@ -232,7 +232,7 @@ def test_a_figure_among_timeouts_reads_at_least() -> None:
 def test_what_is_beyond_a_limit_has_its_own_sign() -> None:
     """Neither the table of limits nor that of all series calls it kept, and the sign is explained."""
     text = markdown([publish_record(latency_ms=21.5)])
-    assert re.search(r"\| publish_latency_p95 \| ≤ 25 ms \| 1 \| 25\.\d ms \? \|", text)
+    assert re.search(r"\| publish latency p95 \| ≤ 25 ms \| 1 \| 25\.\d ms \? \|", text)
     assert re.search(r"^\| \? \| virtual-1 \(virtual\) \| \S+ \| publish_latency_p95 ", text, re.MULTILINE)
     assert LEGEND in text
 

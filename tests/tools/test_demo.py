@@ -110,7 +110,7 @@ def test_what_is_unclear_blames_nobody(events: Sequence[dict[str, Any]]) -> None
 
 
 def test_every_figure_is_labelled_virtual_and_simulated(demo: Demo, events: Sequence[dict[str, Any]]) -> None:
-    """Boards of every session, the runs, the outage and every headline say so."""
+    """Boards of every session, the runs, the outage and every event's sentence say so."""
     for session in load(demo.history).sessions:
         assert {session.kind_of(board) for board in session.boards} == {"virtual, simulated noise"}
     for run in demo.runs:
@@ -120,7 +120,11 @@ def test_every_figure_is_labelled_virtual_and_simulated(demo: Demo, events: Sequ
     said = [board.first_fault for run in health for board in run.boards if board.first_fault]
     assert said
     assert all("simulated" in sentence for sentence in said)
-    assert all("virtual" in event["headline"] for event in events if event["cause"] in ("firmware", "board"))
+    assert all(
+        "(virtual, simulated noise)" in event["sentence"]
+        for event in events
+        if event["cause"] in ("firmware", "board")
+    )
 
 
 def test_each_night_stands_in_all_three_histories(demo: Demo) -> None:
