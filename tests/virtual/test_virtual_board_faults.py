@@ -140,11 +140,19 @@ def test_panic(board: BoardProcess, cause: str) -> None:
         monitor.expect("READY tag=one reset=PANIC")
 
 
-def test_abort(board: BoardProcess) -> None:
-    """The app aborts and the board reboots."""
+@pytest.mark.parametrize(
+    ("by", "says"),
+    [
+        (True, "abort() was called at PC 0x00000000 on core 0\r\n"),
+        ("stack-overflow", "***ERROR*** A stack overflow in task main has been detected.\r\n"),
+        ("out-of-memory", "Memory allocation failed\r\n"),
+    ],
+)
+def test_abort(board: BoardProcess, by: object, says: str) -> None:
+    """The app aborts, or FreeRTOS or the heap do for it, and the board reboots."""
     with console(board) as monitor:
-        board.control.fault("abort")
-        monitor.expect("abort() was called at PC 0x00000000 on core 0\r\n")
+        board.control.fault("abort", by)
+        monitor.expect(says)
         monitor.expect("READY tag=one reset=PANIC")
 
 
@@ -188,6 +196,57 @@ def test_garbage(board: BoardProcess) -> None:
         assert len(monitor.expect("echo after\n")) == 300 + len("echo after\n")
         monitor.reset()
         monitor.expect("READY")
+
+
+def test_no_reset(board: BoardProcess) -> None:
+    """EN is dead: the app goes on as if nothing had been asked, until the line is mended."""
+    with console(board) as monitor:
+        board.control.fault("no_reset")
+        monitor.reset()
+        monitor.write("still here")
+        assert monitor.expect("echo still here\n") == b"echo still here\n"
+    assert boots_again(board)
+
+
+def test_stuck_in_download_mode(board: BoardProcess) -> None:
+    """IO0 is held low: a reset ends in the loader, which takes an image, and no app runs after it."""
+    with console(board, baud=115200) as monitor:
+        board.control.fault("download")
+        monitor.reset()
+        monitor.expect("waiting for download")
+    assert board.control.state()["mode"] == "download"
+    assert boots_again(board)
+
+
+def test_bit_flips(board: BoardProcess) -> None:
+    """About the share of bytes that was asked for is wrong, each by one bit; what the loader says is not."""
+    sent = b"echo " + b"x" * 200 + b"\n"
+    with console(board) as monitor:
+        board.control.fault("bit_flips", 20_000)
+        monitor.write("x" * 200)
+        heard = bytearray()
+        while len(heard) < len(sent):
+            heard += monitor.silence(0.05)
+    wrong = [one ^ other for one, other in zip(heard, sent, strict=True) if one != other]
+    assert 1 <= len(wrong) <= 20
+    assert all(bits.bit_count() == 1 for bits in wrong)
+    assert board.esptool("chip-id").returncode == 0
+
+
+def test_torn_lines(board: BoardProcess) -> None:
+    """A torn line loses its second half and its end, so that it runs into the next one."""
+    with console(board) as monitor:
+        board.control.fault("torn_lines", 1)
+        monitor.write("hello")
+        assert monitor.silence(0.3) == b"echo "
+
+
+def test_flood(board: BoardProcess) -> None:
+    """The app logs as much as was asked for, and answers after it."""
+    with console(board) as monitor:
+        board.control.fault("flood", 100_000)
+        monitor.write("after")
+        assert len(monitor.expect("echo after\n")) >= 100_000
 
 
 def test_silent(board: BoardProcess) -> None:

@@ -124,6 +124,7 @@ class Cable:
 
     ``to_chip`` gets what arrives at the chip. While ``measures_baud``, the chip takes its rate from the host.
     ``on_drained`` is called when all that the chip has sent is through, and when the host has room again.
+    ``spoil`` returns what arrives at the host of what the chip has sent.
     """
 
     def __init__(
@@ -133,7 +134,9 @@ class Cable:
         measures_baud: Callable[[], bool],
         on_drained: Callable[[], None],
         paced: bool,
+        spoil: Callable[[bytes], bytes] = bytes,
     ) -> None:
+        self._spoil = spoil
         self.host: Host | None = None
         self.chip_baud = ROM_BAUD
         self.on_drained = on_drained
@@ -189,4 +192,4 @@ class Cable:
 
     def _deliver_to_host(self, data: bytes) -> None:
         if self.host:
-            self.host.receive(data)
+            self.host.receive(self._spoil(data))

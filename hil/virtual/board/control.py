@@ -38,7 +38,7 @@ _EFFECTS: Mapping[str, Effect] = {
     "panic": lambda board, cause: board.crash_app(
         lambda sha: panic.exception(board.config.chip, board.config.chip.architecture.exceptions[cause], sha)
     ),
-    "abort": lambda board, _: board.crash_app(lambda sha: panic.abort(board.config.chip, sha)),
+    "abort": lambda board, by: board.crash_app(lambda sha: panic.abort(board.config.chip, sha, by)),
     "watchdog": lambda board, which: board.crash_app(
         lambda sha: panic.watchdog(board.config.chip, which, sha, board.uptime_ms())
     ),
@@ -46,6 +46,7 @@ _EFFECTS: Mapping[str, Effect] = {
     "garbage": lambda board, _: board.make_noise(),
     "silent": lambda board, _: board.app.freeze(),
     "hang": lambda board, _: board.hang(),
+    "flood": lambda board, count: board.flood(count),
     "corrupt_image": lambda board, what: board.flash.damage(_offset_of(board, what)),
 }
 

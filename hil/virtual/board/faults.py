@@ -19,6 +19,7 @@ PANIC_CAUSES = (
     "InstrFetchProhibited",
 )
 WATCHDOGS = ("task", "interrupt")
+ABORTS = ("stack-overflow", "out-of-memory")  # what else calls it; True is the app itself
 MENDERS = ("reset", "power")
 UNPLUGGED = "for-good"  # of disconnect
 CORRUPTIBLE = ("app", "bootloader", "partition-table", "otadata")
@@ -77,7 +78,14 @@ _TABLE = (
     Fault(
         "panic", "the app crashes", " | ".join(PANIC_CAUSES), False, PANIC_CAUSES[0], _one_of(PANIC_CAUSES)
     ),
-    Fault("abort", "the app calls abort()", "true", False, True, _is_flag),
+    Fault(
+        "abort",
+        "the app calls abort(), or FreeRTOS or the heap does",
+        "true | " + " | ".join(ABORTS),
+        False,
+        True,
+        lambda value: value is True or value in ABORTS,
+    ),
     Fault("watchdog", "a watchdog bites", " | ".join(WATCHDOGS), False, "task", _one_of(WATCHDOGS)),
     Fault("brownout", "the supply sags: now, and during the next N-1 boots", "N", True, 1, _is_count),
     Fault("garbage", "N bytes of noise, now and at each boot", "N", True, 200, _is_count),
@@ -90,6 +98,11 @@ _TABLE = (
         "power",
         _one_of(MENDERS),
     ),
+    Fault("no_reset", "EN does nothing: its line is broken", "true", True, True, _is_flag),
+    Fault("download", "IO0 is held low: each boot ends in the loader", "true", True, True, _is_flag),
+    Fault("bit_flips", "one bit of N in a million bytes of the app is wrong", "N", True, 100, _is_count),
+    Fault("torn_lines", "one of N lines of the app loses its second half", "N", True, 50, _is_count),
+    Fault("flood", "the app logs N bytes at once", "N", False, 10_000_000, _is_count),
     Fault(
         "corrupt_image",
         "flash loses a bit; the next boot sees it",

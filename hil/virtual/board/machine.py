@@ -87,11 +87,13 @@ class Board:
         self.mode: Mode = "off"
         self.boots = 0
         self.reset_reason: Reset = POWER_ON
+        self._chance = random.Random(config.id)  # of a bad line
         self.circuit = ResetCircuit(ResetActions(self._hold, self._released, call_later))
         self.cable = Cable(
             self._deliver,
             measures_baud=self._measures_baud,
             on_drained=lambda: self.app.resume_output(),
+            spoil=self._spoil,
             paced=config.paced,
         )
         self.app = AppRunner(config, flash.fd, self.cable, self._app_exited)
@@ -130,7 +132,9 @@ class Board:
         self._log("power off")
 
     def _hold(self) -> None:
-        if self.mode != "off":
+        if "no_reset" in self.faults:
+            self._log("EN does nothing")
+        elif self.mode != "off":
             self._stop()
             self.mode = "held"
             self._log("EN low")
@@ -156,6 +160,7 @@ class Board:
             self.mode = "run"
             self._log("hangs: a reset does nothing")
             return
+        download = download or "download" in self.faults
         self._started_ns = time.monotonic_ns()
         self.cable.chip_baud = ROM_BAUD
         self.reset_reason = reset
@@ -260,6 +265,32 @@ class Board:
         count = self.faults.get("garbage")
         if count and self.mode != "off":
             self.cable.transmit(random.Random(count).randbytes(count))
+
+    def flood(self, count: int) -> None:
+        """Log ``count`` bytes and more, in lines, as an app without sense would."""
+        if self.mode == "run":
+            line = f"W ({self.uptime_ms()}) flood: {'nothing to say, ' * 8}\r\n".encode()
+            self.cable.transmit(line * (count // len(line) + 1))
+
+    def _spoil(self, data: bytes) -> bytes:
+        """Return what arrives of what a running app sends, where its line is bad."""
+        if self.mode != "run":
+            return data
+        if every := self.faults.get("torn_lines"):
+            data = self._tear(data, every)
+        if ppm := self.faults.get("bit_flips"):
+            spoilt = bytearray(data)
+            for at in range(len(spoilt)):
+                if self._chance.random() < ppm / 1e6:
+                    spoilt[at] ^= 1 << self._chance.randrange(8)
+            return bytes(spoilt)
+        return data
+
+    def _tear(self, data: bytes, every: int) -> bytes:
+        lines = data.splitlines(keepends=True)
+        return b"".join(
+            line[: len(line) // 2] if self._chance.random() < 1 / every else line for line in lines
+        )
 
     @property
     def unplugged(self) -> bool:

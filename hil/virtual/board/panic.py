@@ -16,6 +16,12 @@ from hil.virtual.board.reset import (
     Reset,
 )
 
+# esp_system_abort()'s details: FreeRTOS-Kernel/portable/*/port.c, heap/heap_caps.c
+_ABORTS = {
+    True: "abort() was called at PC 0x00000000 on core 0",
+    "stack-overflow": "***ERROR*** A stack overflow in task main has been detected.",
+    "out-of-memory": "Memory allocation failed",
+}
 # by which a program's own watchdogs end it (firmware/host/idf/system/panic.h)
 _WATCHDOGS = {signal.SIGXCPU: INTERRUPT_WATCHDOG, signal.SIGVTALRM: TASK_WATCHDOG}
 
@@ -51,9 +57,9 @@ def exception(chip: Chip, cause: str, elf_sha256: bytes) -> Crash:
     return Crash(head + chip.architecture.dump() + _tail(chip, elf_sha256), PANIC)
 
 
-def abort(chip: Chip, elf_sha256: bytes) -> Crash:
-    """A call of ``abort()``."""
-    return Crash(_abort(chip, elf_sha256), PANIC)
+def abort(chip: Chip, elf_sha256: bytes, by: str | bool = True) -> Crash:
+    """A call of ``abort()``, by the app or by what ``faults.ABORTS`` names."""
+    return Crash(_abort(chip, elf_sha256, _ABORTS[by]), PANIC)
 
 
 def watchdog(chip: Chip, which: str, elf_sha256: bytes, uptime_ms: int) -> Crash:
@@ -79,9 +85,9 @@ def brownout() -> Crash:
     return Crash("\r\nE BOD: Brownout detector was triggered\r\n\r\n\r\n", BROWNOUT)
 
 
-def _abort(chip: Chip, elf_sha256: bytes) -> str:
+def _abort(chip: Chip, elf_sha256: bytes, details: str = _ABORTS[True]) -> str:
     dump = chip.architecture.dump() if chip.architecture.dumps_on_abort else ""
-    return f"\r\nabort() was called at PC 0x00000000 on core 0\r\n{dump}{_tail(chip, elf_sha256)}"
+    return f"\r\n{details}\r\n{dump}{_tail(chip, elf_sha256)}"
 
 
 def _tail(chip: Chip, elf_sha256: bytes) -> str:
