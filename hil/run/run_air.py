@@ -32,6 +32,7 @@ class RunAir:
         self._profile = profile
         self._noise = noise
         self._links: dict[str, AirProfile] = {}  # of boards that have booted under noise
+        self._before: dict[str, int] = {}  # by board, the changes that others had made when its case began
         self._boots = {board: count - 1 for board, count in (boots or {}).items()}  # the last one's index
 
     def begin_boot(self, board: Board) -> None:
@@ -64,6 +65,17 @@ class RunAir:
             groups["emulation"] = emulation
         return groups
 
+    def begin_case(self, board: Board) -> None:
+        """Notice from now on who else changes the board's link."""
+        self._before[board.id] = self._rack.air.foreign_changes(board.id)
+
+    def was_changed(self, board: Board) -> bool:
+        """Return whether the board's link is not as it is meant to be, or was not at a time of its case."""
+        others = self._rack.air.foreign_changes(board.id)
+        if others != self._before.get(board.id, others):
+            return True
+        return not profile_in_force(self._rack, self._links.get(board.id, self._profile), board=board.id)
+
     def check_lateness(self, board: Board) -> None:
         """Raise RigError where the air stood still since the board's last record: frames were that late."""
         found = [facts.get("lateness_max_us") for facts in self._links_of(board).values()]
@@ -83,10 +95,8 @@ class RunAir:
             raise RigError(f"the virtual air knows no link of board {board.id}.") from error
 
     def profile_name(self, board: Board) -> str:
-        """Return the profile's name, and whether the board's link is no longer as it is meant to be."""
-        wanted = self._links.get(board.id, self._profile)
-        meant = profile_in_force(self._rack, wanted, board=board.id)
-        return self._profile.name if meant else f"{self._profile.name}, changed by hand"
+        """Return the profile's name, and whether somebody changed the link while its case was measured."""
+        return f"{self._profile.name}, changed by hand" if self.was_changed(board) else self._profile.name
 
     def _counters(self, board: Board) -> Mapping[str, Scalar]:
         """Return the air's counters of one board's link, since the last look, and start them anew."""
@@ -96,4 +106,5 @@ class RunAir:
             f"{direction}_{name}": value
             for direction, facts in links.items()
             for name, value in facts.items()
+            if name != "changes"  # of the link's whole life
         }

@@ -16,6 +16,7 @@ from hil.base.errors import ConfigError
 from hil.boards.rack import Rack, load_rack
 from hil.boards.rack.noise import Bistable, Drift, NoiseSettings
 from hil.run.network import RunAir
+from hil.virtual.air.control import AirControl
 from hil.virtual.air.profile import load_profile
 from hil.virtual.noise import (
     Noise,
@@ -130,7 +131,16 @@ def test_a_noisy_link_is_in_force_and_a_change_by_hand_is_seen(tmp_path: Path) -
         running.air.set(V1.id, delay_us=3000)  # the profile's own, but not what this boot drew
         assert [air.profile_name(board) for board in (V1, V2)] == ["lab, changed by hand", "lab"]
         air.apply()
+        air.begin_case(V1)
         assert air.profile_name(V1) == "lab"
+        somebody = AirControl(running.air.socket_path)
+        somebody.down(V1.id)
+        somebody.up(V1.id)
+        assert air.profile_name(V1) == "lab, changed by hand"  # though all is as it was
+        air.begin_case(V1)
+        running.air.seed(7)
+        air.apply()
+        assert [air.profile_name(board) for board in (V1, V2)] == ["lab", "lab"]
         air.begin_boot(V1)
         air.apply()
         assert air.environment(V1)["noise"] == with_noise.environment(V1.id, 1)

@@ -132,9 +132,11 @@ static void show_statistics(link_t *link, const arguments_t *arguments, reply_t 
         if (!selects_direction(arguments, direction)) {
             continue;
         }
-        reply_say(reply, "%slink=%s direction=%s backlog_bytes=%" PRIu64 " in_flight_frames=%" PRIu64 " ",
-                  reply->length ? "\n" : "", link->name, direction->name, direction_backlog_bytes(direction),
-                  direction->in_flight_frames);
+        reply_say(reply,
+                  "%slink=%s direction=%s changes=%" PRIu64 " backlog_bytes=%" PRIu64
+                  " in_flight_frames=%" PRIu64 " ",
+                  reply->length ? "\n" : "", link->name, direction->name, link->changes,
+                  direction_backlog_bytes(direction), direction->in_flight_frames);
         size_t room = reply->size - reply->length - 1;
         reply->length += statistics_format(&direction->statistics, reply->text + reply->length, room);
     }
@@ -142,29 +144,31 @@ static void show_statistics(link_t *link, const arguments_t *arguments, reply_t 
 
 typedef struct {
     const char *verb;
-    bool changes; /* replies "ok"; the others reply with what they show */
+    bool acts;    /* replies "ok"; the others reply with what they show */
+    bool changes; /* what the link does to frames */
     void (*apply)(link_t *link, const arguments_t *arguments, reply_t *reply);
 } command_t;
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
 static const command_t COMMANDS[] = {
-    {"set", true, set_impairment}, {"gap", true, set_gap},
-    {"up", true, set_up},          {"down", true, set_down},
-    {"seed", true, seed_link},     {"reset", true, reset_link},
-    {"show", false, show_link},    {"statistics", false, show_statistics},
+    {"set", true, true, set_impairment}, {"gap", true, true, set_gap},
+    {"up", true, true, set_up},          {"down", true, true, set_down},
+    {"seed", true, false, seed_link},    {"reset", true, false, reset_link},
+    {"show", false, false, show_link},   {"statistics", false, false, show_statistics},
 };
 
 static void apply(air_t *air, const command_t *command, const arguments_t *arguments, reply_t *reply) {
     for (size_t i = 0; i < air->link_count; i++) {
         if (selects(arguments, &air->links[i])) {
             command->apply(&air->links[i], arguments, reply);
+            air->links[i].changes += command->changes && reply->length == 0;
         }
-        if (command->changes && reply->length > 0) {
+        if (command->acts && reply->length > 0) {
             return; /* the first mistake; values are checked before the first link changes */
         }
     }
-    if (command->changes) {
+    if (command->acts) {
         reply_say(reply, "ok");
     }
 }

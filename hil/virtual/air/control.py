@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import difflib
+import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,6 +17,7 @@ from hil.virtual.air.profile import AirProfile
 REPLY_MAX_BYTES = 131_072
 TIMEOUT_S = 5.0
 AWAKE_MAX_MS = 600_000
+_CHANGES = ("set", "gap", "up", "down")
 DIRECTIONS = ("uplink", "downlink", "both")
 
 Number = int | float | str
@@ -33,6 +36,8 @@ class AirControl:
     def __init__(self, socket_path: Path, *, diagnose: Callable[[], str] | None = None) -> None:
         self.socket_path = socket_path
         self._diagnose = diagnose
+        self._changed: Counter[str] = Counter()  # by this client: what it is to know its own changes by
+        self._changing = threading.Lock()
 
     def set(self, board: str, direction: str = "both", **parameters: Number) -> None:
         """Change parameters of one link (``all``: every one); the others stay. See Impairment for keys."""
@@ -79,6 +84,20 @@ class AirControl:
         """Return board → uplink | downlink → counters and delay_*_us, lateness_*_us since the last reset."""
         return _by_link(self.command(f"statistics link={board}"))
 
+    def foreign_changes(self, board: str) -> int:
+        """Return how often somebody else than this client has changed a link since the air was started.
+
+        A difference of two calls tells whether anybody did meanwhile, though all be as it was before.
+        """
+        with self._changing:
+            facts = self.statistics(board)[board]["uplink"]
+            if "changes" not in facts:
+                raise RigError(
+                    f"The virtual air at {self.socket_path} is of an older version.",
+                    next_step="end `hil virtual up` and start it again.",
+                )
+            return int(facts["changes"]) - self._changed[board] - self._changed["all"]
+
     def show(self, board: str = "all") -> Statistics:
         """Return board → uplink | downlink → the parameters in force."""
         return _by_link(self.command(f"show link={board}"))
@@ -105,7 +124,9 @@ class AirControl:
         self, verb: str, board: str, parameters: Mapping[str, Number], *, direction: str = "both"
     ) -> None:
         pairs = " ".join(f"{key}={value}" for key, value in parameters.items())
-        self.command(f"{verb} link={board} direction={direction} {pairs}".rstrip())
+        with self._changing:
+            self.command(f"{verb} link={board} direction={direction} {pairs}".rstrip())
+            self._changed[board] += verb in _CHANGES
 
     def _gone(self, text: str, cause: str) -> RigError:
         found = self._diagnose() if self._diagnose else ""
