@@ -4,7 +4,7 @@
     python -m hil.network.broker_watch ADDRESS PORT PID_FILE
 
 Pings it and prints, in nanoseconds of the monotonic clock, "silent BEGAN -" as soon as an answer is missing
-for SILENT_S, and "silent BEGAN ENDED BUSY_NS" when one comes; BUSY_NS is the processor time that the broker
+for LATE_S, and "silent BEGAN ENDED BUSY_NS" when one comes; BUSY_NS is the processor time that the broker
 used meanwhile. Time in which this program was itself not let run counts for nobody.
 
 A broker that stands still makes every message late, which no firmware can help. One that is busy all the
@@ -14,9 +14,11 @@ time may be so by what the firmware sends: that counts as the firmware's.
 from __future__ import annotations
 
 import os
+import re
 import select
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,12 +28,18 @@ from hil.base.errors import RigError
 from hil.network import mqtt_packets as mqtt
 from hil.network.process import Process, Spawner, end_process
 
-SILENT_S = 1.0
-_INTERVAL_S = 0.25
+SILENT_S = 1.0  # spoils a case, however long that is
+LATE_S = 0.1  # a broker that is let run answers within a millisecond
+LATE_SHARE = 0.05  # of a case's time: so many of its messages may have been late
+_INTERVAL_S = 0.1
 _STOP_S = 2.0
 _NS = 1_000_000_000
 _AFTER_ABSENCE_NS = _NS  # a broker that was started again is found a moment later
 _BUSY_SHARE = 0.5
+
+_SAYS_NOTHING = "What was measured says nothing of the firmware."
+_CONNECTED = re.compile(rb"^(\d+): New client connected from (\S+):\d+ as (\S+) ", re.MULTILINE)
+BROKER_LOG = "mosquitto.log"
 
 Absences = Sequence[tuple[int, int | None]]
 
@@ -56,6 +64,7 @@ class BrokerWatch:
 
     def __init__(self, process: Process, log_path: Path, absences: Callable[[], Absences]) -> None:
         self._process = process
+        self._clients = _Clients(log_path.with_name(BROKER_LOG))
         self._log_path = log_path
         self._absences = absences
 
@@ -76,14 +85,17 @@ class BrokerWatch:
             for one in read_silences(self._log_path)
             if one.overlaps(began_ns, now_ns) and self._is_the_rigs(one, now_ns)
         ]
-        if found:
-            lasted_s = max(one.lasted_ns(now_ns) for one in found) / _NS
+        longest_s = max((one.lasted_ns(now_ns) for one in found), default=0) / _NS
+        share = sum(one.lasted_ns(now_ns) for one in found) / (now_ns - began_ns)
+        if longest_s >= SILENT_S or share >= LATE_SHARE:
+            times = "" if len(found) == 1 else f"{len(found)} times, the longest "
             raise RigError(
-                f"The MQTT broker gave no answer for {lasted_s:.1f} s meanwhile, and was not busy. What was "
-                "measured says nothing of the firmware.",
+                f"The MQTT broker gave no answer {times}for {longest_s:.1f} s meanwhile, and was not busy. "
+                f"{_SAYS_NOTHING}",
                 log=str(self._log_path),
                 next_step="look for what stopped it (the host's memory, disk, a debugger), then run again.",
             )
+        self._clients.check(time.time() - (now_ns - began_ns) / _NS)
 
     def _is_the_rigs(self, one: Silence, now_ns: int) -> bool:
         ended_ns = one.ended_ns or now_ns
@@ -95,6 +107,45 @@ class BrokerWatch:
 
     def stop(self) -> None:
         end_process(self._process, _STOP_S)
+
+
+class _Clients:
+    """Who connected, as the broker's log says: two hosts under one id throw each other out."""
+
+    def __init__(self, log_path: Path) -> None:
+        self._log_path, self._read_to = log_path, 0
+        self._connected: list[tuple[int, str, str]] = []  # second, address, client id
+        self._reading = threading.Lock()
+
+    def check(self, since_s: float) -> None:
+        """Raise RigError where one client id came from two addresses since a moment (epoch, seconds)."""
+        with self._reading:
+            self._read()
+            addresses: dict[str, set[str]] = {}
+            for second, address, client in self._connected:
+                if second >= int(since_s):
+                    addresses.setdefault(client, set()).add(address)
+        for client, found in addresses.items():
+            if len(found) > 1:
+                raise RigError(
+                    f"Two hosts were the MQTT client {client} meanwhile: {', '.join(sorted(found))}. The "
+                    f"broker throws out the one for the other. {_SAYS_NOTHING}",
+                    log=str(self._log_path),
+                    next_step="end the client that is none of this rack's boards, then run again.",
+                )
+
+    def _read(self) -> None:
+        if not self._log_path.is_file():
+            return
+        with self._log_path.open("rb") as file:
+            file.seek(self._read_to)
+            new = file.read()
+        whole = new[: new.rfind(b"\n") + 1]
+        self._read_to += len(whole)
+        self._connected += [
+            (int(second), address.decode(), client.decode(errors="replace"))
+            for second, address, client in _CONNECTED.findall(whole)
+        ]
 
 
 def pid_file(folder: Path) -> Path:
@@ -140,7 +191,7 @@ class _Watching:
 
     def _tell_silence(self, began_ns: int) -> bool:
         """Say that an answer is missing, where it is for long enough; True once it was said."""
-        if time.monotonic_ns() - began_ns - self._late_ns < SILENT_S * _NS:
+        if time.monotonic_ns() - began_ns - self._late_ns < LATE_S * _NS:
             return False
         print(f"silent {began_ns} -", flush=True)
         return True

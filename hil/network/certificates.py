@@ -15,7 +15,9 @@ import trustme
 from hil.base.flock import try_lock
 
 _SECRETS_FOLDER = "hil-secrets-"
-_held: list[int] = []  # folders of this process, locked until it ends, however it ends
+# of folders of this process: its lock, and the pipe whose end tells its keeper, however this process ends
+_held: dict[Path, tuple[int, int, int]] = {}
+_KEEPER = 'read -r _; exec rm -rf -- "$1"'
 
 
 @dataclass(frozen=True)
@@ -33,9 +35,10 @@ class Certificates:
 
 
 def make_secrets_folder() -> Path:
-    """Make a temporary folder for the keys and passwords of a run; its owner removes it.
+    """Make a temporary folder for the keys and passwords of a run; ``remove_secrets_folder`` removes it.
 
-    What a run that was killed left behind is removed here: a folder whose lock nobody holds.
+    Where the run is killed, a keeper does: a shell of a session of its own, which reads a pipe until its end.
+    What is left where both went is removed here: a folder whose lock nobody holds.
     """
     root = Path(tempfile.gettempdir())
     for left in root.glob(f"{_SECRETS_FOLDER}*"):
@@ -44,8 +47,32 @@ def make_secrets_folder() -> Path:
     unnamed = Path(tempfile.mkdtemp(prefix=f".{_SECRETS_FOLDER}", dir=root))
     lock = os.open(unnamed, os.O_RDONLY | os.O_DIRECTORY)
     try_lock(lock)
-    _held.append(lock)
-    return unnamed.rename(root / unnamed.name.removeprefix("."))
+    folder = root / unnamed.name.removeprefix(".")
+    _held[folder] = (lock, *_start_keeper(folder))
+    return unnamed.rename(folder)
+
+
+def remove_secrets_folder(folder: Path) -> None:
+    """Remove a folder of this process, and end its keeper; nothing is done twice."""
+    shutil.rmtree(folder, ignore_errors=True)
+    lock, pipe, keeper = _held.pop(folder, (-1, -1, -1))
+    if keeper > 0:
+        os.close(pipe)
+        os.waitpid(keeper, 0)
+        os.close(lock)
+
+
+def _start_keeper(folder: Path) -> tuple[int, int]:
+    """Return the pipe's end, which no other process has, and the keeper's process id."""
+    read_end, write_end = os.pipe()
+    null = os.open(os.devnull, os.O_WRONLY)
+    redirected = [(os.POSIX_SPAWN_DUP2, file, number) for number, file in enumerate((read_end, null, null))]
+    try:
+        argv = ["sh", "-c", _KEEPER, "sh", str(folder)]
+        return write_end, os.posix_spawnp("sh", argv, os.environ, file_actions=redirected, setsid=True)
+    finally:
+        os.close(read_end)
+        os.close(null)
 
 
 def _remove_unheld(folder: Path) -> None:

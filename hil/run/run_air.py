@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from hil.base.errors import RigError
 from hil.boards.rack import Board
@@ -18,21 +18,24 @@ STILL_US = 1_000_000.0  # of lateness: no load of a host that still measures hol
 class RunAir:
     """The links of ``rack`` under ``profile`` and, where there is any, ``noise``. Boards' threads use it.
 
-    ``boots`` says how many boots of a board have been drawn before; none where it is left out.
+    ``boards`` are the run's own: others' links are left alone. ``boots`` says how many boots of a board have
+    been drawn before; none where it is left out.
     """
 
     def __init__(
         self,
         rack: VirtualRack,
+        boards: Collection[str],
         profile: AirProfile,
         noise: Noise | None,
         boots: Mapping[str, int] | None = None,
     ) -> None:
         self._rack = rack
+        self._boards = boards
         self._profile = profile
         self._noise = noise
         self._links: dict[str, AirProfile] = {}  # of boards that have booted under noise
-        self._before: dict[str, int] = {}  # by board, the changes that others had made when its case began
+        self._before: dict[str, tuple[int, bool]] = {}  # by board, at its case's begin
         self._boots = {board: count - 1 for board, count in (boots or {}).items()}  # the last one's index
 
     def begin_boot(self, board: Board) -> None:
@@ -46,13 +49,16 @@ class RunAir:
 
     def apply(self) -> None:
         """Set every link to what it is meant to be, and up. Only for whoever holds the air."""
-        links = self._links
-        if profile_in_force(self._rack, self._profile, of=links):
-            return
-        self._rack.air.profile(self._profile)
-        for board, profile in links.items():
-            self._rack.air.profile(profile, board)
-        self._rack.air.up("all")
+        for board in self._boards:
+            if not self._is_in_force(board):
+                self._rack.air.profile(self._wanted(board), board)
+                self._rack.air.up(board)
+
+    def _wanted(self, board: str) -> AirProfile:
+        return self._links.get(board, self._profile)
+
+    def _is_in_force(self, board: str) -> bool:
+        return profile_in_force(self._rack, self._wanted(board), board=board)
 
     def environment(self, board: Board) -> Mapping[str, Mapping[str, Scalar]]:
         """Return the groups air, under noise noise, and of an emulated board emulation."""
@@ -66,18 +72,14 @@ class RunAir:
         return groups
 
     def begin_case(self, board: Board) -> None:
-        """Notice from now on who else changes the board's link."""
-        self._before[board.id] = self._rack.air.foreign_changes(board.id)
+        """Notice from now on who else changes the board's link, and what becomes of it."""
+        self._before[board.id] = (self._rack.air.foreign_changes(board.id), self._is_in_force(board.id))
 
-    def was_changed(self, board: Board) -> bool:
-        """Return whether the board's link is not as it is meant to be, or was not at a time of its case."""
-        others = self._rack.air.foreign_changes(board.id)
-        if others != self._before.get(board.id, others):
-            return True
-        return not profile_in_force(self._rack, self._links.get(board.id, self._profile), board=board.id)
+    def check_case(self, board: Board) -> None:
+        """Raise RigError where the air of the board's case was not what it is meant to be.
 
-    def check_lateness(self, board: Board) -> None:
-        """Raise RigError where the air stood still since the board's last record: frames were that late."""
+        It stood still, so that frames were that late; or somebody else changed the link, and be it back.
+        """
         found = [facts.get("lateness_max_us") for facts in self._links_of(board).values()]
         late_us = max((value for value in found if isinstance(value, float | int)), default=0)
         if late_us >= STILL_US:
@@ -87,16 +89,25 @@ class RunAir:
                 "its time. What was measured says nothing of the firmware.",
                 next_step="look for what kept hil-air from running (load, a debugger), then run again.",
             )
+        if self._was_changed(board):
+            raise RigError(
+                f"The virtual air of board {board.id} was changed meanwhile, by none of this run. What was "
+                "measured says nothing of the firmware.",
+                next_step="leave the air alone while a run has it (`--profile NAME` is for another one), "
+                "then run again.",
+            )
+
+    def _was_changed(self, board: Board) -> bool:
+        others, was_in_force = self._before[board.id]
+        if self._rack.air.foreign_changes(board.id) != others:
+            return True
+        return was_in_force and not self._is_in_force(board.id)  # it need not be yet
 
     def _links_of(self, board: Board) -> Mapping[str, Mapping[str, Scalar]]:
         try:
             return self._rack.air.statistics(board.id)[board.id]
         except KeyError as error:
             raise RigError(f"the virtual air knows no link of board {board.id}.") from error
-
-    def profile_name(self, board: Board) -> str:
-        """Return the profile's name, and whether somebody changed the link while its case was measured."""
-        return f"{self._profile.name}, changed by hand" if self.was_changed(board) else self._profile.name
 
     def _counters(self, board: Board) -> Mapping[str, Scalar]:
         """Return the air's counters of one board's link, since the last look, and start them anew."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import RigError
+from hil.network import mqtt_packets as mqtt
 from hil.network.broker import Broker
 from hil.network.broker_watch import BrokerWatch, Silence, pid_file, read_silences
 from hil.network.certificates import Certificates, make_certificates
@@ -63,7 +65,9 @@ def test_a_broker_that_stands_still_is_named(broker: Broker, watch: BrokerWatch,
     began_ns = time.monotonic_ns()
     pid = int(pid_file(folder).read_text())
     os.kill(pid, signal.SIGSTOP)
-    assert await_silence(folder, over=False).ended_ns is None
+    silence = await_silence(folder, over=False)
+    assert silence.ended_ns is None
+    wait_for(lambda: time.monotonic_ns() > silence.began_ns + 1_000_000_000, lambda: "no second went by")
     with pytest.raises(RigError, match=r"The MQTT broker gave no answer for 1\.\d s meanwhile"):
         watch.check(began_ns)
     os.kill(pid, signal.SIGCONT)
@@ -111,3 +115,39 @@ def test_a_broker_that_is_busy_counts_as_the_firmwares(folder: Path) -> None:
     assert checked(6_000_000_001) == ""
     assert checked(0, (4_100_000_000, None)) == ""
     assert "no answer for 2.0 s" in checked(0, (1000, 2_000_000_000))
+
+
+def test_a_broker_that_is_late_again_and_again_is_the_rigs(folder: Path) -> None:
+    """A tenth of a case's time in waits of 0.2 s is as bad as one long wait; a single one is not."""
+    folder.mkdir()
+    now_ns = time.monotonic_ns()
+    waits = [now_ns - 10_000_000_000 + number * 2_000_000_000 for number in range(5)]
+    idle = LocalSpawner().spawn(["true"], log_path=folder / "true.log")
+    idle.wait()
+    watch = BrokerWatch(idle, folder / "watch.log", lambda: ())
+    (folder / "watch.log").write_text(f"silent {waits[0]} {waits[0] + 200_000_000} 0\n")
+    watch.check(now_ns - 10_000_000_000)
+    lines = (f"silent {began} {began + 200_000_000} 0\n" for began in waits)
+    (folder / "watch.log").write_text("".join(lines))
+    with pytest.raises(RigError, match=r"no answer 5 times, the longest for 0\.2 s"):
+        watch.check(now_ns - 10_000_000_000)
+
+
+def test_two_hosts_under_one_client_id_are_named(broker: Broker, watch: BrokerWatch) -> None:
+    """The broker throws out the one for the other, which no firmware can help; one host may come back."""
+
+    def connect(address: str) -> None:
+        with socket.create_connection(("127.0.0.1", broker.ports.tcp), source_address=(address, 0)) as client:
+            client.sendall(mqtt.connect_packet("hil-020000770101"))
+            mqtt.read_packet(client)
+
+    began_ns = time.monotonic_ns()
+    connect("127.0.0.2")
+    connect("127.0.0.2")
+    watch.check(began_ns)
+    connect("127.0.0.3")
+    with pytest.raises(
+        RigError, match=r"the MQTT client hil-020000770101 meanwhile: 127\.0\.0\.2, 127\.0\.0\.3"
+    ):
+        watch.check(began_ns)
+    watch.check(time.monotonic_ns() + 2_000_000_000)  # a case that begins later

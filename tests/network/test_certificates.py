@@ -4,18 +4,20 @@
 from __future__ import annotations
 
 import os
+import signal
 import ssl
 import stat
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
-from hil.network.certificates import make_certificates, make_secrets_folder
+from hil.network.certificates import make_certificates, make_secrets_folder, remove_secrets_folder
 from hil.network.name_server import PEER_NAME
-from tests.lab import open_to_other_users
+from tests.lab import open_to_other_users, wait_for
 
 UNSHARE = ["unshare", "--map-root-user", "--pid", "--fork", "--mount-proc"]
 
@@ -55,25 +57,39 @@ def test_the_servers_certificate_is_for_address_and_name(tmp_path: Path, name: s
     assert (accepted, valid) == (True, True)
 
 
+MAKE = "from hil.network.certificates import make_secrets_folder; print(make_secrets_folder(), flush=True); "
+
+
 def test_a_runs_secrets_are_its_users_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder is open to nobody else; what a killed run left is removed, what a living one has is not."""
+    """Open to nobody else; what nobody holds any more is removed, what a living run has is not."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    code = "from hil.network.certificates import make_secrets_folder; print(make_secrets_folder())"
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    argv = [sys.executable, "-c", code]
-    left = Path(subprocess.check_output(argv, env=environment, text=True, timeout=60).strip())
-    assert left.parent == tmp_path
-    assert left.is_dir()
+    left = tmp_path / "hil-secrets-left"  # by a host whose power failed
+    left.mkdir()
     mine = make_secrets_folder()
     assert stat.S_IMODE(mine.stat().st_mode) == 0o700
     assert not left.exists()
-    elsewhere = [*UNSHARE, sys.executable, "-c", code]  # where no process of ours has a number
-    other = Path(subprocess.check_output(elsewhere, env=environment, text=True, timeout=60).strip())
+    elsewhere = [*UNSHARE, sys.executable, "-c", MAKE]  # where no process of ours has a number
+    subprocess.check_output(elsewhere, env=environment, timeout=60)
     assert mine.exists()
-    assert other.exists()
-    make_secrets_folder()
-    assert mine.exists()
-    assert not other.exists()
+    (mine / "key").write_text("secret")
+    remove_secrets_folder(mine)
+    remove_secrets_folder(mine)
+    assert not mine.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_killed_runs_secrets_go_with_it(tmp_path: Path, number: signal.Signals) -> None:
+    """No later run is needed: keys of a run that was killed are gone a moment after it."""
+    argv = [sys.executable, "-c", f"{MAKE}input()"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(argv, env=environment, stdin=PIPE, stdout=PIPE, text=True) as run:
+        assert run.stdout is not None
+        folder = Path(run.stdout.readline().strip())
+        (folder / "key").write_text("secret")
+        run.send_signal(number)
+        run.wait()
+    wait_for(lambda: not folder.exists(), lambda: "the keys are left")
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="becomes another user")
@@ -85,10 +101,10 @@ def test_another_users_secrets_are_not_in_the_way(tmp_path: Path, monkeypatch: p
     shared.chmod(0o1777)
     monkeypatch.setattr(tempfile, "tempdir", str(shared))
     mine = make_secrets_folder()
-    code = "from hil.network.certificates import make_secrets_folder; print(make_secrets_folder())"
     argv = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--", sys.executable, "-B", "-c"]
     said = subprocess.check_output(
-        [*argv, code], env={**os.environ, "TMPDIR": str(shared)}, text=True, timeout=60
-    )
-    assert Path(said.strip()).stat().st_uid == 65534
+        [*argv, f"{MAKE}import os; print(os.stat(make_secrets_folder()).st_uid)"],
+        env={**os.environ, "TMPDIR": str(shared)}, text=True, timeout=60,
+    )  # fmt: skip
+    assert said.split()[1] == "65534"
     assert mine.is_dir()

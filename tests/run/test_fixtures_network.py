@@ -19,6 +19,7 @@ from hil.network.access_point import CommandedAccessPoint, ExternalAccessPoint, 
 from hil.network.peers.gateway.companion import GatewayCompanion
 from hil.network.process import LocalSpawner
 from hil.run.network import HostSide, RunNetwork, read_access_point, start_network
+from hil.run.run_air import RunAir
 from hil.virtual.air.profile import AirProfile, load_profile
 from hil.virtual.virtual_rack import VirtualRack, attach_virtual_rack, profile_in_force, up_dir
 from tests.boards.rack_tools import start_rack
@@ -59,7 +60,8 @@ def network_on(
     (secrets_dir / "client.key").write_text("secret")
     host = HostSide(virtual_rack, "10.77.0.1", "hil0", secrets_dir)
     point = VirtualAccessPoint("lab", 1)
-    return RunNetwork(point, host, broker, certificates, virtual_rack, state_dir, log_dir, profile)
+    air = RunAir(virtual_rack, [BOARD.id], profile, None) if profile else None
+    return RunNetwork(point, host, broker, certificates, virtual_rack, state_dir, log_dir, air)
 
 
 @pytest.mark.parametrize("owned", [True, False])
@@ -204,7 +206,7 @@ def reaches_the_host(rack: VirtualRack, board: str, folder: Path, within_s: int 
 
 
 def test_a_link_that_a_killed_run_left_down_is_raised(tmp_path: Path) -> None:
-    """Who attaches to a rack raises its own boards' links; who takes the air raises all others too."""
+    """Who attaches to a rack raises its own boards' links, and leaves those of other runs' boards alone."""
     own, other = RACK.boards[:2]
     running = start_rack(up_dir(RACK, tmp_path), name=RACK.name, boards=(own.id, other.id), profile=LAB)
     try:
@@ -221,7 +223,7 @@ def test_a_link_that_a_killed_run_left_down_is_raised(tmp_path: Path) -> None:
         assert not reaches_the_host(attached, other.id, tmp_path, within_s=1)
         network = network_on(attached, tmp_path / "state", tmp_path / "logs", LAB)
         network.apply_profile()
-        assert reaches_the_host(attached, other.id, tmp_path)
-        assert profile_in_force(running, LAB)
+        assert not reaches_the_host(attached, other.id, tmp_path, within_s=1)
+        assert profile_in_force(running, LAB, board=own.id)
     finally:
         running.stop()

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from hil.base.errors import ConfigError
+from hil.base.errors import ConfigError, RigError
 from hil.boards.rack import Rack, load_rack
 from hil.boards.rack.noise import Bistable, Drift, NoiseSettings
-from hil.run.network import RunAir
+from hil.run.run_air import RunAir
 from hil.virtual.air.control import AirControl
 from hil.virtual.air.profile import load_profile
 from hil.virtual.noise import (
@@ -109,12 +109,12 @@ def test_an_offset_stretches_delay_and_jitter_both_ways() -> None:
     assert longer.gap == LAB.gap
 
 
-def test_a_noisy_link_is_in_force_and_a_change_by_hand_is_seen(tmp_path: Path) -> None:
-    """Each board's link is as its boot drew it, the record says so; another value on it is "by hand"."""
+def test_a_noisy_link_is_in_force(tmp_path: Path) -> None:
+    """Each board's link is as its boot drew it, and the record says so."""
     with_noise = noise()
     running = start_rack(tmp_path, boards=(V1.id, V2.id), profile=LAB)
     try:
-        air = RunAir(running, LAB, with_noise)
+        air = RunAir(running, [V1.id, V2.id], LAB, with_noise)
         air.begin_boot(V1)
         air.apply()
         factor = math.exp(with_noise.draw(V1.id, 0).offset)
@@ -124,26 +124,42 @@ def test_a_noisy_link_is_in_force_and_a_change_by_hand_is_seen(tmp_path: Path) -
         assert groups["noise"] == with_noise.environment(V1.id, 0)
         assert groups["noise"]["simulated"] is True
         assert "noise" not in air.environment(V2)
-        assert [air.profile_name(board) for board in (V1, V2)] == ["lab", "lab"]
-        air.begin_boot(V2)  # while the other board measures
-        assert air.profile_name(V1) == "lab"
-        air.apply()
-        running.air.set(V1.id, delay_us=3000)  # the profile's own, but not what this boot drew
-        assert [air.profile_name(board) for board in (V1, V2)] == ["lab, changed by hand", "lab"]
-        air.apply()
-        air.begin_case(V1)
-        assert air.profile_name(V1) == "lab"
-        somebody = AirControl(running.air.socket_path)
-        somebody.down(V1.id)
-        somebody.up(V1.id)
-        assert air.profile_name(V1) == "lab, changed by hand"  # though all is as it was
-        air.begin_case(V1)
-        running.air.seed(7)
-        air.apply()
-        assert [air.profile_name(board) for board in (V1, V2)] == ["lab", "lab"]
         air.begin_boot(V1)
         air.apply()
         assert air.environment(V1)["noise"] == with_noise.environment(V1.id, 1)
+    finally:
+        running.stop()
+
+
+def test_an_air_that_somebody_changes_is_the_rigs_fault(tmp_path: Path) -> None:
+    """Left changed, or put back: its case says nothing of the firmware. What the run does itself is none,
+    nor what is done to another board's link, or before the case."""
+    running = start_rack(tmp_path, boards=(V1.id, V2.id), profile=LAB)
+    try:
+        air, somebody = RunAir(running, [V1.id], LAB, noise()), AirControl(running.air.socket_path)
+        somebody.set(V2.id, delay_us=1)
+        air.begin_boot(V1)
+        air.begin_case(V1)  # one that does without the air: what the boot drew is not in force yet
+        air.check_case(V1)
+        air.apply()
+        assert running.air.show(V2.id)[V2.id]["uplink"]["delay_us"] == 1  # another run's
+        air.begin_case(V1)
+        running.air.down(V1.id)
+        running.air.up(V1.id)
+        somebody.down(V2.id)
+        air.check_case(V1)
+        somebody.down(V1.id)
+        somebody.up(V1.id)
+        with pytest.raises(RigError, match="was changed meanwhile, by none of this run"):
+            air.check_case(V1)
+        air.begin_case(V1)
+        air.check_case(V1)
+        running.air.set(V1.id, delay_us=1)  # a peer that does not clear up after itself
+        with pytest.raises(RigError, match="was changed meanwhile"):
+            air.check_case(V1)
+        air.apply()
+        air.begin_case(V1)
+        air.check_case(V1)
     finally:
         running.stop()
 
@@ -154,7 +170,7 @@ def test_without_noise_nothing_says_simulated(tmp_path: Path) -> None:
     assert choose_noise(RACK, "", None) is None
     running = start_rack(tmp_path, boards=(V1.id,), profile=LAB)
     try:
-        air = RunAir(running, LAB, None)
+        air = RunAir(running, [V1.id], LAB, None)
         air.begin_boot(V1)
         air.apply()
         assert set(air.environment(V1)) == {"air"}
