@@ -5,7 +5,8 @@
 
 Pings it and prints, in nanoseconds of the monotonic clock, "silent BEGAN -" as soon as an answer is missing
 for LATE_S, and "silent BEGAN ENDED BUSY_NS" when one comes; BUSY_NS is the processor time that the broker
-used meanwhile. Time in which this program was itself not let run counts for nobody.
+used meanwhile. Time in which this program was itself not let run counts for nobody; where that was PAUSED_S
+and more, the host stood still, and it prints "paused BEGAN ENDED".
 
 A broker that stands still makes every message late, which no firmware can help. One that is busy all the
 time may be so by what the firmware sends: that counts as the firmware's.
@@ -31,6 +32,7 @@ from hil.network.process import Process, Spawner, end_process
 SILENT_S = 1.0  # spoils a case, however long that is
 LATE_S = 0.1  # a broker that is let run answers within a millisecond
 LATE_SHARE = 0.05  # of a case's time: so many of its messages may have been late
+PAUSED_S = 1.0  # no load of a host that still measures keeps a program waiting so long
 _INTERVAL_S = 0.1
 _STOP_S = 2.0
 _NS = 1_000_000_000
@@ -46,7 +48,8 @@ Absences = Sequence[tuple[int, int | None]]
 
 @dataclass(frozen=True)
 class Silence:
-    """From when to when the broker gave no answer; ``ended_ns`` is None as long as that lasts."""
+    """From when to when the broker gave no answer, or the host stood still. As long as that lasts,
+    ``ended_ns`` is None."""
 
     began_ns: int
     ended_ns: int | None
@@ -77,14 +80,26 @@ class BrokerWatch:
         argv = [sys.executable, "-m", "hil.network.broker_watch", address, str(port), str(pid_file(folder))]
         return cls(spawner.spawn(argv, log_path=log_path), log_path, absences)
 
+    @property
+    def pid(self) -> int:
+        """The watching program's."""
+        return self._process.pid
+
     def check(self, began_ns: int) -> None:
-        """Raise RigError where the broker stood still since ``began_ns``, of the monotonic clock."""
+        """Raise RigError where the host or the broker stood still, or one client's id was two hosts'.
+
+        Since ``began_ns``, of the monotonic clock.
+        """
         now_ns = time.monotonic_ns()
-        found = [
-            one
-            for one in read_silences(self._log_path)
-            if one.overlaps(began_ns, now_ns) and self._is_the_rigs(one, now_ns)
-        ]
+        silences, pauses = read_watch(self._log_path)
+        for pause in (one for one in pauses if one.overlaps(began_ns, now_ns)):
+            raise RigError(
+                f"The rack's host stood still for {pause.lasted_ns(now_ns) / _NS:.1f} s meanwhile: it let no "
+                f"program run. {_SAYS_NOTHING}",
+                log=str(self._log_path),
+                next_step="look for what suspended it (sleep, a paused virtual machine), then run again.",
+            )
+        found = [one for one in silences if one.overlaps(began_ns, now_ns) and self._is_the_rigs(one, now_ns)]
         longest_s = max((one.lasted_ns(now_ns) for one in found), default=0) / _NS
         share = sum(one.lasted_ns(now_ns) for one in found) / (now_ns - began_ns)
         if longest_s >= SILENT_S or share >= LATE_SHARE:
@@ -153,20 +168,34 @@ def pid_file(folder: Path) -> Path:
     return folder / "broker.pid"
 
 
-def read_silences(log_path: Path) -> list[Silence]:
-    """Return what the watching program has said so far; a line that is being written is left out."""
+def read_watch(log_path: Path) -> tuple[list[Silence], list[Silence]]:
+    """Return what the watching program has said so far: the broker's silences, and the host's pauses.
+
+    A line that is being written is left out.
+    """
     if not log_path.is_file():
-        return []
+        return [], []
     found: dict[int, Silence] = {}
+    pauses: list[Silence] = []
     for line in log_path.read_text(encoding="utf-8", errors="replace").splitlines():
-        words = line.split()
-        if len(words) in (3, 4) and words[0] == "silent" and words[1].isdigit():
-            ended = words[2] if len(words) == 4 else "-"
-            if ended == "-" or (ended.isdigit() and words[3].isdigit()):
-                began_ns = int(words[1])
-                busy_ns = int(words[3]) if ended != "-" else 0
-                found[began_ns] = Silence(began_ns, None if ended == "-" else int(ended), busy_ns)
-    return list(found.values())
+        match line.split():
+            case ["silent", began, "-"] if began.isdigit():
+                found[int(began)] = Silence(int(began), None, 0)
+            case ["silent", began, ended, busy] if (began + ended + busy).isdigit():
+                found[int(began)] = Silence(int(began), int(ended), int(busy))
+            case ["paused", began, ended] if (began + ended).isdigit():
+                pauses.append(Silence(int(began), int(ended), 0))
+    return list(found.values()), pauses
+
+
+def _watch_host() -> None:
+    """Say when this program was not let run."""
+    while True:
+        began_ns = time.monotonic_ns()
+        time.sleep(_INTERVAL_S)
+        ended_ns = time.monotonic_ns()
+        if ended_ns - began_ns >= (PAUSED_S + _INTERVAL_S) * _NS:
+            print(f"paused {began_ns} {ended_ns}\n", end="", flush=True)
 
 
 class _Watching:
@@ -186,14 +215,15 @@ class _Watching:
                 told = told or self._tell_silence(began_ns)
             ended_ns = time.monotonic_ns()
             if told:
-                print(f"silent {began_ns} {ended_ns} {max(self._busy_ns() - busy_ns, 0)}", flush=True)
+                busy_ns = max(self._busy_ns() - busy_ns, 0)
+                print(f"silent {began_ns} {ended_ns} {busy_ns}\n", end="", flush=True)
             time.sleep(_INTERVAL_S)
 
     def _tell_silence(self, began_ns: int) -> bool:
         """Say that an answer is missing, where it is for long enough; True once it was said."""
         if time.monotonic_ns() - began_ns - self._late_ns < LATE_S * _NS:
             return False
-        print(f"silent {began_ns} -", flush=True)
+        print(f"silent {began_ns} -\n", end="", flush=True)  # one write: two threads print
         return True
 
     def _answers(self) -> bool:
@@ -236,6 +266,7 @@ class _Watching:
 
 def main(arguments: list[str]) -> int:
     address, port, pids = arguments
+    threading.Thread(target=_watch_host, daemon=True).start()
     _Watching(address, int(port), Path(pids)).run()
     return 0
 

@@ -15,7 +15,7 @@ import pytest
 from hil.base.errors import RigError
 from hil.network import mqtt_packets as mqtt
 from hil.network.broker import Broker
-from hil.network.broker_watch import BrokerWatch, Silence, pid_file, read_silences
+from hil.network.broker_watch import BrokerWatch, Silence, pid_file, read_watch
 from hil.network.certificates import Certificates, make_certificates
 from hil.network.process import LocalSpawner
 from tests.lab import wait_for
@@ -53,10 +53,10 @@ def watch(broker: Broker, folder: Path) -> Iterator[BrokerWatch]:
 def await_silence(folder: Path, *, over: bool) -> Silence:
     log = folder / "watch.log"
     wait_for(
-        lambda: any((one.ended_ns is not None) == over for one in read_silences(log)),
+        lambda: any((one.ended_ns is not None) == over for one in read_watch(log)[0]),
         lambda: f"no silence: {log.read_text()}",
     )
-    return read_silences(log)[-1]
+    return read_watch(log)[0][-1]
 
 
 def test_a_broker_that_stands_still_is_named(broker: Broker, watch: BrokerWatch, folder: Path) -> None:
@@ -151,3 +151,17 @@ def test_two_hosts_under_one_client_id_are_named(broker: Broker, watch: BrokerWa
     ):
         watch.check(began_ns)
     watch.check(time.monotonic_ns() + 2_000_000_000)  # a case that begins later
+
+
+def test_a_host_that_stands_still_is_named(broker: Broker, watch: BrokerWatch, folder: Path) -> None:
+    """Nobody was let run, the watching program neither: it says that of itself."""
+    began_ns = time.monotonic_ns()
+    pids = [watch.pid, int(pid_file(folder).read_text())]
+    for number, wait_s in ((signal.SIGSTOP, 1.3), (signal.SIGCONT, 0.0)):
+        for pid in pids:
+            os.kill(pid, number)
+        time.sleep(wait_s)
+    wait_for(lambda: bool(read_watch(folder / "watch.log")[1]), lambda: "no pause was said")
+    with pytest.raises(RigError, match=r"The rack's host stood still for 1\.\d s meanwhile"):
+        watch.check(began_ns)
+    watch.check(time.monotonic_ns())
