@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 C_FILES = $(shell find firmware hil tests -type d \( -name build -o -name managed_components \) -prune \
 	-o -name '*.[ch]' -print)
 
-.PHONY: help hil demo report test test-docs test-fast test-all conformance emulated-check examples-check idf-check lint format bench cost-check bench-gate bench-gate-rack bench-ledger bench-leases bench-nights bench-queue bench-rack bench-report screenshots lock clean uninstall
+.PHONY: help hil demo report test test-docs test-fast test-all conformance emulated-check examples-check idf-check lint format bench cost-check bench-gate bench-gate-rack bench-ledger bench-leases bench-nights bench-queue bench-rack bench-report chaos screenshots lock clean uninstall
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -111,6 +111,11 @@ bench-rack: ## plan a night on 32 boards of two racks, beside first come, first 
 bench-report: ## time the report: a year of nights, 10,000 results, pages in Chromium (minutes)
 	@.ci/bootstrap test
 	@$(PYTHON) -m tests.tools.bench.report
+
+SEED := 1
+chaos: ## break everything on the virtual rack, SEED=n: whose fault does each run say it was (an hour; goes on where it stopped)
+	@.ci/bootstrap test
+	@$(PYTHON) -m tests.tools.chaos --seed $(SEED) $(CHAOS)
 
 screenshots: ## make the pictures in docs/img anew, and in out/screenshots every page at three sizes
 	@.ci/bootstrap test

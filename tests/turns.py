@@ -18,6 +18,7 @@ import pytest
 # What takes longest begins first, or one process would end it while the others have nothing left to do.
 LONG_FIRST = (
     "test_workflows",
+    "test_chaos",
     "test_end_to_end_interrupted",
     "test_end_to_end",
     "test_end_to_end_shared",

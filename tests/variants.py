@@ -20,6 +20,11 @@ def late_publish(delay_us: int) -> Path:
     return build_variant(f"late_publish_{delay_us}us")
 
 
+def beyond_limit() -> Path:
+    """Build the firmware with every publish 30 ms late, which is beyond every limit; return its folder."""
+    return build_variant("late_publish_30000us")
+
+
 def renamed(build_dir: Path, version: str, folder: Path = VARIANTS) -> Path:
     """Return a copy of a virtual build that behaves the same but has other bytes: its ``version``."""
     copy = folder / f"renamed-{version}" / build_dir.name

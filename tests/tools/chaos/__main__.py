@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Break everything, one fault after another: `make chaos SEED=n`; it goes on where it was stopped.
+
+    python -m tests.tools.chaos [--seed N] [--only PATTERN] [--anew] [--list] [--page]
+
+Exit 1 where a row is wrong. What the columns mean: docs/explain/faults.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import queue
+import random
+import re
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from hil.base.paths import PROJECT_ROOT
+from hil.boards.firmware.build import build
+from tests.tools.bench.figure import show, wide_console
+from tests.tools.chaos import air, board, broker, host, inputs, security
+from tests.tools.chaos.fault import Fault
+from tests.tools.chaos.ground import Ground
+from tests.tools.chaos.table import figure, write_page
+from tests.tools.chaos.trial import Plan, Row, Trial
+from tests.variants import beyond_limit
+
+OUT = PROJECT_ROOT / "out" / "chaos"
+WORKERS = 2  # racks; most of a trial is waiting
+KILLS = 100
+FAMILIES = (board.FAULTS, air.FAULTS, broker.FAULTS, host.FAULTS, inputs.FAULTS, security.FAULTS)
+# what a kill may meet: the run, and the parts that it starts
+VICTIMS = ("hil run", "hil.virtual.supervisor", "hil-air", "--id b1", "mosquitto", "hil.network.broker_watch")
+
+
+def plans(seed: int) -> list[Plan]:
+    """Return all trials of a seed: each fault; each pair of families; each fault that a run takes, once more
+    with a slower firmware, which has to be found; and kills of the run and its parts at random."""
+    chance = random.Random(seed)
+    faults = list(itertools.chain(*FAMILIES))
+    pairs = [
+        (chance.choice(_combinable(one)), chance.choice(_combinable(other)))
+        for one, other in itertools.combinations(FAMILIES, 2)
+    ]
+    return [
+        *(Plan([fault]) for fault in faults),
+        *(Plan(pair) for pair in pairs),
+        *(Plan([fault], slower=True) for fault in faults if fault.recovers and fault.suite == "quick"),
+        *(Plan([host.killed(number, chance.choice(VICTIMS))]) for number in range(1, KILLS + 1)),
+    ]
+
+
+def _combinable(family: Sequence[Fault]) -> list[Fault]:
+    return [fault for fault in family if fault.command is None and fault.suite == "quick"]
+
+
+class Campaign:
+    """The trials of a seed. What is done is kept in ``path``, a row a line, so that a stopped one goes on."""
+
+    def __init__(self, seed: int, path: Path) -> None:
+        self.seed, self.path = seed, path
+        self.rows: dict[str, Row] = {}
+        self._lock = threading.Lock()
+        for line in path.read_text().splitlines() if path.exists() else ():
+            with suppress(ValueError, TypeError):  # torn, or of another version: it is done again
+                row = Row(**json.loads(line))
+                self.rows[row.fault] = row
+
+    def run(self, wanted: Sequence[Plan], workers: int) -> None:
+        """Run what has not been run yet, in an order that the seed gives."""
+        left = [plan for plan in wanted if plan.name not in self.rows]
+        random.Random(self.seed).shuffle(left)
+        kills = [plan for plan in left if plan.faults[0].moment == "any"]
+        others = [plan for plan in left if plan.faults[0].moment != "any"]
+        for keeps_rack, plans_of_kind in ((True, others), (False, kills)):
+            waiting: queue.SimpleQueue[Plan] = queue.SimpleQueue()
+            for plan in plans_of_kind:
+                waiting.put(plan)
+            images = (build("virtual-esp32", say=lambda _: None), beyond_limit())
+            threads = [
+                threading.Thread(target=self._work, args=(waiting, images, keeps_rack))
+                for _ in range(min(workers, len(plans_of_kind)))
+            ]
+            for thread in threads:
+                thread.start()
+            try:
+                for thread in threads:
+                    thread.join()
+            finally:
+                with suppress(queue.Empty):
+                    while True:
+                        waiting.get_nowait()
+
+    def _work(self, waiting: queue.SimpleQueue[Plan], images: tuple[Path, Path], keeps_rack: bool) -> None:
+        ground = Ground(*images, keeps_rack=keeps_rack)
+        try:
+            with suppress(queue.Empty):
+                while True:
+                    plan = waiting.get_nowait()
+                    began = time.monotonic()
+                    self._keep(Trial(ground, plan, self.seed).go(), time.monotonic() - began)
+        finally:
+            ground.remove()
+
+    def _keep(self, row: Row, took_s: float) -> None:
+        with self._lock:
+            self.rows[row.fault] = row
+            with self.path.open("a") as file:
+                file.write(row.to_json() + "\n")
+            mark = "✗" if row.wrong else "✓"
+            print(f"{mark} {took_s:5.1f} s  {row.fault}  {'; '.join(row.wrong)}".rstrip(), flush=True)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.tools.chaos", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="", metavar="PATTERN", help="trials whose name it is found in")
+    parser.add_argument("--anew", action="store_true", help="begin again, whatever is done")
+    parser.add_argument("--workers", type=int, default=WORKERS, help="racks at a time")
+    parser.add_argument("--list", action="store_true", help="name the trials")
+    parser.add_argument("--page", action="store_true", help="write the table into docs/explain/faults.md")
+    options = parser.parse_args(argv)
+    wanted = [plan for plan in plans(options.seed) if re.search(options.only, plan.name)]
+    if options.list:
+        print("\n".join(plan.name for plan in wanted))
+        return 0
+    OUT.mkdir(parents=True, exist_ok=True)
+    path = OUT / f"seed-{options.seed}.jsonl"
+    if options.anew:
+        path.unlink(missing_ok=True)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _stop)
+    campaign = Campaign(options.seed, path)
+    campaign.run(wanted, options.workers)
+    rows = [campaign.rows[plan.name] for plan in wanted]
+    show(wide_console(), figure(rows, f"Faults, seed {options.seed}"))
+    if options.page:
+        write_page(rows)
+    return int(any(row.wrong for row in rows))
+
+
+def _stop(number: int, _frame: object) -> None:
+    raise KeyboardInterrupt(number)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults of a board, made by the virtual board's own control (docs/explain/virtual-board.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from tests.tools.chaos.fault import Act, Fault, Moment, Owner
+from tests.tools.chaos.trial import Trial
+
+
+def given(name: str, value: object = None) -> Act:
+    """Return what gives board b1 a fault of the virtual board, until the run is over."""
+
+    @contextmanager
+    def act(trial: Trial) -> Iterator[None]:
+        trial.ground.board().fault(name, value)
+        yield
+        trial.ground.board().clear()
+
+    return act
+
+
+def powered(state: str) -> Act:
+    """Return what switches the supply of board b1, and gives it back after the run."""
+
+    @contextmanager
+    def act(trial: Trial) -> Iterator[None]:
+        trial.ground.board().request(op="power", state=state)
+        yield
+        trial.ground.board().request(op="power", state="on")
+
+    return act
+
+
+def _fault(name: str, act: Act, moment: Moment, *owners: Owner, says: str = "") -> Fault:
+    return Fault("board", name, act, moment, owners, says=says)
+
+
+FAULTS: Sequence[Fault] = (
+    _fault("no answer to sync", given("no_sync"), "before", "rig", says="b1"),
+    _fault("wrong chip on the port", given("wrong_chip"), "before", "configuration", says="ESP32-S2|esp32s2"),
+    _fault("stub that never says OHAI", given("no_stub"), "before", "rig", says="b1"),
+    _fault("verify mismatch", given("bad_md5"), "before", "rig", says="b1"),
+    _fault("cable drops once in flash", given("disconnect", 3), "before", "nobody"),
+    _fault("cable drops whenever flashing", given("disconnect", "always"), "before", "rig", says="b1"),
+    _fault("cable drops as the app starts", given("disconnect", "boot"), "before", "nobody"),
+    _fault("cable drops while measuring", given("disconnect", "now"), "measuring", "rig", "nobody"),
+    _fault("cable pulled before", given("disconnect", "for-good"), "before", "rig", says="b1"),
+    _fault("cable pulled while flashing", given("disconnect", "for-good"), "flashing", "rig", says="b1"),
+    _fault("cable pulled while measuring", given("disconnect", "for-good"), "measuring", "rig", says="b1"),
+    *(
+        _fault(f"panic {cause}", given("panic", cause), "measuring", "firmware", says=cause)
+        for cause in (
+            "LoadProhibited",
+            "StoreProhibited",
+            "IllegalInstruction",
+            "IntegerDivideByZero",
+            "InstrFetchProhibited",
+        )
+    ),
+    _fault("panic while booting", given("panic"), "booting", "firmware", "nobody"),
+    _fault("assertion", given("abort"), "measuring", "firmware", says="abort"),
+    _fault(
+        "stack overflow", given("abort", "stack-overflow"), "measuring", "firmware", says="stack overflow"
+    ),
+    _fault("out of heap", given("abort", "out-of-memory"), "measuring", "firmware", says="Memory allocation"),
+    _fault("task watchdog", given("watchdog", "task"), "measuring", "firmware", says="watchdog"),
+    _fault(
+        "interrupt watchdog", given("watchdog", "interrupt"), "measuring", "firmware", says="wdt|watchdog"
+    ),
+    _fault("brownout once while measuring", given("brownout", 1), "measuring", "rig", says="[Bb]rownout"),
+    _fault("brownout in each boot", given("brownout", 50), "before", "rig", says="[Bb]rownout"),
+    _fault("200 bytes of noise at each boot", given("garbage", 200), "before", "nobody"),
+    _fault("5,000 bytes of noise while measuring", given("garbage", 5000), "measuring", "nobody"),
+    _fault("app frozen from its boot", given("silent"), "before", "rig", "firmware", says="b1"),
+    _fault("app frozen while measuring", given("silent"), "measuring", "rig", "firmware", says="b1"),
+    _fault("hang that a reset mends", given("hang", "reset"), "measuring", "firmware", says="hung"),
+    _fault("hang that a cut of the supply mends", given("hang", "power"), "measuring", "nobody"),
+    _fault("flash loses a bit of the app", given("corrupt_image", "app"), "before", "nobody"),
+    _fault("flash loses a bit of the bootloader", given("corrupt_image", "bootloader"), "before", "nobody"),
+    _fault("flash loses a bit of the table", given("corrupt_image", "partition-table"), "before", "nobody"),
+    _fault("flash loses a bit of otadata", given("corrupt_image", "otadata"), "before", "nobody"),
+    _fault("supply cut before", powered("off"), "before", "nobody", "rig"),
+    _fault("supply cut while flashing", powered("off"), "flashing", "rig", "nobody"),
+    _fault("supply cut while measuring", powered("off"), "measuring", "rig", says="b1"),
+    _fault("supply blinks while measuring", powered("cycle"), "measuring", "rig", says="b1"),
+    _fault("bit flips 1e-5", given("bit_flips", 10), "before", "nobody"),
+    _fault("bit flips 1e-4", given("bit_flips", 100), "before", "nobody"),
+    _fault("bit flips 1e-3", given("bit_flips", 1000), "before", "nobody"),
+    _fault("torn lines, one in ten", given("torn_lines", 10), "before", "nobody"),
+    _fault("torn lines, one in three", given("torn_lines", 3), "before", "nobody"),
+    _fault("10 MB of log while measuring", given("flood", 10_000_000), "measuring", "nobody"),
+    _fault("stuck in download mode", given("download"), "before", "rig", says="b1"),
+    _fault("reset line dead", given("no_reset"), "before", "rig", says="b1"),
+)

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults of the broker, of its certificates, of its other clients, and of the peers beside it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
+
+from tests.tools.chaos.air import beside, signalled, stopped
+from tests.tools.chaos.fault import Act, Fault, Moment, Owner
+from tests.tools.chaos.trial import Trial
+
+HOST = "10.77.0.1"
+
+
+def shim(program: str, script: str) -> Act:
+    """Return what puts a script before a program; `$REAL` is the program itself."""
+
+    @contextmanager
+    def act(trial: Trial) -> Iterator[None]:
+        folder = trial.lab_folder / "shims"
+        folder.mkdir(exist_ok=True)
+        path = folder / program
+        path.write_text(f"#!/bin/sh\nREAL=$(PATH=/usr/sbin:/usr/bin:/bin command -v {program})\n{script}\n")
+        path.chmod(0o755)
+        trial.env["PATH"] = f"{folder}:{trial.env['PATH']}"
+        yield
+        path.unlink()
+
+    return act
+
+
+def customized(code: str) -> Act:
+    """Return what runs Python code at the start of each Python of the run: certificates are made there."""
+
+    @contextmanager
+    def act(trial: Trial) -> Iterator[None]:
+        folder = trial.lab_folder / "site"
+        folder.mkdir(exist_ok=True)
+        path = folder / "sitecustomize.py"
+        path.write_text(code)
+        trial.env["PYTHONPATH"] = str(folder)
+        yield
+        path.unlink()
+
+    return act
+
+
+def _stuttering(word: str, still_s: float, going_s: float) -> Act:
+    """Return what stops a process and lets it go on, again and again: as slow as a busy or swapping one."""
+
+    @contextmanager
+    def act(trial: Trial) -> Iterator[None]:
+        pid, over = trial.ground.part(word).pid, Event()
+
+        def stutter() -> None:
+            while not over.is_set():
+                try:
+                    os.kill(pid, signal.SIGSTOP)
+                    time.sleep(still_s)
+                    os.kill(pid, signal.SIGCONT)
+                except ProcessLookupError:
+                    return
+                over.wait(going_s)
+
+        thread = Thread(target=stutter)
+        thread.start()
+        yield
+        over.set()
+        thread.join()
+
+    return act
+
+
+_ISSUED = """
+import datetime
+import trustme
+_issue = trustme.CA.issue_cert
+_now = datetime.datetime.now(datetime.timezone.utc)
+_day = datetime.timedelta(days=1)
+def issue(self, *names, **options):
+    {condition}:
+        {change}
+    return _issue(self, *names, **options)
+trustme.CA.issue_cert = issue
+"""
+
+
+def _issued(change: str, *, server: bool) -> str:
+    return _ISSUED.format(condition="if names" if server else "if not names", change=change)
+
+
+_EXPIRED = "options.update(not_before=_now - 2 * _day, not_after=_now - _day)"
+_NOT_YET = "options.update(not_before=_now + _day, not_after=_now + 2 * _day)"
+_STRANGER = "self = trustme.CA(key_type=trustme.KeyType.ECDSA)"
+_NAME = "names = ('somebody.example',)"
+
+ANOTHER = """
+import socket, sys, time
+sys.path.insert(0, {root!r})
+from hil.network import mqtt_packets as mqtt
+host, what = sys.argv[1:3]
+print("begun", flush=True)
+until = time.monotonic() + 20
+while time.monotonic() < until:
+    try:
+        {body}
+    except (OSError, EOFError):
+        pass
+    time.sleep(0.2)
+"""
+_ROOT = str(Path(__file__).resolve().parents[3])
+
+
+def _client(body: str) -> Act:
+    return beside(ANOTHER.format(root=_ROOT, body=body), HOST, "")
+
+
+_JUNK = """for leaf in ("publish", "echo", "echo/2", "delivery", "status"):
+            junk = mqtt.publish_packet("hil/020000770101/" + leaf, b"\\x00\\xff{not json" * 50, retain=True)
+            mqtt.connect(host, 1883, "junk", 2.0).sendall(junk)"""
+_IDLE = """held = globals().setdefault("held", [])
+        held += [socket.create_connection((host, 1883)) for _ in range(40)]"""
+
+
+@contextmanager
+def _same_id(trial: Trial) -> Iterator[None]:
+    """Connect with the board's own client id, again and again: the broker throws the board out each time."""
+    log = next((trial.ground.lab.out / "latest").glob("broker/*.log"))
+    words = [line.split(" as ")[1].split()[0] for line in log.read_text().splitlines() if " as hil" in line]
+    with _client(f"mqtt.connect(host, 1883, {(words or ['hil'])[-1]!r}, 2.0)")(trial):
+        yield
+
+
+def _fault(
+    name: str, act: Act, moment: Moment, *owners: Owner, says: str = "", suite: str = "quick"
+) -> Fault:
+    return Fault("broker", name, act, moment, owners, says=says, suite=suite)
+
+
+_TLS = "first"  # mtls
+_IPERF = "nightly and role=client"
+_HTTP = "nightly and http=http"
+FAULTS: Sequence[Fault] = (
+    _fault("killed while booting", signalled("mosquitto", signal.SIGKILL), "booting", "rig", says="broker"),
+    _fault(
+        "killed while measuring", signalled("mosquitto", signal.SIGKILL), "measuring", "rig", says="broker"
+    ),
+    _fault(
+        "ended in order while measuring",
+        signalled("mosquitto", signal.SIGTERM),
+        "measuring",
+        "rig",
+        says="broker",
+    ),
+    _fault("told to read its file again", signalled("mosquitto", signal.SIGHUP), "measuring", "nobody"),
+    _fault("frozen for 0.3 s", stopped("mosquitto", 0.3), "measuring", "nobody", "undecided", "rig"),
+    _fault("frozen for 3 s", stopped("mosquitto", 3.0), "measuring", "rig", says="broker"),
+    _fault("frozen for 10 s", stopped("mosquitto", 10.0), "measuring", "rig", says="broker"),
+    _fault("frozen for good", stopped("mosquitto", None), "measuring", "rig", says="broker"),
+    _fault("frozen half of the time", _stuttering("mosquitto", 0.2, 0.2), "measuring", "rig", "undecided"),
+    _fault(
+        "its watch killed",
+        signalled("hil.network.broker_watch", signal.SIGKILL),
+        "measuring",
+        "nobody",
+        "rig",
+    ),
+    _fault(
+        "ends at its start",
+        shim("mosquitto", "echo 'Error: no.' >&2; exit 1"),
+        "before",
+        "rig",
+        says="broker",
+    ),
+    _fault("hangs at its start", shim("mosquitto", "exec sleep 300"), "before", "rig", says="broker"),
+    _fault(
+        "takes three connections",
+        shim("mosquitto", 'echo "max_connections 1" >>"$2"; exec "$REAL" "$@"'),
+        "before",
+        "rig",
+        "nobody",
+    ),
+    _fault(
+        "closes for want of memory",
+        shim("mosquitto", 'echo "memory_limit 40000" >>"$2"; exec "$REAL" "$@"'),
+        "before",
+        "rig",
+        says="broker",
+    ),
+    _fault(
+        "keys that it cannot read",
+        shim("mosquitto", 'sed -i "s/^keyfile.*/keyfile \\/nowhere/" "$2"; exec "$REAL" "$@"'),
+        "before",
+        "rig",
+        says="broker",
+    ),
+    _fault(
+        "certificate of another CA", customized(_issued(_STRANGER, server=True)), "before", "rig", suite=_TLS
+    ),
+    _fault("certificate expired", customized(_issued(_EXPIRED, server=True)), "before", "rig", suite=_TLS),
+    _fault(
+        "certificate not yet valid", customized(_issued(_NOT_YET, server=True)), "before", "rig", suite=_TLS
+    ),
+    _fault(
+        "certificate of another host", customized(_issued(_NAME, server=True)), "before", "rig", suite=_TLS
+    ),
+    _fault("client of another CA", customized(_issued(_STRANGER, server=False)), "before", "rig", suite=_TLS),
+    _fault("client expired", customized(_issued(_EXPIRED, server=False)), "before", "rig", suite=_TLS),
+    _fault("retained junk on the board's topics", _client(_JUNK), "booting", "nobody"),
+    _fault("a second client with the board's id", _same_id, "measuring", "rig", "undecided"),
+    _fault("200 half-open connections", _client(_IDLE), "measuring", "nobody", "undecided"),
+    _fault("iperf is missing", shim("iperf", "exit 127"), "before", "rig", says="iperf", suite=_IPERF),
+    _fault(
+        "iperf is another one",
+        shim("iperf", "echo 'iperf 3.12'"),
+        "before",
+        "rig",
+        says="iperf",
+        suite=_IPERF,
+    ),
+    _fault(
+        "iperf killed", signalled("iperf -s", signal.SIGKILL), "measuring", "rig", says="iperf", suite=_IPERF
+    ),
+    _fault("iperf frozen for 2 s", stopped("iperf -s", 2.0), "measuring", "rig", "undecided", suite=_IPERF),
+    _fault(
+        "HTTP peer killed",
+        signalled("echo_server", signal.SIGKILL),
+        "measuring",
+        "rig",
+        says="HTTP|echo",
+        suite=_HTTP,
+    ),
+    _fault(
+        "HTTP peer frozen for 2 s", stopped("echo_server", 2.0), "measuring", "rig", "undecided", suite=_HTTP
+    ),
+    _fault("requester killed", signalled("requester", signal.SIGKILL), "measuring", "rig", suite=_HTTP),
+)

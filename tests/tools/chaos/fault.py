@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a fault is: what is done, when, and whose the run has to say that it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from tests.tools.chaos.trial import Trial
+
+# nobody: the run takes it, and passes. interrupted: by a signal, or by SIGKILL
+Owner = Literal["rig", "firmware", "configuration", "nobody", "undecided", "interrupted"]
+Moment = Literal["before", "any", "flashing", "booting", "measuring", "judging"]  # any: by chance
+Act = Callable[["Trial"], AbstractContextManager[None]]
+
+# what the run says of board b1 when the moment has come, in the order in which they come
+MOMENTS: dict[Moment, str] = {
+    "before": "",
+    "any": "",
+    "flashing": r"b1 \[0/\d[^]]*\] flashing",
+    "booting": r"b1 \[0/\d[^]]*\] booting",
+    "measuring": r"b1 \[0/\d[^]]*\] measuring",
+    "judging": r"b1 \[\d/\d[^]]*\] done",
+}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One kind of fault. ``act`` makes it, and lifts it when its context ends, which is after the run.
+
+    ``owners`` are those that a run may name; ``says`` is a pattern that its output has to match. ``suite`` is
+    what is measured meanwhile. ``command`` is what is run instead of `hil run`, as arguments of `hil`.
+    ``own_rack``: it breaks the rack itself, which is started anew after it.
+    """
+
+    family: str
+    name: str
+    act: Act
+    moment: Moment
+    owners: Sequence[Owner]
+    says: str = ""
+    suite: str = "quick"
+    command: Callable[[Trial], Sequence[str]] | None = None
+    own_rack: bool = False
+
+    @property
+    def recovers(self) -> bool:
+        """Whether the run has to go on and pass as if nothing had happened."""
+        return tuple(self.owners) == ("nobody",) and self.command is None

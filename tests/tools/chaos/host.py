@@ -1,0 +1,376 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults of the rack's host: disk, memory, processors, signals, environment, programs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tests.lab import descendants
+from tests.tools.chaos.air import signalled, stopped
+from tests.tools.chaos.broker import shim
+from tests.tools.chaos.fault import Act, Fault, Moment, Owner
+from tests.tools.chaos.trial import Trial
+
+
+def environment(**values: str) -> Act:
+    """Return what sets variables of the run; "" takes one away."""
+
+    @contextmanager
+    def act(trial: Trial) -> Iterator[None]:
+        trial.env.update(values)
+        for name in [name for name, value in values.items() if not value]:
+            del trial.env[name]
+        yield
+
+    return act
+
+
+def run_by(*words: str) -> Act:
+    """Return what runs the run by another program, such as prlimit."""
+
+    @contextmanager
+    def act(trial: Trial) -> Iterator[None]:
+        trial.before = list(words)
+        yield
+
+    return act
+
+
+def sent(*numbers: signal.Signals, apart_s: float = 0.05) -> Act:
+    """Return what sends signals to the run, one after another."""
+
+    @contextmanager
+    def act(trial: Trial) -> Iterator[None]:
+        for number in numbers:
+            with suppress(ProcessLookupError):
+                os.kill(trial.run_pid, number)
+            time.sleep(apart_s)
+        yield
+
+    return act
+
+
+def _disk(size: str, fill_at_once: bool) -> Act:
+    """Return what gives the run a small disk for its results, on which the fault comes at its moment."""
+
+    @contextmanager
+    def act(trial: Trial) -> Iterator[None]:
+        place = trial.lab_folder / "disk"
+        place.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "chaos", place], check=True)
+        try:
+            if fill_at_once:
+                fill(place)
+            (place / "virtual").mkdir(exist_ok=True) if not fill_at_once else None
+            trial.more += ["--out", str(place)]
+            yield
+        finally:
+            subprocess.run(["umount", "--lazy", place], check=True)
+            place.rmdir()
+
+    return act
+
+
+def fill(place: Path) -> None:
+    """Write until the disk is full."""
+    with suppress(OSError), (place / "ballast").open("wb", buffering=0) as file:
+        while file.write(bytes(4096)):
+            pass
+
+
+@contextmanager
+def _disk_fills(trial: Trial) -> Iterator[None]:
+    """Fill the disk of the results while the run measures; it was mounted over this run's folder alone."""
+    fill(trial.lab_folder / "disk")
+    yield
+
+
+@contextmanager
+def _read_only(trial: Trial) -> Iterator[None]:
+    place = trial.lab_folder / "disk"
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,ro", "chaos", place], check=True)
+    trial.more += ["--out", str(place)]
+    yield
+    subprocess.run(["umount", "--lazy", place], check=True)
+    place.rmdir()
+
+
+@contextmanager
+def _out_is_a_file(trial: Trial) -> Iterator[None]:
+    path = trial.lab_folder / "file"
+    path.write_text("")
+    trial.more += ["--out", str(path)]
+    yield
+    path.unlink()
+
+
+@contextmanager
+def _spaces(trial: Trial) -> Iterator[None]:
+    """Put the results where the path has a space, a quote and letters of other alphabets."""
+    place = trial.lab_folder / "it's a ☃ place"
+    trial.more += ["--out", str(place)]
+    yield
+    shutil.rmtree(place, ignore_errors=True)
+
+
+@contextmanager
+def _run_folder_deleted(trial: Trial) -> Iterator[None]:
+    shutil.rmtree((trial.ground.lab.out / "latest").resolve())
+    yield
+
+
+@contextmanager
+def _hogged(trial: Trial) -> Iterator[None]:
+    """Keep each processor busy four times over until the run is over."""
+    hogs = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(4 * (os.cpu_count() or 1))]
+    yield
+    for hog in hogs:
+        hog.kill()
+        hog.wait()
+
+
+@contextmanager
+def _outranked(trial: Trial) -> Iterator[None]:
+    """Keep each processor busy for two seconds at the highest real-time priority."""
+    argv = ["timeout", "--signal=KILL", "2", "chrt", "--fifo", "99", "sh", "-c", "while :; do :; done"]
+    hogs = [subprocess.Popen(argv) for _ in range(os.cpu_count() or 1)]
+    for hog in hogs:
+        hog.wait()
+    yield
+
+
+@contextmanager
+def _suspended(trial: Trial) -> Iterator[None]:
+    """Stop the whole tree for ten seconds, as a host that sleeps does."""
+    tree = [*descendants(trial.ground.rack_pid), *descendants(trial.run_pid)]
+    pids = [trial.run_pid, trial.ground.rack_pid, *(process.pid for process in tree)]
+    for number, wait_s in ((signal.SIGSTOP, 10.0), (signal.SIGCONT, 0.0)):
+        for pid in pids:
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+        time.sleep(wait_s)
+    yield
+
+
+@contextmanager
+def _another_run(trial: Trial) -> Iterator[None]:
+    """Start a second run on the same boards: it is refused, and this one goes on."""
+    done = trial.ground.lab.run("--suite", "quick")
+    if done.returncode != 3 or "is held by" not in done.stdout:
+        trial.found.append(f"the second run: exit {done.returncode}")
+    yield
+
+
+@contextmanager
+def _gateway_that_hangs(trial: Trial) -> Iterator[None]:
+    """Ask for metrics to be pushed to a gateway that takes the connection and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        trial.more += ["--pushgateway", f"http://127.0.0.1:{server.getsockname()[1]}"]
+        yield
+
+
+@contextmanager
+def _gateway_gone(trial: Trial) -> Iterator[None]:
+    trial.more += ["--pushgateway", "http://127.0.0.1:9"]
+    yield
+
+
+@contextmanager
+def _gateway_talks_nonsense(trial: Trial) -> Iterator[None]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            with suppress(OSError):
+                while True:
+                    with server.accept()[0] as connection:
+                        connection.recv(65536)
+                        connection.sendall(b"\x00\xff" * 500)
+
+        threading.Thread(target=answer, daemon=True).start()
+        trial.more += ["--pushgateway", f"http://127.0.0.1:{server.getsockname()[1]}"]
+        yield
+        server.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def _no_node(trial: Trial) -> Iterator[None]:
+    """Build the report where Node is missing."""
+    trial.report = True
+    with shim("node", "exit 127")(trial), shim("npm", "exit 127")(trial):
+        yield
+
+
+@contextmanager
+def _killed(trial: Trial) -> Iterator[None]:
+    os.kill(trial.run_pid, signal.SIGKILL)
+    yield
+
+
+@contextmanager
+def _firmware_deleted(trial: Trial) -> Iterator[None]:
+    """Take the image away between planning and flashing."""
+    image = trial.ground.copy_firmware(trial)
+    threading.Thread(target=_delete_later, args=(image, lambda: trial.running is not None)).start()
+    yield
+
+
+def _delete_later(folder: Path, begun: Callable[[], bool]) -> None:
+    while not begun():
+        time.sleep(0.01)
+    time.sleep(1.5)
+    shutil.rmtree(folder)
+
+
+def killed(number: int, victim: str) -> Fault:
+    """Return the kill of a part of a run, or of the run, at any time: the ``number``-th of a series."""
+
+    @contextmanager
+    def act(trial: Trial) -> Iterator[None]:
+        if victim == "hil run":
+            pids = [trial.run_pid]
+        else:
+            pids = [process.pid for process in descendants(trial.run_pid) if victim in process.name]
+        for pid in pids[-1:]:  # none: it is not there yet, or no more
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        yield
+
+    owners: tuple[Owner, ...] = ("interrupted",) if victim == "hil run" else ("rig", "nobody", "undecided")
+    return Fault("kill", f"{number} of {victim}", act, "any", (*owners, "nobody"))
+
+
+def _fault(
+    name: str, act: Act, moment: Moment, *owners: Owner, says: str = "", own_rack: bool = False
+) -> Fault:
+    return Fault("host", name, act, moment, owners, says=says, own_rack=own_rack)
+
+
+_PASSED_OR_UNDECIDED: tuple[Owner, ...] = ("nobody", "undecided", "rig")
+FAULTS: Sequence[Fault] = (
+    *(
+        _fault(f"{number.name} while {moment}", sent(number), moment, "interrupted")
+        for number, moment in (
+            (signal.SIGINT, "flashing"),
+            (signal.SIGINT, "booting"),
+            (signal.SIGINT, "measuring"),
+            (signal.SIGTERM, "measuring"),
+            (signal.SIGHUP, "measuring"),
+            (signal.SIGHUP, "flashing"),
+        )
+    ),
+    _fault("SIGINT twice", sent(signal.SIGINT, signal.SIGINT), "measuring", "interrupted"),
+    _fault("SIGINT ten times", sent(*[signal.SIGINT] * 10), "measuring", "interrupted"),
+    _fault("SIGINT while judging", sent(signal.SIGINT), "judging", "interrupted", "nobody"),
+    _fault("run killed while flashing", _killed, "flashing", "interrupted"),
+    _fault("run killed while booting", _killed, "booting", "interrupted"),
+    _fault("run killed while measuring", _killed, "measuring", "interrupted"),
+    _fault("run killed while judging", _killed, "judging", "interrupted"),
+    _fault(
+        "supervisor killed",
+        signalled("hil.virtual.supervisor", signal.SIGKILL),
+        "measuring",
+        "rig",
+        own_rack=True,
+    ),
+    _fault(
+        "board's process killed",
+        signalled("--id b1", signal.SIGKILL),
+        "measuring",
+        "rig",
+        says="b1",
+        own_rack=True,
+    ),
+    _fault(
+        "supervisor frozen for 3 s",
+        stopped("hil.virtual.supervisor", 3.0),
+        "measuring",
+        "nobody",
+        "rig",
+        "undecided",
+    ),
+    _fault(
+        "board's process frozen for 3 s", stopped("--id b1", 3.0), "measuring", "nobody", "rig", "undecided"
+    ),
+    _fault("capture of packets killed", signalled("dumpcap", signal.SIGKILL), "measuring", "rig", "nobody"),
+    _fault("disk of 400 kB", _disk("400k", False), "before", "rig", says="[Nn]o space|full"),
+    _fault(
+        "disk full before",
+        _disk("400k", True),
+        "before",
+        "rig",
+        "configuration",
+        says="[Nn]o space|full|space",
+    ),
+    _fault("disk read-only", _read_only, "before", "rig", "configuration", says="[Rr]ead-only"),
+    _fault("out is a file", _out_is_a_file, "before", "configuration", says="file"),
+    _fault("out is a strange path", _spaces, "before", "nobody"),
+    _fault("run's folder deleted", _run_folder_deleted, "measuring", "rig"),
+    _fault(
+        "TMPDIR is missing", environment(TMPDIR="/nowhere/at/all"), "before", "nobody", "rig", "configuration"
+    ),
+    _fault("HOME is missing", environment(HOME="/nowhere"), "before", "nobody"),
+    _fault("no HOME, no USER, no TERM", environment(HOME="", TERM=""), "before", "nobody"),
+    _fault(
+        "image deleted before it is flashed", _firmware_deleted, "before", "configuration", "rig", "nobody"
+    ),
+    _fault(
+        "64 descriptors",
+        run_by("prlimit", "--nofile=64:64"),
+        "before",
+        "rig",
+        says="nofile|descriptor|ulimit|open files",
+    ),
+    _fault("400 MB of memory", run_by("prlimit", f"--as={400 << 20}"), "before", "nobody", "rig"),
+    _fault("120 MB of memory", run_by("prlimit", f"--as={120 << 20}"), "before", "rig"),
+    _fault("files of 20 kB at most", run_by("prlimit", "--fsize=20000"), "before", "rig"),
+    _fault("two seconds of processor time", run_by("prlimit", "--cpu=1"), "before", "rig", "interrupted"),
+    _fault(
+        "no process more",
+        run_by("prlimit", "--nproc=1", "setpriv", "--reuid=65534", "--clear-groups"),
+        "before",
+        "rig",
+        "configuration",
+    ),
+    _fault("processors hogged", _hogged, "measuring", *_PASSED_OR_UNDECIDED),
+    _fault("processors outranked for 2 s", _outranked, "measuring", "rig", "undecided", "nobody"),
+    _fault("suspended for 10 s", _suspended, "measuring", "rig", "undecided"),
+    _fault("a second run", _another_run, "measuring", "nobody", "undecided"),
+    _fault("Turkish locale", environment(LC_ALL="tr_TR.UTF-8", LANG="tr_TR.UTF-8"), "before", "nobody"),
+    _fault(
+        "C locale, no UTF-8",
+        environment(LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0"),
+        "before",
+        "nobody",
+    ),
+    _fault("time zone of a quarter of an hour", environment(TZ="Asia/Kathmandu"), "before", "nobody"),
+    _fault("time zone of nonsense", environment(TZ="Nowhere/☃"), "before", "nobody"),
+    _fault("terminal of three columns", environment(COLUMNS="3", LINES="2"), "before", "nobody"),
+    _fault("warnings are errors", environment(PYTHONWARNINGS="error"), "before", "nobody"),
+    _fault("Python without assertions", environment(PYTHONOPTIMIZE="2"), "before", "nobody"),
+    _fault("umask 0777", run_by("sh", "-c", 'umask 0777; exec "$@"', "sh"), "before", "nobody", "rig"),
+    _fault("no standard input", run_by("sh", "-c", 'exec "$@" <&-', "sh"), "before", "nobody"),
+    _fault("no standard output", run_by("sh", "-c", 'exec "$@" >&-', "sh"), "before", "nobody", "rig"),
+    _fault("no standard error", run_by("sh", "-c", 'exec "$@" 2>&-', "sh"), "before", "nobody"),
+    _fault("standard output full", run_by("sh", "-c", 'exec "$@" >/dev/full', "sh"), "before", "rig"),
+    _fault("gateway is gone", _gateway_gone, "before", "nobody", says="Pushgateway|gateway"),
+    _fault("gateway never answers", _gateway_that_hangs, "before", "nobody", says="Pushgateway|gateway"),
+    _fault("gateway talks nonsense", _gateway_talks_nonsense, "before", "nobody", says="Pushgateway|gateway"),
+    _fault("Node is missing", _no_node, "before", "nobody", says="[Nn]ode|report"),
+    _fault(
+        "no privileges to make networks",
+        run_by("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"),
+        "before",
+        "nobody",
+        "rig",
+    ),
+)

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What came of the faults: a row each, on the screen and as the table of docs/explain/faults.md."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from hil.base.paths import PROJECT_ROOT
+from tests.tools.bench.figure import Figure
+from tests.tools.chaos.trial import Row
+
+PAGE = PROJECT_ROOT / "docs" / "explain" / "faults.md"
+BEGIN, END = "<!-- made by `make chaos` -->", "<!-- end -->"
+COLUMNS = (
+    "fault",
+    "when",
+    "owner",
+    "what was reported",
+    "recovered",
+    "after s",
+    "records lost",
+    "left behind",
+    "next run untouched",
+)
+SENTENCE_MAX = 140  # characters of what was reported
+
+
+def figure(rows: Sequence[Row], title: str) -> Figure:
+    """Return the table of ``rows``; what is wrong with one is an aim that was missed."""
+    return Figure(
+        title=title,
+        columns=COLUMNS,
+        rows=[_cells(row) for row in sorted(rows, key=lambda row: row.fault)],
+        note=summary(rows),
+        missed=[f"{row.fault}: {'; '.join(row.wrong)}" for row in rows if row.wrong],
+        exact=True,
+    )
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """Return how many faults there were and whose they were, in one sentence."""
+    owners = Counter(row.owner for row in rows)
+    wrong = sum(bool(row.wrong) for row in rows)
+    lost, left = sum(row.lost for row in rows), sum(len(row.left) for row in rows)
+    untouched = sum(row.next_run == "yes" for row in rows)
+    said = ", ".join(f"{owner} {count}" for owner, count in owners.most_common())
+    return (
+        f"{len(rows)} faults ({said}): {wrong} answered wrongly, {lost} acknowledged records lost, {left} "
+        f"things left behind, {untouched} next runs untouched."
+    )
+
+
+def write_page(rows: Sequence[Row], page: Path = PAGE) -> None:
+    """Put the table into the page, in place of the one before."""
+    text = page.read_text(encoding="utf-8")
+    head, _, rest = text.partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    lines = [summary(rows), "", f"| {' | '.join(COLUMNS)} |", f"|{'---|' * len(COLUMNS)}"]
+    for row in sorted(rows, key=lambda row: row.fault):
+        cells = [cell.replace("|", "\\|").replace("<", "&lt;").replace("\n", " ") for cell in _cells(row)]
+        lines.append(f"| {' | '.join(cells)} |")
+    table = "\n".join(lines)
+    page.write_text(f"{head}{BEGIN}\n{table}\n{END}{tail}", encoding="utf-8")
+
+
+def _cells(row: Row) -> list[str]:
+    return [
+        row.fault,
+        row.moment,
+        row.owner,
+        row.reported[:SENTENCE_MAX],
+        row.recovered,
+        f"{row.recovery_s:g}",
+        str(row.lost),
+        ", ".join(row.left) or "0",
+        row.next_run,
+    ]

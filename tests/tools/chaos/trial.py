@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One fault during one run, made at its moment, lifted after it; what was said, and what was left."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from hil.base.errors import HilError
+from tests.lab import Running, descendants
+from tests.tools.chaos.fault import MOMENTS, Fault, Owner
+from tests.tools.chaos.ground import BOARDS, Around, Ground, left_behind
+
+PATIENCE_S = 400.0  # four boots of a board that never answers
+RUN_S = 5.0  # about what a quick run takes: when it is killed at any time
+_OWNERS: Mapping[int, Owner] = {0: "nobody", 2: "configuration", 3: "rig", 4: "undecided"}
+_INTERRUPTED = (130, 143, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGHUP, 129)
+
+
+@dataclass
+class Row:
+    """What came of a fault. ``wrong`` is why the row is wrong; empty where all is as it has to be."""
+
+    fault: str
+    moment: str
+    reported: str
+    owner: str
+    status: int
+    recovered: str
+    recovery_s: float
+    lost: int
+    left: list[str]
+    next_run: str
+    wrong: list[str] = field(default_factory=list)
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a trial makes: a fault or a pair. ``slower``: of a firmware that is, which has to be found."""
+
+    faults: Sequence[Fault]
+    slower: bool = False
+
+    @property
+    def name(self) -> str:
+        faults = " + ".join(f"{fault.family}: {fault.name}" for fault in self.faults)
+        return f"{faults}, slower firmware" if self.slower else faults
+
+    @property
+    def owners(self) -> set[str]:
+        """Return whose a run may say that it was."""
+        allowed: set[str] = {owner for fault in self.faults for owner in fault.owners}
+        if self.slower:
+            return {"a regression"}
+        if len(self.faults) > 1 and any("nobody" not in fault.owners for fault in self.faults):
+            allowed.discard("nobody")
+        return allowed
+
+
+class Trial:
+    """One fault, or a pair, and one run. ``chance`` is the trial's own, by seed and name.
+
+    A fault may change ``env``, ``more`` (the run's further options), ``before`` (what the command is run by)
+    and ``report`` (whether it is built) before the run starts.
+    """
+
+    def __init__(self, ground: Ground, plan: Plan, seed: int) -> None:
+        self.ground = ground
+        self.plan = plan
+        self.faults = sorted(plan.faults, key=lambda fault: list(MOMENTS).index(fault.moment))
+        self.chance = random.Random(f"{seed} {plan.name}")
+        self.env = dict(ground.lab.env)
+        self.more: list[str] = []
+        self.before: list[str] = []
+        self.report = False
+        self.found: list[str] = []  # what a fault has noticed that must not be
+        self.running: Running | None = None
+        self.injected_s = 0.0
+
+    @property
+    def lab_folder(self) -> Path:
+        return self.ground.folder
+
+    @property
+    def run_pid(self) -> int:
+        assert self.running is not None
+        return self.running.process.pid
+
+    def go(self) -> Row:
+        """Make the fault, wait for the run, lift it, measure once more; return what came of it."""
+        ground = self.ground
+        if self.plan.slower:
+            self.more += ["--firmware", str(ground.slower_firmware)]
+        ground.raise_rack()
+        around, records = Around.of(ground), ground.records()
+        with ExitStack() as lifted:
+            missed = self._run_with_faults(lifted)
+            status = self._status()
+            said = self.running.said() if self.running else ""
+        left = self._mend(around)
+        lost = _lost(records, ground.records())
+        owner, sentence = _owner_of(status, said, ground)
+        next_run, recovery_s = self._measure_again() if not self.plan.slower else ("yes", 0.0)
+        row = Row(
+            self.plan.name,
+            self.faults[-1].moment,
+            sentence,
+            owner,
+            status,
+            _recovered(owner, next_run),
+            round(recovery_s, 1),
+            lost,
+            left,
+            next_run,
+        )
+        row.wrong = [*self.found, *([missed] if missed else []), *self._wrong(row, said)]
+        return row
+
+    def _mend(self, around: Around) -> list[str]:
+        """Return what is left of the run; after it no fault is on, and the rack is up, if one is kept."""
+        ground = self.ground
+        if not ground.keeps_rack:
+            return left_behind(ground, around)
+        if any(fault.own_rack for fault in self.faults):
+            ground.end_rack()
+            left = left_behind(ground, Around.nothing())
+            ground.raise_rack()
+            return left
+        for board in BOARDS:
+            ground.board(board).clear()
+        return left_behind(ground, around)
+
+    def _run_with_faults(self, lifted: ExitStack) -> str:
+        """Start the run and make each fault at its moment; return what did not come about."""
+        try:
+            missed = self._make_faults(lifted)
+        except (AssertionError, OSError, HilError, subprocess.SubprocessError) as error:
+            missed = f"the fault could not be made: {error}"
+        self._status()  # before anything is lifted
+        return missed
+
+    def _make_faults(self, lifted: ExitStack) -> str:
+        for fault in (one for one in self.faults if one.moment == "before"):
+            self.injected_s = time.monotonic()
+            lifted.enter_context(fault.act(self))
+        self.running = Running(self._argv(), self.lab_folder / "run.txt", self.env)
+        for fault in (one for one in self.faults if one.moment != "before"):
+            if fault.moment == "any":
+                time.sleep(self.chance.uniform(0.0, RUN_S))
+            elif not self._await(MOMENTS[fault.moment]):
+                if len(self.faults) > 1:  # the other fault has ended the run
+                    return ""
+                return f"the run ended before it was {fault.moment}"
+            if fault.moment == "measuring":
+                time.sleep(self.chance.uniform(0.1, 1.0))
+            self.injected_s = time.monotonic()
+            lifted.enter_context(fault.act(self))
+        return ""
+
+    def _argv(self) -> list[str]:
+        command = self.faults[-1].command
+        if command:
+            return [*self.before, sys.executable, "-m", "hil", *command(self)]
+        suite = next((fault.suite for fault in self.faults if fault.suite != "quick"), self._suite())
+        more = [*self.more, *(["--report"] if self.report else [])]
+        return [*self.before, *self.ground.lab.command("--suite", suite, *more)]
+
+    def _suite(self) -> str:
+        return "pr" if any(fault.moment == "measuring" for fault in self.faults) else "quick"
+
+    def _await(self, pattern: str) -> bool:
+        assert self.running is not None
+        until = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until and self.running.process.poll() is None:
+            if re.search(pattern, self.running.said()):
+                return True
+            time.sleep(0.01)
+        return re.search(pattern, self.running.said()) is not None and self.running.process.poll() is None
+
+    def _status(self) -> int:
+        if self.running is None:
+            return 125  # as timeout(1) says it: the command was not started
+        try:
+            return self.running.process.wait(timeout=PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            family = descendants(self.running.process.pid)
+            self.running.close()
+            for process in family:
+                if process.alive() and process.pid not in {
+                    one.pid for one in descendants(self.ground.rack_pid)
+                }:
+                    os.kill(process.pid, signal.SIGKILL)
+            return 124  # as timeout(1) says it
+
+    def _measure_again(self) -> tuple[str, float]:
+        """Run the quick suite with nothing wrong; return what came of it and the seconds since the fault."""
+        for _attempt in (1, 2):  # a busy host may leave the first one undecided
+            done = self.ground.lab.run("--suite", "quick")
+            until_s = time.monotonic() - self.injected_s
+            if done.returncode == 0 and outcome(self.ground) == "pass":
+                return "yes", until_s
+        return f"exit {done.returncode}: {_last_sentence(done.stdout)}", until_s
+
+    def _wrong(self, row: Row, said: str) -> list[str]:
+        allowed = self.plan.owners
+        alone = len(self.faults) == 1 and not self.plan.slower
+        patterns = [fault.says for fault in self.faults if fault.says] if alone else []
+        return [
+            *([f"owner {row.owner}, not {' or '.join(sorted(allowed))}"] if row.owner not in allowed else []),
+            *(f"does not say {pattern!r}" for pattern in patterns if not re.search(pattern, said)),
+            *(["a traceback"] if "Traceback" in said else []),
+            *([f"{row.lost} records lost"] if row.lost else []),
+            *(["something is left"] if row.left else []),
+            *(["the next run"] if row.next_run != "yes" else []),
+        ]
+
+
+def outcome(ground: Ground) -> str:
+    """Return what the newest run came to, in the word of its verdicts.json; "" where it has none."""
+    try:
+        return str(json.loads((ground.lab.out / "latest" / "verdicts.json").read_text())["outcome"])
+    except (OSError, ValueError, KeyError):
+        return ""
+
+
+def _owner_of(status: int, said: str, ground: Ground) -> tuple[str, str]:
+    """Return whose a run says the fault was, and its sentence."""
+    sentence = _last_sentence(said)
+    if status in _INTERRUPTED:
+        return "interrupted", sentence
+    if status == 1:
+        owners = {entry["owner"] for entry in _entries(ground) if entry["type"] == "fault"}
+        return ("firmware" if "firmware" in owners else "a regression"), sentence
+    if status == 0 and outcome(ground) == "undecided":  # which HIL_UNDECIDED_STATUS lets pass here
+        return "undecided", sentence
+    return _OWNERS.get(status, "a crash"), sentence
+
+
+def _entries(ground: Ground) -> list[dict[str, str]]:
+    try:
+        return ground.lab.entries()
+    except (OSError, ValueError):
+        return []
+
+
+def _last_sentence(said: str) -> str:
+    """Return what stands below the last rule, or the last line: one sentence of what a person sees."""
+    below = said.rstrip().rpartition("──")[2].strip() or said.strip()
+    lines = [line.strip() for line in below.splitlines() if line.strip()]
+    return " ".join(lines[:3])[:400]
+
+
+def _lost(before: Mapping[Path, Sequence[str]], after: Mapping[Path, Sequence[str]]) -> int:
+    return sum(len(set(lines) - set(after.get(path, ()))) for path, lines in before.items())
+
+
+def _recovered(owner: str, next_run: str) -> str:
+    if owner == "nobody":
+        return "in the run"
+    return "next run" if next_run == "yes" else "no"

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The campaign of faults: one of each family for real, and what is made of rows."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.tools.bench.figure import fails
+from tests.tools.chaos.__main__ import FAMILIES, Campaign, plans
+from tests.tools.chaos.table import BEGIN, END, figure, summary, write_page
+from tests.tools.chaos.trial import Row
+
+ROW = Row(
+    fault="broker: killed",
+    moment="measuring",
+    reported="? NOT MEASURED: RIG: the broker | <was> killed.",
+    owner="rig",
+    status=3,
+    recovered="next run",
+    recovery_s=9.5,
+    lost=0,
+    left=[],
+    next_run="yes",
+)
+ONE_OF_EACH = (
+    "board: hang that a reset mends",
+    "air: blackout of 1 s",
+    "broker: frozen for 3 s",
+    "host: run killed while measuring",
+    "input: thresholds torn",
+    "security: what ps shows",
+)
+
+
+def test_every_kind_of_fault_is_in_the_list() -> None:
+    """At least 120 kinds, each with a name of its own; each pair of families; a hundred kills; every fault
+    that a run takes is tried with a slower firmware, too."""
+    names = [plan.name for plan in plans(1)]
+    assert len(names) == len(set(names))
+    kinds = list(itertools.chain(*FAMILIES))
+    assert len(kinds) >= 120
+    pairs = [{fault.family for fault in plan.faults} for plan in plans(1) if len(plan.faults) == 2]
+    assert len(pairs) == len({frozenset(pair) for pair in pairs}) == 15
+    assert sum(name.startswith("kill: ") for name in names) == 100
+    slower = [plan for plan in plans(1) if plan.slower]
+    assert len(slower) >= 20
+    assert all(plan.owners == {"a regression"} for plan in slower)
+    assert [plan.name for plan in plans(1)] != [plan.name for plan in plans(2)]
+
+
+def test_a_wrong_row_fails_the_command_and_is_named() -> None:
+    """One wrong row among good ones: exit 1, and what is wrong with it stands below the table."""
+    assert not fails(figure([ROW], "x"), short=True)
+    wrong = replace(ROW, fault="air: loss", owner="a regression", wrong=["owner a regression, not rig"])
+    table = figure([ROW, wrong], "x")
+    assert fails(table, short=True)
+    assert table.missed == ["air: loss: owner a regression, not rig"]
+    assert "2 faults (rig 1, a regression 1): 1 answered wrongly" in summary([ROW, wrong])
+
+
+def test_a_stopped_campaign_goes_on(tmp_path: Path) -> None:
+    """What is on disk is not done again; a torn last line is."""
+    path = tmp_path / "seed-1.jsonl"
+    path.write_text(ROW.to_json() + "\n" + ROW.to_json()[:40])
+    assert Campaign(1, path).rows == {ROW.fault: ROW}
+
+
+def test_the_page_takes_the_table(tmp_path: Path) -> None:
+    """The table is put in place of the one before, and what a run said cannot break it."""
+    page = tmp_path / "faults.md"
+    page.write_text(f"# Faults\n\n{BEGIN}\nold\n{END}\n\nafter\n")
+    write_page([ROW], page)
+    text = page.read_text()
+    assert "old" not in text
+    assert "the broker \\| &lt;was> killed." in text
+    assert text.startswith("# Faults\n\n")
+    assert text.endswith(f"{END}\n\nafter\n")
+
+
+@pytest.mark.slow
+def test_one_fault_of_each_family_is_answered_rightly(tmp_path: Path) -> None:
+    """Owner, sentence, nothing lost, nothing left, the next run untouched: as in the whole campaign."""
+    wanted = [plan for plan in plans(1) if plan.name in ONE_OF_EACH]
+    assert len(wanted) == len(ONE_OF_EACH)
+    campaign = Campaign(1, tmp_path / "seed-1.jsonl")
+    campaign.run(wanted, workers=2)
+    assert [row.to_json() for row in campaign.rows.values() if row.wrong] == []
+    assert set(campaign.rows) == set(ONE_OF_EACH)
