@@ -67,8 +67,14 @@ def image_in(firmware: Path, target: str) -> Image:
 
 
 def has_agent(build_dir: Path) -> bool:
-    """Say whether a build holds hil's agent, which answers at the console. Raises ConfigError: no build."""
-    return AGENT_MARK in app_image(build_dir).read_bytes()
+    """Say whether a build holds hil's agent, which answers at the console.
+
+    Raises ConfigError: no build, or a damaged one, of which it cannot be said.
+    """
+    if AGENT_MARK in app_image(build_dir).read_bytes():
+        return True
+    image_sha256(build_dir)
+    return False
 
 
 def nothing_in(option: str, firmware: Path, images: Iterable[Image]) -> ConfigError:

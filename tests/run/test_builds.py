@@ -61,6 +61,17 @@ def test_a_folder_without_a_build_is_said_to_be_none(tmp_path: Path) -> None:
         find_builds(tmp_path, [OWN], no_word)
 
 
+def test_a_damaged_image_is_not_taken_for_one_without_the_agent(
+    virtual_firmware: Path, tmp_path: Path
+) -> None:
+    """Empty, it shows no agent; but what is wrong with it is that it is damaged."""
+    copy = tmp_path / virtual_firmware.name
+    shutil.copytree(virtual_firmware, copy)
+    (copy / "hil-firmware.bin").write_bytes(b"")
+    with pytest.raises(ConfigError, match=r"hil-firmware\.bin"):
+        find_builds(copy, [OWN], no_word)
+
+
 def test_each_image_of_a_bundle_is_found_by_its_name(bundle: Path) -> None:
     """hil's and the product's lie side by side; nothing is built; the record says which commit each is of."""
     found = find_builds(bundle, [OWN, PRODUCT], no_word)
