@@ -311,6 +311,11 @@ def _compose(text: str, label: str) -> tuple[YamlNode, ...]:
         raise _syntax_error(error, text, label) from error
     except YAMLError as error:
         raise ConfigError(f"{label}: not YAML: {' '.join(str(error).split())}.") from error
+    except RecursionError as error:
+        raise ConfigError(
+            f"{label}: it is nested deeper than any file of settings is.",
+            next_step="check that it is the right file.",
+        ) from error
 
 
 # A run asks for its limits before it and, from the copies that it keeps, after it; a file takes a tenth of a

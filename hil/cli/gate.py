@@ -22,6 +22,7 @@ from hil.gate import judge
 from hil.gate.otherwise import Otherwise, judged_otherwise
 from hil.model import Verdict
 from hil.store import RunDirectory
+from hil.store.directory import RUN_INFO
 from hil.store.files import short_path
 from hil.store.journal import Journal
 from hil.store.run_info import planned_boots
@@ -86,6 +87,12 @@ def _judge_again(run: Path, thresholds: Path | None, *, verbose: bool) -> int:
 def _judged(
     directory: RunDirectory, journal: Journal, info: Mapping[str, Any], thresholds: Path | None
 ) -> Verdict:
+    if journal.entries and not info:
+        raise ConfigError(
+            f"{directory.path / RUN_INFO} is missing, so what the run had planned is not known, nor whether "
+            "all of it was measured.",
+            next_step="bring it back from where the run was kept.",
+        )
     limits = among_legs(_limits(directory, thresholds), int(info.get("legs", 1)))
     return judge(journal.entries, limits, planned_boots(info))
 

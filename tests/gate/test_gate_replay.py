@@ -56,6 +56,17 @@ def test_a_comparison_is_replayed_byte_for_byte(run: RunDirectory) -> None:
     assert items[rig.METRIC]["sentence"] in hil_gate(run, "--verbose").stdout
 
 
+def test_a_run_that_lost_what_it_had_planned_is_not_judged(run: RunDirectory) -> None:
+    """Without run.json a broken-off run looks whole: exit 2, the file is named, nothing is written."""
+    (run.path / "run.json").unlink()
+    before = run.verdicts_path.read_bytes()
+    for options in ((), ("--would-change",)):
+        done = hil_gate(run, *options)
+        assert done.returncode == 2, done.stdout + done.stderr
+        assert "run.json is missing, so what the run had planned is not known" in done.stdout + done.stderr
+    assert run.verdicts_path.read_bytes() == before
+
+
 def test_a_stored_runs_words_do_nothing_to_the_terminal(run: RunDirectory) -> None:
     """A fault's sentence may be a fork's: its escapes are not printed, nor does it begin a line."""
     run.append(Fault(run.run_id, "firmware", 1, "panic \x1b]0;pwned\x07\n::add-mask::v1", "b\x1b[2J1"))

@@ -17,7 +17,7 @@ from tests.tools.chaos.fault import Act, Fault, Moment, Owner
 from tests.tools.chaos.trial import Trial
 
 BOARD = "b1"
-PORT = "ap0"  # the bridge's port towards it
+PORT = "air0"  # the bridge's port towards it
 HOST = "10.77.0.1"
 BROKER_PORT = 1883
 

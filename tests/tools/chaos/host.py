@@ -361,7 +361,7 @@ FAULTS: Sequence[Fault] = (
     _fault("no standard input", run_by("sh", "-c", 'exec "$@" <&-', "sh"), "before", "nobody"),
     _fault("no standard output", run_by("sh", "-c", 'exec "$@" >&-', "sh"), "before", "nobody", "rig"),
     _fault("no standard error", run_by("sh", "-c", 'exec "$@" 2>&-', "sh"), "before", "nobody"),
-    _fault("standard output full", run_by("sh", "-c", 'exec "$@" >/dev/full', "sh"), "before", "rig"),
+    _fault("standard output full", run_by("sh", "-c", 'exec "$@" >/dev/full', "sh"), "before", "nobody"),
     _fault("gateway is gone", _gateway_gone, "before", "nobody", says="Pushgateway|gateway"),
     _fault("gateway never answers", _gateway_that_hangs, "before", "nobody", says="Pushgateway|gateway"),
     _fault("gateway talks nonsense", _gateway_talks_nonsense, "before", "nobody", says="Pushgateway|gateway"),
