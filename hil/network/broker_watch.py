@@ -27,12 +27,11 @@ from pathlib import Path
 
 from hil.base.errors import RigError
 from hil.network import mqtt_packets as mqtt
-from hil.network.process import Process, Spawner, end_process
+from hil.network.process import Process, Spawner, end_process, watch_pauses
 
 SILENT_S = 1.0  # spoils a case, however long that is
 LATE_S = 0.1  # a broker that is let run answers within a millisecond
 LATE_SHARE = 0.05  # of a case's time: so many of its messages may have been late
-PAUSED_S = 1.0  # no load of a host that still measures keeps a program waiting so long
 _INTERVAL_S = 0.1
 _STOP_S = 2.0
 _NS = 1_000_000_000
@@ -188,16 +187,6 @@ def read_watch(log_path: Path) -> tuple[list[Silence], list[Silence]]:
     return list(found.values()), pauses
 
 
-def _watch_host() -> None:
-    """Say when this program was not let run."""
-    while True:
-        began_ns = time.monotonic_ns()
-        time.sleep(_INTERVAL_S)
-        ended_ns = time.monotonic_ns()
-        if ended_ns - began_ns >= (PAUSED_S + _INTERVAL_S) * _NS:
-            print(f"paused {began_ns} {ended_ns}\n", end="", flush=True)
-
-
 class _Watching:
     """One connection after the other, and what is asked on it."""
 
@@ -266,7 +255,7 @@ class _Watching:
 
 def main(arguments: list[str]) -> int:
     address, port, pids = arguments
-    threading.Thread(target=_watch_host, daemon=True).start()
+    watch_pauses(lambda began_ns, ended_ns: print(f"paused {began_ns} {ended_ns}\n", end="", flush=True))
     _Watching(address, int(port), Path(pids)).run()
     return 0
 

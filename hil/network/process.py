@@ -8,7 +8,9 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol
@@ -54,6 +56,27 @@ class Spawner(Protocol):
 def how_ended(code: int) -> str:
     """Say how a program ended, by its returncode."""
     return f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
+
+
+PAUSED_S = 1.0  # no load of a host that still measures keeps a program waiting so long
+_PAUSE_STEP_S = 0.1
+
+
+def watch_pauses(tell: Callable[[int, int], object]) -> None:
+    """Have ``tell`` called, from now on and by a thread, whenever this program was not let run for PAUSED_S.
+
+    It is given from when to when that was, in nanoseconds of the monotonic clock.
+    """
+
+    def watch() -> None:
+        while True:
+            began_ns = time.monotonic_ns()
+            time.sleep(_PAUSE_STEP_S)
+            ended_ns = time.monotonic_ns()
+            if ended_ns - began_ns >= (PAUSED_S + _PAUSE_STEP_S) * 1e9:
+                tell(began_ns, ended_ns)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 END_TIMEOUT_S = 5.0

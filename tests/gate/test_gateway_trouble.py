@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import itertools
 import json
+import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +29,7 @@ from hil.network.peers.gateway.reading import Requester, RequesterError, send_to
 from hil.network.peers.gateway.requester import run
 from hil.network.process import LocalSpawner
 from tests.boards.rack_tools import CHECKOUT
+from tests.lab import wait_for
 from tests.network.gateway_board import GatewayBoard
 from tests.network.gateway_rig import (
     BOARD,
@@ -230,6 +233,23 @@ def killed(bench: Bench, folder: Path, victim: str) -> HilError:
         with pytest.raises(HilError) as caught:
             companion.check()
         return caught.value
+
+
+@pytest.mark.parametrize("victim", ["requester", "server"])
+def test_a_program_that_stands_still_is_the_rigs(bench: Bench, tmp_path: Path, victim: str) -> None:
+    """Stopped for a second and let go on: requests are late, and no gateway is called slow for it."""
+    folder = tmp_path / "case"
+    with bench.companion(folder, pause_ms=300) as (companion, board), board:
+        wait_for_lines(folder, "request")
+        program = companion._requester if victim == "requester" else companion._server
+        assert program is not None
+        companion.check()
+        program._process.send_signal(signal.SIGSTOP)
+        time.sleep(1.3)
+        program._process.send_signal(signal.SIGCONT)
+        wait_for(lambda: bool(program.lines.of("paused")), lambda: "it did not notice")
+        with pytest.raises(RigError, match=r"stood still for 1\.\d s meanwhile"):
+            companion.check()
 
 
 @pytest.mark.parametrize(

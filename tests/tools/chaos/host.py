@@ -301,7 +301,6 @@ FAULTS: Sequence[Fault] = (
     _fault(
         "board's process frozen for 3 s", stopped("--id b1", 3.0), "measuring", "nobody", "rig", "undecided"
     ),
-    _fault("capture of packets killed", signalled("dumpcap", signal.SIGKILL), "measuring", "rig", "nobody"),
     _fault("disk of 400 kB", _disk("400k", False), "before", "rig", says="[Nn]o space|full"),
     _fault(
         "disk full before",
@@ -344,7 +343,7 @@ FAULTS: Sequence[Fault] = (
     _fault("processors hogged", _hogged, "measuring", *_PASSED_OR_UNDECIDED),
     _fault("processors outranked for 2 s", _outranked, "measuring", "rig", "undecided", "nobody"),
     _fault("suspended for 10 s", _suspended, "measuring", "rig", "undecided"),
-    _fault("a second run", _another_run, "measuring", "nobody", "undecided"),
+    _fault("a second run", _another_run, "flashing", "nobody", "undecided"),
     _fault("Turkish locale", environment(LC_ALL="tr_TR.UTF-8", LANG="tr_TR.UTF-8"), "before", "nobody"),
     _fault(
         "C locale, no UTF-8",

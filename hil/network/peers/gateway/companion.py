@@ -80,8 +80,11 @@ class GatewayCompanion:
         """The requester hears from the board itself, over MQTT."""
 
     def check(self) -> None:
-        """Raise what the host's side knows: a program died, or what the requester gave up for."""
+        """Raise what the host's side knows: who died or stood still, what the requester gave up for."""
         self._check_servers()
+        for program in (self._server, self._requester):
+            if program:
+                program.check_pauses()
         if self._requester:
             self._raise_requester_error(self._requester)
             self._requester.check_until("end")
@@ -97,6 +100,8 @@ class GatewayCompanion:
         assert server is not None
         assert requester is not None
         requester.await_line("end", "error", timeout_s=END_TIMEOUT_S)
+        for program in (server, requester):
+            program.check_pauses()
         self._raise_requester_error(requester)
         self._check_servers()
         requester.stop()

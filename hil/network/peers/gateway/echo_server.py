@@ -190,6 +190,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--lines", type=Path, required=True)
     options = parser.parse_args(arguments)
     lines = LineWriter(options.lines)
+    lines.tell_pauses()
     try:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2

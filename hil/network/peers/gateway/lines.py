@@ -8,6 +8,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from hil.network.process import watch_pauses
+
 
 class LineWriter:
     """Appends one JSON object a line, whole and at once, from any thread."""
@@ -21,6 +23,10 @@ class LineWriter:
         with self._lock:
             self._file.write(text)
             self._file.flush()
+
+    def tell_pauses(self) -> None:
+        """Write an event ``paused`` whenever this program is not let run for a second or more."""
+        watch_pauses(lambda began_ns, ended_ns: self.write("paused", paused_us=(ended_ns - began_ns) // 1000))
 
     def close(self) -> None:
         self._file.close()

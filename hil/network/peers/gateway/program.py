@@ -60,6 +60,17 @@ class Program:
         if code is not None:
             raise self._ended(code)
 
+    def check_pauses(self) -> None:
+        """Raise RigError when it was not let run for a second: what it measured is not the board's."""
+        pauses = self.lines.of("paused")
+        if pauses:
+            longest_s = max(one["paused_us"] for one in pauses) / 1e6
+            raise RigError(
+                f"{self.title} stood still for {longest_s:.1f} s meanwhile.",
+                log=str(self._log),
+                next_step="look for what stopped it (the host's memory, a debugger), then run again.",
+            )
+
     def stop(self) -> None:
         """End it; does nothing when it has ended. Its lines are complete then. Never raises."""
         end_process(self._process, STOP_TIMEOUT_S)

@@ -140,6 +140,7 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with LineWriter(Path(arguments[1])) as lines:
+        lines.tell_pauses()
         return _work(Path(arguments[0]), lines)
 
 

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run a rack for hours, and see whether anything grows: `make soak`, or `make soak-rack RACK=FILE` on boards.
+
+    python -m tests.tools.soak [--minutes N] [--rack FILE] [--suite EXPR]
+
+Without ``--rack`` four virtual boards are kept up, and run after run is made on them. After each run what the
+rack's processes hold is read: memory, descriptors, threads; and what lies outside of the runs' own folders. A
+quantity grows where its median of the last quarter is beyond that of the second one by more than GROWTH; the
+first quarter is for warming up. Exit 1 where one does, or where a run failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from hil.base.paths import PROJECT_ROOT
+from hil.boards.firmware.build import build
+from tests.lab import Running, descendants, make_lab
+from tests.tools.bench.figure import Figure, show, wide_console
+
+BOARDS = 4
+MINUTES = 120.0
+SUITES = {"publish": "suites:\n  quick:\n    - {count: 60, warmup: 5, interval_us: 5000}\n\n"}
+GROWTH = 0.05  # of a median; and at least one descriptor or thread, a page's worth of kB
+LEAST = 64
+QUARTER = 4
+
+
+@dataclass(frozen=True)
+class Held:
+    """What is held at one moment. Memory is the proportional set size (PSS): shared pages count once."""
+
+    memory_kb: int
+    descriptors: int
+    threads: int
+    processes: int
+    files: int
+    disk_kb: int
+
+
+def held(pids: Sequence[int], folder: Path) -> Held:
+    """Read what processes hold, and what lies in ``folder`` besides runs and history, which are to grow."""
+    kept = [path for path in folder.rglob("*") if path.is_file() and not _is_of_a_run(path, folder)]
+    return Held(
+        sum(_memory_kb(pid) for pid in pids),
+        sum(_entries(pid, "fd") for pid in pids),
+        sum(_entries(pid, "task") for pid in pids),
+        len(pids),
+        len(kept),
+        sum(path.stat().st_blocks for path in kept if path.exists()) // 2,
+    )
+
+
+def _is_of_a_run(path: Path, folder: Path) -> bool:
+    first = path.relative_to(folder).parts[0]
+    return first[0].isdigit() or first in ("latest", "history")
+
+
+def _memory_kb(pid: int) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
+
+
+def _entries(pid: int, name: str) -> int:
+    try:
+        return sum(1 for _ in Path(f"/proc/{pid}/{name}").iterdir())
+    except OSError:
+        return 0
+
+
+def growth(samples: Sequence[Held]) -> dict[str, tuple[float, float]]:
+    """Return the medians of the second and the last quarter of each quantity that grew."""
+    if len(samples) < QUARTER:
+        return {}
+    size = len(samples) // QUARTER
+    second, last = samples[size : 2 * size], samples[-size:]
+    found = {}
+    for name in (field.name for field in fields(Held)):
+        before, after = (statistics.median(getattr(one, name) for one in some) for some in (second, last))
+        least = LEAST if name.endswith("_kb") else 0
+        if after > before * (1 + GROWTH) and after - before > least:
+            found[name] = (before, after)
+    return found
+
+
+def figure(samples: Sequence[Held], outcomes: Counter[str], minutes: float) -> Figure:
+    """Return what was held at the begin, in the middle and at the end; what grew or failed is missed."""
+    rows = [
+        [name, *(f"{getattr(samples[at], name):,}" for at in (0, len(samples) // 2, -1))]
+        for name in (field.name for field in fields(Held))
+    ]
+    grew = [f"{name} grew from {a:,.0f} to {b:,.0f}" for name, (a, b) in growth(samples).items()]
+    failed = [f"{count} runs ended with {status}" for status, count in outcomes.items() if status != "0"]
+    return Figure(
+        title=f"A rack for {minutes:.0f} minutes: {sum(outcomes.values())} runs",
+        columns=["held after a run", "the first", "in the middle", "the last"],
+        rows=rows,
+        note="Of the rack's processes; files and disk besides those of runs and of the history. Aim: nothing "
+        f"grows by more than {GROWTH:.0%} from the second quarter to the last.",
+        missed=[*grew, *failed],
+        exact=True,
+    )
+
+
+def soak(run: Callable[[], int], look: Callable[[], Held], minutes: float) -> tuple[list[Held], Counter[str]]:
+    """Run again and again for so long, and look after each run; a run that is under way is not broken off."""
+    samples, outcomes, until = [], Counter[str](), time.monotonic() + 60 * minutes
+    while time.monotonic() < until or not samples:
+        outcomes[str(run())] += 1
+        samples.append(look())
+    return samples, outcomes
+
+
+def on_virtual_rack(minutes: float, suite: str) -> Figure:
+    """Keep a virtual rack up and soak it."""
+    folder = Path(tempfile.mkdtemp(prefix="hil-soak-"))
+    lab = make_lab(folder, BOARDS, firmware=build("virtual-esp32", say=lambda _: None), suites=SUITES)
+    files = ("--rack", str(lab.rack), "--out", str(lab.out))
+    up = Running([sys.executable, "-m", "hil", "virtual", "up", *files], folder / "up.txt", lab.env)
+    try:
+        up.await_line("The virtual rack is up")
+        samples, outcomes = soak(
+            lambda: lab.run("--suite", suite).returncode, lambda: held(_rack_pids(up), lab.out), minutes
+        )
+    finally:
+        up.process.terminate()
+        up.process.wait(timeout=30)
+        shutil.rmtree(folder)
+    return figure(samples, outcomes, minutes)
+
+
+def _rack_pids(up: Running) -> list[int]:
+    """Return the rack's own processes; those of a run have ended by now, or are ending."""
+    words = ("hil virtual up", "unshare", "hil.virtual.supervisor", "hil-air", "hil.virtual.board")
+    found = [one for one in descendants(up.process.pid) if any(word in one.name for word in words)]
+    return [up.process.pid, *(one.pid for one in found)]
+
+
+def on_boards(rack: Path, minutes: float, suite: str) -> Figure:
+    """Soak the boards of a rack file: what grows is then the disk, and what runs leave on this host."""
+    out = PROJECT_ROOT / "out" / "soak"
+    argv = [sys.executable, "-m", "hil", "run", "--rack", str(rack), "--suite", suite, "--out", str(out)]
+    out.mkdir(parents=True, exist_ok=True)
+
+    def run() -> int:
+        return subprocess.run([*argv, "--no-report"], cwd=PROJECT_ROOT, check=False).returncode
+
+    samples, outcomes = soak(run, lambda: held([os.getpid()], out), minutes)
+    return figure(samples, outcomes, minutes)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.tools.soak", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=MINUTES)
+    parser.add_argument("--rack", type=Path, help="a rack of boards; by default four virtual ones")
+    parser.add_argument("--suite", default="quick")
+    options = parser.parse_args(argv)
+    if options.rack:
+        found = on_boards(options.rack, options.minutes, options.suite)
+    else:
+        found = on_virtual_rack(options.minutes, options.suite)
+    show(wide_console(), found)
+    return int(bool(found.missed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The soak: what grows is found and named, what only warms up is not."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from tests.tools.soak import Held, figure, growth, on_virtual_rack, soak
+
+HELD = Held(memory_kb=200_000, descriptors=100, threads=20, processes=8, files=40, disk_kb=9000)
+
+
+def samples(count: int, change: Callable[[int], dict[str, int]]) -> list[Held]:
+    return [replace(HELD, **change(number)) for number in range(count)]
+
+
+def test_what_stays_or_warms_up_does_not_grow() -> None:
+    """A cache that fills in the first quarter, and a few pages more or less, are no leak."""
+    assert growth(samples(40, lambda number: {"memory_kb": 200_000 + 37 * (number % 5)})) == {}
+    assert growth(samples(40, lambda number: {"memory_kb": 100_000 + min(number, 9) * 10_000})) == {}
+    assert growth(samples(3, lambda number: {"descriptors": number})) == {}  # too few to tell
+
+
+@pytest.mark.parametrize("name", ["memory_kb", "descriptors", "threads", "files", "disk_kb"])
+def test_what_grows_is_named(name: str) -> None:
+    """A little with each run: what it was in the second quarter, and what in the last."""
+    start = getattr(HELD, name)
+    found = samples(40, lambda number: {name: start + number * max(1, start // 100)})
+    assert set(growth(found)) == {name}
+    table = figure(found, Counter({"0": 40}), 120.0)
+    assert [aim.split(" grew ")[0] for aim in table.missed] == [name]
+
+
+def test_a_run_that_failed_is_an_aim_missed() -> None:
+    """However flat everything is."""
+    statuses = itertools.cycle([0, 0, 3])
+    found, outcomes = soak(lambda: next(statuses), lambda: HELD, 0.0)
+    assert (len(found), outcomes) == (1, Counter({"0": 1}))
+    assert figure([HELD] * 3, Counter({"0": 2, "3": 1}), 1.0).missed == ["1 runs ended with 3"]
+
+
+@pytest.mark.slow
+def test_a_short_soak_of_four_boards() -> None:
+    """One run on a rack that is kept up: it passes, and what the rack holds is counted."""
+    table = on_virtual_rack(0.0, "quick")
+    assert table.missed == []
+    first = {row[0]: int(row[1].replace(",", "")) for row in table.rows}
+    assert first["processes"] >= 7  # up, unshare, supervisor, air, four boards
+    assert first["memory_kb"] > 10_000
+    assert first["descriptors"] > 20
