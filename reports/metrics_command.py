@@ -12,6 +12,7 @@ from hil.reports.gateway_groups import Held, delete_groups, held_groups
 from hil.reports.metrics import Group
 from hil.reports.pushgateway import groups_of, push
 from hil.store import JudgedRun
+from hil.store.files import typed_path
 
 TIMEOUT_S = 15.0
 
@@ -27,7 +28,8 @@ def push_again(url: str, run: JudgedRun, *, force: bool = False) -> None:
         groups = groups_of(run)
     except ValueError as error:
         raise ConfigError(
-            f"{run.path} makes no metrics: {error}.", next_step=f"judge it again: hil gate {run.path}"
+            f"{run.path} makes no metrics: {error}.",
+            next_step=f"judge it again: hil gate {typed_path(run.path)}",
         ) from error
     if not groups:
         raise ConfigError(f"{run.path} names no board, neither in run.json nor in its verdict.")

@@ -21,7 +21,7 @@ from hil.history import history_of
 from hil.reports.gateway_groups import explain, get, held_groups, sender
 from hil.reports.metrics import Group, board_groups, rack_groups
 from hil.store import JudgedRun
-from hil.store.files import short_path
+from hil.store.files import typed_path
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def push_run(url: str, run: JudgedRun, *, timeout_s: float) -> str | None:
     if not groups:
         return f"No metrics were pushed: {run.path} names no board, neither in run.json nor in its verdict."
     pushed = push(url, run.path, groups, timeout_s=timeout_s)
-    again = f"Then push again: hil metrics push {short_path(run.path)}" if pushed.failure else ""
+    again = f"Then push again: hil metrics push {typed_path(run.path)}" if pushed.failure else ""
     return " ".join(filter(None, [pushed.failure, again, *pushed.warnings])) or None
 
 

@@ -250,7 +250,7 @@ def _notes(verdict: Verdict, records: Sequence[RunRecord], run_path: str, *, ver
     """
     broken = [*_others_broken(verdict), *_traced(verdict, trace_notes(records, verdict))]
     if lost := loss_total(records):
-        broken.append(_line("→ ", "cyan", f"{lost}. Each of them: hil ledger {run_path}"))
+        broken.append(_line("→ ", "cyan", f"{lost}. Each of them: hil ledger {shlex.quote(run_path)}"))
     faults = [
         _line("! ", "bold yellow", f"{fault.owner}{_on(fault.board)}: {fault.sentence}")
         for fault in verdict.faults

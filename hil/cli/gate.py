@@ -23,7 +23,7 @@ from hil.gate.otherwise import Otherwise, judged_otherwise
 from hil.model import Verdict
 from hil.store import RunDirectory
 from hil.store.directory import RUN_INFO
-from hil.store.files import short_path
+from hil.store.files import short_path, typed_path
 from hil.store.journal import Journal
 from hil.store.run_info import planned_boots
 from hil.store.verdicts import read_verdict, status_of
@@ -157,7 +157,7 @@ def _write_summary(directory: RunDirectory) -> None:
     except HilError as error:
         raise RigError(
             f"{directory.summary_path} was not written, so it does not go with verdicts.json: {error}",
-            next_step=f"judge it again: hil gate {directory.path}",
+            next_step=f"judge it again: hil gate {typed_path(directory.path)}",
         ) from error
 
 

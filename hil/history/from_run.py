@@ -17,6 +17,7 @@ from hil.metrics.conditions import conditions_of
 from hil.model import Comparison, Entry, RunRecord, format_product
 from hil.store import StoredRun
 from hil.store.directory import JOURNAL
+from hil.store.files import typed_path
 from hil.thresholds import own_limits
 from hil.thresholds.loader import FOLDER
 from hil.thresholds.types import Thresholds
@@ -86,7 +87,7 @@ def _check_may_enter(run: StoredRun, *, force: bool) -> None:
         raise ConfigError(
             f"{run.path}: the run has no verdict: it is still measuring, or was cut off; what is added "
             "is never changed.",
-            next_step=f"when it has ended, judge what is there: hil gate {run.path}",
+            next_step=f"when it has ended, judge what is there: hil gate {typed_path(run.path)}",
         )
     git = info.get("git", {})
     if not force and (git.get("dirty") or not git.get("commit")):

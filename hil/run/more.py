@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +27,7 @@ from hil.run.plan import Plan, kept_plan, make_plan
 from hil.run.plan.deadline import expected_s, look_s
 from hil.run.rounds import Comparing, Earlier
 from hil.store import RunDirectory, StoredRun, read_run
-from hil.store.files import short_path
+from hil.store.files import short_path, typed_path
 from hil.store.run_info import planned_boots
 from hil.thresholds import Thresholds, among_legs, own_limits
 from hil.thresholds.loader import FOLDER
@@ -121,7 +122,7 @@ class Offer:
 
     def command(self, run_path: str) -> str:
         """Return what it means, and the command."""
-        return f"{self.sentence}: hil run --more {run_path}"
+        return f"{self.sentence}: hil run --more {shlex.quote(run_path)}"
 
     def to_json(self) -> dict[str, Any]:
         """Return what run.json keeps, for whoever has not the journal at hand."""
@@ -181,7 +182,7 @@ def find_more(
     if further:
         return stored, limits, further
     stale = (
-        "" if verdict == stored.verdict else f" Write its verdict anew: hil gate {short_path(stored.path)}"
+        "" if verdict == stored.verdict else f" Write its verdict anew: hil gate {typed_path(stored.path)}"
     )
     told = f"{short_path(stored.path)}: nothing more is measured: {why or _why_none(verdict)}."
     raise NothingMore(f"{told} {verdict.sentence}{stale}", verdict)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,6 +23,11 @@ from hil.store.codec import decode
 def short_path(path: Path) -> str:
     """Return a path as a person in this folder would type it."""
     return os.path.relpath(path) if path.is_relative_to(Path.cwd()) else str(path)
+
+
+def typed_path(path: Path) -> str:
+    """Return a path as it stands in a command for a shell: quoted where it needs that."""
+    return shlex.quote(short_path(path))
 
 
 def replace_file(path: Path, data: bytes) -> None:

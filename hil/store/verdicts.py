@@ -13,6 +13,7 @@ from hil.base.units import UNITS
 from hil.model import SCHEMA_VERSION, ComparedSeries, SeriesVerdict, Verdict
 from hil.store.codec import build, decode
 from hil.store.entries import with_cause
+from hil.store.files import typed_path
 from hil.store.outcomes import with_todays_outcomes
 from hil.store.run_info import is_unchanged
 
@@ -76,7 +77,7 @@ def no_verdict(path: Path, why: str) -> ConfigError:
     """Return the error of a run whose verdict cannot be read, with the way out."""
     return ConfigError(
         f"{path}: no verdict can be read from it ({why}).",
-        next_step=f"judge the run again: hil gate {path.parent}",
+        next_step=f"judge the run again: hil gate {typed_path(path.parent)}",
     )
 
 

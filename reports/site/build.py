@@ -42,7 +42,7 @@ from hil.reports.site.runs import (
 from hil.reports.stored import by_name
 from hil.reports.trend import Trend, read_sources, trend_of, write_trend
 from hil.store import JudgedRun, time_in
-from hil.store.files import disk_error, short_path
+from hil.store.files import disk_error, short_path, typed_path
 
 REPORT = "report"
 _WORK = ".report-"
@@ -157,10 +157,10 @@ def _refuse_older(out: Path, runs: Sequence[ShownRun]) -> None:
     shown = [path.name for path in (out / REPORT / "runs").glob("*")]
     newest = max(shown, key=time_in, default="")
     if time_in(newest) > max(time_in(run.run_id) for run in runs):
-        words = " ".join(short_path(run.path) for run in runs)
+        words = " ".join(typed_path(run.path) for run in runs)
         raise ConfigError(
             f"{short_path(out / REPORT)} shows the run {newest}, which started later, and was left as it is.",
-            next_step=f"for a report of this run: hil report build --out {short_path(out)} {words}",
+            next_step=f"for a report of this run: hil report build --out {typed_path(out)} {words}",
         )
 
 

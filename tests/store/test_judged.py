@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from hil.base.errors import ConfigError
 from hil.model import Fault, NotRun, Verdict
 from hil.store import JudgedRun, RunDirectory, read_judged_run, read_run, require_verdict
-from hil.store.verdicts import status_of
+from hil.store.verdicts import no_verdict, status_of
 from hil.thresholds import load, own_limits, own_limits_of
 from tests.history.unchanged_runs import compared
 from tests.make_records import RUN_ID, publish_record, publish_thresholds
@@ -103,3 +104,11 @@ def test_unchanged_firmware_blocks_nothing(unchanged: bool, changes: dict[str, A
     verdict = Verdict("r", "regressed", 1, "", (), (), (), compared=(compared("regressed"),))
     info = {"compared": {"role": "base", "unchanged": unchanged}}
     assert status_of(info, replace(verdict, **changes)) == status
+
+
+def test_the_way_out_can_be_pasted(tmp_path: Path) -> None:
+    """A run whose path has a space and a quote: what a shell makes of the command is the run's path again."""
+    folder = tmp_path / "it's a place" / "run"
+    error = no_verdict(folder / "verdicts.json", "No such file or directory")
+    command = error.next_step.partition(": ")[2]
+    assert shlex.split(command) == ["hil", "gate", str(folder)]

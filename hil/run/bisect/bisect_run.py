@@ -21,6 +21,7 @@ from hil.boards.firmware.revision import STEP_TIMEOUT_S
 from hil.metrics.metric import metric_names
 from hil.model import Case
 from hil.run.bisect.task import Answer, Progress, Task, Trial, progress, read_trials, write_trials
+from hil.store.files import typed_path
 from hil.thresholds import project_files
 
 SUITE = "bisect"
@@ -203,7 +204,8 @@ def read_outcome(run: Path, case_id: str, metric: str) -> Outcome:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RigError(f"{path} cannot be read: {error!r}.") from error
     raise RigError(
-        f"{path} compares no {metric} of {case_id}.", next_step=f"look why: hil gate {run}, {run}/summary.md"
+        f"{path} compares no {metric} of {case_id}.",
+        next_step=f"look why: hil gate {typed_path(run)}, {run}/summary.md",
     )
 
 

@@ -204,7 +204,7 @@ FAULTS: Sequence[Fault] = (
         *_SEEN,
     ),
     _fault("portal answers for the broker", _captive, *_SEEN, moment="booting"),
-    _fault("a neighbour sends 50 Mbit/s", beside(BLAST, "10.77.0.10"), *_SEEN),
+    _fault("a neighbour sends 50 Mbit/s", beside(BLAST, "10.77.0.10"), "nobody", *_SEEN),
     _fault("hil-air killed", signalled("hil-air", signal.SIGKILL), "rig", says="air", own_rack=True),
     _fault("hil-air stands still, 0.3 s", stopped("hil-air", 0.3), "nobody", "undecided", "rig"),
     _fault("hil-air stands still, 3 s", stopped("hil-air", 3.0), "rig", says="stood still"),

@@ -84,7 +84,7 @@ FAULTS: Sequence[Fault] = (
     _fault("flash loses a bit of otadata", given("corrupt_image", "otadata"), "before", "nobody"),
     _fault("supply cut before", powered("off"), "before", "nobody", "rig"),
     _fault("supply cut while flashing", powered("off"), "flashing", "rig", "nobody"),
-    _fault("supply cut while measuring", powered("off"), "measuring", "rig", says="b1"),
+    _fault("supply cut while measuring", powered("off"), "measuring", "nobody", "rig"),
     _fault("supply blinks while measuring", powered("cycle"), "measuring", "rig", says="b1"),
     _fault("bit flips 1e-5", given("bit_flips", 10), "before", "nobody"),
     _fault("bit flips 1e-4", given("bit_flips", 100), "before", "nobody"),
