@@ -17,6 +17,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 from enum import IntEnum
+from types import FrameType
+from typing import NoReturn
 
 
 class ExitCode(IntEnum):
@@ -101,6 +103,20 @@ class Undecided(HilError):  # noqa: N818 (an outcome rather than an error)
 
     exit_code = ExitCode.UNDECIDED
     owner = "rig"
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM or SIGHUP arrived; like Ctrl-C, with an exit code of its own."""
+
+
+def terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
+    """Handle SIGTERM and SIGHUP."""
+    raise Terminated
+
+
+def code_of_interruption(error: BaseException) -> ExitCode:
+    """Return the exit code of a program that was interrupted."""
+    return ExitCode.TERMINATED if isinstance(error, Terminated) else ExitCode.INTERRUPTED
 
 
 def combine_exit_codes(codes: Iterable[int]) -> ExitCode:

@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from hil.reports.history import locked
 from hil.store import RunDirectory
 from hil.store.run_info import planned_boots
-from tests.lab import PYTEST, Lab, Process, Running, descendants, of_type, run
+from tests.lab import PYTEST, Lab, Process, Running, descendants, of_type, read_process, run, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -94,6 +96,34 @@ def test_a_signal_ends_the_run_in_order(
     assert not journal.torn
     assert [entry["type"] for entry in lab.entries()] == ["not-run"]
     assert "Interrupted" in running.said()
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)]
+)
+def test_a_signal_before_anything_is_measured_is_said(
+    new_lab: NewLab, number: signal.Signals, code: int
+) -> None:
+    """While the session still loads: one sentence, the documented code, and no run is left."""
+    lab = new_lab(1)
+    running = lab.start()
+    try:
+        wait_for(lambda: catches(running.process.pid, signal.SIGHUP), lambda: "no session was begun")
+        running.send(number)
+        assert running.wait() == (130 if number == signal.SIGINT else 143), running.said()
+    finally:
+        running.close()
+    assert running.said() == "Interrupted, before anything was measured.\n"
+    assert not list(lab.out.glob("*-quick-*"))
+
+
+def catches(pid: int, number: signal.Signals) -> bool:
+    """Whether a run's session has begun, and has a handler for a signal."""
+    process = read_process(pid)
+    if process is None or "hil.fixtures" not in process.name:
+        return False
+    caught = re.search(r"^SigCgt:\s*(\w+)", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    return caught is not None and bool(int(caught[1], 16) >> (number - 1) & 1)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
