@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from hil.base.errors import RigError
 from hil.boards.rack import Board
@@ -13,6 +14,16 @@ from hil.virtual.noise import Noise, scaled
 from hil.virtual.virtual_rack import VirtualRack, profile_in_force
 
 STILL_US = 1_000_000.0  # of lateness: no load of a host that still measures holds a frame up so long
+
+
+@dataclass(frozen=True)
+class _Before:
+    """A link when a case began: changes by others, frames that the access point's port had not taken, and
+    whether it was as it is meant to be."""
+
+    others: int
+    refused: int
+    in_force: bool
 
 
 class RunAir:
@@ -35,7 +46,7 @@ class RunAir:
         self._profile = profile
         self._noise = noise
         self._links: dict[str, AirProfile] = {}  # of boards that have booted under noise
-        self._before: dict[str, tuple[int, bool]] = {}  # by board, at its case's begin
+        self._before: dict[str, _Before] = {}  # by board
         self._boots = {board: count - 1 for board, count in (boots or {}).items()}  # the last one's index
 
     def begin_boot(self, board: Board) -> None:
@@ -73,21 +84,32 @@ class RunAir:
 
     def begin_case(self, board: Board) -> None:
         """Notice from now on who else changes the board's link, and what becomes of it."""
-        self._before[board.id] = (self._rack.air.foreign_changes(board.id), self._is_in_force(board.id))
+        refused = int(str(self._links_of(board)["uplink"]["write_errors"]))
+        others = self._rack.air.foreign_changes(board.id)
+        self._before[board.id] = _Before(others, refused, self._is_in_force(board.id))
 
     def check_case(self, board: Board) -> None:
         """Raise RigError where the air of the board's case was not what it is meant to be.
 
-        It stood still, so that frames were that late; or somebody else changed the link, and be it back.
+        It stood still, so that frames were that late; the access point had no port for them; or somebody else
+        changed the link, and be it back.
         """
-        found = [facts.get("lateness_max_us") for facts in self._links_of(board).values()]
-        late_us = max((value for value in found if isinstance(value, float | int)), default=0)
-        if late_us >= STILL_US:
+        links = self._links_of(board)
+        late_us = max(float(str(facts["lateness_max_us"])) for facts in links.values())
+        refused = int(str(links["uplink"]["write_errors"])) - self._before[board.id].refused
+        if late_us >= STILL_US or refused > 0:
             self._rack.air.reset_statistics(board.id)  # it spoilt this case, and none after it
+        if late_us >= STILL_US:
             raise RigError(
                 f"The virtual air of board {board.id} stood still: a frame came {late_us / 1e6:.1f} s after "
                 "its time. What was measured says nothing of the firmware.",
                 next_step="look for what kept hil-air from running (load, a debugger), then run again.",
+            )
+        if refused > 0:
+            raise RigError(
+                f"The access point's port of board {board.id} was down: {refused} frames from the air found "
+                "none. What was measured says nothing of the firmware.",
+                next_step="look for what switched it off (ip link), then run again.",
             )
         if self._was_changed(board):
             raise RigError(
@@ -98,10 +120,10 @@ class RunAir:
             )
 
     def _was_changed(self, board: Board) -> bool:
-        others, was_in_force = self._before[board.id]
-        if self._rack.air.foreign_changes(board.id) != others:
+        before = self._before[board.id]
+        if self._rack.air.foreign_changes(board.id) != before.others:
             return True
-        return was_in_force and not self._is_in_force(board.id)  # it need not be yet
+        return before.in_force and not self._is_in_force(board.id)  # it need not be yet
 
     def _links_of(self, board: Board) -> Mapping[str, Mapping[str, Scalar]]:
         try:

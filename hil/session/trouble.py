@@ -102,6 +102,7 @@ ABORT = Trouble("called abort()", FirmwareError, _DECODE)
 ASSERT = Trouble("failed an assertion", FirmwareError, _DECODE)
 STACK = Trouble("overflowed a stack", FirmwareError, _DECODE)
 HEAP = Trouble("corrupted its heap", FirmwareError, _DECODE)
+EXHAUSTED = Trouble("ran out of heap", FirmwareError, _DECODE)
 WATCHDOG = Trouble("tripped the task watchdog", FirmwareError, "look for a task that does not yield.")
 BROWNOUT = Trouble("browned out", RigError, _POWER)
 POWER_LOSS = Trouble("lost its power or was reset from outside", RigError, _OUTSIDE)
@@ -113,6 +114,8 @@ _PATTERNS: Sequence[tuple[re.Pattern[str], Trouble]] = (
     (re.compile(r"\bA stack overflow in task \S+ has been detected"), STACK),
     (re.compile(r"Stack smashing protect failure!"), STACK),
     (re.compile(r"CORRUPT HEAP: "), HEAP),
+    # CONFIG_HEAP_ABORT_WHEN_ALLOCATION_FAILS; a line by itself, for firmware logs such words, too
+    (re.compile(r"^Memory allocation failed\s*$"), EXHAUSTED),
     (re.compile(r"abort\(\) was called at PC 0x"), ABORT),
     (re.compile(r"task_wdt: Task watchdog got triggered"), WATCHDOG),
     (re.compile(r"Brownout detector was triggered"), BROWNOUT),

@@ -52,6 +52,11 @@ RISCV_PANIC = [
             r"failed an assertion.*publish.c:42 \(ring != NULL\)",
         ),
         (
+            ["E (5123) app: Memory allocation failed", "Memory allocation failed", "Rebooting..."],
+            FirmwareError,
+            r"ran out of heap while it was in use: Memory allocation failed",
+        ),
+        (
             ["E (5123) task_wdt: Task watchdog got triggered. The following tasks did not reset"],
             FirmwareError,
             "task watchdog",

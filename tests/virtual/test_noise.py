@@ -154,6 +154,14 @@ def test_an_air_that_somebody_changes_is_the_rigs_fault(tmp_path: Path) -> None:
             air.check_case(V1)
         air.begin_case(V1)
         air.check_case(V1)
+        port = running.access_point_interface(V1.id)
+        for words in (f"link set {port} down", "neigh flush all", f"link set {port} up"):
+            assert running.spawn(["ip", *words.split()], log_path=tmp_path / "ip.log").wait(10) == 0
+            ping = ["ping", "-c", "1", "-w", "1", running.host_address]
+            running.spawn(ping, netns=V1.id, log_path=tmp_path / "ping.log").wait(10)
+        with pytest.raises(RigError, match=rf"The access point's port of board {V1.id} was down"):
+            air.check_case(V1)
+        air.check_case(V1)
         running.air.set(V1.id, delay_us=1)  # a peer that does not clear up after itself
         with pytest.raises(RigError, match="was changed meanwhile"):
             air.check_case(V1)

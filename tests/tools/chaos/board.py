@@ -63,9 +63,9 @@ FAULTS: Sequence[Fault] = (
     _fault("panic while booting", given("panic"), "booting", "firmware", "nobody"),
     _fault("assertion", given("abort"), "measuring", "firmware", says="abort"),
     _fault(
-        "stack overflow", given("abort", "stack-overflow"), "measuring", "firmware", says="stack overflow"
+        "stack overflow", given("abort", "stack-overflow"), "measuring", "firmware", says="overflowed a stack"
     ),
-    _fault("out of heap", given("abort", "out-of-memory"), "measuring", "firmware", says="Memory allocation"),
+    _fault("out of heap", given("abort", "out-of-memory"), "measuring", "firmware", says="ran out of heap"),
     _fault("task watchdog", given("watchdog", "task"), "measuring", "firmware", says="watchdog"),
     _fault(
         "interrupt watchdog", given("watchdog", "interrupt"), "measuring", "firmware", says="wdt|watchdog"

@@ -231,8 +231,10 @@ FAULTS: Sequence[Fault] = (
     _of_limits("empty", lambda _: ""),
     _of_limits("torn", lambda text: text[: len(text) // 2]),
     _of_limits("of random bytes", lambda _: os.urandom(500)),
-    _of_limits("with NaN", lambda text: text.replace("25 ms", ".nan"), "publish.yaml"),
-    _of_limits("with a unit of nothing", lambda text: text.replace("25 ms", "25 parsec"), "parsec"),
+    _of_limits("with NaN", lambda text: text.replace("abs_max_ms: 25", "abs_max_ms: .nan"), "publish.yaml"),
+    _of_limits(
+        "with a unit of nothing", lambda text: text.replace("abs_max_ms: 25", "abs_max_parsec: 25"), "parsec"
+    ),
     _of_limits("with a metric of nothing", lambda text: text.replace("of: outcome", "of: outcom"), "outcom"),
     _of_limits("of another bench", lambda text: text.replace("bench: publish", "bench: pubish"), "pubish"),
     Fault(
@@ -272,8 +274,8 @@ FAULTS: Sequence[Fault] = (
         "image's description torn",
         of_image(lambda folder: (folder / "project_description.json").write_text('{"target": ')),
         "before",
-        ("configuration",),
-        "json",
+        ("nobody", "configuration"),
+        "",
     ),
     Fault(
         "input",
