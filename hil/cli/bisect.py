@@ -58,7 +58,7 @@ DEFAULT_CHANGE = 0.10
 @click.option("--wait", type=float, default=0.0, metavar="SECONDS", help="Wait for boards that others hold.")
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, file_okay=False),
     default=DEFAULT_OUT / "bisect",
     help="Where it keeps what it measures. [default: out/bisect]",
 )

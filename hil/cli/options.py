@@ -34,7 +34,7 @@ def rack_option(function: F) -> F:
 def out_option(function: F) -> F:
     return click.option(
         "--out",
-        type=click.Path(path_type=Path),
+        type=click.Path(path_type=Path, file_okay=False),
         default=DEFAULT_OUT,
         help="Where results are. [default: out]",
     )(function)

@@ -84,6 +84,7 @@ def test_an_unknown_key_in_the_thresholds(files: Lab) -> None:
         (("--label", "psram"), ["no board has the label 'psram'; there is virtual-esp32."]),
         (("--pushgateway", "http://user:word@lab"), ["http://***@lab", "HIL_PUSHGATEWAY_PASSWORD"]),
         (("--trigger", "weekly"), ["'weekly'", "'nightly'"]),
+        (("--out", "README.md"), ["--out", "'README.md' is a file"]),
         (("--no-such-option",), ["No such option"]),
     ],
 )

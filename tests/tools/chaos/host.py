@@ -125,7 +125,7 @@ def _spaces(trial: Trial) -> Iterator[None]:
 
 @contextmanager
 def _run_folder_deleted(trial: Trial) -> Iterator[None]:
-    shutil.rmtree((trial.ground.lab.out / "latest").resolve())
+    trial.records.delete((trial.ground.lab.out / "latest").resolve())
     yield
 
 

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -17,11 +18,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from hil.base.errors import HilError
-from tests.lab import Running, descendants
+from tests.lab import Running
 from tests.tools.chaos.fault import MOMENTS, Fault, Owner
-from tests.tools.chaos.ground import BOARDS, Around, Ground, left_behind
+from tests.tools.chaos.ground import BOARDS, Around, Ground, left_behind, whole_lines
 
 PATIENCE_S = 400.0  # four boots of a board that never answers
+LOOK_S = 0.1
 RUN_S = 5.0  # about what a quick run takes: when it is killed at any time
 _OWNERS: Mapping[int, Owner] = {0: "nobody", 2: "configuration", 3: "rig", 4: "undecided"}
 _INTERRUPTED = (130, 143, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGHUP, 129)
@@ -87,8 +89,10 @@ class Trial:
         self.before: list[str] = []
         self.report = False
         self.found: list[str] = []  # what a fault has noticed that must not be
+        self.records = Acknowledged(ground)
         self.running: Running | None = None
         self.injected_s = 0.0
+        self.waited_s = 0.0  # for a fault at any time
 
     @property
     def lab_folder(self) -> Path:
@@ -105,18 +109,18 @@ class Trial:
         if self.plan.slower:
             self.more += ["--firmware", str(ground.slower_firmware)]
         ground.raise_rack()
-        around, records = Around.of(ground), ground.records()
-        with ExitStack() as lifted:
+        around = Around.of(ground)
+        with self.records, ExitStack() as lifted:
             missed = self._run_with_faults(lifted)
             status = self._status()
             said = self.running.said() if self.running else ""
         left = self._mend(around)
-        lost = _lost(records, ground.records())
+        lost = self.records.lost()
         owner, sentence = _owner_of(status, said, ground)
         next_run, recovery_s = self._measure_again() if not self.plan.slower else ("yes", 0.0)
         row = Row(
             self.plan.name,
-            self.faults[-1].moment,
+            f"after {self.waited_s:.1f} s" if self.waited_s else self.faults[-1].moment,
             sentence,
             owner,
             status,
@@ -159,7 +163,8 @@ class Trial:
         self.running = Running(self._argv(), self.lab_folder / "run.txt", self.env)
         for fault in (one for one in self.faults if one.moment != "before"):
             if fault.moment == "any":
-                time.sleep(self.chance.uniform(0.0, RUN_S))
+                self.waited_s = self.chance.uniform(0.0, RUN_S)
+                time.sleep(self.waited_s)
             elif not self._await(MOMENTS[fault.moment]):
                 if len(self.faults) > 1:  # the other fault has ended the run
                     return ""
@@ -196,13 +201,7 @@ class Trial:
         try:
             return self.running.process.wait(timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:
-            family = descendants(self.running.process.pid)
             self.running.close()
-            for process in family:
-                if process.alive() and process.pid not in {
-                    one.pid for one in descendants(self.ground.rack_pid)
-                }:
-                    os.kill(process.pid, signal.SIGKILL)
             return 124  # as timeout(1) says it
 
     def _measure_again(self) -> tuple[str, float]:
@@ -226,6 +225,41 @@ class Trial:
             *(["something is left"] if row.left else []),
             *(["the next run"] if row.next_run != "yes" else []),
         ]
+
+
+class Acknowledged:
+    """What the journals have told: a line that was once whole on disk must stay, whatever is killed."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        self._seen = {path: set(lines) for path, lines in ground.records().items()}
+        self._deleted = Path()
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        """Read the journal of the run that is under way, as long as it is."""
+        while not self._over.wait(LOOK_S):
+            path = (self._ground.lab.out / "latest").resolve() / "records.jsonl"
+            self._seen.setdefault(path, set()).update(whole_lines(path))
+
+    def delete(self, run: Path) -> None:
+        """Delete a run, which takes its journal: what nobody can keep is not lost by the run."""
+        self._deleted = run / "records.jsonl"
+        shutil.rmtree(run)
+
+    def lost(self) -> int:
+        """Return how many lines are not there any more."""
+        self._seen.pop(self._deleted, None)
+        now = {path.resolve(): set(lines) for path, lines in self._ground.records().items()}
+        return sum(len(lines - now.get(path.resolve(), set())) for path, lines in self._seen.items())
 
 
 def outcome(ground: Ground) -> str:
@@ -261,10 +295,6 @@ def _last_sentence(said: str) -> str:
     below = said.rstrip().rpartition("──")[2].strip() or said.strip()
     lines = [line.strip() for line in below.splitlines() if line.strip()]
     return " ".join(lines[:3])[:400]
-
-
-def _lost(before: Mapping[Path, Sequence[str]], after: Mapping[Path, Sequence[str]]) -> int:
-    return sum(len(set(lines) - set(after.get(path, ()))) for path, lines in before.items())
 
 
 def _recovered(owner: str, next_run: str) -> str:
