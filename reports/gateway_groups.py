@@ -23,9 +23,11 @@ from prometheus_client.exposition import delete_from_gateway
 
 from hil.base.errors import ConfigError, RigError
 from hil.base.gateway_url import PASSWORD_VARIABLE, USER_VARIABLE, masked, problem_of
+from hil.base.untrusted import visible
 from hil.reports.metrics import group_key, group_name
 
 _MAX_ANSWER = 200
+_MOST_SAID = 100  # characters of what went wrong
 
 
 def sender(
@@ -61,7 +63,8 @@ def explain(error: Exception, timeout_s: float) -> tuple[str, str]:
             "name the file of its certificate authority in SSL_CERT_FILE.",
         )
     text = reason.strerror if isinstance(reason, OSError) and reason.strerror else str(reason)
-    return text or type(reason).__name__, "check scheme, host and port, and that the Pushgateway is up."
+    said = visible(text, _MOST_SAID) or type(reason).__name__  # it may be all that a stranger sent
+    return said, "check scheme, host and port, and that the Pushgateway is up."
 
 
 def _request(url: str, method: str, headers: Sequence[tuple[str, str]], data: bytes | None) -> Request:

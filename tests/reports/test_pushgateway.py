@@ -241,7 +241,11 @@ def test_what_a_server_answers_is_passed_on(tmp_path: Path, answers: list[str], 
 
 @pytest.mark.parametrize(
     ("said", "words"),
-    [(b"", "closed connection without response"), (b"220 mail.example ready\r\n", "220 mail.example ready")],
+    [
+        (b"", "closed connection without response"),
+        (b"220 mail.example ready\r\n", "220 mail.example ready"),
+        (b"\x00\x1b[2Jnoise " * 500, "noise noise"),
+    ],
 )
 def test_a_server_that_speaks_no_http_is_a_warning(tmp_path: Path, said: bytes, words: str) -> None:
     """Something else listens there."""
@@ -252,7 +256,10 @@ def test_a_server_that_speaks_no_http_is_a_warning(tmp_path: Path, said: bytes, 
 
     run = store(tmp_path, healthy(), rack="virtual")
     with listener(answer) as (url, _):
-        assert_says(push(url, run), words, "check scheme, host and port")
+        warning = push(url, run)
+        assert_says(warning, words, "check scheme, host and port")
+        assert str(warning).isprintable()
+        assert len(str(warning)) < 500  # a screen shows it
 
 
 def test_a_refusal_is_told_although_the_connection_broke(tmp_path: Path) -> None:
