@@ -13,7 +13,7 @@ from hil.virtual.air.profile import AirProfile
 from hil.virtual.noise import Noise, scaled
 from hil.virtual.virtual_rack import VirtualRack, profile_in_force
 
-STILL_US = 1_000_000.0  # of lateness: no load of a host that still measures holds a frame up so long
+STILL_US = 1_000_000.0  # no load of a host that still measures keeps the air from running so long
 
 
 @dataclass(frozen=True)
@@ -91,18 +91,19 @@ class RunAir:
     def check_case(self, board: Board) -> None:
         """Raise RigError where the air of the board's case was not what it is meant to be.
 
-        It stood still, so that frames were that late; the access point had no port for them; or somebody else
+        It stood still; the access point had no port for them; or somebody else
         changed the link, and be it back.
         """
         links = self._links_of(board)
-        late_us = max(float(str(facts["lateness_max_us"])) for facts in links.values())
+        stills = ("still_max_us", "lateness_max_us")  # frames that were in it meanwhile are late
+        still_us = max(float(str(facts[name])) for facts in links.values() for name in stills)
         refused = int(str(links["uplink"]["write_errors"])) - self._before[board.id].refused
-        if late_us >= STILL_US or refused > 0:
+        if still_us >= STILL_US or refused > 0:
             self._rack.air.reset_statistics(board.id)  # it spoilt this case, and none after it
-        if late_us >= STILL_US:
+        if still_us >= STILL_US:
             raise RigError(
-                f"The virtual air of board {board.id} stood still: a frame came {late_us / 1e6:.1f} s after "
-                "its time. What was measured says nothing of the firmware.",
+                f"The virtual air of board {board.id} stood still for {still_us / 1e6:.1f} s meanwhile. What "
+                "was measured says nothing of the firmware.",
                 next_step="look for what kept hil-air from running (load, a debugger), then run again.",
             )
         if refused > 0:

@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import math
+import os
+import signal
 import statistics
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +32,7 @@ from hil.virtual.noise import (
 from tests.boards.rack_tools import start_rack
 from tests.boards.test_rack import RACK as RACK_TEXT
 from tests.boards.test_rack import write
+from tests.lab import descendants
 
 RACKS = Path(__file__).resolve().parents[2] / "hil" / "racks"
 RACK = load_rack(RACKS / "virtual.yaml")
@@ -153,6 +157,13 @@ def test_an_air_that_somebody_changes_is_the_rigs_fault(tmp_path: Path) -> None:
         with pytest.raises(RigError, match="was changed meanwhile, by none of this run"):
             air.check_case(V1)
         air.begin_case(V1)
+        air.check_case(V1)
+        air_pid = next(one.pid for one in descendants(os.getpid()) if "hil-air" in one.name)
+        for number, wait_s in ((signal.SIGSTOP, 1.3), (signal.SIGCONT, 0.0)):  # no frame is in it
+            os.kill(air_pid, number)
+            time.sleep(wait_s)
+        with pytest.raises(RigError, match=rf"air of board {V1.id} stood still for 1\.\d s meanwhile"):
+            air.check_case(V1)
         air.check_case(V1)
         port = running.access_point_interface(V1.id)
         for words in (f"link set {port} down", "neigh flush all", f"link set {port} up"):

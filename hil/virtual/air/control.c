@@ -107,6 +107,7 @@ static void seed_link(link_t *link, const arguments_t *arguments, reply_t *reply
 
 static void reset_link(link_t *link, const arguments_t *arguments, reply_t *reply) {
     (void)reply;
+    link->still_max_us = 0;
     for (int i = 0; i < DIRECTIONS; i++) {
         if (selects_direction(arguments, &link->directions[i])) {
             statistics_reset(&link->directions[i].statistics);
@@ -133,9 +134,9 @@ static void show_statistics(link_t *link, const arguments_t *arguments, reply_t 
             continue;
         }
         reply_say(reply,
-                  "%slink=%s direction=%s changes=%" PRIu64 " backlog_bytes=%" PRIu64
+                  "%slink=%s direction=%s changes=%" PRIu64 " still_max_us=%" PRIu64 " backlog_bytes=%" PRIu64
                   " in_flight_frames=%" PRIu64 " ",
-                  reply->length ? "\n" : "", link->name, direction->name, link->changes,
+                  reply->length ? "\n" : "", link->name, direction->name, link->changes, link->still_max_us,
                   direction_backlog_bytes(direction), direction->in_flight_frames);
         size_t room = reply->size - reply->length - 1;
         reply->length += statistics_format(&direction->statistics, reply->text + reply->length, room);

@@ -33,7 +33,8 @@ typedef struct link {
     char name[LINK_NAME_MAX];
     struct air *air;
     bool up;
-    uint64_t changes; /* commands that have changed what it does to frames; no reset takes them back */
+    uint64_t still_max_us; /* the longest that the air was not let run */
+    uint64_t changes;      /* commands that have changed what it does to frames; no reset takes them back */
     gap_t gap;
     direction_t directions[DIRECTIONS];
 } link_t;

@@ -28,6 +28,7 @@
 #define POOL_INITIAL 1024
 #define POOL_MAXIMUM 32768
 #define EVENTS 32
+#define BEAT_MS 100u
 
 typedef struct source source_t;
 struct source {
@@ -56,6 +57,28 @@ static void on_frames(source_t *source) {
 static void on_timer(source_t *source) {
     uint64_t expirations;
     (void)!read(source->fd, &expirations, sizeof(expirations));
+}
+
+/* Beats that were missed: what came meanwhile looks as if it had come when the air went on. */
+static void on_beat(source_t *source) {
+    uint64_t beats = 0;
+    (void)!read(source->fd, &beats, sizeof(beats));
+    uint64_t still_us = beats > 1 ? (beats - 1) * BEAT_MS * 1000u : 0;
+    for (size_t i = 0; i < s_air.link_count; i++) {
+        if (still_us > s_air.links[i].still_max_us) {
+            s_air.links[i].still_max_us = still_us;
+        }
+    }
+}
+
+static int beat_descriptor(void) {
+    struct itimerspec beats = {.it_value.tv_nsec = BEAT_MS * 1000000u,
+                               .it_interval.tv_nsec = BEAT_MS * 1000000u};
+    int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (fd < 0 || timerfd_settime(fd, 0, &beats, NULL) != 0) {
+        err(3, "a timer");
+    }
+    return fd;
 }
 
 static void on_signal(source_t *source) {
@@ -185,7 +208,7 @@ static void watch_links(void) {
 }
 
 int main(int argc, char **argv) {
-    static source_t timer, control, signals;
+    static source_t timer, beat, control, signals;
     s_air.links = calloc(LINKS_MAX, sizeof(link_t));
     bool reserved = heap_reserve(&s_air.heap, POOL_MAXIMUM + LINKS_MAX * DIRECTIONS);
     if (s_air.links == NULL || !reserved || !frame_pool_init(&s_air.pool, POOL_INITIAL, POOL_MAXIMUM)) {
@@ -198,6 +221,7 @@ int main(int argc, char **argv) {
     s_epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     s_timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     watch(&timer, s_timer_fd, on_timer);
+    watch(&beat, beat_descriptor(), on_beat);
     watch(&control, control_fd, on_client);
     watch(&signals, signal_descriptor(), on_signal);
     watch_links();
