@@ -14,6 +14,7 @@ import json
 import queue
 import random
 import re
+import shutil
 import signal
 import sys
 import threading
@@ -24,11 +25,10 @@ from pathlib import Path
 
 from hil.base.paths import PROJECT_ROOT
 from hil.boards.firmware.build import build
-from tests.tools.bench.figure import show, wide_console
 from tests.tools.chaos import air, board, broker, host, inputs, security
 from tests.tools.chaos.fault import Fault
 from tests.tools.chaos.ground import Ground
-from tests.tools.chaos.table import figure, write_page
+from tests.tools.chaos.table import lines, summary, write_page
 from tests.tools.chaos.trial import Plan, Row, Trial
 from tests.variants import beyond_limit
 
@@ -140,7 +140,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     campaign = Campaign(options.seed, path)
     campaign.run(wanted, options.workers)
     rows = [campaign.rows[plan.name] for plan in wanted]
-    show(wide_console(), figure(rows, f"Faults, seed {options.seed}"))
+    width = shutil.get_terminal_size().columns
+    print("\n".join(["", *lines(rows, width), "", f"Seed {options.seed}: {summary(rows)}"]))
     if options.page:
         write_page(rows)
     return int(any(row.wrong for row in rows))

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hil.base.paths import PROJECT_ROOT
-from tests.tools.bench.figure import Figure
 from tests.tools.chaos.trial import Row
 
 PAGE = PROJECT_ROOT / "docs" / "explain" / "faults.md"
@@ -27,16 +26,18 @@ COLUMNS = (
 SENTENCE_MAX = 140  # characters of what was reported
 
 
-def figure(rows: Sequence[Row], title: str) -> Figure:
-    """Return the table of ``rows``; what is wrong with one is an aim that was missed."""
-    return Figure(
-        title=title,
-        columns=COLUMNS,
-        rows=[_cells(row) for row in sorted(rows, key=lambda row: row.fault)],
-        note=summary(rows),
-        missed=[f"{row.fault}: {'; '.join(row.wrong)}" for row in rows if row.wrong],
-        exact=True,
-    )
+def lines(rows: Sequence[Row], width: int) -> list[str]:
+    """Return the rows for a screen ``width`` columns wide: a fault, what came of it, what was reported.
+
+    What is wrong with a row stands below it.
+    """
+    found = []
+    for row in sorted(rows, key=lambda row: row.fault):
+        said = f"{row.moment}, {row.owner}, recovered {row.recovered}, {row.recovery_s:g} s, {row.lost} lost"
+        said += f", left: {', '.join(row.left) or '0'}, next run untouched: {row.next_run}"
+        found += [f"{'✗' if row.wrong else '✓'} {row.fault}", f"  {said}", f"  {row.reported}"[:width]]
+        found += [f"  wrong: {why}" for why in row.wrong]
+    return found
 
 
 def summary(rows: Sequence[Row]) -> str:
