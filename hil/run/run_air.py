@@ -91,8 +91,7 @@ class RunAir:
     def check_case(self, board: Board) -> None:
         """Raise RigError where the air of the board's case was not what it is meant to be.
 
-        It stood still; the access point had no port for them; or somebody else
-        changed the link, and be it back.
+        It stood still; the access point's port was down; or somebody else changed the link, and be it back.
         """
         links = self._links_of(board)
         stills = ("still_max_us", "lateness_max_us")  # frames that were in it meanwhile are late

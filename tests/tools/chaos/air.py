@@ -19,7 +19,6 @@ from tests.tools.chaos.trial import Trial
 BOARD = "b1"
 PORT = "air0"  # the bridge's port towards it
 HOST = "10.77.0.1"
-BROKER_PORT = 1883
 
 
 def changed(change: Callable[[AirControl], object], back_after_s: float | None = None) -> Act:

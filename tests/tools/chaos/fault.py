@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -25,6 +27,23 @@ MOMENTS: dict[Moment, str] = {
     "measuring": r"b1 \[0/\d[^]]*\] measuring",
     "judging": r"b1 \[\d/\d[^]]*\] done",
 }
+
+
+@contextmanager
+def answering(answer: Callable[[socket.socket], object]) -> Iterator[int]:
+    """Serve a port of this host, one client after another, each as ``answer`` likes; gives its number."""
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                with server.accept()[0] as connection, suppress(OSError):
+                    answer(connection)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=serve, daemon=True).start()
+        yield int(server.getsockname()[1])
+        with suppress(OSError):
+            server.shutdown(socket.SHUT_RDWR)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from pathlib import Path
 from tests.lab import descendants
 from tests.tools.chaos.air import signalled, stopped
 from tests.tools.chaos.broker import shim
-from tests.tools.chaos.fault import Act, Fault, Moment, Owner
+from tests.tools.chaos.fault import Act, Fault, Moment, Owner, answering
 from tests.tools.chaos.trial import Trial
 
 
@@ -59,18 +59,17 @@ def sent(*numbers: signal.Signals, apart_s: float = 0.05) -> Act:
     return act
 
 
-def _disk(size: str, fill_at_once: bool) -> Act:
-    """Return what gives the run a small disk for its results, on which the fault comes at its moment."""
+def _disk(options: str, *, full: bool = False) -> Act:
+    """Return what gives the run a disk of its own for its results, mounted with these options."""
 
     @contextmanager
     def act(trial: Trial) -> Iterator[None]:
         place = trial.lab_folder / "disk"
         place.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "chaos", place], check=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "chaos", place], check=True)
         try:
-            if fill_at_once:
+            if full:
                 fill(place)
-            (place / "virtual").mkdir(exist_ok=True) if not fill_at_once else None
             trial.more += ["--out", str(place)]
             yield
         finally:
@@ -85,24 +84,6 @@ def fill(place: Path) -> None:
     with suppress(OSError), (place / "ballast").open("wb", buffering=0) as file:
         while file.write(bytes(4096)):
             pass
-
-
-@contextmanager
-def _disk_fills(trial: Trial) -> Iterator[None]:
-    """Fill the disk of the results while the run measures; it was mounted over this run's folder alone."""
-    fill(trial.lab_folder / "disk")
-    yield
-
-
-@contextmanager
-def _read_only(trial: Trial) -> Iterator[None]:
-    place = trial.lab_folder / "disk"
-    place.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,ro", "chaos", place], check=True)
-    trial.more += ["--out", str(place)]
-    yield
-    subprocess.run(["umount", "--lazy", place], check=True)
-    place.rmdir()
 
 
 @contextmanager
@@ -185,21 +166,16 @@ def _gateway_gone(trial: Trial) -> Iterator[None]:
     yield
 
 
+def _nonsense(connection: socket.socket) -> None:
+    connection.recv(65536)
+    connection.sendall(b"\x00\xff" * 500)
+
+
 @contextmanager
 def _gateway_talks_nonsense(trial: Trial) -> Iterator[None]:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def answer() -> None:
-            with suppress(OSError):
-                while True:
-                    with server.accept()[0] as connection:
-                        connection.recv(65536)
-                        connection.sendall(b"\x00\xff" * 500)
-
-        threading.Thread(target=answer, daemon=True).start()
-        trial.more += ["--pushgateway", f"http://127.0.0.1:{server.getsockname()[1]}"]
+    with answering(_nonsense) as port:
+        trial.more += ["--pushgateway", f"http://127.0.0.1:{port}"]
         yield
-        server.shutdown(socket.SHUT_RDWR)
 
 
 @contextmanager
@@ -245,7 +221,7 @@ def killed(number: int, victim: str) -> Fault:
                 os.kill(pid, signal.SIGKILL)
         yield
 
-    owners: tuple[Owner, ...] = ("interrupted",) if victim == "hil run" else ("rig", "nobody", "undecided")
+    owners: tuple[Owner, ...] = ("interrupted",) if victim == "hil run" else ("rig", "undecided")
     return Fault("kill", f"{number} of {victim}", act, "any", (*owners, "nobody"))
 
 
@@ -301,16 +277,16 @@ FAULTS: Sequence[Fault] = (
     _fault(
         "board's process frozen for 3 s", stopped("--id b1", 3.0), "measuring", "nobody", "rig", "undecided"
     ),
-    _fault("disk of 400 kB", _disk("400k", False), "before", "rig", says="[Nn]o space|full"),
+    _fault("disk of 400 kB", _disk("size=400k"), "before", "rig", says="[Nn]o space|full"),
     _fault(
         "disk full before",
-        _disk("400k", True),
+        _disk("size=400k", full=True),
         "before",
         "rig",
         "configuration",
         says="[Nn]o space|full|space",
     ),
-    _fault("disk read-only", _read_only, "before", "rig", "configuration", says="[Rr]ead-only"),
+    _fault("disk read-only", _disk("size=1m,ro"), "before", "rig", "configuration", says="[Rr]ead-only"),
     _fault("out is a file", _out_is_a_file, "before", "configuration", says="file"),
     _fault("out is a strange path", _spaces, "before", "nobody"),
     _fault("run's folder deleted", _run_folder_deleted, "measuring", "rig"),

@@ -7,12 +7,11 @@ import json
 import os
 import shutil
 import socket
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
-from tests.tools.chaos.fault import Act, Fault, Owner
+from tests.tools.chaos.fault import Act, Fault, Owner, answering
 from tests.tools.chaos.trial import Trial
 
 HOSTILE = (
@@ -142,27 +141,17 @@ def port_that(answers: Callable[[socket.socket], object]) -> Act:
 
     @contextmanager
     def act(trial: Trial) -> Iterator[None]:
-        with socket.create_server(("127.0.0.1", 0)) as server:
-
-            def serve() -> None:
-                with suppress(OSError):
-                    while True:
-                        with server.accept()[0] as connection, suppress(OSError):
-                            answers(connection)
-
-            threading.Thread(target=serve, daemon=True).start()
-            rack = trial.lab_folder / "foreign.yaml"
+        rack = trial.lab_folder / "foreign.yaml"
+        with answering(answers) as port:
             rack.write_text(
                 "schema: 1\nname: foreign\nhost: {interface: lo, address: 127.0.0.1}\n"
                 "access_point: {type: wired}\nboards:\n"
                 "  - {id: b9, kind: physical, target: esp32, power: {type: none},\n"
                 "     network: {type: rmii, phy: lan87xx, clock: in},\n"
-                f"     serial: 'rfc2217://127.0.0.1:{server.getsockname()[1]}'}}\n"
+                f"     serial: 'rfc2217://127.0.0.1:{port}'}}\n"
             )
             yield
-            with suppress(OSError):
-                server.shutdown(socket.SHUT_RDWR)
-            rack.unlink()
+        rack.unlink()
 
     return act
 
