@@ -89,6 +89,12 @@ class Lab:
     def start(self, *more: str) -> Running:
         return Running(self.command(*more), self.folder / "run.txt", self.env)
 
+    def keep_up(self) -> Running:
+        """Start `hil virtual up`; the rack is there once it says so. Whoever asked ends it."""
+        files = ("--rack", str(self.rack), "--out", str(self.out))
+        argv = [sys.executable, "-m", "hil", "virtual", "up", *files]
+        return Running(argv, self.folder / "up.txt", self.env)
+
     def hil(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return run([sys.executable, "-m", "hil", *arguments], env=self.env)
 

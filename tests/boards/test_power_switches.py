@@ -22,7 +22,7 @@ from hil.boards.rack import Board, Power, load_rack
 from hil.boards.rack.check import check_rack
 from hil.virtual.board.client import BoardControl
 from tests.boards.switch_rig import Plug, install_uhubctl, served
-from tests.lab import Lab, Running
+from tests.lab import Lab
 from tests.virtual.virtual_board_rig import MAC, REPOSITORY, BoardProcess, is_alive, wait_until
 
 pytestmark = pytest.mark.slow
@@ -346,7 +346,7 @@ def test_a_rack_check_proves_each_switch(new_lab: Callable[..., Lab]) -> None:
     """`--power` of a rack that is up switches its boards off and on; without it nothing is switched."""
     lab = new_lab(1)
     options = ("--rack", str(lab.rack), "--out", str(lab.out))
-    up = Running([sys.executable, "-m", "hil", "virtual", "up", *options], lab.folder / "up.txt", lab.env)
+    up = lab.keep_up()
     try:
         up.await_line("miniterm")
         assert "power of b1" not in lab.hil("rack", "check", *options).stdout

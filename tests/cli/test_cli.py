@@ -10,7 +10,6 @@ import shlex
 import signal
 import socket
 import stat
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,7 +22,7 @@ from hil.cli.app import app
 from hil.cli.options import DEFAULT_OUT, DEFAULT_RACK
 from hil.cli.virtual import given
 from hil.store import RunDirectory
-from tests.lab import ROOT, Lab, Running, free_ports, make_lab, of_type
+from tests.lab import ROOT, Lab, free_ports, make_lab, of_type
 from tests.make_records import RUN_ID, publish_record
 
 pytestmark = pytest.mark.slow
@@ -296,7 +295,7 @@ def test_a_rack_that_is_up_passes_its_check_and_names_itself_in_its_hints(new_la
     """Its ports are its own, and what it tells people to type means this rack, not the default one."""
     lab = new_lab(1, ports=free_ports(1))
     arguments = ("--rack", str(lab.rack), "--out", str(lab.out))
-    up = Running([sys.executable, "-m", "hil", "virtual", "up", *arguments], lab.folder / "up.txt", lab.env)
+    up = lab.keep_up()
     try:
         up.await_line(r"serial\.tools\.miniterm")
         options = shlex.join(arguments)

@@ -89,8 +89,7 @@ class Night:
 @contextmanager
 def rack_up(lab: Lab) -> Iterator[Rack]:
     """Keep the virtual rack up, as `hil virtual up` does."""
-    argv = [sys.executable, "-m", "hil", "virtual", "up", "--rack", str(lab.rack), "--out", str(lab.out)]
-    up = Running(argv, lab.folder / "up.txt", lab.env)
+    up = lab.keep_up()
     try:
         up.await_line("The virtual rack is up")
         yield load_rack(lab.rack)

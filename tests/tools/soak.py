@@ -129,8 +129,7 @@ def on_virtual_rack(minutes: float, suite: str) -> Figure:
     """Keep a virtual rack up and soak it."""
     folder = Path(tempfile.mkdtemp(prefix="hil-soak-"))
     lab = make_lab(folder, BOARDS, firmware=build("virtual-esp32", say=lambda _: None), suites=SUITES)
-    files = ("--rack", str(lab.rack), "--out", str(lab.out))
-    up = Running([sys.executable, "-m", "hil", "virtual", "up", *files], folder / "up.txt", lab.env)
+    up = lab.keep_up()
     try:
         up.await_line("The virtual rack is up")
         samples, outcomes = soak(

@@ -73,8 +73,7 @@ def test_virtual_up_keeps_a_rack_that_runs_use(new_lab: NewLab) -> None:
 def test_two_runs_share_a_rack_that_is_up(new_lab: NewLab) -> None:
     """Two runs on other boards of one rack take turns, each in the air that it asked for; both pass."""
     lab = new_lab(2)
-    files = ("--rack", str(lab.rack), "--out", str(lab.out))
-    up = Running([sys.executable, "-m", "hil", "virtual", "up", *files], lab.folder / "up.txt", lab.env)
+    up = lab.keep_up()
     wanted = {"b1": "lab", "b2": "perfect"}
     runs = []
     try:

@@ -11,7 +11,7 @@ import pytest
 from hil.boards.rack import load_rack
 from hil.virtual.virtual_rack import boards_up
 from tests.boards.farm import LABGRID, Farm, farm_in
-from tests.lab import Lab, Running, of_type, run
+from tests.lab import Lab, of_type, run
 
 pytestmark = pytest.mark.slow
 
@@ -49,11 +49,7 @@ def test_a_run_measures_on_leased_boards(new_lab: Callable[..., Lab]) -> None:
     console when the run is through."""
     lab = new_lab(1)
     with farm_in(lab.folder) as farm:
-        up = Running(
-            [sys.executable, "-m", "hil", "virtual", "up", "--rack", str(lab.rack), "--out", str(lab.out)],
-            lab.folder / "up.txt",
-            lab.env,
-        )
+        up = lab.keep_up()
         try:
             up.await_line("The virtual rack is up")
             served = boards_up(load_rack(lab.rack), lab.out)

@@ -15,7 +15,7 @@ import pytest
 
 from tests.boards import rack_tools
 from tests.boards.rack_tools import CHECKOUT, start_rack
-from tests.lab import Lab, Running, free_ports, make_lab
+from tests.lab import Lab, free_ports, make_lab
 
 pytestmark = pytest.mark.slow
 
@@ -38,9 +38,7 @@ def two_checkouts(new_lab: NewLab) -> tuple[Lab, Lab]:
 @contextmanager
 def up(lab: Lab) -> Iterator[str]:
     """A rack that is kept up; gives the address of its board b1."""
-    running = Running(
-        [sys.executable, "-m", "hil", "virtual", "up", *options(lab)], lab.folder / "up", lab.env
-    )
+    running = lab.keep_up()
     try:
         running.await_line(r"serial\.tools\.miniterm")
         yield running.await_line(r"rfc2217://127\.0\.0\.1:\d+")

@@ -7,7 +7,6 @@ import hashlib
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -74,9 +73,7 @@ class Ground:
         """Keep the rack up; nothing where it is."""
         if not self.keeps_rack or (self._rack and self._rack.process.poll() is None):
             return
-        files = ("--rack", str(self.lab.rack), "--out", str(self.lab.out))
-        argv = [sys.executable, "-m", "hil", "virtual", "up", *files]
-        self._rack = Running(argv, self.folder / "up.txt", self.lab.env)
+        self._rack = self.lab.keep_up()
         self._rack.await_line("The virtual rack is up")
 
     def end_rack(self) -> None:
