@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -22,6 +23,7 @@ _NO_IMAGE = re.compile(
 )
 _UNREADABLE_SHARE = 0.3
 SILENT_S = 15.0  # the ROM prints within milliseconds of a reset; what says nothing for so long will not
+DOWNLOAD_S = 3.0  # a ROM that waits for a download does so until the next reset
 
 
 def await_hello(link: BoardLink, *, timeout_s: float, old_boot: str = "") -> Hello:
@@ -35,9 +37,12 @@ def await_hello(link: BoardLink, *, timeout_s: float, old_boot: str = "") -> Hel
     bytes_before = link.lines.bytes_received
     tags: set[str] = set()
     hello: Hello | None = None
-    began = link.clock()
+    began = moved = link.clock()
+    bytes_seen = bytes_before
     while link.clock() < deadline and len(link.incidents) < BOOT_INCIDENTS_MAX:
-        if link.lines.bytes_received == bytes_before and link.clock() >= began + SILENT_S:
+        if link.lines.bytes_received != bytes_seen:
+            bytes_seen, moved = link.lines.bytes_received, link.clock()
+        if link.clock() >= moved + _patience_s(link, silent=bytes_seen == bytes_before):
             timeout_s = link.clock() - began
             break
         line, tag = link.command_line("hello")
@@ -54,6 +59,13 @@ def await_hello(link: BoardLink, *, timeout_s: float, old_boot: str = "") -> Hel
             if len(link.incidents) >= BOOT_INCIDENTS_MAX:
                 break
     raise explain(link, timeout_s=timeout_s, silent=link.lines.bytes_received == bytes_before)
+
+
+def _patience_s(link: BoardLink, *, silent: bool) -> float:
+    """Return how long a board that says nothing more is waited for."""
+    if silent:
+        return SILENT_S
+    return DOWNLOAD_S if _find(_DOWNLOAD_MODE, list(link.lines.last)[-1:]) else math.inf
 
 
 def await_restart(link: BoardLink, *, old_boot: str, timeout_s: float) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from hil.base.errors import ConfigError, RigError
 from hil.boards.firmware.build_folder import SDKCONFIG
-from hil.boards.flash import SlotFlasher, flash
+from hil.boards.flash import SlotFlasher, flash, tool
 from hil.boards.flash.tool import command, parts_of, write_of
 from hil.boards.power import switch_power
 from hil.boards.rack import Board, Power
@@ -145,6 +145,16 @@ def test_a_hanging_esptool_is_ended(build_dir: Path, tmp_path: Path) -> None:
         serial = f"fastrfc2217://127.0.0.1:{server.getsockname()[1]}"
         with pytest.raises(RigError, match=r"esptool did not end within 0\.4 s"):
             flash(board_at(serial), build_dir, log=tmp_path / "flash.log", timeout_s=0.4)
+
+
+def test_a_stub_that_never_greets_is_not_waited_for(
+    board: Board, process: BoardProcess, build_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """esptool waits for its stub without end; a board that does not run it is given up long before."""
+    monkeypatch.setattr(tool, "STUB_S", 2.0)
+    process.control.fault("no_stub")
+    with pytest.raises(RigError, match=r"its stub did not answer within 2 s"):
+        flash(board, build_dir, log=tmp_path / "flash.log", timeout_s=600.0)
 
 
 def test_stop_ends_flashing_at_once(board: Board, build_dir: Path, tmp_path: Path) -> None:

@@ -291,6 +291,18 @@ def test_a_board_without_agent_is_explained(text: list[str], error: type[HilErro
         session.wait_ready(timeout_s=8.0)
 
 
+def test_a_board_in_download_mode_is_not_waited_for() -> None:
+    """A ROM that waits for a download says nothing more: three seconds of it are enough, not the whole wait."""
+    console = FakeConsole(FakeAgent())
+    console.silent = True
+    session = AgentSession(console, "bench-1", clock=console.clock)
+    before = console.clock()
+    console.send(["rst:0x1 (POWERON_RESET),boot:0x3 (DOWNLOAD_BOOT(UART0))", "waiting for download"])
+    with pytest.raises(RigError, match="download mode"):
+        session.wait_ready(timeout_s=60.0)
+    assert console.clock() - before < 6.0  # of the fake's own clock
+
+
 def test_an_unknown_protocol_version_is_named() -> None:
     """A board that speaks none of our versions is a mismatch of builds, and both sides are named."""
     console = FakeConsole(FakeAgent(proto=(3, 4)))

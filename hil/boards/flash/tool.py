@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -39,6 +39,9 @@ from hil.boards.serial_url import OWN
 EXPECT = "--expect"  # of hil.boards.serial_url.esptool, which only its own process imports
 FLASH_BAUD = 460800
 FLASH_TIMEOUT_S = 180.0
+WAIT_S = 0.2  # between two looks at esptool
+STUB_S = 15.0  # the stub greets within milliseconds; esptool 5.6 waits for it without end
+STARTS_STUB = "Running stub flasher..."
 CONNECT_ATTEMPTS = 4  # of esptool's own; all of them twice
 ATTEMPTS = 2
 LEAST_FLASH_BYTES = 4 << 20  # what is counted of an erased flash: no module of ours has less
@@ -246,7 +249,7 @@ def _attempt(
             argv, cwd=what.folder, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
             env=_environment(), start_new_session=True,
         )  # fmt: skip
-        status = _wait(process, timeout_s, stop)
+        status = _wait(process, timeout_s, stop, lambda: _starts_stub(log))
     said = log.read_bytes()[offset:].decode(errors="replace")
     if chips:
         chips.learn(board, said)
@@ -260,16 +263,26 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": python_path(), "PYTHONUNBUFFERED": "1"}
 
 
-def _wait(process: subprocess.Popen[bytes], timeout_s: float, stop: threading.Event) -> int | None:
-    """Return the exit status; None where the time was up or ``stop`` was set, and the process was killed."""
-    slices = max(1, int(timeout_s / 0.2))
-    for _ in range(slices):
-        if stop.is_set():
+def _starts_stub(log: Path) -> bool:
+    """Return whether the last that esptool said is that it has started the stub."""
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - len(STARTS_STUB) - 2))  # and the end of the line
+        return file.read().decode(errors="replace").rstrip().endswith(STARTS_STUB)
+
+
+def _wait(
+    process: subprocess.Popen[bytes], timeout_s: float, stop: threading.Event, starts_stub: Callable[[], bool]
+) -> int | None:
+    """Return the exit status; None where the process was killed: the time was up, that of the stub, too, or
+    ``stop`` was set."""
+    stub_s = 0.0
+    for _ in range(max(1, int(timeout_s / WAIT_S))):
+        if stop.is_set() or stub_s >= STUB_S:
             break
         try:
-            return process.wait(timeout=0.2)
+            return process.wait(timeout=WAIT_S)
         except subprocess.TimeoutExpired:
-            continue
+            stub_s = stub_s + WAIT_S if starts_stub() else 0.0
     os.killpg(process.pid, signal.SIGKILL)
     process.wait(timeout=5.0)
     return None
@@ -281,8 +294,14 @@ def _fault(
     if stopped:
         return RigError(f"{attempt}: the run was stopped.", log=str(log))
     if status is None:
+        mute = said.rstrip().endswith(STARTS_STUB)
+        why = (
+            f"its stub did not answer within {STUB_S:g} s"
+            if mute
+            else f"esptool did not end within {timeout_s:g} s"
+        )
         return NoAnswerError(
-            f"{attempt}: esptool did not end within {timeout_s:g} s.",
+            f"{attempt}: {why}.",
             log=str(log),
             next_step="switch the board's power (hil board power BOARD cycle) and run again.",
         )

@@ -22,7 +22,7 @@ from tests.lab import Running
 from tests.tools.chaos.fault import MOMENTS, Fault, Owner
 from tests.tools.chaos.ground import BOARDS, Around, Ground, left_behind, whole_lines
 
-PATIENCE_S = 1200.0  # a stub that never answers: three times two attempts of 180 s, and boots of 60 s
+PATIENCE_S = 600.0  # a board that talks and never says hello: boots of 60 s, and what is tried against it
 LOOK_S = 0.1
 NOT_TRIED = "not tried"  # after a slower firmware: the same fault has been tried without
 RUN_S = 5.0  # about what a quick run takes: when it is killed at any time
