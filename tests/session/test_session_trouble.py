@@ -292,7 +292,7 @@ def test_a_board_without_agent_is_explained(text: list[str], error: type[HilErro
 
 
 def test_a_board_in_download_mode_is_not_waited_for() -> None:
-    """A ROM that waits for a download says nothing more: three seconds of it are enough, not the whole wait."""
+    """A ROM that waits for a download says nothing more: three seconds of that are enough."""
     console = FakeConsole(FakeAgent())
     console.silent = True
     session = AgentSession(console, "bench-1", clock=console.clock)
