@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 C_FILES = $(shell find firmware hil tests -type d \( -name build -o -name managed_components \) -prune \
 	-o -name '*.[ch]' -print)
 
-.PHONY: help hil demo report test test-docs test-fast test-all conformance emulated-check examples-check idf-check lint format bench cost-check bench-gate bench-gate-rack bench-ledger bench-leases bench-nights bench-queue bench-rack bench-report chaos soak soak-rack screenshots lock clean uninstall
+.PHONY: help hil demo report test test-docs test-fast test-all conformance emulated-check examples-check idf-check lint format bench cost-check bench-gate bench-gate-rack bench-ledger bench-leases bench-nights bench-queue bench-rack bench-report chaos fuzz soak soak-rack screenshots lock clean uninstall
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -116,6 +116,11 @@ SEED := 1
 chaos: ## break everything on the virtual rack, SEED=n: whose fault does each run say it was (an hour; goes on where it stopped)
 	@.ci/bootstrap test
 	@$(PYTHON) -m tests.tools.chaos --seed $(SEED) $(CHAOS)
+
+SECONDS := 10
+fuzz: ## fuzz every reader of what others write for SECONDS=n each, guided by coverage (two minutes; the corpus stays in out/fuzz)
+	@.ci/bootstrap test
+	@$(PYTHON) -m tests.tools.fuzz --seconds $(SECONDS) $(FUZZ)
 
 MINUTES := 120
 soak: ## run four virtual boards again and again for MINUTES=120, and see whether memory, descriptors, threads or disk grow

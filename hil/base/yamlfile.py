@@ -33,6 +33,7 @@ from ruamel.yaml.nodes import Node as YamlNode
 
 from hil.base import yamlvalue
 from hil.base.errors import ConfigError
+from hil.base.reading import SETTINGS_MOST_BYTES, read_at_most
 from hil.base.schema import UPDATE, is_newer
 from hil.base.yamlvalue import Value, did_you_mean
 from hil.model import Scalar
@@ -276,7 +277,7 @@ def loads(text: str, *, label: str) -> Node:
 def read_text(file: Path, *, label: str) -> str:
     """Return what a file holds; ``label`` names it in sentences. Raises ConfigError: no file, not UTF-8."""
     try:
-        content = file.read_bytes()
+        content = read_at_most(file, SETTINGS_MOST_BYTES)
     except FileNotFoundError as error:
         raise ConfigError(f"{label}: there is no such file.", next_step=_present(file.parent)) from error
     except OSError as error:

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from hil.base.errors import ConfigError
+from hil.base.reading import SETTINGS_MOST_BYTES, read_at_most
 from hil.boards.firmware.build import VIRTUAL_TARGETS
 from hil.boards.firmware.build_folder import DEFAULT_TICK_HZ, TICKS_HZ, Image
 from hil.ci.event import (
@@ -323,8 +324,8 @@ def write_plan(plan: CiPlan, path: Path) -> None:
 def read_plan(path: Path) -> CiPlan:
     """Read what ``write_plan`` wrote. Raises ConfigError where it is missing or another format."""
     try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        stored = json.loads(read_at_most(path, SETTINGS_MOST_BYTES))
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"the plan {path} could not be read: {error}.", next_step=_NO_PLAN) from error
     try:
         return _from_json(stored)

@@ -82,7 +82,7 @@ class Redactor:
     def _json_line(self, line: bytes) -> bytes:
         try:
             stored = json.loads(line)
-        except ValueError:  # a last line that was cut off in writing
+        except (ValueError, RecursionError):  # a last line that was cut off in writing, or nonsense
             return self.text(line.decode(errors="replace")).encode()
         return json.dumps(self._value(stored), ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 

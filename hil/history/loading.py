@@ -17,6 +17,7 @@ from hil.base.errors import ConfigError
 from hil.base.numeric import np
 from hil.base.paths import PROJECT_ROOT
 from hil.base.project import keep_here
+from hil.base.reading import SEGMENT_MOST_BYTES, read_at_most
 from hil.history.segment import ROLES, Segment, SegmentError, digest_of, from_json
 from hil.metrics.sessions import NO_HISTORY, History, SeriesHistory, Session, SessionBoard
 from hil.model import bench_of, format_series_id
@@ -251,7 +252,7 @@ def in_order_of_time(segments: Iterable[Segment]) -> list[Segment]:
 def read_bytes(path: Path) -> bytes:
     """Return a file's content. Raises ConfigError where the disk does not give it."""
     try:
-        return path.read_bytes()
+        return read_at_most(path, SEGMENT_MOST_BYTES)
     except OSError as error:
         raise ConfigError(f"{path}: could not be read: {error.strerror}.", next_step=f"{_AGAIN}.") from error
 

@@ -17,12 +17,12 @@ from pathlib import Path
 
 from hil.base.errors import ConfigError
 from hil.base.given import NVS_KEY, Given, filled
-from hil.boards.firmware.build_folder import FLASHER_ARGS, flash_files, flasher_args
-from hil.boards.firmware.partition_table import TABLE_OFFSET, Partition, find_data, from_binary
+from hil.boards.firmware.build_folder import FLASHER_ARGS, flasher_args
+from hil.boards.firmware.partition_table import Partition, find_data
+from hil.boards.flash.tool import table_of
 
 NVS = 0x02
 GIVEN_FILE = "given-nvs.bin"
-_FLASH_BYTES_MAX = 64 << 20
 
 
 def with_nvs(build_dir: Path, given: Given, words: Mapping[str, str | int], folder: Path) -> Path:
@@ -53,9 +53,7 @@ def _link(source: str, target: str) -> None:
 
 
 def _nvs_partition(build_dir: Path) -> Partition:
-    names = [name for offset, name in flash_files(build_dir) if int(offset, 0) == TABLE_OFFSET]
-    table = from_binary((build_dir / names[0]).read_bytes(), flash_bytes=_FLASH_BYTES_MAX) if names else ()
-    found = find_data(table, NVS)
+    found = find_data(table_of(build_dir), NVS)
     if found is None:
         raise ConfigError(
             f"{build_dir}: hil.toml [given] writes to NVS, and its partition table has no partition of it.",

@@ -287,7 +287,7 @@ def read_field(value: Field, payload: bytes) -> object:
         return match[1] if match else None
     try:
         found: object = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     for word in value.path:
         found = found.get(word) if isinstance(found, dict) else None

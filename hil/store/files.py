@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from hil.base.errors import ConfigError, RigError
+from hil.base.reading import RUN_MOST_BYTES, read_at_most
 from hil.base.schema import UPDATE, SchemaError
 from hil.store.codec import decode
 
@@ -50,7 +51,7 @@ def replace_file(path: Path, data: bytes) -> None:
 def read_bytes(path: Path) -> bytes:
     """Return a file's content. Raises RigError where the disk does not give it."""
     try:
-        return path.read_bytes()
+        return read_at_most(path, RUN_MOST_BYTES)
     except OSError as error:
         raise disk_error(f"could not read {path}", error, "what is on disk") from error
 
@@ -94,7 +95,7 @@ def read_jsonl(path: Path, parse: Callable[[Path, int, bytes], _Item]) -> list[_
         RigError: the disk does not give the file.
     """
     try:
-        *whole, last = path.read_bytes().split(b"\n")
+        *whole, last = read_at_most(path, RUN_MOST_BYTES).split(b"\n")
     except FileNotFoundError:
         return []
     except OSError as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import datetime
 import getpass
-import json
 import platform
 import re
 import secrets
@@ -24,6 +23,7 @@ from hil.base.project import product_here
 from hil.base.schema import refuse_newer
 from hil.base.untrusted import visible
 from hil.model import PRODUCT_PATTERN, SCHEMA_VERSION
+from hil.store.codec import decode
 
 TRIGGERS = ("local", "pr", "nightly", "baseline")  # what a run is for
 PACKAGES = ("esptool", "pytest", "pytest-embedded", "pyserial", "numpy", "scipy", "ruamel.yaml")
@@ -95,9 +95,9 @@ _KIND_NAMES: Mapping[type, str] = {
 def parse_info(path: Path, content: bytes) -> dict[str, Any]:
     """Return what a run.json holds. Raises ConfigError, which names ``path`` and the key."""
     try:
-        info = json.loads(content.decode())
+        info = decode(content)
     except ValueError as error:
-        raise ConfigError(f"{path}: not JSON: {error}.") from error
+        raise ConfigError(f"{path}: {error}.") from error
     if not isinstance(info, dict):
         raise ConfigError(f"{path}: not a JSON object.")
     refuse_newer(info.get("schema"), SCHEMA_VERSION, str(path))
@@ -234,7 +234,7 @@ def tool_state() -> Mapping[str, Any]:
     if CHECKOUT:
         return {"version": hil.__version__, **git_state(CHECKOUT)}
     try:
-        stamp = json.loads(BUILD_STAMP.read_text(encoding="utf-8"))
+        stamp = decode(BUILD_STAMP.read_bytes())
     except (OSError, ValueError):
         stamp = {}
     commit, dirty = str(stamp.get("commit", "")), bool(stamp.get("dirty", False))

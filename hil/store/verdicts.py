@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hil.base.errors import ConfigError, ExitCode, combine_exit_codes
+from hil.base.reading import RUN_MOST_BYTES, read_at_most
 from hil.base.schema import refuse_newer
 from hil.base.units import UNITS
 from hil.model import SCHEMA_VERSION, ComparedSeries, SeriesVerdict, Verdict
@@ -29,7 +30,7 @@ _OUTCOMES = {
 def read_verdict(path: Path) -> Verdict:
     """Return what Verdict.to_json() wrote. Raises ConfigError where ``path`` holds no verdict."""
     try:
-        content = path.read_bytes()
+        content = read_at_most(path, RUN_MOST_BYTES)
     except OSError as error:
         raise no_verdict(path, str(error.strerror)) from error
     return parse_verdict(path, content)

@@ -98,7 +98,15 @@ def test_what_is_kept_is_of_the_same_lock_files() -> None:
     assert step["if"] == "inputs.cache == 'true' && runner.environment == 'github-hosted'"
     assert set(step["with"]) == {"key", "path"}  # no restore-keys
     others = [path for path in GITHUB.rglob("*.yml") if path != SETUP]
-    assert not [path.name for path in others if "actions/cache" in path.read_text()]
+    assert [path.name for path in others if "actions/cache" in path.read_text()] == ["figures.yml"]
+
+
+def test_a_kept_corpus_is_of_the_default_branch_alone() -> None:
+    """What fuzzers keep from night to night is inputs, and no pull request can add to it."""
+    figures = load(GITHUB / "workflows" / "figures.yml")
+    assert set(figures["on"]) == {"schedule", "workflow_dispatch"}
+    (step,) = (one for one in figures["jobs"]["figures"]["steps"] if "actions/cache" in one.get("uses", ""))
+    assert step["with"]["path"] == "out/fuzz/corpus"
 
 
 def covered() -> dict[str, list[Path]]:

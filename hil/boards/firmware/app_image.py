@@ -14,6 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from hil.base.reading import IMAGE_MOST_BYTES, read_at_most
+
 HEADER = struct.Struct("<BBBBI16s")
 SEGMENT_HEADER = struct.Struct("<II")
 MAGIC = 0xE9
@@ -90,6 +92,8 @@ def read_image(read: Read, offset: int, limit: int) -> Image:
 
     Raises ImageError with the bootloader's text (``esp_image_format.c``).
     """
+    if limit < HEADER.size:
+        raise ImageError(f"image at {offset:#x} has {limit} bytes, fewer than its header")
     magic, count, _mode, _size_speed, entry, extended = HEADER.unpack(read(offset, HEADER.size))
     if magic != MAGIC:
         raise ImageError(f"image at {offset:#x} has invalid magic byte (nothing flashed here?)")
@@ -174,7 +178,7 @@ def read_app_description(path: Path) -> AppDescription | None:
 
     Raises ImageError where it is no image.
     """
-    content = path.read_bytes()
+    content = read_at_most(path, IMAGE_MOST_BYTES)
     return unpack_app_description(
         read_image(lambda offset, size: content[offset : offset + size], 0, len(content))
     )

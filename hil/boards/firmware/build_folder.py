@@ -18,6 +18,7 @@ from typing import Any
 
 from hil.base.errors import ConfigError
 from hil.base.flash_command import LABEL
+from hil.base.reading import IMAGE_MOST_BYTES, SETTINGS_MOST_BYTES, read_at_most
 
 DEFAULT_TICK_HZ = 1000
 TICKS_HZ = (DEFAULT_TICK_HZ, 100)  # each but the default has its overlay, firmware/sdkconfig.tick<Hz>
@@ -97,7 +98,7 @@ def flasher_args(build_dir: Path) -> dict[str, Any]:
     """
     path = build_dir / FLASHER_ARGS
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(read_at_most(path, SETTINGS_MOST_BYTES))
     except OSError as error:
         raise ConfigError(
             f"{build_dir} is not a firmware build: no {path.name}.", next_step=_AGAIN
@@ -169,7 +170,7 @@ def image_sha256(build_dir: Path) -> str:
         ConfigError: no build there, an image without a digest, or a damaged one.
     """
     image = app_image(build_dir)
-    content = image.read_bytes()
+    content = read_at_most(image, IMAGE_MOST_BYTES)
     if len(content) < 2 * _DIGEST_BYTES or not content[_HASH_APPENDED_OFFSET]:
         raise ConfigError(f"{image} carries no SHA-256, so its origin cannot be proven.", next_step=_AGAIN)
     end = _image_end(content)
@@ -271,7 +272,7 @@ def _sdkconfig(build_dir: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(read_at_most(path, SETTINGS_MOST_BYTES))
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path} cannot be read: {error}.", next_step=_AGAIN) from error
     if not isinstance(content, dict):

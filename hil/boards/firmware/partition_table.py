@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hil.base.errors import ConfigError
+from hil.base.reading import SETTINGS_MOST_BYTES, read_at_most
 
 TABLE_OFFSET = 0x8000
 TABLE_MAX_BYTES = 0xC00
@@ -74,7 +75,7 @@ def read_csv(path: Path, *, flash_bytes: int = 4 << 20) -> tuple[Partition, ...]
     or one beyond ``flash_bytes``.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_at_most(path, SETTINGS_MOST_BYTES).decode("utf-8")
     except OSError as error:
         raise ConfigError(
             f"Reading the partition table {path} failed: {error.strerror}.",
@@ -185,6 +186,8 @@ def from_binary(table: bytes, *, flash_bytes: int = 4 << 20) -> tuple[Partition,
             continue
         if entry[:2] == b"\xff\xff":
             return tuple(partitions)
+        if len(entry) < _ENTRY.size:
+            break  # cut off
         magic, kind, subtype, offset, size_bytes, label, flags = _ENTRY.unpack(entry)
         if magic != _ENTRY_MAGIC:
             raise TableError(f"partition {index} invalid magic number 0x{int.from_bytes(magic, 'little'):x}")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hil.base.errors import ConfigError
+from hil.base.reading import IMAGE_MOST_BYTES, read_at_most
 from hil.boards.firmware.app_image import (
     AppDescription,
     ImageError,
@@ -128,7 +129,7 @@ def _own_build(build_dir: Path, image: Image) -> Firmware:
 
 def _has_program(path: Path) -> bool:
     """Say whether an image carries what a virtual board executes. Raises ConfigError: no ESP-IDF image."""
-    content = path.read_bytes()
+    content = read_at_most(path, IMAGE_MOST_BYTES)
     try:
         image = read_image(lambda offset, size: content[offset : offset + size], 0, len(content))
     except ImageError as error:

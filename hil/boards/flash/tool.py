@@ -18,6 +18,7 @@ from pathlib import Path
 
 from hil.base.errors import ConfigError, HilError, NoAnswerError, RigError
 from hil.base.paths import python_path
+from hil.base.reading import IMAGE_MOST_BYTES, read_at_most
 from hil.boards.chip_state import Expected
 from hil.boards.firmware.build_folder import check_burns_nothing, flash_files, flasher_args
 from hil.boards.firmware.core_dump import SUBTYPE as CORE_DUMP
@@ -383,8 +384,9 @@ def with_empty_nvs(
 def table_of(build_dir: Path) -> tuple[Partition, ...]:
     """Return a build's partition table, () where it flashes none that is right. Raises ConfigError."""
     names = [name for offset, name in parts_of(build_dir) if offset == TABLE_OFFSET]
+    content = read_at_most(build_dir / names[0], IMAGE_MOST_BYTES) if names else b""
     try:
-        return from_binary((build_dir / names[0]).read_bytes(), flash_bytes=_FLASH_BYTES_MAX) if names else ()
+        return from_binary(content, flash_bytes=_FLASH_BYTES_MAX)
     except TableError:
         return ()
 

@@ -58,6 +58,11 @@ class ReceiveBuffer:
             return data
 
 
+SUBOPTION_BYTES_MAX = (
+    256  # RFC 2217's longest are a signature's text; a server that ends none fills no memory
+)
+
+
 class TelnetParser:
     """Splits a Telnet stream (RFC 854) into payload, commands, negotiations and subnegotiations."""
 
@@ -95,7 +100,7 @@ class TelnetParser:
         if self._suboption is None:
             self._payload(data)
         else:
-            self._suboption += data
+            self._suboption += data[: SUBOPTION_BYTES_MAX - len(self._suboption)]
 
     def _take_command(self, data: bytes) -> int:
         """Act on the command that begins ``data``; return its length, 0 where it is not complete."""

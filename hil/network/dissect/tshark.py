@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hil.base.errors import HilError, RigError
+from hil.base.reading import CAPTURE_MOST_BYTES, too_large
 
 INSTALL = "sudo apt-get install tshark"
 # pcapng, and pcap with µs and ns in either byte order (man 5 pcap-savefile)
@@ -86,6 +87,8 @@ def protocols() -> frozenset[str]:
 def _check_kind(path: Path, fault: type[HilError]) -> None:
     """tshark reads dozens of formats, lines of text among them: what dumpcap and tcpdump write counts."""
     try:
+        if path.stat().st_size > CAPTURE_MOST_BYTES:
+            raise too_large(path, CAPTURE_MOST_BYTES)
         begin, packed = _begin_of(path)
     except (OSError, EOFError, zlib.error) as error:
         what = error.strerror if isinstance(error, OSError) and error.strerror else "its gzip is damaged"

@@ -23,7 +23,7 @@ def number_of(payload: bytes, run: int) -> int | None:
     """Return the number of a message of the bench ``delivery`` with this run nonce; None for any other."""
     try:
         message = json.loads(payload)
-    except ValueError:  # UnicodeDecodeError is one too
+    except (ValueError, RecursionError):  # UnicodeDecodeError is one too
         return None
     if not isinstance(message, dict) or message.get("run") != run:
         return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import struct
 from collections.abc import Callable
 from typing import Protocol
 
@@ -142,6 +143,11 @@ class UartServer:
             self._log("client gone")
             self.room_made()
 
+    def refuse(self, client: _Client, error: Exception) -> None:
+        """Cut a client off that does not speak RFC 2217: pyserial raises what its words lead to."""
+        self._log(f"a client that speaks no RFC 2217 is cut off: {error}")
+        client.drop()
+
     def from_client(self, data: bytes) -> None:
         self._board.cable.receive(data)
 
@@ -211,7 +217,11 @@ class _Client(asyncio.Protocol):
             payload.append(data[at:end])
             if data[end : end + 2] != _IAC + _IAC:
                 self._flush(payload)  # a command may follow: it must not overtake what was sent before it
-            payload.extend(manager.filter(data[end : end + 1]))
+            try:
+                payload.extend(manager.filter(data[end : end + 1]))
+            except (TypeError, ValueError, LookupError, struct.error) as error:
+                self._server.refuse(self, error)
+                return
             at = end + 1
         self._flush(payload)
 

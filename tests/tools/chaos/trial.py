@@ -62,13 +62,12 @@ class Plan:
         faults = " + ".join(f"{fault.family}: {fault.name}" for fault in self.faults)
         return f"{faults}, slower firmware" if self.slower else faults
 
-    @property
-    def owners(self) -> set[str]:
-        """Return whose a run may say that it was."""
-        allowed: set[str] = {owner for fault in self.faults for owner in fault.owners}
+    def owners(self, made: Sequence[Fault]) -> set[str]:
+        """Return whose a run may say that it was, of those faults that came about."""
         if self.slower:
             return {"a regression"}
-        if len(self.faults) > 1 and any("nobody" not in fault.owners for fault in self.faults):
+        allowed: set[str] = {owner for fault in made for owner in fault.owners}
+        if len(self.faults) > 1 and any("nobody" not in fault.owners for fault in made):
             allowed.discard("nobody")
         return allowed
 
@@ -89,6 +88,7 @@ class Trial:
         self.more: list[str] = []
         self.before: list[str] = []
         self.report = False
+        self.made: list[Fault] = []  # what came about; of a pair, one may end the run before the other
         self.found: list[str] = []  # what a fault has noticed that must not be
         self.records = Acknowledged(ground)
         self.running: Running | None = None
@@ -121,7 +121,7 @@ class Trial:
         next_run, recovery_s = self._measure_again() if not self.plan.slower else (NOT_TRIED, 0.0)
         row = Row(
             self.plan.name,
-            f"after {self.waited_s:.1f} s" if self.waited_s else self.faults[-1].moment,
+            f"after {self.waited_s:.1f} s" if self.waited_s else (self.made or self.faults)[-1].moment,
             sentence,
             owner,
             status,
@@ -159,22 +159,25 @@ class Trial:
 
     def _make_faults(self, lifted: ExitStack) -> str:
         for fault in (one for one in self.faults if one.moment == "before"):
-            self.injected_s = time.monotonic()
-            lifted.enter_context(fault.act(self))
+            self._make(fault, lifted)
         self.running = Running(self._argv(), self.lab_folder / "run.txt", self.env)
         for fault in (one for one in self.faults if one.moment != "before"):
             if fault.moment == "any":
                 self.waited_s = self.chance.uniform(0.0, RUN_S)
                 time.sleep(self.waited_s)
             elif not self._await(MOMENTS[fault.moment]):
-                if len(self.faults) > 1:  # the other fault has ended the run
+                if self.made:  # by the other fault the run has ended, or tells nothing
                     return ""
                 return f"the run ended before it was {fault.moment}"
             if fault.moment == "measuring":
                 time.sleep(self.chance.uniform(0.1, 1.0))
-            self.injected_s = time.monotonic()
-            lifted.enter_context(fault.act(self))
+            self._make(fault, lifted)
         return ""
+
+    def _make(self, fault: Fault, lifted: ExitStack) -> None:
+        self.injected_s = time.monotonic()
+        lifted.enter_context(fault.act(self))
+        self.made.append(fault)
 
     def _argv(self) -> list[str]:
         command = self.faults[-1].command
@@ -215,7 +218,7 @@ class Trial:
         return f"exit {done.returncode}: {_last_sentence(done.stdout)}", until_s
 
     def _wrong(self, row: Row, said: str) -> list[str]:
-        allowed = self.plan.owners
+        allowed = self.plan.owners(self.made)
         alone = len(self.faults) == 1 and not self.plan.slower
         patterns = [fault.says for fault in self.faults if fault.says] if alone else []
         return [

@@ -85,7 +85,7 @@ class Answers:
 def _parse(payload: bytes | bytearray) -> dict[str, Any] | None:
     try:
         fields = json.loads(payload)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return fields if isinstance(fields, dict) and "id" in fields else None
 
@@ -249,5 +249,5 @@ class Connection:
 def _phase(payload: bytes | bytearray) -> int:
     try:
         return int(json.loads(payload)["phase"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return 0

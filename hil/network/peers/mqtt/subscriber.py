@@ -58,7 +58,7 @@ def _number_and_run(payload: bytes | bytearray) -> tuple[int, int] | None:
     try:
         message: Any = json.loads(payload)
         found = message["n"], message["run"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
     return found if all(type(value) is int and value >= 0 for value in found) else None
 

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading files that others write: no more of one than such a file can hold."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from hil.base.errors import ConfigError
+
+SETTINGS_MOST_BYTES = 2 << 20  # YAML, CSV, ESP-IDF's JSON; the largest of ours has 14 kB
+IMAGE_MOST_BYTES = 64 << 20  # no module's flash is larger
+SEGMENT_MOST_BYTES = 64 << 20  # a run in the history; 500 cases of 16 boards come to 2 MB
+RUN_MOST_BYTES = 1 << 30  # a run's journal or verdict; a night of 64 legs comes to 60 MB
+CAPTURE_MOST_BYTES = 8 << 30  # tshark reads it as a stream
+
+
+def read_at_most(path: Path, most_bytes: int) -> bytes:
+    """Return a file's content. Raises ConfigError where it has more than ``most_bytes``, and OSError.
+
+    What is no regular file, such as a pipe, is read until it ends or is too large.
+    """
+    with path.open("rb") as file:
+        size_bytes = os.fstat(file.fileno()).st_size
+        chunks, left_bytes = [], most_bytes - size_bytes
+        while left_bytes >= 0 and (chunk := file.read(max(size_bytes, 1 << 16))):
+            chunks.append(chunk)
+            left_bytes = most_bytes - sum(map(len, chunks))
+    if left_bytes < 0:
+        raise too_large(path, most_bytes)
+    return b"".join(chunks)
+
+
+def too_large(path: Path, most_bytes: int) -> ConfigError:
+    """Return the error for a file that has more than may be read of it."""
+    return ConfigError(
+        f"{path}: it is larger than {most_bytes >> 20} MiB, which is the most that is read of such a file.",
+        next_step="check that it is the right file.",
+    )
