@@ -267,7 +267,7 @@ def _launch(
 
 def _unshare(paths: RackPaths, channel_fd: int) -> subprocess.Popen[bytes]:
     argv = [*privileges.unshare_command(), sys.executable, "-m", "hil.virtual.supervisor", str(channel_fd)]
-    with paths.supervisor_log.open("ab") as log:
+    with paths.supervisor_log.open("wb") as log:  # of this rack alone: its last line says why it ended
         return subprocess.Popen(
             argv,
             stdin=subprocess.DEVNULL,

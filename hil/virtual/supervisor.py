@@ -169,6 +169,7 @@ class Supervisor:
             how = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
             said = f": {last}" if (last := last_line(child.log)) else ""
             self.dead.append(f"{child.name} {how}{said} (log: {child.log})")
+            print(self.dead[-1], file=sys.stderr, flush=True)  # whoever comes when all is gone reads it there
 
     def _finish(self, child: Child, code: int) -> None:
         connection = child.connection

@@ -28,6 +28,7 @@ from hil.virtual.emulator.qemu import find_qemu
 from hil.virtual.rack_start import BoardCommand, default_board_command
 from hil.virtual.rack_state import RackPaths, VirtualBoardSpec
 from hil.virtual.remote_process import RemoteProcess
+from hil.virtual.supervisor import last_line
 
 if TYPE_CHECKING:
     from hil.virtual.board.client import BoardControl
@@ -228,7 +229,8 @@ class VirtualRack:
 
     def _supervisor_cause(self) -> str:
         if self._owner is None:
-            return "the supervisor is gone; the process that kept the rack up has ended it or died"
+            why = last_line(os.fspath(self._paths.supervisor_log))
+            return why or "the supervisor is gone; the process that kept the rack up has ended it or died"
         try:
             code = self._owner.process.wait(timeout=1.0)
         except subprocess.TimeoutExpired:

@@ -126,6 +126,17 @@ def test_a_dead_part_is_named_on_next_use(
         assert port_refuses(rack.boards["b2"].port)
 
 
+def test_what_took_a_rack_down_is_told_when_all_of_it_is_gone(rack: VirtualRack) -> None:
+    """Whoever keeps a rack up ends it when a part dies; a run that uses it still names the part."""
+    attached = VirtualRack.attach(name=rack.name, state_dir=rack._paths.folder)
+    assert attached is not None
+    os.kill(rack_tools.pid_of(inner_namespace(unshare_pid(rack)), "hil-air"), signal.SIGKILL)
+    wait_until(lambda: bool(rack.state()["dead"]), "the supervisor notices")
+    rack.stop()
+    with pytest.raises(RigError, match=r"broke .*: air was killed by signal 9"):
+        attached.check()
+
+
 def test_a_dead_supervisor_is_named_on_next_use(rack: VirtualRack, tmp_path: Path) -> None:
     """When the supervisor is killed, the next use says so and a spawned process counts as killed."""
     process = rack.spawn(["sleep", "600"], log_path=tmp_path / "log")
