@@ -192,7 +192,8 @@ def prepare_preload(key_log: Path | None, slow_disk: SlowDisk | None, folder: Pa
             libraries.append(build_library("key_log"))
             variables.append(f"HIL_KEY_LOG={key_log.resolve()}")
             written = key_log
-    loaded = [f"LD_PRELOAD={':'.join(map(str, libraries))}"] if libraries else []
+    given = os.environ.get("LD_PRELOAD", "").replace(":", " ").split()  # what the user loads everywhere stays
+    loaded = [f"LD_PRELOAD={':'.join([*map(str, libraries), *given])}"] if libraries else []
     return Preload([*loaded, *variables], written)
 
 

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import threading
 import time
@@ -17,7 +19,7 @@ from pathlib import Path
 from tests.lab import descendants
 from tests.tools.chaos.air import signalled, stopped
 from tests.tools.chaos.broker import shim
-from tests.tools.chaos.fault import Act, Fault, Moment, Owner, answering
+from tests.tools.chaos.fault import MOMENTS, Act, Fault, Moment, Owner, answering
 from tests.tools.chaos.trial import Trial
 
 
@@ -84,6 +86,38 @@ def fill(place: Path) -> None:
     with suppress(OSError), (place / "ballast").open("wb", buffering=0) as file:
         while file.write(bytes(4096)):
             pass
+
+
+HOUR_S, YEAR_S = 3600, 31_557_600
+
+
+def clock(before_s: int, then_s: int | None = None) -> Act:
+    """Return what moves the clock of the run and all that it starts by these seconds, from the start;
+    ``then_s`` is what it is stepped to while board b1 is measured. The rack that is kept up keeps its clock."""
+
+    @contextmanager
+    def act(trial: Trial) -> Iterator[None]:
+        setting, library = trial.lab_folder / "clock", trial.lab_folder / "clock.so"
+        setting.write_bytes(struct.pack("=q", before_s))
+        source = Path(__file__).with_name("clock.c")
+        subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", library, source, "-ldl"], check=True)
+        trial.env |= {"LD_PRELOAD": str(library), "HIL_CLOCK": str(setting)}
+        if then_s is not None:
+            threading.Thread(target=_step, args=(trial, setting, then_s)).start()
+        yield
+
+    return act
+
+
+def _step(trial: Trial, setting: Path, to_s: int) -> None:
+    """Step the clock while board b1 is measured."""
+    while trial.running is None or not re.search(MOMENTS["measuring"], trial.running.said()):
+        if trial.running and trial.running.process.poll() is not None:
+            trial.found.append("the run ended before the clock was stepped")
+            return
+        time.sleep(0.02)
+    with setting.open("r+b") as file:  # who has it mapped sees it
+        file.write(struct.pack("=q", to_s))
 
 
 @contextmanager
@@ -315,6 +349,18 @@ FAULTS: Sequence[Fault] = (
         "before",
         "rig",
         "configuration",
+    ),
+    _fault("clock an hour ahead", clock(HOUR_S), "before", "nobody"),
+    _fault("clock 20 years ahead", clock(20 * YEAR_S), "before", "nobody"),
+    _fault("clock 20 years behind", clock(-20 * YEAR_S), "before", "nobody"),
+    *(
+        Fault("host", f"clock stepped by {words}", clock(0, step_s), "before", ("nobody",), suite="pr")
+        for words, step_s in (
+            ("an hour", HOUR_S),
+            ("an hour, back", -HOUR_S),
+            ("20 years", 20 * YEAR_S),
+            ("20 years, back", -20 * YEAR_S),
+        )
     ),
     _fault("processors hogged", _hogged, "measuring", *_PASSED_OR_UNDECIDED),
     _fault("processors outranked for 2 s", _outranked, "measuring", "rig", "undecided", "nobody"),
