@@ -93,7 +93,7 @@ HOUR_S, YEAR_S = 3600, 31_557_600
 
 def clock(before_s: int, then_s: int | None = None) -> Act:
     """Return what moves the clock of the run and all that it starts by these seconds, from the start;
-    ``then_s`` is what it is stepped to while board b1 is measured. The rack that is kept up keeps its clock."""
+    ``then_s`` is what it is stepped to while board b1 is measured. A rack that is kept up keeps its."""
 
     @contextmanager
     def act(trial: Trial) -> Iterator[None]:
