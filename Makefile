@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 C_FILES = $(shell find firmware hil tests -type d \( -name build -o -name managed_components \) -prune \
 	-o -name '*.[ch]' -print)
 
-.PHONY: help hil demo report test test-docs test-fast test-all conformance emulated-check examples-check idf-check lint format bench cost-check bench-gate bench-gate-rack bench-ledger bench-leases bench-nights bench-queue bench-rack bench-report chaos fuzz soak soak-rack screenshots lock clean uninstall
+.PHONY: help hil demo report test test-docs test-fast test-all conformance emulated-check examples-check idf-check lint format bench cost-check bench-gate bench-gate-rack bench-ledger bench-leases bench-nights bench-queue bench-rack bench-report chaos fuzz soak soak-rack audit sanitize screenshots lock clean uninstall
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -130,6 +130,16 @@ soak: ## run four virtual boards again and again for MINUTES=120, and see whethe
 soak-rack: ## the same for 14 days on the boards of RACK=FILE
 	@.ci/bootstrap test
 	@$(PYTHON) -m tests.tools.soak --minutes 20160 --rack $(RACK)
+
+audit: ## look up what the lock files pin among known vulnerabilities (asks PyPI and npm)
+	@.ci/bootstrap test
+	@failed=0; for lock in requirements*.lock tests/*.lock; do echo "$$lock"; \
+		.venv/bin/pip-audit --strict --disable-pip --require-hashes --progress-spinner off -r "$$lock" || failed=1; done; \
+	echo reports/site/package-lock.json; npm --prefix reports/site audit --package-lock-only --audit-level=high || failed=1; exit $$failed
+
+sanitize: ## measure the suite pr with firmware and air built with ASan and UBSan, then with TSan (minutes)
+	@.ci/bootstrap test
+	@$(PYTHON) -m tests.tools.sanitize $(SANITIZE)
 
 screenshots: ## make the pictures in docs/img anew, and in out/screenshots every page at three sizes
 	@.ci/bootstrap test

@@ -18,7 +18,10 @@ VARIANTS = BUILDS / "variants"
 
 # The tree of the virtual images themselves. `hil build` leaves the option as it is, and builds no tests.
 PLAIN = HostTree(FIRMWARE_DIR, BUILD_ROOT / HOST_TREE, ("-DHIL_HOST_TESTS=ON",))
-SANITIZED = HostTree(FIRMWARE_DIR, BUILDS / "host-sanitized", ("-DHIL_HOST_TESTS=ON", "-DHIL_SANITIZE=ON"))
+SANITIZED = HostTree(
+    FIRMWARE_DIR, BUILDS / "host-sanitized", ("-DHIL_HOST_TESTS=ON", "-DHIL_SANITIZE=address,undefined")
+)
+RACES = HostTree(FIRMWARE_DIR, BUILDS / "host-races", ("-DHIL_SANITIZE=thread",))
 FUZZED = HostTree(FIRMWARE_DIR, BUILDS / "host-fuzzed", ("-DHIL_FUZZ=ON", "-DCMAKE_C_COMPILER=clang-14"))
 
 

@@ -62,6 +62,37 @@ def test_no_compiler_outlives_its_build(tmp_path: Path, number: signal.Signals, 
     wait_for(lambda: not left(tmp_path, process.pid), lambda: f"left: {left(tmp_path, process.pid)}", 20)
 
 
+ON_A_SMALL_DISK = """
+import sys
+from pathlib import Path
+from hil.base.errors import HilError
+from hil.boards.firmware.revision import run_step
+folder = Path("/mnt/build")
+try:
+    run_step(sys.argv[1:], log=folder / "log", cwd=Path("/mnt"))
+except HilError as error:
+    print(error.owner, error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("disk", "command"),
+    [
+        ("256k", "head -c 1000000 /dev/zero >big"),  # the program says so, and the log may hold it
+        ("256k", "head -c 1000000 /dev/zero >big 2>/dev/null"),  # it says nothing
+        ("256k,nr_inodes=1", "true"),  # not even a log has room
+    ],
+)
+def test_a_full_disk_is_the_rigs_and_no_word_of_the_compiler(disk: str, command: str) -> None:
+    """Where there is no room to build, that is said, with the way out, instead of `cmake exited with 1`."""
+    script = f'mount -t tmpfs -o size={disk} tmpfs /mnt; exec "$@"'
+    argv = ["unshare", "--mount", "sh", "-ec", script, "sh"]
+    argv += [sys.executable, "-c", ON_A_SMALL_DISK, "sh", "-c", command]
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout.startswith("rig the build could not go on: no space left on the disk of /mnt"), done
+    assert "free some space" in done.stdout
+
+
 def left(folder: Path, own: int) -> list[str]:
     return [one.name for one in all_processes() if str(folder) in one.name and one.pid != own]
 

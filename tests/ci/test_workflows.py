@@ -258,7 +258,9 @@ def test_a_measurement_ends_before_its_job() -> None:
 
 def test_what_prints_figures_runs_whole_at_night() -> None:
     """Each bench target of the Makefile has a leg, but for one that takes hours; output is always kept."""
-    targets = re.findall(r"^(bench[\w-]*|chaos|fuzz|soak):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    targets = re.findall(
+        r"^(bench[\w-]*|chaos|fuzz|sanitize|soak):", (ROOT / "Makefile").read_text(), re.MULTILINE
+    )
     (job,) = load(ROOT / ".github/workflows/figures.yml")["jobs"].values()
     assert sorted([*job["strategy"]["matrix"]["target"], "bench-gate-rack"]) == sorted(targets)
     assert job["strategy"]["fail-fast"] is False

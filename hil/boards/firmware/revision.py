@@ -6,6 +6,7 @@ One step of a build: a process with a log and a deadline; nothing is left of it 
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
@@ -156,6 +157,7 @@ def check_sources(sources: Path, revision: Revision, image: Image, *, virtual: b
 
 STEP_TIMEOUT_S = 1800.0
 END_TIMEOUT_S = 2.0
+_LEAST_FREE_BYTES = 4096  # a block: what the compiler's own word would need
 
 
 def run_step(
@@ -170,12 +172,20 @@ def run_step(
 
     Raises:
         ConfigError: it failed (its first error, its log), did not end in time, or cannot be started.
+        RigError: the disk is full.
     """
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("w" if fresh else "a", encoding="utf-8") as out:
-        out.write(f"$ {' '.join(argv)}\n")
-        out.flush()
-        status = _run_to_end(argv, out, log, cwd, {**os.environ, **(env or {})})
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("w" if fresh else "a", encoding="utf-8") as out:
+            out.write(f"$ {' '.join(argv)}\n")
+            out.flush()
+            status = _run_to_end(argv, out, log, cwd, {**os.environ, **(env or {})})
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        raise _disk_full(log) from error
+    if status and _ran_out_of_space(log):
+        raise _disk_full(log)
     if status:
         raise ConfigError(
             f"the build failed: {_first_error(log)}",
@@ -192,6 +202,20 @@ test "$PPID" = "$0" || exit 1
 "$@" &
 wait $!
 """
+
+
+def _ran_out_of_space(log: Path) -> bool:
+    """Say whether the disk was full: the log tells, where it had room to, else the disk itself."""
+    told = os.strerror(errno.ENOSPC) in log.read_text(encoding="utf-8", errors="replace")
+    return told or shutil.disk_usage(log.parent).free < _LEAST_FREE_BYTES
+
+
+def _disk_full(log: Path) -> RigError:
+    return RigError(
+        f"the build could not go on: no space left on the disk of {log.parent}.",
+        log=str(log),
+        next_step="free some space on it (make clean removes builds and results), then build again.",
+    )
 
 
 def _run_to_end(argv: Sequence[str], out: TextIO, log: Path, cwd: Path | None, env: Mapping[str, str]) -> int:

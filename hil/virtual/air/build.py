@@ -14,10 +14,11 @@ SOURCE = Path(__file__).parent
 TIMEOUT_S = 120.0
 
 
-def build_air(out_dir: Path, *, sanitize: bool = False, target: str = "hil-air") -> Path:
+def build_air(out_dir: Path, *, sanitize: str = "", target: str = "hil-air") -> Path:
     """Build ``target`` in ``out_dir`` unless it is up to date, and return the path of hil-air.
 
-    Several processes may call this at once; they take turns. Raises RigError with the compiler's output.
+    ``sanitize`` names its sanitizers, such as "address,undefined". Several processes may call this at once;
+    they take turns. Raises RigError with the compiler's output.
     """
     _require_tools()
     build_dir = out_dir.resolve()
@@ -25,7 +26,7 @@ def build_air(out_dir: Path, *, sanitize: bool = False, target: str = "hil-air")
     with (build_dir / "build.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (build_dir / "build.ninja").exists():
-            option = f"-DHIL_SANITIZE={'ON' if sanitize else 'OFF'}"
+            option = f"-DHIL_SANITIZE={sanitize}"
             _run(["cmake", "-S", str(SOURCE), "-B", str(build_dir), "-G", "Ninja", option], build_dir)
         _run(["ninja", "-C", str(build_dir), "-j", "2", target], build_dir)
     return build_dir / "hil-air"

@@ -100,6 +100,40 @@ _NOT_YET = "options.update(not_before=_now + _day, not_after=_now + 2 * _day)"
 _STRANGER = "self = trustme.CA(key_type=trustme.KeyType.ECDSA)"
 _NAME = "names = ('somebody.example',)"
 
+_REVOKED = """
+import datetime
+import trustme
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+_issue = trustme.CA.issue_cert
+_now = datetime.datetime.now(datetime.timezone.utc)
+_day = datetime.timedelta(days=1)
+def issue(self, *names, **options):
+    leaf = _issue(self, *names, **options)
+    if not names:
+        authority = x509.load_pem_x509_certificate(self.cert_pem.bytes())
+        client = x509.load_pem_x509_certificate(leaf.cert_chain_pems[0].bytes())
+        revoked = x509.RevokedCertificateBuilder().serial_number(client.serial_number)
+        crl = x509.CertificateRevocationListBuilder().issuer_name(authority.subject)
+        crl = crl.last_update(_now - _day).next_update(_now + _day)
+        crl = crl.add_revoked_certificate(revoked.revocation_date(_now - _day).build())
+        with open({path!r}, "wb") as file:
+            file.write(crl.sign(self._private_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
+    return leaf
+trustme.CA.issue_cert = issue
+"""
+
+
+@contextmanager
+def _client_revoked(trial: Trial) -> Iterator[None]:
+    """Let the broker look at a list of revoked certificates, on which the boards' is."""
+    crl = trial.lab_folder / "crl.pem"
+    look = f'sed -i "/^require_certificate true/a crlfile {crl}" "$2"; exec "$REAL" "$@"'
+    with customized(_REVOKED.format(path=str(crl)))(trial), shim("mosquitto", look)(trial):
+        yield
+    crl.unlink()
+
+
 ANOTHER = """
 import socket, sys, time
 sys.path.insert(0, {root!r})
@@ -212,6 +246,7 @@ FAULTS: Sequence[Fault] = (
     ),
     _fault("client of another CA", customized(_issued(_STRANGER, server=False)), "before", "rig", suite=_TLS),
     _fault("client expired", customized(_issued(_EXPIRED, server=False)), "before", "rig", suite=_TLS),
+    _fault("client revoked", _client_revoked, "before", "rig", suite=_TLS),
     _fault("retained junk on the board's topics", _client(_JUNK), "booting", "nobody"),
     _fault("a second client with the board's id", _same_id, "measuring", "rig", "undecided"),
     _fault("200 half-open connections", _client(_IDLE), "measuring", "nobody", "undecided"),
@@ -238,6 +273,10 @@ FAULTS: Sequence[Fault] = (
     ),
     _fault(
         "HTTP peer frozen for 2 s", stopped("echo_server", 2.0), "measuring", "rig", "undecided", suite=_HTTP
+    ),
+    _fault("name server killed", signalled("dnsmasq", signal.SIGKILL), "measuring", "rig", suite=_HTTP),
+    _fault(
+        "name server frozen for 2 s", stopped("dnsmasq", 2.0), "measuring", "rig", "undecided", suite=_HTTP
     ),
     _fault("requester killed", signalled("requester", signal.SIGKILL), "measuring", "rig", suite=_HTTP),
 )
