@@ -15,6 +15,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -78,32 +79,36 @@ def fuzz(one: Target | Program, seconds: int) -> Result:
         f"-artifact_prefix={found}/",
         "-print_final_stats=1",
     ]
-    folders = [corpus, *([KEPT / one.name] if (KEPT / one.name).is_dir() else [])]
-    if isinstance(one, Program):
-        command = [str(FUZZED.folder / one.program)]
-        dictionary = C_TESTS / f"{one.program}.dict"
-        options += [f"-dict={dictionary}"] if dictionary.exists() else []
-    else:
-        command = [sys.executable, *RUNNER, one.name]
-        for seed in one.seeds():
-            (corpus / hashlib.sha1(seed, usedforsecurity=False).hexdigest()).write_bytes(seed)
+    kept = [KEPT / one.name] if (KEPT / one.name).is_dir() else []
+    began = time.monotonic()
     done = subprocess.run(
-        [*command, *options, *map(str, folders)],
+        [*_command(one, corpus), *options, *map(str, (corpus, *kept))],
         cwd=PROJECT_ROOT,
-        env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "PYTHONPATH": python_path(), "HOME": str(OUT)},
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": python_path(), "HOME": str(OUT)},
         capture_output=True,
         check=False,
     )
+    took_s = min(time.monotonic() - began, seconds)  # less where it was broken
     said = (done.stdout + done.stderr).decode(errors="replace")
     (OUT / f"{one.name}.log").write_text(said)
     return Result(
         one.name,
         _last(r"stat::number_of_executed_units:\s*(\d+)|#(\d+)\s", said),
-        seconds if not done.returncode else 1.0,
+        took_s,
         _last(r"cov: (\d+)", said),
         len(list(corpus.iterdir())),
         _broken(said) if done.returncode else "",
     )
+
+
+def _command(one: Target | Program, corpus: Path) -> list[str]:
+    """Return what fuzzes a reader; of one in Python, the first inputs are in the corpus then."""
+    if isinstance(one, Program):
+        dictionary = C_TESTS / f"{one.program}.dict"
+        return [str(FUZZED.folder / one.program), *([f"-dict={dictionary}"] if dictionary.exists() else [])]
+    for seed in one.seeds():
+        (corpus / hashlib.sha1(seed, usedforsecurity=False).hexdigest()).write_bytes(seed)
+    return [sys.executable, *RUNNER, one.name]
 
 
 def _broken(said: str) -> str:
