@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from hil.boards.firmware import otadata
 from tests.tools.chaos.fault import Act, Fault, Moment, Owner
 from tests.tools.chaos.trial import Trial
 
@@ -30,6 +31,38 @@ def powered(state: str) -> Act:
         trial.ground.board().request(op="power", state=state)
         yield
         trial.ground.board().request(op="power", state="on")
+
+    return act
+
+
+NVS, OTADATA, SLOTS = (0x9000, 0x4000), 0xD000, (0x10000, 0x200000)  # firmware/partitions.csv
+
+
+def _write(trial: Trial, *contents: tuple[int, bytes]) -> None:
+    """Change flash of board b1 behind everybody's back."""
+    with trial.ground.paths.board_flash("b1").open("r+b", buffering=0) as flash:
+        for offset, content in contents:
+            flash.seek(offset)
+            flash.write(content)
+
+
+@contextmanager
+def _stale_nvs(trial: Trial) -> Iterator[None]:
+    """Leave in NVS what no firmware has written."""
+    _write(trial, (NVS[0], trial.chance.randbytes(NVS[1])))
+    yield
+
+
+def another_image(slot: int) -> Act:
+    """Return what puts another image into a slot, makes that slot the chosen one, and starts the board."""
+
+    @contextmanager
+    def act(trial: Trial) -> Iterator[None]:
+        app = next(trial.ground.slower_firmware.glob("hil*.bin")).read_bytes()
+        chosen = otadata.pack(slot + 1).ljust(otadata.SECTOR_BYTES, b"\xff") + b"\xff" * otadata.SECTOR_BYTES
+        _write(trial, (SLOTS[slot], app), (OTADATA, chosen))
+        trial.ground.board().power("cycle")
+        yield
 
     return act
 
@@ -93,5 +126,9 @@ FAULTS: Sequence[Fault] = (
     _fault("torn lines, one in three", given("torn_lines", 3), "before", "nobody"),
     _fault("10 MB of log while measuring", given("flood", 10_000_000), "measuring", "nobody"),
     _fault("stuck in download mode", given("download"), "before", "rig", says="b1"),
+    _fault("stale NVS", _stale_nvs, "before", "nobody"),
+    _fault("another image in its slot", another_image(0), "booting", "rig", "configuration", says="image"),
+    _fault("slot rolls back as it boots", another_image(1), "booting", "rig", "configuration", says="image"),
+    _fault("slot rolls back while measuring", another_image(1), "measuring", "rig", says="b1"),
     _fault("reset line dead", given("no_reset"), "before", "rig", says="b1"),
 )
