@@ -16,6 +16,7 @@ from pathlib import Path
 
 from hil.base.errors import ConfigError
 from hil.base.reading import SETTINGS_MOST_BYTES, read_at_most
+from hil.base.yamlfile import decode
 
 TABLE_OFFSET = 0x8000
 TABLE_MAX_BYTES = 0xC00
@@ -75,7 +76,7 @@ def read_csv(path: Path, *, flash_bytes: int = 4 << 20) -> tuple[Partition, ...]
     or one beyond ``flash_bytes``.
     """
     try:
-        text = read_at_most(path, SETTINGS_MOST_BYTES).decode("utf-8")
+        text = decode(read_at_most(path, SETTINGS_MOST_BYTES), label=str(path))
     except OSError as error:
         raise ConfigError(
             f"Reading the partition table {path} failed: {error.strerror}.",

@@ -58,9 +58,7 @@ class ReceiveBuffer:
             return data
 
 
-SUBOPTION_BYTES_MAX = (
-    256  # RFC 2217's longest are a signature's text; a server that ends none fills no memory
-)
+SUBOPTION_BYTES_MAX = 256  # the longest is a signature's text; one that never ends fills no memory
 
 
 class TelnetParser:

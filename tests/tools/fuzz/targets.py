@@ -151,7 +151,7 @@ def _console_seeds() -> Iterator[bytes]:
 # files of settings
 
 
-def _of_yaml_file(name: str, read: Callable[[Path], object]) -> Fuzz:
+def _of_file(name: str, read: Callable[[Path], object]) -> Fuzz:
     """Return what reads an input as a file of this name, in memory."""
     folder = Path(tempfile.mkdtemp(prefix="hil-fuzz-", dir="/dev/shm"))
     path = folder / name
@@ -166,26 +166,54 @@ def _of_yaml_file(name: str, read: Callable[[Path], object]) -> Fuzz:
 def _rack() -> Fuzz:
     with _instrumented():
         from hil.boards.rack.loader import load_rack
-    return _of_yaml_file("rack.yaml", load_rack)
+    return _of_file("rack.yaml", load_rack)
 
 
 def _thresholds() -> Fuzz:
     with _instrumented():
         from hil.thresholds import load
     today = datetime.date(2026, 1, 1)
-    return _of_yaml_file("publish.yaml", lambda path: load("publish", path.parent, today=today))
+    return _of_file("publish.yaml", lambda path: load("publish", path.parent, today=today))
 
 
 def _baseline() -> Fuzz:
     with _instrumented():
         from hil.thresholds.baselines import load_epochs
-    return _of_yaml_file("bench-1.yaml", load_epochs)
+    return _of_file("bench-1.yaml", load_epochs)
 
 
 def _baseline_seeds() -> Iterator[bytes]:
     from tests.history.test_baseline_epochs import EXAMPLE
 
     yield EXAMPLE.encode()
+
+
+def _partitions() -> Fuzz:
+    with _instrumented():
+        from hil.boards.firmware.partition_table import read_csv, to_binary
+    return _of_file("partitions.csv", lambda path: to_binary(read_csv(path)))
+
+
+def _flasher_args() -> Fuzz:
+    with _instrumented():
+        from hil.boards.firmware import build_folder
+        from hil.boards.flash.tool import write_of
+    return _of_file(
+        "flasher_args.json",
+        lambda path: write_of(path.parent, [(0, one[1]) for one in build_folder.flash_files(path.parent)]),
+    )
+
+
+def _flasher_args_seeds() -> Iterator[bytes]:
+    yield from _DEEP
+    yield json.dumps(
+        {
+            "write_flash_args": ["--flash_mode", "dio", "--flash_size", "4MB"],
+            "flash_files": {"0x1000": "flasher_args.json", "0x8000": "../x"},
+            "app": {"offset": "0x10000", "file": "flasher_args.json"},
+            "extra_esptool_args": {"before": "default_reset", "after": "hard_reset", "chip": "esp32"},
+        }
+    ).encode()
 
 
 def _files(*patterns: str) -> Callable[[], Iterator[bytes]]:
@@ -513,6 +541,8 @@ TARGETS: Sequence[Target] = (
     Target("rack", _rack, _files("hil/racks/*.yaml"), mutate.of_lines),
     Target("thresholds", _thresholds, _files("thresholds/e*.yaml", "thresholds/wake.yaml"), mutate.of_lines),
     Target("baseline", _baseline, _baseline_seeds, mutate.of_lines),
+    Target("partitions", _partitions, _files("firmware/partitions.csv"), mutate.of_lines),
+    Target("flasher-args", _flasher_args, _flasher_args_seeds, mutate.of_json),
     Target("journal", _journal, _journal_seeds, mutate.of_json, _LARGE),
     Target("verdict", _verdict, _small_files(_OF_A_VERDICT), mutate.of_json, _LARGE),
     Target("run", _run_info, _small_files(_OF_A_RUN), mutate.of_json, _LARGE),
