@@ -179,7 +179,8 @@ def _fault(
 
 _TLS = "first"  # mtls
 _IPERF = "nightly and role=client"
-_HTTP = "nightly and http=http"
+_HTTP = "nightly and resolve=address"
+_NAMED = "nightly and resolve=name"
 FAULTS: Sequence[Fault] = (
     _fault("killed while booting", signalled("mosquitto", signal.SIGKILL), "booting", "rig", says="broker"),
     _fault(
@@ -274,9 +275,15 @@ FAULTS: Sequence[Fault] = (
     _fault(
         "HTTP peer frozen for 2 s", stopped("echo_server", 2.0), "measuring", "rig", "undecided", suite=_HTTP
     ),
-    _fault("name server killed", signalled("dnsmasq", signal.SIGKILL), "measuring", "rig", suite=_HTTP),
+    _fault("name server killed", signalled("dnsmasq", signal.SIGKILL), "measuring", "rig", suite=_NAMED),
     _fault(
-        "name server frozen for 2 s", stopped("dnsmasq", 2.0), "measuring", "rig", "undecided", suite=_HTTP
+        "name server frozen for 2 s",
+        stopped("dnsmasq", 2.0),
+        "measuring",
+        "nobody",
+        "rig",
+        "undecided",
+        suite=_NAMED,
     ),
     _fault("requester killed", signalled("requester", signal.SIGKILL), "measuring", "rig", suite=_HTTP),
 )

@@ -31,7 +31,8 @@ SUITES = {
     "  pr:\n    - {count: 150, warmup: 5, interval_us: 20000, payload_bytes: 128}\n"
     "  first:\n    - {transport: mtls, count: 100, warmup: 5, interval_us: 20000, payload_bytes: 128}\n\n",
     "throughput": "suites:\n  nightly:\n    - {role: client, duration_s: 3, omit_s: 1}\n\n",
-    "http_gateway": "suites:\n  nightly:\n    - {http: http, reads: 60, reads_after_reconnect: 20}\n\n",
+    "http_gateway": "suites:\n  nightly:\n    - {resolve: address, reads: 60, reads_after_reconnect: 20}\n"
+    "    - {resolve: name, reads: 60, reads_after_reconnect: 20}\n\n",
 }
 SECRETS = (b"PRIVATE KEY", b"in the virtual air")
 
