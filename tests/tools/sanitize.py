@@ -36,7 +36,7 @@ nvs, data, nvs, 0x9000, 0x6000
 phy_init, data, phy, 0xf000, 0x1000
 factory, app, factory, 0x10000, 0x3f0000
 """
-_FOUND = re.compile(rb"(?:ERROR|WARNING): \w+Sanitizer: [^\n]*|[^\n]*: runtime error: [^\n]*")
+_FOUND = re.compile(r"(?:ERROR|WARNING): \w+Sanitizer: .*|\S*: runtime error: .*")
 _CONTEXT_LINES = 12
 
 
@@ -78,25 +78,26 @@ def measure(name: str, suite: str) -> Result:
     image, out = image_of(name, folder), folder / "out"
     build_air(out / "virtual" / "air", sanitize=name)  # where a run looks for it before it builds one
     argv = [sys.executable, "-m", "hil", "run", "--rack", str(RACK), "--suite", suite, "--no-report"]
-    argv += ["--firmware", str(image), "--out", str(out)]
+    argv += ["--target", "virtual-esp32", "--firmware", str(image), "--out", str(out)]
     status = subprocess.run(argv, cwd=PROJECT_ROOT, check=False).returncode
     found: dict[str, str] = {}
-    for path in sorted(one for one in out.rglob("*") if one.is_file()):
+    for path in sorted(out.rglob("*.log")):  # consoles, boards, air, broker
         for kind, words in findings(path.read_bytes()):
             found.setdefault(kind, f"{path}:\n{words}")
     try:
         records = RunDirectory.open(out / "latest").read().records
     except (ConfigError, OSError):
         records = ()
-    return Result(name, len(records), sum(len(one.samples) for one in records), status, found)
+    return Result(name, len(records), sum(one.measured_rows for one in records), status, found)
 
 
 def findings(log: bytes) -> Iterator[tuple[str, str]]:
     """Yield each sanitizer's finding in a log: its kind, without numbers, and the lines below."""
-    for match in _FOUND.finditer(log):
-        kind = re.sub(r"0x[0-9a-f]+|\d+", "", match[0].decode(errors="replace"))
-        below = log[match.start() :].decode(errors="replace").splitlines()[:_CONTEXT_LINES]
-        yield kind, "\n".join(below)
+    lines = log.decode(errors="replace").splitlines()
+    for number, line in enumerate(lines):
+        if match := _FOUND.search(line):
+            kind = re.sub(r"0x[0-9a-f]+|\d+", "", match[0])
+            yield kind, "\n".join(lines[number : number + _CONTEXT_LINES])
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -50,8 +50,8 @@ def test_only_a_measured_build_without_a_finding_is_clean(
 
 
 @pytest.mark.heavy
-def test_a_finding_in_a_real_run_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pull request's quickest suite, on firmware and air of both builds: measured, and nothing found."""
+def test_what_a_pull_request_measures_is_clean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Firmware and air of both builds are measured, and nothing is found."""
     monkeypatch.setattr(sanitize, "OUT", tmp_path)
-    results = [sanitize.measure(name, "quick") for name in sanitize.BUILDS]
+    results = [sanitize.measure(name, "pr") for name in sanitize.BUILDS]
     assert all(result.is_clean for result in results), [result.found for result in results]
