@@ -1,7 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0
-// Moves the clock of a process by the seconds that the file HIL_CLOCK holds at that moment; CLOCK_MONOTONIC stays,
-// as it does where somebody sets a clock. libfaketime 0.9.10 spoils clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME),
-// which is CPython's time.sleep().
+/* SPDX-License-Identifier: Apache-2.0 */
+// Moves the clock of a process by the seconds that the file HIL_CLOCK holds at that moment; CLOCK_MONOTONIC
+// stays, as it does where somebody sets a clock. libfaketime 0.9.10 spoils clock_nanosleep(CLOCK_MONOTONIC,
+// TIMER_ABSTIME), which is CPython's time.sleep().
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@ __attribute__((constructor)) static void start(void) {
 }
 
 int clock_gettime(clockid_t clock, struct timespec *now) {
-    if (real_clock_gettime == NULL) {  // another library's constructor was first
+    if (real_clock_gettime == NULL) { // another library's constructor was first
         start();
     }
     int result = real_clock_gettime(clock, now);

@@ -173,7 +173,7 @@ def _thresholds() -> Fuzz:
     with _instrumented():
         from hil.thresholds import load
     today = datetime.date(2026, 1, 1)
-    return _of_file("publish.yaml", lambda path: load("publish", path.parent, today=today))
+    return _of_file("wake.yaml", lambda path: load("wake", path.parent, today=today))
 
 
 def _baseline() -> Fuzz:
@@ -539,7 +539,7 @@ _LARGE = 65_536  # bytes
 TARGETS: Sequence[Target] = (
     Target("console", _console, _console_seeds, bytes_max=700),
     Target("rack", _rack, _files("hil/racks/*.yaml"), mutate.of_lines),
-    Target("thresholds", _thresholds, _files("thresholds/e*.yaml", "thresholds/wake.yaml"), mutate.of_lines),
+    Target("thresholds", _thresholds, _files("thresholds/wake.yaml"), mutate.of_lines),
     Target("baseline", _baseline, _baseline_seeds, mutate.of_lines),
     Target("partitions", _partitions, _files("firmware/partitions.csv"), mutate.of_lines),
     Target("flasher-args", _flasher_args, _flasher_args_seeds, mutate.of_json),
