@@ -4,7 +4,8 @@
     python -m tests.tools.soak [--minutes N] [--rack FILE] [--suite EXPR]
 
 Without ``--rack`` four virtual boards are kept up, and run after run is made on them. After each run what the
-rack's processes hold is read: memory, descriptors, threads; and what lies outside of the runs' own folders. A
+rack holds is read: memory, descriptors, threads, and what lies outside of the folders of runs.
+One run of EVERY is killed while it writes an image, and one measures both slots of each board in turn. A
 quantity grows where its median of the last quarter is beyond that of the second one by more than GROWTH; the
 first quarter is for warming up. Exit 1 where one does, or where a run failed.
 """
@@ -13,9 +14,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
+import signal
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -35,6 +37,8 @@ SUITES = {"publish": "suites:\n  quick:\n    - {count: 60, warmup: 5, interval_u
 GROWTH = 0.05  # of a median; and at least one descriptor or thread, a page's worth of kB
 LEAST = 64
 QUARTER = 4
+EVERY = 10
+FLASHING = re.compile(r"\] flashing|^Flashing", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -116,13 +120,39 @@ def figure(samples: Sequence[Held], outcomes: Counter[str], minutes: float) -> F
     )
 
 
-def soak(run: Callable[[], int], look: Callable[[], Held], minutes: float) -> tuple[list[Held], Counter[str]]:
-    """Run again and again for so long, and look after each run; a run that is under way is not broken off."""
-    samples, outcomes, until = [], Counter[str](), time.monotonic() + 60 * minutes
+def soak(
+    run: Callable[[int], int], look: Callable[[], Held], minutes: float
+) -> tuple[list[Held], Counter[str]]:
+    """Make run after run for so long, and look after each; the last one is not broken off."""
+    samples: list[Held] = []
+    outcomes, until = Counter[str](), time.monotonic() + 60 * minutes
     while time.monotonic() < until or not samples:
-        outcomes[str(run())] += 1
+        outcomes[str(run(len(samples)))] += 1
         samples.append(look())
     return samples, outcomes
+
+
+def made(start: Callable[..., Running], number: int) -> int:
+    """Make the run of this number and return its status, 0 for one that was killed on purpose.
+
+    ``start`` takes further options of `hil run`.
+    """
+    if number % EVERY == EVERY - 1:
+        return _broken_off(start())
+    both_slots = ["--unchanged"] if number % EVERY == EVERY // 2 else []
+    return start(*both_slots).process.wait()
+
+
+def _broken_off(running: Running) -> int:
+    """Kill a run as it writes an image, which leaves half of one; its status where it ended before."""
+    while not FLASHING.search(running.said()):
+        if running.process.poll() is not None:
+            return running.process.returncode
+        time.sleep(0.05)
+    time.sleep(1.0)  # esptool has connected by then, and writes
+    running.send(signal.SIGKILL)
+    running.process.wait()
+    return 0
 
 
 def on_virtual_rack(minutes: float, suite: str) -> Figure:
@@ -133,7 +163,9 @@ def on_virtual_rack(minutes: float, suite: str) -> Figure:
     try:
         up.await_line("The virtual rack is up")
         samples, outcomes = soak(
-            lambda: lab.run("--suite", suite).returncode, lambda: held(_rack_pids(up), lab.out), minutes
+            lambda number: made(lambda *more: lab.start("--suite", suite, *more), number),
+            lambda: held(_rack_pids(up), lab.out),
+            minutes,
         )
     finally:
         up.process.terminate()
@@ -154,9 +186,10 @@ def on_boards(rack: Path, minutes: float, suite: str) -> Figure:
     out = PROJECT_ROOT / "out" / "soak"
     argv = [sys.executable, "-m", "hil", "run", "--rack", str(rack), "--suite", suite, "--out", str(out)]
     out.mkdir(parents=True, exist_ok=True)
+    said, env = out / ".run.txt", dict(os.environ)
 
-    def run() -> int:
-        return subprocess.run([*argv, "--no-report"], cwd=PROJECT_ROOT, check=False).returncode
+    def run(number: int) -> int:
+        return made(lambda *more: Running([*argv, "--no-report", *more], said, env), number)
 
     samples, outcomes = soak(run, lambda: held([os.getpid()], out), minutes)
     return figure(samples, outcomes, minutes)

@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from tests.tools.soak import Held, figure, growth, on_virtual_rack, soak
+from tests.lab import Running
+from tests.tools.soak import Held, figure, growth, made, on_virtual_rack, soak
 
 HELD = Held(memory_kb=200_000, descriptors=100, threads=20, processes=8, files=40, disk_kb=9000)
 
@@ -39,9 +42,24 @@ def test_what_grows_is_named(name: str) -> None:
 def test_a_run_that_failed_is_an_aim_missed() -> None:
     """However flat everything is."""
     statuses = itertools.cycle([0, 0, 3])
-    found, outcomes = soak(lambda: next(statuses), lambda: HELD, 0.0)
+    found, outcomes = soak(lambda _number: next(statuses), lambda: HELD, 0.0)
     assert (len(found), outcomes) == (1, Counter({"0": 1}))
     assert figure([HELD] * 3, Counter({"0": 2, "3": 1}), 1.0).missed == ["1 runs ended with 3"]
+
+
+def test_one_run_is_killed_as_it_writes_and_one_measures_both_slots(tmp_path: Path) -> None:
+    """Of ten: the killed one is no failure, unless it ends by itself before; the others' statuses count."""
+    asked: list[Sequence[str]] = []
+
+    def start(*more: str) -> Running:
+        asked.append(more)
+        script = "echo 'b1 [0/2] flashing'; exec sleep 60" if len(asked) == 10 else f"exit {len(asked)}"
+        return Running(["sh", "-c", script], tmp_path / "run.txt", {"PATH": os.environ["PATH"]})
+
+    assert [made(start, number) for number in range(10)] == [1, 2, 3, 4, 5, 6, 7, 8, 9, 0]
+    assert [number for number, more in enumerate(asked) if more] == [5]
+    assert asked[5] == ("--unchanged",)
+    assert made(start, 19) == 11  # it ended before it wrote
 
 
 @pytest.mark.slow
