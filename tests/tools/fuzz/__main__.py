@@ -15,6 +15,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -81,13 +82,15 @@ def fuzz(one: Target | Program, seconds: int) -> Result:
     ]
     kept = [KEPT / one.name] if (KEPT / one.name).is_dir() else []
     began = time.monotonic()
-    done = subprocess.run(
-        [*_command(one, corpus), *options, *map(str, (corpus, *kept))],
-        cwd=PROJECT_ROOT,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": python_path(), "HOME": str(OUT)},
-        capture_output=True,
-        check=False,
-    )
+    with tempfile.TemporaryDirectory(prefix="hil-fuzz-", dir="/dev/shm") as temporary:  # in memory
+        env = {"PATH": os.environ["PATH"], "PYTHONPATH": python_path(), "HOME": str(OUT), "TMPDIR": temporary}
+        done = subprocess.run(
+            [*_command(one, corpus), *options, *map(str, (corpus, *kept))],
+            cwd=PROJECT_ROOT,
+            env=env,
+            capture_output=True,
+            check=False,
+        )
     took_s = min(time.monotonic() - began, seconds)  # less where it was broken
     said = (done.stdout + done.stderr).decode(errors="replace")
     (OUT / f"{one.name}.log").write_text(said)

@@ -152,9 +152,9 @@ def _console_seeds() -> Iterator[bytes]:
 
 
 def _of_file(name: str, read: Callable[[Path], object]) -> Fuzz:
-    """Return what reads an input as a file of this name, in memory."""
-    folder = Path(tempfile.mkdtemp(prefix="hil-fuzz-", dir="/dev/shm"))
-    path = folder / name
+    """Return what reads an input as a file of this name."""
+    path = Path(tempfile.mkdtemp()) / name
+    path.parent.mkdir(exist_ok=True)
 
     def from_file(data: bytes) -> object:
         path.write_bytes(data)
@@ -275,15 +275,7 @@ def _run_info() -> Fuzz:
 def _segment() -> Fuzz:
     with _instrumented():
         from hil.history.loading import read_segment
-    folder = Path(tempfile.mkdtemp(prefix="hil-fuzz-", dir="/dev/shm")) / "lab"
-    folder.mkdir()
-    path = folder / f"{STORED.name}.json"
-
-    def read(data: bytes) -> object:
-        path.write_bytes(data)
-        return read_segment(path)
-
-    return _refuses(read)
+    return _of_file(f"lab/{STORED.name}.json", read_segment)
 
 
 def _artefact() -> Fuzz:
@@ -291,7 +283,7 @@ def _artefact() -> Fuzz:
         from hil.ci.artefact import unpack
 
     def read(data: bytes) -> None:
-        with tempfile.TemporaryDirectory(prefix="hil-fuzz-", dir="/dev/shm") as folder:
+        with tempfile.TemporaryDirectory() as folder:
             try:
                 unpack(data, Path(folder) / "in" / "to")
             finally:
@@ -431,8 +423,7 @@ def _loader() -> Fuzz:
         from hil.virtual.board.flash_commands import LoaderActions
         from hil.virtual.board.loader import SerialLoader
 
-    folder = Path(tempfile.mkdtemp(prefix="hil-fuzz-", dir="/dev/shm"))
-    flash = NorFlash(folder / "flash.bin", 4 << 20)
+    flash = NorFlash(Path(tempfile.mkdtemp()) / "flash.bin", 4 << 20)
     chip = CHIPS["esp32"]
     actions = LoaderActions(
         transmit=lambda _: None,
@@ -490,15 +481,13 @@ def _capture() -> Fuzz:
     with _instrumented():
         from hil.network.dissect import MqttPorts, count_symptoms, overhead_of
         from hil.network.dissect.segments import read_capture
-    path = Path(tempfile.mkdtemp(prefix="hil-fuzz-", dir="/dev/shm")) / "capture.pcap"
 
-    def read(data: bytes) -> None:
-        path.write_bytes(data)
+    def read(path: Path) -> None:
         segments = read_capture(path, MqttPorts(plain=(1883,), tls=(8883,))).segments
         count_symptoms(segments)
         overhead_of(segments)
 
-    return _refuses(read)
+    return _of_file("capture.pcap", read)
 
 
 def _capture_seeds() -> Iterator[bytes]:
