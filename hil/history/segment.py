@@ -247,6 +247,8 @@ def _repeated(fields: Mapping[str, Any], key: str, count: int) -> np.ndarray:
         raise SegmentError(
             f"{key!r} is not one number for each of the {count} values, as runs (value, times)"
         )
+    if max(map(abs, values), default=0) >= 1 << 63:
+        raise SegmentError(f"{key!r} holds a number of more than 64 bits")
     return np.repeat(np.array(values, dtype=np.int64), times)
 
 

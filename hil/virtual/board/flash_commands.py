@@ -171,6 +171,7 @@ class FlashCommands:
     def continue_read(self, acknowledged: int) -> None:
         read = self._reading
         assert read is not None
+        acknowledged = min(acknowledged, read.sent)  # more than was sent is nonsense, and would never end
         read.acknowledged = acknowledged
         while read.sent < read.length and read.sent - acknowledged < read.window * read.block_bytes:
             count = min(read.block_bytes, read.length - read.sent)
