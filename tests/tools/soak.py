@@ -7,7 +7,8 @@ Without ``--rack`` four virtual boards are kept up, and run after run is made on
 rack holds is read: memory, descriptors, threads, and what lies outside of the folders of runs.
 One run of EVERY is killed while it writes an image, and one measures both slots of each board in turn. A
 quantity grows where its median of the last quarter is beyond that of the second one by more than GROWTH; the
-first quarter is for warming up. Exit 1 where one does, or where a run failed.
+first quarter is for warming up. Exit 1 where one does, or where a run failed: what such a run said is kept in
+out/soak. Every ten minutes a line says how far it is.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ GROWTH = 0.05  # of a median; and at least one descriptor or thread, a page's wo
 LEAST = 64
 QUARTER = 4
 EVERY = 10
+TOLD_EVERY_S = 600.0
+KEPT = PROJECT_ROOT / "out" / "soak"
 FLASHING = re.compile(r"\] flashing|^Flashing", re.MULTILINE)
 
 
@@ -125,22 +128,35 @@ def soak(
 ) -> tuple[list[Held], Counter[str]]:
     """Make run after run for so long, and look after each; the last one is not broken off."""
     samples: list[Held] = []
-    outcomes, until = Counter[str](), time.monotonic() + 60 * minutes
+    begun = told = time.monotonic()
+    outcomes, until = Counter[str](), begun + 60 * minutes
     while time.monotonic() < until or not samples:
         outcomes[str(run(len(samples)))] += 1
         samples.append(look())
+        if time.monotonic() - told > TOLD_EVERY_S:
+            told = time.monotonic()
+            _tell(f"{(told - begun) / 60:.0f} minutes: runs by exit status {dict(outcomes)}, {samples[-1]}")
     return samples, outcomes
 
 
-def made(start: Callable[..., Running], number: int) -> int:
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def made(start: Callable[..., Running], number: int, kept: Path = KEPT) -> int:
     """Make the run of this number and return its status, 0 for one that was killed on purpose.
 
-    ``start`` takes further options of `hil run`.
+    ``start`` takes further options of `hil run`. What a run said that failed is in the folder ``kept``.
     """
     if number % EVERY == EVERY - 1:
         return _broken_off(start())
-    both_slots = ["--unchanged"] if number % EVERY == EVERY // 2 else []
-    return start(*both_slots).process.wait()
+    running = start(*["--unchanged"] if number % EVERY == EVERY // 2 else [])
+    status = running.process.wait()
+    if status:
+        kept.mkdir(parents=True, exist_ok=True)
+        said = shutil.copy(running.output, kept / f"run-{number}-exit-{status}.txt")
+        _tell(f"run {number} ended with {status}: {said}")
+    return status
 
 
 def _broken_off(running: Running) -> int:
@@ -183,7 +199,7 @@ def _rack_pids(up: Running) -> list[int]:
 
 def on_boards(rack: Path, minutes: float, suite: str) -> Figure:
     """Soak the boards of a rack file: what grows is then the disk, and what runs leave on this host."""
-    out = PROJECT_ROOT / "out" / "soak"
+    out = KEPT / "rack"
     argv = [sys.executable, "-m", "hil", "run", "--rack", str(rack), "--suite", suite, "--out", str(out)]
     out.mkdir(parents=True, exist_ok=True)
     said, env = out / ".run.txt", dict(os.environ)

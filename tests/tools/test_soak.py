@@ -53,12 +53,18 @@ def test_one_run_is_killed_as_it_writes_and_one_measures_both_slots(tmp_path: Pa
 
     def start(*more: str) -> Running:
         asked.append(more)
-        script = "echo 'b1 [0/2] flashing'; exec sleep 60" if len(asked) == 10 else f"exit {len(asked)}"
+        number = len(asked)
+        script = f"echo run {number}; exit {number}"
+        if number == 10:
+            script = "echo 'b1 [0/2] flashing'; exec sleep 60"
         return Running(["sh", "-c", script], tmp_path / "run.txt", {"PATH": os.environ["PATH"]})
 
-    assert [made(start, number) for number in range(10)] == [1, 2, 3, 4, 5, 6, 7, 8, 9, 0]
+    kept = tmp_path / "kept"
+    assert [made(start, number, kept) for number in range(10)] == [1, 2, 3, 4, 5, 6, 7, 8, 9, 0]
     assert [number for number, more in enumerate(asked) if more] == [5]
     assert asked[5] == ("--unchanged",)
+    assert (kept / "run-2-exit-3.txt").read_text() == "run 3\n"  # what a failed run said is not lost
+    assert len(list(kept.iterdir())) == 9
     assert made(start, 19) == 11  # it ended before it wrote
 
 
