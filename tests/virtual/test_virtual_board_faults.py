@@ -284,6 +284,30 @@ def test_corrupt_image(board: BoardProcess, what: str, baud: int, says: str) -> 
         monitor.expect(says)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "variable"),
+    [
+        ("crystal", -50_000, "VBOARD_CRYSTAL_PPM=-50000"),
+        ("date", 4_000_000_000, "VBOARD_TIME_S=4000000000"),
+        ("rssi", -90, "VBOARD_RSSI_DBM=-90"),
+        ("channel", 11, "VBOARD_CHANNEL=11"),
+    ],
+)
+def test_surroundings_are_told_to_the_next_boots(
+    board: BoardProcess, name: str, value: int, variable: str
+) -> None:
+    """The app that runs keeps its own; each that starts after it has the fault's, until it is cleared."""
+    told = []
+    for change in (lambda: board.control.fault(name, value), board.control.clear, lambda: None):
+        boots = board.wait_for(lambda state: state["app_pid"])["boots"]
+        environment = Path(f"/proc/{board.control.state()['app_pid']}/environ").read_bytes().decode()
+        told.append(variable in environment.split("\0"))
+        change()
+        board.control.power("cycle")
+        board.wait_for(lambda state, boots=boots: state["boots"] > boots)
+    assert told == [False, True, False]
+
+
 def test_faults_concern_one_board(build: Path, tmp_path: Path) -> None:
     """A fault of one board leaves the board beside it alone."""
     one = write_flash_file(tmp_path / "one.bin", flash_files(build))
@@ -311,6 +335,8 @@ def test_faults_concern_one_board(build: Path, tmp_path: Path) -> None:
             "does not take the value 'later'; it takes: now | boot | N | always | for-good.",
         ),
         ("brownout", 0, "does not take the value 0; it takes: N."),
+        ("crystal", 200_000, "does not take the value 200000; it takes: N (-100000 to 100000)."),
+        ("channel", 15, "it takes: N (1 to 14)."),
         ("panic", "Boredom", "it takes: LoadProhibited |"),
     ],
 )

@@ -81,7 +81,8 @@ static void test_connects(esp_netif_t *station) {
     int rssi = 0;
     CHECK_EQUAL(esp_wifi_sta_get_ap_info(&record), ESP_OK);
     CHECK(strcmp((char *)record.ssid, "rack") == 0 && record.authmode == WIFI_AUTH_WPA2_PSK);
-    CHECK(record.rssi == -61 && esp_wifi_sta_get_rssi(&rssi) == ESP_OK && rssi == -61);
+    CHECK(record.rssi == vboard()->rssi_dbm && record.primary == vboard()->channel);
+    CHECK(esp_wifi_sta_get_rssi(&rssi) == ESP_OK && rssi == record.rssi);
     char name[16] = "";
     CHECK(esp_netif_get_netif_impl_name(station, name) == ESP_OK && strcmp(name, "lo") == 0);
 }
@@ -130,7 +131,6 @@ void app_main(void) {
     setenv("VBOARD_INTERFACE", "lo", 1);
     setenv("VBOARD_AP", "rack", 1);
     setenv("VBOARD_AP_PASSWORD", "secret-42", 1);
-    setenv("VBOARD_RSSI_DBM", "-61", 0); /* unless the caller tries another one */
     s_events = xQueueCreate(8, sizeof(seen_t));
     CHECK_EQUAL(esp_event_loop_create_default(), ESP_OK);
     CHECK_EQUAL(esp_netif_init(), ESP_OK);

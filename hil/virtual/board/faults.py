@@ -45,6 +45,10 @@ def _is_count(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
+def _within(least: int, most: int) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
 def _one_of(words: tuple[str, ...]) -> Callable[[Any], bool]:
     return lambda value: value in words
 
@@ -103,6 +107,31 @@ _TABLE = (
     Fault("bit_flips", "one bit of N in a million bytes of the app is wrong", "N", True, 100, _is_count),
     Fault("torn_lines", "one of N lines of the app loses its second half", "N", True, 50, _is_count),
     Fault("flood", "the app logs N bytes at once", "N", False, 10_000_000, _is_count),
+    Fault(
+        "crystal",
+        "from its next boot on all its clocks go N ppm faster than the host's",
+        "N (-100000 to 100000)",
+        True,
+        50_000,
+        _within(-100_000, 100_000),
+    ),
+    Fault("date", "its next boot begins N seconds after 1970", "N", True, 0, _within(0, 2**40)),
+    Fault(
+        "rssi",
+        "from its next boot on it finds the access point at N dBm",
+        "N (-127 to 0)",
+        True,
+        -90,
+        _within(-127, 0),
+    ),
+    Fault(
+        "channel",
+        "from its next boot on it finds another access point, on channel N",
+        "N (1 to 14)",
+        True,
+        11,
+        _within(1, 14),
+    ),
     Fault(
         "corrupt_image",
         "flash loses a bit; the next boot sees it",

@@ -23,6 +23,7 @@ from pathlib import Path
 from hil.virtual.board.boot import App
 from hil.virtual.board.cable import Cable
 from hil.virtual.board.config import BoardConfig
+from hil.virtual.board.faults import ActiveFaults
 from hil.virtual.board.reset import Reset
 
 _PR_SET_PDEATHSIG = 1
@@ -30,6 +31,13 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 # What a program on the host needs and an ESP32 has no notion of.
 _INHERITED = ("PATH", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "LSAN_OPTIONS")
 _EXIT_NOT_STARTED = 127
+# The faults that the app's surroundings have, by the variable that tells it of them as it starts.
+_TOLD = {
+    "crystal": "VBOARD_CRYSTAL_PPM",
+    "date": "VBOARD_TIME_S",
+    "rssi": "VBOARD_RSSI_DBM",
+    "channel": "VBOARD_CHANNEL",
+}
 
 
 @dataclass(frozen=True)
@@ -215,10 +223,10 @@ class AppRunner:
         """Of the app that ran last."""
         return self.info.description.elf_sha256 if self.info else b""
 
-    def start(self, info: App, reset: Reset, started_ns: int, *, frozen: bool) -> None:
+    def start(self, info: App, reset: Reset, started_ns: int, faults: ActiveFaults, *, frozen: bool) -> None:
         """Start an app; ``started_ns`` is CLOCK_MONOTONIC at reset. Raises OSError where that fails."""
         self.info = info
-        start = _app_start(info, self._config, self._flash_fd, reset, started_ns)
+        start = _app_start(info, self._config, self._flash_fd, reset, started_ns, faults)
         self._running = RunningApp(start, self._send, self._on_exit, frozen=frozen)
 
     def close(self) -> None:
@@ -257,7 +265,9 @@ class AppRunner:
         return self._cable.has_room
 
 
-def _app_start(info: App, config: BoardConfig, flash_fd: int, reset: Reset, started_ns: int) -> AppStart:
+def _app_start(
+    info: App, config: BoardConfig, flash_fd: int, reset: Reset, started_ns: int, faults: ActiveFaults
+) -> AppStart:
     environment = {
         "VBOARD_APP_OFFSET": f"{info.partition.offset:#x}",
         "VBOARD_MAC": config.mac_text,
@@ -269,4 +279,5 @@ def _app_start(info: App, config: BoardConfig, flash_fd: int, reset: Reset, star
         environment |= dict(zip(("VBOARD_AP", "VBOARD_AP_PASSWORD"), config.network, strict=True))
     if config.strict is not None:
         environment["VBOARD_STRICT"] = "fail" if config.strict else "warn"
+    environment |= {_TOLD[name]: str(value) for name, value in faults.values.items() if name in _TOLD}
     return AppStart(info.elf, info.description.project, environment, flash_fd, config.netns)

@@ -6,6 +6,8 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "esp_log.h"
@@ -48,6 +50,21 @@ esp_err_t link_off(void) {
     return ESP_OK;
 }
 
+/* A host has no radio: only where the virtual board says what one would find does the board tell of one. */
+static void tell_radio(link_environment_cb_t callback, void *context) {
+    const char *rssi_dbm = getenv("VBOARD_RSSI_DBM");
+    const char *channel = getenv("VBOARD_CHANNEL");
+    char bssid[18];
+    if (rssi_dbm != NULL) {
+        callback("rssi_dbm", rssi_dbm, context);
+    }
+    if (channel != NULL) {
+        snprintf(bssid, sizeof(bssid), "02:00:00:00:00:%02x", (unsigned)atoi(channel) & 0xffU);
+        callback("bssid", bssid, context);
+        callback("channel", channel, context);
+    }
+}
+
 void link_environment(link_environment_cb_t callback, void *context) {
     char name[IF_NAMESIZE];
     char address[INET_ADDRSTRLEN];
@@ -57,4 +74,5 @@ void link_environment(link_environment_cb_t callback, void *context) {
         callback("interface", name, context);
         callback("ip", address, context);
     }
+    tell_radio(callback, context);
 }

@@ -70,7 +70,7 @@ esp_err_t gptimer_new_timer(const gptimer_config_t *config, gptimer_handle_t *re
     timer->lock = (portMUX_TYPE)portMUX_INITIALIZER_UNLOCKED;
     timer->counter.resolution_hz = real_resolution_hz(config->resolution_hz);
     timer->counter.up = config->direction == GPTIMER_COUNT_UP;
-    counter_write(&timer->counter, 0, gptimer_now_ns());
+    counter_write(&timer->counter, 0, vboard_uptime_ns());
     *ret_timer = timer;
     return ESP_OK;
 }

@@ -1,23 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is done with a timer: its states, its count and its alarm. The hardware is counter.c. */
-#define _GNU_SOURCE
-#include <time.h>
-
 #include "esp_check.h"
 #include "freertos/task.h"
 #include "gptimer_priv.h"
 
 static const char *const TAG = "gptimer";
 
-int64_t gptimer_now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* When the interrupt is due, rounded up to the microseconds that it waits by. */
 static int64_t uptime_us(int64_t ns) {
-    return ns == COUNTER_NEVER_NS ? INT64_MAX : (ns + 999) / 1000 - vboard()->boot_us;
+    return ns == COUNTER_NEVER_NS ? INT64_MAX : (ns + 999) / 1000;
 }
 
 static bool interrupts(const struct gptimer_t *timer) {
@@ -34,7 +25,7 @@ static void alarm_may_have_moved(gptimer_handle_t timer) {
 /* NULL where there is nothing to tell anyone. */
 static gptimer_alarm_cb_t take_alarm(gptimer_handle_t timer, gptimer_alarm_event_data_t *event) {
     portENTER_CRITICAL_ISR(&timer->lock);
-    int64_t now = gptimer_now_ns();
+    int64_t now = vboard_uptime_ns();
     bool taken = interrupts(timer) && counter_take_alarm(&timer->counter, now);
     gptimer_alarm_cb_t callback = taken ? timer->on_alarm : NULL;
     *event = (gptimer_alarm_event_data_t){.count_value = counter_read(&timer->counter, now),
@@ -65,7 +56,7 @@ esp_err_t gptimer_set_raw_count(gptimer_handle_t timer, uint64_t value) {
         return ESP_ERR_INVALID_ARG;
     }
     portENTER_CRITICAL_SAFE(&timer->lock);
-    counter_write(&timer->counter, value, gptimer_now_ns());
+    counter_write(&timer->counter, value, vboard_uptime_ns());
     portEXIT_CRITICAL_SAFE(&timer->lock);
     alarm_may_have_moved(timer);
     return ESP_OK;
@@ -76,7 +67,7 @@ esp_err_t gptimer_get_raw_count(gptimer_handle_t timer, uint64_t *value) {
         return ESP_ERR_INVALID_ARG;
     }
     portENTER_CRITICAL_SAFE(&timer->lock);
-    *value = counter_read(&timer->counter, gptimer_now_ns());
+    *value = counter_read(&timer->counter, vboard_uptime_ns());
     portEXIT_CRITICAL_SAFE(&timer->lock);
     return ESP_OK;
 }
@@ -117,7 +108,7 @@ esp_err_t gptimer_set_alarm_action(gptimer_handle_t timer, const gptimer_alarm_c
     portENTER_CRITICAL_SAFE(&timer->lock);
     timer->alarm_enabled = config != NULL;
     counter_set_alarm(&timer->counter, alarm_by(config, timer->counter.alarm), config != NULL,
-                      gptimer_now_ns());
+                      vboard_uptime_ns());
     portEXIT_CRITICAL_SAFE(&timer->lock);
     alarm_may_have_moved(timer);
     return ESP_OK;
@@ -131,8 +122,8 @@ static bool change_state(gptimer_handle_t timer, state_t from, state_t to) {
         timer->state = to;
     }
     if (changed && (from == STATE_RUNNING || to == STATE_RUNNING)) {
-        counter_run(&timer->counter, to == STATE_RUNNING, gptimer_now_ns());
-        counter_arm(&timer->counter, to == STATE_RUNNING && timer->alarm_enabled, gptimer_now_ns());
+        counter_run(&timer->counter, to == STATE_RUNNING, vboard_uptime_ns());
+        counter_arm(&timer->counter, to == STATE_RUNNING && timer->alarm_enabled, vboard_uptime_ns());
     }
     portEXIT_CRITICAL_SAFE(&timer->lock);
     alarm_may_have_moved(timer);

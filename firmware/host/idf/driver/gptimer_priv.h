@@ -20,6 +20,3 @@ struct gptimer_t {
     gptimer_alarm_cb_t on_alarm;
     void *user_data;
 };
-
-/* Of CLOCK_MONOTONIC: the counters' clock. */
-int64_t gptimer_now_ns(void);

@@ -21,6 +21,9 @@ typedef struct {
     int64_t wall_time_s;             /* VBOARD_TIME_S: seconds since 1970 at reset; -1: the machine's clock */
     int64_t boot_us;                 /* VBOARD_BOOT_US: CLOCK_MONOTONIC at reset, µs */
     int64_t core1_behind_us;         /* VBOARD_CORE1_BEHIND_US: core 1's cycle counter behind core 0's, µs */
+    int crystal_ppm;                 /* VBOARD_CRYSTAL_PPM: how much faster its clocks go than the host's */
+    int rssi_dbm;                    /* VBOARD_RSSI_DBM */
+    int channel;                     /* VBOARD_CHANNEL: of the access point */
     bool strict; /* VBOARD_STRICT, fail or warn: what fails on a chip fails here, or is said on the console */
     bool strict_heap; /* the same of memory: VBOARD_STRICT=fail alone, for studies send what no chip holds */
 } vboard_t;
@@ -36,8 +39,12 @@ const char *vboard_sched_name(void);
 int64_t vboard_timer_lateness_max_us(void);
 void vboard_timer_lateness_reset(void);
 
-/* Microseconds since reset, as esp_timer_get_time(). */
+/* Since reset by the board's crystal: µs as esp_timer_get_time(), and ns. */
 int64_t vboard_uptime_us(void);
+int64_t vboard_uptime_ns(void);
+
+/* When the host's CLOCK_MONOTONIC comes to an uptime, µs; never early. */
+int64_t vboard_monotonic_us(int64_t uptime_us);
 
 /* An interrupt of a core: a thread above all its tasks, also where one has suspended the scheduler. The
  * service runs in interrupt context (xPortInIsrContext()) when the interrupt was raised, however often, and

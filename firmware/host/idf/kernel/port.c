@@ -276,7 +276,7 @@ long port_futex_wait(uint32_t *word, uint32_t value, int64_t deadline_us) {
     struct timespec at;
     const struct timespec *timeout = NULL;
     if (deadline_us != NEVER_US) {
-        int64_t monotonic_us = vboard()->boot_us + deadline_us;
+        int64_t monotonic_us = vboard_monotonic_us(deadline_us);
         monotonic_us = monotonic_us < 0 ? 0 : monotonic_us;
         at.tv_sec = monotonic_us / 1000000;
         at.tv_nsec = monotonic_us % 1000000 * 1000;

@@ -13,6 +13,8 @@
 #include "sdkconfig.h"
 #include "vboard.h"
 
+#define NS_PER_S INT64_C(1000000000)
+#define PPM INT64_C(1000000)
 #define FLASH_BYTES (4U * 1024U * 1024U)
 
 /* How far core 1's cycle counter is behind core 0's. On a chip core 0 releases core 1 from reset late in its
@@ -40,6 +42,19 @@ static long long number(const char *name, int base, long long otherwise) {
         refuse(name, text, base == 16 ? "a hexadecimal number" : "a number");
     }
     return value;
+}
+
+static int between(const char *name, int least, int most, int otherwise, const char *expected) {
+    const char *text = getenv(name);
+    if (text == NULL) {
+        return otherwise;
+    }
+    char *end = NULL;
+    long value = strtol(text, &end, 10);
+    if (end == text || *end != '\0' || value < least || value > most) {
+        refuse(name, text, expected);
+    }
+    return (int)value;
 }
 
 static esp_reset_reason_t reset_reason(void) {
@@ -90,10 +105,10 @@ static void read_mac(uint8_t mac[6]) {
     }
 }
 
-static int64_t monotonic_us(void) {
+static int64_t monotonic_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
 static int blank_flash(void) {
@@ -128,8 +143,12 @@ static void read_environment(void) {
         refuse("VBOARD_CHIP", chip, CONFIG_IDF_TARGET ", which this program is built for");
     }
     s_board.wall_time_s = number("VBOARD_TIME_S", 10, -1);
-    s_board.boot_us = number("VBOARD_BOOT_US", 10, monotonic_us());
+    s_board.boot_us = number("VBOARD_BOOT_US", 10, monotonic_ns() / 1000);
     s_board.core1_behind_us = number("VBOARD_CORE1_BEHIND_US", 10, CORE1_BEHIND_US);
+    s_board.crystal_ppm =
+        between("VBOARD_CRYSTAL_PPM", -100000, 100000, 0, "a number from -100000 to 100000, in ppm");
+    s_board.rssi_dbm = between("VBOARD_RSSI_DBM", -127, 0, -50, "a signal strength from -127 to 0");
+    s_board.channel = between("VBOARD_CHANNEL", 1, 14, 6, "a channel from 1 to 14");
     s_board.app_offset = (uint32_t)number("VBOARD_APP_OFFSET", 16, 0);
     s_board.reset_reason = reset_reason();
     s_board.strict = is_strict();
@@ -143,6 +162,17 @@ const vboard_t *vboard(void) {
     return &s_board;
 }
 
+int64_t vboard_uptime_ns(void) {
+    const int64_t ns = monotonic_ns() - vboard()->boot_us * 1000;
+    const int64_t ppm = vboard()->crystal_ppm;
+    return ns + ns / PPM * ppm + ns % PPM * ppm / PPM; /* ns * ppm is too much after some hours */
+}
+
 int64_t vboard_uptime_us(void) {
-    return monotonic_us() - vboard()->boot_us;
+    return vboard_uptime_ns() / 1000;
+}
+
+int64_t vboard_monotonic_us(int64_t uptime_us) {
+    const int64_t pace = PPM + vboard()->crystal_ppm;
+    return vboard()->boot_us + uptime_us / pace * PPM + (uptime_us % pace * PPM + pace - 1) / pace;
 }

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "esp_chip_info.h"
@@ -94,9 +93,7 @@ void esp_chip_info(esp_chip_info_t *out_info) {
 }
 
 static uint64_t core0_cycles(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    uint64_t ns = (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+    const uint64_t ns = (uint64_t)vboard_uptime_ns();
     return ns / 1000 * CONFIG_ESP_DEFAULT_CPU_FREQ_MHZ + ns % 1000 * CONFIG_ESP_DEFAULT_CPU_FREQ_MHZ / 1000;
 }
 

@@ -159,7 +159,7 @@ static void look_at_idle(void) {
 
 static void sleep_until_next(void) {
     int64_t due_us = ((vboard_uptime_us() - PHASE_US) / PERIOD_US + 1) * PERIOD_US + PHASE_US;
-    int64_t monotonic_us = vboard()->boot_us + due_us;
+    int64_t monotonic_us = vboard_monotonic_us(due_us);
     const struct timespec at = {.tv_sec = monotonic_us / 1000000, .tv_nsec = monotonic_us % 1000000 * 1000};
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) != 0) {
     }

@@ -28,7 +28,7 @@ static sem_t s_awake;
 static bool s_watching;
 
 static void sleep_until(int64_t due_us) {
-    int64_t monotonic_us = vboard()->boot_us + due_us;
+    int64_t monotonic_us = vboard_monotonic_us(due_us);
     const struct timespec at = {.tv_sec = monotonic_us / 1000000, .tv_nsec = monotonic_us % 1000000 * 1000};
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) != 0) {
     }

@@ -7,28 +7,15 @@
 #include <string.h>
 
 #include "../netif/host_interface.h"
-
-#define USUAL_RSSI_DBM (-50)
-#define CHANNEL 6
+#include "vboard.h"
 
 static pthread_once_t s_once = PTHREAD_ONCE_INIT;
 static air_t s_air;
 
-static int parse_rssi(const char *text) {
-    char *end = NULL;
-    long value = strtol(text, &end, 10);
-    if (end == text || *end != '\0' || value < -127 || value > 0) {
-        fprintf(stderr, "VBOARD_RSSI_DBM=%s is not a signal strength from -127 to 0\n", text);
-        exit(2);
-    }
-    return (int)value;
-}
-
 static void read_environment(void) {
-    const char *rssi = getenv("VBOARD_RSSI_DBM");
     s_air.ssid = getenv("VBOARD_AP");
     s_air.password = getenv("VBOARD_AP_PASSWORD");
-    s_air.rssi_dbm = rssi != NULL ? parse_rssi(rssi) : USUAL_RSSI_DBM;
+    s_air.rssi_dbm = vboard()->rssi_dbm;
 }
 
 const air_t *air(void) {
@@ -53,11 +40,11 @@ wifi_err_reason_t air_refuses(const wifi_sta_config_t *config) {
 
 int air_search_ms(const wifi_sta_config_t *config, bool found) {
     bool stops_there = found && config->scan_method == WIFI_FAST_SCAN;
-    return stops_there ? CHANNEL * (AIR_SCAN_MS / 13) : AIR_SCAN_MS;
+    return stops_there ? vboard()->channel * (AIR_SCAN_MS / 13) : AIR_SCAN_MS;
 }
 
 void air_record(const wifi_sta_config_t *config, wifi_ap_record_t *record) {
-    static const uint8_t bssid[] = {0x02, 0, 0, 0, 0, 1}; /* locally administered */
+    const uint8_t bssid[] = {0x02, 0, 0, 0, 0, (uint8_t)vboard()->channel}; /* locally administered */
     const air_t *found = air();
     memset(record, 0, sizeof *record);
     if (found->ssid != NULL) {
@@ -67,7 +54,7 @@ void air_record(const wifi_sta_config_t *config, wifi_ap_record_t *record) {
     }
     memcpy(record->bssid, bssid, sizeof bssid);
     bool open = found->password != NULL ? found->password[0] == '\0' : config->password[0] == '\0';
-    record->primary = CHANNEL;
+    record->primary = (uint8_t)vboard()->channel;
     record->rssi = (int8_t)found->rssi_dbm;
     record->authmode = open ? WIFI_AUTH_OPEN : WIFI_AUTH_WPA2_PSK;
     record->pairwise_cipher = record->group_cipher = open ? WIFI_CIPHER_TYPE_NONE : WIFI_CIPHER_TYPE_CCMP;
