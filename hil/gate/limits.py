@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hil.base.units import convert, find_unit
+from hil.gate.compare.environment import too_weak
 from hil.gate.words import limits as sentences
 from hil.gate.words.limits import rounded
 from hil.metrics import evaluation as metrics
@@ -100,7 +101,10 @@ def decide(decision: Decision, *, family: float) -> SeriesVerdict:
     if _stood_still(decision.metric, estimate, decision.limit):
         reason = "the stream stood still for (nearly) the whole measured stretch, which is one observation"
         return _undecided(decision, estimate, reason)
-    return _judge_limit(decision, estimate, decision.limit, alpha)
+    verdict = _judge_limit(decision, estimate, decision.limit, alpha)
+    is_rooms = verdict.outcome == "regressed" and not decision.metric.exact
+    reason = too_weak(decision.records) if is_rooms else ""
+    return _undecided(decision, estimate, reason) if reason else verdict
 
 
 def _is_impossible(decision: Decision, estimate: Estimate) -> bool:

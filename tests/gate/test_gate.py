@@ -118,6 +118,18 @@ def test_the_share_of_failures_that_would_have_been_seen_is_seen() -> None:
     assert series(verdict(publish_record(failed=failures - 1)), "publish_failed_ratio").outcome == "pass"
 
 
+def test_a_limit_broken_with_hardly_a_link_is_undecided() -> None:
+    """What a board measures at the edge of its radio is the room's; a limit that is kept there is kept."""
+    weak = {"device": {"sched": "fifo", "rssi_dbm": -86}}
+    slow = publish_record(overrides={"transport": "tls"}, latency_ms=31, environment=weak)
+    found = verdict(slow)
+    assert (found.outcome, found.exit_code) == ("undecided", ExitCode.UNDECIDED)
+    assert "no verdict, the RSSI was out of its band (-86 dBm in a boot, below -85 dBm)" in series(found).sentence
+    assert series(verdict(publish_record(environment=weak))).outcome == "pass"
+    loud = replace(slow, environment={**slow.environment, "device": {"sched": "fifo", "rssi_dbm": -85}})
+    assert series(verdict(loud)).outcome == "regressed"
+
+
 def test_timeouts_break_the_limits_as_at_least_the_timeout() -> None:
     """Timeouts are never dropped: p95 reads "≥ 5 s", and the share of failures blocks by itself."""
     found = verdict(publish_record(failed=80))

@@ -126,7 +126,7 @@ def check_board(metric: Metric, candidate: Sequence[RunRecord], other: Sequence[
         if not (band.of_device and _follows(band.read, candidate, other)):
             return Check(f"the {band.words} differs by more than {band.most:g} {band.unit} ({between})")
         followed.append(f"the {band.words} changed with the image ({between})")
-    reason = _too_weak(other if followed else records) or _voids_differ(metric, candidate, other)
+    reason = too_weak(other if followed else records) or _voids_differ(metric, candidate, other)
     return Check(reason) if reason else Check(passed=tuple(passed), followed=tuple(followed))
 
 
@@ -182,8 +182,8 @@ def _median(band: Band, records: Sequence[RunRecord]) -> float | None:
     return statistics.median(values) if values else None
 
 
-def _too_weak(records: Sequence[RunRecord]) -> str:
-    """Say that a boot had hardly a link: what it measured is the room's."""
+def too_weak(records: Sequence[RunRecord]) -> str:
+    """Say that a boot had hardly a link, so that what it measured is the room's; "" where none had."""
     found = [value for record in records if (value := number(record, "device", "rssi_dbm")) is not None]
     weakest = min(found, default=0.0)
     if weakest >= WEAKEST_RSSI_DBM:
