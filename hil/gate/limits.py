@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hil.base.units import convert, find_unit
-from hil.gate.compare.environment import too_weak
+from hil.gate.compare.environment import lost_link, too_weak
 from hil.gate.words import limits as sentences
 from hil.gate.words.limits import rounded
 from hil.metrics import evaluation as metrics
@@ -102,8 +102,8 @@ def decide(decision: Decision, *, family: float) -> SeriesVerdict:
         reason = "the stream stood still for (nearly) the whole measured stretch, which is one observation"
         return _undecided(decision, estimate, reason)
     verdict = _judge_limit(decision, estimate, decision.limit, alpha)
-    is_rooms = verdict.outcome == "regressed" and not decision.metric.exact
-    reason = too_weak(decision.records) if is_rooms else ""
+    may_be_rooms = verdict.outcome == "regressed" and not decision.metric.exact
+    reason = (too_weak(decision.records) or lost_link(decision.records)) if may_be_rooms else ""
     return _undecided(decision, estimate, reason) if reason else verdict
 
 

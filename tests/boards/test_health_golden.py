@@ -70,6 +70,12 @@ def test_a_drift_counts_where_it_is_certain() -> None:
     assert replace(SOUND, figures=off, board=replace(V1, kind="emulated")).beyond == ()
 
 
+def test_a_large_figure_is_told_in_whole_digits() -> None:
+    """No power of ten: a crystal that is off by 5 % is off by 50,000 ppm."""
+    (found,) = findings([replace(SOUND, figures={**GOOD, "clock_drift_ppm": -50_000.4})])
+    assert found.sentence == "timer drift: -50,000 ± 2 ppm; at most 100 ppm is expected."
+
+
 def test_a_board_that_fails_is_kept_out_until_it_passes(tmp_path: Path) -> None:
     """By the check, with what it failed by; the next check that it passes releases it, one that it fails does
     not, and it stays there since when it was put there."""

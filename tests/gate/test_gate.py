@@ -124,10 +124,29 @@ def test_a_limit_broken_with_hardly_a_link_is_undecided() -> None:
     slow = publish_record(overrides={"transport": "tls"}, latency_ms=31, environment=weak)
     found = verdict(slow)
     assert (found.outcome, found.exit_code) == ("undecided", ExitCode.UNDECIDED)
-    assert "no verdict, the RSSI was out of its band (-86 dBm in a boot, below -85 dBm)" in series(found).sentence
+    assert (
+        "no verdict, the RSSI was out of its band (-86 dBm in a boot, below -85 dBm)"
+        in series(found).sentence
+    )
     assert series(verdict(publish_record(environment=weak))).outcome == "pass"
     loud = replace(slow, environment={**slow.environment, "device": {"sched": "fifo", "rssi_dbm": -85}})
     assert series(verdict(loud)).outcome == "regressed"
+
+
+def test_a_limit_broken_in_a_boot_that_lost_the_network_is_undecided() -> None:
+    """Once it may be the room, the access point or the firmware; where each of several boots loses it, it is
+    the firmware."""
+    lost = {"device": {"sched": "fifo", "reconnects": 1}}
+    first = publish_record(failed=80, environment=lost)
+    found = verdict(first)
+    assert (found.outcome, found.exit_code) == ("undecided", ExitCode.UNDECIDED)
+    assert "no verdict, the board lost its network in 1 of 1 boot;" in f"{series(found).sentence[:-1]};"
+    sound = publish_record(boot_index=1)
+    once = series(verdict(first, sound), "publish_failed_ratio")
+    assert "the board lost its network in 1 of 2 boots" in once.sentence
+    always = verdict(first, publish_record(boot_index=1, failed=80, environment=lost))
+    assert series(always, "publish_failed_ratio").outcome == "regressed"
+    assert series(verdict(publish_record(environment=lost))).outcome == "pass"
 
 
 def test_timeouts_break_the_limits_as_at_least_the_timeout() -> None:

@@ -20,6 +20,7 @@ from hil.store import time_in
 from hil.store.run_info import utc_now
 
 POWER, FAULT = "power", "fault"
+_LARGE = 1e4
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,9 @@ def told(one: Checked) -> str:
 def _value(one: Checked, name: str) -> str:
     sign = "+" if name == "clock_drift_ppm" else ""
     about = f" ± {one.uncertainty[name]:.2g}" if name in one.uncertainty else ""
-    return f"{round(one.figures[name], 3):{sign}.4g}{about} {FIGURES[name].unit}".rstrip()
+    value = round(one.figures[name], 3)
+    digits = ",.0f" if abs(value) >= _LARGE else ".4g"  # .4g has no 50,000
+    return f"{value:{sign}{digits}}{about} {FIGURES[name].unit}".rstrip()
 
 
 def _beyond_bound(one: Checked, name: str) -> str:

@@ -191,6 +191,15 @@ def too_weak(records: Sequence[RunRecord]) -> str:
     return f"the RSSI was out of its band ({weakest:g} dBm in a boot, below {WEAKEST_RSSI_DBM:g} dBm)"
 
 
+def lost_link(records: Sequence[RunRecord]) -> str:
+    """Say that a board lost its network in one boot, and not in others: then nobody knows who made it lose
+    it. "" where it did in none, or in each of several, which is the firmware's way."""
+    lost = [record for record in records if number(record, "device", "reconnects")]
+    if not lost or 1 < len(lost) == len(records):
+        return ""
+    return f"the board lost its network in {len(lost)} of {len(records)} boot{'s' * (len(records) > 1)}"
+
+
 def _voids_differ(metric: Metric, candidate: Sequence[RunRecord], other: Sequence[RunRecord]) -> str:
     """Say that the host's scheduling was late under one side's boots more than under the other's."""
     if metric.outcome is None or metric.outcome.void is None:

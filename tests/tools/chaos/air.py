@@ -4,21 +4,25 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from hil.base.errors import HilError
 from hil.virtual.air.control import AirControl
+from tests.tools.chaos.board import given
 from tests.tools.chaos.fault import Act, Fault, Moment, Owner
+from tests.tools.chaos.ground import BOARDS
 from tests.tools.chaos.trial import Trial
 
 BOARD = "b1"
 PORT = "air0"  # the bridge's port towards it
-HOST = "10.77.0.1"
+HOST, ADDRESS = "10.77.0.1", "10.77.0.11"
 
 
 def changed(change: Callable[[AirControl], object], back_after_s: float | None = None) -> Act:
@@ -68,8 +72,8 @@ def signalled(word: str, number: signal.Signals) -> Act:
 
 
 def inside(trial: Trial, *argv: str) -> list[str]:
-    """Return a command as it runs in the rack's network, on its host's side."""
-    return ["nsenter", "--net", "--target", str(trial.ground.part("hil-air").pid), *argv]
+    """Return a command as it runs in the rack's network, on its host's side; "ip -n b1" is a board's."""
+    return ["nsenter", "--net", "--mount", "--target", str(trial.ground.part("hil-air").pid), *argv]
 
 
 def commanded(do: Sequence[str], undo: Sequence[str], for_s: float | None = None) -> Act:
@@ -142,16 +146,69 @@ def _dropped(what: str, for_s: float | None) -> Act:
     return commanded(("nft", table), ("nft", "delete table ip chaos"), for_s)
 
 
+def shell(command: str) -> tuple[str, str, str]:
+    return ("sh", "-c", command)
+
+
+def radio(name: str, usual: int, later: int, words: str) -> Act:
+    """Return what changes how b1 finds its access point, from its third boot on, while it is compared with
+    another image; the verdict has to have ``words`` for it."""
+
+    @contextmanager
+    def act(trial: Trial) -> Iterator[None]:
+        trial.more += ["--base", str(trial.ground.slower_firmware)]
+        board, over = trial.ground.board(), threading.Event()
+        board.fault(name, usual)
+
+        def change() -> None:
+            while not over.wait(0.05):
+                if trial.running and re.search(rf"{BOARD} \[2/", trial.running.said()):
+                    board.fault(name, later)
+                    return
+
+        thread = threading.Thread(target=change)
+        thread.start()
+        yield
+        over.set()
+        thread.join()
+        verdict = (trial.ground.lab.out / "latest" / "verdicts.json").read_text()
+        trial.found += [] if words in verdict else [f"no comparison says {words!r}"]
+
+    return act
+
+
+@contextmanager
+def _weak_and_slow(trial: Trial) -> Iterator[None]:
+    """Let the boards hardly hear their access point, and be slow for it, as boards are: the virtual air
+    makes none slow that is far away."""
+    trial.more += ["--firmware", str(trial.ground.slower_firmware)]
+    for board in BOARDS:
+        trial.ground.board(board).fault("rssi", -90)
+    yield
+    for board in BOARDS:
+        trial.ground.board(board).clear()
+
+
 def _fault(
-    name: str, act: Act, *owners: Owner, says: str = "", moment: Moment = "measuring", own_rack: bool = False
+    name: str,
+    act: Act,
+    *owners: Owner,
+    says: str = "",
+    moment: Moment = "measuring",
+    suite: str = "quick",
+    own_rack: bool = False,
 ) -> Fault:
-    return Fault("air", name, act, moment, owners, says=says, own_rack=own_rack)
+    return Fault("air", name, act, moment, owners, says=says, suite=suite, own_rack=own_rack)
 
 
 def _set(**parameters: int) -> Act:
     return changed(lambda air: air.set(BOARD, **parameters))
 
 
+_NO_ADDRESS = (
+    shell("ip -n b1 addr flush dev wlan0"),
+    shell(f"ip -n b1 addr add {ADDRESS}/24 dev wlan0 && ip -n b1 route add default via {HOST}"),
+)
 _SEEN: tuple[Owner, ...] = ("undecided", "rig")  # the rack saw that its air was not as it is meant to be
 FAULTS: Sequence[Fault] = (
     _fault("loss of 30 %", _set(loss_ppm=300_000), *_SEEN),
@@ -203,7 +260,25 @@ FAULTS: Sequence[Fault] = (
         *_SEEN,
     ),
     _fault("portal answers for the broker", _captive, *_SEEN, moment="booting"),
-    _fault("a neighbour sends 50 Mbit/s", beside(BLAST, "10.77.0.10"), "nobody", *_SEEN),
+    _fault("a neighbour sends 50 Mbit/s", beside(BLAST, ADDRESS), "nobody", *_SEEN),
+    _fault("RSSI of −90 dBm", given("rssi", -90), "nobody", "undecided", moment="before"),
+    _fault("RSSI of −90 dBm, and slow for it", _weak_and_slow, "undecided", moment="before", suite="pr"),
+    _fault(
+        "RSSI falls to −90 dBm",
+        radio("rssi", -50, -90, "RSSI was out of its band"),
+        "nobody",
+        "undecided",
+        moment="before",
+    ),
+    _fault(
+        "another access point from the third boot on",
+        radio("channel", 6, 11, "differ in the BSSID"),
+        "nobody",
+        "undecided",
+        moment="before",
+    ),
+    _fault("no address: DHCP gives none", commanded(*_NO_ADDRESS), "nobody", *_SEEN, moment="before"),
+    _fault("no address: its lease ends", commanded(*_NO_ADDRESS), *_SEEN),
     _fault("hil-air killed", signalled("hil-air", signal.SIGKILL), "rig", says="air", own_rack=True),
     _fault("hil-air stands still, 0.3 s", stopped("hil-air", 0.3), "nobody", "undecided", "rig"),
     _fault("hil-air stands still, 3 s", stopped("hil-air", 3.0), "rig", says="stood still"),

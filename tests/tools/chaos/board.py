@@ -67,8 +67,30 @@ def another_image(slot: int) -> Act:
     return act
 
 
-def _fault(name: str, act: Act, moment: Moment, *owners: Owner, says: str = "") -> Fault:
-    return Fault("board", name, act, moment, owners, says=says)
+def _fault(
+    name: str, act: Act, moment: Moment, *owners: Owner, says: str = "", suite: str = "quick"
+) -> Fault:
+    return Fault("board", name, act, moment, owners, says=says, suite=suite)
+
+
+def _checked(name: str, act: Act, says: str) -> Fault:
+    """Return a fault that the golden check has to find, and to keep the board out for."""
+
+    @contextmanager
+    def released(trial: Trial) -> Iterator[None]:
+        with act(trial):
+            yield
+        lab = trial.ground.lab
+        said = lab.hil("board", "release", "b1", "--rack", str(lab.rack), "--out", str(lab.out)).stdout
+        trial.found += [] if "released" in said else [f"b1 was not kept out: {said}"]
+
+    name = f"{name}, seen by the golden check"
+    return Fault("board", name, released, "before", ("rig",), says=says, command=_golden_check)
+
+
+def _golden_check(trial: Trial) -> Sequence[str]:
+    lab = trial.ground.lab
+    return ("rack", "check", "--golden", "--board", "b1", "--rack", str(lab.rack), "--out", str(lab.out))
 
 
 FAULTS: Sequence[Fault] = (
@@ -130,5 +152,12 @@ FAULTS: Sequence[Fault] = (
     _fault("another image in its slot", another_image(0), "booting", "rig", "configuration", says="image"),
     _fault("slot rolls back as it boots", another_image(1), "booting", "rig", "configuration", says="image"),
     _fault("slot rolls back while measuring", another_image(1), "measuring", "rig", says="b1"),
+    _fault("crystal 100 ppm fast", given("crystal", 100), "before", "nobody"),
+    _fault("crystal 5 % fast", given("crystal", 50_000), "before", "nobody"),
+    _fault("crystal 5 % slow", given("crystal", -50_000), "before", "nobody"),
+    _checked("crystal 5 % slow", given("crystal", -50_000), says="timer drift: -[45]"),
+    _checked("RSSI of −90 dBm", given("rssi", -90), says="RSSI: -90 dBm"),
+    _fault("its date is 1970", given("date", 1), "before", "nobody", suite="first"),
+    _fault("its date is 2096", given("date", 4_000_000_000), "before", "nobody", suite="first"),
     _fault("reset line dead", given("no_reset"), "before", "rig", says="b1"),
 )
