@@ -197,7 +197,8 @@ def lost_link(records: Sequence[RunRecord]) -> str:
     lost = [record for record in records if number(record, "device", "reconnects")]
     if not lost or 1 < len(lost) == len(records):
         return ""
-    return f"the board lost its network in {len(lost)} of {len(records)} boot{'s' * (len(records) > 1)}"
+    boots = f"{len(lost)} of {len(records)} boot{'s' * (len(records) > 1)}"
+    return f"the board lost its network in {boots}; more boots tell whose that is: hil run --boots 4"
 
 
 def _voids_differ(metric: Metric, candidate: Sequence[RunRecord], other: Sequence[RunRecord]) -> str:
