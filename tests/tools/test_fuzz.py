@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.tools.fuzz import TARGETS
 from tests.tools.fuzz import __main__ as fuzzing
-from tests.tools.fuzz.targets import TARGETS, Target
+from tests.tools.fuzz.target import Target
 
 FOUND = sorted(path for path in fuzzing.KEPT.rglob("*") if path.is_file())
 

@@ -4,3 +4,7 @@
 What a reader may say to any bytes is its own error, with a sentence; a traceback, a hang, a broken rule or
 memory without bound is a finding.
 """
+
+from tests.tools.fuzz import files, wires
+
+TARGETS = (*wires.TARGETS, *files.TARGETS)

@@ -24,7 +24,8 @@ from pathlib import Path
 
 from hil.base.paths import PROJECT_ROOT, python_path
 from tests.host_builds import FUZZED, build_programs
-from tests.tools.fuzz.targets import TARGETS, Target
+from tests.tools.fuzz import TARGETS
+from tests.tools.fuzz.target import Target
 
 OUT = PROJECT_ROOT / "out" / "fuzz"
 KEPT = Path(__file__).parent / "found"  # what once broke a rule, by reader: tried again first

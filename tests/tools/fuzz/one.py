@@ -7,15 +7,15 @@ import sys
 
 import atheris
 
-from tests.tools.fuzz import targets
+from tests.tools.fuzz import TARGETS, target
 
 
 def main() -> None:
     name = sys.argv.pop(1)
-    targets.counts_branches = True
-    target = next(one for one in targets.TARGETS if one.name == name)
-    more = {"custom_mutator": target.mutator} if target.mutator else {}
-    atheris.Setup(sys.argv, target.make(), **more)
+    target.counts_branches = True
+    chosen = next(one for one in TARGETS if one.name == name)
+    more = {"custom_mutator": chosen.mutator} if chosen.mutator else {}
+    atheris.Setup(sys.argv, chosen.make(), **more)
     atheris.Fuzz()
 
 

@@ -1,75 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is fuzzed: each reader, what it may answer, and the inputs that it begins with."""
+"""The readers of what comes over a wire: the console, the serial port from both ends, a capture."""
 
 from __future__ import annotations
 
 import asyncio
-import datetime
 import gzip
-import io
-import json
 import struct
 import tempfile
 import types
-import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import atheris
-
-from tests.tools.fuzz import mutate
-
-ROOT = Path(__file__).resolve().parents[3]
-STORED = ROOT / "tests" / "golden" / "stored" / "out" / "20261121T141500Z-pr-60fd"
-Fuzz = Callable[[bytes], None]
-
-
-@dataclass(frozen=True)
-class Target:
-    """``make`` imports what is fuzzed, instrumented, and returns the function that takes an input.
-
-    ``seeds`` are the first inputs. ``mutator`` changes one and keeps its form.
-    """
-
-    name: str
-    make: Callable[[], Fuzz]
-    seeds: Callable[[], Iterator[bytes]]
-    mutator: mutate.Mutator | None = None
-    bytes_max: int = 4096
-
-
-counts_branches = False  # in a process that fuzzes; elsewhere an input is only tried
-
-
-def _instrumented() -> AbstractContextManager[None]:
-    """Count the branches of what is imported meanwhile and is ours."""
-    return atheris.instrument_imports(include=["hil"]) if counts_branches else nullcontext()
-
-
-def _one_of(*kinds: Fuzz) -> Fuzz:
-    """Return what hands an input to the function that its first byte chooses."""
-
-    def fuzz(data: bytes) -> None:
-        if data:
-            kinds[data[0] % len(kinds)](data[1:])
-
-    return fuzz
-
-
-def _refuses(read: Callable[[bytes], object]) -> Fuzz:
-    """Return a function that hands an input to a reader, which may only refuse it in a sentence of ours."""
-    from hil.base.errors import HilError
-
-    def fuzz(data: bytes) -> None:
-        with suppress(HilError):
-            read(data)
-
-    return fuzz
-
+from tests.tools.fuzz.target import Fuzz, Target, instrumented, of_file, one_of
 
 # the console
 
@@ -77,12 +21,12 @@ def _refuses(read: Callable[[bytes], object]) -> Fuzz:
 def _console() -> Fuzz:
     """The first byte says what the rest is: a line as it is, one that is given the right checksum (so that
     the fuzzer gets past it), or packed columns."""
-    with _instrumented():
+    with instrumented():
         from hil import wire
         from hil.session import transfer
         from hil.wire import packing
 
-    return _one_of(_line(wire), _with_its_checksum(wire, transfer.Transfer), _columns(packing))
+    return one_of(_line(wire), _with_its_checksum(wire, transfer.Transfer), _columns(packing))
 
 
 def _line(wire: Any) -> Fuzz:
@@ -133,10 +77,6 @@ def _columns(packing: Any) -> Fuzz:
     return fuzz
 
 
-# what no byte-wise change comes to by itself
-_DEEP = (b"[" * 20_000, b'{"a":' * 20_000, b"[" * 5_000 + b"]" * 5_000, b"9" * 5_000, b'{"schema": 1e999}')
-
-
 def _console_seeds() -> Iterator[bytes]:
     from hil.wire import packing
     from tests.session.test_wire import example_lines, marked
@@ -148,201 +88,12 @@ def _console_seeds() -> Iterator[bytes]:
     yield b"\2\1\3" + packing.pack_columns([[1, 2, 3], [5, 0, packing.VALUE_MAX]])
 
 
-# files of settings
-
-
-def _of_file(name: str, read: Callable[[Path], object]) -> Fuzz:
-    """Return what reads an input as a file of this name."""
-    path = Path(tempfile.mkdtemp()) / name
-    path.parent.mkdir(exist_ok=True)
-
-    def from_file(data: bytes) -> object:
-        path.write_bytes(data)
-        return read(path)
-
-    return _refuses(from_file)
-
-
-def _rack() -> Fuzz:
-    with _instrumented():
-        from hil.boards.rack.loader import load_rack
-    return _of_file("rack.yaml", load_rack)
-
-
-def _thresholds() -> Fuzz:
-    with _instrumented():
-        from hil.thresholds import load
-    today = datetime.date(2026, 1, 1)
-    return _of_file("wake.yaml", lambda path: load("wake", path.parent, today=today))
-
-
-def _baseline() -> Fuzz:
-    with _instrumented():
-        from hil.thresholds.baselines import load_epochs
-    return _of_file("bench-1.yaml", load_epochs)
-
-
-def _baseline_seeds() -> Iterator[bytes]:
-    from tests.history.test_baseline_epochs import EXAMPLE
-
-    yield EXAMPLE.encode()
-
-
-def _partitions() -> Fuzz:
-    with _instrumented():
-        from hil.boards.firmware.partition_table import read_csv, to_binary
-    return _of_file("partitions.csv", lambda path: to_binary(read_csv(path)))
-
-
-def _flasher_args() -> Fuzz:
-    with _instrumented():
-        from hil.boards.firmware import build_folder
-        from hil.boards.flash.tool import write_of
-    return _of_file(
-        "flasher_args.json",
-        lambda path: write_of(path.parent, [(0, one[1]) for one in build_folder.flash_files(path.parent)]),
-    )
-
-
-def _flasher_args_seeds() -> Iterator[bytes]:
-    yield from _DEEP
-    yield json.dumps(
-        {
-            "write_flash_args": ["--flash_mode", "dio", "--flash_size", "4MB"],
-            "flash_files": {"0x1000": "flasher_args.json", "0x8000": "../x"},
-            "app": {"offset": "0x10000", "file": "flasher_args.json"},
-            "extra_esptool_args": {"before": "default_reset", "after": "hard_reset", "chip": "esp32"},
-        }
-    ).encode()
-
-
-def _files(*patterns: str) -> Callable[[], Iterator[bytes]]:
-    def seeds() -> Iterator[bytes]:
-        for pattern in patterns:
-            for path in sorted(ROOT.glob(pattern)):
-                yield path.read_bytes()
-
-    return seeds
-
-
-# what runs have stored
-
-
-def _journal() -> Fuzz:
-    with _instrumented():
-        from hil.store.journal import parse_journal
-    return _refuses(lambda data: parse_journal(Path("records.jsonl"), data))
-
-
-def _journal_seeds() -> Iterator[bytes]:
-    kinds = {
-        entry["type"]: entry
-        for entry in map(json.loads, (STORED / "records.jsonl").read_bytes().splitlines())
-    }
-    yield from _DEEP
-    for entry in kinds.values():
-        yield json.dumps(_small(entry)).encode() + b"\n"
-
-
-def _small(value: Any) -> Any:
-    """Return a JSON value of which each list has an item or two: what a mutation hits is a key of it."""
-    if isinstance(value, dict):
-        return {key: _small(content) for key, content in value.items()}
-    return [_small(item) for item in value[:2]] if isinstance(value, list) else value
-
-
-def _small_files(pattern: str) -> Callable[[], Iterator[bytes]]:
-    def seeds() -> Iterator[bytes]:
-        yield from _DEEP
-        for path in sorted(ROOT.glob(pattern)):
-            yield json.dumps(_small(json.loads(path.read_bytes()))).encode()
-
-    return seeds
-
-
-def _verdict() -> Fuzz:
-    with _instrumented():
-        from hil.store.verdicts import parse_verdict
-    return _refuses(lambda data: parse_verdict(Path("verdicts.json"), data))
-
-
-def _run_info() -> Fuzz:
-    with _instrumented():
-        from hil.store.run_info import parse_info
-    return _refuses(lambda data: parse_info(Path("run.json"), data))
-
-
-def _segment() -> Fuzz:
-    with _instrumented():
-        from hil.history.loading import read_segment
-    return _of_file(f"lab/{STORED.name}.json", read_segment)
-
-
-def _artefact() -> Fuzz:
-    with _instrumented():
-        from hil.ci.artefact import unpack
-
-    def read(data: bytes) -> None:
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                unpack(data, Path(folder) / "in" / "to")
-            finally:
-                assert not [one for one in Path(folder).rglob("*") if one.is_symlink()]
-
-    return _refuses(read)
-
-
-def _artefact_seeds() -> Iterator[bytes]:
-    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w", method) as archive:
-            archive.writestr("ci-plan.json", b'{"schema": 1}')
-            archive.writestr("thresholds/publish.yaml", b"schema: 1\n")
-        yield packed.getvalue()
-
-
-# images
-
-
-def _image() -> Fuzz:
-    with _instrumented():
-        from hil.boards.firmware import app_image, otadata, partition_table
-
-    def app(data: bytes) -> None:
-        with suppress(app_image.ImageError):
-            image = app_image.read_image(lambda at, size: data[at : at + size], 0, len(data))
-            app_image.unpack_app_description(image)
-            app_image.unpack_bootloader_description(image)
-            app_image.unpack_elf(image)
-
-    def table(data: bytes) -> None:
-        with suppress(partition_table.TableError):
-            partition_table.from_binary(data, flash_bytes=4 << 20)
-
-    def slots(data: bytes) -> None:
-        entries = [otadata.unpack(data[at : at + 32]) for at in (0, 32)] if len(data) >= 64 else []
-        slot = otadata.select(entries, slot_count=2) if entries else None
-        assert slot in (None, 0, 1)
-
-    return _one_of(app, table, slots)
-
-
-def _image_seeds() -> Iterator[bytes]:
-    from hil.boards.firmware import image, otadata, partition_table
-
-    layout = image.layout_of("esp32")
-    yield b"\0" + image._bootloader_image(layout, 921_600)
-    table = partition_table.read_csv(ROOT / "firmware" / "partitions.csv")
-    yield b"\1" + partition_table.to_binary(table)
-    yield b"\2" + otadata.pack(1) + otadata.pack(2)
-
-
 # the serial port
 
 
 def _rfc2217_client() -> Fuzz:
     """Rule: however the stream is cut into pieces, it means the same."""
-    with _instrumented():
+    with instrumented():
         from hil.boards.serial_url.protocol_fastrfc2217 import TelnetParser
 
     def events(pieces: Sequence[bytes]) -> list[tuple[str, bytes]]:
@@ -376,7 +127,7 @@ def _rfc2217_seeds() -> Iterator[bytes]:
 
 def _rfc2217_server() -> Fuzz:
     """Rule: a client that sends anything at all does not bring the board's adapter down."""
-    with _instrumented():
+    with instrumented():
         from hil.virtual.board import uart
 
     circuit = types.SimpleNamespace(dtr=False, rts=False, set_lines=lambda **_lines: None)
@@ -415,7 +166,7 @@ class _Unread(asyncio.Transport):
 
 def _loader() -> Fuzz:
     """Rule: whatever the serial loader is sent, it answers or keeps silent, and nothing leaves its flash."""
-    with _instrumented():
+    with instrumented():
         from hil.virtual.board import slip
         from hil.virtual.board.chips import CHIPS
         from hil.virtual.board.faults import ActiveFaults
@@ -478,7 +229,7 @@ def _loader_seeds() -> Iterator[bytes]:
 
 def _capture() -> Fuzz:
     """Rule: whatever a capture holds, tshark's words about it are read, or the capture is refused."""
-    with _instrumented():
+    with instrumented():
         from hil.network.dissect import MqttPorts, count_symptoms, overhead_of
         from hil.network.dissect.segments import read_capture
 
@@ -487,7 +238,7 @@ def _capture() -> Fuzz:
         count_symptoms(segments)
         overhead_of(segments)
 
-    return _of_file("capture.pcap", read)
+    return of_file("capture.pcap", read)
 
 
 def _capture_seeds() -> Iterator[bytes]:
@@ -521,23 +272,8 @@ def _packet(from_client: bool, flags: int, payload: bytes, number: int, acknowle
     return ip + b"".join(ends if from_client else reversed(ends)) + tcp
 
 
-_OF_A_RUN = "tests/golden/stored/out/*/run.json"
-_OF_A_VERDICT = "tests/golden/rendered/verdicts.json"
-_OF_THE_LEDGER = "tests/golden/stored/out/hil-data/lab/20261121*.json"
-_LARGE = 65_536  # bytes
 TARGETS: Sequence[Target] = (
     Target("console", _console, _console_seeds, bytes_max=700),
-    Target("rack", _rack, _files("hil/racks/*.yaml"), mutate.of_lines),
-    Target("thresholds", _thresholds, _files("thresholds/wake.yaml"), mutate.of_lines),
-    Target("baseline", _baseline, _baseline_seeds, mutate.of_lines),
-    Target("partitions", _partitions, _files("firmware/partitions.csv"), mutate.of_lines),
-    Target("flasher-args", _flasher_args, _flasher_args_seeds, mutate.of_json),
-    Target("journal", _journal, _journal_seeds, mutate.of_json, _LARGE),
-    Target("verdict", _verdict, _small_files(_OF_A_VERDICT), mutate.of_json, _LARGE),
-    Target("run", _run_info, _small_files(_OF_A_RUN), mutate.of_json, _LARGE),
-    Target("ledger", _segment, _small_files(_OF_THE_LEDGER), mutate.of_json, _LARGE),
-    Target("artefact", _artefact, _artefact_seeds),
-    Target("image", _image, _image_seeds),
     Target("rfc2217-client", _rfc2217_client, _rfc2217_seeds, bytes_max=300),
     Target("rfc2217-server", _rfc2217_server, _rfc2217_seeds, bytes_max=300),
     Target("loader", _loader, _loader_seeds, bytes_max=600),
