@@ -70,7 +70,6 @@ class _FlashRead:
     block_bytes: int
     window: int
     sent: int = 0
-    acknowledged: int = 0
 
 
 class FlashCommands:
@@ -172,7 +171,6 @@ class FlashCommands:
         read = self._reading
         assert read is not None
         acknowledged = min(acknowledged, read.sent)  # more than was sent is nonsense, and would never end
-        read.acknowledged = acknowledged
         while read.sent < read.length and read.sent - acknowledged < read.window * read.block_bytes:
             count = min(read.block_bytes, read.length - read.sent)
             self._link.send(self._flash.read(read.offset + read.sent, count))

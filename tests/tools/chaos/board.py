@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from hil.boards.firmware import otadata
+from hil.boards.firmware.build import FIRMWARE_DIR
+from hil.boards.firmware.partition_table import read_csv
 from tests.tools.chaos.fault import Act, Fault, Moment, Owner
 from tests.tools.chaos.trial import Trial
 
@@ -35,7 +37,7 @@ def powered(state: str) -> Act:
     return act
 
 
-NVS, OTADATA, SLOTS = (0x9000, 0x4000), 0xD000, (0x10000, 0x200000)  # firmware/partitions.csv
+PLACES = {one.name: one for one in read_csv(FIRMWARE_DIR / "partitions.csv")}
 
 
 def _write(trial: Trial, *contents: tuple[int, bytes]) -> None:
@@ -49,7 +51,8 @@ def _write(trial: Trial, *contents: tuple[int, bytes]) -> None:
 @contextmanager
 def _stale_nvs(trial: Trial) -> Iterator[None]:
     """Leave in NVS what no firmware has written."""
-    _write(trial, (NVS[0], trial.chance.randbytes(NVS[1])))
+    nvs = PLACES["nvs"]
+    _write(trial, (nvs.offset, trial.chance.randbytes(nvs.size_bytes)))
     yield
 
 
@@ -60,7 +63,7 @@ def another_image(slot: int) -> Act:
     def act(trial: Trial) -> Iterator[None]:
         app = next(trial.ground.slower_firmware.glob("hil*.bin")).read_bytes()
         chosen = otadata.pack(slot + 1).ljust(otadata.SECTOR_BYTES, b"\xff") + b"\xff" * otadata.SECTOR_BYTES
-        _write(trial, (SLOTS[slot], app), (OTADATA, chosen))
+        _write(trial, (PLACES[f"ota_{slot}"].offset, app), (PLACES["otadata"].offset, chosen))
         trial.ground.board().power("cycle")
         yield
 

@@ -77,12 +77,14 @@ def _stuttering(word: str, still_s: float, going_s: float) -> Act:
     return act
 
 
-_ISSUED = """
+_AUTHORITY = """
 import datetime
 import trustme
 _issue = trustme.CA.issue_cert
 _now = datetime.datetime.now(datetime.timezone.utc)
 _day = datetime.timedelta(days=1)
+"""
+_ISSUED = """
 def issue(self, *names, **options):
     {condition}:
         {change}
@@ -92,7 +94,7 @@ trustme.CA.issue_cert = issue
 
 
 def _issued(change: str, *, server: bool) -> str:
-    return _ISSUED.format(condition="if names" if server else "if not names", change=change)
+    return _AUTHORITY + _ISSUED.format(condition="if names" if server else "if not names", change=change)
 
 
 _EXPIRED = "options.update(not_before=_now - 2 * _day, not_after=_now - _day)"
@@ -101,13 +103,8 @@ _STRANGER = "self = trustme.CA(key_type=trustme.KeyType.ECDSA)"
 _NAME = "names = ('somebody.example',)"
 
 _REVOKED = """
-import datetime
-import trustme
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-_issue = trustme.CA.issue_cert
-_now = datetime.datetime.now(datetime.timezone.utc)
-_day = datetime.timedelta(days=1)
 def issue(self, *names, **options):
     leaf = _issue(self, *names, **options)
     if not names:
@@ -129,7 +126,7 @@ def _client_revoked(trial: Trial) -> Iterator[None]:
     """Let the broker look at a list of revoked certificates, on which the boards' is."""
     crl = trial.lab_folder / "crl.pem"
     look = f'sed -i "/^require_certificate true/a crlfile {crl}" "$2"; exec "$REAL" "$@"'
-    with customized(_REVOKED.format(path=str(crl)))(trial), shim("mosquitto", look)(trial):
+    with customized(_AUTHORITY + _REVOKED.format(path=str(crl)))(trial), shim("mosquitto", look)(trial):
         yield
     crl.unlink()
 
