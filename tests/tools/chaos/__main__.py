@@ -138,10 +138,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
     campaign = Campaign(options.seed, path)
+    done, began = len(campaign.rows), time.monotonic()
     campaign.run(wanted, options.workers)
+    took = f"{len(campaign.rows) - done} of them took {(time.monotonic() - began) / 60:.0f} minutes."
     rows = [campaign.rows[plan.name] for plan in wanted]
     width = shutil.get_terminal_size().columns
-    print("\n".join(["", *lines(rows, width), "", f"Seed {options.seed}: {summary(rows)}"]))
+    print("\n".join(["", *lines(rows, width), "", f"Seed {options.seed}: {summary(rows)} {took}"]))
     if options.page:
         write_page(rows)
     return int(any(row.wrong for row in rows))
