@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hil.base.units import convert, find_unit
-from hil.gate.compare.environment import lost_link, too_weak
 from hil.gate.words import limits as sentences
 from hil.gate.words.limits import rounded
 from hil.metrics import evaluation as metrics
@@ -101,10 +100,7 @@ def decide(decision: Decision, *, family: float) -> SeriesVerdict:
     if _stood_still(decision.metric, estimate, decision.limit):
         reason = "the stream stood still for (nearly) the whole measured stretch, which is one observation"
         return _undecided(decision, estimate, reason)
-    verdict = _judge_limit(decision, estimate, decision.limit, alpha)
-    may_be_rooms = verdict.outcome == "regressed" and not decision.metric.exact
-    reason = (too_weak(decision.records) or lost_link(decision.records)) if may_be_rooms else ""
-    return _undecided(decision, estimate, reason) if reason else verdict
+    return _judge_limit(decision, estimate, decision.limit, alpha)
 
 
 def _is_impossible(decision: Decision, estimate: Estimate) -> bool:

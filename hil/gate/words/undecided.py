@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -59,19 +58,15 @@ class Undecided:
         return [f"{len(found)}{of} comparison{'s' if plural else ''} ({way})"]
 
     def _limit_words(self) -> list[str]:
-        parts = []
-        if count := len(self.exceeded):
-            them = "it" if count == 1 else "them"
-            way = f"more samples may decide {them}: hil run --boots {_MORE_BOOTS}"
-            parts.append(f"{_limits(count)} exceeded, but not provably ({way})")
-        if count := len(self.limited):
-            (why, _times), *others = Counter(item.reason for item in self.limited).most_common()
-            parts.append(f"{_limits(count)} without a decision, {'most ' if others else ''}for {why}")
+        counts = (
+            (len(self.exceeded), "exceeded, but not provably"),
+            (len(self.limited), "without a decision"),
+        )
+        parts = [f"{n} limit{'' if n == 1 else 's'} {words}" for n, words in counts if n]
+        if parts:
+            them = "it" if len(self.exceeded) + len(self.limited) == 1 else "them"
+            parts[-1] += f" (more samples may decide {them}: hil run --boots {_MORE_BOOTS})"
         return parts
-
-
-def _limits(count: int) -> str:
-    return f"{count} limit{'' if count == 1 else 's'}"
 
 
 def _ways(found: Sequence[ComparedSeries], run_id: str) -> str:

@@ -24,8 +24,8 @@ static atomic_uint s_reconnects;
 static atomic_bool s_started;
 static char s_address[16];
 
-static void lose(EventBits_t bits) {
-    bool had_address = (xEventGroupClearBits(s_events, bits) & HAS_ADDRESS) != 0;
+static void on_disconnected(void) {
+    bool had_address = (xEventGroupClearBits(s_events, HAS_LINK | HAS_ADDRESS) & HAS_ADDRESS) != 0;
     if (had_address && atomic_load(&s_started)) {
         atomic_fetch_add(&s_reconnects, 1);
     }
@@ -36,7 +36,7 @@ static void on_event(void *unused, esp_event_base_t base, int32_t id, void *data
     if (base == ETH_EVENT && id == ETHERNET_EVENT_CONNECTED) {
         xEventGroupSetBits(s_events, HAS_LINK);
     } else if (base == ETH_EVENT && id == ETHERNET_EVENT_DISCONNECTED) {
-        lose(HAS_LINK | HAS_ADDRESS);
+        on_disconnected();
     } else if (base == ETH_EVENT && id == ETHERNET_EVENT_STOP) {
         xEventGroupClearBits(s_events, HAS_LINK | HAS_ADDRESS);
         xEventGroupSetBits(s_events, HAS_STOPPED);
@@ -45,7 +45,7 @@ static void on_event(void *unused, esp_event_base_t base, int32_t id, void *data
         esp_ip4addr_ntoa(&event->ip_info.ip, s_address, sizeof(s_address));
         xEventGroupSetBits(s_events, HAS_ADDRESS);
     } else if (base == IP_EVENT && id == IP_EVENT_ETH_LOST_IP) {
-        lose(HAS_ADDRESS);
+        xEventGroupClearBits(s_events, HAS_ADDRESS);
     }
 }
 

@@ -28,7 +28,7 @@ bool ethernet_has_link(void);
 uint32_t ethernet_speed_mbps(void);
 bool ethernet_is_full_duplex(void);
 
-/* How often an address was lost, with its connection or by its lease. */
+/* Connections lost after there had been an address. */
 uint32_t ethernet_reconnects(void);
 /* Dotted IPv4 address, "" while there is none. */
 const char *ethernet_address(void);

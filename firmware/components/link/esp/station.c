@@ -24,15 +24,11 @@ static bool s_started;
 static wifi_config_t s_applied; /* all zero where nothing is */
 static char s_address[16];
 
-static void lose_address(void) {
+static void on_disconnected(const wifi_event_sta_disconnected_t *event) {
+    atomic_store(&s_last_reason, event->reason);
     if ((xEventGroupClearBits(s_events, HAS_ADDRESS) & HAS_ADDRESS) != 0) {
         atomic_fetch_add(&s_reconnects, 1);
     }
-}
-
-static void on_disconnected(const wifi_event_sta_disconnected_t *event) {
-    atomic_store(&s_last_reason, event->reason);
-    lose_address();
     if (atomic_load(&s_leaving)) {
         xEventGroupSetBits(s_events, HAS_LEFT);
     } else {
@@ -50,8 +46,6 @@ static void on_event(void *unused, esp_event_base_t base, int32_t id, void *data
         const ip_event_got_ip_t *event = data;
         esp_ip4addr_ntoa(&event->ip_info.ip, s_address, sizeof(s_address));
         xEventGroupSetBits(s_events, HAS_ADDRESS);
-    } else if (base == IP_EVENT && id == IP_EVENT_STA_LOST_IP) { /* its lease ended */
-        lose_address();
     }
 }
 
@@ -99,7 +93,7 @@ static esp_err_t register_wifi_handler(void) {
 }
 
 static esp_err_t register_ip_handler(void) {
-    return esp_event_handler_register(IP_EVENT, ESP_EVENT_ANY_ID, on_event, NULL);
+    return esp_event_handler_register(IP_EVENT, IP_EVENT_STA_GOT_IP, on_event, NULL);
 }
 
 esp_err_t station_init(void) {

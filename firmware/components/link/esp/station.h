@@ -28,7 +28,7 @@ bool station_wait(TickType_t timeout);
 
 /* Why the last connection ended or was refused: wifi_err_reason_t, 0 for never. */
 uint8_t station_last_reason(void);
-/* How often an address was lost, with its connection or by its lease. */
+/* Connections lost after there had been an address. */
 uint32_t station_reconnects(void);
 /* Dotted IPv4 address, "" while there is none. */
 const char *station_address(void);

@@ -163,9 +163,13 @@ static uint32_t take_turn(turn_t *turn, uint32_t started) {
     return sntp_get_sync_interval();
 }
 
+// A notification that came late, of the start that is under way, does not end it.
 static void rest(uint32_t wait_ms, uint32_t started) {
-    if (is_current(started)) {
-        ulTaskNotifyTake(pdTRUE, pdMS_TO_TICKS(wait_ms));
+    const TickType_t wait = pdMS_TO_TICKS(wait_ms), begun = xTaskGetTickCount();
+    TickType_t passed = 0;
+    while (is_current(started) && passed < wait) {
+        ulTaskNotifyTake(pdTRUE, wait - passed);
+        passed = xTaskGetTickCount() - begun;
     }
 }
 

@@ -16,12 +16,7 @@ typedef enum { WIFI_MODE_STA } wifi_mode_t;
 typedef enum { WIFI_STORAGE_RAM } wifi_storage_t;
 typedef enum { WIFI_PS_NONE } wifi_ps_type_t;
 enum { WIFI_ALL_CHANNEL_SCAN = 1, WIFI_CONNECT_AP_BY_SIGNAL = 0, WIFI_AUTH_OPEN = 0, WIFI_AUTH_WPA2_PSK = 3 };
-enum {
-    WIFI_EVENT_STA_START = 2,
-    WIFI_EVENT_STA_DISCONNECTED = 5,
-    IP_EVENT_STA_GOT_IP = 0,
-    IP_EVENT_STA_LOST_IP = 1
-};
+enum { WIFI_EVENT_STA_START = 2, WIFI_EVENT_STA_DISCONNECTED = 5, IP_EVENT_STA_GOT_IP = 0 };
 
 typedef struct {
     int unused;
