@@ -363,7 +363,8 @@ class SeriesVerdict:
     ``value``, ``low`` and ``high`` (the interval), ``limit`` and ``smallest_excess`` are in ``unit``; None
     where there is none. ``at_least`` says that the value is only known to be that large, because it fell
     among timeouts. ``cause`` is ``limit`` where an absolute limit decided, ``impossible`` where no
-    firmware can measure such a value. ``case_label`` names the
+    firmware can measure such a value, ``hardly-heard`` where only boots at the edge of their radio broke the
+    limit. ``case_label`` names the
     parameters that differ from their defaults. ``smallest_excess`` is how far beyond the limit the value
     would have had to lie to be seen as breaking it. ``note`` is ``marginal`` where the value lies beyond
     the limit but its interval does not. ``reason`` is why a metric is advice, suppressed or undecided.

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hil.base.units import convert, find_unit
+from hil.gate.compare.environment import HARDLY_HEARD, hears_its_access_point, too_weak
 from hil.gate.words import limits as sentences
 from hil.gate.words.limits import rounded
 from hil.metrics import evaluation as metrics
@@ -100,7 +101,22 @@ def decide(decision: Decision, *, family: float) -> SeriesVerdict:
     if _stood_still(decision.metric, estimate, decision.limit):
         reason = "the stream stood still for (nearly) the whole measured stretch, which is one observation"
         return _undecided(decision, estimate, reason)
-    return _judge_limit(decision, estimate, decision.limit, alpha)
+    verdict = _judge_limit(decision, estimate, decision.limit, alpha)
+    if verdict.outcome == "regressed" and decision.blocking and not decision.metric.exact:
+        return _unless_hardly_heard(decision, verdict, family)
+    return verdict
+
+
+def _unless_hardly_heard(decision: Decision, verdict: SeriesVerdict, family: float) -> SeriesVerdict:
+    """Return the verdict of a broken limit; undecided where only boots broke it that had hardly a link."""
+    reason = too_weak(decision.records)
+    if not reason:
+        return verdict
+    sound = tuple(filter(hears_its_access_point, decision.records))
+    if sound and decide(replace(decision, records=sound), family=family).outcome == "regressed":
+        return verdict
+    sentence = f"{verdict.sentence[:-1]}; no verdict, {reason}."
+    return replace(verdict, outcome="undecided", sentence=sentence, reason=reason, cause=HARDLY_HEARD)
 
 
 def _is_impossible(decision: Decision, estimate: Estimate) -> bool:

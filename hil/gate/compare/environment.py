@@ -97,6 +97,7 @@ BANDS = (
     Band("lateness of the virtual air", "µs", 1000.0, air_lateness_us),
 )
 WEAKEST_RSSI_DBM = -85.0
+HARDLY_HEARD = "hardly-heard"  # the cause of a limit that only such boots broke
 _FEWEST_TURNS = 2
 VOID_SHARE_MOST = 0.10
 
@@ -182,23 +183,19 @@ def _median(band: Band, records: Sequence[RunRecord]) -> float | None:
     return statistics.median(values) if values else None
 
 
+def hears_its_access_point(record: RunRecord) -> bool:
+    """Say whether a boot had a link to speak of; where it says nothing of it, it had."""
+    rssi_dbm = number(record, "device", "rssi_dbm")
+    return rssi_dbm is None or rssi_dbm >= WEAKEST_RSSI_DBM
+
+
 def too_weak(records: Sequence[RunRecord]) -> str:
     """Say that a boot had hardly a link, so that what it measured is the room's; "" where none had."""
-    found = [value for record in records if (value := number(record, "device", "rssi_dbm")) is not None]
-    weakest = min(found, default=0.0)
-    if weakest >= WEAKEST_RSSI_DBM:
+    weak = [record for record in records if not hears_its_access_point(record)]
+    if not weak:
         return ""
+    weakest = min(number(record, "device", "rssi_dbm") or 0.0 for record in weak)
     return f"the RSSI was out of its band ({weakest:g} dBm in a boot, below {WEAKEST_RSSI_DBM:g} dBm)"
-
-
-def lost_link(records: Sequence[RunRecord]) -> str:
-    """Say that a board lost its network in one boot, and not in others: then nobody knows who made it lose
-    it. "" where it did in none, or in each of several, which is the firmware's way."""
-    lost = [record for record in records if number(record, "device", "reconnects")]
-    if not lost or 1 < len(lost) == len(records):
-        return ""
-    boots = f"{len(lost)} of {len(records)} boot{'s' * (len(records) > 1)}"
-    return f"the board lost its network in {boots}; more boots tell whose that is: hil run --boots 4"
 
 
 def _voids_differ(metric: Metric, candidate: Sequence[RunRecord], other: Sequence[RunRecord]) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hil.gate.compare.environment import HARDLY_HEARD
 from hil.gate.words.compared import Compared
 from hil.model import ComparedSeries, SeriesVerdict
 
@@ -58,15 +59,17 @@ class Undecided:
         return [f"{len(found)}{of} comparison{'s' if plural else ''} ({way})"]
 
     def _limit_words(self) -> list[str]:
+        weak = sum(item.cause == HARDLY_HEARD for item in self.limited)
         counts = (
             (len(self.exceeded), "exceeded, but not provably"),
-            (len(self.limited), "without a decision"),
+            (len(self.limited) - weak, "without a decision"),
         )
         parts = [f"{n} limit{'' if n == 1 else 's'} {words}" for n, words in counts if n]
         if parts:
-            them = "it" if len(self.exceeded) + len(self.limited) == 1 else "them"
+            them = "it" if len(self.exceeded) + len(self.limited) - weak == 1 else "them"
             parts[-1] += f" (more samples may decide {them}: hil run --boots {_MORE_BOOTS})"
-        return parts
+        broken = f"{weak} limit{'' if weak == 1 else 's'} broken where a board hardly heard its access point"
+        return [*parts, *([f"{broken} (see its antenna and where it stands)"] if weak else [])]
 
 
 def _ways(found: Sequence[ComparedSeries], run_id: str) -> str:

@@ -73,8 +73,6 @@ void link_environment(link_environment_cb_t callback, void *context) {
     if (find_interface(name, address)) {
         callback("interface", name, context);
         callback("ip", address, context);
-    } else {
-        callback("reconnects", "1", context); /* the rack gave it an address, which it has lost */
     }
     tell_radio(callback, context);
 }
