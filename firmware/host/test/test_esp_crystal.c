@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A board's clocks go by its crystal, which may be off: all by as much, and none is early. */
+#include <sys/time.h>
 #include <time.h>
 
 #include "driver/gptimer.h"
@@ -38,6 +39,23 @@ static void test_alike(void) {
     CHECK(cycles / CONFIG_ESP_DEFAULT_CPU_FREQ_MHZ <= most_us);
 }
 
+/* And the date goes on by as many. */
+static void test_date(void) {
+    struct timeval begin, end;
+    const struct timeval set = {.tv_sec = 1000000000};
+    const int64_t outer_us = esp_timer_get_time();
+    CHECK_EQUAL(settimeofday(&set, NULL), 0);
+    CHECK_EQUAL(gettimeofday(&begin, NULL), 0);
+    const int64_t inner_us = esp_timer_get_time();
+    vTaskDelay(DELAY_TICKS);
+    const int64_t least_us = esp_timer_get_time() - inner_us;
+    CHECK_EQUAL(gettimeofday(&end, NULL), 0);
+    const int64_t most_us = esp_timer_get_time() - outer_us;
+    const int64_t us = (int64_t)(end.tv_sec - begin.tv_sec) * 1000000 + end.tv_usec - begin.tv_usec;
+    CHECK(begin.tv_sec == set.tv_sec);
+    CHECK(us + 2 >= least_us && us <= most_us + 2);
+}
+
 static void test_gptimer(void) {
     gptimer_handle_t timer = NULL;
     const gptimer_config_t config = {
@@ -73,6 +91,7 @@ void app_main(void) {
     vTaskPrioritySet(NULL, 10);
     test_pace();
     test_alike();
+    test_date();
     test_gptimer();
     test_host_moment();
     exit(0);

@@ -20,7 +20,6 @@ from hil.store import time_in
 from hil.store.run_info import utc_now
 
 POWER, FAULT = "power", "fault"
-_LARGE = 1e4
 
 
 @dataclass(frozen=True)
@@ -103,10 +102,14 @@ def told(one: Checked) -> str:
 
 def _value(one: Checked, name: str) -> str:
     sign = "+" if name == "clock_drift_ppm" else ""
-    about = f" ± {one.uncertainty[name]:.2g}" if name in one.uncertainty else ""
-    value = round(one.figures[name], 3)
-    digits = ",.0f" if abs(value) >= _LARGE else ".4g"  # .4g has no 50,000
-    return f"{value:{sign}{digits}}{about} {FIGURES[name].unit}".rstrip()
+    about = f" ± {_short(one.uncertainty[name], 2)}" if name in one.uncertainty else ""
+    return f"{_short(round(one.figures[name], 3), 4, sign)}{about} {FIGURES[name].unit}".rstrip()
+
+
+def _short(value: float, digits: int, sign: str = "") -> str:
+    """Return so many digits, and all of a larger whole number: 50,000, not 5e+04."""
+    is_large = abs(value) >= 10**digits - 0.5
+    return f"{value:{sign},.0f}" if is_large else f"{value:{sign}.{digits}g}"
 
 
 def _beyond_bound(one: Checked, name: str) -> str:

@@ -34,7 +34,6 @@ _EXIT_NOT_STARTED = 127
 # The faults that the app's surroundings have, by the variable that tells it of them as it starts.
 _TOLD = {
     "crystal": "VBOARD_CRYSTAL_PPM",
-    "date": "VBOARD_TIME_S",
     "rssi": "VBOARD_RSSI_DBM",
     "channel": "VBOARD_CHANNEL",
 }

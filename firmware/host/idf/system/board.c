@@ -148,7 +148,7 @@ static void read_environment(void) {
     s_board.crystal_ppm =
         between("VBOARD_CRYSTAL_PPM", -100000, 100000, 0, "a number from -100000 to 100000, in ppm");
     s_board.rssi_dbm = between("VBOARD_RSSI_DBM", -127, 0, -50, "a signal strength from -127 to 0");
-    s_board.channel = between("VBOARD_CHANNEL", 1, 14, 6, "a channel from 1 to 14");
+    s_board.channel = between("VBOARD_CHANNEL", 1, 13, 6, "a channel from 1 to 13");
     s_board.app_offset = (uint32_t)number("VBOARD_APP_OFFSET", 16, 0);
     s_board.reset_reason = reset_reason();
     s_board.strict = is_strict();

@@ -56,14 +56,20 @@ static void move(void) {
     }
 }
 
+/* How far the crystal has brought the board's time before the machine's. */
+static int64_t drift_us(void) {
+    return vboard()->crystal_ppm == 0 ? 0
+                                      : vboard_uptime_us() - (read_us(CLOCK_MONOTONIC) - vboard()->boot_us);
+}
+
 static int64_t shift_us(void) {
     pthread_once(&s_once, begin);
     if (!atomic_load_explicit(&s_shifted, memory_order_acquire)) {
-        return 0;
+        return drift_us();
     }
     pthread_mutex_lock(&s_lock);
     move();
-    const int64_t shift = s_shift_us;
+    const int64_t shift = s_shift_us + drift_us();
     pthread_mutex_unlock(&s_lock);
     return shift;
 }
@@ -75,7 +81,7 @@ static int64_t now_us(void) {
 static int set_us(int64_t us) {
     pthread_once(&s_once, begin);
     pthread_mutex_lock(&s_lock);
-    s_shift_us = us - read_us(CLOCK_REALTIME);
+    s_shift_us = us - read_us(CLOCK_REALTIME) - drift_us();
     s_left_us = 0;
     s_moved_at_us = read_us(CLOCK_MONOTONIC);
     atomic_store_explicit(&s_shifted, true, memory_order_release);
