@@ -91,7 +91,8 @@ class RunAir:
     def check_case(self, board: Board) -> None:
         """Raise RigError where the air of the board's case was not what it is meant to be.
 
-        It stood still; the access point's port was down; or somebody else changed the link, and be it back.
+        It stood still; the access point's port was down; the board's address is gone; or somebody else
+        changed the link, and be it back.
         """
         links = self._links_of(board)
         stills = ("still_max_us", "lateness_max_us")  # frames that were in it meanwhile are late
@@ -110,6 +111,12 @@ class RunAir:
                 f"The access point's port of board {board.id} was down: {refused} frames from the air found "
                 "none. What was measured says nothing of the firmware.",
                 next_step="look for what switched it off (ip link), then run again.",
+            )
+        if not self._rack.has_its_address(board.id):
+            raise RigError(
+                f"Board {board.id} has no longer the address that the virtual rack gave it. What was "
+                "measured says nothing of the firmware.",
+                next_step="look for what took it away (ip address), then run again, with another rack.",
             )
         if self._was_changed(board):
             raise RigError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import fcntl
 import os
 import socket
@@ -52,7 +53,7 @@ BOARD_CONGESTION_CONTROLS = ("reno",)
 HOST_CONGESTION_CONTROLS = ("cubic", "reno")
 
 _CLONE_NEWNET = 0x40000000
-_SIOCETHTOOL = 0x8946
+_SIOCETHTOOL, _SIOCGIFADDR = 0x8946, 0x8915
 # linux/ethtool.h: the ETHTOOL_S… commands that switch a segmentation or receive offload
 _OFFLOADS = {"tso": 0x0000001F, "gso": 0x00000024, "gro": 0x0000002C}
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -170,6 +171,19 @@ def switch_offloads_off(device: str) -> None:
             request = struct.pack("16sP16x", device.encode(), ctypes.addressof(value))
             with contextlib.suppress(OSError):  # a device that lacks the offload refuses the switch
                 fcntl.ioctl(handle, _SIOCETHTOOL, request)
+
+
+def address_now(board_id: str) -> str:
+    """Return the IPv4 address that a board's wlan0 has, "" for none. Raises OSError: no such board."""
+    request = struct.pack("16s24x", BOARD_DEVICE.encode())
+    with inside(netns_path(board_id)), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as handle:
+        try:
+            answer = fcntl.ioctl(handle, _SIOCGIFADDR, request)
+        except OSError as error:
+            if error.errno == errno.EADDRNOTAVAIL:
+                return ""
+            raise
+    return socket.inet_ntoa(answer[20:24])  # behind name, family and port (netdevice(7))
 
 
 @contextlib.contextmanager

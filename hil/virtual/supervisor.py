@@ -10,6 +10,7 @@ Requests, one JSON message on a SOCK_SEQPACKET connection:
     {"op": "spawn", "argv", "netns", "env", "cwd"} + log fd   → {"pid"}, later {"exit": code}
     {"op": "signal", "signal"}  on a spawn's connection; closing it kills the process
     {"op": "state"}             → {"dead": [sentence…], "parts": {name: pid}, "priority", …}
+    {"op": "address", "netns"}  → {"address"} that a board has now, "" for none
     {"op": "stop"}              → {"stopping": true}; ends everything in order
 
 A request that is none is answered with {"error": sentence}; the connection and the rack go on.
@@ -230,6 +231,8 @@ class Supervisor:
             self._spawn(connection, message, fds)
         elif operation == "state":
             unix_socket.send_message(connection, self._state())
+        elif operation == "address":
+            unix_socket.send_message(connection, {"address": _address_of(str(message["netns"]))})
         elif operation == "stop":
             unix_socket.send_message(connection, {"stopping": True})
             self._stop()
@@ -268,6 +271,14 @@ class Supervisor:
         for child in self.children.values():
             child.signal(signal.SIGTERM)
         signal.setitimer(signal.ITIMER_REAL, STOP_TIMEOUT_S)
+
+
+def _address_of(board_id: str) -> str:
+    """Raises ValueError: no such board."""
+    try:
+        return rack_namespace.address_now(board_id)
+    except (OSError, rack_namespace.NetworkSetupError) as error:
+        raise ValueError(f"no board {board_id!r}") from error
 
 
 def main(channel_fd: int) -> int:

@@ -178,8 +178,20 @@ class VirtualRack:
 
     def state(self) -> Mapping[str, Any]:
         """Return the supervisor's view: dead parts (sentences), parts (name → pid inside), priority."""
+        return self._asked({"op": "state"})
+
+    def has_its_address(self, board_id: str) -> bool:
+        """Say whether a board's wlan0 still has the address that the rack gave it; an emulated board's is its
+        own to have."""
+        address = self.board_address(board_id)
+        if self.boards[board_id].kind == "emulated":
+            return True
+        answer = self._asked({"op": "address", "netns": board_id})
+        return bool(answer.get("address", address) == address)  # an older rack that is kept up says nothing
+
+    def _asked(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         with unix_socket.connect(self._paths.supervisor_socket, timeout_s=REQUEST_TIMEOUT_S) as connection:
-            unix_socket.send_message(connection, {"op": "state"})
+            unix_socket.send_message(connection, dict(request))
             return unix_socket.receive_message(connection)[0]
 
     def stop(self) -> None:

@@ -179,6 +179,10 @@ def test_an_air_that_somebody_changes_is_the_rigs_fault(tmp_path: Path) -> None:
         air.apply()
         air.begin_case(V1)
         air.check_case(V1)
+        flush = ["ip", "address", "flush", "dev", "wlan0"]
+        assert running.spawn(flush, netns=V1.id, log_path=tmp_path / "ip.log").wait(10) == 0
+        with pytest.raises(RigError, match=f"Board {V1.id} has no longer the address that the virtual rack"):
+            air.check_case(V1)
     finally:
         running.stop()
 

@@ -44,6 +44,16 @@ def test_boards_reach_the_host_through_the_air(rack: VirtualRack, tmp_path: Path
     assert silent.wait(10) == 1
 
 
+def test_an_address_that_is_gone_is_seen(rack: VirtualRack, tmp_path: Path) -> None:
+    """Whoever took it away; another board keeps its own."""
+    assert rack.has_its_address("b2")
+    output(rack, tmp_path, "ip", "address", "flush", "dev", "wlan0", netns="b2")
+    assert not rack.has_its_address("b2")
+    assert rack.has_its_address("b1")
+    output(rack, tmp_path, "ip", "address", "add", "10.77.0.99/24", "dev", "wlan0", netns="b2")
+    assert not rack.has_its_address("b2")
+
+
 def test_each_board_has_a_port_at_the_access_point(rack: VirtualRack, tmp_path: Path) -> None:
     """The port that the rack names for a board is the bridge's, and it receives what that board sends."""
     ports = [rack.access_point_interface(board) for board in ("b1", "b2")]

@@ -46,6 +46,7 @@ MALFORMED = {
     "argv-no-text": json.dumps({**SPAWN, "argv": [5]}).encode(),
     "env-no-object": json.dumps({**SPAWN, "env": 5}).encode(),
     "no-word": b'{"op": ["state"]}',
+    "no-board": b'{"op": "address", "netns": "b9"}',
     "signal-to-nothing": b'{"op": "signal", "signal": 15}',
 }
 
