@@ -1,55 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real rig behind the boot loop: esptool, a console, the agent, the network, traces.
-
-Which firmware is on a board is known here: written once, and switched between two that lie side by side.
-"""
+"""The real rig behind the boot loop: esptool, a console, the agent, the network, traces."""
 
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
-from hil.base.errors import ConfigError, HilError, RigError
-from hil.base.flash_command import LABEL
+from hil.base.errors import ConfigError, HilError
 from hil.base.given import SECRETS, Given
-from hil.base.paths import PROJECT_ROOT
-from hil.base.project import flash_here, product_here
-from hil.boards.current import Meters, Sampling
+from hil.base.project import product_here
+from hil.boards.current import Meters
 from hil.boards.environment import host_environment, rig_environment
 from hil.boards.firmware.backtrace import decode_panic
 from hil.boards.firmware.build_folder import Image, console_baud
-from hil.boards.firmware.selection import Firmware, find_firmware
-from hil.boards.flash import FlashResult, KnownChips, SlotFlasher, WearCounter, erase, flash
-from hil.boards.flash.by_command import CommandFlasher
+from hil.boards.firmware.selection import find_firmware
 from hil.boards.lease import kept_dir, lease_air, lease_rack
 from hil.boards.power import await_port, switch_power
 from hil.boards.rack import Board, Rack
 from hil.metrics.metric import CURRENT
-from hil.model import Case, Entry, Role, Rung, RunRecord, Scalar, Series
-from hil.network.peers.companion import Companion, Outcome
+from hil.model import Case, Entry, Role, Rung, RunRecord, Scalar
+from hil.network.peers.companion import Outcome
 from hil.probe.console import ProductConsole
 from hil.probe.given import with_nvs
 from hil.probe.probe_file import Probe
+from hil.run.agent_device import AgentDevice
+from hil.run.board_images import BoardImages, Builds, check_image
 from hil.run.companions import Companions
 from hil.run.crashes import Crashes
 from hil.run.interfaces import Boot, Consoles, Device
 from hil.run.network import RunNetwork
 from hil.run.product_device import ProductDevice
-from hil.run.rounds import BOOT_DEADLINE_S, draw
+from hil.run.rounds import BOOT_DEADLINE_S
 from hil.session import AgentSession
 from hil.session.console import MASK
 from hil.store import RunDirectory
-from hil.trace.files import CASE as TRACE_CASE
-from hil.trace.files import Origin, is_traced, store_trace
-from hil.wire import Note
+from hil.trace.files import Origin, store_trace
 
 NETWORK_DEADLINE_S = 30.0
 
@@ -346,245 +338,3 @@ class LabRig:
 
     def now_utc(self) -> str:
         return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-HELLO_DEADLINE_S = 15.0
-TRACE_DEADLINE_S = 15.0
-
-
-class AgentDevice:
-    """hil.run.interfaces.Device over the console protocol."""
-
-    def __init__(
-        self,
-        board: Board,
-        session: AgentSession,
-        network: RunNetwork,
-        built_sha256: str,
-        companions: Companions,
-        address: str,
-        meters: Meters,
-    ) -> None:
-        self._board = board
-        self._session = session
-        self._network = network
-        self._built_sha256 = built_sha256
-        self._companions = companions
-        self._address = address
-        self._meters = meters
-        self._told: frozenset[str] = frozenset()  # fields that the last companion told
-
-    def confirm(self) -> None:
-        self._network.check(self._board)
-        self._session.command("hello", timeout_s=HELLO_DEADLINE_S)
-        hello = self._session.hello
-        if hello:
-            check_image(self._board, self._built_sha256, hello.firmware_sha256)
-
-    def measure(self, case: Case, *, timeout_s: float) -> Outcome:
-        """Run the case with its companion. What broke on the host explains a failed case: it goes first."""
-        try:
-            with (
-                self._network.around(self._board),
-                self._companions.attend(case, self._board, self._address) as attendance,
-            ):
-                outcome = self._metered(case, attendance.companion, timeout_s)
-        except HilError:
-            self._network.check(self._board)
-            raise
-        self._network.check(self._board)
-        check_image(self._board, self._built_sha256, outcome.series.firmware_sha256)
-        trace, trace_error = self._fetch_trace(outcome.series)
-        return replace(
-            outcome,
-            environment={**attendance.facts(), **outcome.environment},
-            trace=trace,
-            trace_error=trace_error,
-        )
-
-    def _fetch_trace(self, series: Series) -> tuple[Series | None, str]:
-        """Return what the board kept of its scheduler, or why it cannot be had: no failure of the case."""
-        if not is_traced(series):
-            return None, ""
-        try:
-            return self._session.run_case(TRACE_CASE, timeout_s=TRACE_DEADLINE_S), ""
-        except HilError as error:
-            with suppress(HilError):  # what is wrong with the board is the next case's to tell
-                self._session.abort()
-            return None, str(error)
-
-    def _metered(self, case: Case, companion: Companion, timeout_s: float) -> Outcome:
-        """Run the case with a meter in the board's supply sampling beside it, where there is one."""
-        with self._meters.beside(self._board, case) as sampling:
-            outcome = self._measure(case, companion, timeout_s, sampling)
-            sampling.series = outcome.series
-        return replace(outcome, current=sampling.facts)
-
-    def _measure(self, case: Case, companion: Companion, timeout_s: float, sampling: Sampling) -> Outcome:
-        def note(said: Note) -> None:
-            sampling.note(said, time.monotonic())
-            companion.note(said)
-
-        told = companion.start()
-        try:
-            self._session.provision({**self._forgotten(told), **told})
-            with self._network.awake(timeout_s):
-                series = self._session.run_case(case, timeout_s=timeout_s, on_note=note)
-        except HilError:
-            companion.check()
-            raise
-        return companion.finish(series)
-
-    def _forgotten(self, told: Mapping[str, str | int]) -> Mapping[str, str | int]:
-        """Return what the case before was told otherwise and this one is not: the run's own again."""
-        earlier, self._told = self._told, frozenset(told)
-        left = earlier - self._told
-        own = self._network.provision(self._board) if left else {}
-        return {field: value for field, value in own.items() if field in left}
-
-
-def check_image(board: Board, built: str, running: str) -> None:
-    """Raise RigError where a board runs something else than what was built."""
-    if running != built:
-        raise RigError(
-            f"board {board.id} on {board.serial} runs {running[:12] or 'an unknown image'}, "
-            f"which is not the image that was built ({built[:12]}).",
-            next_step="run again; if it stays, the board's flash does not keep what is written.",
-        )
-
-
-Builds = Mapping[Role, Firmware]  # of one image: the candidate, and what it is compared with
-
-
-class BoardImages:
-    """``folder`` takes the logs of esptool; ``counts`` is where erased sectors are counted.
-
-    ``chips`` is where it is kept what each chip was: with the run for a virtual one, which each makes anew.
-
-    Which of two builds gets which slot is drawn by run, board and image; ``swapped`` turns that round.
-    """
-
-    def __init__(
-        self,
-        firmware: Mapping[Image, Builds],
-        *,
-        run_id: str,
-        folder: Path,
-        counts: Path,
-        chips: Path,
-        swapped: bool = False,
-        masked: Callable[[Board, str], str] = lambda _board, text: text,
-    ) -> None:
-        self._masked = masked
-        self._firmware = firmware
-        self._run_id = run_id
-        self._swapped = swapped
-        self._folder = folder
-        self._wear, self._chips = WearCounter(counts), KnownChips(chips)
-        self._slots: dict[str, SlotFlasher | CommandFlasher] = {}  # of boards with two builds, or a command
-        self._notes: dict[str, list[str]] = {}
-        self._flashed: dict[tuple[str, Image], Mapping[Role, Path]] = {}  # where it is not the build itself
-
-    def build(self, image: Image, role: Role) -> Firmware:
-        """Return the build of an image that has this role."""
-        return self._firmware[image][role]
-
-    def dress(self, board: Board, image: Image, dressed: Callable[[Board, Role, Path], Path]) -> None:
-        """Have what is flashed of an image made by ``dressed`` of its build, for this board."""
-        self._flashed[board.id, image] = {
-            role: dressed(board, role, build.build_dir) for role, build in self._firmware[image].items()
-        }
-
-    def erase(self, board: Board, *, stop: threading.Event) -> None:
-        """Erase a board's flash. Raises HilError as flash() does."""
-        log = self._folder / f"{board.id}.log"
-        erase(board, log=log, stop=stop, wear=self._wear, chips=self._chips)
-
-    def note(self, board: Board) -> str:
-        """Return what went wrong at first when the board was last written, "" where nothing did."""
-        return "; ".join(self._notes.get(board.id, ()))
-
-    def write(self, board: Board, image: Image, role: Role, *, stop: threading.Event) -> None:
-        """Put all builds of an image on a board; ``role`` boots next. Raises HilError as flash() does."""
-        self._notes[board.id] = []
-        self._slots.pop(board.id, None)
-        builds = self._firmware[image]
-        if self.is_by_command(board):
-            self._slots[board.id] = self._by_command(board, builds, stop)
-            self._note(board, self._slots[board.id].flash(role))
-            return
-        if len(builds) == 1:
-            log = self._folder / f"{board.id}.log"
-            build_dir = self._flashed_of(board, image, role)
-            result = flash(
-                board, build_dir, log=log, stop=stop, wear=self._wear, chips=self._chips, keeps_nvs=False
-            )
-            self._note(board, result)
-            return
-        names: list[str] = sorted(builds)
-        if bool(draw(self._run_id, board.id, str(image), "slot")) != self._swapped:
-            names.reverse()
-        self._slots[board.id] = SlotFlasher(
-            board,
-            {role: self._flashed_of(board, image, role) for role, _build in _candidate_first(builds)},
-            order=(names[0], names[1]),
-            folder=self._folder,
-            stop=stop,
-            wear=self._wear,
-            chips=self._chips,
-        )
-        self._note(board, self._slots[board.id].flash(role))
-
-    def is_by_command(self, board: Board) -> bool:
-        """Say whether the product's own command flashes a board."""
-        return LABEL in board.labels
-
-    def _by_command(self, board: Board, builds: Builds, stop: threading.Event) -> CommandFlasher:
-        command = flash_here()
-        if command is None:
-            raise ConfigError(
-                f"{board.where}: board {board.id} has the label {LABEL}, and no hil.toml says how.",
-                next_step='write into it: [flash] command = "idf.py -B {build} -p {port} encrypted-flash".',
-            )
-        return CommandFlasher(
-            board,
-            {role: build.build_dir for role, build in builds.items()},
-            command,
-            where=PROJECT_ROOT,
-            folder=self._folder,
-            masked=partial(self._masked, board),
-            stop=stop,
-            wear=self._wear,
-            chips=self._chips,
-        )
-
-    def write_other(self, board: Board, build_dir: Path, *, stop: threading.Event) -> None:
-        """Put a build that is none of the run's on a board. Raises HilError as flash() does."""
-        self._slots.pop(board.id, None)
-        log = self._folder / f"{board.id}.log"
-        flash(board, build_dir, log=log, stop=stop, wear=self._wear, chips=self._chips)
-
-    def _flashed_of(self, board: Board, image: Image, role: Role) -> Path:
-        """Return the folder that is flashed for a build."""
-        return self._flashed.get((board.id, image), {}).get(role, self._firmware[image][role].build_dir)
-
-    def select(self, board: Board, role: Role, *, again: bool = False) -> bool:
-        """Have ``role`` boot next; return whether that took a switch. ``again`` repeats the last one.
-
-        Raises HilError as flash() does.
-        """
-        slots = self._slots.get(board.id)
-        if slots is None or (slots.selected == role and not again):
-            return False
-        if again:
-            self._notes[board.id].append(f"the switch to the {role} did not take at first and was repeated")
-        self._note(board, slots.repeat() if again else slots.switch(role))
-        return True
-
-    def _note(self, board: Board, result: FlashResult) -> None:
-        if result.note:
-            self._notes[board.id].append(result.note)
-
-
-def _candidate_first(builds: Builds) -> list[tuple[Role, Firmware]]:
-    return sorted(builds.items(), key=lambda pair: pair[0] != "candidate")

@@ -15,7 +15,7 @@ from hil.boards.chip_state import file_name
 from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.selection import Firmware
 from hil.boards.rack import Board, Power
-from hil.run.lab_rig import BoardImages
+from hil.run.board_images import BoardImages
 from tests.boards.test_flash_known import ESPEFUSE
 from tests.virtual.virtual_board_rig import MAC, REPOSITORY, BoardProcess, make_build
 

@@ -18,8 +18,8 @@ from hil.boards.rack import load_rack
 from hil.model import Case
 from hil.network.peers.companion import Place, companion_factory
 from hil.network.process import LocalSpawner
+from hil.run.agent_device import AgentDevice
 from hil.run.companions import Companions
-from hil.run.lab_rig import AgentDevice
 from hil.session import AgentSession
 from hil.thresholds.types import PEERS
 from tests.host_builds import build_sanitized

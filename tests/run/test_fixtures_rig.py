@@ -23,9 +23,10 @@ from hil.boards.rack.current import Current
 from hil.fixtures.board import ConsoleLog
 from hil.model import Case, Series
 from hil.network.peers.companion import Outcome
+from hil.run.agent_device import AgentDevice
 from hil.run.companions import Companions
 from hil.run.interfaces import Boot
-from hil.run.lab_rig import AgentDevice, LabRig
+from hil.run.lab_rig import LabRig
 from hil.run.product_device import ProductDevice
 from hil.store import RunDirectory
 from tests.probe.scripted import console_of, probe_of

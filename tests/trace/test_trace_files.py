@@ -22,8 +22,8 @@ from hil.reports.site.landing import render_landing
 from hil.reports.site.runs import copy_raw, shown
 from hil.reports.summary import render_markdown
 from hil.reports.terminal import render_screen
+from hil.run.agent_device import AgentDevice
 from hil.run.companions import Companions
-from hil.run.lab_rig import AgentDevice
 from hil.store import RunDirectory, read_judged_run
 from hil.store.verdicts import read_verdict
 from hil.trace import read_stored, store_trace
