@@ -195,6 +195,12 @@ class Broker:
             self._signal(signal.SIGCONT)
             self._come_back()
 
+    @property
+    def pid(self) -> int | None:
+        """Its process id, None while it is interrupted."""
+        process = self._process
+        return process.pid if process else None
+
     def absences(self) -> Sequence[tuple[int, int | None]]:
         """Return from when to when it was taken away on purpose, in ns of the monotonic clock."""
         return tuple(self._absences)

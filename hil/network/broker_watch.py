@@ -27,7 +27,7 @@ from pathlib import Path
 
 from hil.base.errors import RigError
 from hil.network import mqtt_packets as mqtt
-from hil.network.process import Process, Spawner, end_process, watch_pauses
+from hil.network.process import Process, Spawner, end_process, how_ended, watch_pauses
 
 SILENT_S = 1.0  # spoils a case, however long that is
 LATE_S = 0.1  # a broker that is let run answers within a millisecond
@@ -87,8 +87,15 @@ class BrokerWatch:
     def check(self, began_ns: int) -> None:
         """Raise RigError where the host or the broker stood still, or one client's id was two hosts'.
 
-        Since ``began_ns``, of the monotonic clock.
+        Since ``began_ns``, of the monotonic clock. Where the watching program has ended, nobody knows.
         """
+        if (code := self._process.returncode) is not None:
+            raise RigError(
+                f"The program that watches the MQTT broker {how_ended(code)}: nobody saw whether the broker "
+                "stood still.",
+                log=str(self._log_path),
+                next_step="look for what ended it (the host's memory), then run again.",
+            )
         now_ns = time.monotonic_ns()
         silences, pauses = read_watch(self._log_path)
         for pause in (one for one in pauses if one.overlaps(began_ns, now_ns)):

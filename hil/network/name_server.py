@@ -87,6 +87,10 @@ class NameServer:
             raise
         return cls(process, address, name, log_path)
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def check(self) -> None:
         """Raise RigError when it is no longer there."""
         code = self._process.returncode

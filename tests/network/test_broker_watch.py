@@ -17,7 +17,7 @@ from hil.network import mqtt_packets as mqtt
 from hil.network.broker import Broker
 from hil.network.broker_watch import BrokerWatch, Silence, pid_file, read_watch
 from hil.network.certificates import Certificates, make_certificates
-from hil.network.process import LocalSpawner
+from hil.network.process import LocalSpawner, Process, end_process
 from tests.lab import wait_for
 
 pytestmark = pytest.mark.slow
@@ -93,15 +93,19 @@ def test_a_broker_that_is_taken_away_on_purpose_is_no_stall(
     assert absence[1] is not None
 
 
-def test_a_broker_that_is_busy_counts_as_the_firmwares(folder: Path) -> None:
+@pytest.fixture
+def idle(folder: Path) -> Iterator[Process]:
+    """A watching program that is there and says nothing."""
+    process = LocalSpawner().spawn(["sleep", "60"], log_path=folder / "sleep.log")
+    yield process
+    end_process(process, 5)
+
+
+def test_a_broker_that_is_busy_counts_as_the_firmwares(folder: Path, idle: Process) -> None:
     """Half of a silence in processor time: it had work, which the boards may have given it."""
-    folder.mkdir()
     (folder / "watch.log").write_text(
         "silent 1000 3000000000 2000000000\nsilent 4000000000 6000000000 0\nsil"
     )
-
-    idle = LocalSpawner().spawn(["true"], log_path=folder / "true.log")
-    idle.wait()
 
     def checked(began_ns: int, *absences: tuple[int, int | None]) -> str:
         watch = BrokerWatch(idle, folder / "watch.log", lambda: absences)
@@ -117,13 +121,10 @@ def test_a_broker_that_is_busy_counts_as_the_firmwares(folder: Path) -> None:
     assert "no answer for 2.0 s" in checked(0, (1000, 2_000_000_000))
 
 
-def test_a_broker_that_is_late_again_and_again_is_the_rigs(folder: Path) -> None:
+def test_a_broker_that_is_late_again_and_again_is_the_rigs(folder: Path, idle: Process) -> None:
     """A tenth of a case's time in waits of 0.2 s is as bad as one long wait; a single one is not."""
-    folder.mkdir()
     now_ns = time.monotonic_ns()
     waits = [now_ns - 10_000_000_000 + number * 2_000_000_000 for number in range(5)]
-    idle = LocalSpawner().spawn(["true"], log_path=folder / "true.log")
-    idle.wait()
     watch = BrokerWatch(idle, folder / "watch.log", lambda: ())
     (folder / "watch.log").write_text(f"silent {waits[0]} {waits[0] + 200_000_000} 0\n")
     watch.check(now_ns - 10_000_000_000)
@@ -131,6 +132,15 @@ def test_a_broker_that_is_late_again_and_again_is_the_rigs(folder: Path) -> None
     (folder / "watch.log").write_text("".join(lines))
     with pytest.raises(RigError, match=r"no answer 5 times, the longest for 0\.2 s"):
         watch.check(now_ns - 10_000_000_000)
+
+
+def test_a_watch_that_has_ended_is_named(broker: Broker, watch: BrokerWatch) -> None:
+    """What nobody has seen cannot be called sound."""
+    watch.check(time.monotonic_ns() - 1)
+    os.kill(watch.pid, signal.SIGKILL)
+    with pytest.raises(RigError, match="that watches the MQTT broker was killed by signal 9: nobody saw"):
+        wait_for(lambda: watch.check(time.monotonic_ns() - 1), lambda: "nothing was said")
+    broker.check()
 
 
 def test_two_hosts_under_one_client_id_are_named(broker: Broker, watch: BrokerWatch) -> None:

@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import itertools
+import os
+import signal
 import socket
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -263,6 +266,21 @@ def test_an_iperf_that_is_killed_is_named_while_the_case_runs(lab: IperfLab) -> 
         with pytest.raises(RigError, match=r"capture \(dumpcap, pid \d+\) was killed by signal 9") as caught:
             companion.check()
         assert caught.value.next_step
+    finally:
+        companion.stop()
+
+
+def test_an_iperf_that_stands_still_is_named(lab: IperfLab) -> None:
+    """It takes nothing meanwhile, which would be the board's throughput."""
+    companion = IperfCompanion(lab.place())
+    try:
+        companion.start()
+        assert companion._iperf
+        os.kill(companion._iperf.pid, signal.SIGSTOP)
+        time.sleep(1.3)
+        os.kill(companion._iperf.pid, signal.SIGCONT)
+        with pytest.raises(RigError, match=r"The host's iperf stood still for 1\.\d s meanwhile"):
+            companion.check()
     finally:
         companion.stop()
 

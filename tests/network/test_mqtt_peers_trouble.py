@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -83,6 +84,30 @@ def test_a_part_that_dies_is_named(lab: PeersLab, word: str, sentence: str) -> N
         rows = Series(place.case, {**columns, "outcome": (0,)}, 0, "c", "f", "r", 1, {"message_run": 1})
         with pytest.raises(RigError, match=sentence):
             companion.finish(rows)
+    finally:
+        companion.stop()
+    check_nothing_is_left(lab, place)
+
+
+@pytest.mark.parametrize(
+    ("word", "sentence"),
+    [
+        ("hil.network.peers.mqtt.subscriber", r"The host's subscriber stood still for 1\.\d s meanwhile"),
+        ("mosquitto.conf", r"The case's MQTT broker stood still for 1\.\d s meanwhile"),
+    ],
+)
+def test_a_part_that_stands_still_is_named(lab: PeersLab, word: str, sentence: str) -> None:
+    """It makes every message late, and looks as if the firmware did."""
+    place = lab.place("delivery", **AIR)
+    companion = DeliveryCompanion(place)
+    try:
+        companion.start()
+        (found,) = [process for process in processes_of(place) if word in process.name]
+        os.kill(found.pid, signal.SIGSTOP)
+        time.sleep(1.3)
+        os.kill(found.pid, signal.SIGCONT)
+        with pytest.raises(RigError, match=sentence):
+            companion.check()
     finally:
         companion.stop()
     check_nothing_is_left(lab, place)

@@ -200,8 +200,8 @@ FAULTS: Sequence[Fault] = (
         "its watch killed",
         signalled("hil.network.broker_watch", signal.SIGKILL),
         "measuring",
-        "nobody",
         "rig",
+        says="nobody saw whether the broker stood still",
     ),
     _fault(
         "ends at its start",
@@ -260,7 +260,14 @@ FAULTS: Sequence[Fault] = (
     _fault(
         "iperf killed", signalled("iperf -s", signal.SIGKILL), "measuring", "rig", says="iperf", suite=_IPERF
     ),
-    _fault("iperf frozen for 2 s", stopped("iperf -s", 2.0), "measuring", "rig", "undecided", suite=_IPERF),
+    _fault(
+        "iperf frozen for 2 s",
+        stopped("iperf -s", 2.0),
+        "measuring",
+        "rig",
+        says="iperf stood still for",
+        suite=_IPERF,
+    ),
     _fault(
         "HTTP peer killed",
         signalled("echo_server", signal.SIGKILL),
@@ -270,16 +277,20 @@ FAULTS: Sequence[Fault] = (
         suite=_HTTP,
     ),
     _fault(
-        "HTTP peer frozen for 2 s", stopped("echo_server", 2.0), "measuring", "rig", "undecided", suite=_HTTP
+        "HTTP peer frozen for 2 s",
+        stopped("echo_server", 2.0),
+        "measuring",
+        "rig",
+        says="echo server .* stood still for",
+        suite=_HTTP,
     ),
     _fault("name server killed", signalled("dnsmasq", signal.SIGKILL), "measuring", "rig", suite=_NAMED),
     _fault(
         "name server frozen for 2 s",
         stopped("dnsmasq", 2.0),
         "measuring",
-        "nobody",
         "rig",
-        "undecided",
+        says="name server stood still for",
         suite=_NAMED,
     ),
     _fault("requester killed", signalled("requester", signal.SIGKILL), "measuring", "rig", suite=_HTTP),

@@ -19,6 +19,7 @@ from hil.network.peers.companion import Outcome, Place
 from hil.network.peers.gateway.joining import columns_of, join, requester_facts, server_facts, write_artefacts
 from hil.network.peers.gateway.plan import PROFILES, RequesterPlan
 from hil.network.peers.gateway.program import AGAIN, Program
+from hil.network.standstill import Standstill
 from hil.wire import Note
 
 HTTP_PORT, HTTPS_PORT = 8080, 8443  # the published benchmark's, in a network of the rack's own
@@ -41,6 +42,7 @@ class GatewayCompanion:
         self._server: Program | None = None
         self._requester: Program | None = None
         self._name_server: NameServer | None = None
+        self._standstill: Standstill | None = None  # of whichever name server answers
         self._credentials = ""
 
     def start(self) -> Mapping[str, str | int]:
@@ -62,7 +64,9 @@ class GatewayCompanion:
             "peer_tls_port": int(ports["tls_port"]),
         }
         if self._parameters["resolve"] == "name":
-            told["dns_host"] = self._start_name_server().address
+            answering = self._start_name_server()
+            self._standstill = Standstill("The name server", lambda: answering.pid)
+            told["dns_host"] = answering.address
         self._requester.await_line("listening", "error", timeout_s=LISTENING_TIMEOUT_S)
         self._raise_requester_error(self._requester)
         return told
@@ -119,6 +123,8 @@ class GatewayCompanion:
 
     def stop(self) -> None:
         """End everything that was started. Never raises: nor does the stop() of each part."""
+        if self._standstill:
+            self._standstill.end()
         for program in (self._requester, self._server, self._name_server):
             if program:
                 program.stop()
@@ -130,6 +136,8 @@ class GatewayCompanion:
         for server in (self._name_server, self._server):
             if server:
                 server.check()
+        if self._standstill:
+            self._standstill.check()
 
     def _start_server(self) -> Program:
         place = self._place

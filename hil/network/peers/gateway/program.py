@@ -30,6 +30,10 @@ class Program:
         argv = [sys.executable, "-m", module, *arguments]
         self._process: Process = spawner.spawn(argv, log_path=self._log)
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def await_line(self, *events: str, timeout_s: float) -> Mapping[str, Any]:
         """Return the first line of one of these events. Raises RigError: it ended, or took too long."""
         deadline = time.monotonic() + timeout_s

@@ -15,6 +15,7 @@ from hil.network.peers.companion import Outcome, Place
 from hil.network.peers.iperf.merging import analyse, merge
 from hil.network.peers.iperf.process import IperfProcess, Settings, require_version
 from hil.network.peers.iperf.report import Report
+from hil.network.standstill import Standstill
 from hil.wire import Note
 
 READY = "ready"
@@ -22,6 +23,10 @@ PORT_FIELD = "port"
 CAPTURE_FILE = "capture.pcapng"
 REPORT_FILE = "iperf.txt"
 MSS_MIN_BYTES = 88  # Linux: TCP_MIN_MSS (include/net/tcp.h)
+
+
+def _watched(iperf: IperfProcess) -> Standstill:
+    return Standstill("The host's iperf", lambda: iperf.pid)
 
 
 class IperfCompanion:
@@ -33,6 +38,7 @@ class IperfCompanion:
         self._version = ""
         self._capture: Capture | None = None
         self._iperf: IperfProcess | None = None
+        self._standstill: Standstill | None = None
         self._trouble: HilError | None = None
 
     def start(self) -> Mapping[str, str | int]:
@@ -56,6 +62,7 @@ class IperfCompanion:
         self._iperf = IperfProcess.start_server(
             place.spawner, self._settings, place.host_address, self._file(REPORT_FILE)
         )
+        self._standstill = _watched(self._iperf)
         return {"peer_host": place.host_address, "peer_port": self._iperf.port}
 
     def note(self, note: Note) -> None:
@@ -68,13 +75,17 @@ class IperfCompanion:
             self._iperf = IperfProcess.start_client(
                 place.spawner, self._settings, place.board_address, port, self._file(REPORT_FILE)
             )
+            self._standstill = _watched(self._iperf)
         except HilError as error:
             self._trouble = self._trouble or error
 
     def check(self) -> None:
-        """Raise RigError with iperf's own words where it has failed, and what a note could not do."""
+        """Raise RigError with iperf's own words where it has failed or stood still, and what a note could not
+        do."""
         if self._trouble:
             raise self._trouble
+        if self._standstill:
+            self._standstill.check()
         if self._capture is not None:
             self._capture.check()
         if self._iperf is None or not self._iperf.ended:  # what it is still printing is not whole
@@ -93,6 +104,8 @@ class IperfCompanion:
             )
         assert self._capture is not None
         report = self._await_report(self._iperf)
+        if self._standstill:
+            self._standstill.check()
         counts = self._capture.stop()
         captured = analyse(
             self._capture.path,
@@ -108,6 +121,8 @@ class IperfCompanion:
 
     def stop(self) -> None:
         """End iperf and the capture. A case that failed leaves its capture behind."""
+        if self._standstill:
+            self._standstill.end()
         if self._iperf is not None:
             with contextlib.suppress(HilError, OSError):
                 self._iperf.stop()

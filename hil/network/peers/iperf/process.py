@@ -185,6 +185,10 @@ class IperfProcess:
         self._process = process
         self._settings = settings
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     @classmethod
     def start_server(cls, spawner: Spawner, settings: Settings, address: str, log_path: Path) -> IperfProcess:
         """Start a server on ``address``; returns when it listens.

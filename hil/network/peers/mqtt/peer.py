@@ -16,6 +16,7 @@ from hil.network.peers.mqtt.faults import Faults, Moment
 from hil.network.peers.mqtt.peer_program import PeerProgram
 from hil.network.peers.mqtt.settings import Settings
 from hil.network.peers.mqtt.switching import BoardAir, FaultTargets, check_fault, switch_of
+from hil.network.standstill import Standstill
 
 
 class MqttPeer:
@@ -28,6 +29,7 @@ class MqttPeer:
         self._began_us = 0
         self._captures: Captures | None = None
         self._faults: Faults | None = None
+        self._standstills: list[Standstill] = []
         self.air = BoardAir(place, settings.air)
         self.broker: BenchBroker | None = None
         self.program: PeerProgram | None = None
@@ -43,10 +45,16 @@ class MqttPeer:
         self.air.check(settings.fault.kind)
         check_fault(place, settings.fault.kind)
         broker = self.broker = BenchBroker.start(place, settings)
+        self._standstills.append(
+            Standstill("The case's MQTT broker", lambda: broker.broker.pid, broker.broker.absences)
+        )
         self._began_us = time.time_ns() // 1000
         self._captures = Captures.start(place, sorted({broker.port, broker.broker.ports.tcp}))
         self.program = PeerProgram(place, settings, self._program_name, broker.broker.ports.tcp, options)
         self.program.await_subscribed()
+        if settings.fault.kind != "subscriber_away":  # which halts it
+            program = self.program
+            self._standstills.append(Standstill(program.title, lambda: program.pid))
         self.air.start()
         self._start_faults(broker, self.program)
         return broker.broker.provision()
@@ -56,6 +64,8 @@ class MqttPeer:
         for part in (self._faults, self.broker and self.broker.broker, self._captures, self.program):
             if part:
                 part.check()
+        for standstill in self._standstills:
+            standstill.check()
 
     def end_faults(self) -> tuple[Moment, ...]:
         """Undo the fault that is going on and make no more. Raises what kept one from being made."""
@@ -110,6 +120,8 @@ class MqttPeer:
         if self._faults:
             self._faults.stop()
         self.air.put_back()
+        for standstill in self._standstills:
+            standstill.end()
         for part in (self.program, self.broker):
             if part:
                 with suppress(Exception):  # each is to be tried

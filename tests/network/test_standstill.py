@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a program was kept from running: stopped for real, or by the run itself."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from hil.base.errors import RigError
+from hil.network.standstill import Spells, Standstill, is_kept
+from tests.lab import wait_for
+
+
+@pytest.fixture
+def sleeper() -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(["sleep", "60"]) as process:
+        yield process
+        process.kill()
+
+
+def stop_for(pid: int, seconds: float) -> None:
+    os.kill(pid, signal.SIGSTOP)
+    time.sleep(seconds)
+    os.kill(pid, signal.SIGCONT)
+    wait_for(lambda: not is_kept(pid), lambda: "it does not go on")
+
+
+def test_a_program_that_is_stopped_is_named(sleeper: subprocess.Popen[bytes]) -> None:
+    """For a second or more; a shorter stop, and a program that waits for something else, are none."""
+    standstill = Standstill("The host's iperf", lambda: sleeper.pid)
+    stop_for(sleeper.pid, 0.3)
+    standstill.check()
+    stop_for(sleeper.pid, 1.3)
+    with pytest.raises(RigError, match=r"The host's iperf stood still for 1\.\d s meanwhile"):
+        standstill.check()
+    standstill.end()
+
+
+def test_what_the_run_itself_stops_is_meant(sleeper: subprocess.Popen[bytes]) -> None:
+    """A case that stalls its broker says from when to when; nothing is seen of a program that is none."""
+    meant: list[tuple[int, int | None]] = []
+
+    def spells() -> Spells:
+        return meant
+
+    standstill = Standstill("The broker", lambda: sleeper.pid, spells)
+    meant.append((time.monotonic_ns(), None))
+    stop_for(sleeper.pid, 1.3)
+    meant[0] = (meant[0][0], time.monotonic_ns())
+    standstill.check()
+    standstill.end()
+    assert not is_kept(None)
+    assert not is_kept(0)
