@@ -4,12 +4,13 @@
     python -m tests.tools.sanitize [--only PATTERN] [--suite EXPR]
 
 Prints for each build how many cases and samples it went through and what its sanitizers found. Exit 1 where
-one found something, or nothing was measured. How fast it was says nothing.
+one found something, or not all that was planned was measured. How fast it was says nothing.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import shutil
 import subprocess
@@ -42,22 +43,25 @@ _CONTEXT_LINES = 12
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a build: ``found`` holds the first of each finding's kind, with the lines below it."""
+    """What came of a build: ``found`` holds the first of each finding's kind, with the lines below it.
+
+    ``missing`` says of the run what was not measured, and why.
+    """
 
     name: str
     cases: int
     samples: int
-    status: int
+    missing: Sequence[str]
     found: Mapping[str, str]
 
     @property
     def is_clean(self) -> bool:
-        return not self.found and self.cases > 0
+        return not self.found and not self.missing and self.cases > 0
 
     def line(self) -> str:
         mark = "✓" if self.is_clean else "✗"
         measured = f"{self.cases:>4} cases {self.samples:>8,} samples"
-        return f"{mark} {self.name:<18} {measured}  {len(self.found)} findings"
+        return "\n".join([f"{mark} {self.name:<18} {measured}  {len(self.found)} findings", *self.missing])
 
 
 def image_of(name: str, folder: Path) -> Path:
@@ -79,16 +83,21 @@ def measure(name: str, suite: str) -> Result:
     build_air(out / "virtual" / "air", sanitize=name)  # where a run looks for it before it builds one
     argv = [sys.executable, "-m", "hil", "run", "--rack", str(RACK), "--suite", suite, "--no-report"]
     argv += ["--target", "virtual-esp32", "--firmware", str(image), "--out", str(out)]
-    status = subprocess.run(argv, cwd=PROJECT_ROOT, check=False).returncode
+    subprocess.run(argv, cwd=PROJECT_ROOT, check=False)
     found: dict[str, str] = {}
     for path in sorted(out.rglob("*.log")):  # consoles, boards, air, broker
         for kind, words in findings(path.read_bytes()):
             found.setdefault(kind, f"{path}:\n{words}")
     try:
         records = RunDirectory.open(out / "latest").read().records
-    except (ConfigError, OSError):
-        records = ()
-    return Result(name, len(records), sum(one.measured_rows for one in records), status, found)
+        verdict = json.loads((out / "latest" / "verdicts.json").read_text())
+    except (ConfigError, OSError, ValueError) as error:
+        return Result(name, 0, 0, [f"no run was stored: {error}"], found)
+    missing = [
+        f"not measured: {one['case_id']} on {one['board']}: {one['reason']}" for one in verdict["not_run"]
+    ]
+    missing += [f"{one['owner']}: {one['sentence']}" for one in verdict["faults"]]
+    return Result(name, len(records), sum(one.measured_rows for one in records), missing, found)
 
 
 def findings(log: bytes) -> Iterator[tuple[str, str]]:

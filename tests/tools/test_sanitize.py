@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -32,21 +32,28 @@ def test_each_kind_of_finding_is_told_with_what_stands_below_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cases", "found", "status"), [(3, {}, 0), (0, {}, 1), (3, {"ERROR": "log:\nERROR"}, 1)]
+    ("cases", "missing", "found", "status"),
+    [
+        (3, [], {}, 0),
+        (0, [], {}, 1),
+        (3, ["not measured: echo on b1: the run ended before it"], {}, 1),
+        (3, [], {"ERROR": "log:\nERROR"}, 1),
+    ],
 )
 def test_only_a_measured_build_without_a_finding_is_clean(
     cases: int,
+    missing: Sequence[str],
     found: Mapping[str, str],
     status: int,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """What measured nothing is not clean; a finding is printed, and ends in exit 1."""
-    monkeypatch.setattr(sanitize, "measure", lambda name, _suite: Result(name, cases, 9, 0, found))
+    """What measured nothing, or not all of it, is not clean; what is missing, and a finding, is printed."""
+    monkeypatch.setattr(sanitize, "measure", lambda name, _suite: Result(name, cases, 9, missing, found))
     assert sanitize.main([]) == status
     said = capsys.readouterr().out
     assert said.count("✗" if status else "✓") == len(sanitize.BUILDS)
-    assert all(words in said for words in found.values())
+    assert all(words in said for words in (*found.values(), *missing))
 
 
 @pytest.mark.heavy
