@@ -14,6 +14,8 @@ and what to do next.
 
 from __future__ import annotations
 
+import errno
+import re
 import sys
 from collections.abc import Callable, Iterable
 from enum import IntEnum
@@ -103,6 +105,26 @@ class Undecided(HilError):  # noqa: N818 (an outcome rather than an error)
 
     exit_code = ExitCode.UNDECIDED
     owner = "rig"
+
+
+_NO_MEMORY = re.compile(r"failed to map segment|[Cc]annot allocate memory")  # as the loader says it
+
+
+def want_of(error: BaseException) -> RigError | None:
+    """Return what a host lacks, memory or descriptors, where that is what an error comes from; else None."""
+    number = error.errno if isinstance(error, OSError) else None
+    if number in (errno.EMFILE, errno.ENFILE):
+        return RigError(
+            "this host lets hil open no more files.",
+            next_step="raise the limit (ulimit -n 1024), then do it again.",
+        )
+    loading = isinstance(error, ImportError) and _NO_MEMORY.search(str(error))
+    if isinstance(error, MemoryError) or number == errno.ENOMEM or loading:
+        return RigError(
+            "this host has no more memory for hil.",
+            next_step="free some, or raise the limit (ulimit -v), then do it again.",
+        )
+    return None
 
 
 class Terminated(KeyboardInterrupt):

@@ -17,7 +17,7 @@ from typing import NoReturn
 import click
 
 import hil
-from hil.base.errors import ConfigError, ExitCode, HilError, RigError
+from hil.base.errors import ConfigError, ExitCode, HilError, RigError, want_of
 from hil.base.untrusted import terminal_page
 
 # command → (module below hil.cli, what --help says): a command's module is imported when it is used
@@ -139,15 +139,22 @@ def _refused(error: OSError, arguments: list[str]) -> int:
         return PIPE_CLOSED
     if error.errno != errno.ENOSPC:
         return _defect(error, arguments)
-    full = RigError(
-        "no space is left for what this command writes.", next_step="free some, then do it again."
+    return _lacking(
+        RigError("no space is left for what this command writes.", next_step="free some, then do it again."),
+        arguments,
     )
-    _leave_for_the_verdict(full, arguments)
-    return _report(str(full), int(full.exit_code), arguments)
+
+
+def _lacking(error: RigError, arguments: list[str]) -> int:
+    """Say what this host lacks."""
+    _leave_for_the_verdict(error, arguments)
+    return _report(str(error), int(error.exit_code), arguments)
 
 
 def _defect(error: Exception, arguments: list[str]) -> int:
     """Say of a defect of ours in one sentence that it is one, and how to see more."""
+    if wanting := want_of(error):
+        return _lacking(wanting, arguments)
     _leave_for_the_verdict(error, arguments)
     sentence = f"internal error: {error!r}. `hil --debug …` shows where."
     return _report(sentence, int(ExitCode.RIG), arguments)

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from hil.base.errors import ConfigError, ExitCode, HilError
+from hil.base.errors import ConfigError, ExitCode, HilError, want_of
 from hil.base.git import try_git
 from hil.base.paths import PROJECT_ROOT
 from hil.base.untrusted import visible
@@ -60,6 +60,8 @@ class Ended:
 
 def ended_by(error: Exception) -> Ended:
     """Return what an error says of itself; of one without an owner among these, that nobody knows."""
+    if wanting := want_of(error):
+        error = wanting
     if not isinstance(error, HilError):
         return unknown(f"internal error, {type(error).__name__}: {error}")
     owner = error.owner if CODES.get(error.owner) == error.exit_code else UNKNOWN

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,23 @@ def test_an_error_is_left_with_its_owner(
     found = ended.read(out / "ended.json")
     assert found
     assert found.words == words
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (MemoryError(), "this host has no more memory for hil"),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), "this host has no more memory for hil"),
+        (ImportError("libx.so: failed to map segment from it"), "this host has no more memory for hil"),
+        (OSError(errno.EMFILE, "Too many open files"), "this host lets hil open no more files"),
+    ],
+)
+def test_what_the_host_lacks_is_no_defect(error: Exception, words: str) -> None:
+    """It is the rig's, with the way out, wherever in our code it shows."""
+    found = ended.ended_by(error)
+    assert (found.owner, found.exit_code) == ("rig", 3)
+    assert found.sentence == f"{words}."
+    assert "ulimit" in found.next_step
 
 
 def test_what_is_left_is_bounded_and_harmless(out: Path) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from hil.base.errors import ConfigError, RigError
+from hil.base.errors import ConfigError, RigError, want_of
 from hil.virtual import unix_socket
 from hil.virtual.air.profile import AirProfile
 
@@ -113,6 +113,8 @@ class AirControl:
                 connection.send(text.encode())
                 reply = connection.recv(REPLY_MAX_BYTES).decode()
         except OSError as error:
+            if wanting := want_of(error):
+                raise wanting from error
             raise self._gone(text, error.strerror or "no answer within the time limit") from error
         if not reply:
             raise self._gone(text, "it closed the connection")

@@ -16,6 +16,7 @@ import random
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -36,8 +37,6 @@ OUT = PROJECT_ROOT / "out" / "chaos"
 WORKERS = 2  # racks; most of a trial is waiting
 KILLS = 100
 FAMILIES = (board.FAULTS, air.FAULTS, broker.FAULTS, host.FAULTS, inputs.FAULTS, security.FAULTS)
-# what a kill may meet: the run, and the parts that it starts
-VICTIMS = ("hil run", "hil.virtual.supervisor", "hil-air", "--id b1", "mosquitto", "hil.network.broker_watch")
 
 
 def plans(seed: int) -> list[Plan]:
@@ -52,13 +51,31 @@ def plans(seed: int) -> list[Plan]:
     return [
         *(Plan([fault]) for fault in faults),
         *(Plan(pair) for pair in pairs),
-        *(Plan([fault], slower=True) for fault in faults if fault.recovers and fault.suite == "quick"),
-        *(Plan([host.killed(number, chance.choice(VICTIMS))]) for number in range(1, KILLS + 1)),
+        *(
+            Plan([fault], slower=True)
+            for fault in faults
+            if fault.recovers and fault.suite in ("quick", "pr")
+        ),
+        *(Plan([host.killed(number)]) for number in range(1, KILLS + 1)),
     ]
 
 
 def _combinable(family: Sequence[Fault]) -> list[Fault]:
-    return [fault for fault in family if fault.command is None and fault.suite == "quick"]
+    """Return the faults that let a run come to another one: it takes them, or they come as it measures."""
+    alone = [fault for fault in family if fault.command is None and fault.suite == "quick"]
+    return [fault for fault in alone if fault.recovers or fault.moment == "measuring"]
+
+
+def broken(plan: Plan, error: Exception) -> Row:
+    """Return the row of a trial that the campaign itself could not make."""
+    why = f"the campaign: {type(error).__name__}: {error}"
+    return Row(plan.name, plan.faults[-1].moment, why, "a crash", 125, "no", 0.0, 0, [], "not tried", [why])
+
+
+def version() -> str:
+    """Return what is measured: a row of other sources is none of this campaign's."""
+    argv = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
+    return subprocess.run(argv, cwd=PROJECT_ROOT, capture_output=True, text=True, check=True).stdout.strip()
 
 
 class Campaign:
@@ -105,7 +122,13 @@ class Campaign:
                 while True:
                     plan = waiting.get_nowait()
                     began = time.monotonic()
-                    self._keep(Trial(ground, plan, self.seed).go(), time.monotonic() - began)
+                    try:
+                        row = Trial(ground, plan, self.seed).go()
+                    except Exception as error:  # whatever it is, it is this trial's, and the others go on
+                        row = broken(plan, error)
+                        ground.remove()
+                        ground = Ground(*images, keeps_rack=keeps_rack)
+                    self._keep(row, time.monotonic() - began)
         finally:
             ground.remove()
 
@@ -132,7 +155,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("\n".join(plan.name for plan in wanted))
         return 0
     OUT.mkdir(parents=True, exist_ok=True)
-    path = OUT / f"seed-{options.seed}.jsonl"
+    path = OUT / f"seed-{options.seed}-{version()}.jsonl"
     if options.anew:
         path.unlink(missing_ok=True)
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -246,10 +246,10 @@ FAULTS: Sequence[Fault] = (
         *_SEEN,
     ),
     _fault(
-        "frames of 300 bytes at most",
-        commanded(("ip", "link", "set", PORT, "mtu", "300"), ("ip", "link", "set", PORT, "mtu", "1500")),
-        "nobody",
+        "packets of 300 bytes at most",
+        _dropped("ip protocol tcp ip length > 300", None),
         *_SEEN,
+        suite="large",
     ),
     _fault("firewall drops the broker's port", _dropped("tcp dport 1883-1884", None), *_SEEN),
     _fault("firewall drops it for 2 s", _dropped("tcp dport 1883-1884", 2.0), *_SEEN),

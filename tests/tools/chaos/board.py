@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from hil.boards.firmware import otadata
 from hil.boards.firmware.build import FIRMWARE_DIR
 from hil.boards.firmware.partition_table import read_csv
+from tests.lab import wait_for
 from tests.tools.chaos.fault import Act, Fault, Moment, Owner
 from tests.tools.chaos.trial import Trial
 
@@ -21,6 +22,37 @@ def given(name: str, value: object = None) -> Act:
         trial.ground.board().fault(name, value)
         yield
         trial.ground.board().clear()
+
+    return act
+
+
+def _once_it_runs(name: str) -> Act:
+    """Return what gives board b1 a fault as soon as the app of its next boot has begun."""
+
+    @contextmanager
+    def act(trial: Trial) -> Iterator[None]:
+        board = trial.ground.board()
+        boots = board.state()["boots"]
+
+        def has_begun() -> bool:
+            state = board.state()
+            return state["boots"] > boots and state["app_pid"] is not None
+
+        wait_for(has_begun, lambda: "b1 did not boot")
+        board.fault(name)
+        yield
+
+    return act
+
+
+def worn(what: str) -> Act:
+    """Return what lets flash of board b1 lose a bit, which its next boot finds at once."""
+
+    @contextmanager
+    def act(trial: Trial) -> Iterator[None]:
+        trial.ground.board().fault("corrupt_image", what)
+        trial.ground.board().power("cycle")
+        yield
 
     return act
 
@@ -118,7 +150,7 @@ FAULTS: Sequence[Fault] = (
             "InstrFetchProhibited",
         )
     ),
-    _fault("panic while booting", given("panic"), "booting", "firmware", "nobody"),
+    _fault("panic as it boots", _once_it_runs("panic"), "booting", "firmware"),
     _fault("assertion", given("abort"), "measuring", "firmware", says="abort"),
     _fault(
         "stack overflow", given("abort", "stack-overflow"), "measuring", "firmware", says="overflowed a stack"
@@ -140,6 +172,17 @@ FAULTS: Sequence[Fault] = (
     _fault("flash loses a bit of the bootloader", given("corrupt_image", "bootloader"), "before", "nobody"),
     _fault("flash loses a bit of the table", given("corrupt_image", "partition-table"), "before", "nobody"),
     _fault("flash loses a bit of otadata", given("corrupt_image", "otadata"), "before", "nobody"),
+    *(
+        # what broke after it had booted the firmware may have written itself
+        _fault(
+            f"flash loses a bit of the {what} while measuring", worn(what), "measuring", *owners, says="b1"
+        )
+        for what, owners in (
+            ("app", ("rig",)),  # the other slot boots
+            ("bootloader", ("rig", "firmware")),
+            ("partition-table", ("rig", "firmware")),
+        )
+    ),
     _fault("supply cut before", powered("off"), "before", "nobody", "rig"),
     _fault("supply cut while flashing", powered("off"), "flashing", "rig", "nobody"),
     _fault("supply cut while measuring", powered("off"), "measuring", "nobody", "rig"),

@@ -213,13 +213,12 @@ FAULTS: Sequence[Fault] = (
     _fault("hangs at its start", shim("mosquitto", "exec sleep 300"), "before", "rig", says="broker"),
     _fault(
         "takes three connections",
-        shim("mosquitto", 'echo "max_connections 1" >>"$2"; exec "$REAL" "$@"'),
+        shim("mosquitto", 'sed -i "/^listener/a max_connections 2" "$2"; exec "$REAL" "$@"'),
         "before",
         "rig",
-        "nobody",
     ),
     _fault(
-        "closes for want of memory",
+        "has no memory for its start",
         shim("mosquitto", 'echo "memory_limit 40000" >>"$2"; exec "$REAL" "$@"'),
         "before",
         "rig",
@@ -245,9 +244,9 @@ FAULTS: Sequence[Fault] = (
     _fault("client of another CA", customized(_issued(_STRANGER, server=False)), "before", "rig", suite=_TLS),
     _fault("client expired", customized(_issued(_EXPIRED, server=False)), "before", "rig", suite=_TLS),
     _fault("client revoked", _client_revoked, "before", "rig", suite=_TLS),
-    _fault("retained junk on the board's topics", _client(_JUNK), "booting", "nobody"),
+    _fault("retained junk on the board's topics", _client(_JUNK), "booting", "nobody", suite="zero"),
     _fault("a second client with the board's id", _same_id, "measuring", "rig", "undecided"),
-    _fault("200 half-open connections", _client(_IDLE), "measuring", "nobody", "undecided"),
+    _fault("200 idle connections", _client(_IDLE), "measuring", "nobody", "undecided"),
     _fault("iperf is missing", shim("iperf", "exit 127"), "before", "rig", says="iperf", suite=_IPERF),
     _fault(
         "iperf is another one",

@@ -103,21 +103,71 @@ def clock(before_s: int, then_s: int | None = None) -> Act:
         subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", library, source, "-ldl"], check=True)
         trial.env |= {"LD_PRELOAD": str(library), "HIL_CLOCK": str(setting)}
         if then_s is not None:
-            threading.Thread(target=_step, args=(trial, setting, then_s)).start()
+            threading.Thread(target=_when_measuring, args=(trial, lambda: _step(setting, then_s))).start()
         yield
 
     return act
 
 
-def _step(trial: Trial, setting: Path, to_s: int) -> None:
-    """Step the clock while board b1 is measured."""
+def _when_measuring(trial: Trial, do: Callable[[], object]) -> None:
+    """Do something while board b1 is measured."""
     while trial.running is None or not re.search(MOMENTS["measuring"], trial.running.said()):
         if trial.running and trial.running.process.poll() is not None:
-            trial.found.append("the run ended before the clock was stepped")
+            trial.found.append("the run ended before b1 was measured")
             return
         time.sleep(0.02)
+    do()
+
+
+def _step(setting: Path, to_s: int) -> None:
     with setting.open("r+b") as file:  # who has it mapped sees it
         file.write(struct.pack("=q", to_s))
+
+
+def later(act: Callable[[Trial], object]) -> Act:
+    """Return what is done while board b1 is measured, to what the run began with."""
+
+    @contextmanager
+    def around(trial: Trial) -> Iterator[None]:
+        act(trial)
+        yield
+
+    return around
+
+
+@contextmanager
+def _disk_fills(trial: Trial) -> Iterator[None]:
+    """Give the run a disk of its own with the virtual air built on it, and fill it while b1 is measured."""
+    place = trial.lab_folder / "disk"
+    with _disk("size=8m")(trial):
+        shutil.copytree(trial.ground.lab.out / "virtual" / "air", place / "virtual" / "air")
+        threading.Thread(target=_when_measuring, args=(trial, lambda: fill(place)), daemon=True).start()
+        yield
+
+
+def _limited(trial: Trial, resource: str, value: int) -> None:
+    """Lower a limit of the run that is under way."""
+    argv = ["prlimit", "--pid", str(trial.run_pid), f"--{resource}={value}:{value}"]
+    subprocess.run(argv, check=True)
+
+
+def _no_more_memory(trial: Trial) -> None:
+    pages = int(Path(f"/proc/{trial.run_pid}/statm").read_text().split()[0])
+    _limited(trial, "as", pages * os.sysconf("SC_PAGE_SIZE") + 65_536)
+
+
+def _no_more_descriptors(trial: Trial) -> None:
+    _limited(trial, "nofile", len(list(Path(f"/proc/{trial.run_pid}/fd").iterdir())))
+
+
+@contextmanager
+def _turkish(trial: Trial) -> Iterator[None]:
+    """Speak Turkish, in which "I".lower() has no dot where it should."""
+    place = trial.lab_folder / "locales"
+    place.mkdir(exist_ok=True)
+    subprocess.run(["localedef", "-i", "tr_TR", "-f", "UTF-8", place / "tr_TR.UTF-8"], check=True)
+    with environment(LC_ALL="tr_TR.UTF-8", LANG="tr_TR.UTF-8", LOCPATH=str(place))(trial):
+        yield
 
 
 @contextmanager
@@ -166,10 +216,10 @@ def _outranked(trial: Trial) -> Iterator[None]:
 
 @contextmanager
 def _suspended(trial: Trial) -> Iterator[None]:
-    """Stop the whole tree for ten seconds, as a host that sleeps does."""
+    """Stop the whole tree for half a minute, as a host that sleeps does."""
     tree = [*descendants(trial.ground.rack_pid), *descendants(trial.run_pid)]
     pids = [trial.run_pid, trial.ground.rack_pid, *(process.pid for process in tree)]
-    for number, wait_s in ((signal.SIGSTOP, 10.0), (signal.SIGCONT, 0.0)):
+    for number, wait_s in ((signal.SIGSTOP, 30.0), (signal.SIGCONT, 0.0)):
         for pid in pids:
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
@@ -241,22 +291,41 @@ def _delete_later(folder: Path, begun: Callable[[], bool]) -> None:
     shutil.rmtree(folder)
 
 
-def killed(number: int, victim: str) -> Fault:
-    """Return the kill of a part of a run, or of the run, at any time: the ``number``-th of a series."""
+# what a kill may meet besides the run: parts that it starts, by a word of their command line
+VICTIMS = ("hil.virtual.supervisor", "hil-air", "hil.virtual.board", "mosquitto", "broker_watch", "esptool")
+RUN_SHARE = 0.4  # of the kills meet the run itself
+
+
+def killed(number: int) -> Fault:
+    """Return a kill at any time, of the run or of a part of it that is alive then: one of a series."""
 
     @contextmanager
     def act(trial: Trial) -> Iterator[None]:
-        if victim == "hil run":
-            pids = [trial.run_pid]
+        alive = {trial.run_pid: "the run"} if trial.running_still else {}
+        for process in descendants(trial.run_pid):
+            word = next((word for word in VICTIMS if word in process.name), "")
+            alive |= {process.pid: word} if word else {}
+        if not alive:
+            trial.found.append("the run had ended before anything could be killed")
+        elif trial.chance.random() < RUN_SHARE and trial.run_pid in alive:
+            _kill(trial, trial.run_pid, "the run", "interrupted")
         else:
-            pids = [process.pid for process in descendants(trial.run_pid) if victim in process.name]
-        for pid in pids[-1:]:  # none: it is not there yet, or no more
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+            pid = trial.chance.choice(sorted(alive))
+            owners: Sequence[Owner] = (
+                ("interrupted",) if pid == trial.run_pid else ("rig", "undecided", "nobody")
+            )
+            _kill(trial, pid, alive[pid], *owners)
         yield
 
-    owners: tuple[Owner, ...] = ("interrupted",) if victim == "hil run" else ("rig", "undecided")
-    return Fault("kill", f"{number} of {victim}", act, "any", (*owners, "nobody"))
+    return Fault("kill", str(number), act, "any", ("rig", "undecided", "interrupted", "nobody"))
+
+
+def _kill(trial: Trial, pid: int, name: str, *owners: Owner) -> None:
+    trial.victim, trial.owners = name, owners
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        trial.found.append(f"{name} had ended before it could be killed")
 
 
 def _fault(
@@ -320,6 +389,9 @@ FAULTS: Sequence[Fault] = (
         "configuration",
         says="[Nn]o space|full|space",
     ),
+    _fault("disk fills while measuring", _disk_fills, "before", "rig", says="[Nn]o space|full"),
+    _fault("memory runs out while measuring", later(_no_more_memory), "measuring", "rig", "nobody"),
+    _fault("descriptors run out while measuring", later(_no_more_descriptors), "measuring", "rig", "nobody"),
     _fault("disk read-only", _disk("size=1m,ro"), "before", "rig", "configuration", says="[Rr]ead-only"),
     _fault("out is a file", _out_is_a_file, "before", "configuration", says="file"),
     _fault("out is a strange path", _spaces, "before", "nobody"),
@@ -342,14 +414,7 @@ FAULTS: Sequence[Fault] = (
     _fault("400 MB of memory", run_by("prlimit", f"--as={400 << 20}"), "before", "nobody", "rig"),
     _fault("120 MB of memory", run_by("prlimit", f"--as={120 << 20}"), "before", "rig"),
     _fault("files of 20 kB at most", run_by("prlimit", "--fsize=20000"), "before", "rig"),
-    _fault("two seconds of processor time", run_by("prlimit", "--cpu=1"), "before", "rig", "interrupted"),
-    _fault(
-        "no process more",
-        run_by("prlimit", "--nproc=1", "setpriv", "--reuid=65534", "--clear-groups"),
-        "before",
-        "rig",
-        "configuration",
-    ),
+    _fault("one second of processor time", run_by("prlimit", "--cpu=1"), "before", "rig", "interrupted"),
     _fault("clock an hour ahead", clock(HOUR_S), "before", "nobody"),
     _fault("clock 20 years ahead", clock(20 * YEAR_S), "before", "nobody"),
     _fault("clock 20 years behind", clock(-20 * YEAR_S), "before", "nobody"),
@@ -364,9 +429,10 @@ FAULTS: Sequence[Fault] = (
     ),
     _fault("processors hogged", _hogged, "measuring", *_PASSED_OR_UNDECIDED),
     _fault("processors outranked for 2 s", _outranked, "measuring", "rig", "undecided", "nobody"),
-    _fault("suspended for 10 s", _suspended, "measuring", "rig", "undecided"),
+    _fault("suspended for 30 s", _suspended, "measuring", "rig", "undecided"),
     Fault("host", "a second run", _another_run, "flashing", ("nobody", "undecided"), suite="pr"),
-    _fault("Turkish locale", environment(LC_ALL="tr_TR.UTF-8", LANG="tr_TR.UTF-8"), "before", "nobody"),
+    _fault("Turkish locale", _turkish, "before", "nobody"),
+    _fault("locale that is not there", environment(LC_ALL="xx_XX.UTF-8"), "before", "nobody"),
     _fault(
         "C locale, no UTF-8",
         environment(LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0"),

@@ -226,6 +226,14 @@ FAULTS: Sequence[Fault] = (
     ),
     _of_limits("with a metric of nothing", lambda text: text.replace("of: outcome", "of: outcom"), "outcom"),
     _of_limits("of another bench", lambda text: text.replace("bench: publish", "bench: pubish"), "pubish"),
+    *(
+        Fault("input", f"{name} {words}", edited(of, change), "before", ("nobody",))
+        for name, of in (("rack file", _rack), ("thresholds", _publish))
+        for words, change in (
+            ("with Windows' line ends", lambda text: text.replace("\n", "\r\n")),
+            ("with a byte order mark", lambda text: f"\ufeff{text}"),
+        )
+    ),
     Fault(
         "input",
         "image cut short",

@@ -49,11 +49,13 @@ def summary(rows: Sequence[Row]) -> str:
     owners = Counter(row.owner for row in rows)
     wrong = sum(bool(row.wrong) for row in rows)
     lost, left = sum(row.lost for row in rows), sum(len(row.left) for row in rows)
-    untouched = sum(row.next_run == "yes" for row in rows)
+    untouched = sum(row.next_run.startswith("yes") for row in rows)
+    again = sum(row.next_run.startswith("yes, after") for row in rows)
     said = ", ".join(f"{owner} {count}" for owner, count in owners.most_common())
     return (
         f"{len(rows)} faults ({said}): {wrong} answered wrongly, {lost} acknowledged records lost, {left} "
-        f"things left behind, {untouched} next runs untouched."
+        f"things left behind, {untouched} next runs untouched"
+        f"{f' ({again} of them at the second try)' if again else ''}."
     )
 
 
