@@ -207,6 +207,7 @@ class LabRig:
                     stack.push(opened.pop_all())
                     break
         check_image(board, built, running)
+        session.check_how_it_booted()
         return session
 
     def _session(

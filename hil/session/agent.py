@@ -93,6 +93,12 @@ class AgentSession:
     def statistics(self) -> LinkStatistics:
         return self._link.statistics
 
+    def check_how_it_booted(self) -> None:
+        """Raise FirmwareError or RigError where the boot that said hello began with a crash of the one
+        before. Only for who has reset the board: else that may have been at any time.
+        """
+        self._link.check_how_it_booted()
+
     def wait_ready(self, timeout_s: float = 30.0) -> Hello:
         """Wait until the agent says hello, asking for it; forgets an earlier boot.
 

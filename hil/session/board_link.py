@@ -23,6 +23,8 @@ RETRY_S = 1.0  # a reply takes milliseconds; a retry goes out when none came for
 BOOT_RESETS = 2  # resets from outside that a boot may show: opening the port makes one, our reset another
 RECENT_LINES = 128
 QUOTE_CHARACTERS = 120
+# what ended the boot between our reset and the one that says hello; the watchdog of the RTC may be esptool's
+_CRASHES = ("PANIC", "INT_WDT", "TASK_WDT", "BROWNOUT")
 
 _CHECKSUM = re.compile(r" \*[0-9a-f]{8}\s*$")  # a line that has one and no marker lost it
 
@@ -156,6 +158,21 @@ class BoardLink:
         """Remember the first cause."""
         self._broken = self._broken or error
         return self._broken
+
+    def check_how_it_booted(self) -> None:
+        """Raise FirmwareError or RigError where the boot that said hello began with a crash of the one
+        before: a board that only comes up at its second try has not come up."""
+        if self.hello is None or self.hello.reset_reason not in _CRASHES:
+            return
+        reason = self.hello.reset_reason
+        kind = trouble.worst(self.incidents) if self.incidents else trouble.by_reset_reason(reason)
+        said, next_step = trouble.describe(kind, self.incidents, self.panic, self.decode)
+        raise kind.error(
+            f"Board {self.board} {kind.name} as it booted, and started again (reset reason {reason})"
+            f"{': ' + said if said else ''}.",
+            log=self.log_path,
+            next_step=next_step,
+        )
 
     def silence(self, attempt: str, waited_s: float, since_bytes: int) -> HilError:
         """Return the error for a board that did not answer: silence and damage are the rig's, else it is the

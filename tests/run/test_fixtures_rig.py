@@ -264,6 +264,8 @@ class Slots:
     def wait_ready(self, **_options: object) -> Agent:
         return Agent(self.running)
 
+    def check_how_it_booted(self) -> None: ...
+
 
 @pytest.mark.parametrize("takes_at", [1, 2, 0])
 def test_a_switch_that_did_not_take_is_repeated_once(tmp_path: Path, takes_at: int) -> None:

@@ -146,6 +146,36 @@ def test_a_second_hello_tells_whose_reset_it_was(reason: str, error: type[HilErr
     assert f"(reset reason {reason})" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("reason", "lines", "error", "sentence"),
+    [
+        (
+            "PANIC",
+            PANIC,
+            FirmwareError,
+            r"panicked as it booted, and started again \(reset reason PANIC\): Guru",
+        ),
+        ("TASK_WDT", [], FirmwareError, r"was reset as it booted, .*\(reset reason TASK_WDT\)"),
+        ("BROWNOUT", [], RigError, r"browned out as it booted"),
+    ],
+)
+def test_a_board_that_comes_up_at_its_second_try_has_not_come_up(
+    reason: str, lines: list[str], error: type[HilError], sentence: str
+) -> None:
+    """Though it says hello then: who has reset it knows that the crash was of that boot."""
+    agent = FakeAgent()
+    agent.edit_line = lambda line: line.replace("reset_reason=SW", f"reset_reason={reason}")
+    console = FakeConsole(agent)
+    console.send(lines)
+    session = AgentSession(console, "bench-1", clock=console.clock)
+    session.wait_ready(timeout_s=8.0)
+    with pytest.raises(error, match=sentence):
+        session.check_how_it_booted()
+    sound = AgentSession(FakeConsole(FakeAgent()), "bench-1", clock=console.clock)
+    sound.wait_ready(timeout_s=8.0)
+    sound.check_how_it_booted()
+
+
 def test_a_reboot_is_noticed_by_its_line_numbers() -> None:
     """Numbers that start again mean a reboot even if its hello got lost."""
     agent = FakeAgent(measuring_s=1.0, on_measured=lambda agent: agent.reset()[3:], restarts_silently=True)

@@ -178,7 +178,7 @@ FAULTS: Sequence[Fault] = (
             f"flash loses a bit of the {what} while measuring", worn(what), "measuring", *owners, says="b1"
         )
         for what, owners in (
-            ("app", ("rig",)),  # the other slot boots
+            ("app", ("rig", "firmware")),  # rig: the other slot boots
             ("bootloader", ("rig", "firmware")),
             ("partition-table", ("rig", "firmware")),
         )

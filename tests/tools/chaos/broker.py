@@ -212,8 +212,8 @@ FAULTS: Sequence[Fault] = (
     ),
     _fault("hangs at its start", shim("mosquitto", "exec sleep 300"), "before", "rig", says="broker"),
     _fault(
-        "takes three connections",
-        shim("mosquitto", 'sed -i "/^listener/a max_connections 2" "$2"; exec "$REAL" "$@"'),
+        "takes one connection",
+        shim("mosquitto", 'sed -i "/^listener/a max_connections 1" "$2"; exec "$REAL" "$@"'),
         "before",
         "rig",
     ),

@@ -307,14 +307,12 @@ def killed(number: int) -> Fault:
             alive |= {process.pid: word} if word else {}
         if not alive:
             trial.found.append("the run had ended before anything could be killed")
-        elif trial.chance.random() < RUN_SHARE and trial.run_pid in alive:
-            _kill(trial, trial.run_pid, "the run", "interrupted")
         else:
-            pid = trial.chance.choice(sorted(alive))
-            owners: Sequence[Owner] = (
-                ("interrupted",) if pid == trial.run_pid else ("rig", "undecided", "nobody")
-            )
-            _kill(trial, pid, alive[pid], *owners)
+            meets_run = trial.run_pid in alive and trial.chance.random() < RUN_SHARE
+            pid = trial.run_pid if meets_run else trial.chance.choice(sorted(alive))
+            # a run may have said all that it had to say
+            more: Sequence[Owner] = ("interrupted",) if pid == trial.run_pid else ("rig", "undecided")
+            _kill(trial, pid, alive[pid], "nobody", *more)
         yield
 
     return Fault("kill", str(number), act, "any", ("rig", "undecided", "interrupted", "nobody"))

@@ -317,6 +317,8 @@ def _entries(ground: Ground) -> list[dict[str, str]]:
 def _last_sentence(said: str) -> str:
     """Return what stands below the last rule, or the last line: one sentence of what a person sees."""
     below = said.rstrip().rpartition("──")[2].strip() or said.strip()
+    if "──" not in said and "\nhil: " in said:
+        below = said[said.rindex("\nhil: ") :]
     lines = [line.strip() for line in below.splitlines() if line.strip()]
     return " ".join(lines[:3])[:400]
 
