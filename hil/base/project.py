@@ -33,6 +33,7 @@ from hil.base.errors import ConfigError
 from hil.base.flash_command import FlashCommand, read_flash_command
 from hil.base.given import Given, read_given
 from hil.base.paths import PROJECT_FILE, PROJECT_ROOT
+from hil.base.reading import SETTINGS_MOST_BYTES, read_at_most
 from hil.model import LONGEST_PRODUCT, PRODUCT_PATTERN
 
 SCHEMA = 1
@@ -153,7 +154,7 @@ def read_project(root: Path) -> Project:
     """
     path = root / PROJECT_FILE
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(read_at_most(path, SETTINGS_MOST_BYTES).decode())
     except (OSError, ValueError) as error:
         raise ConfigError(
             f"{path}: {error}.", next_step="correct it, or delete it and run hil init."

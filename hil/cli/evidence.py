@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hil.base.errors import ConfigError, ExitCode, HilError
+from hil.base.reading import SEGMENT_MOST_BYTES, read_at_most
 from hil.base.untrusted import terminal
 from hil.boards.rack import Rack, load_rack
 from hil.cli.options import out_option, rack_option
@@ -95,7 +96,7 @@ def command(
     )
     state = folder_of(out, loaded) / EVIDENCE
     if state.is_file():
-        evidence = parse_evidence(str(state), state.read_bytes())
+        evidence = parse_evidence(str(state), read_at_most(state, SEGMENT_MOST_BYTES))
         _check_same(evidence, begin(loaded, {}), state)
         click.echo(f"Going on with what was begun {evidence.started_utc}: {state}")
     else:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hil.base.errors import ConfigError
+from hil.base.reading import SEGMENT_MOST_BYTES, read_at_most
 from hil.base.units import QuantityError, unit_of
 from hil.history.loading import read_bytes, read_segment
 from hil.history.saving import Point, append, build, path_of
@@ -126,7 +127,7 @@ def _read(path: Path, now: datetime.datetime) -> list[_Line]:
 
 def _text(path: Path) -> str:
     try:
-        content = path.read_bytes()
+        content = read_at_most(path, SEGMENT_MOST_BYTES)
     except OSError as error:
         raise ConfigError(f"{path}: could not be read: {error.strerror}.") from error
     try:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from hil.base.errors import ConfigError, FirmwareError, HilError
+from hil.base.reading import RUN_MOST_BYTES, read_at_most
 from hil.model import Case, Scalar, Series
 from hil.store.files import disk_error, replace_file
 from hil.trace.events import FIRST_MARK, OBJECT_KINDS, Event, EventKind, Mark, SharedObject, Task, Trace
@@ -211,12 +212,20 @@ def void_host_late_us(columns: Mapping[str, Sequence[int]], outlier_us: int | No
 def read_stored(path: Path) -> StoredTrace:
     """Read what store_trace() wrote. Raises ConfigError where ``path`` holds no trace."""
     try:
-        return _from_json(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError, TypeError, HilError) as error:
-        raise ConfigError(
-            f"{path}: no trace can be read from it ({error!r}).",
-            next_step="restore the file, or measure again; the run's records do not depend on it.",
-        ) from error
+        content = read_at_most(path, RUN_MOST_BYTES)
+    except OSError as error:
+        raise _no_trace(path, error) from error
+    try:
+        return _from_json(json.loads(content))
+    except (ValueError, KeyError, TypeError, HilError) as error:
+        raise _no_trace(path, error) from error
+
+
+def _no_trace(path: Path, error: Exception) -> ConfigError:
+    return ConfigError(
+        f"{path}: no trace can be read from it ({error!r}).",
+        next_step="restore the file, or measure again; the run's records do not depend on it.",
+    )
 
 
 def _from_json(content: Mapping[str, Any]) -> StoredTrace:

@@ -12,23 +12,33 @@ import pytest
 
 from hil.base import reading
 from hil.base.errors import ConfigError, HilError
+from hil.base.project import read_project
 from hil.base.reading import read_at_most
 from hil.base.yamlfile import load
 from hil.boards.firmware.app_image import read_app_description
 from hil.boards.firmware.build_folder import flasher_args
+from hil.boards.firmware.bundle import read_digests
 from hil.boards.firmware.partition_table import read_csv
 from hil.ci.plan import read_plan
+from hil.history.importing import _text
 from hil.history.loading import read_segment
 from hil.network.dissect import MqttPorts
 from hil.network.dissect.segments import read_capture
+from hil.network.ledger.files import read_arrivals
 from hil.store.directory import RunDirectory
 from hil.store.files import read_bytes, read_jsonl
 from hil.store.verdicts import read_verdict
+from hil.trace.files import read_stored
 
 READERS: tuple[tuple[str, str, Callable[[Path], object], int], ...] = (
     ("settings", "rack.yaml", load, reading.SETTINGS_MOST_BYTES),
     ("partitions", "partitions.csv", read_csv, reading.SETTINGS_MOST_BYTES),
     ("flasher", "flasher_args.json", lambda path: flasher_args(path.parent), reading.SETTINGS_MOST_BYTES),
+    ("project", "hil.toml", lambda path: read_project(path.parent), reading.SETTINGS_MOST_BYTES),
+    ("digests", "digests.json", lambda path: read_digests(path.parent), reading.SETTINGS_MOST_BYTES),
+    ("import", "figures.csv", _text, reading.SEGMENT_MOST_BYTES),
+    ("trace", "trace.json", read_stored, reading.RUN_MOST_BYTES),
+    ("arrivals", "arrivals.csv", lambda path: read_arrivals(path, run=1), reading.RUN_MOST_BYTES),
     ("plan", "plan.json", read_plan, reading.SETTINGS_MOST_BYTES),
     ("image", "hil.bin", read_app_description, reading.IMAGE_MOST_BYTES),
     ("segment", "20261121T012300Z-pr-0001.json", read_segment, reading.SEGMENT_MOST_BYTES),

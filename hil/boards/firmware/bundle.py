@@ -19,6 +19,7 @@ from typing import Any
 
 from hil.base.errors import ConfigError, RigError
 from hil.base.flock import wait_for_lock
+from hil.base.reading import SETTINGS_MOST_BYTES, read_at_most
 from hil.boards.firmware.app_image import ImageError, read_app_description
 from hil.boards.firmware.build_folder import (
     DEFAULT_TICK_HZ,
@@ -100,7 +101,7 @@ def read_digests(folder: Path) -> Digests:
     """Return what digests.json in ``folder`` says. Raises ConfigError where it is missing or no such file."""
     path = folder / DIGESTS
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(read_at_most(path, SETTINGS_MOST_BYTES))
     except FileNotFoundError as error:
         raise ConfigError(
             f"{folder} holds no {DIGESTS}, so what was built cannot be compared with what is there.",

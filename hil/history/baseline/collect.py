@@ -22,6 +22,7 @@ from typing import Any
 
 from hil.base.errors import ConfigError, ExitCode, RigError
 from hil.base.git import try_git
+from hil.base.reading import RUN_MOST_BYTES, read_at_most
 from hil.base.yamlvalue import did_you_mean
 from hil.history.from_run import add_run
 from hil.history.saving import path_of
@@ -146,7 +147,7 @@ def _ended_well(directory: RunDirectory) -> bool:
 def _read_json(path: Path) -> dict[str, Any]:
     """Return a JSON object; {} where there is none, or a run was cut off while it was written."""
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(read_at_most(path, RUN_MOST_BYTES))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hil.base.errors import ConfigError, RigError
+from hil.base.reading import RUN_MOST_BYTES, read_at_most
 from hil.model import Scalar
 from hil.network.ledger.attribution import Arrival, Evidence, Ledger, Outcome, Tcp
 from hil.network.ledger.points import OWNERS, POINTS, Owner, Point
@@ -54,7 +55,7 @@ def read_arrivals(path: Path, *, run: int) -> list[Arrival]:
     Raises RigError naming file and line.
     """
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
+        lines = read_at_most(path, RUN_MOST_BYTES).decode(errors="replace").split("\n")[:-1]
     except OSError as error:
         raise RigError(
             f"The subscriber's notes {path} could not be read: {error.strerror}.",

@@ -172,14 +172,24 @@ class Trial:
         self.running = Running(self._argv(), self.lab_folder / "run.txt", self.env)
         for fault in (one for one in self.faults if one.moment != "before"):
             if fault.moment == "any":
-                self.waited_s = self.chance.uniform(0.0, self.ground.run_s)
-                time.sleep(self.waited_s)
+                self._await_any_time()
             elif not self._await(MOMENTS[fault.moment]):
                 return f"the run ended before it was {fault.moment}"
             if fault.moment == "measuring":
                 time.sleep(self.chance.uniform(0.1, 1.0))
             self._make(fault, lifted)
         return ""
+
+    def _await_any_time(self) -> None:
+        """Wait for a moment of the run that chance chooses; one that ends before it is run again."""
+        most_s = self.ground.run_s
+        while True:
+            self.waited_s = self.chance.uniform(0.0, most_s)
+            time.sleep(self.waited_s)
+            if self.running_still:
+                return
+            most_s *= 0.8
+            self.running = Running(self._argv(), self.lab_folder / "run.txt", self.env)
 
     def _make(self, fault: Fault, lifted: ExitStack) -> None:
         self.injected_s = time.monotonic()
