@@ -105,8 +105,12 @@ def test_a_kept_corpus_is_of_the_default_branch_alone() -> None:
     """What fuzzers keep from night to night is inputs, and no pull request can add to it."""
     figures = load(GITHUB / "workflows" / "figures.yml")
     assert set(figures["on"]) == {"schedule", "workflow_dispatch"}
-    (step,) = (one for one in figures["jobs"]["figures"]["steps"] if "actions/cache" in one.get("uses", ""))
-    assert step["with"]["path"] == "out/fuzz/corpus"
+    steps = [one for one in figures["jobs"]["figures"]["steps"] if "actions/cache" in one.get("uses", "")]
+    assert [one["with"]["path"] for one in steps] == ["out/fuzz/corpus"] * 2
+    restored, saved = steps
+    assert "/restore@" in restored["uses"]
+    assert "/save@" in saved["uses"]
+    assert saved["if"].startswith("always()")  # also of a night that found something
 
 
 def covered() -> dict[str, list[Path]]:

@@ -60,6 +60,18 @@ def test_a_job_and_the_helper_may_do_little(folder: Path, unit: str) -> None:
     assert done.returncode == 0, done.stdout
 
 
+def test_a_job_has_no_capability_and_the_helper_those_of_the_network(folder: Path) -> None:
+    """Neither can get more: what a job needs of root's rights it asks the helper for."""
+    job, helper = (
+        (folder / f"hil-{name}@.service").read_text().splitlines() for name in ("runner", "helper")
+    )
+    assert {"CapabilityBoundingSet=", "AmbientCapabilities=", "NoNewPrivileges=yes"} <= set(job)
+    assert not any(line == "User=root" for line in job)
+    network = "CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW CAP_NET_BIND_SERVICE"
+    assert {network, "NoNewPrivileges=yes"} <= set(helper)
+    assert sum(line.startswith("CapabilityBoundingSet") for line in (*job, *helper)) == 2
+
+
 def test_a_port_keeps_its_name(folder: Path) -> None:
     """udev knows each board by what its by-id name is made of, and a hub by its place on the bus."""
     rules = (folder / "70-hil.rules").read_text()
