@@ -23,8 +23,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from hil.base.paths import PROJECT_ROOT
@@ -46,24 +46,34 @@ FLASHING = re.compile(r"\] flashing|^Flashing", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Held:
-    """What is held at one moment. Memory is the proportional set size (PSS): shared pages count once."""
+    """What is held at one moment. Memory is each part's own (PSS, where shared pages count once)."""
 
-    memory_kb: int
+    memory_kb: Mapping[str, int]
     descriptors: int
     threads: int
     processes: int
     files: int
     disk_kb: int
 
+    @property
+    def quantities(self) -> dict[str, int]:
+        """Everything that may grow, by its name; the memory of each part, and of all."""
+        counted = {name: value for name, value in vars(self).items() if name != "memory_kb"}
+        own = {f"memory_kb of {part}": kb for part, kb in self.memory_kb.items()}
+        return {**own, "memory_kb": sum(self.memory_kb.values()), **counted}
 
-def held(pids: Sequence[int], folder: Path) -> Held:
-    """Read what processes hold, and what lies in ``folder`` besides runs and history, which are to grow."""
+
+def held(parts: Mapping[str, int], folder: Path) -> Held:
+    """Read what processes hold, and what lies in ``folder`` besides runs and history, which are to grow.
+
+    ``parts`` are process ids by name.
+    """
     kept = [path for path in folder.rglob("*") if path.is_file() and not _is_of_a_run(path, folder)]
     return Held(
-        sum(_memory_kb(pid) for pid in pids),
-        sum(_entries(pid, "fd") for pid in pids),
-        sum(_entries(pid, "task") for pid in pids),
-        len(pids),
+        {name: _memory_kb(pid) for name, pid in parts.items()},
+        sum(_entries(pid, "fd") for pid in parts.values()),
+        sum(_entries(pid, "task") for pid in parts.values()),
+        len(parts),
         len(kept),
         sum(path.stat().st_blocks for path in kept if path.exists()) // 2,
     )
@@ -94,11 +104,12 @@ def growth(samples: Sequence[Held]) -> dict[str, tuple[float, float]]:
     if len(samples) < QUARTER:
         return {}
     size = len(samples) // QUARTER
-    second, last = samples[size : 2 * size], samples[-size:]
+    quantities = [one.quantities for one in samples]
+    second, last = quantities[size : 2 * size], quantities[-size:]
     found = {}
-    for name in (field.name for field in fields(Held)):
-        before, after = (statistics.median(getattr(one, name) for one in some) for some in (second, last))
-        least = LEAST if name.endswith("_kb") else 0
+    for name in quantities[0]:
+        before, after = (statistics.median(one.get(name, 0) for one in some) for some in (second, last))
+        least = LEAST if "_kb" in name else 0
         if after > before * (1 + GROWTH) and after - before > least:
             found[name] = (before, after)
     return found
@@ -106,10 +117,8 @@ def growth(samples: Sequence[Held]) -> dict[str, tuple[float, float]]:
 
 def figure(samples: Sequence[Held], outcomes: Counter[str], minutes: float) -> Figure:
     """Return what was held at the begin, in the middle and at the end; what grew or failed is missed."""
-    rows = [
-        [name, *(f"{getattr(samples[at], name):,}" for at in (0, len(samples) // 2, -1))]
-        for name in (field.name for field in fields(Held))
-    ]
+    shown = [samples[at].quantities for at in (0, len(samples) // 2, -1)]
+    rows = [[name, *(f"{one.get(name, 0):,}" for one in shown)] for name in shown[0]]
     grew = [f"{name} grew from {a:,.0f} to {b:,.0f}" for name, (a, b) in growth(samples).items()]
     failed = [f"{count} runs ended with {status}" for status, count in outcomes.items() if status != "0"]
     return Figure(
@@ -135,7 +144,8 @@ def soak(
         samples.append(look())
         if time.monotonic() - told > TOLD_EVERY_S:
             told = time.monotonic()
-            _tell(f"{(told - begun) / 60:.0f} minutes: runs by exit status {dict(outcomes)}, {samples[-1]}")
+            now = {name: value for name, value in samples[-1].quantities.items() if " of " not in name}
+            _tell(f"{(told - begun) / 60:.0f} minutes: runs by exit status {dict(outcomes)}, {now}")
     return samples, outcomes
 
 
@@ -180,7 +190,7 @@ def on_virtual_rack(minutes: float, suite: str) -> Figure:
         up.await_line("The virtual rack is up")
         samples, outcomes = soak(
             lambda number: made(lambda *more: lab.start("--suite", suite, *more), number),
-            lambda: held(_rack_pids(up), lab.out),
+            lambda: held(_rack_parts(up), lab.out),
             minutes,
         )
     finally:
@@ -190,15 +200,21 @@ def on_virtual_rack(minutes: float, suite: str) -> Figure:
     return figure(samples, outcomes, minutes)
 
 
-def _rack_pids(up: Running) -> list[int]:
+_PARTS = re.compile(r"hil\.virtual\.supervisor|hil-air|unshare|hil\.virtual\.board --id (?P<board>\w+)")
+
+
+def _rack_parts(up: Running) -> dict[str, int]:
     """Return the rack's own processes; those of a run have ended by now, or are ending."""
-    words = ("hil virtual up", "unshare", "hil.virtual.supervisor", "hil-air", "hil.virtual.board")
-    found = [one for one in descendants(up.process.pid) if any(word in one.name for word in words)]
-    return [up.process.pid, *(one.pid for one in found)]
+    parts = {"hil virtual up": up.process.pid}
+    for process in descendants(up.process.pid):
+        if match := _PARTS.search(process.name):
+            parts.setdefault(match["board"] or match[0], process.pid)
+    return parts
 
 
 def on_boards(rack: Path, minutes: float, suite: str) -> Figure:
-    """Soak the boards of a rack file: what grows is then the disk, and what runs leave on this host."""
+    """Soak the boards of a rack file: no process of ours outlives a run, so that what may grow is what runs
+    leave on the disk."""
     out = KEPT / "rack"
     argv = [sys.executable, "-m", "hil", "run", "--rack", str(rack), "--suite", suite, "--out", str(out)]
     out.mkdir(parents=True, exist_ok=True)
@@ -207,7 +223,7 @@ def on_boards(rack: Path, minutes: float, suite: str) -> Figure:
     def run(number: int) -> int:
         return made(lambda *more: Running([*argv, "--no-report", *more], said, env), number)
 
-    samples, outcomes = soak(run, lambda: held([os.getpid()], out), minutes)
+    samples, outcomes = soak(run, lambda: held({}, out), minutes)
     return figure(samples, outcomes, minutes)
 
 
