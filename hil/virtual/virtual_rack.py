@@ -186,7 +186,10 @@ class VirtualRack:
         address = self.board_address(board_id)
         if self.boards[board_id].kind == "emulated":
             return True
-        answer = self._asked({"op": "address", "netns": board_id})
+        try:
+            answer = self._asked({"op": "address", "netns": board_id})
+        except (OSError, EOFError) as error:
+            raise self._broken(f"asking for the address of board {board_id}") from error
         return bool(answer.get("address", address) == address)  # an older rack that is kept up says nothing
 
     def _asked(self, request: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -138,6 +138,20 @@ def test_what_took_a_rack_down_is_told_when_all_of_it_is_gone(rack: VirtualRack)
         attached.check()
 
 
+def test_a_supervisor_that_tells_no_address_is_named(
+    rack: VirtualRack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that stands still is a broken rack, and no defect of whoever asks."""
+    monkeypatch.setattr("hil.virtual.virtual_rack.REQUEST_TIMEOUT_S", 0.2)
+    supervisor = rack_tools.children_of(unshare_pid(rack))[0]
+    os.kill(supervisor, signal.SIGSTOP)
+    try:
+        with pytest.raises(RigError, match="broke \\(asking for the address of board b1\\)"):
+            rack.has_its_address("b1")
+    finally:
+        os.kill(supervisor, signal.SIGCONT)
+
+
 def test_a_dead_supervisor_is_named_on_next_use(rack: VirtualRack, tmp_path: Path) -> None:
     """When the supervisor is killed, the next use says so and a spawned process counts as killed."""
     process = rack.spawn(["sleep", "600"], log_path=tmp_path / "log")
