@@ -42,7 +42,7 @@ _SAYS_NOTHING = "What was measured says nothing of the firmware."
 _CONNECTED = re.compile(rb"^(\d+): New client connected from (\S+):\d+ as (\S+) ", re.MULTILINE)
 BROKER_LOG = "mosquitto.log"
 
-Absences = Sequence[tuple[int, int | None]]
+Absences = Sequence[tuple[int, int | None]]  # from when to when, ns of the monotonic clock; None: still
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from hil.base.errors import RigError
+from hil.network.broker_watch import Absences
 from hil.network.process import PAUSED_S
 
 _KEPT = frozenset("TtD")  # stopped, traced, waiting for a disk
 _STEP_S = 0.05
 _NS = 1_000_000_000
-
-Spells = Sequence[tuple[int, int | None]]  # from when to when, in ns of the monotonic clock; None: still
 
 
 class Standstill:
@@ -30,7 +29,7 @@ class Standstill:
     """
 
     def __init__(
-        self, title: str, pid: Callable[[], int | None], meant: Callable[[], Spells] = tuple
+        self, title: str, pid: Callable[[], int | None], meant: Callable[[], Absences] = tuple
     ) -> None:
         self._title, self._pid, self._meant = title, pid, meant
         self._spells: list[tuple[int, int]] = []

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 import pytest
 
 from hil.base.errors import RigError
-from hil.network.standstill import Spells, Standstill, is_kept
+from hil.network.broker_watch import Absences
+from hil.network.standstill import Standstill, is_kept
 from tests.lab import wait_for
 
 
@@ -45,7 +46,7 @@ def test_what_the_run_itself_stops_is_meant(sleeper: subprocess.Popen[bytes]) ->
     """A case that stalls its broker says from when to when; nothing is seen of a program that is none."""
     meant: list[tuple[int, int | None]] = []
 
-    def spells() -> Spells:
+    def spells() -> Absences:
         return meant
 
     standstill = Standstill("The broker", lambda: sleeper.pid, spells)

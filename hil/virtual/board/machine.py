@@ -211,7 +211,7 @@ class Board:
 
     def _start_app(self, info: App, reset: Reset) -> None:
         try:
-            self.app.start(info, reset, self._started_ns, self.faults, frozen="silent" in self.faults)
+            self.app.start(info, reset, self._started_ns, self.faults)
         except OSError as error:
             said = f"E ({self.uptime_ms()}) vboard: cannot start the application: {error}\r\n"
             self.cable.transmit(said.encode())

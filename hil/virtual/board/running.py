@@ -222,11 +222,11 @@ class AppRunner:
         """Of the app that ran last."""
         return self.info.description.elf_sha256 if self.info else b""
 
-    def start(self, info: App, reset: Reset, started_ns: int, faults: ActiveFaults, *, frozen: bool) -> None:
+    def start(self, info: App, reset: Reset, started_ns: int, faults: ActiveFaults) -> None:
         """Start an app; ``started_ns`` is CLOCK_MONOTONIC at reset. Raises OSError where that fails."""
         self.info = info
         start = _app_start(info, self._config, self._flash_fd, reset, started_ns, faults)
-        self._running = RunningApp(start, self._send, self._on_exit, frozen=frozen)
+        self._running = RunningApp(start, self._send, self._on_exit, frozen="silent" in faults)
 
     def close(self) -> None:
         """End the app if it runs."""

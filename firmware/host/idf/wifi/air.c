@@ -15,7 +15,6 @@ static air_t s_air;
 static void read_environment(void) {
     s_air.ssid = getenv("VBOARD_AP");
     s_air.password = getenv("VBOARD_AP_PASSWORD");
-    s_air.rssi_dbm = vboard()->rssi_dbm;
 }
 
 const air_t *air(void) {
@@ -55,7 +54,7 @@ void air_record(const wifi_sta_config_t *config, wifi_ap_record_t *record) {
     memcpy(record->bssid, bssid, sizeof bssid);
     bool open = found->password != NULL ? found->password[0] == '\0' : config->password[0] == '\0';
     record->primary = (uint8_t)vboard()->channel;
-    record->rssi = (int8_t)found->rssi_dbm;
+    record->rssi = (int8_t)vboard()->rssi_dbm;
     record->authmode = open ? WIFI_AUTH_OPEN : WIFI_AUTH_WPA2_PSK;
     record->pairwise_cipher = record->group_cipher = open ? WIFI_CIPHER_TYPE_NONE : WIFI_CIPHER_TYPE_CCMP;
     record->phy_11b = record->phy_11g = record->phy_11n = 1;

@@ -8,7 +8,6 @@
 typedef struct {
     const char *ssid;     /* VBOARD_AP; NULL: whatever is asked for is there */
     const char *password; /* VBOARD_AP_PASSWORD; NULL: any is right */
-    int rssi_dbm;         /* as vboard() has it */
 } air_t;
 
 /* A value that does not parse ends the program with status 2 and a sentence on stderr. */

@@ -13,6 +13,7 @@
 #include "freertos/queue.h"
 #include "freertos/semphr.h"
 #include "freertos/task.h"
+#include "vboard.h"
 
 #define TASK_PRIORITY 23
 #define TASK_STACK_BYTES 6656
@@ -66,7 +67,7 @@ static void tell_connected(const wifi_ap_record_t *record) {
 }
 
 static void tell_disconnected(const wifi_sta_config_t *config, wifi_err_reason_t reason) {
-    wifi_event_sta_disconnected_t event = {.reason = (uint8_t)reason, .rssi = (int8_t)air()->rssi_dbm};
+    wifi_event_sta_disconnected_t event = {.reason = (uint8_t)reason, .rssi = (int8_t)vboard()->rssi_dbm};
     event.ssid_len = (uint8_t)strnlen((const char *)config->ssid, sizeof event.ssid);
     memcpy(event.ssid, config->ssid, event.ssid_len);
     post(WIFI_EVENT_STA_DISCONNECTED, &event, sizeof event);
@@ -343,7 +344,7 @@ esp_err_t esp_wifi_sta_get_rssi(int *rssi) {
     if (!s_wifi.connected) {
         return ESP_FAIL;
     }
-    *rssi = air()->rssi_dbm;
+    *rssi = vboard()->rssi_dbm;
     return ESP_OK;
 }
 
