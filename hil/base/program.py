@@ -35,6 +35,13 @@ def keep_streams_open() -> None:
             setattr(sys, f"__{name}__", stream)
 
 
+def leave_no_core() -> None:
+    """Let neither this process nor what it starts leave a core file: the memory of a run, of its broker and
+    of a virtual board holds keys and pass phrases. Whoever needs one raises the limit again (prlimit)."""
+    _, hard = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
+
+
 def require_memory(size_bytes: int = ADDRESS_SPACE_BYTES) -> None:
     """Raise RigError where this process may not reserve ``size_bytes`` more; nothing of it is used."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each would reserve a buffer, and none has work here

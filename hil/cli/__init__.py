@@ -7,12 +7,13 @@ import sys
 from typing import NoReturn
 
 from hil.base.errors import ExitCode, HilError
-from hil.base.program import keep_streams_open, require_descriptors, require_memory
+from hil.base.program import keep_streams_open, leave_no_core, require_descriptors, require_memory
 
 
 def main() -> NoReturn:
     """Run the command line and exit with its code; with the rig's where it has not what it needs."""
     keep_streams_open()
+    leave_no_core()
     try:
         require_memory()
         require_descriptors()
