@@ -65,6 +65,7 @@ def test_what_is_in_the_build_is_in_the_flash(
         ("no_sync", True, RigError, ["does not answer its boot loader", "hil board power"]),
         ("wrong_chip", "esp32s2", ConfigError, ["another chip", "ESP32-S2", "'target'"]),
         ("bad_md5", True, RigError, ["differs from what was written", "cable"]),
+        ("write_error", True, RigError, ["refused what was to be written", "write-protected"]),
     ],
 )
 def test_a_faulty_board_has_an_owner(
@@ -85,6 +86,7 @@ def test_a_faulty_board_has_an_owner(
     [
         ("no_sync", True, RigError, "does not answer its boot loader"),
         ("wrong_chip", "esp32s2", ConfigError, "This chip is ESP32-S2, not esp32"),
+        ("other_mac", True, ConfigError, "another board answers than the rack file says"),
     ],
 )
 def test_a_fault_before_the_address_is_known_is_told_as_ever(

@@ -81,6 +81,27 @@ def test_bad_md5(board: BoardProcess, build: Path) -> None:
     assert "MD5 of file does not match data in flash" in done.stdout + done.stderr
 
 
+def test_write_error(board: BoardProcess, build: Path) -> None:
+    """The loader refuses each block, as often as esptool tries, and flash stays as it was erased."""
+    board.control.fault("write_error")
+    done = board.esptool("write-flash", f"{OTA_0:#x}", str(build / "testapp.bin"))
+    assert done.returncode != 0
+    assert "Failed to write compressed data to flash after seq 0" in done.stdout + done.stderr
+    board.control.clear()
+    board.write_flash({OTA_0: build / "testapp.bin"})
+
+
+def test_other_mac(board: BoardProcess) -> None:
+    """The loader tells another address than the board has; cleared, its own again."""
+    own = board.control.state()["mac"]
+    board.control.fault("other_mac")
+    done = board.esptool("read-mac")
+    assert own[:-2] in done.stdout
+    assert own not in done.stdout
+    board.control.clear()
+    assert own in board.esptool("read-mac").stdout
+
+
 def test_disconnect_while_flashing(board: BoardProcess, build: Path) -> None:
     """The connection drops before the third block; esptool comes back and flashes the board."""
     board.control.fault("disconnect", 3)
@@ -239,6 +260,15 @@ def test_torn_lines(board: BoardProcess) -> None:
         board.control.fault("torn_lines", 1)
         monitor.write("hello")
         assert monitor.silence(0.3) == b"echo "
+
+
+def test_say(board: BoardProcess) -> None:
+    """The app logs a line of ours, whatever is in it but the end of a line."""
+    with console(board) as monitor:
+        board.control.fault("say", "::error::x\x1b[2J")
+        monitor.expect("::error::x\x1b[2J\r\n")
+    with pytest.raises(ConfigError, match="does not take the value"):
+        board.control.fault("say", "two\nlines")
 
 
 def test_flood(board: BoardProcess) -> None:

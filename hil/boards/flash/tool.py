@@ -110,6 +110,12 @@ _SYMPTOMS = (
         "change the cable or the power supply; if it stays, the flash chip is worn.",
     ),
     _Symptom(
+        r"Failed to write [a-z ]*flash after",
+        RigError,
+        "its flash refused what was to be written",
+        "see whether the flash chip is write-protected; if it stays, it is worn, or its supply sags.",
+    ),
+    _Symptom(
         r"[Cc]ould not open|No such file or directory|Connection refused|No route to host",
         NoAnswerError,
         "its port could not be opened",

@@ -46,6 +46,7 @@ _EFFECTS: Mapping[str, Effect] = {
     "garbage": lambda board, _: board.make_noise(),
     "silent": lambda board, _: board.app.freeze(),
     "hang": lambda board, _: board.hang(),
+    "say": lambda board, text: board.say(text),
     "flood": lambda board, count: board.flood(count),
     "corrupt_image": lambda board, what: board.flash.damage(_offset_of(board, what)),
 }

@@ -22,6 +22,7 @@ WATCHDOGS = ("task", "interrupt")
 ABORTS = ("stack-overflow", "out-of-memory")  # what else calls it; True is the app itself
 MENDERS = ("reset", "power")
 UNPLUGGED = "for-good"  # of disconnect
+LINE_MAX = 1000  # characters
 CORRUPTIBLE = ("app", "bootloader", "partition-table", "otadata")
 
 
@@ -43,6 +44,10 @@ def _is_flag(value: Any) -> bool:
 
 def _is_count(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _is_line(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= LINE_MAX and not {"\r", "\n"} & set(value)
 
 
 def _within(least: int, most: int) -> Callable[[Any], bool]:
@@ -68,8 +73,10 @@ _TABLE = (
         _one_of(tuple(DETECTIONS)),
     ),
     Fault("other_flash", "the flash chip says that it is another one", "true", True, True, _is_flag),
+    Fault("other_mac", "the loader answers with another MAC address", "true", True, True, _is_flag),
     Fault("no_stub", "the flasher stub never says OHAI", "true", True, True, _is_flag),
     Fault("bad_md5", "one bit of each written block is wrong", "true", True, True, _is_flag),
+    Fault("write_error", "flash takes no block: the loader refuses each", "true", True, True, _is_flag),
     Fault(
         "disconnect",
         "the connection drops: at once, when the app starts, before block N or any block is written, or at "
@@ -106,6 +113,7 @@ _TABLE = (
     Fault("download", "IO0 is held low: each boot ends in the loader", "true", True, True, _is_flag),
     Fault("bit_flips", "one bit of N in a million bytes of the app is wrong", "N", True, 100, _is_count),
     Fault("torn_lines", "one of N lines of the app loses its second half", "N", True, 50, _is_count),
+    Fault("say", "the app logs a line", "TEXT", False, "hello", _is_line),
     Fault("flood", "the app logs N bytes at once", "N", False, 10_000_000, _is_count),
     Fault(
         "crystal",

@@ -118,6 +118,8 @@ class FlashCommands:
         if self._faults.count_down("disconnect") or self._faults.get("disconnect") == "always":
             self._link.actions.disconnect()
             return
+        if "write_error" in self._faults:
+            raise CommandError(ROM_FAILED, STUB_FAILED_FLASH)
         # esptool pads the last block with 0xFF, which may reach beyond the end of the flash
         block = block[: self._flash.size_bytes - self._write_at]
         self._flash.program(self._write_at, block)

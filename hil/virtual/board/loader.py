@@ -104,6 +104,8 @@ class SerialLoader:
         wrong_chip = faults.get("wrong_chip")
         self._detection = DETECTIONS[wrong_chip] if wrong_chip else chip.detection
         flash_id = _OTHER_JEDEC_ID if "other_flash" in faults else chip.flash_jedec_id
+        if "other_mac" in faults:
+            mac = mac[:-1] + bytes([mac[-1] ^ 0xFF])
         efuses = efuses or Efuses(chip.name, chip.efuses)
         self._registers = Registers(chip, mac, self._detection, efuses, flash_id)
         self._flash = FlashCommands(flash, faults, self)

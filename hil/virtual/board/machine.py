@@ -266,6 +266,11 @@ class Board:
         if count and self.mode != "off":
             self.cable.transmit(random.Random(count).randbytes(count))
 
+    def say(self, text: str) -> None:
+        """Log a line, as the app might."""
+        if self.mode == "run":
+            self.cable.transmit(f"{text}\r\n".encode())
+
     def flood(self, count: int) -> None:
         """Log ``count`` bytes and more, in lines, as an app without sense would."""
         if self.mode == "run":
