@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -25,9 +25,10 @@ from hil.network.peers.gateway.connection import BrokerRefusedError
 from hil.network.peers.gateway.joining import join
 from hil.network.peers.gateway.lines import LineWriter
 from hil.network.peers.gateway.plan import PROFILES, RequesterPlan
+from hil.network.peers.gateway.plan import Outcome as Ending
 from hil.network.peers.gateway.reading import Requester, RequesterError, send_together
 from hil.network.peers.gateway.requester import run
-from hil.network.process import LocalSpawner
+from hil.network.process import LocalSpawner, Process
 from tests.boards.rack_tools import CHECKOUT
 from tests.lab import wait_for
 from tests.network.gateway_board import GatewayBoard
@@ -43,8 +44,11 @@ from tests.network.gateway_rig import (
     wait_for_lines,
 )
 from tests.reports.rtt_files import read_rtt_csv
+from tests.tools.chaos.fault import answering
 
 pytestmark = pytest.mark.slow
+
+ECHO_CHECK = "hil.network.peers.gateway.echo_check"
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +77,44 @@ def test_an_answer_that_never_comes_is_a_row(bench: Bench, tmp_path: Path) -> No
     """A request without an answer ends with the timeout, as a row, and the case goes on."""
     outcome, _ = bench.measure(tmp_path / "case", "silent", timeout_ms=150)
     assert outcome.series.columns["outcome"] == (0, 1, 0, 0, 0)
+
+
+class Redirected(LocalSpawner):
+    """A host where whoever asks the echo server is answered by another program, as a NAT rule has it."""
+
+    def __init__(self, ports: tuple[int, int]) -> None:
+        self._ports = [str(port) for port in ports]
+
+    def spawn(self, argv: Sequence[str], *, log_path: Path) -> Process:
+        if ECHO_CHECK in argv:
+            argv = [*argv[: argv.index(ECHO_CHECK) + 2], *self._ports]
+        return super().spawn(argv, log_path=log_path)
+
+
+def _garbage(connection: socket.socket) -> None:
+    connection.recv(4096)
+    connection.sendall(bytes(range(256)))
+
+
+def test_a_read_that_failed_is_a_row_where_the_server_answers_its_host(bench: Bench, tmp_path: Path) -> None:
+    """Rule: a board that could not read counts, for the server was asked from here and is sound."""
+    outcome, _ = bench.measure(tmp_path / "case", "not-http")
+    assert outcome.series.columns["outcome"] == (0, Ending.NOT_HTTP, 0, 0, 0)
+    assert outcome.environment["server_requests_count"] == 5
+    assert (tmp_path / "case" / "echo-check.log").read_text() == ""
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"), [(_garbage, "BadStatusLine"), (lambda _: None, "Remote|Connection")]
+)
+def test_a_server_that_fails_its_own_host_too_is_the_rigs(
+    bench: Bench, tmp_path: Path, answer: Callable[[socket.socket], object], said: str
+) -> None:
+    """Rule: where the host gets no answer from its own server either, no board is blamed for its reads."""
+    with answering(answer) as port:
+        spawner = Redirected((port, port))
+        with pytest.raises(RigError, match=f"does not answer its own host either: port {port}: ({said})"):
+            bench.measure(tmp_path / "case", "not-http", spawner)
 
 
 def test_an_answer_that_comes_twice_counts_once(bench: Bench, tmp_path: Path) -> None:

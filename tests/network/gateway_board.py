@@ -16,11 +16,11 @@ import paho.mqtt.client as mqtt
 from paho.mqtt.enums import CallbackAPIVersion
 
 from hil.network.peers.gateway.joining import PARTS
-from hil.network.peers.gateway.plan import PROFILES, Topics
+from hil.network.peers.gateway.plan import PROFILES, Outcome, Topics
 
 READY_EVERY_S = 0.1
 LATE_S = 0.45
-Trouble = str  # never-ready, ready-once; of the second read: wrong-id, garbage, twice, late, silent
+Trouble = str  # never-ready, ready-once; of the second read: wrong-id, garbage, twice, late, silent, not-http
 
 
 @dataclass
@@ -107,6 +107,8 @@ class GatewayBoard:
         profile = topic.split("/")[2]
         trouble = self.trouble if (phase, read) == (1, 2) else ""
         facts = {"outcome": 0, "dns_us": 0, **self._get(request_id)}
+        if trouble == "not-http":
+            facts["outcome"] = int(Outcome.NOT_HTTP)
         if trouble == "late":
             time.sleep(LATE_S)
         answer = {

@@ -63,9 +63,11 @@ class Bench:
         )
 
     @contextmanager
-    def companion(self, folder: Path, **changes: Scalar) -> Iterator[tuple[GatewayCompanion, GatewayBoard]]:
+    def companion(
+        self, folder: Path, spawner: Spawner | None = None, **changes: Scalar
+    ) -> Iterator[tuple[GatewayCompanion, GatewayBoard]]:
         """A companion at work, and the board it works with, which is not started yet."""
-        companion = GatewayCompanion(self.place(folder, **changes))
+        companion = GatewayCompanion(self.place(folder, spawner=spawner, **changes))
         try:
             told = companion.start()
             tls = changes.get("http") == "https"
@@ -77,9 +79,11 @@ class Bench:
         finally:
             companion.stop()
 
-    def measure(self, folder: Path, trouble: str = "", **changes: Scalar) -> tuple[Outcome, GatewayBoard]:
+    def measure(
+        self, folder: Path, trouble: str = "", spawner: Spawner | None = None, **changes: Scalar
+    ) -> tuple[Outcome, GatewayBoard]:
         """One case from start to finish."""
-        with self.companion(folder, **changes) as (companion, board):
+        with self.companion(folder, spawner, **changes) as (companion, board):
             board.trouble = trouble
             with board:
                 assert board.ended.wait(DEADLINE_S), (folder / "requester.jsonl").read_text()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -16,9 +17,11 @@ from hil.base.errors import ConfigError, FirmwareError, RigError
 from hil.model import Series
 from hil.network.name_server import NameServer
 from hil.network.peers.companion import Outcome, Place
+from hil.network.peers.gateway.echo_check import CHECK_PATH
 from hil.network.peers.gateway.joining import columns_of, join, requester_facts, server_facts, write_artefacts
 from hil.network.peers.gateway.plan import PROFILES, RequesterPlan
 from hil.network.peers.gateway.program import AGAIN, Program
+from hil.network.process import how_ended, run_to_end
 from hil.network.standstill import Standstill
 from hil.wire import Note
 
@@ -27,6 +30,7 @@ PORT_ATTEMPTS = 16
 START_TIMEOUT_S = 15.0
 LISTENING_TIMEOUT_S = 25.0  # longer than the requester tries to reach the broker
 END_TIMEOUT_S = 20.0
+ECHO_CHECK_TIMEOUT_S = 10.0
 CLOCK = "host CLOCK_MONOTONIC"
 # Its answers take well below 1 ms; this is as much as the air adds to a whole request on the lab air.
 SERVER_P95_MAX_US = 20_000
@@ -108,12 +112,14 @@ class GatewayCompanion:
             program.check_pauses()
         self._raise_requester_error(requester)
         self._check_servers()
+        self._check_echo(requester)
         requester.stop()
         server.stop()
         lines, served = requester.lines.update(), server.lines.update()
         self._check_answers(lines)
         self._check_count(lines)
         self._check_speed(served)
+        served = [line for line in served if line.get("path") != CHECK_PATH]
         requests = join(series, lines, [line for line in served if line["event"] == "request"])
         started = datetime.fromtimestamp(requester.lines.of("start")[0]["wall_ns"] / 1e9, tz=UTC)
         plan = self._make_plan()
@@ -138,6 +144,25 @@ class GatewayCompanion:
                 server.check()
         if self._standstill:
             self._standstill.check()
+
+    def _check_echo(self, requester: Program) -> None:
+        """Raise RigError where reads failed, and the server does not answer its own host either."""
+        ends = [(line["outcome"], line["answer"] or {}) for line in requester.lines.of("request")]
+        failed = any(outcome or answer.get("outcome") for outcome, answer in ends)
+        if self._server is None or not failed:
+            return
+        place, ports = self._place, self._server.lines.of("ready")[0]
+        module = "hil.network.peers.gateway.echo_check"
+        argv = [sys.executable, "-m", module, place.host_address, str(ports["port"]), str(ports["tls_port"])]
+        log = self._folder / "echo-check.log"
+        status, said = run_to_end(place.spawner, argv, ECHO_CHECK_TIMEOUT_S, log_path=log)
+        if status:
+            raise RigError(
+                f"The echo server on {place.host_address} does not answer its own host either: "
+                f"{said or how_ended(status)}.",
+                log=str(log),
+                next_step="see what answers there instead (ss -lntp, nft list ruleset), then run again.",
+            )
 
     def _start_server(self) -> Program:
         place = self._place
