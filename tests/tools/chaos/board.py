@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -10,7 +11,7 @@ from hil.boards.firmware import otadata
 from hil.boards.firmware.build import FIRMWARE_DIR
 from hil.boards.firmware.partition_table import read_csv
 from tests.lab import wait_for
-from tests.tools.chaos.fault import Act, Fault, Moment, Owner
+from tests.tools.chaos.fault import HOSTILE, Act, Fault, Moment, Owner
 from tests.tools.chaos.trial import Trial
 
 
@@ -24,6 +25,19 @@ def given(name: str, value: object = None) -> Act:
         trial.ground.board().clear()
 
     return act
+
+
+@contextmanager
+def _hostile_words(trial: Trial) -> Iterator[None]:
+    """Let the app log what a terminal, a workflow or a page would obey, and panic with it on its lips."""
+    board = trial.ground.board()
+    board.fault("say", HOSTILE)
+    board.fault("panic")
+    yield
+    assert trial.running
+    said = trial.running.said()
+    trial.found += [f"obeys {words!r}" for words in ("\x1b]0;", "\x07", "\u202e") if words in said]
+    trial.found += ["a workflow command"] if re.search(r"^::", said, re.MULTILINE) else []
 
 
 def _once_it_runs(name: str) -> Act:
@@ -116,6 +130,7 @@ def _checked(name: str, act: Act, says: str) -> Fault:
         with act(trial):
             yield
         lab = trial.ground.lab
+        trial.recovered = "quarantined, released"
         said = lab.hil("board", "release", "b1", "--rack", str(lab.rack), "--out", str(lab.out)).stdout
         trial.found += [] if "released" in said else [f"b1 was not kept out: {said}"]
 
@@ -133,6 +148,8 @@ FAULTS: Sequence[Fault] = (
     _fault("wrong chip on the port", given("wrong_chip"), "before", "configuration", says="ESP32-S2|esp32s2"),
     _fault("stub that never says OHAI", given("no_stub"), "before", "rig", says="b1"),
     _fault("verify mismatch", given("bad_md5"), "before", "rig", says="b1"),
+    _fault("write error", given("write_error"), "before", "rig", says="refused what was to be written"),
+    _fault("another board on its port", given("other_mac"), "before", "configuration", says="another board"),
     _fault("cable drops once in flash", given("disconnect", 3), "before", "nobody"),
     _fault("cable drops whenever flashing", given("disconnect", "always"), "before", "rig", says="b1"),
     _fault("cable drops as the app starts", given("disconnect", "boot"), "before", "nobody"),
@@ -150,6 +167,7 @@ FAULTS: Sequence[Fault] = (
             "InstrFetchProhibited",
         )
     ),
+    _fault("hostile words, and a panic", _hostile_words, "measuring", "firmware", says="panicked"),
     _fault("panic as it boots", _once_it_runs("panic"), "booting", "firmware"),
     _fault("assertion", given("abort"), "measuring", "firmware", says="abort"),
     _fault(

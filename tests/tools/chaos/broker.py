@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import time
 from collections.abc import Iterator, Sequence
@@ -11,7 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
 
-from tests.tools.chaos.air import beside, signalled, stopped
+from hil.network.preload.build import build_library
+from tests.tools.chaos.air import answered, beside, signalled, stopped
 from tests.tools.chaos.fault import Act, Fault, Moment, Owner
 from tests.tools.chaos.trial import Trial
 
@@ -168,6 +170,71 @@ def _same_id(trial: Trial) -> Iterator[None]:
         yield
 
 
+PEER = """
+import socket, sys, time
+server = socket.create_server((sys.argv[1], 8099))
+print("begun", flush=True)
+held = []
+while True:
+    connection = server.accept()[0]
+    held += [connection]
+    {answer}
+"""
+_GARBAGE = PEER.format(answer="connection.sendall(bytes(range(256)) * 20)")
+_NOTHING = PEER.format(answer="pass")
+_GOES = PEER.format(answer="connection.close()")
+LISTENER = """
+import socket, sys, time
+server = socket.create_server((sys.argv[1], 1883))
+print("begun", flush=True)
+time.sleep(300)
+"""
+
+
+def _saving(before: str) -> Act:
+    """Return what lets the broker save each change, to the folder $SAVED; ``before`` is run before it.
+
+    Somebody else's retained messages change it five times a second.
+    """
+
+    @contextmanager
+    def act(trial: Trial) -> Iterator[None]:
+        folder = trial.lab_folder / "saved"
+        folder.mkdir()
+        saves = f"persistence true\\npersistence_location {folder}/"
+        saves += "\\nautosave_on_changes true\\nautosave_interval 1"
+        edit = f'SAVED={folder}; sed -i "s|^persistence false|{saves}|" "$2"'
+        with shim("mosquitto", f'{edit}; {before} exec "$REAL" "$@"')(trial), _client(_JUNK)(trial):
+            yield
+        shutil.rmtree(folder)
+
+    return act
+
+
+_FULL_DISK = (
+    'exec unshare --mount sh -c \'mount -t tmpfs -o size=8k chaos "$0"; '
+    'head -c 9000 /dev/zero >"$0/ballast" 2>/dev/null; exec "$@"\' "$SAVED" "$REAL" "$@"; '
+)
+
+
+@contextmanager
+def _slow_disk(trial: Trial) -> Iterator[None]:
+    """Let each change that the broker saves take half a second."""
+    variables = f"LD_PRELOAD={build_library('slow_disk')} HIL_SLOW_DISK_FOLDER=$SAVED"
+    variables += " HIL_SLOW_DISK_RATE=100000000 HIL_SLOW_DISK_LATENCY_US=250000"
+    with _saving(f"export {variables};")(trial):
+        yield
+
+
+def _limited(setting: str) -> Act:
+    return shim("mosquitto", f'sed -i "s/^{setting} .*/{setting} 1/" "$2"; exec "$REAL" "$@"')
+
+
+_ANOTHER_ADDRESS = (
+    """exec "$REAL" $(printf '%s ' "$@" | sed 's/\\(host-record=[^,]*,\\)[0-9.]*/\\110.77.0.99/')"""
+)
+
+
 def _fault(
     name: str, act: Act, moment: Moment, *owners: Owner, says: str = "", suite: str = "quick"
 ) -> Fault:
@@ -247,6 +314,11 @@ FAULTS: Sequence[Fault] = (
     _fault("retained junk on the board's topics", _client(_JUNK), "booting", "nobody", suite="zero"),
     _fault("a second client with the board's id", _same_id, "measuring", "rig", "undecided"),
     _fault("200 idle connections", _client(_IDLE), "measuring", "nobody", "undecided"),
+    _fault("its port is taken", beside(LISTENER, HOST), "before", "nobody", "rig"),
+    _fault("saves to a disk that is full", _saving(_FULL_DISK), "before", "nobody"),
+    _fault("saves to a disk that is slow", _slow_disk, "before", "rig", says="broker gave no answer"),
+    _fault("queues one message", _limited("max_queued_messages"), "before", "nobody"),
+    _fault("lets one message be under way", _limited("max_inflight_messages"), "before", "nobody"),
     _fault("iperf is missing", shim("iperf", "exit 127"), "before", "rig", says="iperf", suite=_IPERF),
     _fault(
         "iperf is another one",
@@ -291,6 +363,17 @@ FAULTS: Sequence[Fault] = (
         "rig",
         says="name server stood still for",
         suite=_NAMED,
+    ),
+    *(
+        _fault(f"HTTP peer {words}", answered("{ 8080, 8443 }", program), "measuring", "rig", suite=_HTTP)
+        for words, program in (
+            ("answers with garbage", _GARBAGE),
+            ("answers nothing", _NOTHING),
+            ("closes each connection", _GOES),
+        )
+    ),
+    _fault(
+        "name server tells another address", shim("dnsmasq", _ANOTHER_ADDRESS), "before", "rig", suite=_NAMED
     ),
     _fault("requester killed", signalled("requester", signal.SIGKILL), "measuring", "rig", suite=_HTTP),
 )

@@ -28,6 +28,10 @@ MOMENTS: dict[Moment, str] = {
     "judging": r"b1 \[\d/\d[^]]*\] done",
 }
 
+HOSTILE = (  # to a terminal, a workflow's log, a page, a comment
+    "::error::x\x1b[2J\x1b]0;pwned\x07<script>alert(1)</script>[x](javascript:alert(1)) @everyone \u202e"
+)
+
 
 @contextmanager
 def answering(answer: Callable[[socket.socket], object]) -> Iterator[int]:

@@ -33,10 +33,12 @@ SUITES = {
     "  large:\n    - {count: 150, warmup: 5, interval_us: 20000, payload_bytes: 1024}\n"
     "  first:\n    - {transport: mtls, count: 100, warmup: 5, interval_us: 20000, payload_bytes: 128}\n\n",
     "throughput": "suites:\n  nightly:\n    - {role: client, duration_s: 3, omit_s: 1}\n\n",
-    "http_gateway": "suites:\n  nightly:\n    - {resolve: address, reads: 60, reads_after_reconnect: 20}\n"
+    "http_gateway": "suites:\n  nightly:\n"
+    "    - {resolve: address, reads: 60, reads_after_reconnect: 20, timeout_ms: 300}\n"
     "    - {resolve: name, reads: 60, reads_after_reconnect: 20}\n\n",
 }
-SECRETS = (b"PRIVATE KEY", b"in the virtual air")
+PASSWORD = "nobody-shall-see-this"  # for the broker, of a run that is let draw it
+SECRETS = (b"PRIVATE KEY", b"in the virtual air", PASSWORD.encode())
 
 
 class Ground:
@@ -96,8 +98,13 @@ class Ground:
 
     def part(self, word: str) -> Process:
         """Return the newest process of the rack, or of the run on it, whose command line has ``word``."""
-        found = [process for process in self.processes() if word in process.name]
-        assert found, f"no {word!r} among {[process.name for process in self.processes()]}"
+        found: list[Process] = []
+
+        def is_there() -> bool:
+            found[:] = [process for process in self.processes() if word in process.name]
+            return bool(found)
+
+        wait_for(is_there, lambda: f"no {word!r} came")
         return found[-1]
 
     def processes(self) -> list[Process]:
@@ -114,7 +121,7 @@ class Ground:
 
     def records(self) -> Mapping[Path, Sequence[str]]:
         """Return every whole line of every journal: a run has acknowledged it, and it must stay."""
-        return {path: whole_lines(path) for path in sorted(self.lab.out.glob("2*/records.jsonl"))}
+        return {path.resolve(): whole_lines(path) for path in sorted(self.lab.out.glob("2*/records.jsonl"))}
 
     def copy_firmware(self, trial: Trial) -> Path:
         """Let a run measure a copy of the image, which may be spoilt; returns its folder."""
@@ -166,8 +173,14 @@ class Around:
             frozenset((process.pid, process.started) for process in ours),
             frozenset(_namespaces(ours)),
             frozenset(_locks_below(ground.folder)),
-            frozenset(path.name for path in ground.lab.temporary.iterdir()),
+            frozenset(path.name for path in (*ground.lab.temporary.iterdir(), *_elsewhere())),
         )
+
+
+def _elsewhere() -> list[Path]:
+    """Return what lies in the system's temporary folders and bears our name, besides labs such as this."""
+    found = [path for folder in ("/tmp", "/dev/shm") for path in Path(folder).glob("*hil-*")]
+    return [path for path in found if not path.name.startswith("hil-chaos-")]
 
 
 def left_behind(ground: Ground, before: Around) -> list[str]:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import signal
 import socket
@@ -103,20 +102,10 @@ def clock(before_s: int, then_s: int | None = None) -> Act:
         subprocess.run(["cc", "-shared", "-fPIC", "-O2", "-o", library, source, "-ldl"], check=True)
         trial.env |= {"LD_PRELOAD": str(library), "HIL_CLOCK": str(setting)}
         if then_s is not None:
-            threading.Thread(target=_when_measuring, args=(trial, lambda: _step(setting, then_s))).start()
+            trial.once(MOMENTS["measuring"], lambda: _step(setting, then_s))
         yield
 
     return act
-
-
-def _when_measuring(trial: Trial, do: Callable[[], object]) -> None:
-    """Do something while board b1 is measured."""
-    while trial.running is None or not re.search(MOMENTS["measuring"], trial.running.said()):
-        if trial.running and trial.running.process.poll() is not None:
-            trial.found.append("the run ended before b1 was measured")
-            return
-        time.sleep(0.02)
-    do()
 
 
 def _step(setting: Path, to_s: int) -> None:
@@ -139,9 +128,9 @@ def later(act: Callable[[Trial], object]) -> Act:
 def _disk_fills(trial: Trial) -> Iterator[None]:
     """Give the run a disk of its own with the virtual air built on it, and fill it while b1 is measured."""
     place = trial.lab_folder / "disk"
-    with _disk("size=8m")(trial):
+    with _disk("size=12m")(trial):  # of which the flash of two boards takes 8
         shutil.copytree(trial.ground.lab.out / "virtual" / "air", place / "virtual" / "air")
-        threading.Thread(target=_when_measuring, args=(trial, lambda: fill(place)), daemon=True).start()
+        trial.once(MOMENTS["measuring"], lambda: fill(place))
         yield
 
 

@@ -11,12 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.tools.chaos.fault import Act, Fault, Owner, answering
+from tests.tools.chaos.fault import HOSTILE, Act, Fault, Owner, answering
 from tests.tools.chaos.trial import Trial
-
-HOSTILE = (
-    "::error::x\x1b[2J\x1b]0;pwned\x07<script>alert(1)</script>[x](javascript:alert(1)) @everyone \u202e"
-)
 
 
 def edited(path: Callable[[Trial], Path], change: Callable[[str], str | bytes]) -> Act:

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.tools.chaos.board import given
-from tests.tools.chaos.fault import Act, Fault
+from tests.lab import ROOT
+from tests.tools.chaos.broker import customized
+from tests.tools.chaos.fault import MOMENTS, Act, Fault, Owner
+from tests.tools.chaos.ground import PASSWORD, SECRETS
 from tests.tools.chaos.host import run_by
 from tests.tools.chaos.trial import Trial
 
@@ -41,7 +45,7 @@ def _listens_elsewhere(trial: Trial) -> list[str]:
 
 def _told_to_ps(trial: Trial) -> list[str]:
     """Return command lines and environments, which others can read, that hold a secret of the run."""
-    secrets = _secrets(trial)
+    secrets = [*SECRETS, *_hashes(trial)]
     found = []
     for process in trial.ground.processes():
         for name in ("cmdline", "environ"):
@@ -53,11 +57,25 @@ def _told_to_ps(trial: Trial) -> list[str]:
     return found
 
 
-def _secrets(trial: Trial) -> list[bytes]:
-    words = [b"PRIVATE KEY"]
-    for path in trial.ground.lab.temporary.rglob("mosquitto-passwords-*"):
-        words += [path.read_bytes().split(b"$")[-1].strip()]
-    return words
+def _hashes(trial: Trial) -> list[bytes]:
+    """Return what the broker checks passwords by."""
+    found = trial.ground.lab.temporary.rglob("mosquitto-passwords-*")
+    return [path.read_bytes().split(b"$")[-1].strip() for path in found]
+
+
+@contextmanager
+def _known_password(trial: Trial) -> Iterator[None]:
+    """Let the run draw a password that is known here, for all that looks for secrets."""
+    with customized(f"import secrets\nsecrets.token_urlsafe = lambda _=None: {PASSWORD!r}\n")(trial):
+        yield
+
+
+@contextmanager
+def _seen_while_measuring(trial: Trial) -> Iterator[None]:
+    """Look at what ps shows while board b1 is measured, of a run whose password is known."""
+    with _known_password(trial):
+        trial.once(MOMENTS["measuring"], lambda: trial.found.extend(_told_to_ps(trial)))
+        yield
 
 
 def _open_to_others(trial: Trial) -> list[str]:
@@ -69,25 +87,46 @@ def _open_to_others(trial: Trial) -> list[str]:
     return found
 
 
-def _cores(trial: Trial) -> list[str]:
-    return [
-        f"core file {path.name}"
-        for path in trial.lab_folder.rglob("core*")
-        if path.is_file() and path.stat().st_size > 1_000_000
-    ]
+def _cores(trial: Trial) -> list[Path]:
+    """Return the core files in the lab, and where the run was started."""
+    return [path for path in (*trial.lab_folder.rglob("core*"), *ROOT.glob("core*")) if _is_core(path)]
 
 
-@contextmanager
-def _no_core(trial: Trial) -> Iterator[None]:
-    """Let the app panic where core files are allowed, and look for one: its memory holds the keys."""
-    with run_by("prlimit", "--core=unlimited:unlimited")(trial), given("panic")(trial):
-        yield
-    trial.found += _cores(trial)
+def _is_core(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(4) == b"\x7fELF"
 
 
+def no_core(number: signal.Signals, word: str = "") -> Act:
+    """Return what ends a part of the run, or the run itself, by a signal that leaves a core file, where the
+    run may leave one: its memory holds keys."""
+
+    @contextmanager
+    def act(trial: Trial) -> Iterator[None]:
+        def end() -> None:
+            os.kill(trial.ground.part(word).pid if word else trial.run_pid, number)
+
+        with run_by("prlimit", "--core=unlimited:unlimited")(trial):
+            trial.once(MOMENTS["measuring"], end)
+            yield
+        cores = _cores(trial)
+        trial.found += [f"core file {path}" for path in cores]
+        for path in cores:
+            path.unlink()
+
+    return act
+
+
+_CRASHES: Sequence[tuple[str, signal.Signals, str, Owner]] = (
+    ("the run", signal.SIGQUIT, "", "interrupted"),
+    ("the broker", signal.SIGSEGV, "mosquitto", "rig"),
+)
 FAULTS: Sequence[Fault] = (
     Fault("security", "what listens", looked_at(_listens_elsewhere), "measuring", ("nobody",)),
-    Fault("security", "what ps shows", looked_at(_told_to_ps), "measuring", ("nobody",)),
+    Fault("security", "what ps shows", _seen_while_measuring, "before", ("nobody",), suite="pr"),
     Fault("security", "who may read the keys", looked_at(_open_to_others), "measuring", ("nobody",)),
-    Fault("security", "core files", _no_core, "measuring", ("firmware",)),
+    *(
+        Fault("security", f"core file of {whose}", no_core(number, word), "before", (owner,), suite="pr")
+        for whose, number, word, owner in _CRASHES
+    ),
 )

@@ -12,9 +12,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from hil.base.errors import HilError
@@ -28,7 +29,7 @@ _BUSY_HOST = (0, 3, 4)  # undecided, or its own parts were late: of a busy host 
 _PROGRESS = re.compile(r"b\d \[\d")
 NOT_TRIED = "not tried"  # after a slower firmware: the same fault has been tried without
 _OWNERS: Mapping[int, Owner] = {0: "nobody", 2: "configuration", 3: "rig", 4: "undecided"}
-_INTERRUPTED = (130, 143, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGHUP, 129)
+_INTERRUPTED = (130, 143, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGHUP, 129, -signal.SIGQUIT)
 
 
 @dataclass
@@ -93,7 +94,9 @@ class Trial:
         self.found: list[str] = []  # what a fault has noticed that must not be
         self.victim = ""  # of a kill: what was alive at its moment, and was chosen
         self.owners: Sequence[Owner] = ()  # where a fault knows only at its moment whose it may be
-        self.records = Acknowledged(ground)
+        self.recovered = ""  # where a fault knows how
+        self.records = Acknowledged(self)
+        self._over = threading.Event()  # the run is
         self.running: Running | None = None
         self.injected_s = 0.0
         self.waited_s = 0.0  # for a fault at any time
@@ -103,6 +106,12 @@ class Trial:
         return self.ground.folder
 
     @property
+    def outs(self) -> list[Path]:
+        """Where results are: the lab's, and what the run was told instead."""
+        told = [Path(word) for option, word in pairwise(self.more) if option == "--out"]
+        return [self.ground.lab.out, *told]
+
+    @property
     def running_still(self) -> bool:
         return self.running is not None and self.running.process.poll() is None
 
@@ -110,6 +119,18 @@ class Trial:
     def run_pid(self) -> int:
         assert self.running is not None
         return self.running.process.pid
+
+    def once(self, pattern: str, do: Callable[[], object]) -> None:
+        """Do something as soon as the run, which need not have begun, says ``pattern``; in a thread."""
+
+        def wait() -> None:
+            while not (self.running and re.search(pattern, self.running.said())):
+                if self._over.wait(0.02):
+                    self.found.append(f"the run never said {pattern!r}")
+                    return
+            do()
+
+        threading.Thread(target=wait, daemon=True).start()
 
     def go(self) -> Row:
         """Make the fault, wait for the run, lift it, measure once more; return what came of it."""
@@ -122,8 +143,9 @@ class Trial:
             missed = self._run_with_faults(lifted)
             status = self._status()
             said = self.running.said() if self.running else ""
+            lost = self.records.lost()  # while a disk of its own is there
         left = self._mend(around)
-        lost = self.records.lost()
+        lost = max(lost, self.records.lost())
         owner, sentence = _owner_of(status, said, ground)
         next_run, recovery_s = self._measure_again() if not self.plan.slower else (NOT_TRIED, 0.0)
         row = Row(
@@ -134,7 +156,7 @@ class Trial:
             sentence,
             owner,
             status,
-            _recovered(owner, next_run),
+            self.recovered or _recovered(owner, next_run),
             round(recovery_s, 1),
             lost,
             left,
@@ -164,6 +186,7 @@ class Trial:
         except (AssertionError, OSError, HilError, subprocess.SubprocessError) as error:
             missed = f"the fault could not be made: {error}"
         self._status()  # before anything is lifted
+        self._over.set()
         return missed
 
     def _make_faults(self, lifted: ExitStack) -> str:
@@ -256,11 +279,14 @@ class Trial:
 
 
 class Acknowledged:
-    """What the journals have told: a line that was once whole on disk must stay, whatever is killed."""
+    """What the journals have told: a line that was once whole on disk must stay, whatever is killed.
 
-    def __init__(self, ground: Ground) -> None:
-        self._ground = ground
-        self._seen = {path: set(lines) for path, lines in ground.records().items()}
+    So long as the place is there: a run may have results on a disk of its own, which goes with the fault.
+    """
+
+    def __init__(self, trial: Trial) -> None:
+        self._trial = trial
+        self._seen = {path: set(lines) for path, lines in trial.ground.records().items()}
         self._deleted = Path()
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch)
@@ -275,8 +301,9 @@ class Acknowledged:
     def _watch(self) -> None:
         """Read the journal of the run that is under way, as long as it is."""
         while not self._over.wait(LOOK_S):
-            path = (self._ground.lab.out / "latest").resolve() / "records.jsonl"
-            self._seen.setdefault(path, set()).update(whole_lines(path))
+            for out in self._trial.outs:
+                path = (out / "latest").resolve() / "records.jsonl"
+                self._seen.setdefault(path, set()).update(whole_lines(path))
 
     def delete(self, run: Path) -> None:
         """Delete a run, which takes its journal: what nobody can keep is not lost by the run."""
@@ -286,8 +313,12 @@ class Acknowledged:
     def lost(self) -> int:
         """Return how many lines are not there any more."""
         self._seen.pop(self._deleted, None)
-        now = {path.resolve(): set(lines) for path, lines in self._ground.records().items()}
-        return sum(len(lines - now.get(path.resolve(), set())) for path, lines in self._seen.items())
+        there = [out for out in self._trial.outs if out.exists()]
+        return sum(
+            len(lines.difference(whole_lines(path)))
+            for path, lines in dict(self._seen).items()
+            if any(path.is_relative_to(out) for out in there)
+        )
 
 
 def outcome(ground: Ground) -> str:
