@@ -58,7 +58,7 @@ class AgentDevice:
         """Run the case with its companion. What broke on the host explains a failed case: it goes first."""
         try:
             with (
-                self._network.around(self._board, self._address),
+                self._network.around(self._board),
                 self._companions.attend(case, self._board, self._address) as attendance,
             ):
                 outcome = self._metered(case, attendance.companion, timeout_s)

@@ -18,11 +18,12 @@ STILL_US = 1_000_000.0  # no load of a host that still measures keeps the air fr
 
 @dataclass(frozen=True)
 class _Before:
-    """A link when a case began: changes by others, frames that the access point's port had not taken, and
-    whether it was as it is meant to be."""
+    """A link when a case began: changes by others, frames that the access point's port had not taken, packets
+    that the host had thrown away, and whether it was as it is meant to be."""
 
     others: int
     refused: int
+    dropped: int
     in_force: bool
 
 
@@ -86,13 +87,14 @@ class RunAir:
         """Notice from now on who else changes the board's link, and what becomes of it."""
         refused = int(str(self._links_of(board)["uplink"]["write_errors"]))
         others = self._rack.air.foreign_changes(board.id)
-        self._before[board.id] = _Before(others, refused, self._is_in_force(board.id))
+        dropped = self._rack.way_of(board.id).dropped_count
+        self._before[board.id] = _Before(others, refused, dropped, self._is_in_force(board.id))
 
     def check_case(self, board: Board) -> None:
         """Raise RigError where the air of the board's case was not what it is meant to be.
 
-        It stood still; the access point's port was down; the board's address is gone; or somebody else
-        changed the link, and be it back.
+        It stood still; the access point's port was down; the board's address is gone; the host threw packets
+        away; or somebody else changed the link, and be it back.
         """
         links = self._links_of(board)
         stills = ("still_max_us", "lateness_max_us")  # frames that were in it meanwhile are late
@@ -112,11 +114,21 @@ class RunAir:
                 "none. What was measured says nothing of the firmware.",
                 next_step="look for what switched it off (ip link), then run again.",
             )
-        if not self._rack.has_its_address(board.id):
+        way = self._rack.way_of(board.id)
+        if way.dropped_count > self._before[board.id].dropped:  # one may have been on its way
+            way = self._rack.way_of(board.id)
+        if not way.has_its_address:
             raise RigError(
                 f"Board {board.id} has no longer the address that the virtual rack gave it. What was "
                 "measured says nothing of the firmware.",
                 next_step="look for what took it away (ip address), then run again, with another rack.",
+            )
+        dropped = way.dropped_count - self._before[board.id].dropped
+        if dropped > 0:
+            raise RigError(
+                f"The rack's host threw away {dropped} of the packets that came from its boards meanwhile. "
+                "What was measured says nothing of the firmware.",
+                next_step="look for the rule that does it (nft list ruleset), then run again.",
             )
         if self._was_changed(board):
             raise RigError(

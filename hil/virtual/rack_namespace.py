@@ -10,7 +10,9 @@ import contextlib
 import ctypes
 import errno
 import fcntl
+import json
 import os
+import shutil
 import socket
 import struct
 import subprocess
@@ -26,6 +28,8 @@ PREFIX_BITS = 24
 FIRST_BOARD = 11
 NETNS_DIR = Path("/run/netns")
 COMMAND_TIMEOUT_S = 10.0
+_NFT = shutil.which("nft") or "/usr/sbin/nft"  # which is not on the PATH of a plain user
+_TABLE, _CAME, _ARRIVED = "hil_host", "came", "arrived"  # of what boards send to the host
 
 # An ESP32's lwIP sends neither timestamps nor SACK nor a window scale by default (ESP-IDF Kconfig,
 # LWIP_TCP_TIMESTAMPS, LWIP_TCP_SACK_OUT, LWIP_WND_SCALE); metrics kept between connections would couple
@@ -94,6 +98,7 @@ def create_bridge() -> str:
     congestion_control = pin_congestion_control(HOST_CONGESTION_CONTROLS)
     ip_batch(f"addr add {HOST_ADDRESS}/{PREFIX_BITS} dev {BRIDGE}", f"link set {BRIDGE} up")
     switch_offloads_off(BRIDGE)
+    count_packets()
     return congestion_control
 
 
@@ -186,6 +191,34 @@ def address_now(board_id: str) -> str:
     return socket.inet_ntoa(answer[20:24])  # behind name, family and port (netdevice(7))
 
 
+def count_packets() -> None:
+    """Count from now on what comes from boards for the host, before and behind all rules of others.
+
+    Where nft is missing or may not, nothing is counted.
+    """
+    boards = f"ip saddr {HOST_ADDRESS}/{PREFIX_BITS} ip daddr {HOST_ADDRESS}"
+    whole = "ip frag-off & 0x3fff == 0"  # fragments become one packet on the way
+    commands = [f"add table ip {_TABLE}"]
+    for name, hook, priority in ((_CAME, "prerouting", -450), (_ARRIVED, "input", 450)):
+        commands += [
+            f"add counter ip {_TABLE} {name}",
+            f"add chain ip {_TABLE} {hook} {{ type filter hook {hook} priority {priority}; }}",
+            f"add rule ip {_TABLE} {hook} {boards} {whole} counter name {name}",
+        ]
+    with contextlib.suppress(NetworkSetupError):
+        run([_NFT, "-f", "-"], text="\n".join(commands))
+
+
+def dropped_count() -> int:
+    """Return how many of the counted packets have come in and arrived at nobody: a rule threw them away."""
+    try:
+        listed = json.loads(run([_NFT, "-j", "list", "counters", "table", "ip", _TABLE]))["nftables"]
+    except NetworkSetupError:
+        return 0
+    counted = {one["counter"]["name"]: int(one["counter"]["packets"]) for one in listed if "counter" in one}
+    return counted[_CAME] - counted[_ARRIVED]
+
+
 @contextlib.contextmanager
 def inside(path: Path) -> Iterator[None]:
     """Be in another network namespace; only for a process with a single thread."""
@@ -209,8 +242,8 @@ def ip_batch(*lines: str) -> None:
     run(["ip", "-batch", "-"], text="\n".join(lines) + "\n")
 
 
-def run(argv: list[str], *, text: str = "") -> None:
-    """Run a set-up command. Raises NetworkSetupError with what it said."""
+def run(argv: list[str], *, text: str = "") -> str:
+    """Run a command; return what it printed. Raises NetworkSetupError with what it said."""
     try:
         done = subprocess.run(
             argv, input=text, capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=False
@@ -220,3 +253,4 @@ def run(argv: list[str], *, text: str = "") -> None:
     if done.returncode != 0:
         said = " ".join((done.stderr or done.stdout).split())
         raise NetworkSetupError(f"{' '.join(argv)} exited with {done.returncode}: {said}")
+    return done.stdout

@@ -10,7 +10,7 @@ Requests, one JSON message on a SOCK_SEQPACKET connection:
     {"op": "spawn", "argv", "netns", "env", "cwd"} + log fd   → {"pid"}, later {"exit": code}
     {"op": "signal", "signal"}  on a spawn's connection; closing it kills the process
     {"op": "state"}             → {"dead": [sentence…], "parts": {name: pid}, "priority", …}
-    {"op": "address", "netns"}  → {"address"} that a board has now, "" for none
+    {"op": "address", "netns"}  → {"address"} of a board now, "" for none; {"dropped"} packets so far
     {"op": "stop"}              → {"stopping": true}; ends everything in order
 
 A request that is none is answered with {"error": sentence}; the connection and the rack go on.
@@ -232,7 +232,7 @@ class Supervisor:
         elif operation == "state":
             unix_socket.send_message(connection, self._state())
         elif operation == "address":
-            unix_socket.send_message(connection, {"address": _address_of(str(message["netns"]))})
+            unix_socket.send_message(connection, _way_of(str(message["netns"])))
         elif operation == "stop":
             unix_socket.send_message(connection, {"stopping": True})
             self._stop()
@@ -273,12 +273,13 @@ class Supervisor:
         signal.setitimer(signal.ITIMER_REAL, STOP_TIMEOUT_S)
 
 
-def _address_of(board_id: str) -> str:
+def _way_of(board_id: str) -> dict[str, Any]:
     """Raises ValueError: no such board."""
     try:
-        return rack_namespace.address_now(board_id)
+        address = rack_namespace.address_now(board_id)
     except (OSError, rack_namespace.NetworkSetupError) as error:
         raise ValueError(f"no board {board_id!r}") from error
+    return {"address": address, "dropped": rack_namespace.dropped_count()}
 
 
 def main(channel_fd: int) -> int:

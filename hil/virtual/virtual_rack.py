@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hil.base.errors import RigError
 from hil.boards.rack import Board, Rack
@@ -36,6 +36,14 @@ if TYPE_CHECKING:
 REQUEST_TIMEOUT_S = 5.0
 STOP_TIMEOUT_S = 5.0
 __all__ = ["RemoteProcess", "VirtualBoardSpec", "VirtualRack"]
+
+
+class Way(NamedTuple):
+    """Whether a board has the address that the rack gave it, and how many packets of any board the host's
+    rules have thrown away since the rack is up (0 where there is no nft)."""
+
+    has_its_address: bool
+    dropped_count: int
 
 
 class VirtualRack:
@@ -180,17 +188,16 @@ class VirtualRack:
         """Return the supervisor's view: dead parts (sentences), parts (name → pid inside), priority."""
         return self._asked({"op": "state"})
 
-    def has_its_address(self, board_id: str) -> bool:
-        """Say whether a board's wlan0 still has the address that the rack gave it; an emulated board's is its
-        own to have."""
+    def way_of(self, board_id: str) -> Way:
+        """Return what there is to tell of the way between a board and the host. Raises RigError."""
         address = self.board_address(board_id)
-        if self.boards[board_id].kind == "emulated":
-            return True
         try:
             answer = self._asked({"op": "address", "netns": board_id})
         except (OSError, EOFError) as error:
             raise self._broken(f"asking for the address of board {board_id}") from error
-        return bool(answer.get("address", address) == address)  # an older rack that is kept up says nothing
+        own = self.boards[board_id].kind == "emulated"  # its address is its own to have
+        # an older rack that is kept up says nothing
+        return Way(own or answer.get("address", address) == address, int(answer.get("dropped", 0)))
 
     def _asked(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         with unix_socket.connect(self._paths.supervisor_socket, timeout_s=REQUEST_TIMEOUT_S) as connection:

@@ -42,7 +42,7 @@ class Network:
     def awake(self, _for_s: float) -> Any:
         return nullcontext()
 
-    def around(self, _board: object, _address: str) -> Any:
+    def around(self, _board: object) -> Any:
         return nullcontext()
 
     def check(self, _board: object) -> None:

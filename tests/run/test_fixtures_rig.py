@@ -73,7 +73,7 @@ class Network:
     def awake(self, _for_s: float) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def around(self, _board: object, _address: str) -> AbstractContextManager[None]:
+    def around(self, _board: object) -> AbstractContextManager[None]:
         return nullcontext()
 
     def check(self, _board: object) -> None:

@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 import socket
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,12 +47,39 @@ def test_boards_reach_the_host_through_the_air(rack: VirtualRack, tmp_path: Path
 
 def test_an_address_that_is_gone_is_seen(rack: VirtualRack, tmp_path: Path) -> None:
     """Whoever took it away; another board keeps its own."""
-    assert rack.has_its_address("b2")
+    assert rack.way_of("b2").has_its_address
     output(rack, tmp_path, "ip", "address", "flush", "dev", "wlan0", netns="b2")
-    assert not rack.has_its_address("b2")
-    assert rack.has_its_address("b1")
+    assert not rack.way_of("b2").has_its_address
+    assert rack.way_of("b1").has_its_address
     output(rack, tmp_path, "ip", "address", "add", "10.77.0.99/24", "dev", "wlan0", netns="b2")
-    assert not rack.has_its_address("b2")
+    assert not rack.way_of("b2").has_its_address
+
+
+SENDS = """
+import socket, sys
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+    for _ in range(5):
+        for address in sys.argv[1:]:
+            sender.sendto(bytes(900), (address, 9))
+"""
+
+
+def test_packets_that_a_rule_throws_away_are_counted_and_no_others(rack: VirtualRack, tmp_path: Path) -> None:
+    """A group nobody joined, an address without a route, a port where nobody listens are the sender's."""
+
+    def sent(*addresses: str) -> int:
+        before = rack.way_of("b1").dropped_count
+        output(rack, tmp_path, sys.executable, "-c", SENDS, *addresses, netns="b1")
+        return rack.way_of("b1").dropped_count - before
+
+    assert sent("239.1.2.3", "192.0.2.7", rack.host_address) == 0
+    rule = "table ip test { chain in { type filter hook input priority 0; ip length > 500 drop; }; }"
+    output(rack, tmp_path, "nft", rule)
+    try:
+        assert sent(rack.host_address) == 5
+    finally:
+        output(rack, tmp_path, "nft", "delete table ip test")
+    assert sent(rack.host_address) == 0
 
 
 def test_each_board_has_a_port_at_the_access_point(rack: VirtualRack, tmp_path: Path) -> None:

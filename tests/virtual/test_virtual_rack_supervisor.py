@@ -147,7 +147,7 @@ def test_a_supervisor_that_tells_no_address_is_named(
     os.kill(supervisor, signal.SIGSTOP)
     try:
         with pytest.raises(RigError, match="broke \\(asking for the address of board b1\\)"):
-            rack.has_its_address("b1")
+            rack.way_of("b1")
     finally:
         os.kill(supervisor, signal.SIGCONT)
 
