@@ -115,11 +115,11 @@ class GatewayCompanion:
         self._check_echo(requester)
         requester.stop()
         server.stop()
-        lines, served = requester.lines.update(), server.lines.update()
+        lines = requester.lines.update()
+        served = [line for line in server.lines.update() if line.get("path") != CHECK_PATH]
         self._check_answers(lines)
         self._check_count(lines)
         self._check_speed(served)
-        served = [line for line in served if line.get("path") != CHECK_PATH]
         requests = join(series, lines, [line for line in served if line["event"] == "request"])
         started = datetime.fromtimestamp(requester.lines.of("start")[0]["wall_ns"] / 1e9, tz=UTC)
         plan = self._make_plan()
@@ -158,8 +158,8 @@ class GatewayCompanion:
         status, said = run_to_end(place.spawner, argv, ECHO_CHECK_TIMEOUT_S, log_path=log)
         if status:
             raise RigError(
-                f"The echo server on {place.host_address} does not answer its own host either: "
-                f"{said or how_ended(status)}.",
+                f"Reads of board {place.board.id} failed, and this host too gets no proper answer from its "
+                f"echo server on {place.host_address}: {said or how_ended(status)}.",
                 log=str(log),
                 next_step="see what answers there instead (ss -lntp, nft list ruleset), then run again.",
             )
