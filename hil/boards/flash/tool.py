@@ -110,7 +110,7 @@ _SYMPTOMS = (
         "change the cable or the power supply; if it stays, the flash chip is worn.",
     ),
     _Symptom(
-        r"Failed to write [a-z ]*flash after",
+        r"Failed to write [a-z ]*flash after .*\(result was 01(?:C4|C5|06)",
         RigError,
         "its flash refused what was to be written",
         "see whether the flash chip is write-protected; if it stays, it is worn, or its supply sags.",
