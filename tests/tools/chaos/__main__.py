@@ -14,6 +14,7 @@ import json
 import queue
 import random
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -95,15 +96,17 @@ class Campaign:
         left = [plan for plan in wanted if plan.name not in self.rows]
         random.Random(self.seed).shuffle(left)
         kills = [plan for plan in left if plan.faults[0].moment == "any"]
-        others = [plan for plan in left if plan.faults[0].moment != "any"]
-        for keeps_rack, plans_of_kind in ((True, others), (False, kills)):
+        alone = [plan for plan in left if any(fault.alone for fault in plan.faults)]
+        others = [plan for plan in left if plan not in kills and plan not in alone]
+        groups = ((True, others, workers), (True, alone, 1), (False, kills, workers))
+        for keeps_rack, plans_of_kind, most in groups:
             waiting: queue.SimpleQueue[Plan] = queue.SimpleQueue()
             for plan in plans_of_kind:
                 waiting.put(plan)
             images = (build("virtual-esp32", say=lambda _: None), beyond_limit())
             threads = [
                 threading.Thread(target=self._work, args=(waiting, images, keeps_rack))
-                for _ in range(min(workers, len(plans_of_kind)))
+                for _ in range(min(most, len(plans_of_kind)))
             ]
             for thread in threads:
                 thread.start()
@@ -158,6 +161,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     path = OUT / f"seed-{options.seed}-{version()}.jsonl"
     if options.anew:
         path.unlink(missing_ok=True)
+    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))  # so that whoever leaves one is seen
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
     campaign = Campaign(options.seed, path)

@@ -130,10 +130,11 @@ while True:
 """
 
 
-def answered(ports: str, program: str) -> Act:
-    """Return what lets another program, on port 8099, answer for the host's ``ports``, whoever asks."""
-    redirect = f"priority -100; tcp dport {ports} redirect to :8099;"
-    chains = [f"chain {hook} {{ type nat hook {hook} {redirect} }};" for hook in ("prerouting", "output")]
+def answered(ports: str, program: str, hooks: Sequence[str] = ("prerouting",)) -> Act:
+    """Return what lets another program, on port 8099, answer boards that connect to the host's ``ports``, and
+    where ``hooks`` says so the host itself."""
+    rule = f"priority -100; tcp dport {ports} dnat to {HOST}:8099;"
+    chains = [f"chain {hook} {{ type nat hook {hook} {rule} }};" for hook in hooks]
     table = f"table ip chaos {{ {' '.join(chains)} }}"
 
     @contextmanager
@@ -240,9 +241,9 @@ FAULTS: Sequence[Fault] = (
     ),
     _fault(
         "packets of 300 bytes at most",
-        _dropped("ip length > 300", None),
+        _dropped("ip protocol tcp ip length > 300", None),
         "rig",
-        says="Large packets do not come through",
+        says="host threw away",
         suite="large",
     ),
     _fault("firewall drops the broker's port", _dropped("tcp dport 1883-1884", None), *_SEEN),

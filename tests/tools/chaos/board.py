@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -29,15 +28,15 @@ def given(name: str, value: object = None) -> Act:
 
 @contextmanager
 def _hostile_words(trial: Trial) -> Iterator[None]:
-    """Let the app log what a terminal, a workflow or a page would obey, and panic with it on its lips."""
+    """Let the app panic with words on its lips that a terminal would obey; workflows are guarded by steps."""
     board = trial.ground.board()
-    board.fault("say", HOSTILE)
+    board.fault("say", f"Guru Meditation Error: Core  0 panic'ed (LoadProhibited). {HOSTILE}")
     board.fault("panic")
     yield
     assert trial.running
     said = trial.running.said()
     trial.found += [f"obeys {words!r}" for words in ("\x1b]0;", "\x07", "\u202e") if words in said]
-    trial.found += ["a workflow command"] if re.search(r"^::", said, re.MULTILINE) else []
+    trial.found += [] if "pwned" in said else ["the words were not quoted"]
 
 
 def _once_it_runs(name: str) -> Act:

@@ -56,7 +56,8 @@ class Fault:
 
     ``owners`` are those that a run may name; ``says`` is a pattern that its output has to match. ``suite`` is
     what is measured meanwhile. ``command`` is what is run instead of `hil run`, as arguments of `hil`.
-    ``own_rack``: it breaks the rack itself, which is started anew after it.
+    ``own_rack``: it breaks the rack itself, which is started anew after it. ``alone``: it spoils whatever
+    else runs on this host.
     """
 
     family: str
@@ -68,6 +69,7 @@ class Fault:
     suite: str = "quick"
     command: Callable[[Trial], Sequence[str]] | None = None
     own_rack: bool = False
+    alone: bool = False
 
     @property
     def recovers(self) -> bool:

@@ -316,9 +316,15 @@ def _kill(trial: Trial, pid: int, name: str, *owners: Owner) -> None:
 
 
 def _fault(
-    name: str, act: Act, moment: Moment, *owners: Owner, says: str = "", own_rack: bool = False
+    name: str,
+    act: Act,
+    moment: Moment,
+    *owners: Owner,
+    says: str = "",
+    own_rack: bool = False,
+    alone: bool = False,
 ) -> Fault:
-    return Fault("host", name, act, moment, owners, says=says, own_rack=own_rack)
+    return Fault("host", name, act, moment, owners, says=says, own_rack=own_rack, alone=alone)
 
 
 _PASSED_OR_UNDECIDED: tuple[Owner, ...] = ("nobody", "undecided", "rig")
@@ -414,8 +420,16 @@ FAULTS: Sequence[Fault] = (
             ("20 years, back", -20 * YEAR_S),
         )
     ),
-    _fault("processors hogged", _hogged, "measuring", *_PASSED_OR_UNDECIDED),
-    _fault("processors outranked for 2 s", _outranked, "measuring", "rig", "undecided", "nobody"),
+    _fault("processors hogged", _hogged, "measuring", *_PASSED_OR_UNDECIDED, alone=True),
+    _fault(
+        "processors outranked for 2 s",
+        _outranked,
+        "measuring",
+        "rig",
+        "undecided",
+        "nobody",
+        alone=True,
+    ),
     _fault("suspended for 30 s", _suspended, "measuring", "rig", "undecided"),
     Fault("host", "a second run", _another_run, "flashing", ("nobody", "undecided"), suite="pr"),
     _fault("Turkish locale", _turkish, "before", "nobody"),

@@ -97,6 +97,7 @@ class Trial:
         self.recovered = ""  # where a fault knows how
         self.records = Acknowledged(self)
         self._over = threading.Event()  # the run is
+        self._meanwhile: list[threading.Thread] = []
         self.running: Running | None = None
         self.injected_s = 0.0
         self.waited_s = 0.0  # for a fault at any time
@@ -109,7 +110,7 @@ class Trial:
     def outs(self) -> list[Path]:
         """Where results are: the lab's, and what the run was told instead."""
         told = [Path(word) for option, word in pairwise(self.more) if option == "--out"]
-        return [self.ground.lab.out, *told]
+        return [out.resolve() for out in (self.ground.lab.out, *told)]
 
     @property
     def running_still(self) -> bool:
@@ -128,9 +129,13 @@ class Trial:
                 if self._over.wait(0.02):
                     self.found.append(f"the run never said {pattern!r}")
                     return
-            do()
+            try:
+                do()
+            except (AssertionError, OSError, HilError, subprocess.SubprocessError) as error:
+                self.found.append(f"the fault could not be made: {error}")
 
-        threading.Thread(target=wait, daemon=True).start()
+        self._meanwhile.append(threading.Thread(target=wait))
+        self._meanwhile[-1].start()
 
     def go(self) -> Row:
         """Make the fault, wait for the run, lift it, measure once more; return what came of it."""
@@ -187,6 +192,8 @@ class Trial:
             missed = f"the fault could not be made: {error}"
         self._status()  # before anything is lifted
         self._over.set()
+        for thread in self._meanwhile:
+            thread.join()
         return missed
 
     def _make_faults(self, lifted: ExitStack) -> str:
