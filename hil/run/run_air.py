@@ -85,6 +85,8 @@ class RunAir:
 
     def begin_case(self, board: Board) -> None:
         """Notice from now on who else changes the board's link, and what becomes of it."""
+        if self._still_us(self._links_of(board)) >= STILL_US:
+            self._rack.air.reset_statistics(board.id)  # of before, and be it another run
         refused = int(str(self._links_of(board)["uplink"]["write_errors"]))
         others = self._rack.air.foreign_changes(board.id)
         dropped = self._rack.way_of(board.id).dropped_count
@@ -97,8 +99,7 @@ class RunAir:
         away; or somebody else changed the link, and be it back.
         """
         links = self._links_of(board)
-        stills = ("still_max_us", "lateness_max_us")  # frames that were in it meanwhile are late
-        still_us = max(float(str(facts[name])) for facts in links.values() for name in stills)
+        still_us = self._still_us(links)
         refused = int(str(links["uplink"]["write_errors"])) - self._before[board.id].refused
         if still_us >= STILL_US or refused > 0:
             self._rack.air.reset_statistics(board.id)  # it spoilt this case, and none after it
@@ -137,6 +138,12 @@ class RunAir:
                 next_step="leave the air alone while a run has it (`--profile NAME` is for another one), "
                 "then run again.",
             )
+
+    @staticmethod
+    def _still_us(links: Mapping[str, Mapping[str, Scalar]]) -> float:
+        """Return how long the air stood still, at most; frames that were in it meanwhile are late."""
+        names = ("still_max_us", "lateness_max_us")
+        return max(float(str(facts[name])) for facts in links.values() for name in names)
 
     def _was_changed(self, board: Board) -> bool:
         before = self._before[board.id]

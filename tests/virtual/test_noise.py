@@ -7,6 +7,7 @@ import math
 import os
 import signal
 import statistics
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -32,7 +33,7 @@ from hil.virtual.noise import (
 from tests.boards.rack_tools import start_rack
 from tests.boards.test_rack import RACK as RACK_TEXT
 from tests.boards.test_rack import write
-from tests.lab import descendants
+from tests.lab import descendants, wait_for
 
 RACKS = Path(__file__).resolve().parents[2] / "hil" / "racks"
 RACK = load_rack(RACKS / "virtual.yaml")
@@ -135,6 +136,51 @@ def test_a_noisy_link_is_in_force(tmp_path: Path) -> None:
         running.stop()
 
 
+def let_air_stand_still() -> None:
+    """For longer than a host's load would, with no frame in it."""
+    air_pid = next(one.pid for one in descendants(os.getpid()) if "hil-air" in one.name)
+    for number, wait_s in ((signal.SIGSTOP, 1.3), (signal.SIGCONT, 0.0)):
+        os.kill(air_pid, number)
+        time.sleep(wait_s)
+
+
+def test_an_air_that_stood_still_before_a_case_is_none_of_it(tmp_path: Path) -> None:
+    """Rule: what became of a run that is over spoils nothing of the next one on the same rack."""
+    running = start_rack(tmp_path, boards=(V1.id,), profile=LAB)
+    try:
+        air = RunAir(running, [V1.id], LAB, None)
+        let_air_stand_still()
+        air.begin_case(V1)
+        air.check_case(V1)
+    finally:
+        running.stop()
+
+
+def test_packets_that_the_host_throws_away_are_the_rigs_fault(tmp_path: Path) -> None:
+    """Rule: where a rule of the host drops what a board sent, the case says nothing of the firmware."""
+    running = start_rack(tmp_path, boards=(V1.id,), profile=LAB)
+
+    def run_inside(*argv: str, netns: str = "rack") -> None:
+        assert running.spawn(argv, netns=netns, log_path=tmp_path / "log").wait(10) == 0
+
+    try:
+        air = RunAir(running, [V1.id], LAB, None)
+        air.apply()
+        run_inside(
+            "nft", "table ip test { chain in { type filter hook input priority 0; udp dport 9 drop; }; }"
+        )
+        send = "import socket; socket.socket(type=socket.SOCK_DGRAM).sendto(b'x', ('%s', 9))"
+        air.begin_case(V1)
+        run_inside(sys.executable, "-c", send % running.host_address, netns=V1.id)
+        wait_for(lambda: running.way_of(V1.id).dropped_count > 0, lambda: "nothing was dropped")
+        with pytest.raises(RigError, match="host threw away 1 of the packets that came from its boards"):
+            air.check_case(V1)
+        air.begin_case(V1)
+        air.check_case(V1)
+    finally:
+        running.stop()
+
+
 def test_an_air_that_somebody_changes_is_the_rigs_fault(tmp_path: Path) -> None:
     """Left changed, or put back: its case says nothing of the firmware. What the run does itself is none,
     nor what is done to another board's link, or before the case."""
@@ -158,10 +204,7 @@ def test_an_air_that_somebody_changes_is_the_rigs_fault(tmp_path: Path) -> None:
             air.check_case(V1)
         air.begin_case(V1)
         air.check_case(V1)
-        air_pid = next(one.pid for one in descendants(os.getpid()) if "hil-air" in one.name)
-        for number, wait_s in ((signal.SIGSTOP, 1.3), (signal.SIGCONT, 0.0)):  # no frame is in it
-            os.kill(air_pid, number)
-            time.sleep(wait_s)
+        let_air_stand_still()
         with pytest.raises(RigError, match=rf"air of board {V1.id} stood still for 1\.\d s meanwhile"):
             air.check_case(V1)
         air.check_case(V1)

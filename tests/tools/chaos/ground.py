@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tests.tools.chaos.trial import Trial
 
 BOARDS = ("b1", "b2")
+COMES_S = 10.0  # for a part that is started as a case begins
 LINGERS_S = 5.0  # what the design grants to cleaning up
 SUITES = {
     "publish": "suites:\n"
@@ -104,7 +105,7 @@ class Ground:
             found[:] = [process for process in self.processes() if word in process.name]
             return bool(found)
 
-        wait_for(is_there, lambda: f"no {word!r} came")
+        wait_for(is_there, lambda: f"no {word!r} came", COMES_S)
         return found[-1]
 
     def processes(self) -> list[Process]:

@@ -13,9 +13,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 
 from hil.base.errors import HilError
@@ -200,14 +201,17 @@ class Trial:
         for fault in (one for one in self.faults if one.moment == "before"):
             self._make(fault, lifted)
         self.running = Running(self._argv(), self.lab_folder / "run.txt", self.env)
-        for fault in (one for one in self.faults if one.moment != "before"):
-            if fault.moment == "any":
+        for moment, faults in groupby(self.faults, key=lambda fault: fault.moment):
+            if moment == "before":
+                continue
+            if moment == "any":
                 self._await_any_time()
-            elif not self._await(MOMENTS[fault.moment]):
-                return f"the run ended before it was {fault.moment}"
-            if fault.moment == "measuring":
+            elif not self._await(MOMENTS[moment]):
+                return f"the run ended before it was {moment}"
+            if moment == "measuring":
                 time.sleep(self.chance.uniform(0.1, 1.0))
-            self._make(fault, lifted)
+            with ThreadPoolExecutor() as pool:  # at once: some take a while, and may end the run
+                list(pool.map(lambda fault: self._make(fault, lifted), faults))
         return ""
 
     def _await_any_time(self) -> None:
