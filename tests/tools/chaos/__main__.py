@@ -35,7 +35,7 @@ from tests.tools.chaos.trial import Plan, Row, Trial
 from tests.variants import beyond_limit
 
 OUT = PROJECT_ROOT / "out" / "chaos"
-WORKERS = 2  # racks; most of a trial is waiting
+WORKERS = 3  # racks; most of a trial is waiting
 KILLS = 100
 FAMILIES = (board.FAULTS, air.FAULTS, broker.FAULTS, host.FAULTS, inputs.FAULTS, security.FAULTS)
 
