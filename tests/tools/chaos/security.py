@@ -108,19 +108,18 @@ def _may_leave_cores(trial: Trial) -> list[str]:
     return found
 
 
-def _cores(trial: Trial) -> set[Path]:
-    """Return the core files in the lab, and where the run was started."""
-    found = (*trial.lab_folder.rglob("core*"), *ROOT.glob("core*"))
-    return {path for path in found if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"}
+def _cores() -> set[Path]:
+    """Return the core files where runs are started."""
+    return {path for path in ROOT.glob("core*") if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"}
 
 
 @contextmanager
 def _quit(trial: Trial) -> Iterator[None]:
     """End the run by the signal of Ctrl-\\, which leaves a core file where one is allowed."""
-    before = _cores(trial)
+    before = _cores()
     os.kill(trial.run_pid, signal.SIGQUIT)
     yield
-    trial.found += [f"core file {path}" for path in _cores(trial) - before]
+    trial.found += [f"core file {path}" for path in _cores() - before]
 
 
 FAULTS: Sequence[Fault] = (
