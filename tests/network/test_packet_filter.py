@@ -98,7 +98,7 @@ def talk(rack: VirtualRack, folder: Path, *, board: str = BOARD, timeout_s: floa
 def rules(rack: VirtualRack, folder: Path) -> str:
     log = folder / "ruleset.txt"
     log.unlink(missing_ok=True)
-    assert rack.spawn(["nft", "list", "ruleset"], log_path=log).wait(LONG_S) == 0
+    assert rack.spawn(["nft", "list", "ruleset", "netdev"], log_path=log).wait(LONG_S) == 0
     return log.read_text()
 
 
