@@ -174,14 +174,8 @@ class Around:
             frozenset((process.pid, process.started) for process in ours),
             frozenset(_namespaces(ours)),
             frozenset(_locks_below(ground.folder)),
-            frozenset(path.name for path in (*ground.lab.temporary.iterdir(), *_elsewhere())),
+            frozenset(path.name for path in ground.lab.temporary.iterdir()),
         )
-
-
-def _elsewhere() -> list[Path]:
-    """Return what lies in the system's temporary folders and bears our name, besides labs such as this."""
-    found = [path for folder in ("/tmp", "/dev/shm") for path in Path(folder).glob("*hil-*")]
-    return [path for path in found if not path.name.startswith("hil-chaos-")]
 
 
 def left_behind(ground: Ground, before: Around) -> list[str]:
