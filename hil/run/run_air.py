@@ -85,9 +85,11 @@ class RunAir:
 
     def begin_case(self, board: Board) -> None:
         """Notice from now on who else changes the board's link, and what becomes of it."""
-        if self._still_us(self._links_of(board)) >= STILL_US:
+        links = self._links_of(board)
+        if self._still_us(links) >= STILL_US:
             self._rack.air.reset_statistics(board.id)  # of before, and be it another run
-        refused = int(str(self._links_of(board)["uplink"]["write_errors"]))
+            links = self._links_of(board)
+        refused = int(str(links["uplink"]["write_errors"]))
         others = self._rack.air.foreign_changes(board.id)
         dropped = self._rack.way_of(board.id).dropped_count
         self._before[board.id] = _Before(others, refused, dropped, self._is_in_force(board.id))
@@ -98,9 +100,9 @@ class RunAir:
         It stood still; the access point's port was down; the board's address is gone; the host threw packets
         away; or somebody else changed the link, and be it back.
         """
-        links = self._links_of(board)
+        before, links = self._before[board.id], self._links_of(board)
         still_us = self._still_us(links)
-        refused = int(str(links["uplink"]["write_errors"])) - self._before[board.id].refused
+        refused = int(str(links["uplink"]["write_errors"])) - before.refused
         if still_us >= STILL_US or refused > 0:
             self._rack.air.reset_statistics(board.id)  # it spoilt this case, and none after it
         if still_us >= STILL_US:
@@ -116,7 +118,7 @@ class RunAir:
                 next_step="look for what switched it off (ip link), then run again.",
             )
         way = self._rack.way_of(board.id)
-        if way.dropped_count > self._before[board.id].dropped:  # one may have been on its way
+        if way.dropped_count > before.dropped:  # one may have been on its way
             way = self._rack.way_of(board.id)
         if not way.has_its_address:
             raise RigError(
@@ -124,7 +126,7 @@ class RunAir:
                 "measured says nothing of the firmware.",
                 next_step="look for what took it away (ip address), then run again, with another rack.",
             )
-        dropped = way.dropped_count - self._before[board.id].dropped
+        dropped = way.dropped_count - before.dropped
         if dropped > 0:
             raise RigError(
                 f"The rack's host threw away {dropped} of the packets that came from its boards meanwhile. "

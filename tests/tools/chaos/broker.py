@@ -171,8 +171,8 @@ def _same_id(trial: Trial) -> Iterator[None]:
 
 
 PEER = """
-import socket, sys, time
-server = socket.create_server((sys.argv[1], 8099))
+import socket, sys
+server = socket.create_server((sys.argv[1], {port}))
 print("begun", flush=True)
 held = []
 while True:
@@ -180,15 +180,10 @@ while True:
     held += [connection]
     {answer}
 """
-_GARBAGE = PEER.format(answer="connection.sendall(bytes(range(256)) * 20)")
-_NOTHING = PEER.format(answer="pass")
-_GOES = PEER.format(answer="connection.close()")
-LISTENER = """
-import socket, sys, time
-server = socket.create_server((sys.argv[1], 1883))
-print("begun", flush=True)
-time.sleep(300)
-"""
+_GARBAGE = PEER.format(port=8099, answer="connection.sendall(bytes(range(256)) * 20)")
+_NOTHING = PEER.format(port=8099, answer="pass")
+_GOES = PEER.format(port=8099, answer="connection.close()")
+_IN_THE_WAY = PEER.format(port=1883, answer="pass")
 
 
 def _saving(before: str) -> Act:
@@ -317,7 +312,7 @@ FAULTS: Sequence[Fault] = (
     _fault("retained junk on the board's topics", _client(_JUNK), "booting", "nobody", suite="zero"),
     _fault("a second client with the board's id", _same_id, "measuring", "rig", "undecided"),
     _fault("200 idle connections", _client(_IDLE), "measuring", "nobody", "undecided"),
-    _fault("its port is taken", beside(LISTENER, HOST), "before", "nobody", "rig"),
+    _fault("its port is taken", beside(_IN_THE_WAY, HOST), "before", "nobody", "rig"),
     _fault("saves to a disk that is full", _saving(_FULL_DISK), "before", "nobody"),
     _fault("saves to a disk that is slow", _slow_disk, "before", "rig", says="broker gave no answer"),
     _fault("queues one message", _limited("max_queued_messages"), "before", "nobody"),

@@ -9,7 +9,6 @@ import signal
 import socket
 import struct
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -269,15 +268,13 @@ def _killed(trial: Trial) -> Iterator[None]:
 def _firmware_deleted(trial: Trial) -> Iterator[None]:
     """Take the image away between planning and flashing."""
     image = trial.ground.copy_firmware(trial)
-    threading.Thread(target=_delete_later, args=(image, lambda: trial.running is not None)).start()
+
+    def delete() -> None:
+        time.sleep(1.5)
+        shutil.rmtree(image)
+
+    trial.once("", delete)  # it has begun
     yield
-
-
-def _delete_later(folder: Path, begun: Callable[[], bool]) -> None:
-    while not begun():
-        time.sleep(0.01)
-    time.sleep(1.5)
-    shutil.rmtree(folder)
 
 
 # what a kill may meet besides the run: parts that it starts, by a word of their command line

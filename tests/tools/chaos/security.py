@@ -72,16 +72,9 @@ def _is_known(hashed: bytes) -> bool:
 
 
 @contextmanager
-def _known_password(trial: Trial) -> Iterator[None]:
-    """Let the run draw a password that is known here, for all that looks for secrets."""
-    with customized(f"import secrets\nsecrets.token_urlsafe = lambda _=None: {PASSWORD!r}\n")(trial):
-        yield
-
-
-@contextmanager
 def _seen_while_measuring(trial: Trial) -> Iterator[None]:
-    """Look at what ps shows while board b1 is measured, of a run whose password is known."""
-    with _known_password(trial):
+    """Look at what ps shows while board b1 is measured, of a run that is let draw a known password."""
+    with customized(f"import secrets\nsecrets.token_urlsafe = lambda _=None: {PASSWORD!r}\n")(trial):
         trial.once(MOMENTS["measuring"], lambda: trial.found.extend(_told_to_ps(trial)))
         yield
 

@@ -30,6 +30,7 @@ _BUSY_HOST = (0, 3, 4)  # undecided, or its own parts were late: of a busy host 
 _PROGRESS = re.compile(r"b\d \[\d")
 NOT_TRIED = "not tried"  # after a slower firmware: the same fault has been tried without
 _OWNERS: Mapping[int, Owner] = {0: "nobody", 2: "configuration", 3: "rig", 4: "undecided"}
+_NOT_MADE = (AssertionError, OSError, HilError, subprocess.SubprocessError)  # of a fault
 _INTERRUPTED = (130, 143, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGHUP, 129, -signal.SIGQUIT)
 
 
@@ -132,7 +133,7 @@ class Trial:
                     return
             try:
                 do()
-            except (AssertionError, OSError, HilError, subprocess.SubprocessError) as error:
+            except _NOT_MADE as error:
                 self.found.append(f"the fault could not be made: {error}")
 
         self._meanwhile.append(threading.Thread(target=wait))
@@ -189,7 +190,7 @@ class Trial:
         """Start the run and make each fault at its moment; return what did not come about."""
         try:
             missed = self._make_faults(lifted)
-        except (AssertionError, OSError, HilError, subprocess.SubprocessError) as error:
+        except _NOT_MADE as error:
             missed = f"the fault could not be made: {error}"
         self._status()  # before anything is lifted
         self._over.set()
@@ -201,9 +202,8 @@ class Trial:
         for fault in (one for one in self.faults if one.moment == "before"):
             self._make(fault, lifted)
         self.running = Running(self._argv(), self.lab_folder / "run.txt", self.env)
-        for moment, faults in groupby(self.faults, key=lambda fault: fault.moment):
-            if moment == "before":
-                continue
+        later = (fault for fault in self.faults if fault.moment != "before")
+        for moment, faults in groupby(later, key=lambda fault: fault.moment):
             if moment == "any":
                 self._await_any_time()
             elif not self._await(MOMENTS[moment]):

@@ -112,7 +112,7 @@ class GatewayCompanion:
             program.check_pauses()
         self._raise_requester_error(requester)
         self._check_servers()
-        self._check_echo(requester)
+        self._check_echo(requester, server)
         requester.stop()
         server.stop()
         lines = requester.lines.update()
@@ -145,13 +145,12 @@ class GatewayCompanion:
         if self._standstill:
             self._standstill.check()
 
-    def _check_echo(self, requester: Program) -> None:
+    def _check_echo(self, requester: Program, server: Program) -> None:
         """Raise RigError where reads failed, and the server does not answer its own host either."""
         ends = [(line["outcome"], line["answer"] or {}) for line in requester.lines.of("request")]
-        failed = any(outcome or answer.get("outcome") for outcome, answer in ends)
-        if self._server is None or not failed:
+        if not any(outcome or answer.get("outcome") for outcome, answer in ends):
             return
-        place, ports = self._place, self._server.lines.of("ready")[0]
+        place, ports = self._place, server.lines.of("ready")[0]
         module = "hil.network.peers.gateway.echo_check"
         argv = [sys.executable, "-m", module, place.host_address, str(ports["port"]), str(ports["tls_port"])]
         log = self._folder / "echo-check.log"

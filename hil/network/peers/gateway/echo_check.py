@@ -19,9 +19,11 @@ TIMEOUT_S = 2.0  # an answer takes well below 1 ms
 
 def check(address: str, port: int, context: ssl.SSLContext | None) -> str:
     """Ask for CHECK_PATH; return what is wrong with the answer, "" where nothing is."""
-    asked = http.client.HTTPConnection(address, port, timeout=TIMEOUT_S)
-    if context:
-        asked = http.client.HTTPSConnection(address, port, timeout=TIMEOUT_S, context=context)
+    asked = (
+        http.client.HTTPSConnection(address, port, timeout=TIMEOUT_S, context=context)
+        if context
+        else http.client.HTTPConnection(address, port, timeout=TIMEOUT_S)
+    )
     try:
         asked.request("GET", CHECK_PATH)
         path = json.loads(asked.getresponse().read())["path"]
