@@ -5,11 +5,13 @@
 
 Pings it and prints, in nanoseconds of the monotonic clock, "silent BEGAN -" as soon as an answer is missing
 for LATE_S, and "silent BEGAN ENDED BUSY_NS" when one comes; BUSY_NS is the processor time that the broker
-used meanwhile. Time in which this program was itself not let run counts for nobody; where that was PAUSED_S
-and more, the host stood still, and it prints "paused BEGAN ENDED".
+used meanwhile. Where the broker ended the connection it prints "lost WHEN". Time in which this program was
+itself not let run counts for nobody; where that was PAUSED_S and more, the host stood still, and it prints
+"paused BEGAN ENDED".
 
-A broker that stands still makes every message late, which no firmware can help. One that is busy all the
-time may be so by what the firmware sends: that counts as the firmware's.
+A broker that stands still makes every message late, and one that is started again loses some, which no
+firmware can help. One that is busy all the time may be so by what the firmware sends: that counts as the
+firmware's.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from hil.base.errors import RigError
 from hil.network import mqtt_packets as mqtt
@@ -61,6 +64,15 @@ class Silence:
         return self.began_ns < ended_ns and (self.ended_ns is None or self.ended_ns > began_ns)
 
 
+class Watched(NamedTuple):
+    """What the watching program has said: silences of the broker, pauses of the host, and the moments (ns of
+    the monotonic clock) at which the broker ended a connection."""
+
+    silences: Sequence[Silence]
+    pauses: Sequence[Silence]
+    lost_ns: Sequence[int]
+
+
 class BrokerWatch:
     """The watching program of a run. ``absences`` are the times in which the run took the broker away."""
 
@@ -85,7 +97,8 @@ class BrokerWatch:
         return self._process.pid
 
     def check(self, began_ns: int) -> None:
-        """Raise RigError where the host or the broker stood still, or one client's id was two hosts'.
+        """Raise RigError where the host or the broker stood still, where the broker ended its connections,
+        or one client's id was two hosts'.
 
         Since ``began_ns``, of the monotonic clock. Where the watching program has ended, nobody knows.
         """
@@ -97,7 +110,7 @@ class BrokerWatch:
                 next_step="look for what ended it (the host's memory), then run again.",
             )
         now_ns = time.monotonic_ns()
-        silences, pauses = read_watch(self._log_path)
+        silences, pauses, lost_ns = read_watch(self._log_path)
         for pause in (one for one in pauses if one.overlaps(began_ns, now_ns)):
             raise RigError(
                 f"The rack's host stood still for {pause.lasted_ns(now_ns) / _NS:.1f} s meanwhile: it let no "
@@ -116,15 +129,24 @@ class BrokerWatch:
                 log=str(self._log_path),
                 next_step="look for what stopped it (the host's memory, disk, a debugger), then run again.",
             )
+        if any(began_ns <= one <= now_ns and not self._is_meant(one, one) for one in lost_ns):
+            raise RigError(
+                f"The MQTT broker ended its connections meanwhile, and nobody of this run had it do so. "
+                f"{_SAYS_NOTHING}",
+                log=str(self._log_path.with_name(BROKER_LOG)),
+                next_step="look for what ended it or started it again, then run again.",
+            )
         self._clients.check(time.time() - (now_ns - began_ns) / _NS)
 
     def _is_the_rigs(self, one: Silence, now_ns: int) -> bool:
-        ended_ns = one.ended_ns or now_ns
-        meant = any(
-            began < ended_ns and (over is None or over + _AFTER_ABSENCE_NS > one.began_ns)
+        meant = self._is_meant(one.began_ns, one.ended_ns or now_ns)
+        return not meant and one.busy_ns < _BUSY_SHARE * one.lasted_ns(now_ns)
+
+    def _is_meant(self, began_ns: int, ended_ns: int) -> bool:
+        return any(
+            began <= ended_ns and (over is None or over + _AFTER_ABSENCE_NS > began_ns)
             for began, over in self._absences()
         )
-        return not meant and one.busy_ns < _BUSY_SHARE * one.lasted_ns(now_ns)
 
     def stop(self) -> None:
         end_process(self._process, _STOP_S)
@@ -174,24 +196,24 @@ def pid_file(folder: Path) -> Path:
     return folder / "broker.pid"
 
 
-def read_watch(log_path: Path) -> tuple[list[Silence], list[Silence]]:
-    """Return what the watching program has said so far: the broker's silences, and the host's pauses.
-
-    A line that is being written is left out.
-    """
+def read_watch(log_path: Path) -> Watched:
+    """Return what the watching program has said so far. A line that is being written is left out."""
     if not log_path.is_file():
-        return [], []
+        return Watched([], [], [])
     found: dict[int, Silence] = {}
     pauses: list[Silence] = []
+    lost_ns: list[int] = []
     for line in log_path.read_text(encoding="utf-8", errors="replace").splitlines():
         match line.split():
             case ["silent", began, "-"] if began.isdigit():
                 found[int(began)] = Silence(int(began), None, 0)
             case ["silent", began, ended, busy] if (began + ended + busy).isdigit():
                 found[int(began)] = Silence(int(began), int(ended), int(busy))
+            case ["lost", when] if when.isdigit():
+                lost_ns.append(int(when))
             case ["paused", began, ended] if (began + ended).isdigit():
                 pauses.append(Silence(int(began), int(ended), 0))
-    return list(found.values()), pauses
+    return Watched(list(found.values()), pauses, lost_ns)
 
 
 class _Watching:
@@ -247,6 +269,7 @@ class _Watching:
 
     def _lose(self) -> None:
         if self._connection:
+            print(f"lost {time.monotonic_ns()}\n", end="", flush=True)
             self._connection.close()
         self._connection, self._asked = None, False
 

@@ -11,19 +11,20 @@ from hil.boards.rack import Board
 from hil.model import Scalar
 from hil.virtual.air.profile import AirProfile
 from hil.virtual.noise import Noise, scaled
-from hil.virtual.virtual_rack import VirtualRack, profile_in_force
+from hil.virtual.virtual_rack import VirtualRack, Way, profile_in_force
 
 STILL_US = 1_000_000.0  # no load of a host that still measures keeps the air from running so long
+UNASKED_SHARE, UNASKED_BYTES = 0.1, 10_000  # of what a board gets: so much from others is no more than noise
 
 
 @dataclass(frozen=True)
 class _Before:
-    """A link when a case began: changes by others, frames that the access point's port had not taken, packets
-    that the host had thrown away, and whether it was as it is meant to be."""
+    """A link when a case began: changes by others, frames that the access point's port had not taken, what
+    was counted of the board's way, and whether it was as it is meant to be."""
 
     others: int
     refused: int
-    dropped: int
+    way: Way
     in_force: bool
 
 
@@ -91,14 +92,14 @@ class RunAir:
             links = self._links_of(board)
         refused = int(str(links["uplink"]["write_errors"]))
         others = self._rack.air.foreign_changes(board.id)
-        dropped = self._rack.way_of(board.id).dropped_count
-        self._before[board.id] = _Before(others, refused, dropped, self._is_in_force(board.id))
+        way = self._rack.way_of(board.id)
+        self._before[board.id] = _Before(others, refused, way, self._is_in_force(board.id))
 
     def check_case(self, board: Board) -> None:
         """Raise RigError where the air of the board's case was not what it is meant to be.
 
         It stood still; the access point's port was down; the board's address is gone; the host threw packets
-        away; or somebody else changed the link, and be it back.
+        away, or sent the board what nobody had asked for; or somebody else changed the link, and be it back.
         """
         before, links = self._before[board.id], self._links_of(board)
         still_us = self._still_us(links)
@@ -117,8 +118,18 @@ class RunAir:
                 "none. What was measured says nothing of the firmware.",
                 next_step="look for what switched it off (ip link), then run again.",
             )
+        self._check_way(board, before.way)
+        if self._was_changed(board):
+            raise RigError(
+                f"The virtual air of board {board.id} was changed meanwhile, by none of this run. What was "
+                "measured says nothing of the firmware.",
+                next_step="leave the air alone while a run has it (`--profile NAME` is for another one), "
+                "then run again.",
+            )
+
+    def _check_way(self, board: Board, before: Way) -> None:
         way = self._rack.way_of(board.id)
-        if way.dropped_count > before.dropped:  # one may have been on its way
+        if way.dropped_count > before.dropped_count:  # one may have been on its way
             way = self._rack.way_of(board.id)
         if not way.has_its_address:
             raise RigError(
@@ -126,19 +137,19 @@ class RunAir:
                 "measured says nothing of the firmware.",
                 next_step="look for what took it away (ip address), then run again, with another rack.",
             )
-        dropped = way.dropped_count - before.dropped
+        dropped = way.dropped_count - before.dropped_count
         if dropped > 0:
             raise RigError(
                 f"The rack's host threw away {dropped} of the packets that came from its boards meanwhile. "
                 "What was measured says nothing of the firmware.",
                 next_step="look for the rule that does it (nft list ruleset), then run again.",
             )
-        if self._was_changed(board):
+        unasked = way.unasked_bytes - before.unasked_bytes
+        if unasked > max(UNASKED_BYTES, UNASKED_SHARE * (way.sent_bytes - before.sent_bytes)):
             raise RigError(
-                f"The virtual air of board {board.id} was changed meanwhile, by none of this run. What was "
-                "measured says nothing of the firmware.",
-                next_step="leave the air alone while a run has it (`--profile NAME` is for another one), "
-                "then run again.",
+                f"The rack's host sent board {board.id} {unasked / 1e6:.1f} MB meanwhile that no part of "
+                "this run sends. What was measured says nothing of the firmware.",
+                next_step="look for who sends it (tcpdump), then run again.",
             )
 
     @staticmethod

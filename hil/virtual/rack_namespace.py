@@ -18,6 +18,7 @@ import struct
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 BRIDGE = "hil0"
 BOARD_DEVICE = "wlan0"
@@ -29,7 +30,10 @@ FIRST_BOARD = 11
 NETNS_DIR = Path("/run/netns")
 COMMAND_TIMEOUT_S = 10.0
 _NFT = shutil.which("nft") or "/usr/sbin/nft"  # which is not on the PATH of a plain user
-_TABLE, _CAME, _ARRIVED = "hil_host", "came", "arrived"  # of what boards send to the host
+_TABLE = "hil_host"
+_CAME, _ARRIVED = "came", "arrived"  # of what boards send to the host
+_SENT, _UNASKED = "sent", "unasked"  # of what the host sends to boards
+_IPERF_PORT = 5001  # of a board that serves (firmware/components/iperf); only there the host begins
 
 # An ESP32's lwIP sends neither timestamps nor SACK nor a window scale by default (ESP-IDF Kconfig,
 # LWIP_TCP_TIMESTAMPS, LWIP_TCP_SACK_OUT, LWIP_WND_SCALE); metrics kept between connections would couple
@@ -192,31 +196,50 @@ def address_now(board_id: str) -> str:
 
 
 def count_packets() -> None:
-    """Count from now on what comes from boards for the host, before and behind all rules of others.
+    """Count from now on what comes from boards for the host, before and behind all rules of others, and what
+    the host sends to each board: all of it, and what the board has not asked for.
 
-    Where nft is missing or may not, nothing is counted.
+    A board has asked for whatever belongs to a connection that it began, and for what comes to its iperf
+    server. Where nft is missing or may not, nothing is counted.
     """
     boards = f"ip saddr {HOST_ADDRESS}/{PREFIX_BITS} ip daddr {HOST_ADDRESS}"
     whole = "ip frag-off & 0x3fff == 0"  # fragments become one packet on the way
+    to_boards = f"ip daddr {HOST_ADDRESS}/{PREFIX_BITS} ip daddr != {HOST_ADDRESS}"
+    unasked = f"ct direction original th dport != {_IPERF_PORT}"
     commands = [f"add table ip {_TABLE}"]
-    for name, hook, priority in ((_CAME, "prerouting", -450), (_ARRIVED, "input", 450)):
+    for hook, priority in (("prerouting", -450), ("input", 450), ("output", 450)):
+        commands += [f"add chain ip {_TABLE} {hook} {{ type filter hook {hook} priority {priority}; }}"]
+    for name, hook in ((_CAME, "prerouting"), (_ARRIVED, "input")):
         commands += [
             f"add counter ip {_TABLE} {name}",
-            f"add chain ip {_TABLE} {hook} {{ type filter hook {hook} priority {priority}; }}",
             f"add rule ip {_TABLE} {hook} {boards} {whole} counter name {name}",
+        ]
+    for name, which in ((_SENT, ""), (_UNASKED, unasked)):
+        commands += [
+            f"add set ip {_TABLE} {name} {{ type ipv4_addr; size 256; flags dynamic; counter; }}",
+            f"add rule ip {_TABLE} output {to_boards} {which} update @{name} {{ ip daddr }}",
         ]
     with contextlib.suppress(NetworkSetupError):
         run([_NFT, "-f", "-"], text="\n".join(commands))
 
 
-def dropped_count() -> int:
-    """Return how many of the counted packets have come in and arrived at nobody: a rule threw them away."""
+def counted() -> Mapping[str, Any]:
+    """Return what was counted so far: ``dropped`` packets of all boards that came in and arrived at nobody,
+    for a rule threw them away; by address, ``sent_bytes`` to a board, and ``unasked_bytes`` of them.
+    """
     try:
-        listed = json.loads(run([_NFT, "-j", "list", "counters", "table", "ip", _TABLE]))["nftables"]
+        listed = json.loads(run([_NFT, "-j", "list", "table", "ip", _TABLE]))["nftables"]
     except NetworkSetupError:
-        return 0
-    counted = {one["counter"]["name"]: int(one["counter"]["packets"]) for one in listed if "counter" in one}
-    return counted[_CAME] - counted[_ARRIVED]
+        return {}
+    packets = {one["counter"]["name"]: int(one["counter"]["packets"]) for one in listed if "counter" in one}
+    sent = {one["set"]["name"]: _bytes_by_address(one["set"]) for one in listed if "set" in one}
+    dropped = packets[_CAME] - packets[_ARRIVED]
+    return {"dropped": dropped, "sent_bytes": sent[_SENT], "unasked_bytes": sent[_UNASKED]}
+
+
+def _bytes_by_address(listed: Mapping[str, Any]) -> Mapping[str, int]:
+    elements = [one["elem"] for one in listed.get("elem", ())]
+    return {str(one["val"]): int(one["counter"]["bytes"]) for one in elements}
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ Requests, one JSON message on a SOCK_SEQPACKET connection:
     {"op": "spawn", "argv", "netns", "env", "cwd"} + log fd   → {"pid"}, later {"exit": code}
     {"op": "signal", "signal"}  on a spawn's connection; closing it kills the process
     {"op": "state"}             → {"dead": [sentence…], "parts": {name: pid}, "priority", …}
-    {"op": "address", "netns"}  → {"address"} of a board now, "" for none; {"dropped"} packets so far
+    {"op": "address", "netns"}  → {"address"} of a board now, "" for none; what was counted of its way
     {"op": "stop"}              → {"stopping": true}; ends everything in order
 
 A request that is none is answered with {"error": sentence}; the connection and the rack go on.
@@ -279,7 +279,7 @@ def _way_of(board_id: str) -> dict[str, Any]:
         address = rack_namespace.address_now(board_id)
     except (OSError, rack_namespace.NetworkSetupError) as error:
         raise ValueError(f"no board {board_id!r}") from error
-    return {"address": address, "dropped": rack_namespace.dropped_count()}
+    return {"address": address, **rack_namespace.counted()}
 
 
 def main(channel_fd: int) -> int:

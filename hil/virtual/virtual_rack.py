@@ -39,11 +39,14 @@ __all__ = ["RemoteProcess", "VirtualBoardSpec", "VirtualRack"]
 
 
 class Way(NamedTuple):
-    """Whether a board has the address that the rack gave it, and how many packets of any board the host's
-    rules have thrown away since the rack is up (0 where there is no nft)."""
+    """Whether a board has the address that the rack gave it; and since the rack is up how many packets of any
+    board the host's rules have thrown away, how much the host has sent to this board, and how much of it in
+    connections that the host began (each 0 where there is no nft)."""
 
     has_its_address: bool
     dropped_count: int
+    sent_bytes: int = 0
+    unasked_bytes: int = 0
 
 
 class VirtualRack:
@@ -197,7 +200,12 @@ class VirtualRack:
             raise self._broken(f"asking for the address of board {board_id}") from error
         own = self.boards[board_id].kind == "emulated"  # its address is its own to have
         # an older rack that is kept up says nothing
-        return Way(own or answer.get("address", address) == address, int(answer.get("dropped", 0)))
+        return Way(
+            own or answer.get("address", address) == address,
+            int(answer.get("dropped", 0)),
+            int(answer.get("sent_bytes", {}).get(address, 0)),
+            int(answer.get("unasked_bytes", {}).get(address, 0)),
+        )
 
     def _asked(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         with unix_socket.connect(self._paths.supervisor_socket, timeout_s=REQUEST_TIMEOUT_S) as connection:

@@ -93,6 +93,27 @@ def test_a_broker_that_is_taken_away_on_purpose_is_no_stall(
     assert absence[1] is not None
 
 
+def test_a_broker_that_is_started_again_is_named(broker: Broker, folder: Path) -> None:
+    """However quickly: who was connected was thrown out, and messages were lost. What is measured later has
+    nothing of it."""
+    watch = BrokerWatch.start(LocalSpawner(), "127.0.0.1", broker.ports.tcp, folder, lambda: ())
+    try:
+        wait_for(lambda: "hil-watch-" in broker.log_path.read_text(), lambda: "the watch did not connect")
+        began_ns = time.monotonic_ns()
+        broker.interrupt()
+        broker.resume()
+        wait_for(lambda: bool(read_watch(folder / "watch.log").lost_ns), lambda: "nothing was said")
+        with pytest.raises(RigError, match=r"The MQTT broker (ended its connections|gave no answer)"):
+            watch.check(began_ns)
+        line = f"lost {began_ns + 1}\n"  # and nothing of a silence
+        (folder / "watch.log").write_text(line)
+        with pytest.raises(RigError, match="broker ended its connections meanwhile, and nobody of this run"):
+            watch.check(began_ns)
+        watch.check(began_ns + 2)
+    finally:
+        watch.stop()
+
+
 @pytest.fixture
 def idle(folder: Path) -> Iterator[Process]:
     """A watching program that is there and says nothing."""

@@ -181,6 +181,33 @@ def test_packets_that_the_host_throws_away_are_the_rigs_fault(tmp_path: Path) ->
         running.stop()
 
 
+def test_what_others_send_to_a_board_is_the_rigs_fault(tmp_path: Path) -> None:
+    """Rule: where the host sends a board much that nobody of the run sends, the case says nothing of the
+    firmware; a few packets are noise."""
+    running = start_rack(tmp_path, boards=(V1.id,), profile=LAB)
+    send = "import socket, sys; s = socket.socket(type=socket.SOCK_DGRAM)\n"
+    send += "for _ in range(int(sys.argv[1])): s.sendto(bytes(1000), (sys.argv[2], 9))"
+
+    def send_packets(count: int) -> None:
+        argv = [sys.executable, "-c", send, str(count), running.board_address(V1.id)]
+        assert running.spawn(argv, log_path=tmp_path / "log").wait(10) == 0
+
+    try:
+        air = RunAir(running, [V1.id], LAB, None)
+        air.apply()
+        air.begin_case(V1)
+        send_packets(5)
+        air.check_case(V1)
+        air.begin_case(V1)
+        send_packets(500)
+        with pytest.raises(RigError, match=r"host sent board \S+ 0.5 MB meanwhile that no part of this run"):
+            air.check_case(V1)
+        air.begin_case(V1)
+        air.check_case(V1)
+    finally:
+        running.stop()
+
+
 def test_an_air_that_somebody_changes_is_the_rigs_fault(tmp_path: Path) -> None:
     """Left changed, or put back: its case says nothing of the firmware. What the run does itself is none,
     nor what is done to another board's link, or before the case."""

@@ -82,6 +82,50 @@ def test_packets_that_a_rule_throws_away_are_counted_and_no_others(rack: Virtual
     assert sent(rack.host_address) == 0
 
 
+ANSWERS = """
+import socket
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
+    peer.bind(("10.77.0.1", 7))
+    peer.settimeout(10)
+    for _ in range(5):
+        peer.sendto(bytes(900), peer.recvfrom(2000)[1])
+"""
+ASKS = """
+import socket
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asker:
+    asker.connect(("10.77.0.1", 7))
+    asker.settimeout(0.2)
+    for _ in range(5):
+        while True:
+            try:
+                asker.send(b"x")
+                asker.recv(2000)
+                break
+            except OSError:  # nobody listens yet
+                continue
+"""
+
+
+def test_what_a_board_has_not_asked_for_is_counted(rack: VirtualRack, tmp_path: Path) -> None:
+    """What the host begins to send is; not answers, what comes to the board's iperf, another board's."""
+
+    def sent(program: str, *arguments: str) -> tuple[int, int]:
+        before = rack.way_of("b1")
+        output(rack, tmp_path, sys.executable, "-c", program, *arguments)
+        after = rack.way_of("b1")
+        return after.sent_bytes - before.sent_bytes, after.unasked_bytes - before.unasked_bytes
+
+    packet_bytes = 900 + 28
+    assert sent(SENDS, rack.board_address("b1")) == (5 * packet_bytes, 5 * packet_bytes)
+    assert sent(SENDS, rack.board_address("b2")) == (0, 0)
+    assert sent(SENDS.replace("9)", "5001)"), rack.board_address("b1")) == (5 * packet_bytes, 0)
+    asker = rack.spawn([sys.executable, "-c", ASKS], netns="b1", log_path=tmp_path / "asker.log")
+    asked, unasked = sent(ANSWERS)
+    assert asker.wait(10) == 0
+    assert asked >= 5 * packet_bytes
+    assert unasked == 0
+
+
 def test_each_board_has_a_port_at_the_access_point(rack: VirtualRack, tmp_path: Path) -> None:
     """The port that the rack names for a board is the bridge's, and it receives what that board sends."""
     ports = [rack.access_point_interface(board) for board in ("b1", "b2")]
