@@ -3,5 +3,6 @@
 
 fault.py          what a fault is, and what may be said of it      ground.py    the rack that is broken
 board.py air.py broker.py host.py inputs.py security.py            the faults, a family each
+surroundings.py   what a run finds around it: the host's, too      programs.py  what runs beside its parts
 trial.py          one fault during one run, and what came of it    table.py     rows, the table, the page
 """

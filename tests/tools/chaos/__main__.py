@@ -126,7 +126,7 @@ class Campaign:
                     plan = waiting.get_nowait()
                     began = time.monotonic()
                     try:
-                        row = Trial(ground, plan, self.seed).go()
+                        row = self._tried(ground, plan)
                     except Exception as error:  # whatever it is, it is this trial's, and the others go on
                         row = broken(plan, error)
                         ground.remove()
@@ -134,6 +134,11 @@ class Campaign:
                     self._keep(row, time.monotonic() - began)
         finally:
             ground.remove()
+
+    def _tried(self, ground: Ground, plan: Plan) -> Row:
+        trial = Trial(ground, plan, self.seed)
+        row = trial.go()
+        return Trial(ground, plan, self.seed).go() if trial.missed else row  # it had come too late
 
     def _keep(self, row: Row, took_s: float) -> None:
         with self._lock:

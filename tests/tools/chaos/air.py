@@ -16,6 +16,7 @@ from hil.virtual.air.control import AirControl
 from tests.tools.chaos.board import given
 from tests.tools.chaos.fault import Act, Fault, Moment, Owner
 from tests.tools.chaos.ground import BOARDS
+from tests.tools.chaos.programs import BLAST, CAPTIVE
 from tests.tools.chaos.trial import Trial
 
 BOARD = "b1"
@@ -106,28 +107,6 @@ def beside(program: str, *arguments: str) -> Act:
             process.wait()
 
     return act
-
-
-BLAST = """
-import socket, sys, time
-to = (sys.argv[1], 9)
-send = socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto
-print("begun", flush=True)
-until = time.monotonic() + 30
-while time.monotonic() < until:
-    for _ in range(5):
-        send(bytes(1400), to)
-    time.sleep(0.001)
-"""
-CAPTIVE = """
-import socket, sys
-server = socket.create_server((sys.argv[1], 8099))
-print("begun", flush=True)
-while True:
-    with server.accept()[0] as connection:
-        connection.recv(4096)
-        connection.sendall(b"HTTP/1.1 302 Found\\r\\nLocation: http://portal.example/\\r\\n\\r\\n")
-"""
 
 
 def answered(ports: str, program: str, hooks: Sequence[str] = ("prerouting",)) -> Act:
@@ -254,7 +233,7 @@ FAULTS: Sequence[Fault] = (
         *_SEEN,
     ),
     _fault("portal answers for the broker", answered("1883", CAPTIVE), *_SEEN, moment="booting"),
-    _fault("a neighbour sends 50 Mbit/s", beside(BLAST, ADDRESS), "nobody", *_SEEN),
+    _fault("a neighbour sends 50 Mbit/s", beside(BLAST, ADDRESS), "rig", says="no part of this run sends"),
     _fault("RSSI of −90 dBm", given("rssi", -90), "nobody", "undecided", moment="before"),
     _fault("RSSI of −90 dBm, and slow for it", _weak_and_slow, "undecided", moment="before", suite="pr"),
     _fault(

@@ -14,7 +14,8 @@ from threading import Event, Thread
 
 from hil.network.preload.build import build_library
 from tests.tools.chaos.air import answered, beside, signalled, stopped
-from tests.tools.chaos.fault import Act, Fault, Moment, Owner
+from tests.tools.chaos.fault import MOMENTS, Act, Fault, Moment, Owner
+from tests.tools.chaos.programs import CLIENT, GARBAGE, GOES, HALF_OPEN, IN_THE_WAY, NOTHING, SLOW
 from tests.tools.chaos.trial import Trial
 
 HOST = "10.77.0.1"
@@ -133,25 +134,11 @@ def _client_revoked(trial: Trial) -> Iterator[None]:
     crl.unlink()
 
 
-ANOTHER = """
-import socket, sys, time
-sys.path.insert(0, {root!r})
-from hil.network import mqtt_packets as mqtt
-host, what = sys.argv[1:3]
-print("begun", flush=True)
-until = time.monotonic() + 20
-while time.monotonic() < until:
-    try:
-        {body}
-    except (OSError, EOFError):
-        pass
-    time.sleep(0.2)
-"""
 _ROOT = str(Path(__file__).resolve().parents[3])
 
 
 def _client(body: str) -> Act:
-    return beside(ANOTHER.format(root=_ROOT, body=body), HOST, "")
+    return beside(CLIENT.format(root=_ROOT, body=body), HOST)
 
 
 _JUNK = """for leaf in ("publish", "echo", "echo/2", "delivery", "status"):
@@ -170,20 +157,31 @@ def _same_id(trial: Trial) -> Iterator[None]:
         yield
 
 
-PEER = """
-import socket, sys
-server = socket.create_server((sys.argv[1], {port}))
-print("begun", flush=True)
-held = []
-while True:
-    connection = server.accept()[0]
-    held += [connection]
-    {answer}
-"""
-_GARBAGE = PEER.format(port=8099, answer="connection.sendall(bytes(range(256)) * 20)")
-_NOTHING = PEER.format(port=8099, answer="pass")
-_GOES = PEER.format(port=8099, answer="connection.close()")
-_IN_THE_WAY = PEER.format(port=1883, answer="pass")
+# a service manager's work: started again whenever it has ended; it ends with the run's own signal
+_AGAIN = (
+    "over=; trap 'over=yes; kill $child' TERM INT; "
+    'while [ -z "$over" ]; do setpriv --pdeathsig KILL "$REAL" "$@" & child=$!; wait $child; done'
+)
+
+
+def _started_again(*, saves: bool) -> Act:
+    """Return what kills the broker while it measures, and starts it again at once, with what it knew or
+    without."""
+
+    @contextmanager
+    def act(trial: Trial) -> Iterator[None]:
+        folder = trial.lab_folder / "saved"
+        folder.mkdir()
+        known = f"persistence true\\npersistence_location {folder}/\\nautosave_interval 1"
+        edit = f'sed -i "s|^persistence false|{known}|" "$2"; ' if saves else ""
+        with shim("mosquitto", edit + _AGAIN)(trial):
+            trial.once(
+                MOMENTS["measuring"], lambda: os.kill(trial.ground.part("mosquitto").pid, signal.SIGKILL)
+            )
+            yield
+        shutil.rmtree(folder)
+
+    return act
 
 
 def _saving(before: str) -> Act:
@@ -255,6 +253,8 @@ FAULTS: Sequence[Fault] = (
         "rig",
         says="broker",
     ),
+    _fault("started again, knows nothing", _started_again(saves=False), "before", "rig", says="broker"),
+    _fault("started again, knows what it knew", _started_again(saves=True), "before", "rig", says="broker"),
     _fault("told to read its file again", signalled("mosquitto", signal.SIGHUP), "measuring", "nobody"),
     _fault("frozen for 0.3 s", stopped("mosquitto", 0.3), "measuring", "nobody", "undecided", "rig"),
     _fault("frozen for 3 s", stopped("mosquitto", 3.0), "measuring", "rig", says="broker"),
@@ -312,7 +312,9 @@ FAULTS: Sequence[Fault] = (
     _fault("retained junk on the board's topics", _client(_JUNK), "booting", "nobody", suite="zero"),
     _fault("a second client with the board's id", _same_id, "measuring", "rig", "undecided"),
     _fault("200 idle connections", _client(_IDLE), "measuring", "nobody", "undecided"),
-    _fault("its port is taken", beside(_IN_THE_WAY, HOST), "before", "nobody", "rig"),
+    _fault("half-open connections", beside(HALF_OPEN, HOST), "booting", "nobody"),
+    _fault("takes its time for each connection", answered("1883", SLOW), "booting", "nobody"),
+    _fault("its port is taken", beside(IN_THE_WAY, HOST), "before", "nobody", "rig"),
     _fault("saves to a disk that is full", _saving(_FULL_DISK), "before", "nobody"),
     _fault("saves to a disk that is slow", _slow_disk, "before", "rig", says="broker gave no answer"),
     _fault("queues one message", _limited("max_queued_messages"), "before", "nobody"),
@@ -372,9 +374,9 @@ FAULTS: Sequence[Fault] = (
             suite=_HTTP,
         )
         for words, program, says in (
-            ("answers with garbage", _GARBAGE, "BadStatusLine"),
-            ("answers nothing", _NOTHING, "timed out"),
-            ("closes each connection", _GOES, "Remote|reset"),
+            ("answers with garbage", GARBAGE, "BadStatusLine"),
+            ("answers nothing", NOTHING, "timed out"),
+            ("closes each connection", GOES, "Remote|reset"),
         )
     ),
     _fault(

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of the rack's host: disk, memory, processors, signals, environment, programs."""
+"""Faults of the rack's host: disk, memory, processors, clock, signals; and the surroundings of a run."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import signal
-import socket
 import struct
 import subprocess
 import time
@@ -15,34 +14,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.lab import descendants
+from tests.tools.chaos import surroundings
 from tests.tools.chaos.air import signalled, stopped
-from tests.tools.chaos.broker import shim
-from tests.tools.chaos.fault import MOMENTS, Act, Fault, Moment, Owner, answering
+from tests.tools.chaos.fault import MOMENTS, Act, Fault, Moment, Owner
+from tests.tools.chaos.surroundings import run_by
 from tests.tools.chaos.trial import Trial
-
-
-def environment(**values: str) -> Act:
-    """Return what sets variables of the run; "" takes one away."""
-
-    @contextmanager
-    def act(trial: Trial) -> Iterator[None]:
-        trial.env.update(values)
-        for name in [name for name, value in values.items() if not value]:
-            del trial.env[name]
-        yield
-
-    return act
-
-
-def run_by(*words: str) -> Act:
-    """Return what runs the run by another program, such as prlimit."""
-
-    @contextmanager
-    def act(trial: Trial) -> Iterator[None]:
-        trial.before = list(words)
-        yield
-
-    return act
 
 
 def sent(*numbers: signal.Signals, apart_s: float = 0.05) -> Act:
@@ -149,34 +125,6 @@ def _no_more_descriptors(trial: Trial) -> None:
 
 
 @contextmanager
-def _turkish(trial: Trial) -> Iterator[None]:
-    """Speak Turkish, in which "I".lower() has no dot where it should."""
-    place = trial.lab_folder / "locales"
-    place.mkdir(exist_ok=True)
-    subprocess.run(["localedef", "-i", "tr_TR", "-f", "UTF-8", place / "tr_TR.UTF-8"], check=True)
-    with environment(LC_ALL="tr_TR.UTF-8", LANG="tr_TR.UTF-8", LOCPATH=str(place))(trial):
-        yield
-
-
-@contextmanager
-def _out_is_a_file(trial: Trial) -> Iterator[None]:
-    path = trial.lab_folder / "file"
-    path.write_text("")
-    trial.more += ["--out", str(path)]
-    yield
-    path.unlink()
-
-
-@contextmanager
-def _spaces(trial: Trial) -> Iterator[None]:
-    """Put the results where the path has a space, a quote and letters of other alphabets."""
-    place = trial.lab_folder / "it's a ☃ place"
-    trial.more += ["--out", str(place)]
-    yield
-    shutil.rmtree(place, ignore_errors=True)
-
-
-@contextmanager
 def _run_folder_deleted(trial: Trial) -> Iterator[None]:
     trial.records.delete((trial.ground.lab.out / "latest").resolve())
     yield
@@ -222,40 +170,6 @@ def _another_run(trial: Trial) -> Iterator[None]:
     if done.returncode != 3 or "is held by" not in done.stdout:
         trial.found.append(f"the second run: exit {done.returncode}")
     yield
-
-
-@contextmanager
-def _gateway_that_hangs(trial: Trial) -> Iterator[None]:
-    """Ask for metrics to be pushed to a gateway that takes the connection and never answers."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        trial.more += ["--pushgateway", f"http://127.0.0.1:{server.getsockname()[1]}"]
-        yield
-
-
-@contextmanager
-def _gateway_gone(trial: Trial) -> Iterator[None]:
-    trial.more += ["--pushgateway", "http://127.0.0.1:9"]
-    yield
-
-
-def _nonsense(connection: socket.socket) -> None:
-    connection.recv(65536)
-    connection.sendall(b"\x00\xff" * 500)
-
-
-@contextmanager
-def _gateway_talks_nonsense(trial: Trial) -> Iterator[None]:
-    with answering(_nonsense) as port:
-        trial.more += ["--pushgateway", f"http://127.0.0.1:{port}"]
-        yield
-
-
-@contextmanager
-def _no_node(trial: Trial) -> Iterator[None]:
-    """Build the report where Node is missing."""
-    trial.report = True
-    with shim("node", "exit 127")(trial), shim("npm", "exit 127")(trial):
-        yield
 
 
 @contextmanager
@@ -383,14 +297,7 @@ FAULTS: Sequence[Fault] = (
     _fault("memory runs out while measuring", later(_no_more_memory), "measuring", "rig", "nobody"),
     _fault("descriptors run out while measuring", later(_no_more_descriptors), "measuring", "rig", "nobody"),
     _fault("disk read-only", _disk("size=1m,ro"), "before", "rig", "configuration", says="[Rr]ead-only"),
-    _fault("out is a file", _out_is_a_file, "before", "configuration", says="file"),
-    _fault("out is a strange path", _spaces, "before", "nobody"),
     _fault("run's folder deleted", _run_folder_deleted, "measuring", "rig"),
-    _fault(
-        "TMPDIR is missing", environment(TMPDIR="/nowhere/at/all"), "before", "nobody", "rig", "configuration"
-    ),
-    _fault("HOME is missing", environment(HOME="/nowhere"), "before", "nobody"),
-    _fault("no HOME, no USER, no TERM", environment(HOME="", TERM=""), "before", "nobody"),
     _fault(
         "image deleted before it is flashed", _firmware_deleted, "before", "configuration", "rig", "nobody"
     ),
@@ -429,33 +336,5 @@ FAULTS: Sequence[Fault] = (
     ),
     _fault("suspended for 30 s", _suspended, "measuring", "rig", "undecided"),
     Fault("host", "a second run", _another_run, "flashing", ("nobody", "undecided"), suite="pr"),
-    _fault("Turkish locale", _turkish, "before", "nobody"),
-    _fault("locale that is not there", environment(LC_ALL="xx_XX.UTF-8"), "before", "nobody"),
-    _fault(
-        "C locale, no UTF-8",
-        environment(LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0"),
-        "before",
-        "nobody",
-    ),
-    _fault("time zone of a quarter of an hour", environment(TZ="Asia/Kathmandu"), "before", "nobody"),
-    _fault("time zone of nonsense", environment(TZ="Nowhere/☃"), "before", "nobody"),
-    _fault("terminal of three columns", environment(COLUMNS="3", LINES="2"), "before", "nobody"),
-    _fault("warnings are errors", environment(PYTHONWARNINGS="error"), "before", "nobody"),
-    _fault("Python without assertions", environment(PYTHONOPTIMIZE="2"), "before", "nobody"),
-    _fault("umask 0777", run_by("sh", "-c", 'umask 0777; exec "$@"', "sh"), "before", "nobody", "rig"),
-    _fault("no standard input", run_by("sh", "-c", 'exec "$@" <&-', "sh"), "before", "nobody"),
-    _fault("no standard output", run_by("sh", "-c", 'exec "$@" >&-', "sh"), "before", "nobody", "rig"),
-    _fault("no standard error", run_by("sh", "-c", 'exec "$@" 2>&-', "sh"), "before", "nobody"),
-    _fault("standard output full", run_by("sh", "-c", 'exec "$@" >/dev/full', "sh"), "before", "nobody"),
-    _fault("gateway is gone", _gateway_gone, "before", "nobody", says="Pushgateway|gateway"),
-    _fault("gateway never answers", _gateway_that_hangs, "before", "nobody", says="Pushgateway|gateway"),
-    _fault("gateway talks nonsense", _gateway_talks_nonsense, "before", "nobody", says="Pushgateway|gateway"),
-    _fault("Node is missing", _no_node, "before", "nobody", says="[Nn]ode|report"),
-    _fault(
-        "no privileges to make networks",
-        run_by("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"),
-        "before",
-        "nobody",
-        "rig",
-    ),
+    *surroundings.FAULTS,
 )

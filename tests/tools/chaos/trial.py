@@ -101,6 +101,7 @@ class Trial:
         self._over = threading.Event()  # the run is
         self._meanwhile: list[threading.Thread] = []
         self.running: Running | None = None
+        self.missed = ""  # what did not come about, and why
         self.injected_s = 0.0
         self.waited_s = 0.0  # for a fault at any time
 
@@ -147,7 +148,7 @@ class Trial:
         ground.raise_rack()
         around = Around.of(ground)
         with self.records, ExitStack() as lifted:
-            missed = self._run_with_faults(lifted)
+            self.missed = self._run_with_faults(lifted)
             status = self._status()
             said = self.running.said() if self.running else ""
             lost = self.records.lost()  # while a disk of its own is there
@@ -169,7 +170,7 @@ class Trial:
             left,
             next_run,
         )
-        row.wrong = [*self.found, *([missed] if missed else []), *self._wrong(row, said)]
+        row.wrong = [*self.found, *([self.missed] if self.missed else []), *self._wrong(row, said)]
         return row
 
     def _mend(self, around: Around) -> list[str]:
@@ -203,7 +204,8 @@ class Trial:
             self._make(fault, lifted)
         self.running = Running(self._argv(), self.lab_folder / "run.txt", self.env)
         later = (fault for fault in self.faults if fault.moment != "before")
-        for moment, faults in groupby(later, key=lambda fault: fault.moment):
+        for moment, group in groupby(later, key=lambda fault: fault.moment):
+            faults = list(group)
             if moment == "any":
                 self._await_any_time()
             elif not self._await(MOMENTS[moment]):
@@ -212,6 +214,9 @@ class Trial:
                 time.sleep(self.chance.uniform(0.1, 1.0))
             with ThreadPoolExecutor() as pool:  # at once: some take a while, and may end the run
                 list(pool.map(lambda fault: self._make(fault, lifted), faults))
+            late = [fault.name for fault in faults if fault not in self.made]
+            if late and all(fault.recovers for fault in self.made):  # none of them has ended the run
+                return f"the run ended before there was: {late[0]}"
         return ""
 
     def _await_any_time(self) -> None:
@@ -226,6 +231,8 @@ class Trial:
             self.running = Running(self._argv(), self.lab_folder / "run.txt", self.env)
 
     def _make(self, fault: Fault, lifted: ExitStack) -> None:
+        if self.running and fault.moment != "any" and not self.running_still:
+            return
         self.injected_s = time.monotonic()
         lifted.enter_context(fault.act(self))
         self.made.append(fault)
