@@ -9,7 +9,7 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
@@ -84,6 +84,7 @@ class Broker:
         self._lock = threading.Lock()
         self._process: Process | None = None
         self._absences: list[tuple[int, int | None]] = []
+        self._taken_over: set[str] = set()
 
     @classmethod
     def start(
@@ -205,6 +206,10 @@ class Broker:
         """Return from when to when it was taken away on purpose, in ns of the monotonic clock."""
         return tuple(self._absences)
 
+    def taken_over(self) -> Collection[str]:
+        """Return the client ids that another client had once for a moment, on purpose (``cut``)."""
+        return tuple(self._taken_over)
+
     def _go_away(self) -> None:
         self._come_back()
         self._absences.append((time.monotonic_ns(), None))
@@ -235,6 +240,8 @@ class Broker:
         if reset_connections(self._spawner, client, list(asdict(self.ports).values()), aside):
             return "reset"
         found = find_client(self.log_path.read_text(errors="replace"), client)
+        if found:
+            self._taken_over.add(found.client_id)
         if found and disconnect_by_id(self._spawner, found, self.address, self.ports.tcp, aside):
             return "closed"
         raise RigError(

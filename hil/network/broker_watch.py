@@ -9,9 +9,9 @@ used meanwhile. Where the broker ended the connection it prints "lost WHEN". Tim
 itself not let run counts for nobody; where that was PAUSED_S and more, the host stood still, and it prints
 "paused BEGAN ENDED".
 
-A broker that stands still makes every message late, and one that is started again loses some, which no
-firmware can help. One that is busy all the time may be so by what the firmware sends: that counts as the
-firmware's.
+A broker that stands still makes every message late, and one that is started again throws all its clients
+out, which no firmware can help. One that is busy all the time may be so by what the firmware sends: that
+counts as the firmware's.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -74,22 +74,35 @@ class Watched(NamedTuple):
 
 
 class BrokerWatch:
-    """The watching program of a run. ``absences`` are the times in which the run took the broker away."""
+    """The watching program of a run. ``absences`` are the times in which the run took the broker away, and
+    ``taken_over`` the ids of clients that it threw out by another one of that id."""
 
-    def __init__(self, process: Process, log_path: Path, absences: Callable[[], Absences]) -> None:
+    def __init__(
+        self,
+        process: Process,
+        log_path: Path,
+        absences: Callable[[], Absences],
+        taken_over: Callable[[], Collection[str]] = tuple,
+    ) -> None:
         self._process = process
-        self._clients = _Clients(log_path.with_name(BROKER_LOG))
+        self._clients = _Clients(log_path.with_name(BROKER_LOG), taken_over)
         self._log_path = log_path
         self._absences = absences
 
     @classmethod
     def start(
-        cls, spawner: Spawner, address: str, port: int, folder: Path, absences: Callable[[], Absences]
+        cls,
+        spawner: Spawner,
+        address: str,
+        port: int,
+        folder: Path,
+        absences: Callable[[], Absences],
+        taken_over: Callable[[], Collection[str]] = tuple,
     ) -> BrokerWatch:
         """Watch the broker on ``address``, whose process id is in ``folder``. Raises RigError."""
         log_path = folder / "watch.log"
         argv = [sys.executable, "-m", "hil.network.broker_watch", address, str(port), str(pid_file(folder))]
-        return cls(spawner.spawn(argv, log_path=log_path), log_path, absences)
+        return cls(spawner.spawn(argv, log_path=log_path), log_path, absences, taken_over)
 
     @property
     def pid(self) -> int:
@@ -155,8 +168,8 @@ class BrokerWatch:
 class _Clients:
     """Who connected, as the broker's log says: two hosts under one id throw each other out."""
 
-    def __init__(self, log_path: Path) -> None:
-        self._log_path, self._read_to = log_path, 0
+    def __init__(self, log_path: Path, taken_over: Callable[[], Collection[str]]) -> None:
+        self._log_path, self._taken_over, self._read_to = log_path, taken_over, 0
         self._connected: list[tuple[int, str, str]] = []  # second, address, client id
         self._reading = threading.Lock()
 
@@ -169,7 +182,7 @@ class _Clients:
                 if second >= int(since_s):
                     addresses.setdefault(client, set()).add(address)
         for client, found in addresses.items():
-            if len(found) > 1:
+            if len(found) > 1 and client not in self._taken_over():
                 raise RigError(
                     f"Two hosts were the MQTT client {client} meanwhile: {', '.join(sorted(found))}. The "
                     f"broker throws out the one for the other. {_SAYS_NOTHING}",

@@ -14,7 +14,7 @@ from hil.virtual.noise import Noise, scaled
 from hil.virtual.virtual_rack import VirtualRack, Way, profile_in_force
 
 STILL_US = 1_000_000.0  # no load of a host that still measures keeps the air from running so long
-UNASKED_SHARE, UNASKED_BYTES = 0.1, 10_000  # of what a board gets: so much from others is no more than noise
+OTHERS_SHARE, OTHERS_BYTES = 0.1, 10_000  # of what a board gets: so much from others is no more than noise
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ class RunAir:
         self._noise = noise
         self._links: dict[str, AirProfile] = {}  # of boards that have booted under noise
         self._before: dict[str, _Before] = {}  # by board
+        self._begins: dict[str, set[int]] = {}  # ports of a board that the run itself begins to send to
         self._boots = {board: count - 1 for board, count in (boots or {}).items()}  # the last one's index
 
     def begin_boot(self, board: Board) -> None:
@@ -86,14 +87,19 @@ class RunAir:
 
     def begin_case(self, board: Board) -> None:
         """Notice from now on who else changes the board's link, and what becomes of it."""
+        self._begins[board.id] = set()
         links = self._links_of(board)
         if self._still_us(links) >= STILL_US:
             self._rack.air.reset_statistics(board.id)  # of before, and be it another run
             links = self._links_of(board)
         refused = int(str(links["uplink"]["write_errors"]))
         others = self._rack.air.foreign_changes(board.id)
-        way = self._rack.way_of(board.id)
+        way = self._rack.way_of(board.id, board.network.host)
         self._before[board.id] = _Before(others, refused, way, self._is_in_force(board.id))
+
+    def begins(self, board: Board, port: int) -> None:
+        """Know that the run itself sends to a port of the board, unasked, in the case that has begun."""
+        self._begins[board.id].add(port)
 
     def check_case(self, board: Board) -> None:
         """Raise RigError where the air of the board's case was not what it is meant to be.
@@ -128,29 +134,37 @@ class RunAir:
             )
 
     def _check_way(self, board: Board, before: Way) -> None:
-        way = self._rack.way_of(board.id)
-        if way.dropped_count > before.dropped_count:  # one may have been on its way
-            way = self._rack.way_of(board.id)
+        way = self._rack.way_of(board.id, board.network.host)
+        if _grown(before.dropped_count, way.dropped_count):  # one may have been on its way
+            way = self._rack.way_of(board.id, board.network.host)
         if not way.has_its_address:
             raise RigError(
                 f"Board {board.id} has no longer the address that the virtual rack gave it. What was "
                 "measured says nothing of the firmware.",
                 next_step="look for what took it away (ip address), then run again, with another rack.",
             )
-        dropped = way.dropped_count - before.dropped_count
+        dropped = _grown(before.dropped_count, way.dropped_count)
         if dropped > 0:
             raise RigError(
                 f"The rack's host threw away {dropped} of the packets that came from its boards meanwhile. "
                 "What was measured says nothing of the firmware.",
                 next_step="look for the rule that does it (nft list ruleset), then run again.",
             )
-        unasked = way.unasked_bytes - before.unasked_bytes
-        if unasked > max(UNASKED_BYTES, UNASKED_SHARE * (way.sent_bytes - before.sent_bytes)):
+        others = self._begun_by_others(board.id, before, way)
+        if others > max(OTHERS_BYTES, OTHERS_SHARE * _grown(before.sent_bytes, way.sent_bytes)):
             raise RigError(
-                f"The rack's host sent board {board.id} {unasked / 1e6:.1f} MB meanwhile that no part of "
+                f"The rack's host sent board {board.id} {others / 1e6:.2f} MB meanwhile that no part of "
                 "this run sends. What was measured says nothing of the firmware.",
                 next_step="look for who sends it (tcpdump), then run again.",
             )
+
+    def _begun_by_others(self, board_id: str, before: Way, way: Way) -> int:
+        """Return how many bytes the host sent in connections that it began, and not by this run."""
+        first, now = before.begun_bytes, way.begun_bytes
+        if first is None or now is None:
+            return 0
+        ports = now.keys() - self._begins[board_id]
+        return sum(now[port] - first.get(port, 0) for port in ports)
 
     @staticmethod
     def _still_us(links: Mapping[str, Mapping[str, Scalar]]) -> float:
@@ -180,3 +194,8 @@ class RunAir:
             for name, value in facts.items()
             if name != "changes"  # of the link's whole life
         }
+
+
+def _grown(before: int | None, now: int | None) -> int:
+    """Return how much a count has grown; 0 where it is not known."""
+    return 0 if before is None or now is None else now - before

@@ -32,8 +32,8 @@ COMMAND_TIMEOUT_S = 10.0
 _NFT = shutil.which("nft") or "/usr/sbin/nft"  # which is not on the PATH of a plain user
 _TABLE = "hil_host"
 _CAME, _ARRIVED = "came", "arrived"  # of what boards send to the host
-_SENT, _UNASKED = "sent", "unasked"  # of what the host sends to boards
-_IPERF_PORT = 5001  # of a board that serves (firmware/components/iperf); only there the host begins
+_SENT, _BEGUN = "sent", "begun"  # of what the host sends to boards
+_DEFRAGMENTED, _LAST = -399, 450  # behind conntrack's work on fragments (-400); behind all others
 
 # An ESP32's lwIP sends neither timestamps nor SACK nor a window scale by default (ESP-IDF Kconfig,
 # LWIP_TCP_TIMESTAMPS, LWIP_TCP_SACK_OUT, LWIP_WND_SCALE); metrics kept between connections would couple
@@ -197,49 +197,64 @@ def address_now(board_id: str) -> str:
 
 def count_packets() -> None:
     """Count from now on what comes from boards for the host, before and behind all rules of others, and what
-    the host sends to each board: all of it, and what the board has not asked for.
+    the host sends to each board: all of it, and by port what belongs to connections that the host began.
 
-    A board has asked for whatever belongs to a connection that it began, and for what comes to its iperf
-    server. Where nft is missing or may not, nothing is counted.
+    What nft may not or cannot do here is not counted. What answers a board's mDNS or DHCP is never counted as
+    begun by the host, though it belongs to no connection.
     """
-    boards = f"ip saddr {HOST_ADDRESS}/{PREFIX_BITS} ip daddr {HOST_ADDRESS}"
-    whole = "ip frag-off & 0x3fff == 0"  # fragments become one packet on the way
-    to_boards = f"ip daddr {HOST_ADDRESS}/{PREFIX_BITS} ip daddr != {HOST_ADDRESS}"
-    unasked = f"ct direction original th dport != {_IPERF_PORT}"
-    commands = [f"add table ip {_TABLE}"]
-    for hook, priority in (("prerouting", -450), ("input", 450), ("output", 450)):
-        commands += [f"add chain ip {_TABLE} {hook} {{ type filter hook {hook} priority {priority}; }}"]
-    for name, hook in ((_CAME, "prerouting"), (_ARRIVED, "input")):
-        commands += [
-            f"add counter ip {_TABLE} {name}",
-            f"add rule ip {_TABLE} {hook} {boards} {whole} counter name {name}",
-        ]
-    for name, which in ((_SENT, ""), (_UNASKED, unasked)):
-        commands += [
-            f"add set ip {_TABLE} {name} {{ type ipv4_addr; size 256; flags dynamic; counter; }}",
-            f"add rule ip {_TABLE} output {to_boards} {which} update @{name} {{ ip daddr }}",
-        ]
+    coming = f"ip saddr {HOST_ADDRESS}/{PREFIX_BITS} ip daddr {HOST_ADDRESS} ip frag-off & 0x3fff == 0"
+    going = f"ip daddr {HOST_ADDRESS}/{PREFIX_BITS} ip daddr != {HOST_ADDRESS}"
+    _add_rules(
+        f"add table ip {_TABLE}",
+        f"add counter ip {_TABLE} {_CAME}",
+        f"add counter ip {_TABLE} {_ARRIVED}",
+        f"add chain ip {_TABLE} prerouting {{ type filter hook prerouting priority {_DEFRAGMENTED}; }}",
+        f"add chain ip {_TABLE} input {{ type filter hook input priority {_LAST}; }}",
+        f"add rule ip {_TABLE} prerouting {coming} counter name {_CAME}",
+        f"add rule ip {_TABLE} input {coming} counter name {_ARRIVED}",
+    )
+    _add_rules(
+        f"add set ip {_TABLE} {_SENT} {{ type ipv4_addr; size 256; flags dynamic; }}",
+        f"add set ip {_TABLE} {_BEGUN} {{ type ipv4_addr . inet_service; size 4096; flags dynamic; }}",
+        f"add chain ip {_TABLE} output {{ type filter hook output priority {_LAST}; }}",
+        f"add rule ip {_TABLE} output {going} update @{_SENT} {{ ip daddr counter }}",
+        f"add rule ip {_TABLE} output udp sport {{ 67, 5353 }} accept",
+        f"add rule ip {_TABLE} output {going} ct direction original"
+        f" update @{_BEGUN} {{ ip daddr . th dport counter }}",
+    )
+
+
+def _add_rules(*lines: str) -> None:
     with contextlib.suppress(NetworkSetupError):
-        run([_NFT, "-f", "-"], text="\n".join(commands))
+        run([_NFT, "-f", "-"], text="\n".join(lines))
 
 
 def counted() -> Mapping[str, Any]:
     """Return what was counted so far: ``dropped`` packets of all boards that came in and arrived at nobody,
-    for a rule threw them away; by address, ``sent_bytes`` to a board, and ``unasked_bytes`` of them.
+    for a rule threw them away; by address, ``sent_bytes`` to a board, and by port ``begun_bytes`` of them.
+
+    What could not be counted is left out.
     """
     try:
         listed = json.loads(run([_NFT, "-j", "list", "table", "ip", _TABLE]))["nftables"]
     except NetworkSetupError:
         return {}
     packets = {one["counter"]["name"]: int(one["counter"]["packets"]) for one in listed if "counter" in one}
-    sent = {one["set"]["name"]: _bytes_by_address(one["set"]) for one in listed if "set" in one}
-    dropped = packets[_CAME] - packets[_ARRIVED]
-    return {"dropped": dropped, "sent_bytes": sent[_SENT], "unasked_bytes": sent[_UNASKED]}
+    sets = {one["set"]["name"]: one["set"].get("elem", ()) for one in listed if "set" in one}
+    found: dict[str, Any] = {}
+    if _CAME in packets and _ARRIVED in packets:
+        found["dropped"] = packets[_CAME] - packets[_ARRIVED]
+    if _SENT in sets and _BEGUN in sets:
+        found["sent_bytes"] = {one["elem"]["val"]: _bytes(one) for one in sets[_SENT]}
+        found["begun_bytes"] = {}
+        for one in sets[_BEGUN]:
+            address, port = one["elem"]["val"]["concat"]
+            found["begun_bytes"].setdefault(address, {})[str(port)] = _bytes(one)
+    return found
 
 
-def _bytes_by_address(listed: Mapping[str, Any]) -> Mapping[str, int]:
-    elements = [one["elem"] for one in listed.get("elem", ())]
-    return {str(one["val"]): int(one["counter"]["bytes"]) for one in elements}
+def _bytes(element: Mapping[str, Any]) -> int:
+    return int(element["elem"]["counter"]["bytes"])
 
 
 @contextlib.contextmanager

@@ -40,13 +40,13 @@ __all__ = ["RemoteProcess", "VirtualBoardSpec", "VirtualRack"]
 
 class Way(NamedTuple):
     """Whether a board has the address that the rack gave it; and since the rack is up how many packets of any
-    board the host's rules have thrown away, how much the host has sent to this board, and how much of it in
-    connections that the host began (each 0 where there is no nft)."""
+    board the host's rules have thrown away, how much the host has sent to this board, and by port how much of
+    it in connections that the host began. None is what could not be counted."""
 
     has_its_address: bool
-    dropped_count: int
-    sent_bytes: int = 0
-    unasked_bytes: int = 0
+    dropped_count: int | None
+    sent_bytes: int | None
+    begun_bytes: Mapping[int, int] | None
 
 
 class VirtualRack:
@@ -191,20 +191,23 @@ class VirtualRack:
         """Return the supervisor's view: dead parts (sentences), parts (name → pid inside), priority."""
         return self._asked({"op": "state"})
 
-    def way_of(self, board_id: str) -> Way:
-        """Return what there is to tell of the way between a board and the host. Raises RigError."""
+    def way_of(self, board_id: str, own_address: str = "") -> Way:
+        """Return what there is to tell of the way between a board and the host. ``own_address`` is one that
+        an emulated board has by itself. Raises RigError."""
         address = self.board_address(board_id)
         try:
             answer = self._asked({"op": "address", "netns": board_id})
         except (OSError, EOFError) as error:
             raise self._broken(f"asking for the address of board {board_id}") from error
         own = self.boards[board_id].kind == "emulated"  # its address is its own to have
+        counted = own_address or address
+        sent, begun = answer.get("sent_bytes"), answer.get("begun_bytes")
         # an older rack that is kept up says nothing
         return Way(
             own or answer.get("address", address) == address,
-            int(answer.get("dropped", 0)),
-            int(answer.get("sent_bytes", {}).get(address, 0)),
-            int(answer.get("unasked_bytes", {}).get(address, 0)),
+            answer.get("dropped"),
+            None if sent is None else int(sent.get(counted, 0)),
+            None if begun is None else {int(port): size for port, size in begun.get(counted, {}).items()},
         )
 
     def _asked(self, request: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -57,26 +57,34 @@ def test_an_address_that_is_gone_is_seen(rack: VirtualRack, tmp_path: Path) -> N
 
 SENDS = """
 import socket, sys
+SIZE = 900
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
     for _ in range(5):
         for address in sys.argv[1:]:
-            sender.sendto(bytes(900), (address, 9))
+            sender.sendto(bytes(SIZE), (address, 9))
 """
 
 
 def test_packets_that_a_rule_throws_away_are_counted_and_no_others(rack: VirtualRack, tmp_path: Path) -> None:
-    """A group nobody joined, an address without a route, a port where nobody listens are the sender's."""
+    """A group nobody joined, an address without a route, a port where nobody listens are the sender's. What
+    comes in fragments is one packet."""
 
-    def sent(*addresses: str) -> int:
+    def sent(*addresses: str, size: int = 900) -> int:
         before = rack.way_of("b1").dropped_count
-        output(rack, tmp_path, sys.executable, "-c", SENDS, *addresses, netns="b1")
-        return rack.way_of("b1").dropped_count - before
+        program = SENDS.replace("900", str(size))
+        output(rack, tmp_path, sys.executable, "-c", program, *addresses, netns="b1")
+        after = rack.way_of("b1").dropped_count
+        assert before is not None
+        assert after is not None
+        return after - before
 
     assert sent("239.1.2.3", "192.0.2.7", rack.host_address) == 0
+    assert sent(rack.host_address, size=3000) == 0
     rule = "table ip test { chain in { type filter hook input priority 0; ip length > 500 drop; }; }"
     output(rack, tmp_path, "nft", rule)
     try:
         assert sent(rack.host_address) == 5
+        assert sent(rack.host_address, size=3000) == 5
     finally:
         output(rack, tmp_path, "nft", "delete table ip test")
     assert sent(rack.host_address) == 0
@@ -106,24 +114,32 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asker:
 """
 
 
-def test_what_a_board_has_not_asked_for_is_counted(rack: VirtualRack, tmp_path: Path) -> None:
-    """What the host begins to send is; not answers, what comes to the board's iperf, another board's."""
+def test_what_the_host_begins_to_send_is_counted(rack: VirtualRack, tmp_path: Path) -> None:
+    """By board and port. Answers are not, nor mDNS, which has no connections, nor another board's."""
+    board, other = (rack.board_address(each) for each in ("b1", "b2"))
 
-    def sent(program: str, *arguments: str) -> tuple[int, int]:
+    def sent(program: str, *arguments: str) -> tuple[int, dict[int, int]]:
         before = rack.way_of("b1")
         output(rack, tmp_path, sys.executable, "-c", program, *arguments)
         after = rack.way_of("b1")
-        return after.sent_bytes - before.sent_bytes, after.unasked_bytes - before.unasked_bytes
+        assert before.begun_bytes is not None
+        assert after.begun_bytes is not None
+        grown = {port: size - before.begun_bytes.get(port, 0) for port, size in after.begun_bytes.items()}
+        assert before.sent_bytes is not None
+        assert after.sent_bytes is not None
+        return after.sent_bytes - before.sent_bytes, {port: size for port, size in grown.items() if size}
 
-    packet_bytes = 900 + 28
-    assert sent(SENDS, rack.board_address("b1")) == (5 * packet_bytes, 5 * packet_bytes)
-    assert sent(SENDS, rack.board_address("b2")) == (0, 0)
-    assert sent(SENDS.replace("9)", "5001)"), rack.board_address("b1")) == (5 * packet_bytes, 0)
+    five_packets = 5 * (900 + 28)
+    assert sent(SENDS, board) == (five_packets, {9: five_packets})
+    assert sent(SENDS, other) == (0, {})
+    assert sent(SENDS.replace("9)", "5001)"), board) == (five_packets, {5001: five_packets})
+    mdns = SENDS.replace("    for _", "    sender.bind(('', 5353))\n    for _")
+    assert sent(mdns, board) == (five_packets, {})
     asker = rack.spawn([sys.executable, "-c", ASKS], netns="b1", log_path=tmp_path / "asker.log")
-    asked, unasked = sent(ANSWERS)
+    answered, begun = sent(ANSWERS)
     assert asker.wait(10) == 0
-    assert asked >= 5 * packet_bytes
-    assert unasked == 0
+    assert answered >= five_packets
+    assert begun == {}
 
 
 def test_each_board_has_a_port_at_the_access_point(rack: VirtualRack, tmp_path: Path) -> None:
