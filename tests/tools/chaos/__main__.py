@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Break everything, one fault after another: `make chaos SEED=n`; it goes on where it was stopped.
 
-    python -m tests.tools.chaos [--seed N] [--only PATTERN] [--anew] [--list] [--page]
+    python -m tests.tools.chaos [--seed N] [--only PATTERN] [--anew | --again] [--list] [--page]
 
 Exit 1 where a row is wrong. What the columns mean: docs/explain/faults.md.
 """
@@ -9,6 +9,7 @@ Exit 1 where a row is wrong. What the columns mean: docs/explain/faults.md.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import itertools
 import json
 import queue
@@ -73,10 +74,18 @@ def broken(plan: Plan, error: Exception) -> Row:
     return Row(plan.name, plan.faults[-1].moment, why, "a crash", 125, "no", 0.0, 0, [], "not tried", [why])
 
 
+MEASURED = ("hil", "firmware", "fixtures", "reports", "thresholds", "conftest.py", "pytest.ini")
+
+
 def version() -> str:
-    """Return what is measured: a row of other sources is none of this campaign's."""
-    argv = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
-    return subprocess.run(argv, cwd=PROJECT_ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    """Return what is broken, as a digest: a row of other sources is none of this campaign's."""
+
+    def said(*words: str) -> str:
+        argv = ["git", *words, "--", *MEASURED]
+        return subprocess.run(argv, cwd=PROJECT_ROOT, capture_output=True, text=True, check=True).stdout
+
+    digest = hashlib.sha256(said("ls-tree", "HEAD").encode()).hexdigest()[:12]
+    return f"{digest}-dirty" if said("status", "--porcelain") else digest
 
 
 class Campaign:
@@ -90,6 +99,10 @@ class Campaign:
             with suppress(ValueError, TypeError):  # torn, or of another version: it is done again
                 row = Row(**json.loads(line))
                 self.rows[row.fault] = row
+
+    def forget_wrong(self) -> None:
+        """Have the rows made once more that were wrong."""
+        self.rows = {name: row for name, row in self.rows.items() if not row.wrong}
 
     def run(self, wanted: Sequence[Plan], workers: int) -> None:
         """Run what has not been run yet, in an order that the seed gives."""
@@ -138,7 +151,7 @@ class Campaign:
     def _tried(self, ground: Ground, plan: Plan) -> Row:
         trial = Trial(ground, plan, self.seed)
         row = trial.go()
-        return Trial(ground, plan, self.seed).go() if trial.missed else row  # it had come too late
+        return Trial(ground, plan, self.seed, turn=2).go() if trial.came_too_late(row) else row
 
     def _keep(self, row: Row, took_s: float) -> None:
         with self._lock:
@@ -154,6 +167,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", metavar="PATTERN", help="trials whose name it is found in")
     parser.add_argument("--anew", action="store_true", help="begin again, whatever is done")
+    parser.add_argument("--again", action="store_true", help="make those again that were wrong")
     parser.add_argument("--workers", type=int, default=WORKERS, help="racks at a time")
     parser.add_argument("--list", action="store_true", help="name the trials")
     parser.add_argument("--page", action="store_true", help="write the table into docs/explain/faults.md")
@@ -170,7 +184,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))  # so that whoever leaves one is seen
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)  # which a shell's "&" lets all be deaf to
     campaign = Campaign(options.seed, path)
+    if options.again:
+        campaign.forget_wrong()
     done, began = len(campaign.rows), time.monotonic()
     campaign.run(wanted, options.workers)
     took = f"{len(campaign.rows) - done} of them took {(time.monotonic() - began) / 60:.0f} minutes."

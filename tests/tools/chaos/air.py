@@ -146,7 +146,8 @@ def radio(name: str, usual: int, later: int, words: str) -> Act:
         yield
         verdict = trial.ground.lab.out / "latest" / "verdicts.json"
         said = verdict.read_text() if verdict.exists() else ""
-        trial.found += [] if words in said else [f"no comparison says {words!r}"]
+        seen = words in said or "host load differs" in said  # which leaves the board out before
+        trial.found += [] if seen else [f"no comparison says {words!r}"]
 
     return act
 

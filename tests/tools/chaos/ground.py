@@ -183,7 +183,7 @@ def left_behind(ground: Ground, before: Around) -> list[str]:
     deadline = time.monotonic() + LINGERS_S
     while (found := _new(ground, before)) and time.monotonic() < deadline:
         time.sleep(0.1)
-    return found + _secrets_told(ground)
+    return found + secrets_below(ground.lab.out / "latest")
 
 
 def _new(ground: Ground, before: Around) -> list[str]:
@@ -222,11 +222,10 @@ def _locks_below(folder: Path) -> list[str]:
     return found
 
 
-def _secrets_told(ground: Ground) -> list[str]:
-    """Return the files of the newest run that hold a secret."""
-    latest = ground.lab.out / "latest"
+def secrets_below(folder: Path) -> list[str]:
+    """Return the files of a run that hold a secret."""
     found = []
-    for path in latest.rglob("*") if latest.exists() else ():
+    for path in folder.rglob("*") if folder.exists() else ():
         if path.is_file() and path.stat().st_size < 20_000_000:
             data = path.read_bytes()
             found += [f"secret in {path.name}" for secret in SECRETS if secret in data]

@@ -15,6 +15,7 @@ from pathlib import Path
 from tests.lab import ROOT
 from tests.tools.chaos.broker import shim
 from tests.tools.chaos.fault import MOMENTS, Act, Fault, Owner, answering
+from tests.tools.chaos.ground import secrets_below
 from tests.tools.chaos.trial import Trial
 
 
@@ -108,8 +109,8 @@ def _no_node(trial: Trial) -> Iterator[None]:
 def _no_allure(trial: Trial) -> Iterator[None]:
     """Build the report where Allure is missing and cannot be had."""
     trial.report = True
-    hide = f'mount -t tmpfs -o ro none {ROOT}/reports/site/node_modules; exec "$@"'
-    trial.before = ["unshare", "--mount", "sh", "-ec", hide, "sh"]
+    hide = 'mkdir -p "$0"; mount -t tmpfs -o ro none "$0"; exec "$@"'
+    trial.before = ["unshare", "--mount", "sh", "-ec", hide, str(ROOT / "reports" / "site" / "node_modules")]
     with shim("npm", "exit 127")(trial):
         yield
 
@@ -124,25 +125,39 @@ def _plain_user(*, loses_privileges: bool = False) -> Act:
     @contextmanager
     def act(trial: Trial) -> Iterator[None]:
         place, tun = trial.lab_folder / "plain", trial.lab_folder / "tun"
-        trial.lab_folder.chmod(0o755)
-        trial.ground.lab.temporary.chmod(0o1777)
         shutil.copytree(trial.ground.lab.out / "virtual" / "air", place / "virtual" / "air")
         for path in (place, *place.rglob("*")):
             os.chown(path, NOBODY, NOBODY)
         os.mknod(tun, 0o666 | stat.S_IFCHR, os.makedev(10, 200))
         tun.chmod(0o666)
         become = f"exec setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups"
-        script = f'mount --bind {tun} /dev/net/tun; {become} "$@"'
-        trial.before = ["unshare", "--mount", "sh", "-ec", script, "sh"]
+        trial.before = [
+            "unshare",
+            "--mount",
+            "sh",
+            "-ec",
+            f'mount --bind {tun} /dev/net/tun; {become} "$@"',
+            "sh",
+        ]
         trial.more += ["--out", str(place)]
         trial.env["HOME"] = str(place)
         if loses_privileges:
             trial.once(MOMENTS["measuring"], lambda: _close(place))
-        yield
+        with _open(trial.lab_folder, 0o755), _open(trial.ground.lab.temporary, 0o1777):
+            yield
+        trial.found += secrets_below(place)
         shutil.rmtree(place)
         tun.unlink()
 
     return act
+
+
+@contextmanager
+def _open(folder: Path, mode: int) -> Iterator[None]:
+    before = stat.S_IMODE(folder.stat().st_mode)
+    folder.chmod(mode)
+    yield
+    folder.chmod(before)
 
 
 def _close(place: Path) -> None:

@@ -55,7 +55,7 @@ def summary(rows: Sequence[Row]) -> str:
     return (
         f"{len(rows)} faults ({said}): {wrong} answered wrongly, {lost} acknowledged records lost, {left} "
         f"things left behind, {untouched} next runs untouched"
-        f"{f' ({again} of them at the second try)' if again else ''}."
+        f"{f' ({again} of them at a later try)' if again else ''}."
     )
 
 

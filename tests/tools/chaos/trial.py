@@ -26,6 +26,7 @@ from tests.tools.chaos.ground import BOARDS, Around, Ground, left_behind, whole_
 
 PATIENCE_S = 600.0  # a board that talks and never says hello: boots of 60 s, and what is tried against it
 LOOK_S = 0.1
+ATTEMPTS = 3  # of a run with nothing wrong, on a host that three racks share
 _BUSY_HOST = (0, 3, 4)  # undecided, or its own parts were late: of a busy host that is no trace of a fault
 _PROGRESS = re.compile(r"b\d \[\d")
 NOT_TRIED = "not tried"  # after a slower firmware: the same fault has been tried without
@@ -77,17 +78,17 @@ class Plan:
 
 
 class Trial:
-    """One fault, or a pair, and one run. ``chance`` is the trial's own, by seed and name.
+    """One fault, or a pair, and one run. ``chance`` is the trial's own, by seed, name and ``turn``.
 
     A fault may change ``env``, ``more`` (the run's further options), ``before`` (what the command is run by)
     and ``report`` (whether it is built) before the run starts.
     """
 
-    def __init__(self, ground: Ground, plan: Plan, seed: int) -> None:
+    def __init__(self, ground: Ground, plan: Plan, seed: int, turn: int = 1) -> None:
         self.ground = ground
         self.plan = plan
         self.faults = sorted(plan.faults, key=lambda fault: list(MOMENTS).index(fault.moment))
-        self.chance = random.Random(f"{seed} {plan.name}")
+        self.chance = random.Random(f"{seed} {plan.name} {turn}")
         self.env = dict(ground.lab.env)
         self.more: list[str] = []
         self.before: list[str] = []
@@ -101,7 +102,7 @@ class Trial:
         self._over = threading.Event()  # the run is
         self._meanwhile: list[threading.Thread] = []
         self.running: Running | None = None
-        self.missed = ""  # what did not come about, and why
+        self.missed = ""  # what came too late for the run
         self.injected_s = 0.0
         self.waited_s = 0.0  # for a fault at any time
 
@@ -173,6 +174,11 @@ class Trial:
         row.wrong = [*self.found, *([self.missed] if self.missed else []), *self._wrong(row, said)]
         return row
 
+    def came_too_late(self, row: Row) -> bool:
+        """Say whether all that is wrong with the trial's row is that the run was over before its fault."""
+        sound = not (self.found or row.lost or row.left) and row.next_run.startswith(("yes", NOT_TRIED))
+        return bool(self.missed) and sound and "a traceback" not in row.wrong
+
     def _mend(self, around: Around) -> list[str]:
         """Return what is left of the run; after it no fault is on, and the rack is up, if one is kept."""
         ground = self.ground
@@ -189,10 +195,11 @@ class Trial:
 
     def _run_with_faults(self, lifted: ExitStack) -> str:
         """Start the run and make each fault at its moment; return what did not come about."""
+        missed = ""
         try:
             missed = self._make_faults(lifted)
         except _NOT_MADE as error:
-            missed = f"the fault could not be made: {error}"
+            self.found.append(f"the fault could not be made: {error}")
         self._status()  # before anything is lifted
         self._over.set()
         for thread in self._meanwhile:
@@ -269,7 +276,7 @@ class Trial:
     def _measure_again(self) -> tuple[str, float]:
         """Run the quick suite with nothing wrong; return what came of it and the seconds since the fault."""
         first = ""
-        for _attempt in (1, 2):
+        for _attempt in range(ATTEMPTS):
             began_s = time.monotonic()
             done = self.ground.lab.run("--suite", "quick")
             until_s = time.monotonic() - self.injected_s
