@@ -23,7 +23,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -64,6 +64,19 @@ class Silence:
         return self.began_ns < ended_ns and (self.ended_ns is None or self.ended_ns > began_ns)
 
 
+class TakeOver(NamedTuple):
+    """A connection that the run itself made with another client's id, between two seconds of the epoch."""
+
+    client_id: str
+    address: str
+    began_s: int
+    ended_s: int
+
+    def made(self, second: int, address: str, client_id: str) -> bool:
+        mine = (self.client_id, self.address) == (client_id, address)
+        return mine and self.began_s <= second <= self.ended_s
+
+
 class Watched(NamedTuple):
     """What the watching program has said: silences of the broker, pauses of the host, and the moments (ns of
     the monotonic clock) at which the broker ended a connection."""
@@ -74,18 +87,18 @@ class Watched(NamedTuple):
 
 
 class BrokerWatch:
-    """The watching program of a run. ``absences`` are the times in which the run took the broker away, and
-    ``taken_over`` the ids of clients that it threw out by another one of that id."""
+    """The watching program of a run. ``absences`` are the times in which the run took the broker away;
+    ``take_overs`` are clients that it threw out by another one of their id."""
 
     def __init__(
         self,
         process: Process,
         log_path: Path,
         absences: Callable[[], Absences],
-        taken_over: Callable[[], Collection[str]] = tuple,
+        take_overs: Callable[[], Sequence[TakeOver]] = tuple,
     ) -> None:
         self._process = process
-        self._clients = _Clients(log_path.with_name(BROKER_LOG), taken_over)
+        self._clients = _Clients(log_path.with_name(BROKER_LOG), take_overs)
         self._log_path = log_path
         self._absences = absences
 
@@ -97,12 +110,12 @@ class BrokerWatch:
         port: int,
         folder: Path,
         absences: Callable[[], Absences],
-        taken_over: Callable[[], Collection[str]] = tuple,
+        take_overs: Callable[[], Sequence[TakeOver]] = tuple,
     ) -> BrokerWatch:
         """Watch the broker on ``address``, whose process id is in ``folder``. Raises RigError."""
         log_path = folder / "watch.log"
         argv = [sys.executable, "-m", "hil.network.broker_watch", address, str(port), str(pid_file(folder))]
-        return cls(spawner.spawn(argv, log_path=log_path), log_path, absences, taken_over)
+        return cls(spawner.spawn(argv, log_path=log_path), log_path, absences, take_overs)
 
     @property
     def pid(self) -> int:
@@ -168,8 +181,8 @@ class BrokerWatch:
 class _Clients:
     """Who connected, as the broker's log says: two hosts under one id throw each other out."""
 
-    def __init__(self, log_path: Path, taken_over: Callable[[], Collection[str]]) -> None:
-        self._log_path, self._taken_over, self._read_to = log_path, taken_over, 0
+    def __init__(self, log_path: Path, take_overs: Callable[[], Sequence[TakeOver]]) -> None:
+        self._log_path, self._take_overs, self._read_to = log_path, take_overs, 0
         self._connected: list[tuple[int, str, str]] = []  # second, address, client id
         self._reading = threading.Lock()
 
@@ -178,11 +191,12 @@ class _Clients:
         with self._reading:
             self._read()
             addresses: dict[str, set[str]] = {}
+            meant = self._take_overs()
             for second, address, client in self._connected:
-                if second >= int(since_s):
+                if second >= int(since_s) and not any(one.made(second, address, client) for one in meant):
                     addresses.setdefault(client, set()).add(address)
         for client, found in addresses.items():
-            if len(found) > 1 and client not in self._taken_over():
+            if len(found) > 1:
                 raise RigError(
                     f"Two hosts were the MQTT client {client} meanwhile: {', '.join(sorted(found))}. The "
                     f"broker throws out the one for the other. {_SAYS_NOTHING}",

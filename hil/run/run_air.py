@@ -49,7 +49,7 @@ class RunAir:
         self._noise = noise
         self._links: dict[str, AirProfile] = {}  # of boards that have booted under noise
         self._before: dict[str, _Before] = {}  # by board
-        self._begins: dict[str, set[int]] = {}  # ports of a board that the run itself begins to send to
+        self._own_ports: dict[str, set[int]] = {}  # of a board, that the run itself sends to
         self._boots = {board: count - 1 for board, count in (boots or {}).items()}  # the last one's index
 
     def begin_boot(self, board: Board) -> None:
@@ -87,7 +87,7 @@ class RunAir:
 
     def begin_case(self, board: Board) -> None:
         """Notice from now on who else changes the board's link, and what becomes of it."""
-        self._begins[board.id] = set()
+        self._own_ports[board.id] = set()
         links = self._links_of(board)
         if self._still_us(links) >= STILL_US:
             self._rack.air.reset_statistics(board.id)  # of before, and be it another run
@@ -97,15 +97,16 @@ class RunAir:
         way = self._rack.way_of(board.id, board.network.host)
         self._before[board.id] = _Before(others, refused, way, self._is_in_force(board.id))
 
-    def begins(self, board: Board, port: int) -> None:
-        """Know that the run itself sends to a port of the board, unasked, in the case that has begun."""
-        self._begins[board.id].add(port)
+    def sends_to(self, board: Board, port: int) -> None:
+        """Know that in the case that has begun the run itself sends to a port of the board."""
+        self._own_ports[board.id].add(port)
 
     def check_case(self, board: Board) -> None:
         """Raise RigError where the air of the board's case was not what it is meant to be.
 
         It stood still; the access point's port was down; the board's address is gone; the host threw packets
-        away, or sent the board what nobody had asked for; or somebody else changed the link, and be it back.
+        away, or sent the board what nobody of the run sends; or somebody else changed the link, and be it
+        back.
         """
         before, links = self._before[board.id], self._links_of(board)
         still_us = self._still_us(links)
@@ -135,7 +136,7 @@ class RunAir:
 
     def _check_way(self, board: Board, before: Way) -> None:
         way = self._rack.way_of(board.id, board.network.host)
-        if _grown(before.dropped_count, way.dropped_count):  # one may have been on its way
+        if _grown(before.dropped_count, way.dropped_count) > 0:  # one may have been on its way
             way = self._rack.way_of(board.id, board.network.host)
         if not way.has_its_address:
             raise RigError(
@@ -160,11 +161,11 @@ class RunAir:
 
     def _begun_by_others(self, board_id: str, before: Way, way: Way) -> int:
         """Return how many bytes the host sent in connections that it began, and not by this run."""
-        first, now = before.begun_bytes, way.begun_bytes
-        if first is None or now is None:
-            return 0
-        ports = now.keys() - self._begins[board_id]
-        return sum(now[port] - first.get(port, 0) for port in ports)
+        own = sum(
+            _grown(before.begun_bytes_by_port.get(port, 0), way.begun_bytes_by_port.get(port, 0))
+            for port in self._own_ports[board_id]
+        )
+        return _grown(before.begun_bytes, way.begun_bytes) - own
 
     @staticmethod
     def _still_us(links: Mapping[str, Mapping[str, Scalar]]) -> float:

@@ -32,7 +32,7 @@ COMMAND_TIMEOUT_S = 10.0
 _NFT = shutil.which("nft") or "/usr/sbin/nft"  # which is not on the PATH of a plain user
 _TABLE = "hil_host"
 _CAME, _ARRIVED = "came", "arrived"  # of what boards send to the host
-_SENT, _BEGUN = "sent", "begun"  # of what the host sends to boards
+_SENT, _BEGUN, _PORTS, _PORTS_MAX = "sent", "begun", "ports", 4096  # of what the host sends to boards
 _DEFRAGMENTED, _LAST = -399, 450  # behind conntrack's work on fragments (-400); behind all others
 
 # An ESP32's lwIP sends neither timestamps nor SACK nor a window scale by default (ESP-IDF Kconfig,
@@ -196,11 +196,13 @@ def address_now(board_id: str) -> str:
 
 
 def count_packets() -> None:
-    """Count from now on what comes from boards for the host, before and behind all rules of others, and what
-    the host sends to each board: all of it, and by port what belongs to connections that the host began.
+    """Count from now on what comes from boards for the host, before and behind the rules of others, and what
+    the host sends to each board: all of it, and what belongs to connections that the host began, which has
+    ports where it is TCP or UDP.
 
     What nft may not or cannot do here is not counted. What answers a board's mDNS or DHCP is never counted as
-    begun by the host, though it belongs to no connection.
+    begun by the host, though it belongs to no connection. Without conntrack nobody puts fragments together
+    before the first count.
     """
     coming = f"ip saddr {HOST_ADDRESS}/{PREFIX_BITS} ip daddr {HOST_ADDRESS} ip frag-off & 0x3fff == 0"
     going = f"ip daddr {HOST_ADDRESS}/{PREFIX_BITS} ip daddr != {HOST_ADDRESS}"
@@ -213,14 +215,20 @@ def count_packets() -> None:
         f"add rule ip {_TABLE} prerouting {coming} counter name {_CAME}",
         f"add rule ip {_TABLE} input {coming} counter name {_ARRIVED}",
     )
+    begun = f"{going} ct direction original"
     _add_rules(
-        f"add set ip {_TABLE} {_SENT} {{ type ipv4_addr; size 256; flags dynamic; }}",
-        f"add set ip {_TABLE} {_BEGUN} {{ type ipv4_addr . inet_service; size 4096; flags dynamic; }}",
+        *(
+            f"add set ip {_TABLE} {name} {{ type ipv4_addr; size 256; flags dynamic; }}"
+            for name in (_SENT, _BEGUN)
+        ),
+        f"add set ip {_TABLE} {_PORTS}"
+        f" {{ type ipv4_addr . inet_service; size {_PORTS_MAX}; flags dynamic; }}",
         f"add chain ip {_TABLE} output {{ type filter hook output priority {_LAST}; }}",
         f"add rule ip {_TABLE} output {going} update @{_SENT} {{ ip daddr counter }}",
         f"add rule ip {_TABLE} output udp sport {{ 67, 5353 }} accept",
-        f"add rule ip {_TABLE} output {going} ct direction original"
-        f" update @{_BEGUN} {{ ip daddr . th dport counter }}",
+        f"add rule ip {_TABLE} output {begun} update @{_BEGUN} {{ ip daddr counter }}",
+        f"add rule ip {_TABLE} output {begun} meta l4proto {{ tcp, udp }}"
+        f" update @{_PORTS} {{ ip daddr . th dport counter }}",
     )
 
 
@@ -231,26 +239,37 @@ def _add_rules(*lines: str) -> None:
 
 def counted() -> Mapping[str, Any]:
     """Return what was counted so far: ``dropped`` packets of all boards that came in and arrived at nobody,
-    for a rule threw them away; by address, ``sent_bytes`` to a board, and by port ``begun_bytes`` of them.
+    for a rule threw them away; by address, ``sent_bytes`` to a board, ``begun_bytes`` of them, and these by
+    port.
 
-    What could not be counted is left out.
+    What could not be counted is left out, and bytes where there were more ports than are kept apart.
     """
     try:
         listed = json.loads(run([_NFT, "-j", "list", "table", "ip", _TABLE]))["nftables"]
     except NetworkSetupError:
         return {}
-    packets = {one["counter"]["name"]: int(one["counter"]["packets"]) for one in listed if "counter" in one}
-    sets = {one["set"]["name"]: one["set"].get("elem", ()) for one in listed if "set" in one}
     found: dict[str, Any] = {}
-    if _CAME in packets and _ARRIVED in packets:
-        found["dropped"] = packets[_CAME] - packets[_ARRIVED]
-    if _SENT in sets and _BEGUN in sets:
-        found["sent_bytes"] = {one["elem"]["val"]: _bytes(one) for one in sets[_SENT]}
-        found["begun_bytes"] = {}
-        for one in sets[_BEGUN]:
-            address, port = one["elem"]["val"]["concat"]
-            found["begun_bytes"].setdefault(address, {})[str(port)] = _bytes(one)
+    with contextlib.suppress(LookupError, TypeError, ValueError):  # an older nft lists no counters of sets
+        found |= _dropped(listed)
+        found |= _sent(listed)
     return found
+
+
+def _dropped(listed: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    packets = {one["counter"]["name"]: int(one["counter"]["packets"]) for one in listed if "counter" in one}
+    return {"dropped": packets[_CAME] - packets[_ARRIVED]}
+
+
+def _sent(listed: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    sets = {one["set"]["name"]: one["set"].get("elem", ()) for one in listed if "set" in one}
+    if len(sets[_PORTS]) >= _PORTS_MAX:
+        return {}
+    by_port: dict[str, dict[str, int]] = {}
+    for one in sets[_PORTS]:
+        address, port = one["elem"]["val"]["concat"]
+        by_port.setdefault(address, {})[str(port)] = _bytes(one)
+    sent, begun = ({one["elem"]["val"]: _bytes(one) for one in sets[name]} for name in (_SENT, _BEGUN))
+    return {"sent_bytes": sent, "begun_bytes": begun, "begun_bytes_by_port": by_port}
 
 
 def _bytes(element: Mapping[str, Any]) -> int:

@@ -40,13 +40,14 @@ __all__ = ["RemoteProcess", "VirtualBoardSpec", "VirtualRack"]
 
 class Way(NamedTuple):
     """Whether a board has the address that the rack gave it; and since the rack is up how many packets of any
-    board the host's rules have thrown away, how much the host has sent to this board, and by port how much of
-    it in connections that the host began. None is what could not be counted."""
+    board the host's rules have thrown away, how much the host has sent to this board, and how much of it in
+    connections that the host began, and to which port. None is what could not be counted."""
 
     has_its_address: bool
     dropped_count: int | None
     sent_bytes: int | None
-    begun_bytes: Mapping[int, int] | None
+    begun_bytes: int | None
+    begun_bytes_by_port: Mapping[int, int]
 
 
 class VirtualRack:
@@ -202,12 +203,14 @@ class VirtualRack:
         own = self.boards[board_id].kind == "emulated"  # its address is its own to have
         counted = own_address or address
         sent, begun = answer.get("sent_bytes"), answer.get("begun_bytes")
+        ports = answer.get("begun_bytes_by_port", {}).get(counted, {})
         # an older rack that is kept up says nothing
         return Way(
             own or answer.get("address", address) == address,
             answer.get("dropped"),
             None if sent is None else int(sent.get(counted, 0)),
-            None if begun is None else {int(port): size for port, size in begun.get(counted, {}).items()},
+            None if begun is None else int(begun.get(counted, 0)),
+            {int(port): size for port, size in ports.items()},
         )
 
     def _asked(self, request: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -5,21 +5,26 @@ from __future__ import annotations
 
 import os
 import select
+import socket
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from hil.base.errors import RigError
+from hil.network import mqtt_packets as mqtt
 from hil.network.broker import Broker, BrokerOptions
 from hil.network.broker_client import Client as Connected
 from hil.network.broker_client import find_client
+from hil.network.broker_watch import BrokerWatch
 from hil.network.certificates import Certificates, make_certificates
 from hil.network.flood import TOPIC as FLOOD_TOPIC
 from hil.network.flood import Flood
 from hil.network.process import LocalProcess, LocalSpawner
 from tests.boards.rack_tools import running_rack, wait_until
+from tests.lab import wait_for
 from tests.network.broker_rig import LOOPBACK, TIMEOUT_S, Client, running_broker
 
 pytestmark = pytest.mark.slow
@@ -91,6 +96,37 @@ def test_a_client_is_cut_off_without_rights_too(tmp_path: Path, certificates: Ce
         with Client(broker, "victim", clean_session=False) as victim:
             assert victim.received_all() == [b"meanwhile"]
     finally:
+        broker.stop()
+
+
+def test_a_client_that_the_run_throws_out_is_no_second_hosts(
+    tmp_path: Path, certificates: Certificates
+) -> None:
+    """What is done to a client by its own id is known to the watch; who has that id later is named."""
+    folder, board = tmp_path / "broker", "127.0.0.2"
+    broker = Broker.start(WithoutRights(), LOOPBACK, folder, certificates)
+    watch = BrokerWatch.start(
+        LocalSpawner(), LOOPBACK, broker.ports.tcp, folder, broker.absences, broker.take_overs
+    )
+
+    def connect(address: str) -> socket.socket:
+        place = (LOOPBACK, broker.ports.tcp)
+        client = socket.create_connection(place, source_address=(address, 0), timeout=10)
+        client.sendall(mqtt.connect_packet("hil-board"))
+        mqtt.read_packet(client)
+        return client
+
+    try:
+        began_ns = time.monotonic_ns()
+        with connect(board):
+            assert broker.cut(board) == "closed"
+        with connect(board):
+            watch.check(began_ns)
+        wait_for(lambda: time.time() > broker.take_overs()[-1].ended_s + 1, lambda: "no second went by")
+        with connect(LOOPBACK), pytest.raises(RigError, match="Two hosts were the MQTT client hil-board"):
+            watch.check(began_ns)
+    finally:
+        watch.stop()
         broker.stop()
 
 

@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -208,11 +209,13 @@ def test_a_taken_port_elsewhere_is_named(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_refusal_is_quoted_in_iperfs_words(lab: IperfLab) -> None:
     """A board that says ready and does not listen: the error holds iperf's own words, and who was called."""
-    place = lab.place(role="server")
+    told: list[int] = []
+    place = replace(lab.place(role="server"), sends_to=told.append)
     companion = IperfCompanion(place)
     try:
         companion.start()
         companion.note(ready(BOARD_PORT))
+        assert told == [BOARD_PORT]  # what the run sends itself is known to be its own
         with pytest.raises(RigError, match=rf"board {lab.board_address}.*Connection refused"):
             companion.finish(series_of(place.case))
     finally:

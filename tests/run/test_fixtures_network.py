@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -195,6 +196,26 @@ def test_a_case_on_a_virtual_rack_captures_at_its_boards_own_port(tmp_path: Path
                 Case("publish", {}), board, "", folder=tmp_path / "peer", keep_captures=False
             )
             assert place.access_point_interface == running.access_point_interface(board.id)
+    finally:
+        running.stop()
+
+
+def test_what_a_cases_peer_sends_to_its_board_is_the_runs_own(tmp_path: Path) -> None:
+    """Where the peer has told its port, that is no neighbour's; in the next case it would be."""
+    board = RACK.boards[0]
+    running = start_rack(tmp_path / "rack", boards=[board.id], profile=LAB)
+    send = "import socket, sys\nwith socket.socket(type=socket.SOCK_DGRAM) as one:\n"
+    send += " for _ in range(50): one.sendto(bytes(1000), (sys.argv[1], 9))"
+    argv = [sys.executable, "-c", send, running.board_address(board.id)]
+    try:
+        network = network_on(running, tmp_path / "state", tmp_path / "logs", LAB)
+        network.apply_profile()
+        place = network.place(Case("publish", {}), board, "", folder=tmp_path / "peer", keep_captures=False)
+        with network.around(board):
+            place.sends_to(9)
+            assert running.spawn(argv, log_path=tmp_path / "send.log").wait(10) == 0
+        with pytest.raises(RigError, match="no part of this run sends"), network.around(board):
+            assert running.spawn(argv, log_path=tmp_path / "send.log").wait(10) == 0
     finally:
         running.stop()
 

@@ -203,7 +203,7 @@ def test_what_others_send_to_a_board_is_the_rigs_fault(tmp_path: Path) -> None:
         with pytest.raises(RigError, match=r"sent board \S+ 0\.51 MB meanwhile that no part of this run"):
             air.check_case(V1)
         air.begin_case(V1)
-        air.begins(V1, 9)
+        air.sends_to(V1, 9)
         send_packets(500)
         air.check_case(V1)
         air.begin_case(V1)

@@ -118,28 +118,32 @@ def test_what_the_host_begins_to_send_is_counted(rack: VirtualRack, tmp_path: Pa
     """By board and port. Answers are not, nor mDNS, which has no connections, nor another board's."""
     board, other = (rack.board_address(each) for each in ("b1", "b2"))
 
-    def sent(program: str, *arguments: str) -> tuple[int, dict[int, int]]:
+    def sent(program: str, *arguments: str) -> tuple[int, int, dict[int, int]]:
         before = rack.way_of("b1")
         output(rack, tmp_path, sys.executable, "-c", program, *arguments)
         after = rack.way_of("b1")
-        assert before.begun_bytes is not None
-        assert after.begun_bytes is not None
-        grown = {port: size - before.begun_bytes.get(port, 0) for port, size in after.begun_bytes.items()}
-        assert before.sent_bytes is not None
-        assert after.sent_bytes is not None
-        return after.sent_bytes - before.sent_bytes, {port: size for port, size in grown.items() if size}
+        assert None not in (before.sent_bytes, after.sent_bytes, before.begun_bytes, after.begun_bytes)
+        first = before.begun_bytes_by_port
+        grown = {port: size - first.get(port, 0) for port, size in after.begun_bytes_by_port.items()}
+        return (
+            (after.sent_bytes or 0) - (before.sent_bytes or 0),
+            (after.begun_bytes or 0) - (before.begun_bytes or 0),
+            {port: size for port, size in grown.items() if size},
+        )
 
     five_packets = 5 * (900 + 28)
-    assert sent(SENDS, board) == (five_packets, {9: five_packets})
-    assert sent(SENDS, other) == (0, {})
-    assert sent(SENDS.replace("9)", "5001)"), board) == (five_packets, {5001: five_packets})
+    assert sent(SENDS, board) == (five_packets, five_packets, {9: five_packets})
+    assert sent(SENDS, other) == (0, 0, {})
+    assert sent(SENDS.replace("9)", "5001)"), board) == (five_packets, five_packets, {5001: five_packets})
     mdns = SENDS.replace("    for _", "    sender.bind(('', 5353))\n    for _")
-    assert sent(mdns, board) == (five_packets, {})
+    assert sent(mdns, board) == (five_packets, 0, {})
+    ping = f"import subprocess\nsubprocess.run(['ping', '-c', '1', '{board}'], check=True)"
+    assert sent(ping) == (84, 84, {})
     asker = rack.spawn([sys.executable, "-c", ASKS], netns="b1", log_path=tmp_path / "asker.log")
-    answered, begun = sent(ANSWERS)
+    answered, begun, _ports = sent(ANSWERS)
     assert asker.wait(10) == 0
     assert answered >= five_packets
-    assert begun == {}
+    assert begun == 0
 
 
 def test_each_board_has_a_port_at_the_access_point(rack: VirtualRack, tmp_path: Path) -> None:

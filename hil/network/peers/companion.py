@@ -56,8 +56,8 @@ class Place:
     rack whose access point is real and shapes nothing. ``certificates`` are files as long as the run lasts,
     and so is ``secrets_dir``, a folder for whatever else is secret (TLS keys); ``peer_name`` is a name of the
     host that its server certificate holds. ``name_server`` answers it, where the run has one already; else
-    whoever needs one starts it. ``begins`` is to be told each port of the board that the companion sends to
-    in a connection that it begins itself.
+    whoever needs one starts it. ``sends_to`` is to be told each port of the board to which the companion
+    itself connects.
     """
 
     case: Case
@@ -75,7 +75,7 @@ class Place:
     folder: Path
     keep_captures: bool
     name_server: NameServer | None = None
-    begins: Callable[[int], None] = lambda _port: None
+    sends_to: Callable[[int], None] = lambda _port: None
 
 
 @dataclass(frozen=True)

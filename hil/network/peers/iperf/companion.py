@@ -72,7 +72,7 @@ class IperfCompanion:
         place = self._place
         try:
             port = _port_of(note)
-            place.begins(port)
+            place.sends_to(port)
             self._iperf = IperfProcess.start_client(
                 place.spawner, self._settings, place.board_address, port, self._file(REPORT_FILE)
             )
