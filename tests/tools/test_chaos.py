@@ -24,6 +24,7 @@ ROW = Row(
     lost=0,
     left=[],
     next_run="yes",
+    judged="",
 )
 ONE_OF_EACH = (
     "board: hang that a reset mends",
@@ -66,6 +67,21 @@ def test_a_stopped_campaign_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "seed-1.jsonl"
     path.write_text(ROW.to_json() + "\n" + ROW.to_json()[:40])
     assert Campaign(1, path).rows == {ROW.fault: ROW}
+
+
+def test_what_was_wrong_or_judged_by_others_is_made_again(tmp_path: Path) -> None:
+    """A row stays only where what its fault may be called is what it was; a wrong one as long as it may."""
+    plan, other, third = plans(1)[:3]
+    right = replace(ROW, fault=plan.name, judged=plan.judge)
+    wrong = replace(right, fault=other.name, judged=other.judge, wrong=["the next run"])
+    rows = (right, wrong, replace(right, fault=third.name, judged="of before"))
+    path = tmp_path / "seed-1.jsonl"
+    path.write_text("".join(row.to_json() + "\n" for row in rows))
+    campaign = Campaign(1, path)
+    campaign.forget([plan, other, third], wrong=False)
+    assert set(campaign.rows) == {plan.name, other.name}
+    campaign.forget([plan, other, third], wrong=True)
+    assert set(campaign.rows) == {plan.name}
 
 
 def test_the_page_takes_the_table(tmp_path: Path) -> None:

@@ -71,7 +71,20 @@ def _combinable(family: Sequence[Fault]) -> list[Fault]:
 def broken(plan: Plan, error: Exception) -> Row:
     """Return the row of a trial that the campaign itself could not make."""
     why = f"the campaign: {type(error).__name__}: {error}"
-    return Row(plan.name, plan.faults[-1].moment, why, "a crash", 125, "no", 0.0, 0, [], "not tried", [why])
+    return Row(
+        plan.name,
+        plan.faults[-1].moment,
+        why,
+        "a crash",
+        125,
+        "no",
+        0.0,
+        0,
+        [],
+        "not tried",
+        plan.judge,
+        [why],
+    )
 
 
 MEASURED = ("hil", "firmware", "fixtures", "reports", "thresholds", "conftest.py", "pytest.ini")
@@ -84,8 +97,8 @@ def version() -> str:
         argv = ["git", *words, "--", *MEASURED]
         return subprocess.run(argv, cwd=PROJECT_ROOT, capture_output=True, text=True, check=True).stdout
 
-    digest = hashlib.sha256(said("ls-tree", "HEAD").encode()).hexdigest()[:12]
-    return f"{digest}-dirty" if said("status", "--porcelain") else digest
+    measured = said("ls-tree", "HEAD") + said("diff", "HEAD")
+    return hashlib.sha256(measured.encode()).hexdigest()[:12]
 
 
 class Campaign:
@@ -100,9 +113,14 @@ class Campaign:
                 row = Row(**json.loads(line))
                 self.rows[row.fault] = row
 
-    def forget_wrong(self) -> None:
-        """Have the rows made once more that were wrong."""
-        self.rows = {name: row for name, row in self.rows.items() if not row.wrong}
+    def forget(self, wanted: Sequence[Plan], *, wrong: bool) -> None:
+        """Have the rows made once more that another judge judged, and, where told so, that are ``wrong``."""
+        judges = {plan.name: plan.judge for plan in wanted}
+        self.rows = {
+            name: row
+            for name, row in self.rows.items()
+            if row.judged == judges.get(name, row.judged) and not (wrong and row.wrong)
+        }
 
     def run(self, wanted: Sequence[Plan], workers: int) -> None:
         """Run what has not been run yet, in an order that the seed gives."""
@@ -186,8 +204,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         signal.signal(number, _stop)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)  # which a shell's "&" lets all be deaf to
     campaign = Campaign(options.seed, path)
-    if options.again:
-        campaign.forget_wrong()
+    campaign.forget(wanted, wrong=options.again)
     done, began = len(campaign.rows), time.monotonic()
     campaign.run(wanted, options.workers)
     took = f"{len(campaign.rows) - done} of them took {(time.monotonic() - began) / 60:.0f} minutes."

@@ -384,9 +384,9 @@ FAULTS: Sequence[Fault] = (
             suite=_HTTP,
         )
         for words, program, says in (
-            ("answers with garbage", GARBAGE, "BadStatusLine|no answer from"),
-            ("answers nothing", NOTHING, "timed out|no answer from"),
-            ("closes each connection", GOES, "Remote|reset|no answer from"),
+            ("answers with garbage", GARBAGE, "BadStatusLine|TLS failed|is not HTTP"),
+            ("answers nothing", NOTHING, "timed out|no answer in time"),
+            ("closes each connection", GOES, "Remote|reset|TLS failed|was closed before"),
         )
     ),
     _fault(

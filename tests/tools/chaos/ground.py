@@ -183,7 +183,7 @@ def left_behind(ground: Ground, before: Around) -> list[str]:
     deadline = time.monotonic() + LINGERS_S
     while (found := _new(ground, before)) and time.monotonic() < deadline:
         time.sleep(0.1)
-    return found + secrets_below(ground.lab.out / "latest")
+    return found
 
 
 def _new(ground: Ground, before: Around) -> list[str]:

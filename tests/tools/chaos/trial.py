@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 import re
@@ -22,12 +23,14 @@ from pathlib import Path
 from hil.base.errors import HilError
 from tests.lab import Running
 from tests.tools.chaos.fault import MOMENTS, Fault, Owner
-from tests.tools.chaos.ground import BOARDS, Around, Ground, left_behind, whole_lines
+from tests.tools.chaos.ground import BOARDS, Around, Ground, left_behind, secrets_below, whole_lines
 
 PATIENCE_S = 600.0  # a board that talks and never says hello: boots of 60 s, and what is tried against it
 LOOK_S = 0.1
 ATTEMPTS = 3  # of a run with nothing wrong, on a host that three racks share
-_BUSY_HOST = (0, 3, 4)  # undecided, or its own parts were late: of a busy host that is no trace of a fault
+_BUSY_HOST = (
+    r"stood still|gave no answer|late"  # what a run says where the host let its parts not run in time
+)
 _PROGRESS = re.compile(r"b\d \[\d")
 NOT_TRIED = "not tried"  # after a slower firmware: the same fault has been tried without
 _OWNERS: Mapping[int, Owner] = {0: "nobody", 2: "configuration", 3: "rig", 4: "undecided"}
@@ -49,6 +52,7 @@ class Row:
     lost: int
     left: list[str]
     next_run: str
+    judged: str  # by what: Plan.judge
     wrong: list[str] = field(default_factory=list)
 
     def to_json(self) -> str:
@@ -66,6 +70,12 @@ class Plan:
     def name(self) -> str:
         faults = " + ".join(f"{fault.family}: {fault.name}" for fault in self.faults)
         return f"{faults}, slower firmware" if self.slower else faults
+
+    @property
+    def judge(self) -> str:
+        """Return what a row of it was judged by, as a digest: one of another judge's is made again."""
+        said = [(one.moment, tuple(one.owners), one.says, one.suite) for one in self.faults]
+        return hashlib.sha256(repr(said).encode()).hexdigest()[:8]
 
     def owners(self, made: Sequence[Fault]) -> set[str]:
         """Return whose a run may say that it was, of those faults that came about."""
@@ -87,6 +97,7 @@ class Trial:
     def __init__(self, ground: Ground, plan: Plan, seed: int, turn: int = 1) -> None:
         self.ground = ground
         self.plan = plan
+        self.turn = turn
         self.faults = sorted(plan.faults, key=lambda fault: list(MOMENTS).index(fault.moment))
         self.chance = random.Random(f"{seed} {plan.name} {turn}")
         self.env = dict(ground.lab.env)
@@ -153,15 +164,18 @@ class Trial:
             status = self._status()
             said = self.running.said() if self.running else ""
             lost = self.records.lost()  # while a disk of its own is there
-        left = self._mend(around)
+            owner, sentence = _owner_of(status, said, self.outs[-1])
+            if status == 0 and self.faults[-1].command:  # whatever the run before it came to
+                owner = "nobody"
+            told = secrets_below(self.outs[-1] / "latest")
+        left = self._mend(around) + told
         lost = max(lost, self.records.lost())
-        owner, sentence = _owner_of(status, said, ground)
         next_run, recovery_s = self._measure_again() if not self.plan.slower else (NOT_TRIED, 0.0)
         row = Row(
             self.plan.name,
             f"{self.victim}, after {self.waited_s:.1f} s"
             if self.victim
-            else (self.made or self.faults)[-1].moment,
+            else (self.made or self.faults)[-1].moment + (", second try" if self.turn > 1 else ""),
             sentence,
             owner,
             status,
@@ -170,14 +184,18 @@ class Trial:
             lost,
             left,
             next_run,
+            self.plan.judge,
         )
         row.wrong = [*self.found, *([self.missed] if self.missed else []), *self._wrong(row, said)]
         return row
 
     def came_too_late(self, row: Row) -> bool:
         """Say whether all that is wrong with the trial's row is that the run was over before its fault."""
-        sound = not (self.found or row.lost or row.left) and row.next_run.startswith(("yes", NOT_TRIED))
-        return bool(self.missed) and sound and "a traceback" not in row.wrong
+        allowed = self.plan.owners(self.made) if self.made or self.plan.slower else {"nobody", "undecided"}
+        sound = row.next_run.startswith(("yes", NOT_TRIED)) and "a traceback" not in row.wrong
+        return (
+            bool(self.missed) and row.owner in allowed and sound and not (self.found or row.lost or row.left)
+        )
 
     def _mend(self, around: Around) -> list[str]:
         """Return what is left of the run; after it no fault is on, and the rack is up, if one is kept."""
@@ -262,7 +280,9 @@ class Trial:
             if re.search(pattern, self.running.said()):
                 return True
             time.sleep(0.01)
-        return re.search(pattern, self.running.said()) is not None and self.running.process.poll() is None
+        if self.running_still:
+            self.found.append(f"the run did not say {pattern!r} within {PATIENCE_S:g} s")
+        return False
 
     def _status(self) -> int:
         if self.running is None:
@@ -280,11 +300,12 @@ class Trial:
             began_s = time.monotonic()
             done = self.ground.lab.run("--suite", "quick")
             until_s = time.monotonic() - self.injected_s
-            if done.returncode == 0 and outcome(self.ground) == "pass":
+            word = outcome(self.ground.lab.out)
+            if done.returncode == 0 and word == "pass":
                 self.ground.run_s = time.monotonic() - began_s
                 return (f"yes, after {first}" if first else "yes"), until_s
             said = f"exit {done.returncode}: {_last_sentence(done.stdout)}"
-            if done.returncode not in _BUSY_HOST:
+            if word != "undecided" and not (done.returncode == 3 and re.search(_BUSY_HOST, done.stdout)):
                 return said, until_s
             first = first or said
         return first, until_s
@@ -346,23 +367,23 @@ class Acknowledged:
         )
 
 
-def outcome(ground: Ground) -> str:
+def outcome(out: Path) -> str:
     """Return what the newest run came to, in the word of its verdicts.json; "" where it has none."""
     try:
-        return str(json.loads((ground.lab.out / "latest" / "verdicts.json").read_text())["outcome"])
+        return str(json.loads((out / "latest" / "verdicts.json").read_text())["outcome"])
     except (OSError, ValueError, KeyError):
         return ""
 
 
-def _owner_of(status: int, said: str, ground: Ground) -> tuple[str, str]:
+def _owner_of(status: int, said: str, out: Path) -> tuple[str, str]:
     """Return whose a run says the fault was, and its sentence."""
     sentence = _last_sentence(said)
     if status in _INTERRUPTED:
         return "interrupted", sentence
     if status == 1:
-        owners = {entry["owner"] for entry in _entries(ground) if entry["type"] == "fault"}
+        owners = {entry["owner"] for entry in _entries(out) if entry["type"] == "fault"}
         return ("firmware" if "firmware" in owners else "a regression"), sentence
-    if status == 0 and outcome(ground) == "undecided":  # which HIL_UNDECIDED_STATUS lets pass here
+    if status == 0 and outcome(out) == "undecided":  # which HIL_UNDECIDED_STATUS lets pass here
         return "undecided", sentence
     return _OWNERS.get(status, "a crash"), sentence
 
@@ -373,9 +394,11 @@ def _told(said: str) -> str:
     return " ".join(line.strip() for line in lines)
 
 
-def _entries(ground: Ground) -> list[dict[str, str]]:
+def _entries(out: Path) -> list[dict[str, str]]:
+    """Return the newest run's journal; nothing of one that is torn."""
     try:
-        return ground.lab.entries()
+        lines = (out / "latest" / "records.jsonl").read_text().splitlines()
+        return [json.loads(line) for line in lines]
     except (OSError, ValueError):
         return []
 
