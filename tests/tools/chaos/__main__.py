@@ -169,7 +169,7 @@ class Campaign:
     def _tried(self, ground: Ground, plan: Plan) -> Row:
         trial = Trial(ground, plan, self.seed)
         row = trial.go()
-        return Trial(ground, plan, self.seed, turn=2).go() if trial.came_too_late(row) else row
+        return Trial(ground, plan, self.seed, turn=2).go() if trial.says_nothing(row) else row
 
     def _keep(self, row: Row, took_s: float) -> None:
         with self._lock:

@@ -189,13 +189,15 @@ class Trial:
         row.wrong = [*self.found, *([self.missed] if self.missed else []), *self._wrong(row, said)]
         return row
 
-    def came_too_late(self, row: Row) -> bool:
-        """Say whether all that is wrong with the trial's row is that the run was over before its fault."""
+    def says_nothing(self, row: Row) -> bool:
+        """Say whether all that is wrong with the trial's row is chance: the run was over before its fault, or
+        a busy host left undecided what has to pass."""
+        if self.found or row.lost or row.left or "a traceback" in row.wrong:
+            return False
         allowed = self.plan.owners(self.made) if self.made or self.plan.slower else {"nobody", "undecided"}
-        sound = row.next_run.startswith(("yes", NOT_TRIED)) and "a traceback" not in row.wrong
-        return (
-            bool(self.missed) and row.owner in allowed and sound and not (self.found or row.lost or row.left)
-        )
+        late = bool(self.missed) and row.owner in allowed
+        busy = row.owner == "undecided" and allowed == {"nobody"}
+        return (late or busy) and row.next_run.startswith(("yes", NOT_TRIED))
 
     def _mend(self, around: Around) -> list[str]:
         """Return what is left of the run; after it no fault is on, and the rack is up, if one is kept."""
