@@ -148,6 +148,8 @@ class Campaign:
                 with suppress(queue.Empty):
                     while True:
                         waiting.get_nowait()
+                for thread in threads:  # what has begun is finished, and its rack is ended
+                    thread.join()
 
     def _work(self, waiting: queue.SimpleQueue[Plan], images: tuple[Path, Path], keeps_rack: bool) -> None:
         ground = Ground(*images, keeps_rack=keeps_rack)
@@ -206,7 +208,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     campaign = Campaign(options.seed, path)
     campaign.forget(wanted, wrong=options.again)
     done, began = len(campaign.rows), time.monotonic()
-    campaign.run(wanted, options.workers)
+    try:
+        campaign.run(wanted, options.workers)
+    except KeyboardInterrupt:
+        print("Stopped. The same command goes on from here.")
+        return 130
     took = f"{len(campaign.rows) - done} of them took {(time.monotonic() - began) / 60:.0f} minutes."
     rows = [campaign.rows[plan.name] for plan in wanted]
     width = shutil.get_terminal_size().columns

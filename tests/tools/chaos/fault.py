@@ -57,7 +57,7 @@ class Fault:
     ``owners`` are those that a run may name; ``says`` is a pattern that its output has to match. ``suite`` is
     what is measured meanwhile. ``command`` is what is run instead of `hil run`, as arguments of `hil`.
     ``own_rack``: it breaks the rack itself, which is started anew after it. ``alone``: it spoils whatever
-    else runs on this host.
+    else runs on this host, or is spoilt by it.
     """
 
     family: str
