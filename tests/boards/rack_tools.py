@@ -98,6 +98,20 @@ def inner_namespace(unshare: int) -> str:
     return namespace_of(children_of(unshare)[0])
 
 
+_SENDS = """
+import socket, sys
+with socket.socket(type=socket.SOCK_DGRAM) as sender:
+    for _ in range(int(sys.argv[1])):
+        sender.sendto(bytes(1000), (sys.argv[2], 9))
+"""
+
+
+def send_packets(rack: VirtualRack, count: int, address: str, folder: Path) -> None:
+    """Send packets of 1000 bytes from the rack's host to port 9 of an address."""
+    argv = [sys.executable, "-c", _SENDS, str(count), address]
+    assert rack.spawn(argv, log_path=folder / "send.log").wait(10) == 0
+
+
 def port_refuses(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) != 0

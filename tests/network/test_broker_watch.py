@@ -53,10 +53,10 @@ def watch(broker: Broker, folder: Path) -> Iterator[BrokerWatch]:
 def await_silence(folder: Path, *, over: bool) -> Silence:
     log = folder / "watch.log"
     wait_for(
-        lambda: any((one.ended_ns is not None) == over for one in read_watch(log)[0]),
+        lambda: any((one.ended_ns is not None) == over for one in read_watch(log).silences),
         lambda: f"no silence: {log.read_text()}",
     )
-    return read_watch(log)[0][-1]
+    return read_watch(log).silences[-1]
 
 
 def test_a_broker_that_stands_still_is_named(broker: Broker, watch: BrokerWatch, folder: Path) -> None:
@@ -203,7 +203,7 @@ def test_a_host_that_stands_still_is_named(broker: Broker, watch: BrokerWatch, f
         for pid in pids:
             os.kill(pid, number)
         time.sleep(wait_s)
-    wait_for(lambda: bool(read_watch(folder / "watch.log")[1]), lambda: "no pause was said")
+    wait_for(lambda: bool(read_watch(folder / "watch.log").pauses), lambda: "no pause was said")
     with pytest.raises(RigError, match=r"The rack's host stood still for 1\.\d s meanwhile"):
         watch.check(began_ns)
     watch.check(time.monotonic_ns())

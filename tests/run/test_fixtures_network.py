@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,7 +22,7 @@ from hil.run.network import HostSide, RunNetwork, read_access_point, start_netwo
 from hil.run.run_air import RunAir
 from hil.virtual.air.profile import AirProfile, load_profile
 from hil.virtual.virtual_rack import VirtualRack, attach_virtual_rack, profile_in_force, up_dir
-from tests.boards.rack_tools import start_rack
+from tests.boards.rack_tools import send_packets, start_rack
 
 RACK = load_rack(Path(__file__).resolve().parents[2] / "hil" / "racks" / "virtual.yaml")
 BOARD = RACK.boards[0]
@@ -204,18 +203,16 @@ def test_what_a_cases_peer_sends_to_its_board_is_the_runs_own(tmp_path: Path) ->
     """Where the peer has told its port, that is no neighbour's; in the next case it would be."""
     board = RACK.boards[0]
     running = start_rack(tmp_path / "rack", boards=[board.id], profile=LAB)
-    send = "import socket, sys\nwith socket.socket(type=socket.SOCK_DGRAM) as one:\n"
-    send += " for _ in range(50): one.sendto(bytes(1000), (sys.argv[1], 9))"
-    argv = [sys.executable, "-c", send, running.board_address(board.id)]
+    address = running.board_address(board.id)
     try:
         network = network_on(running, tmp_path / "state", tmp_path / "logs", LAB)
         network.apply_profile()
         place = network.place(Case("publish", {}), board, "", folder=tmp_path / "peer", keep_captures=False)
         with network.around(board):
             place.sends_to(9)
-            assert running.spawn(argv, log_path=tmp_path / "send.log").wait(10) == 0
+            send_packets(running, 50, address, tmp_path)
         with pytest.raises(RigError, match="no part of this run sends"), network.around(board):
-            assert running.spawn(argv, log_path=tmp_path / "send.log").wait(10) == 0
+            send_packets(running, 50, address, tmp_path)
     finally:
         running.stop()
 

@@ -24,7 +24,6 @@ ROW = Row(
     lost=0,
     left=[],
     next_run="yes",
-    judged="",
 )
 ONE_OF_EACH = (
     "board: hang that a reset mends",

@@ -30,7 +30,7 @@ from hil.virtual.noise import (
     load_noise_profiles,
     scaled,
 )
-from tests.boards.rack_tools import start_rack
+from tests.boards.rack_tools import send_packets, start_rack
 from tests.boards.test_rack import RACK as RACK_TEXT
 from tests.boards.test_rack import write
 from tests.lab import descendants, wait_for
@@ -185,29 +185,24 @@ def test_what_others_send_to_a_board_is_the_rigs_fault(tmp_path: Path) -> None:
     """Rule: where the host sends a board much that nobody of the run sends, the case says nothing of the
     firmware; a few packets are noise, and what a case's peer sends is the run's."""
     running = start_rack(tmp_path, boards=(V1.id,), profile=LAB)
-    send = "import socket, sys; s = socket.socket(type=socket.SOCK_DGRAM)\n"
-    send += "for _ in range(int(sys.argv[1])): s.sendto(bytes(1000), (sys.argv[2], 9))"
-
-    def send_packets(count: int) -> None:
-        argv = [sys.executable, "-c", send, str(count), running.board_address(V1.id)]
-        assert running.spawn(argv, log_path=tmp_path / "log").wait(10) == 0
-
+    address = running.board_address(V1.id)
     try:
         air = RunAir(running, [V1.id], LAB, None)
         air.apply()
         air.begin_case(V1)
-        send_packets(5)
+        send_packets(running, 5, address, tmp_path)
         air.check_case(V1)
         air.begin_case(V1)
-        send_packets(500)
+        send_packets(running, 500, address, tmp_path)
         with pytest.raises(RigError, match=r"sent board \S+ 0\.51 MB meanwhile that no part of this run"):
             air.check_case(V1)
         air.begin_case(V1)
         air.sends_to(V1, 9)
-        send_packets(500)
+        send_packets(running, 500, address, tmp_path)
         air.check_case(V1)
         air.begin_case(V1)
-        send_packets(500)  # what the run did in another case explains nothing here
+        # what the run did in another case explains nothing here
+        send_packets(running, 500, address, tmp_path)
         with pytest.raises(RigError, match="no part of this run"):
             air.check_case(V1)
     finally:

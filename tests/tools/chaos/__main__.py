@@ -36,6 +36,7 @@ from tests.tools.chaos.trial import Plan, Row, Trial
 from tests.variants import beyond_limit
 
 OUT = PROJECT_ROOT / "out" / "chaos"
+BROKEN = ("hil", "firmware", "fixtures", "reports", "thresholds", "conftest.py", "pytest.ini")
 WORKERS = 3  # racks; most of a trial is waiting
 KILLS = 100
 FAMILIES = (board.FAULTS, air.FAULTS, broker.FAULTS, host.FAULTS, inputs.FAULTS, security.FAULTS)
@@ -71,34 +72,18 @@ def _combinable(family: Sequence[Fault]) -> list[Fault]:
 def broken(plan: Plan, error: Exception) -> Row:
     """Return the row of a trial that the campaign itself could not make."""
     why = f"the campaign: {type(error).__name__}: {error}"
-    return Row(
-        plan.name,
-        plan.faults[-1].moment,
-        why,
-        "a crash",
-        125,
-        "no",
-        0.0,
-        0,
-        [],
-        "not tried",
-        plan.judge,
-        [why],
-    )
-
-
-MEASURED = ("hil", "firmware", "fixtures", "reports", "thresholds", "conftest.py", "pytest.ini")
+    return Row(plan.name, plan.faults[-1].moment, why, "a crash", 125, "no", 0.0, 0, [], "not tried", [why])
 
 
 def version() -> str:
     """Return what is broken, as a digest: a row of other sources is none of this campaign's."""
 
     def said(*words: str) -> str:
-        argv = ["git", *words, "--", *MEASURED]
+        argv = ["git", *words, "--", *BROKEN]
         return subprocess.run(argv, cwd=PROJECT_ROOT, capture_output=True, text=True, check=True).stdout
 
-    measured = said("ls-tree", "HEAD") + said("diff", "HEAD")
-    return hashlib.sha256(measured.encode()).hexdigest()[:12]
+    sources = said("ls-tree", "HEAD") + said("diff", "HEAD")
+    return hashlib.sha256(sources.encode()).hexdigest()[:12]
 
 
 class Campaign:
@@ -164,6 +149,7 @@ class Campaign:
                         row = broken(plan, error)
                         ground.remove()
                         ground = Ground(*images, keeps_rack=keeps_rack)
+                    row.judged = plan.judge
                     self._keep(row, time.monotonic() - began)
         finally:
             ground.remove()

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 
 from hil.base.errors import HilError
 from hil.virtual.air.control import AirControl
+from hil.virtual.rack_namespace import HOST_ADDRESS, board_address
 from tests.tools.chaos.board import given
 from tests.tools.chaos.fault import Act, Fault, Moment, Owner
 from tests.tools.chaos.ground import BOARDS
@@ -21,7 +22,7 @@ from tests.tools.chaos.trial import Trial
 
 BOARD = "b1"
 PORT = "air0"  # the bridge's port towards it
-HOST, ADDRESS = "10.77.0.1", "10.77.0.11"
+HOST, ADDRESS = HOST_ADDRESS, board_address(BOARDS.index(BOARD))
 
 
 def changed(change: Callable[[AirControl], object], back_after_s: float | None = None) -> Act:

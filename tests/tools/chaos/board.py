@@ -101,15 +101,20 @@ def _stale_nvs(trial: Trial) -> Iterator[None]:
     yield
 
 
+def _boot_another(trial: Trial, slot: int, chosen: bytes) -> None:
+    """Put another image into a slot, and into otadata what is chosen; and start the board."""
+    app = next(trial.ground.slower_firmware.glob("hil*.bin")).read_bytes()
+    chosen = chosen.ljust(2 * otadata.SECTOR_BYTES, b"\xff")
+    _write(trial, (PLACES[f"ota_{slot}"].offset, app), (PLACES["otadata"].offset, chosen))
+    trial.ground.board().power("cycle")
+
+
 def another_image(slot: int) -> Act:
-    """Return what puts another image into a slot, makes that slot the chosen one, and starts the board."""
+    """Return what lets the board boot another image, from a slot that is chosen."""
 
     @contextmanager
     def act(trial: Trial) -> Iterator[None]:
-        app = next(trial.ground.slower_firmware.glob("hil*.bin")).read_bytes()
-        chosen = otadata.pack(slot + 1).ljust(otadata.SECTOR_BYTES, b"\xff") + b"\xff" * otadata.SECTOR_BYTES
-        _write(trial, (PLACES[f"ota_{slot}"].offset, app), (PLACES["otadata"].offset, chosen))
-        trial.ground.board().power("cycle")
+        _boot_another(trial, slot, otadata.sector(slot + 1))
         yield
 
     return act
@@ -119,11 +124,8 @@ def another_image(slot: int) -> Act:
 def _rolls_back(trial: Trial) -> Iterator[None]:
     """Let the image that runs be one that has not confirmed itself, and the other slot's one that has: the
     boot loader gives it up at the reset that follows."""
-    app = next(trial.ground.slower_firmware.glob("hil*.bin")).read_bytes()
-    entries = (otadata.pack(3, otadata.STATE_PENDING_VERIFY), otadata.pack(2, otadata.STATE_VALID))
-    chosen = b"".join(entry.ljust(otadata.SECTOR_BYTES, b"\xff") for entry in entries)
-    _write(trial, (PLACES["ota_1"].offset, app), (PLACES["otadata"].offset, chosen))
-    trial.ground.board().power("cycle")
+    tried = otadata.pack(3, otadata.STATE_PENDING_VERIFY).ljust(otadata.SECTOR_BYTES, b"\xff")
+    _boot_another(trial, 1, tried + otadata.pack(2, otadata.STATE_VALID))
     yield
 
 

@@ -13,12 +13,11 @@ from pathlib import Path
 from threading import Event, Thread
 
 from hil.network.preload.build import build_library
-from tests.tools.chaos.air import answered, beside, signalled, stopped
+from tests.lab import ROOT
+from tests.tools.chaos.air import HOST, answered, beside, signalled, stopped
 from tests.tools.chaos.fault import MOMENTS, Act, Fault, Moment, Owner
 from tests.tools.chaos.programs import CLIENT, GARBAGE, GOES, HALF_OPEN, IN_THE_WAY, NOTHING, SLOW
 from tests.tools.chaos.trial import Trial
-
-HOST = "10.77.0.1"
 
 
 def shim(program: str, script: str) -> Act:
@@ -134,11 +133,8 @@ def _client_revoked(trial: Trial) -> Iterator[None]:
     crl.unlink()
 
 
-_ROOT = str(Path(__file__).resolve().parents[3])
-
-
 def _client(body: str) -> Act:
-    return beside(CLIENT.format(root=_ROOT, body=body), HOST)
+    return beside(CLIENT.format(root=str(ROOT), body=body), HOST)
 
 
 _JUNK = """for leaf in ("publish", "echo", "echo/2", "delivery", "status"):
@@ -164,6 +160,13 @@ _AGAIN = (
 )
 
 
+def _saves_to(folder: Path, *settings: str) -> str:
+    """Return the command that lets the broker save to a folder, with further settings."""
+    lines = ("persistence true", f"persistence_location {folder}/", "autosave_interval 1", *settings)
+    known = "\\n".join(lines)
+    return f'sed -i "s|^persistence false|{known}|" "$2"'
+
+
 def _started_again(*, saves: bool) -> Act:
     """Return what kills the broker while it measures, and starts it again at once, with what it knew or
     without."""
@@ -172,9 +175,8 @@ def _started_again(*, saves: bool) -> Act:
     def act(trial: Trial) -> Iterator[None]:
         folder = trial.lab_folder / "saved"
         folder.mkdir()
-        known = f"persistence true\\npersistence_location {folder}/\\nautosave_interval 1"
-        edit = f'sed -i "s|^persistence false|{known}|" "$2"; ' if saves else ""
-        with shim("mosquitto", edit + _AGAIN)(trial):
+        edit = _saves_to(folder) if saves else ":"
+        with shim("mosquitto", f"{edit}; {_AGAIN}")(trial):
             trial.once(
                 MOMENTS["measuring"], lambda: os.kill(trial.ground.part("mosquitto").pid, signal.SIGKILL)
             )
@@ -195,9 +197,7 @@ def _saving(before: str) -> Act:
     def act(trial: Trial) -> Iterator[None]:
         folder = trial.lab_folder / "saved"
         folder.mkdir()
-        saves = f"persistence true\\npersistence_location {folder}/"
-        saves += "\\nautosave_on_changes true\\nautosave_interval 1"
-        edit = f'SAVED={folder}; sed -i "s|^persistence false|{saves}|" "$2"'
+        edit = f"SAVED={folder}; {_saves_to(folder, 'autosave_on_changes true')}"
         with shim("mosquitto", f'{edit}; {before} exec "$REAL" "$@"')(trial), _client(_JUNK)(trial):
             yield
         shutil.rmtree(folder)

@@ -132,6 +132,10 @@ class Ground:
         trial.more += ["--firmware", str(folder)]
         return folder
 
+    def copy_air(self, out: Path) -> None:
+        """Give a run with results elsewhere the virtual air that is built."""
+        shutil.copytree(self.lab.out / "virtual" / "air", out / "virtual" / "air")
+
     def stored_run(self) -> Path:
         """Return the folder of a run that passed; one is made where there is none."""
         for path in sorted(self.lab.out.glob("2*/verdicts.json"), reverse=True):

@@ -104,7 +104,7 @@ def _disk_fills(trial: Trial) -> Iterator[None]:
     """Give the run a disk of its own with the virtual air built on it, and fill it while b1 is measured."""
     place = trial.lab_folder / "disk"
     with _disk("size=12m")(trial):  # of which the flash of two boards takes 8
-        shutil.copytree(trial.ground.lab.out / "virtual" / "air", place / "virtual" / "air")
+        trial.ground.copy_air(place)
         trial.once(MOMENTS["measuring"], lambda: fill(place))
         yield
 

@@ -124,7 +124,7 @@ def _plain_user(*, loses_privileges: bool = False) -> Act:
     @contextmanager
     def act(trial: Trial) -> Iterator[None]:
         place, tun = trial.lab_folder / "plain", trial.lab_folder / "tun"
-        shutil.copytree(trial.ground.lab.out / "virtual" / "air", place / "virtual" / "air")
+        trial.ground.copy_air(place)
         for path in (place, *place.rglob("*")):
             os.chown(path, NOBODY, NOBODY)
         os.mknod(tun, 0o666 | stat.S_IFCHR, os.makedev(10, 200))

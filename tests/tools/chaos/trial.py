@@ -28,9 +28,8 @@ from tests.tools.chaos.ground import BOARDS, Around, Ground, left_behind, secret
 PATIENCE_S = 600.0  # a board that talks and never says hello: boots of 60 s, and what is tried against it
 LOOK_S = 0.1
 ATTEMPTS = 3  # of a run with nothing wrong, on a host that three racks share
-_BUSY_HOST = (
-    r"stood still|gave no answer|late"  # what a run says where the host let its parts not run in time
-)
+# what a run says where the host let its parts not run in time
+_BUSY_HOST = r"stood still|gave no answer|late"
 _PROGRESS = re.compile(r"b\d \[\d")
 NOT_TRIED = "not tried"  # after a slower firmware: the same fault has been tried without
 _OWNERS: Mapping[int, Owner] = {0: "nobody", 2: "configuration", 3: "rig", 4: "undecided"}
@@ -52,8 +51,8 @@ class Row:
     lost: int
     left: list[str]
     next_run: str
-    judged: str  # by what: Plan.judge
     wrong: list[str] = field(default_factory=list)
+    judged: str = ""  # by what: Plan.judge
 
     def to_json(self) -> str:
         return json.dumps(asdict(self), ensure_ascii=False)
@@ -164,9 +163,7 @@ class Trial:
             status = self._status()
             said = self.running.said() if self.running else ""
             lost = self.records.lost()  # while a disk of its own is there
-            owner, sentence = _owner_of(status, said, self.outs[-1])
-            if status == 0 and self.faults[-1].command:  # whatever the run before it came to
-                owner = "nobody"
+            owner, sentence = self._owner(status), _last_sentence(said)
             told = secrets_below(self.outs[-1] / "latest")
         left = self._mend(around) + told
         lost = max(lost, self.records.lost())
@@ -184,10 +181,23 @@ class Trial:
             lost,
             left,
             next_run,
-            self.plan.judge,
         )
         row.wrong = [*self.found, *([self.missed] if self.missed else []), *self._wrong(row, said)]
         return row
+
+    def _owner(self, status: int) -> str:
+        """Return whose the run says that the fault was."""
+        out = self.outs[-1]
+        if status in _INTERRUPTED:
+            return "interrupted"
+        if status == 1:
+            owners = {entry["owner"] for entry in _entries(out) if entry["type"] == "fault"}
+            return "firmware" if "firmware" in owners else "a regression"
+        has_run = self.faults[-1].command is None  # else the newest run is one before it
+        # which HIL_UNDECIDED_STATUS lets pass here
+        if status == 0 and has_run and outcome(out) == "undecided":
+            return "undecided"
+        return _OWNERS.get(status, "a crash")
 
     def says_nothing(self, row: Row) -> bool:
         """Say whether all that is wrong with the trial's row is chance: the run was over before its fault, or
@@ -375,19 +385,6 @@ def outcome(out: Path) -> str:
         return str(json.loads((out / "latest" / "verdicts.json").read_text())["outcome"])
     except (OSError, ValueError, KeyError):
         return ""
-
-
-def _owner_of(status: int, said: str, out: Path) -> tuple[str, str]:
-    """Return whose a run says the fault was, and its sentence."""
-    sentence = _last_sentence(said)
-    if status in _INTERRUPTED:
-        return "interrupted", sentence
-    if status == 1:
-        owners = {entry["owner"] for entry in _entries(out) if entry["type"] == "fault"}
-        return ("firmware" if "firmware" in owners else "a regression"), sentence
-    if status == 0 and outcome(out) == "undecided":  # which HIL_UNDECIDED_STATUS lets pass here
-        return "undecided", sentence
-    return _OWNERS.get(status, "a crash"), sentence
 
 
 def _told(said: str) -> str:
