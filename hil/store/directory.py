@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from hil.base.errors import ConfigError
-from hil.model import Entry, Verdict
+from hil.model import Entry, Fault, Verdict
 from hil.store import ended
 from hil.store.files import disk_error, read_bytes, replace_file, sync_folder, write_all
 from hil.store.journal import Journal, parse_journal
@@ -53,6 +53,7 @@ class RunDirectory:
         self.path = path
         self._lock = threading.Lock()
         self._written = 0
+        self._owed: list[Fault] = []
 
     @classmethod
     def create(cls, root: Path, run_id: str) -> RunDirectory:
@@ -138,17 +139,25 @@ class RunDirectory:
         """Add an entry to the journal and wait until it is on disk. Safe from several threads.
 
         Raises:
-            RigError: the disk is full or broken; what was written before is untouched.
+            RigError: the disk is full or broken; what was written before is untouched. A fault is kept for
+                settle() then: without it the run would be one that nothing stopped.
         """
         line = json.dumps(entry.to_json(), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         with self._lock:
             try:
                 _append_line(self.journal_path, line.encode() + b"\n")
             except OSError as error:
+                self._owed += [entry] if isinstance(entry, Fault) else []
                 safe = f"the {self._written} entries written before it"
                 what = f"could not write an entry to {self.journal_path}"
                 raise disk_error(what, error, safe) from error
             self._written += 1
+
+    def settle(self) -> None:
+        """Add the faults that the disk did not take when they were found. Raises RigError where it still
+        does not."""
+        while self._owed:
+            self.append(self._owed.pop(0))
 
     def read(self) -> Journal:
         """Read the journal; a last line cut off in writing is left out and reported in ``torn``.

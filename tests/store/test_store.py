@@ -239,6 +239,20 @@ def test_a_disk_that_fills_up_keeps_every_entry_before(tmp_path: Path) -> None:
     assert run.read().entries == (*ENTRIES, ENTRIES[2])
 
 
+def test_a_fault_that_a_full_disk_did_not_take_is_written_once_there_is_room(tmp_path: Path) -> None:
+    """A fault is why the run has no verdict: lost, the run would be one that merely ended early."""
+    fault = Fault(RUN_ID, "rig", 3, "could not write to the console log", "virtual-1")
+    run = written(tmp_path)
+    with largest_file(run.journal_path.stat().st_size):
+        with pytest.raises(RigError, match="could not write an entry"):
+            run.append(fault)
+        with pytest.raises(RigError, match="could not write an entry"):
+            run.settle()
+    run.settle()
+    run.settle()
+    assert run.read().entries == (*ENTRIES, fault)
+
+
 def test_a_full_device_is_a_rig_error(tmp_path: Path) -> None:
     """/dev/full answers every write with ENOSPC, as a full disk does."""
     run = RunDirectory.create(tmp_path, RUN_ID)

@@ -109,6 +109,15 @@ def _disk_fills(trial: Trial) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _journal_read_only_for_a_moment(trial: Trial) -> Iterator[None]:
+    """Have the run's journal take nothing from when b1 is measured until the board has failed for it."""
+    journal = (trial.ground.lab.out / "latest").resolve() / "records.jsonl"
+    subprocess.run(["mount", "--bind", "-o", "ro", journal, journal], check=True)
+    trial.once(r"b1 \[[^]]*\] failed", lambda: subprocess.run(["umount", journal], check=True))
+    yield
+
+
 def _limited(trial: Trial, resource: str, value: int) -> None:
     """Lower a limit of the run that is under way."""
     argv = ["prlimit", "--pid", str(trial.run_pid), f"--{resource}={value}:{value}"]
@@ -294,6 +303,13 @@ FAULTS: Sequence[Fault] = (
         says="[Nn]o space|full|space",
     ),
     _fault("disk fills while measuring", _disk_fills, "before", "rig", says="[Nn]o space|full"),
+    _fault(
+        "journal read-only for a moment",
+        _journal_read_only_for_a_moment,
+        "measuring",
+        "rig",
+        says="[Rr]ead-only",
+    ),
     _fault("memory runs out while measuring", later(_no_more_memory), "measuring", "rig", "nobody"),
     _fault("descriptors run out while measuring", later(_no_more_descriptors), "measuring", "rig", "nobody"),
     _fault("disk read-only", _disk("size=1m,ro"), "before", "rig", "configuration", says="[Rr]ead-only"),
