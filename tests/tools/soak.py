@@ -5,7 +5,8 @@
 
 Without ``--rack`` four virtual boards are kept up, and run after run is made on them. After each run what the
 rack holds is read: memory, descriptors, threads, and what lies outside of the folders of runs.
-One run of EVERY is killed while it writes an image, and one measures both slots of each board in turn. A
+Of EVERY runs one is killed while it writes an image, one measures both slots of each board in turn, and two
+find boards as an update over the air leaves them that was broken off, or rolled back. A
 quantity grows where its median of the last quarter is beyond that of the second one by more than GROWTH; the
 first quarter is for warming up. Exit 1 where one does, or where a run failed: what such a run said is kept in
 out/soak. Every ten minutes a line says how far it is.
@@ -27,9 +28,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hil.base.errors import code_of_interruption, terminate
 from hil.base.paths import PROJECT_ROOT
+from hil.boards.firmware import otadata
 from hil.boards.firmware.build import build
-from tests.lab import Running, descendants, make_lab
+from hil.boards.firmware.build_folder import app_image
+from hil.boards.firmware.partition_table import DATA_OTA, find_data
+from hil.boards.flash.tool import Write, table_of, write
+from hil.boards.rack import Board, load_rack
+from tests.lab import Running, descendants, free_ports, make_lab
 from tests.tools.bench.figure import Figure, show, wide_console
 
 BOARDS = 4
@@ -39,6 +46,7 @@ GROWTH = 0.05  # of a median; and at least one descriptor or thread, a page's wo
 LEAST = 64
 QUARTER = 4
 EVERY = 10
+BROKEN_OFF, ROLLED_BACK = 2, 7  # of EVERY, and what is before the run
 TOLD_EVERY_S = 600.0
 KEPT = PROJECT_ROOT / "out" / "soak"
 FLASHING = re.compile(r"\] flashing|^Flashing", re.MULTILINE)
@@ -153,15 +161,25 @@ def _tell(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def made(start: Callable[..., Running], number: int, kept: Path = KEPT) -> int:
+def made(
+    start: Callable[..., Running], number: int, update: Callable[[bool], None], kept: Path = KEPT
+) -> int:
     """Make the run of this number and return its status, 0 for one that was killed on purpose.
 
-    ``start`` takes further options of `hil run`. What a run said that failed is in the folder ``kept``.
+    ``start`` takes further options of `hil run`, ``update`` whether the image is whole. What a run said that
+    failed is in the folder ``kept``.
     """
+    if number % EVERY in (BROKEN_OFF, ROLLED_BACK):
+        update(number % EVERY == ROLLED_BACK)
     if number % EVERY == EVERY - 1:
         return _broken_off(start())
     running = start(*["--unchanged"] if number % EVERY == EVERY // 2 else [])
-    status = running.process.wait()
+    try:
+        status = running.process.wait()
+    except KeyboardInterrupt:
+        running.process.terminate()
+        running.process.wait()
+        raise
     if status:
         kept.mkdir(parents=True, exist_ok=True)
         said = shutil.copy(running.output, kept / f"run-{number}-exit-{status}.txt")
@@ -181,15 +199,46 @@ def _broken_off(running: Running) -> int:
     return 0
 
 
+def leave_update(board: Board, build_dir: Path, folder: Path, *, whole: bool) -> None:
+    """Leave a board as an update of its own into slot 1 does: broken off within the image, or, where it is
+    ``whole``, tried by the boot loader and confirmed by nobody, so that this gives it up and boots slot 0.
+
+    ``folder`` takes what is written, and esptool's log. Raises HilError as write() does.
+    """
+    table = table_of(build_dir)
+    slot = next(one for one in table if one.is_ota_slot and one.name == "ota_1")
+    chooses = find_data(table, DATA_OTA)
+    assert chooses
+    image = app_image(build_dir).read_bytes()
+    entries = [otadata.sector(1)]
+    if whole:
+        entries.append(otadata.pack(2, otadata.STATE_PENDING_VERIFY))
+    contents = {
+        slot.offset: image if whole else image[: len(image) // 2],
+        chooses.offset: b"".join(entries).ljust(2 * otadata.SECTOR_BYTES, b"\xff"),
+    }
+    for offset, content in contents.items():
+        (folder / f"{offset:#x}.bin").write_bytes(content)
+    what = Write(folder, [(offset, f"{offset:#x}.bin") for offset in contents], doing="updating")
+    write(board, what, log=folder / "update.log")
+
+
 def on_virtual_rack(minutes: float, suite: str) -> Figure:
     """Keep a virtual rack up and soak it."""
     folder = Path(tempfile.mkdtemp(prefix="hil-soak-"))
-    lab = make_lab(folder, BOARDS, firmware=build("virtual-esp32", say=lambda _: None), suites=SUITES)
+    firmware = build("virtual-esp32", say=lambda _: None)
+    lab = make_lab(folder, BOARDS, firmware=firmware, suites=SUITES, ports=free_ports(BOARDS))
+    boards = load_rack(lab.rack).boards
+
+    def update(whole: bool) -> None:
+        for board in boards:
+            leave_update(board, firmware, lab.temporary, whole=whole)
+
     up = lab.keep_up()
     try:
         up.await_line("The virtual rack is up")
         samples, outcomes = soak(
-            lambda number: made(lambda *more: lab.start("--suite", suite, *more), number),
+            lambda number: made(lambda *more: lab.start("--suite", suite, *more), number, update),
             lambda: held(_rack_parts(up), lab.out),
             minutes,
         )
@@ -220,8 +269,13 @@ def on_boards(rack: Path, minutes: float, suite: str) -> Figure:
     out.mkdir(parents=True, exist_ok=True)
     said, env = out / ".run.txt", dict(os.environ)
 
+    def update(whole: bool) -> None:
+        for board in load_rack(rack).boards:
+            with tempfile.TemporaryDirectory() as folder:
+                leave_update(board, build(board.target, say=_tell), Path(folder), whole=whole)
+
     def run(number: int) -> int:
-        return made(lambda *more: Running([*argv, "--no-report", *more], said, env), number)
+        return made(lambda *more: Running([*argv, "--no-report", *more], said, env), number, update)
 
     samples, outcomes = soak(run, lambda: held({}, out), minutes)
     return figure(samples, outcomes, minutes)
@@ -233,10 +287,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--rack", type=Path, help="a rack of boards; by default four virtual ones")
     parser.add_argument("--suite", default="quick")
     options = parser.parse_args(argv)
-    if options.rack:
-        found = on_boards(options.rack, options.minutes, options.suite)
-    else:
-        found = on_virtual_rack(options.minutes, options.suite)
+    signal.signal(signal.SIGTERM, terminate)
+    try:
+        if options.rack:
+            found = on_boards(options.rack, options.minutes, options.suite)
+        else:
+            found = on_virtual_rack(options.minutes, options.suite)
+    except KeyboardInterrupt as error:  # the rack has ended by now
+        return int(code_of_interruption(error))
     show(wide_console(), found)
     return int(bool(found.missed))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import itertools
 import os
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,8 +15,19 @@ from typing import Any
 
 import pytest
 
-from tests.lab import Running
-from tests.tools.soak import Held, figure, growth, made, on_virtual_rack, soak
+from hil.base.paths import PROJECT_ROOT
+from hil.boards.firmware import otadata
+from hil.boards.rack import Board, Power
+from tests.lab import Running, descendants, wait_for
+from tests.tools.soak import Held, figure, growth, leave_update, made, on_virtual_rack, soak
+from tests.virtual.virtual_board_rig import (
+    OTA_1,
+    OTADATA,
+    BoardProcess,
+    flash_files,
+    make_build,
+    write_flash_file,
+)
 
 PARTS = {"hil-air": 20_000, "b1": 180_000}
 HELD = Held(memory_kb=PARTS, descriptors=100, threads=20, processes=8, files=40, disk_kb=9000)
@@ -59,9 +72,10 @@ def test_a_run_that_failed_is_an_aim_missed() -> None:
     assert figure([HELD] * 3, Counter({"0": 2, "3": 1}), 1.0).missed == ["1 runs ended with 3"]
 
 
-def test_one_run_is_killed_as_it_writes_and_one_measures_both_slots(tmp_path: Path) -> None:
+def test_one_run_is_killed_one_measures_both_slots_and_two_find_an_update(tmp_path: Path) -> None:
     """Of ten: the killed one is no failure, unless it ends by itself before; the others' statuses count."""
     asked: list[Sequence[str]] = []
+    updates: list[tuple[int, bool]] = []
 
     def start(*more: str) -> Running:
         asked.append(more)
@@ -71,13 +85,50 @@ def test_one_run_is_killed_as_it_writes_and_one_measures_both_slots(tmp_path: Pa
             script = "echo 'b1 [0/2] flashing'; exec sleep 60"
         return Running(["sh", "-c", script], tmp_path / "run.txt", {"PATH": os.environ["PATH"]})
 
+    def update(whole: bool) -> None:
+        updates.append((len(asked), whole))
+
     kept = tmp_path / "kept"
-    assert [made(start, number, kept) for number in range(10)] == [1, 2, 3, 4, 5, 6, 7, 8, 9, 0]
+    assert [made(start, number, update, kept) for number in range(10)] == [1, 2, 3, 4, 5, 6, 7, 8, 9, 0]
+    assert updates == [(2, False), (7, True)]
     assert [number for number, more in enumerate(asked) if more] == [5]
     assert asked[5] == ("--unchanged",)
     assert (kept / "run-2-exit-3.txt").read_text() == "run 3\n"  # what a failed run said is not lost
     assert len(list(kept.iterdir())) == 9
-    assert made(start, 19) == 11  # it ended before it wrote
+    assert made(start, 19, update) == 11  # it ended before it wrote
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_board_is_left_as_its_own_update_leaves_it(tmp_path: Path, *, whole: bool) -> None:
+    """Half an image that nothing chooses; or a whole one that the boot loader has tried and given up."""
+    build = make_build(tmp_path / "app")
+    image = (build / "testapp.bin").read_bytes()
+    flash = write_flash_file(tmp_path / "flash.bin", flash_files(build))
+
+    def left() -> bytes:
+        return flash.read_bytes()[OTADATA + otadata.SECTOR_BYTES :][: otadata.ENTRY_BYTES]
+
+    with BoardProcess(tmp_path, flash=flash) as process:
+        board = Board("b1", "virtual", "esp32", process.url(), Power("virtual"), where="rack.yaml:7")
+        leave_update(board, build, tmp_path, whole=whole)
+        given_up = otadata.pack(2, otadata.STATE_ABORTED)
+        wait_for(lambda: left() == (given_up if whole else b"\xff" * otadata.ENTRY_BYTES), left().hex)
+        process.wait_for(lambda state: state["app_partition"] == "ota_0")
+    written = flash.read_bytes()[OTA_1:].rstrip(b"\xff")
+    assert written == image if whole else len(image) // 2 - 4096 < len(written) <= len(image) // 2
+
+
+@pytest.mark.slow
+def test_a_soak_that_is_terminated_leaves_nothing() -> None:
+    """Its rack ends with it; the status is a signal's."""
+    argv = [sys.executable, "-m", "tests.tools.soak"]
+    process = subprocess.Popen(argv, cwd=PROJECT_ROOT, stderr=subprocess.DEVNULL)
+    wait_for(lambda: any("hil-air" in one.name for one in descendants(process.pid)), lambda: "no rack")
+    parts = descendants(process.pid)
+    process.terminate()
+    assert process.wait(timeout=60) == 143
+    assert [one.name for one in parts if one.alive()] == []
 
 
 @pytest.mark.slow
