@@ -12,7 +12,7 @@ import pytest
 
 from hil.base.errors import ExitCode
 from hil.fixtures.__main__ import main as run_pytest
-from tests.lab import ROOT, Lab, make_lab
+from tests.lab import ROOT, Lab, make_lab, run
 
 pytestmark = pytest.mark.slow
 
@@ -103,3 +103,15 @@ def test_a_crash_of_pytest_itself_is_the_rigs_fault(
     finally:
         sys.path.remove(str(tmp_path))
     assert "no verdict" in capfd.readouterr().err
+
+
+def test_a_crash_within_a_session_is_one_sentence(files: Lab, tmp_path: Path) -> None:
+    """What breaks in pytest's hooks is a defect of ours: no traceback, but how to see one."""
+    code = "def pytest_collection_finish():\n    raise KeyError('none left')\n"
+    (tmp_path / "crashing.py").write_text(code)
+    env = {**files.env, "PYTHONPATH": str(tmp_path), "PYTEST_ADDOPTS": "-p crashing"}
+    done = run(files.command("--suite", "quick"), env=env)
+    assert done.returncode == ExitCode.RIG
+    sentence = "hil: internal error: KeyError('none left'). `hil --debug …` shows where."
+    assert [line for line in done.stdout.splitlines() if "none left" in line] == [sentence]
+    assert "crashing.py" not in done.stdout

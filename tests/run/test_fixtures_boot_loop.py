@@ -83,7 +83,7 @@ def test_a_board_that_cannot_be_flashed_is_a_rig_fault() -> None:
 
 
 def test_a_defect_of_the_harness_is_not_the_firmwares() -> None:
-    """An unexpected exception becomes a rig fault that quotes it; the other board goes on."""
+    """An unexpected exception becomes a rig fault that quotes it, in one line; the other board goes on."""
     rig = FakeRig()
 
     def trip(board: Board, case: Case) -> None:
@@ -94,7 +94,10 @@ def test_a_defect_of_the_harness_is_not_the_firmwares() -> None:
     run(plan_of(V1, V2), rig)
     (fault,) = [e for e in rig.entries if isinstance(e, Fault)]
     assert (fault.exit_code, fault.board) == (3, "v1")
-    assert "oops" in fault.sentence
+    said, _, where = fault.sentence.partition(" (")
+    assert said == "the harness failed on board v1: ZeroDivisionError('oops')"
+    assert where.startswith("test_fixtures_boot_loop.py:")
+    assert "\n" not in where
     assert sum(isinstance(e, RunRecord) for e in rig.entries) == len(CASES)
 
 
