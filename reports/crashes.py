@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from hil.base.reading import RUN_MOST_BYTES, read_at_most
+
 MOST_SHOWN = 4  # of a board: one that crashes again and again shows the same
 MOST_FRAMES = 12
 _FILE = re.compile(r"(?P<board>.+)\.(?P<what>panic|coredump)-(?P<number>\d+)\.txt")
@@ -45,7 +47,7 @@ def crashes_in(run_path: Path) -> list[Crash]:
 
 
 def _read(match: re.Match[str], path: Path, run_path: Path) -> Crash:
-    text = path.read_text(encoding="utf-8", errors="replace")
+    text = read_at_most(path, RUN_MOST_BYTES).decode("utf-8", errors="replace")
     top = text.partition("\n\n")[0].splitlines()
     return Crash(
         match["board"],

@@ -28,6 +28,7 @@ from hil.reports.metrics import group_key, group_name
 
 _MAX_ANSWER = 200
 _MOST_SAID = 100  # characters of what went wrong
+_MOST_BYTES = 64 << 20  # of an answer
 
 
 def sender(
@@ -45,8 +46,10 @@ def sender(
 def get(url: str, *, timeout_s: float) -> bytes:
     """Return what is at ``url``. Raises OSError, HTTPException or ValueError, which explain() words."""
     with build_opener(_NoRedirect).open(_request(url, "GET", [], None), timeout=timeout_s) as answer:
-        body: bytes = answer.read()
-        return body
+        body: bytes = answer.read(_MOST_BYTES + 1)
+    if len(body) > _MOST_BYTES:
+        raise ValueError(f"it answers with more than {_MOST_BYTES >> 20} MiB")
+    return body
 
 
 def explain(error: Exception, timeout_s: float) -> tuple[str, str]:

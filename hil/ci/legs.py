@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hil.base.errors import ConfigError, ExitCode
+from hil.base.reading import SETTINGS_MOST_BYTES, read_at_most
 from hil.boards.firmware.build_folder import target_of
 from hil.boards.firmware.selection import SCHEMA as COMPARISON_SCHEMA
 from hil.ci.again import JudgedAgain, judge_again
@@ -213,7 +214,7 @@ def _read_skip(path: Path, leg: Leg, plan: CiPlan) -> LegResult:
     That a newer push took its place GitHub has to say (``Excuses``); a leg's own word for it decides nothing.
     """
     name = leg.name
-    record = json.loads(path.read_text(encoding="utf-8"))
+    record = json.loads(read_at_most(path, SETTINGS_MOST_BYTES))
     reason = record["reason"]
     if record["schema"] != SCHEMA or record["leg"] != name or not isinstance(reason, str) or not reason:
         return failed(name, f"{SKIPPED} of the leg {name} gives no reason in format {SCHEMA}.")
@@ -420,7 +421,7 @@ def read_comparisons(folder: Path) -> dict[str, str]:
 
 
 def _read(path: Path) -> dict[str, str]:
-    stored = json.loads(path.read_text(encoding="utf-8"))
+    stored = json.loads(read_at_most(path, SETTINGS_MOST_BYTES))
     if stored["schema"] != COMPARISON_SCHEMA:
         raise ValueError(f"schema {stored['schema']}")
     return {str(item["target"]): str(item["outcome"]) for item in stored["targets"]}

@@ -13,10 +13,10 @@ from typing import Any
 
 from hil.ci.plan import EMULATED_JOB, RACK_JOBS, Leg
 from hil.model import Entry, RunRecord
-from hil.store.directory import RUN_INFO, VERDICTS
+from hil.store.directory import RUN_INFO, SUMMARY, VERDICTS
 from hil.store.run_info import planned_boots
 
-MOST_FILE_BYTES = 32 * 1024 * 1024  # of run.json and of verdicts.json; a large one comes to some MB
+MOST_FILE_BYTES = 32 * 1024 * 1024  # of run.json, verdicts.json, summary.md; a large one comes to some MB
 
 
 def unreadable(folder: Path) -> str:
@@ -29,7 +29,7 @@ def unreadable(folder: Path) -> str:
     for path in sorted(folder.rglob("*")):
         if path.is_symlink():
             return f"it holds the link {path.relative_to(folder)}"
-        if path.name in (RUN_INFO, VERDICTS) and path.stat().st_size > MOST_FILE_BYTES:
+        if path.name in (RUN_INFO, VERDICTS, SUMMARY) and path.stat().st_size > MOST_FILE_BYTES:
             return f"its {path.name} has {path.stat().st_size:,} B, and at most {MOST_FILE_BYTES:,} are read"
     return ""
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from hil.base.errors import ConfigError
 from hil.base.paths import PROJECT_FILE, PROJECT_ROOT
 from hil.base.project import read_project
+from hil.base.reading import IMAGE_MOST_BYTES, read_at_most
 from hil.boards.firmware.build import BUILD_ROOT, build_all
 from hil.boards.firmware.build_folder import Image, app_image, image_sha256
 from hil.boards.firmware.product.build import build_product
@@ -71,7 +72,7 @@ def has_agent(build_dir: Path) -> bool:
 
     Raises ConfigError: no build, or a damaged one, of which it cannot be said.
     """
-    if AGENT_MARK in app_image(build_dir).read_bytes():
+    if AGENT_MARK in read_at_most(app_image(build_dir), IMAGE_MOST_BYTES):
         return True
     image_sha256(build_dir)
     return False

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.base.project import product_here
+from hil.base.reading import IMAGE_MOST_BYTES, read_at_most
 from hil.boards.firmware.build_folder import app_image, flash_files
 from hil.boards.firmware.partition_table import TABLE_MAX_BYTES, TABLE_OFFSET, TableError, from_binary
 from hil.boards.firmware.selection import Firmware, same_flash
@@ -82,7 +83,7 @@ def flash_content(build_dir: Path) -> bytes:
     """Return what a chip's flash holds after a build was written to it. Raises ConfigError."""
     flash = bytearray(_ERASED * FLASH_BYTES)
     for address, name in flash_files(build_dir):
-        content = (build_dir / name).read_bytes()
+        content = read_at_most(build_dir / name, IMAGE_MOST_BYTES)
         start = int(address, 0)
         if start + len(content) > FLASH_BYTES:
             raise ConfigError(f"{build_dir / name} ends beyond the flash of {FLASH_BYTES >> 20} MB.")
@@ -106,7 +107,7 @@ def _scratch(build_dir: Path, flash: bytes) -> tuple[int, int]:
 
 def knows_sealed_runs(build_dir: Path) -> bool:
     """Say whether an app looks for a script: it can say that one is damaged. Raises ConfigError."""
-    return _COMPLAINT in app_image(build_dir).read_bytes()
+    return _COMPLAINT in read_at_most(app_image(build_dir), IMAGE_MOST_BYTES)
 
 
 def script_of(case: Case) -> list[bytes]:

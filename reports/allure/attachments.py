@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hil.base.reading import RUN_MOST_BYTES, read_at_most
 from hil.model import RunRecord, Scalar
 from hil.reports.allure.charts import draw_distribution, draw_timeline
 from hil.reports.allure.samples import samples_of
@@ -34,7 +35,8 @@ def console_of(run_path: Path, board: str, bench: str, parameters: Mapping[str, 
     path = run_path / "console" / f"{board}.log"
     if not path.is_file():
         return ""
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
+    text = read_at_most(path, RUN_MOST_BYTES).decode("utf-8", errors="replace")
+    lines = text.splitlines(keepends=True)
     wanted = {f"{key}={value}" for key, value in parameters.items()}
     commands = [(number, match) for number, line in enumerate(lines) if (match := _COMMAND.match(line))]
     parts = []

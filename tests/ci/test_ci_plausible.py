@@ -16,7 +16,7 @@ from hil.ci.artefact import keep
 from hil.ci.limits import Counting
 from hil.ci.plan import write_plan
 from hil.ci.summary import CiVerdict, conclude
-from hil.store.directory import JOURNAL, RUN_INFO, VERDICTS
+from hil.store.directory import JOURNAL, RUN_INFO, SUMMARY, VERDICTS
 from hil.thresholds import load_all
 from tests.ci.ci_rig import a_plan, leave_run, rejudge, write_limits
 from tests.make_records import publish_record
@@ -103,15 +103,15 @@ def test_a_link_is_not_followed(tmp_path: Path, name: str) -> None:
     assert kept == []  # nothing of it goes into the artefact
 
 
-@pytest.mark.parametrize("name", [RUN_INFO, VERDICTS])
+@pytest.mark.parametrize("name", [RUN_INFO, VERDICTS, SUMMARY])
 def test_what_is_far_too_large_is_not_read(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """100 MB of JSON take the job's memory and minutes; the sentence names file and size."""
+    """100 MB of JSON or words take the job's memory and minutes; the sentence names file and size."""
     monkeypatch.setattr(plausible, "MOST_FILE_BYTES", 100_000)
     run = leave_run(tmp_path / "legs" / "virtual")
     path = run.path / name
-    path.write_text(json.dumps({**json.loads(path.read_text()), "padding": "x" * 100_000}))
+    path.write_text((path.read_text() if path.exists() else "") + " " * 100_000)
     assert f"its {name} has 1" in told(concluded(tmp_path))
 
 

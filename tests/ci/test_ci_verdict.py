@@ -342,6 +342,14 @@ def test_a_skip_without_a_reason_is_no_pass(tmp_path: Path, record: dict[str, ob
     assert rack_leg(tmp_path).exit_code == ExitCode.RIG
 
 
+def test_a_skip_of_any_length_is_no_pass(tmp_path: Path) -> None:
+    """It is a line; what has megabytes is not read, and said to be too large."""
+    (tmp_path / "skipped.json").write_text(" " * (3 << 20))
+    leg = rack_leg(tmp_path)
+    assert leg.exit_code == ExitCode.RIG
+    assert "skipped.json: it is larger than 2 MiB" in leg.sentence
+
+
 def test_collecting_a_leg(tmp_path: Path) -> None:
     """The newest run goes where the artefact is made from, in place of what was collected before."""
     run_path = leave_run(tmp_path / "out").path

@@ -19,6 +19,7 @@ from prometheus_client.exposition import push_to_gateway
 
 from hil.base.errors import RigError
 from hil.cli.app import run_command
+from hil.reports import gateway_groups
 from hil.reports.gateway_groups import delete_groups, held_groups
 from hil.reports.metrics import Families
 from tests.lab import ROOT, own_environment
@@ -243,6 +244,16 @@ def test_what_is_no_gateway_is_told(capsys: Captured) -> None:
     with serving(NoGateway) as url:
         assert main(["retire", "--rack", "lab", "--pushgateway", url, "x"]) == 3
         assert f"what answers at {url} is no Pushgateway" in capsys.readouterr().err
+
+
+def test_no_more_of_an_answer_is_read_than_a_gateway_gives(
+    capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that sends and sends takes no memory: exit code 3, and how much was too much."""
+    monkeypatch.setattr(gateway_groups, "_MOST_BYTES", 3)
+    with serving(NoGateway) as url:
+        assert main(["retire", "--rack", "lab", "--pushgateway", url, "x"]) == 3
+        assert f"{url} cannot be asked: it answers with more than" in capsys.readouterr().err
 
 
 def test_a_stored_run_arrives_later(tmp_path: Path, gateway: Pushgateway, capsys: Captured) -> None:
