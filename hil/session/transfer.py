@@ -183,7 +183,10 @@ def run_fault(end: End, *, case: Case, board: str, log: str, elapsed: Elapsed | 
     """
     kind, next_step = _OWNERS.get(end.owner, _OWNERS["firmware"])
     why = f": {end.error}" if end.error else ""
-    sentence = f"{case.case_id} on board {board} ended with {end.status} instead of samples{why}."
+    sentence = (
+        f"{case.bench} on board {board} ended with {end.status} instead of samples{why}; "
+        f"the case is {case.case_id}."
+    )
     if kind is RigError and elapsed is not None and elapsed.fell_behind:
         sentence, next_step = f"{sentence} The board's clock went {elapsed}.", _BUSY_HOST
     return kind(sentence, log=log, next_step=next_step)

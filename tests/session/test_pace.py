@@ -13,7 +13,7 @@ from tests.session.fake_agent import FakeAgent
 from tests.session.session_rig import CASE, session_with
 
 BEHIND = r"The board's clock went 2\.0 s while the host's went [45]\.\d s\. .*leave the case out"
-UNSAID = r"instead of samples: ended early\. Log"
+UNSAID = r"instead of samples: ended early; the case is \S+\. Log"
 
 
 def second_run(agent: FakeAgent, *, uptimes_s: tuple[int, int], owner: str, boots: bool = False) -> HilError:

@@ -220,8 +220,11 @@ def test_a_run_that_takes_too_long_is_an_error_that_says_so() -> None:
 
 
 def test_a_failed_bench_names_its_error() -> None:
-    """A status is not an empty series."""
-    with pytest.raises(FirmwareError, match=r"ended with ESP_ERR_NO_MEM instead of samples\. Log"):
+    """A status is not an empty series. What comes of it is said before the case, whose name is long."""
+    said = (
+        r"^example on board bench-1 ended with ESP_ERR_NO_MEM instead of samples; the case is example/count=3"
+    )
+    with pytest.raises(FirmwareError, match=said):
         run(FakeAgent(status="ESP_ERR_NO_MEM"))
 
 
@@ -238,7 +241,9 @@ def test_a_failed_bench_names_its_error() -> None:
 def test_a_failed_bench_says_whose_fault_it_is(owner: str, error: type[HilError]) -> None:
     """The end line's owner makes the error, its sentence is quoted; without an owner it is the firmware."""
     agent = FakeAgent(status="ESP_FAIL", failure=f"{owner} error=no%20air%2A")
-    with pytest.raises(error, match=r"on board bench-1 .*ESP_FAIL instead of samples: no air\*\. Log: out/b"):
+    with pytest.raises(
+        error, match=r"on board bench-1 .*ESP_FAIL instead of samples: no air\*; the case .* Log: out/b"
+    ):
         run(agent)
     assert agent.acknowledged == [1]
 
