@@ -177,10 +177,10 @@ def test_numbers_of_the_firmware_are_those_that_are_compared() -> None:
     """The Mbed TLS numbers that tls_fault.c writes out are those in the list that idf-check compares."""
     text = (FIRMWARE_DIR / "components" / "mqtt_link" / "tls_fault.c").read_text("utf-8")
     codes = re.search(r"codes\[\] = \{([^}]*)\}", text)
-    verify_failed = re.search(r" CERT_VERIFY_FAILED = (0x\w+)", text)
+    others = re.findall(r" (?:CERT_VERIFY_FAILED|FATAL_ALERT) = (0x\w+)", text)
     assert codes
-    assert verify_failed
-    written = {-int(code, 0) for code in [*codes[1].split(","), verify_failed[1]]}
+    assert len(others) == 2
+    written = {-int(code, 0) for code in [*codes[1].split(","), *others]}
     written |= {int(flag, 0) for flag in re.findall(r"BADCERT_\w+ = (0x\w+)", text)}
     constants = api.read_deliberate().constants
     assert written == {int(c["value"], 0) for c in constants if c["name"].startswith("MBEDTLS_")}

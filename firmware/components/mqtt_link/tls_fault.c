@@ -14,7 +14,10 @@ enum {
     BADCERT_FUTURE = 0x200
 };
 
-enum { CERT_VERIFY_FAILED = 0x2700 }; /* MBEDTLS_ERR_X509_CERT_VERIFY_FAILED */
+enum {
+    CERT_VERIFY_FAILED = 0x2700, /* MBEDTLS_ERR_X509_CERT_VERIFY_FAILED */
+    FATAL_ALERT = 0x7780         /* MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE */
+};
 
 /* Out of memory, in mbedtls's words: MPI, PEM, X.509, PK, ECP, MD, CIPHER, SSL, each _ALLOC_FAILED. */
 static bool is_tls_out_of_memory(int stack_err) {
@@ -50,6 +53,9 @@ const char *tls_fault_certificate(int stack_error, int flags) {
     }
     if ((flags & (BADCERT_EXPIRED | BADCERT_FUTURE)) != 0) {
         return ": not valid at this time";
+    }
+    if (stack_error == FATAL_ALERT) {
+        return ": the other side refuses, such as a client's certificate";
     }
     return stack_error == CERT_VERIFY_FAILED
                ? ": signed by another CA, made out to another host, or not valid now"

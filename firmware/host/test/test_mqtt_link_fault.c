@@ -34,7 +34,8 @@ static void out_of_memory_is_the_firmwares(void) {
 
 static void a_failed_handshake_is_the_rigs(void) {
     check(tls(ESP_ERR_MBEDTLS_SSL_HANDSHAKE_FAILED, 0x7780), ERROR_BIT, BENCH_OWNER_RIG,
-          ESP_ERR_INVALID_RESPONSE, "mbedtls -0x7780");
+          ESP_ERR_INVALID_RESPONSE,
+          "mbedtls -0x7780, certificate flags 0x0: the other side refuses, such as");
     /* without flags, as ESP-IDF reports a certificate that was not accepted */
     check(tls(ESP_ERR_MBEDTLS_SSL_HANDSHAKE_FAILED, 0x2700), ERROR_BIT, BENCH_OWNER_RIG,
           ESP_ERR_INVALID_RESPONSE,

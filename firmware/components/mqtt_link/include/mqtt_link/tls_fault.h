@@ -14,7 +14,7 @@ extern "C" {
 bench_owner_t tls_fault_owner(esp_err_t error, int stack_error);
 
 /* What is wrong with a certificate, by Mbed TLS's code and the verification flags: ": made out to another
- * host";
+ * host", or ": the other side refuses, …";
  * "" where it is not the certificate. The flags alone do not say: ESP-IDF v5.5 loses those of a handshake
  * that failed. */
 const char *tls_fault_certificate(int stack_error, int flags);
