@@ -86,7 +86,7 @@ except HilError as error:
 def test_a_full_disk_is_the_rigs_and_no_word_of_the_compiler(disk: str, command: str) -> None:
     """Where there is no room to build, that is said, with the way out, instead of `cmake exited with 1`."""
     script = f'mount -t tmpfs -o size={disk} tmpfs /mnt; exec "$@"'
-    argv = ["unshare", "--mount", "sh", "-ec", script, "sh"]
+    argv = ["unshare", "--map-root-user", "--mount", "sh", "-ec", script, "sh"]  # whoever runs the tests
     argv += [sys.executable, "-c", ON_A_SMALL_DISK, "sh", "-c", command]
     done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout.startswith("rig the build could not go on: no space left on the disk of /mnt"), done

@@ -12,6 +12,7 @@ import argparse
 import hashlib
 import itertools
 import json
+import os
 import queue
 import random
 import re
@@ -182,6 +183,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.list:
         print("\n".join(plan.name for plan in wanted))
         return 0
+    if os.geteuid():
+        print('It mounts disks and plays other users, which takes root: sudo env "PATH=$PATH" make chaos')
+        return 2
     OUT.mkdir(parents=True, exist_ok=True)
     path = OUT / f"seed-{options.seed}-{version()}.jsonl"
     if options.anew:

@@ -173,6 +173,7 @@ def _fault(
     own_rack: bool = False,
     alone: bool = False,
 ) -> Fault:
+    says = says or (_NAMES_IT if owners == _SEEN else "")
     return Fault("air", name, act, moment, owners, says=says, suite=suite, own_rack=own_rack, alone=alone)
 
 
@@ -185,6 +186,7 @@ _NO_ADDRESS = (
     shell(f"ip -n b1 addr add {ADDRESS}/24 dev wlan0 && ip -n b1 route add default via {HOST}"),
 )
 _SEEN: tuple[Owner, ...] = ("undecided", "rig")  # the rack saw that its air was not as it is meant to be
+_NAMES_IT = "UNDECIDED|virtual air|access point|MQTT broker"
 FAULTS: Sequence[Fault] = (
     _fault("loss of 30 %", _set(loss_ppm=300_000), *_SEEN),
     _fault("loss of 3 %", _set(loss_ppm=30_000), *_SEEN),

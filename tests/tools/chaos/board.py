@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from threading import Event, Thread
 
+from hil.base.errors import HilError
 from hil.boards.firmware import otadata
 from hil.boards.firmware.build import FIRMWARE_DIR
 from hil.boards.firmware.partition_table import read_csv
@@ -56,6 +58,27 @@ def _once_it_runs(name: str) -> Act:
         yield
 
     return act
+
+
+@contextmanager
+def _boot_loop(trial: Trial) -> Iterator[None]:
+    """Let the app of each boot of board b1 panic as it begins, until the run is over."""
+    board, over = trial.ground.board(), Event()
+
+    def panic() -> None:
+        boots = -1
+        while not over.wait(0.01):
+            state = board.state()
+            if state["boots"] != boots and state["app_pid"] is not None:
+                boots = state["boots"]
+                with suppress(HilError):  # it has ended since
+                    board.fault("panic")
+
+    thread = Thread(target=panic)
+    thread.start()
+    yield
+    over.set()
+    thread.join()
 
 
 def worn(what: str) -> Act:
@@ -182,6 +205,7 @@ FAULTS: Sequence[Fault] = (
     ),
     _fault("hostile words, and a panic", _hostile_words, "measuring", "firmware", says="panicked"),
     _fault("panic as it boots", _once_it_runs("panic"), "booting", "firmware"),
+    _fault("panic in each boot", _boot_loop, "booting", "firmware", says="panick"),
     _fault("assertion", given("abort"), "measuring", "firmware", says="abort"),
     _fault(
         "stack overflow", given("abort", "stack-overflow"), "measuring", "firmware", says="overflowed a stack"

@@ -306,19 +306,30 @@ FAULTS: Sequence[Fault] = (
         "rig",
         says="broker",
     ),
-    _fault(
-        "certificate of another CA", customized(_issued(_STRANGER, server=True)), "before", "rig", suite=_TLS
+    *(
+        _fault(
+            f"certificate {name}",
+            customized(_issued(change, server=True)),
+            "before",
+            "rig",
+            says=f"TLS failed: .*{says}",
+            suite=_TLS,
+        )
+        for name, change, says in (
+            ("of another CA", _STRANGER, "signed by another CA"),
+            ("expired", _EXPIRED, "not valid at this time"),
+            ("not yet valid", _NOT_YET, "not valid at this time"),
+            ("of another host", _NAME, "made out to another host"),
+        )
     ),
-    _fault("certificate expired", customized(_issued(_EXPIRED, server=True)), "before", "rig", suite=_TLS),
-    _fault(
-        "certificate not yet valid", customized(_issued(_NOT_YET, server=True)), "before", "rig", suite=_TLS
+    *(
+        _fault(f"client {name}", act, "before", "rig", says="the other side refuses", suite=_TLS)
+        for name, act in (
+            ("of another CA", customized(_issued(_STRANGER, server=False))),
+            ("expired", customized(_issued(_EXPIRED, server=False))),
+            ("revoked", _client_revoked),
+        )
     ),
-    _fault(
-        "certificate of another host", customized(_issued(_NAME, server=True)), "before", "rig", suite=_TLS
-    ),
-    _fault("client of another CA", customized(_issued(_STRANGER, server=False)), "before", "rig", suite=_TLS),
-    _fault("client expired", customized(_issued(_EXPIRED, server=False)), "before", "rig", suite=_TLS),
-    _fault("client revoked", _client_revoked, "before", "rig", suite=_TLS),
     _fault("retained junk on the board's topics", _client(_JUNK), "booting", "nobody", suite="zero"),
     _fault("a second client with the board's id", _same_id, "measuring", "rig", "undecided"),
     _fault("200 idle connections", _client(_IDLE), "measuring", "nobody", "undecided"),

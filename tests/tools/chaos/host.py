@@ -18,7 +18,7 @@ from tests.tools.chaos import surroundings
 from tests.tools.chaos.air import signalled, stopped
 from tests.tools.chaos.fault import MOMENTS, Act, Fault, Moment, Owner
 from tests.tools.chaos.surroundings import run_by
-from tests.tools.chaos.trial import Trial
+from tests.tools.chaos.trial import LOOK_S, Trial
 
 
 def sent(*numbers: signal.Signals, apart_s: float = 0.05) -> Act:
@@ -174,10 +174,16 @@ def _suspended(trial: Trial) -> Iterator[None]:
 
 @contextmanager
 def _another_run(trial: Trial) -> Iterator[None]:
-    """Start a second run on the same boards: it is refused, and this one goes on."""
-    done = trial.ground.lab.run("--suite", "quick")
-    if done.returncode != 3 or "is held by" not in done.stdout:
-        trial.found.append(f"the second run: exit {done.returncode}")
+    """Start a second run on the same boards, which the first one needs for two boots: it is refused, and the
+    first goes on."""
+
+    def start() -> None:
+        done = trial.ground.lab.run("--suite", "quick")
+        if done.returncode != 3 or "is held by" not in done.stdout:
+            trial.found.append(f"the second run: exit {done.returncode}")
+
+    trial.more += ["--boots", "2"]
+    trial.once(MOMENTS["flashing"], start)
     yield
 
 
@@ -200,35 +206,44 @@ def _firmware_deleted(trial: Trial) -> Iterator[None]:
     yield
 
 
-# what a kill may meet besides the run: parts that it starts, by a word of their command line
+# what every second kill meets, one after the other: parts that the run starts, by a word of their command
 VICTIMS = ("hil.virtual.supervisor", "hil-air", "hil.virtual.board", "mosquitto", "broker_watch", "esptool")
-RUN_SHARE = 0.4  # of the kills meet the run itself
+PART_S = 3.0  # within which a part is killed that has come
 
 
 def killed(number: int) -> Fault:
-    """Return a kill at any time, of the run or of a part of it that is alive then: one of a series."""
+    """Return a kill at any time, of the run or of a part of it: one of a series."""
 
     @contextmanager
     def act(trial: Trial) -> Iterator[None]:
-        alive = {trial.run_pid: "the run"} if trial.running_still else {}
-        for process in descendants(trial.run_pid):
-            word = next((word for word in VICTIMS if word in process.name), "")
-            alive |= {process.pid: word} if word else {}
-        if not alive:
-            trial.found.append("the run had ended before anything could be killed")
+        if number % 2:  # a run may have said all that it had to say
+            _kill(trial, trial.run_pid, "the run", "nobody", "interrupted")
         else:
-            meets_run = trial.run_pid in alive and trial.chance.random() < RUN_SHARE
-            pid = trial.run_pid if meets_run else trial.chance.choice(sorted(alive))
-            # a run may have said all that it had to say
-            more: Sequence[Owner] = ("interrupted",) if pid == trial.run_pid else ("rig", "undecided")
-            _kill(trial, pid, alive[pid], "nobody", *more)
+            part = VICTIMS[number // 2 % len(VICTIMS)]
+            while not (pid := _alive(trial, part)):
+                trial.start()
+            _kill(trial, pid, part, "nobody", "rig", "undecided")
         yield
 
     return Fault("kill", str(number), act, "any", ("rig", "undecided", "interrupted", "nobody"))
 
 
+def _alive(trial: Trial, part: str) -> int:
+    """Return the process id of a part some time after it has come; 0 where it never came, or went by then."""
+    waits_s = trial.chance.uniform(0.0, PART_S)
+    while trial.running_still:
+        found = [process.pid for process in descendants(trial.run_pid) if part in process.name]
+        if found and waits_s <= 0:
+            return trial.chance.choice(sorted(found))
+        waits_s -= LOOK_S if found else 0.0
+        time.sleep(LOOK_S)
+    return 0
+
+
 def _kill(trial: Trial, pid: int, name: str, *owners: Owner) -> None:
     trial.victim, trial.owners = name, owners
+    trial.injected_s = time.monotonic()
+    trial.waited_s = trial.injected_s - trial.began_s
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -351,6 +366,6 @@ FAULTS: Sequence[Fault] = (
         alone=True,
     ),
     _fault("suspended for 30 s", _suspended, "measuring", "rig", "undecided"),
-    Fault("host", "a second run", _another_run, "flashing", ("nobody", "undecided"), suite="pr"),
+    Fault("host", "a second run", _another_run, "before", ("nobody", "undecided"), suite="pr"),
     *surroundings.FAULTS,
 )

@@ -114,7 +114,7 @@ class Trial:
         self.running: Running | None = None
         self.missed = ""  # what came too late for the run
         self.injected_s = 0.0
-        self.waited_s = 0.0  # for a fault at any time
+        self.began_s = self.waited_s = 0.0  # the run; for a fault at any time, since then
 
     @property
     def lab_folder(self) -> Path:
@@ -239,7 +239,7 @@ class Trial:
     def _make_faults(self, lifted: ExitStack) -> str:
         for fault in (one for one in self.faults if one.moment == "before"):
             self._make(fault, lifted)
-        self.running = Running(self._argv(), self.lab_folder / "run.txt", self.env)
+        self.start()
         later = (fault for fault in self.faults if fault.moment != "before")
         for moment, group in groupby(later, key=lambda fault: fault.moment):
             faults = list(group)
@@ -260,12 +260,16 @@ class Trial:
         """Wait for a moment of the run that chance chooses; one that ends before it is run again."""
         most_s = self.ground.run_s
         while True:
-            self.waited_s = self.chance.uniform(0.0, most_s)
-            time.sleep(self.waited_s)
+            time.sleep(self.chance.uniform(0.0, most_s))
             if self.running_still:
                 return
             most_s *= 0.8
-            self.running = Running(self._argv(), self.lab_folder / "run.txt", self.env)
+            self.start()
+
+    def start(self) -> None:
+        """Start the run; once more where it has ended."""
+        self.began_s = time.monotonic()
+        self.running = Running(self._argv(), self.lab_folder / "run.txt", self.env)
 
     def _make(self, fault: Fault, lifted: ExitStack) -> None:
         if self.running and fault.moment != "any" and not self.running_still:
