@@ -257,7 +257,8 @@ def _launch(
         owner = Owner(_unshare(paths, inner.fileno()), channel, os.dup(lock_fd))
     try:
         fds = [lock_fd, server.fileno(), control.fileno(), *(listener.fileno() for listener in listeners)]
-        unix_socket.send_message(channel, plan, fds=fds)
+        with contextlib.suppress(BrokenPipeError):  # it has ended by now; its last words say why
+            unix_socket.send_message(channel, plan, fds=fds)
         _await_report(paths, channel, owner.process)
     except BaseException:
         release(paths, owner, 0.5)

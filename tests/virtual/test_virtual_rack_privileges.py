@@ -3,12 +3,17 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
-from hil.virtual import privileges
+import pytest
+
+from hil.base.errors import RigError
+from hil.virtual import privileges, rack_start
 from hil.virtual.air import build_air
+from hil.virtual.rack_state import RackPaths
 from tests.boards import rack_tools
 from tests.boards.rack_tools import CHECKOUT
 
@@ -38,6 +43,8 @@ else:
 
 
 def as_user(program: str, *, tun_mode: str) -> str:
+    if os.geteuid() != 0:
+        pytest.skip("it plays another user, which takes root")
     outer = ["unshare", "--mount", "--propagation", "private", "sh", "-ec", UNPRIVILEGED, "sh"]
     argv = [*outer, tun_mode, str(CHECKOUT), sys.executable, program]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
@@ -64,6 +71,24 @@ def test_a_closed_tun_device_is_named_with_its_fix() -> None:
     said = as_user(program, tun_mode="600")
     assert "TUN device /dev/net/tun: not accessible" in said
     assert "sudo chmod 0666 /dev/net/tun" in said
+
+
+def test_namespaces_that_are_refused_at_once_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where unshare has ended before it is sent its plan, its words are told, and not that a pipe broke."""
+    refuse = ["sh", "-c", "echo unshare failed: Operation not permitted >&2; exit 1", "sh"]
+    launch = rack_start._unshare
+
+    def ended(paths: RackPaths, channel_fd: int) -> subprocess.Popen[bytes]:
+        process = launch(paths, channel_fd)
+        process.wait(timeout=20)
+        return process
+
+    monkeypatch.setattr(privileges, "unshare_command", lambda: refuse)
+    monkeypatch.setattr(rack_start, "_unshare", ended)
+    with pytest.raises(RigError, match="The virtual rack did not start: unshare failed: Operation not"):
+        rack_tools.start_rack(tmp_path / "rack")
 
 
 def test_findings_cover_what_a_rack_needs() -> None:
