@@ -231,7 +231,7 @@ def test_qos_0_without_a_connection_is_refused(session: AgentSession) -> None:
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
-        ({"schedule": "periodic", "interval_us": 1500}, r"ESP_ERR_INVALID_ARG.*whole number of ticks\."),
+        ({"schedule": "periodic", "interval_us": 1500}, r"ESP_ERR_INVALID_ARG.*whole number of ticks;"),
         ({"interval_us": 60000000, "count": 100}, r"ESP_ERR_INVALID_ARG.*32-bit microseconds"),
         ({"hold_us": 5000}, r"ESP_ERR_INVALID_ARG.*hold_us to be less than interval_us"),
         (
