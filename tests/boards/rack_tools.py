@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import subprocess
 import sys
@@ -83,8 +84,8 @@ class UnprivilegedSpawner:
     enter_command = ""
 
     def spawn(self, argv: Sequence[str], *, log_path: Path) -> LocalProcess:
-        as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--", *argv]
-        return LocalSpawner().spawn(as_nobody, log_path=log_path)
+        as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]
+        return LocalSpawner().spawn([*(as_nobody if os.geteuid() == 0 else []), *argv], log_path=log_path)
 
 
 def unshare_pid(rack: VirtualRack) -> int:

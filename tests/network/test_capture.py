@@ -22,6 +22,7 @@ from hil.network.dissect.tshark import read_fields
 from hil.network.process import LocalSpawner
 from hil.virtual.air import build_air
 from tests.boards.rack_tools import AIR_DIR, CHECKOUT, UnprivilegedSpawner
+from tests.lab import NEEDS_ROOT
 from tests.network.iperf_rig import BOARD, IperfLab, iperf_lab
 from tests.virtual.test_virtual_rack_privileges import as_user
 
@@ -185,6 +186,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@NEEDS_ROOT
 def test_a_killed_run_takes_its_capture_along() -> None:
     """Also where dumpcap has capabilities of its own: the kernel does not end it with the run then."""
     argv = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
