@@ -127,6 +127,11 @@ def want_of(error: BaseException) -> RigError | None:
     return None
 
 
+def defect_in_words(error: BaseException) -> str:
+    """Return the sentence for a defect of ours: that it is one, and how to see more."""
+    return f"internal error: {error!r}. `hil --debug …` shows where."
+
+
 class Terminated(KeyboardInterrupt):
     """SIGTERM or SIGHUP arrived; like Ctrl-C, with an exit code of its own."""
 

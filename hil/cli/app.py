@@ -17,7 +17,7 @@ from typing import NoReturn
 import click
 
 import hil
-from hil.base.errors import ConfigError, ExitCode, HilError, RigError, want_of
+from hil.base.errors import ConfigError, ExitCode, HilError, RigError, defect_in_words, want_of
 from hil.base.untrusted import terminal_page
 
 # command → (module below hil.cli, what --help says): a command's module is imported when it is used
@@ -156,8 +156,7 @@ def _defect(error: Exception, arguments: list[str]) -> int:
     if wanting := want_of(error):
         return _lacking(wanting, arguments)
     _leave_for_the_verdict(error, arguments)
-    sentence = f"internal error: {error!r}. `hil --debug …` shows where."
-    return _report(sentence, int(ExitCode.RIG), arguments)
+    return _report(defect_in_words(error), int(ExitCode.RIG), arguments)
 
 
 def _silence_stdout() -> None:

@@ -128,6 +128,7 @@ print("complete", counts.complete, "captured", counts.captured)
 """
 
 
+@NEEDS_ROOT
 def test_a_user_who_is_not_root_captures_in_a_rack() -> None:
     """In a rack of a user namespace three pings are six frames, at the access point and on the bridge."""
     program = AS_USER.format(air=build_air(AIR_DIR))
