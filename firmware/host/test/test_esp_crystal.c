@@ -10,6 +10,7 @@
 
 #define PPM INT64_C(1000000)
 #define DELAY_TICKS 50
+#define READINGS 500000
 
 /* CLOCK_MONOTONIC since reset, in what the crystal makes of it. */
 static int64_t scaled_host_us(void) {
@@ -56,6 +57,17 @@ static void test_date(void) {
     CHECK(us + 2 >= least_us && us <= most_us + 2);
 }
 
+/* It never goes back, wherever the program had to wait between two readings. */
+static void test_date_goes_on(void) {
+    struct timeval before, now;
+    CHECK_EQUAL(gettimeofday(&before, NULL), 0);
+    for (int i = 0; i < READINGS; ++i) {
+        CHECK_EQUAL(gettimeofday(&now, NULL), 0);
+        CHECK(!timercmp(&now, &before, <));
+        before = now;
+    }
+}
+
 static void test_gptimer(void) {
     gptimer_handle_t timer = NULL;
     const gptimer_config_t config = {
@@ -92,6 +104,7 @@ void app_main(void) {
     test_pace();
     test_alike();
     test_date();
+    test_date_goes_on();
     test_gptimer();
     test_host_moment();
     exit(0);

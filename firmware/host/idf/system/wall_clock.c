@@ -20,8 +20,8 @@ int __real_clock_gettime(clockid_t clock, struct timespec *time);
 
 static pthread_mutex_t s_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t s_once = PTHREAD_ONCE_INIT;
-static atomic_bool s_shifted; /* false: it is the machine's clock */
-static int64_t s_shift_us;
+static atomic_bool s_own; /* false: the board's time is the machine's */
+static int64_t s_boot_us; /* the time at which its uptime was 0, as its own clock tells it */
 static int64_t s_left_us; /* that adjtime() has still to move it by */
 static int64_t s_moved_at_us;
 
@@ -31,13 +31,17 @@ static int64_t read_us(clockid_t clock) {
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-/* The board's time at its reset, if that was said. */
+static void own(void) {
+    atomic_store_explicit(&s_own, true, memory_order_release);
+}
+
+/* The board's time at its reset, if that was said; its own clock from then on, if the crystal is off. */
 static void begin(void) {
     const int64_t said_s = vboard()->wall_time_s;
-    if (said_s >= 0) {
-        s_shift_us =
-            said_s * 1000000 + (read_us(CLOCK_MONOTONIC) - vboard()->boot_us) - read_us(CLOCK_REALTIME);
-        atomic_store(&s_shifted, true);
+    s_boot_us = said_s >= 0 ? said_s * 1000000
+                            : read_us(CLOCK_REALTIME) - (read_us(CLOCK_MONOTONIC) - vboard()->boot_us);
+    if (said_s >= 0 || vboard()->crystal_ppm != 0) {
+        own();
     }
 }
 
@@ -50,55 +54,49 @@ static void move(void) {
     } else if (step_us > 0) {
         step_us = step_us < llabs(s_left_us) ? step_us : llabs(s_left_us);
         step_us = s_left_us < 0 ? -step_us : step_us;
-        s_shift_us += step_us;
+        s_boot_us += step_us;
         s_left_us -= step_us;
         s_moved_at_us = now_us;
     }
 }
 
-/* How far the crystal has brought the board's time before the machine's. */
-static int64_t drift_us(void) {
-    return vboard()->crystal_ppm == 0 ? 0
-                                      : vboard_uptime_us() - (read_us(CLOCK_MONOTONIC) - vboard()->boot_us);
-}
-
-static int64_t shift_us(void) {
+/* Whether the board has a clock of its own. It is read once for a time: two clocks, read one after the
+ * other, would tell a moment before the last one where the program had to wait between them. */
+static bool own_us(int64_t *us) {
     pthread_once(&s_once, begin);
-    if (!atomic_load_explicit(&s_shifted, memory_order_acquire)) {
-        return drift_us();
+    if (!atomic_load_explicit(&s_own, memory_order_acquire)) {
+        return false;
     }
     pthread_mutex_lock(&s_lock);
     move();
-    const int64_t shift = s_shift_us + drift_us();
+    *us = s_boot_us + vboard_uptime_us();
     pthread_mutex_unlock(&s_lock);
-    return shift;
+    return true;
 }
 
 static int64_t now_us(void) {
-    return read_us(CLOCK_REALTIME) + shift_us();
+    int64_t us;
+    return own_us(&us) ? us : read_us(CLOCK_REALTIME);
 }
 
 static int set_us(int64_t us) {
     pthread_once(&s_once, begin);
     pthread_mutex_lock(&s_lock);
-    s_shift_us = us - read_us(CLOCK_REALTIME) - drift_us();
+    s_boot_us = us - vboard_uptime_us();
     s_left_us = 0;
     s_moved_at_us = read_us(CLOCK_MONOTONIC);
-    atomic_store_explicit(&s_shifted, true, memory_order_release);
+    own();
     pthread_mutex_unlock(&s_lock);
     return 0;
 }
 
 int __wrap_clock_gettime(clockid_t clock, struct timespec *time) {
-    const int result = __real_clock_gettime(clock, time);
-    if (clock == CLOCK_REALTIME && result == 0) {
-        const int64_t shift = shift_us();
-        if (shift != 0) {
-            const int64_t us = (int64_t)time->tv_sec * 1000000 + time->tv_nsec / 1000 + shift;
-            *time = (struct timespec){.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
-        }
+    int64_t us;
+    if (clock != CLOCK_REALTIME || !own_us(&us)) {
+        return __real_clock_gettime(clock, time);
     }
-    return result;
+    *time = (struct timespec){.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
+    return 0;
 }
 
 int __wrap_clock_settime(clockid_t clock, const struct timespec *time) {
@@ -144,7 +142,7 @@ int __wrap_adjtime(const struct timeval *delta, struct timeval *olddelta) {
     if (delta != NULL) {
         s_left_us = wanted_us;
         s_moved_at_us = read_us(CLOCK_MONOTONIC);
-        atomic_store_explicit(&s_shifted, true, memory_order_release);
+        own();
     }
     pthread_mutex_unlock(&s_lock);
     if (olddelta != NULL) {
