@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -26,6 +27,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("slow"):  # in real time, which a busy host may stall; -ra lists the reruns
             item.add_marker(pytest.mark.flaky(reruns=2))
+        if item.get_closest_marker("needs_root"):
+            item.add_marker(pytest.mark.skipif(os.geteuid() != 0, reason="only root can do it on a host"))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -17,8 +17,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 ROOT = Path(__file__).resolve().parent.parent
 DEADLINE_S = 90.0
 PYTEST = [sys.executable, "-m", "pytest", "hil/benches", "-p", "no:cacheprovider"]
@@ -34,9 +32,6 @@ suites:
     - {transport: [tcp, mtls], qos: [0, 2], count: 50, warmup: 0, interval_us: 5000, payload_bytes: 128}
 
 """
-
-
-NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="it plays what only root can do on a host")
 
 
 def own_environment() -> dict[str, str]:

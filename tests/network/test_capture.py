@@ -22,7 +22,6 @@ from hil.network.dissect.tshark import read_fields
 from hil.network.process import LocalSpawner
 from hil.virtual.air import build_air
 from tests.boards.rack_tools import AIR_DIR, CHECKOUT, UnprivilegedSpawner
-from tests.lab import NEEDS_ROOT
 from tests.network.iperf_rig import BOARD, IperfLab, iperf_lab
 from tests.virtual.test_virtual_rack_privileges import as_user
 
@@ -128,7 +127,7 @@ print("complete", counts.complete, "captured", counts.captured)
 """
 
 
-@NEEDS_ROOT
+@pytest.mark.needs_root
 def test_a_user_who_is_not_root_captures_in_a_rack() -> None:
     """In a rack of a user namespace three pings are six frames, at the access point and on the bridge."""
     program = AS_USER.format(air=build_air(AIR_DIR))
@@ -187,7 +186,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-@NEEDS_ROOT
+@pytest.mark.needs_root
 def test_a_killed_run_takes_its_capture_along() -> None:
     """Also where dumpcap has capabilities of its own: the kernel does not end it with the run then."""
     argv = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]

@@ -23,7 +23,6 @@ from hil.network.process import LocalSpawner
 from hil.virtual.air import build_air
 from hil.virtual.virtual_rack import VirtualRack
 from tests.boards.rack_tools import AIR_DIR, UnprivilegedSpawner, running_rack, wait_until
-from tests.lab import NEEDS_ROOT
 from tests.virtual.test_virtual_rack_privileges import as_user
 
 pytestmark = pytest.mark.slow
@@ -221,7 +220,7 @@ rack.stop()
 """
 
 
-@NEEDS_ROOT
+@pytest.mark.needs_root
 def test_a_user_who_is_not_root_drops_packets_in_a_rack() -> None:
     """In a rack of a user namespace the same rules hold, without root."""
     program = AS_USER.format(air=build_air(AIR_DIR))

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from hil.boards.firmware import otadata
-from tests.lab import NEEDS_ROOT
 from tests.virtual.virtual_board_rig import (
     MAC,
     OTA_0,
@@ -365,7 +364,7 @@ def test_paced_board_loses_nothing(flashed: Path, tmp_path: Path) -> None:
     assert log.endswith(b"".join(b"%063d\n" % i for i in range(500)) + b"FLOOD END\n")
 
 
-@NEEDS_ROOT
+@pytest.mark.needs_root
 def test_app_runs_in_the_given_network_namespace(flashed: Path, tmp_path: Path) -> None:
     """With --netns the application is started in that network namespace, still bound to the board's life."""
     namespace = "/proc/self/ns/net"

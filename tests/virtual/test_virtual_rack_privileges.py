@@ -15,7 +15,6 @@ from hil.virtual.air import build_air
 from hil.virtual.rack_state import RackPaths
 from tests.boards import rack_tools
 from tests.boards.rack_tools import CHECKOUT
-from tests.lab import NEEDS_ROOT
 
 # A user who is not root, in a mount namespace of the test's own; $1: can that user open the TUN device?
 UNPRIVILEGED = """
@@ -49,14 +48,14 @@ def as_user(program: str, *, tun_mode: str) -> str:
     return done.stdout + done.stderr
 
 
-@NEEDS_ROOT
+@pytest.mark.needs_root
 def test_a_user_who_is_not_root_has_a_whole_rack() -> None:
     """With the TUN device open to all, a rack runs in a user namespace, without real-time priority."""
     program = START_AS_USER.format(air=build_air(rack_tools.AIR_DIR))
     assert as_user(program, tun_mode="666").strip() == "ping 0 priority 0"
 
 
-@NEEDS_ROOT
+@pytest.mark.needs_root
 def test_racks_of_two_users_do_not_meet(tmp_path: Path) -> None:
     """While root keeps a rack up, a user has a whole one too, of the same name, boards and addresses."""
     program = START_AS_USER.format(air=build_air(rack_tools.AIR_DIR))
@@ -65,7 +64,7 @@ def test_racks_of_two_users_do_not_meet(tmp_path: Path) -> None:
         other.check()
 
 
-@NEEDS_ROOT
+@pytest.mark.needs_root
 def test_a_closed_tun_device_is_named_with_its_fix() -> None:
     """Where the user may not open the TUN device, the error gives the command that mends it."""
     program = START_AS_USER.format(air=build_air(rack_tools.AIR_DIR))
