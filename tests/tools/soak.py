@@ -8,8 +8,9 @@ rack holds is read: memory, descriptors, threads, and what lies outside of the f
 Of EVERY runs one is killed while it writes an image, one measures both slots of each board in turn, and two
 find boards as an update over the air leaves them that was broken off, or rolled back. A
 quantity grows where its median of the last quarter is beyond that of the second one by more than GROWTH; the
-first quarter is for warming up. Exit 1 where one does, or where a run failed: what such a run said is kept in
-out/soak. Every ten minutes a line says how far it is.
+first quarter is for warming up. Exit 1 where one does, or where a run or an update failed: what such a run
+said is kept in out/soak. Every ten minutes a line says how far it is. The boards of a rack file may be
+others' too: runs and updates wait for them.
 """
 
 from __future__ import annotations
@@ -28,14 +29,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hil.base.errors import code_of_interruption, terminate
+from hil.base.errors import HilError, code_of_interruption, terminate
 from hil.base.paths import PROJECT_ROOT
 from hil.boards.firmware import otadata
 from hil.boards.firmware.build import build
 from hil.boards.firmware.build_folder import app_image
 from hil.boards.firmware.partition_table import DATA_OTA, find_data
 from hil.boards.flash.tool import Write, table_of, write
-from hil.boards.rack import Board, load_rack
+from hil.boards.lease import lease_boards, lease_rack, lock_dir
+from hil.boards.rack import Board, Rack, load_rack
 from tests.lab import Running, descendants, free_ports, make_lab
 from tests.tools.bench.figure import Figure, show, wide_console
 
@@ -48,6 +50,7 @@ QUARTER = 4
 EVERY = 10
 BROKEN_OFF, ROLLED_BACK = 2, 7  # of EVERY, and what is before the run
 TOLD_EVERY_S = 600.0
+WAIT_S = 4 * 3600.0  # for a board that somebody else's run holds, whatever suite it measures
 KEPT = PROJECT_ROOT / "out" / "soak"
 FLASHING = re.compile(r"\] flashing|^Flashing", re.MULTILINE)
 
@@ -166,11 +169,15 @@ def made(
 ) -> int:
     """Make the run of this number and return its status, 0 for one that was killed on purpose.
 
-    ``start`` takes further options of `hil run`, ``update`` whether the image is whole. What a run said that
-    failed is in the folder ``kept``.
+    ``start`` takes further options of `hil run`, ``update`` whether the image is whole; where that fails
+    there is no run, and its status is the error's. What a run said that failed is in the folder ``kept``.
     """
     if number % EVERY in (BROKEN_OFF, ROLLED_BACK):
-        update(number % EVERY == ROLLED_BACK)
+        try:
+            update(number % EVERY == ROLLED_BACK)
+        except HilError as error:  # a board that does not answer is no reason to end after days
+            _tell(f"the update before run {number} failed: {error}")
+            return int(error.exit_code)
     if number % EVERY == EVERY - 1:
         return _broken_off(start())
     running = start(*["--unchanged"] if number % EVERY == EVERY // 2 else [])
@@ -261,21 +268,41 @@ def _rack_parts(up: Running) -> dict[str, int]:
     return parts
 
 
+def update_leased(
+    rack: Rack, out: Path, builds: Mapping[str, Path], *, whole: bool, wait_s: float = WAIT_S
+) -> None:
+    """Leave an update on each board of a rack, as leave_update() does, while nobody else measures it.
+
+    ``builds`` are folders by target. Raises HilError as that does, and RigError where somebody holds a board
+    for longer than ``wait_s`` seconds.
+    """
+    locks, run_id = lock_dir(rack, out), f"soak-{os.getpid()}"
+    for board in rack.boards:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            lease_boards(locks, [board.id], run_id=run_id, wait_s=wait_s, on_wait=_tell),
+            lease_rack(locks, run_id=run_id, alone=False, check_stop=lambda: None),
+        ):
+            leave_update(board, builds[board.firmware_target], Path(folder), whole=whole)
+
+
 def on_boards(rack: Path, minutes: float, suite: str) -> Figure:
     """Soak the boards of a rack file: no process of ours outlives a run, so that what may grow is what runs
     leave on the disk."""
     out = KEPT / "rack"
+    loaded = load_rack(rack)
+    targets = {board.firmware_target for board in loaded.boards}
+    builds = {target: build(target, say=_tell) for target in targets}
     argv = [sys.executable, "-m", "hil", "run", "--rack", str(rack), "--suite", suite, "--out", str(out)]
+    argv += ["--no-report", f"--wait={WAIT_S:.0f}"]
     out.mkdir(parents=True, exist_ok=True)
     said, env = out / ".run.txt", dict(os.environ)
 
     def update(whole: bool) -> None:
-        for board in load_rack(rack).boards:
-            with tempfile.TemporaryDirectory() as folder:
-                leave_update(board, build(board.target, say=_tell), Path(folder), whole=whole)
+        update_leased(loaded, out, builds, whole=whole)
 
     def run(number: int) -> int:
-        return made(lambda *more: Running([*argv, "--no-report", *more], said, env), number, update)
+        return made(lambda *more: Running([*argv, *more], said, env), number, update)
 
     samples, outcomes = soak(run, lambda: held({}, out), minutes)
     return figure(samples, outcomes, minutes)
@@ -295,6 +322,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             found = on_virtual_rack(options.minutes, options.suite)
     except KeyboardInterrupt as error:  # the rack has ended by now
         return int(code_of_interruption(error))
+    except HilError as error:
+        print(f"soak: {error}", file=sys.stderr)
+        return int(error.exit_code)
     show(wide_console(), found)
     return int(bool(found.missed))
 

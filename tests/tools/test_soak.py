@@ -15,12 +15,24 @@ from typing import Any
 
 import pytest
 
+from hil.base.errors import RigError
 from hil.base.paths import PROJECT_ROOT
 from hil.boards.firmware import otadata
-from hil.boards.rack import Board, Power
-from tests.lab import Running, descendants, wait_for
-from tests.tools.soak import Held, figure, growth, leave_update, made, on_virtual_rack, soak
+from hil.boards.lease import lease_boards, lock_dir
+from hil.boards.rack import Board, Power, load_rack
+from tests.lab import Running, descendants, make_lab, run, wait_for
+from tests.tools.soak import (
+    Held,
+    figure,
+    growth,
+    leave_update,
+    made,
+    on_virtual_rack,
+    soak,
+    update_leased,
+)
 from tests.virtual.virtual_board_rig import (
+    MAC,
     OTA_1,
     OTADATA,
     BoardProcess,
@@ -117,6 +129,50 @@ def test_a_board_is_left_as_its_own_update_leaves_it(tmp_path: Path, *, whole: b
         process.wait_for(lambda state: state["app_partition"] == "ota_0")
     written = flash.read_bytes()[OTA_1:].rstrip(b"\xff")
     assert written == image if whole else len(image) // 2 - 4096 < len(written) <= len(image) // 2
+
+
+@pytest.mark.slow
+def test_an_update_leaves_a_board_to_whoever_holds_it(tmp_path: Path) -> None:
+    """On a rack that others use, too: nothing is written into a board that somebody measures."""
+    build, folder = make_build(tmp_path / "app"), tmp_path / "lab"
+    flash = write_flash_file(tmp_path / "flash.bin", flash_files(build))
+    folder.mkdir()
+
+    def written() -> bytes:
+        return flash.read_bytes()[OTA_1:].rstrip(b"\xff")
+
+    with BoardProcess(tmp_path, flash=flash) as process:
+        file = make_lab(folder, 1, ports=[process.port]).rack
+        file.write_text(file.read_text().replace("02:00:00:77:01:01", MAC))
+        rack = load_rack(file)
+        with (
+            lease_boards(lock_dir(rack, tmp_path), ["b1"], run_id="theirs"),
+            pytest.raises(RigError, match="board b1 of rack lab is held by"),
+        ):
+            update_leased(rack, tmp_path, {"virtual-esp32": build}, whole=False, wait_s=0.0)
+        assert written() == b""
+        update_leased(rack, tmp_path, {"virtual-esp32": build}, whole=False, wait_s=0.0)
+        assert written() != b""
+
+
+def test_an_update_that_fails_is_counted_instead_of_its_run(tmp_path: Path) -> None:
+    """A board that does not answer once does not end a soak of days."""
+
+    def refuse(_whole: bool) -> None:
+        raise RigError("board b1 does not answer.")
+
+    def start(*_more: str) -> Running:
+        raise AssertionError("nothing is measured")
+
+    assert made(start, 2, refuse, tmp_path) == 3
+
+
+@pytest.mark.slow
+def test_a_rack_file_that_is_not_there_is_told_in_a_sentence() -> None:
+    """And by the status of a configuration."""
+    done = run([sys.executable, "-m", "tests.tools.soak", "--rack", "no-such-rack.yaml"])
+    assert done.returncode == 2
+    assert done.stdout.startswith("soak: no-such-rack.yaml: ")
 
 
 @pytest.mark.slow
