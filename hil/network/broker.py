@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from hil.base.errors import HilError, RigError
-from hil.network.broker_client import Client, ask_dropped, disconnect_by_id, find_client, reset_connections
+from hil.network.broker_client import ask_dropped, disconnect_by_id, find_client, reset_connections
 from hil.network.broker_program import (
     BrokerLogin,
     BrokerOptions,
@@ -34,7 +34,7 @@ from hil.network.broker_program import (
     usual_ports,
     write_password_file,
 )
-from hil.network.broker_watch import TakeOver, pid_file
+from hil.network.broker_watch import pid_file
 from hil.network.certificates import Certificates
 from hil.network.process import Process, Spawner, end_process, how_ended
 
@@ -84,7 +84,6 @@ class Broker:
         self._lock = threading.Lock()
         self._process: Process | None = None
         self._absences: list[tuple[int, int | None]] = []
-        self._take_overs: list[TakeOver] = []
 
     @classmethod
     def start(
@@ -206,17 +205,6 @@ class Broker:
         """Return from when to when it was taken away on purpose, in ns of the monotonic clock."""
         return tuple(self._absences)
 
-    def _take_over(self, found: Client) -> bool:
-        began_s = int(time.time())
-        try:
-            return disconnect_by_id(self._spawner, found, self.address, self.ports.tcp, self._aside_log_path)
-        finally:
-            self._take_overs.append(TakeOver(found.client_id, self.address, began_s, int(time.time())))
-
-    def take_overs(self) -> Sequence[TakeOver]:
-        """Return when a client of this host had another's id for a moment, on purpose (``cut``)."""
-        return tuple(self._take_overs)
-
     def _go_away(self) -> None:
         self._come_back()
         self._absences.append((time.monotonic_ns(), None))
@@ -247,7 +235,7 @@ class Broker:
         if reset_connections(self._spawner, client, list(asdict(self.ports).values()), aside):
             return "reset"
         found = find_client(self.log_path.read_text(errors="replace"), client)
-        if found and self._take_over(found):
+        if found and disconnect_by_id(self._spawner, found, self.address, self.ports.tcp, aside):
             return "closed"
         raise RigError(
             f"Cutting the connection of {client} to the MQTT broker {self.address}: it has none, or neither "

@@ -26,6 +26,7 @@ from hil.network.process import Spawner, run_to_end
 
 UPTIME = "$SYS/broker/uptime"  # reported each time, the others only where they have changed
 DROPPED = "$SYS/broker/publish/messages/dropped"
+TAKE_OVER_USERNAME = "hil-take-over"  # by it the broker's log tells the run's own doing from a second host's
 TIMEOUT_S = 8.0  # the broker reports every two seconds where it is told one
 
 
@@ -50,7 +51,10 @@ def read_dropped(address: str, port: int) -> int:
 
 def take_over(address: str, port: int, client_id: str, *, clean_session: bool) -> None:
     """Make the broker close the connection of ``client_id``. Raises OSError, EOFError."""
-    with mqtt.connect(address, port, client_id, TIMEOUT_S, clean_session=clean_session) as connection:
+    connection = mqtt.connect(
+        address, port, client_id, TIMEOUT_S, clean_session=clean_session, username=TAKE_OVER_USERNAME
+    )
+    with connection:
         connection.sendall(mqtt.DISCONNECT_BYTES)
 
 

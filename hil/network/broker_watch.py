@@ -30,6 +30,7 @@ from typing import NamedTuple
 
 from hil.base.errors import RigError
 from hil.network import mqtt_packets as mqtt
+from hil.network.broker_client import TAKE_OVER_USERNAME
 from hil.network.process import Process, Spawner, end_process, how_ended, watch_pauses
 
 SILENT_S = 1.0  # spoils a case, however long that is
@@ -42,7 +43,10 @@ _AFTER_ABSENCE_NS = _NS  # a broker that was started again is found a moment lat
 _BUSY_SHARE = 0.5
 
 _SAYS_NOTHING = "What was measured says nothing of the firmware."
-_CONNECTED = re.compile(rb"^(\d+): New client connected from (\S+):\d+ as (\S+) ", re.MULTILINE)
+_CONNECTED = re.compile(
+    rb"^(\d+): New client connected from (\S+):\d+ as (\S+) (?!.*, u'%b'\)\.$)" % TAKE_OVER_USERNAME.encode(),
+    re.MULTILINE,
+)
 BROKER_LOG = "mosquitto.log"
 
 Absences = Sequence[tuple[int, int | None]]  # from when to when, ns of the monotonic clock; None: still
@@ -64,19 +68,6 @@ class Silence:
         return self.began_ns < ended_ns and (self.ended_ns is None or self.ended_ns > began_ns)
 
 
-class TakeOver(NamedTuple):
-    """A connection that the run itself made with another client's id, between two seconds of the epoch."""
-
-    client_id: str
-    address: str
-    began_s: int
-    ended_s: int
-
-    def made(self, second: int, address: str, client_id: str) -> bool:
-        mine = (self.client_id, self.address) == (client_id, address)
-        return mine and self.began_s <= second <= self.ended_s
-
-
 class Watched(NamedTuple):
     """What the watching program has said: silences of the broker, pauses of the host, and the moments (ns of
     the monotonic clock) at which the broker ended a connection."""
@@ -87,18 +78,11 @@ class Watched(NamedTuple):
 
 
 class BrokerWatch:
-    """The watching program of a run. ``absences`` are the times in which the run took the broker away;
-    ``take_overs`` are clients that it threw out by another one of their id."""
+    """The watching program of a run. ``absences`` are the times in which the run took the broker away."""
 
-    def __init__(
-        self,
-        process: Process,
-        log_path: Path,
-        absences: Callable[[], Absences],
-        take_overs: Callable[[], Sequence[TakeOver]] = tuple,
-    ) -> None:
+    def __init__(self, process: Process, log_path: Path, absences: Callable[[], Absences]) -> None:
         self._process = process
-        self._clients = _Clients(log_path.with_name(BROKER_LOG), take_overs)
+        self._clients = _Clients(log_path.with_name(BROKER_LOG))
         self._log_path = log_path
         self._absences = absences
 
@@ -110,12 +94,11 @@ class BrokerWatch:
         port: int,
         folder: Path,
         absences: Callable[[], Absences],
-        take_overs: Callable[[], Sequence[TakeOver]] = tuple,
     ) -> BrokerWatch:
         """Watch the broker on ``address``, whose process id is in ``folder``. Raises RigError."""
         log_path = folder / "watch.log"
         argv = [sys.executable, "-m", "hil.network.broker_watch", address, str(port), str(pid_file(folder))]
-        return cls(spawner.spawn(argv, log_path=log_path), log_path, absences, take_overs)
+        return cls(spawner.spawn(argv, log_path=log_path), log_path, absences)
 
     @property
     def pid(self) -> int:
@@ -179,10 +162,11 @@ class BrokerWatch:
 
 
 class _Clients:
-    """Who connected, as the broker's log says: two hosts under one id throw each other out."""
+    """Who connected, as the broker's log says, but by a cut of the run's own: two hosts under one id throw
+    each other out."""
 
-    def __init__(self, log_path: Path, take_overs: Callable[[], Sequence[TakeOver]]) -> None:
-        self._log_path, self._take_overs, self._read_to = log_path, take_overs, 0
+    def __init__(self, log_path: Path) -> None:
+        self._log_path, self._read_to = log_path, 0
         self._connected: list[tuple[int, str, str]] = []  # second, address, client id
         self._reading = threading.Lock()
 
@@ -191,9 +175,8 @@ class _Clients:
         with self._reading:
             self._read()
             addresses: dict[str, set[str]] = {}
-            meant = self._take_overs()
             for second, address, client in self._connected:
-                if second >= int(since_s) and not any(one.made(second, address, client) for one in meant):
+                if second >= int(since_s):
                     addresses.setdefault(client, set()).add(address)
         for client, found in addresses.items():
             if len(found) > 1:

@@ -59,10 +59,11 @@ def _packet(first: int, body: bytes) -> bytes:
             return bytes([first]) + bytes(length) + body
 
 
-def connect_packet(client_id: str, *, clean_session: bool = True) -> bytes:
-    """Return a CONNECT without name, password, will and keep alive."""
-    flags = 2 if clean_session else 0
-    return _packet(0x10, _text("MQTT") + bytes([4, flags]) + _KEEP_ALIVE_OFF + _text(client_id))
+def connect_packet(client_id: str, *, clean_session: bool = True, username: str = "") -> bytes:
+    """Return a CONNECT without password, will and keep alive; an empty ``username`` is none."""
+    flags = (0x80 if username else 0) | (2 if clean_session else 0)
+    payload = _text(client_id) + (_text(username) if username else b"")
+    return _packet(0x10, _text("MQTT") + bytes([4, flags]) + _KEEP_ALIVE_OFF + payload)
 
 
 def publish_packet(
@@ -81,14 +82,22 @@ def subscribe_packet(packet_id: int, topic: str, *, qos: int = 0) -> bytes:
     return _packet(0x82, packet_id.to_bytes(2, "big") + _text(topic) + bytes([qos]))
 
 
-def connect(address: str, port: int, client_id: str, timeout_s: float, **options: bool) -> socket.socket:
-    """Connect and be greeted; ``options`` as connect_packet has them.
+def connect(
+    address: str,
+    port: int,
+    client_id: str,
+    timeout_s: float,
+    *,
+    clean_session: bool = True,
+    username: str = "",
+) -> socket.socket:
+    """Connect and be greeted; the last two as connect_packet has them.
 
     Raises OSError, EOFError, and ConnectionRefusedError where the broker refuses.
     """
     connection = socket.create_connection((address, port), timeout_s)
     try:
-        connection.sendall(connect_packet(client_id, **options))
+        connection.sendall(connect_packet(client_id, clean_session=clean_session, username=username))
         _require_welcome(read_packet(connection), f"{address}:{port} to {client_id}")
     except BaseException:
         connection.close()
