@@ -310,6 +310,26 @@ def lease_boards(
         yield
 
 
+@contextmanager
+def lease_to_disturb(
+    lock_dir: Path,
+    board_ids: Sequence[str],
+    *,
+    run_id: str,
+    wait_s: float = 0.0,
+    on_wait: Callable[[str], None] | None = None,
+) -> Iterator[None]:
+    """Hold boards for what disturbs others, as flashing does: while no case is measured that is to be alone.
+
+    Arguments and errors are lease_boards'.
+    """
+    with (
+        lease_boards(lock_dir, board_ids, run_id=run_id, wait_s=wait_s, on_wait=on_wait),
+        lease_rack(lock_dir, run_id=run_id, alone=False, check_stop=lambda: None),
+    ):
+        yield
+
+
 def _lock(
     file: int, lock_dir: Path, board_id: str, deadline: float, on_wait: Callable[[str], None] | None
 ) -> None:

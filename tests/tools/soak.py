@@ -16,6 +16,7 @@ others' too: runs and updates wait for them.
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import re
 import shutil
@@ -36,7 +37,7 @@ from hil.boards.firmware.build import build
 from hil.boards.firmware.build_folder import app_image
 from hil.boards.firmware.partition_table import DATA_OTA, find_data
 from hil.boards.flash.tool import Write, table_of, write
-from hil.boards.lease import lease_boards, lease_rack, lock_dir
+from hil.boards.lease import lease_to_disturb, lock_dir
 from hil.boards.rack import Board, Rack, load_rack
 from tests.lab import Running, descendants, free_ports, make_lab
 from tests.tools.bench.figure import Figure, show, wide_console
@@ -269,37 +270,36 @@ def _rack_parts(up: Running) -> dict[str, int]:
 
 
 def update_leased(
-    rack: Rack, out: Path, builds: Mapping[str, Path], *, whole: bool, wait_s: float = WAIT_S
+    rack: Rack, out: Path, build_of: Callable[[str], Path], *, whole: bool, wait_s: float = WAIT_S
 ) -> None:
     """Leave an update on each board of a rack, as leave_update() does, while nobody else measures it.
 
-    ``builds`` are folders by target. Raises HilError as that does, and RigError where somebody holds a board
-    for longer than ``wait_s`` seconds.
+    ``build_of`` returns a target's folder. Raises HilError as that does, and RigError where somebody holds a
+    board for longer than ``wait_s`` seconds.
     """
     locks, run_id = lock_dir(rack, out), f"soak-{os.getpid()}"
     for board in rack.boards:
         with (
             tempfile.TemporaryDirectory() as folder,
-            lease_boards(locks, [board.id], run_id=run_id, wait_s=wait_s, on_wait=_tell),
-            lease_rack(locks, run_id=run_id, alone=False, check_stop=lambda: None),
+            lease_to_disturb(locks, [board.id], run_id=run_id, wait_s=wait_s, on_wait=_tell),
         ):
-            leave_update(board, builds[board.firmware_target], Path(folder), whole=whole)
+            leave_update(board, build_of(board.firmware_target), Path(folder), whole=whole)
 
 
 def on_boards(rack: Path, minutes: float, suite: str) -> Figure:
     """Soak the boards of a rack file: no process of ours outlives a run, so that what may grow is what runs
     leave on the disk."""
     out = KEPT / "rack"
-    loaded = load_rack(rack)
-    targets = {board.firmware_target for board in loaded.boards}
-    builds = {target: build(target, say=_tell) for target in targets}
+    build_of = functools.cache(functools.partial(build, say=_tell))
+    for board in load_rack(rack).boards:
+        build_of(board.firmware_target)
     argv = [sys.executable, "-m", "hil", "run", "--rack", str(rack), "--suite", suite, "--out", str(out)]
     argv += ["--no-report", f"--wait={WAIT_S:.0f}"]
     out.mkdir(parents=True, exist_ok=True)
     said, env = out / ".run.txt", dict(os.environ)
 
     def update(whole: bool) -> None:
-        update_leased(loaded, out, builds, whole=whole)
+        update_leased(load_rack(rack), out, build_of, whole=whole)  # as its keeper has edited it meanwhile
 
     def run(number: int) -> int:
         return made(lambda *more: Running([*argv, *more], said, env), number, update)

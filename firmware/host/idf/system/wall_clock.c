@@ -21,7 +21,8 @@ int __real_clock_gettime(clockid_t clock, struct timespec *time);
 static pthread_mutex_t s_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t s_once = PTHREAD_ONCE_INIT;
 static atomic_bool s_own; /* false: the board's time is the machine's */
-static int64_t s_boot_us; /* the time at which its uptime was 0, as its own clock tells it */
+static int64_t
+    s_boot_us; /* the time at which its uptime was 0, as its own clock tells it, where it has one */
 static int64_t s_left_us; /* that adjtime() has still to move it by */
 static int64_t s_moved_at_us;
 
@@ -35,12 +36,16 @@ static void own(void) {
     atomic_store_explicit(&s_own, true, memory_order_release);
 }
 
+/* What the board's clock was at its reset, if from now on it goes on from the machine's. */
+static int64_t machines_boot_us(void) {
+    return read_us(CLOCK_REALTIME) - (read_us(CLOCK_MONOTONIC) - vboard()->boot_us);
+}
+
 /* The board's time at its reset, if that was said; its own clock from then on, if the crystal is off. */
 static void begin(void) {
     const int64_t said_s = vboard()->wall_time_s;
-    s_boot_us = said_s >= 0 ? said_s * 1000000
-                            : read_us(CLOCK_REALTIME) - (read_us(CLOCK_MONOTONIC) - vboard()->boot_us);
     if (said_s >= 0 || vboard()->crystal_ppm != 0) {
+        s_boot_us = said_s >= 0 ? said_s * 1000000 : machines_boot_us();
         own();
     }
 }
@@ -140,6 +145,9 @@ int __wrap_adjtime(const struct timeval *delta, struct timeval *olddelta) {
     move();
     const int64_t left_us = s_left_us;
     if (delta != NULL) {
+        if (!atomic_load_explicit(&s_own, memory_order_relaxed)) {
+            s_boot_us = machines_boot_us();
+        }
         s_left_us = wanted_us;
         s_moved_at_us = read_us(CLOCK_MONOTONIC);
         own();
