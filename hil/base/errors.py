@@ -111,13 +111,16 @@ _NO_MEMORY = re.compile(r"failed to map segment|[Cc]annot allocate memory")  # a
 
 
 def want_of(error: BaseException) -> RigError | None:
-    """Return what a host lacks, memory or descriptors, where that is what an error comes from; else None."""
+    """Return what a host lacks, descriptors, memory or room on a disk, where an error comes from that; else
+    None."""
     number = error.errno if isinstance(error, OSError) else None
     if number in (errno.EMFILE, errno.ENFILE):
         return RigError(
             "this host lets hil open no more files.",
             next_step="raise the limit (ulimit -n 1024), then do it again.",
         )
+    if number in (errno.ENOSPC, errno.EDQUOT):
+        return RigError("no space is left for what hil writes.", next_step="free some, then do it again.")
     loading = isinstance(error, ImportError) and _NO_MEMORY.search(str(error))
     if isinstance(error, MemoryError) or number == errno.ENOMEM or loading:
         return RigError(
@@ -127,9 +130,10 @@ def want_of(error: BaseException) -> RigError | None:
     return None
 
 
-def defect_in_words(error: BaseException) -> str:
-    """Return the sentence for a defect of ours: that it is one, and how to see more."""
-    return f"internal error: {error!r}. `hil --debug …` shows where."
+def unexpected_in_words(error: BaseException) -> str:
+    """Return the sentence for an error that nobody expected: what the host lacks, else that it is a defect of
+    ours, and how to see more."""
+    return str(want_of(error) or f"internal error: {error!r}. `hil --debug …` shows where.")
 
 
 class Terminated(KeyboardInterrupt):

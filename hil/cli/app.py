@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import errno
 import importlib
 import os
 import signal
@@ -17,7 +16,7 @@ from typing import NoReturn
 import click
 
 import hil
-from hil.base.errors import ConfigError, ExitCode, HilError, RigError, defect_in_words, want_of
+from hil.base.errors import ConfigError, ExitCode, HilError, unexpected_in_words
 from hil.base.untrusted import terminal_page
 
 # command → (module below hil.cli, what --help says): a command's module is imported when it is used
@@ -117,10 +116,11 @@ def run_command(arguments: list[str]) -> int:
         return int(ExitCode.TERMINATED)
     except SystemExit as error:
         return _left(error)
-    except OSError as error:
-        return _refused(error, arguments)
+    except BrokenPipeError:
+        _silence_stdout()
+        return PIPE_CLOSED
     except Exception as error:
-        return _defect(error, arguments)
+        return _unexpected(error, arguments)
     return result if isinstance(result, int) else int(ExitCode.PASS)
 
 
@@ -132,31 +132,10 @@ def _left(error: SystemExit) -> int:
     return PIPE_CLOSED
 
 
-def _refused(error: OSError, arguments: list[str]) -> int:
-    """Tell a reader that left and a full disk from a defect of ours."""
-    if isinstance(error, BrokenPipeError):
-        _silence_stdout()
-        return PIPE_CLOSED
-    if error.errno != errno.ENOSPC:
-        return _defect(error, arguments)
-    return _lacking(
-        RigError("no space is left for what this command writes.", next_step="free some, then do it again."),
-        arguments,
-    )
-
-
-def _lacking(error: RigError, arguments: list[str]) -> int:
-    """Say what this host lacks."""
+def _unexpected(error: Exception, arguments: list[str]) -> int:
+    """Say in one sentence what this host lacks, or that there is a defect of ours."""
     _leave_for_the_verdict(error, arguments)
-    return _report(str(error), int(error.exit_code), arguments)
-
-
-def _defect(error: Exception, arguments: list[str]) -> int:
-    """Say of a defect of ours in one sentence that it is one, and how to see more."""
-    if wanting := want_of(error):
-        return _lacking(wanting, arguments)
-    _leave_for_the_verdict(error, arguments)
-    return _report(defect_in_words(error), int(ExitCode.RIG), arguments)
+    return _report(unexpected_in_words(error), int(ExitCode.RIG), arguments)
 
 
 def _silence_stdout() -> None:

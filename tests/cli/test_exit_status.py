@@ -105,13 +105,23 @@ def test_a_crash_of_pytest_itself_is_the_rigs_fault(
     assert "no verdict" in capfd.readouterr().err
 
 
-def test_a_crash_within_a_session_is_one_sentence(files: Lab, tmp_path: Path) -> None:
-    """What breaks in pytest's hooks is a defect of ours: no traceback, but how to see one."""
-    code = "def pytest_collection_finish():\n    raise KeyError('none left')\n"
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        ("KeyError('none left')", "internal error: KeyError('none left'). `hil --debug …` shows where."),
+        ("MemoryError('none left')", "this host has no more memory for hil."),
+    ],
+)
+def test_a_crash_within_a_session_is_one_sentence(
+    files: Lab, tmp_path: Path, error: str, sentence: str
+) -> None:
+    """What breaks in pytest's hooks is a defect of ours, or the host's want: no traceback but the way out."""
+    code = f"def pytest_collection_finish():\n    raise {error}\n"
     (tmp_path / "crashing.py").write_text(code)
     env = {**files.env, "PYTHONPATH": str(tmp_path), "PYTEST_ADDOPTS": "-p crashing"}
     done = run(files.command("--suite", "quick"), env=env)
     assert done.returncode == ExitCode.RIG
-    sentence = "hil: internal error: KeyError('none left'). `hil --debug …` shows where."
-    assert [line for line in done.stdout.splitlines() if "none left" in line] == [sentence]
+    said = [line for line in done.stdout.splitlines() if line.startswith("hil: ")]
+    assert [line.startswith(f"hil: {sentence}") for line in said] == [True], done.stdout
+    assert "Traceback" not in done.stdout
     assert "crashing.py" not in done.stdout

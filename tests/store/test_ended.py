@@ -56,21 +56,27 @@ def test_an_error_is_left_with_its_owner(
     assert found.words == words
 
 
+NO_MEMORY = "this host has no more memory for hil"
+NO_SPACE = "no space is left for what hil writes"
+
+
 @pytest.mark.parametrize(
-    ("error", "words"),
+    ("error", "words", "way_out"),
     [
-        (MemoryError(), "this host has no more memory for hil"),
-        (OSError(errno.ENOMEM, "Cannot allocate memory"), "this host has no more memory for hil"),
-        (ImportError("libx.so: failed to map segment from it"), "this host has no more memory for hil"),
-        (OSError(errno.EMFILE, "Too many open files"), "this host lets hil open no more files"),
+        (MemoryError(), NO_MEMORY, "ulimit -v"),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), NO_MEMORY, "ulimit -v"),
+        (ImportError("libx.so: failed to map segment from it"), NO_MEMORY, "ulimit -v"),
+        (OSError(errno.EMFILE, "Too many open files"), "this host lets hil open no more files", "ulimit -n"),
+        (OSError(errno.ENOSPC, "No space left on device"), NO_SPACE, "free some"),
+        (OSError(errno.EDQUOT, "Quota exceeded"), NO_SPACE, "free some"),
     ],
 )
-def test_what_the_host_lacks_is_no_defect(error: Exception, words: str) -> None:
+def test_what_the_host_lacks_is_no_defect(error: Exception, words: str, way_out: str) -> None:
     """It is the rig's, with the way out, wherever in our code it shows."""
     found = ended.ended_by(error)
     assert (found.owner, found.exit_code) == ("rig", 3)
     assert found.sentence == f"{words}."
-    assert "ulimit" in found.next_step
+    assert way_out in found.next_step
 
 
 def test_what_is_left_is_bounded_and_harmless(out: Path) -> None:
