@@ -69,6 +69,6 @@ def test_the_page_is_followed_from_the_wheel(tmp_path: Path) -> None:
         "hil run", "hil compare",
     ))  # fmt: skip
     assert "All 8 limits kept" in measured
-    assert "reading_ack_p50" in compared
+    assert "Reading ack p50" in compared
     assert "REGRESSED" in compared
     assert (Path(env["HOME"]) / "node" / "out" / "report" / "index.html").is_file()

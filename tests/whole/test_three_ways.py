@@ -124,7 +124,7 @@ def test_with_the_component(shop: Shop) -> None:
     found = shop.compared("reading_published_p50_us", done.stdout)
     assert (done.returncode, found["outcome"], found["change"] > 1) == (1, "regressed", True), done.stdout
     assert "REGRESSED" in done.stdout
-    assert "reading_published_p50" in done.stdout
+    assert "Reading published p50" in done.stdout
     done = shop.hil(*run, "--firmware", harmless)
     found = shop.compared("reading_published_p50_us", done.stdout)
     assert (done.returncode, found["outcome"]) == (0, "pass"), done.stdout
