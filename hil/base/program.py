@@ -11,6 +11,7 @@ import mmap
 import os
 import resource
 import sys
+from pathlib import Path
 
 from hil.base.errors import RigError
 
@@ -68,3 +69,24 @@ def require_descriptors(fewest: int = FEWEST_DESCRIPTORS) -> None:
         )
     if soft != resource.RLIM_INFINITY and soft < most:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def require_home() -> None:
+    """Raise RigError where this user has no home, or may not look into it: esptool looks there for settings,
+    and ends where it cannot. A folder that is not there is none."""
+    try:
+        home = Path.home()
+    except RuntimeError:
+        raise _homeless(f"user {os.getuid()} has no HOME, and none in /etc/passwd") from None
+    try:
+        (home / ".config").stat()
+    except PermissionError as error:
+        raise _homeless(f"HOME is {home}, which user {os.getuid()} may not look into") from error
+    except OSError:
+        return
+
+
+def _homeless(what: str) -> RigError:
+    return RigError(
+        f"{what}. Nothing was measured.", next_step="set HOME to a folder of this user's (sudo -H does)."
+    )

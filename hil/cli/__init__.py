@@ -7,7 +7,13 @@ import sys
 from typing import NoReturn
 
 from hil.base.errors import ExitCode, HilError
-from hil.base.program import keep_streams_open, leave_no_core, require_descriptors, require_memory
+from hil.base.program import (
+    keep_streams_open,
+    leave_no_core,
+    require_descriptors,
+    require_home,
+    require_memory,
+)
 
 
 def main() -> NoReturn:
@@ -17,6 +23,7 @@ def main() -> NoReturn:
     try:
         require_memory()
         require_descriptors()
+        require_home()
         from hil.cli import app
     except HilError as error:
         print(f"hil: {error}", file=sys.stderr)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
@@ -65,6 +66,32 @@ def test_too_few_descriptors_are_the_rigs_fault(files: Lab) -> None:
     assert "may open 64 files, and a run needs" in done.stderr
     assert "ulimit -n" in done.stderr
     assert run(64, 1024).returncode == ExitCode.CONFIG  # of the suite that is not there
+
+
+@pytest.mark.needs_root
+def test_another_users_home_is_the_rigs_fault(files: Lab, tmp_path: Path) -> None:
+    """Exit 3 and a sentence before anything is started; a home that is not there is no fault."""
+    home, rights = tmp_path / "home", "-dac_override,-dac_read_search"
+    home.mkdir(mode=0o700)
+    os.chown(home, 65534, 65534)
+
+    def run_in(home: Path) -> subprocess.CompletedProcess[str]:
+        limited = ["setpriv", "--bounding-set", rights, "--inh-caps", rights, "env", f"HOME={home}"]
+        return run([*limited, *files.command("--suite", "quik")], env=files.env)
+
+    done = run_in(home)
+    assert (done.returncode, "Traceback" in done.stdout) == (ExitCode.RIG, False), done.stdout
+    assert f"hil: HOME is {home}, which user 0 may not look into" in done.stdout
+    assert run_in(tmp_path / "none").returncode == ExitCode.CONFIG  # of the suite that is not there
+
+
+@pytest.mark.needs_root
+def test_a_user_without_a_home_is_the_rigs_fault() -> None:
+    """As in a container whose user nobody has written down; esptool would end with a page."""
+    unknown = [sys.executable, "-c", "import os; from hil import cli; os.setuid(54321); cli.main()"]
+    done = run(unknown, env={name: value for name, value in os.environ.items() if name != "HOME"})
+    assert (done.returncode, "Traceback" in done.stdout) == (ExitCode.RIG, False), done.stdout
+    assert "hil: user 54321 has no HOME, and none in /etc/passwd" in done.stdout
 
 
 @pytest.mark.parametrize(
