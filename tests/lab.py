@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -250,6 +251,12 @@ def run(argv: Sequence[str], *, env: dict[str, str] | None = None) -> subprocess
         argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT, env=env,
         timeout=DEADLINE_S, check=False,
     )  # fmt: skip
+
+
+def path_without(program: str) -> str:
+    """Return PATH without the folders that have a program, or that this user may not look into."""
+    folders = os.environ["PATH"].split(os.pathsep)
+    return os.pathsep.join(one for one in folders if not shutil.which(program, path=one))
 
 
 def free_ports(count: int) -> list[int]:

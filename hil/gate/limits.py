@@ -321,7 +321,7 @@ def _why_untimed(metric: Metric, records: Sequence[RunRecord], thresholds: Thres
     scheduled = metric.unit.dimension == "time" or thresholds.alone  # what is alone asks the scheduler
     if scheduled and records[0].kind == "virtual" and wrong:
         what = "times do" if metric.unit.dimension == "time" else "what its scheduler did does"
-        return f"advice: the virtual board had no real-time priority (sched={wrong[0]}), so {what} not block"
+        return f"advice: {sentences.NO_REAL_TIME} (sched={wrong[0]}), so {what} not block"
     return ""
 
 

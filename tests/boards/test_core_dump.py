@@ -20,6 +20,7 @@ from hil.run.crashes import Crashes
 from hil.session.console import Lines
 from hil.session.trouble import Incident
 from tests.boards.core_dump_build import PARTITION, SHOWN, build, dump_of, printed, put_gdb
+from tests.lab import path_without
 from tests.virtual.virtual_board_rig import MAC, BoardProcess
 
 
@@ -28,12 +29,7 @@ def only_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a folder in front of PATH that alone may hold a gdb."""
     (tmp_path / "tools").mkdir()
     monkeypatch.setitem(GDBS, "EM_RISCV", ("riscv32-esp-elf-gdb",))
-    system = os.pathsep.join(
-        folder
-        for folder in os.environ["PATH"].split(os.pathsep)
-        if not (Path(folder) / "riscv32-esp-elf-gdb").exists()
-    )
-    monkeypatch.setenv("PATH", f"{tmp_path / 'tools'}{os.pathsep}{system}")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'tools'}{os.pathsep}{path_without('riscv32-esp-elf-gdb')}")
     return tmp_path / "tools"
 
 

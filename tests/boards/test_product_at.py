@@ -7,7 +7,6 @@ A stand-in takes the place of ESP-IDF; the repositories are real ones.
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 from collections.abc import Callable
@@ -28,7 +27,7 @@ from hil.boards.firmware.selection import verify_bundle
 from hil.cli.app import run_command
 from hil.run.builds import find_builds
 from tests.boards.revision_rig import commit_all, git
-from tests.lab import ROOT
+from tests.lab import ROOT, path_without
 
 # Builds as idf.py would, an image around any program, and notes what it was given. It refuses a build folder
 # of other sources, and stops at an #error, both as CMake and the compiler do.
@@ -169,8 +168,7 @@ def test_a_build_for_another_chip_than_asked_is_refused(
 
 def test_without_esp_idf_the_ways_out_are_named(product: Product, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its environment, or a build that is there: exit 2, and nothing is tried."""
-    folders = [folder for folder in os.environ["PATH"].split(":") if not Path(folder, "idf.py").exists()]
-    monkeypatch.setenv("PATH", ":".join(folders))
+    monkeypatch.setenv("PATH", path_without("idf.py"))
     with pytest.raises(
         ConfigError, match=r"building pump for esp32 needs ESP-IDF.*export\.sh.*--firmware DIR"
     ):

@@ -22,7 +22,7 @@ from hil.cli.app import app
 from hil.cli.options import DEFAULT_OUT, DEFAULT_RACK
 from hil.cli.virtual import given
 from hil.store import RunDirectory
-from tests.lab import ROOT, Lab, free_ports, make_lab, of_type
+from tests.lab import ROOT, Lab, free_ports, make_lab, of_type, path_without
 from tests.make_records import RUN_ID, publish_record
 
 pytestmark = pytest.mark.slow
@@ -157,9 +157,7 @@ def test_a_missing_password_is_said_before_anything_is_done(files: Lab) -> None:
 
 def test_build_without_esp_idf_says_the_way_out(files: Lab) -> None:
     """Exit 2 where idf.py is missing, with both ways out."""
-    files.env["PATH"] = os.pathsep.join(
-        folder for folder in os.environ["PATH"].split(os.pathsep) if not Path(folder, "idf.py").exists()
-    )
+    files.env["PATH"] = path_without("idf.py")
     done = files.hil("build", "--target", "esp32s3")
     assert done.returncode == 2
     assert "idf.py is not on PATH" in done.stdout

@@ -230,6 +230,8 @@ def test_without_real_time_priority_times_are_advice() -> None:
     assert series(found).outcome == "regressed"
     assert found.exit_code == ExitCode.PASS
     assert "had no real-time priority (sched=other)" in series(found).sentence
+    assert "only advice, as the virtual board had no real-time priority (virtual-1)" in found.warnings[0]
+    assert "real-time" not in "".join(verdict(publish_record(latency_ms=31)).warnings)
     lossy = verdict(publish_record(failed=40, environment={"device": {"sched": "other"}}))
     assert lossy.exit_code == ExitCode.FIRMWARE
 

@@ -51,6 +51,7 @@ def run_project(board: BoardProcess, build: Path, tmp_path: Path, chip: str, sch
     done = python(
         *("-m", "pytest", "-x", "--embedded-services", "esp,idf", "--target", chip),
         *("--port", board.url(scheme), "--build-dir", str(build), "--root-logdir", str(tmp_path / "logs")),
+        *("--cache-dir", str(tmp_path / "cache")),  # the temporary folder's may be another user's
         cwd=project,
         timeout_s=150,
     )

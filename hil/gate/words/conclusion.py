@@ -205,7 +205,7 @@ def _counted_limits(series: Sequence[SeriesVerdict]) -> int:
 
 def _warnings(series: Sequence[SeriesVerdict], compared: Compared) -> tuple[str, ...]:
     """Say what a person should know although it does not change the exit code."""
-    warnings = _void_warning(series)
+    warnings = [*_void_warning(series), *_real_time_warning(series)]
     if unlimited := _unlimited(series, compared):
         names = _named(sorted({f"{item.metric} ({item.kind})" for item in unlimited}))
         warnings.append(f"no limit for {names}; add one under 'limits:' of the bench's thresholds file.")
@@ -243,6 +243,18 @@ def _void_warning(series: Sequence[SeriesVerdict]) -> list[str]:
     boards = ", ".join(sorted({item.board for item in series if item.void}))
     noun = "sample was" if void == 1 else "samples were"
     return [f"{void:,} {noun} void: {sentences.host_was_late(late_us)} ({boards})."]
+
+
+def _real_time_warning(series: Sequence[SeriesVerdict]) -> list[str]:
+    """Say how many limits decide nothing because the host permits no priority: a pass says less."""
+    why = f"advice: {sentences.NO_REAL_TIME}"
+    advice = [item for item in series if item.limit is not None and item.reason.startswith(why)]
+    if not advice:
+        return []
+    limits = "1 limit is" if len(advice) == 1 else f"{len(advice)} limits are"
+    boards = ", ".join(sorted({item.board for item in advice}))
+    way_out = "run it with sudo, or see `hil doctor`."
+    return [f"{limits} only advice, as {sentences.NO_REAL_TIME} ({boards}): {way_out}"]
 
 
 def _named(names: Sequence[str]) -> str:

@@ -11,6 +11,8 @@ from hil.metrics.words import in_words
 from hil.model import SeriesVerdict, bench_of
 from hil.thresholds.limits import Limit
 
+NO_REAL_TIME = "the virtual board had no real-time priority"
+
 
 def subject(metric: Metric, bench: str, case_label: str, board: str, kind: str) -> str:
     """Return "rtt_p95_us of http_gateway http=http on v1 (virtual)"; no bench that the metric names."""
