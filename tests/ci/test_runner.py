@@ -251,8 +251,8 @@ def test_a_registration_that_cannot_be_delivered_is_taken_back(far: FarHost) -> 
     state.before_write = None
     with github_server(state) as api:
         host = RackHost(far.host.to, far.host.ssh)
-        far.inbox.chmod(0o500)
         (far.inbox / "new").mkdir(exist_ok=True)  # root, too, cannot write there
+        far.inbox.chmod(0o500)
         with pytest.raises(RigError) as error:
             serve_once(GitHub(REPOSITORY, TOKEN, api), host, "lab", ["esp32"], 1)
     assert "hil-mint@far" in str(error.value)
