@@ -58,15 +58,23 @@ def programs() -> Path:
 
 
 class Namespace:
-    """A network with a loopback only, which lives as long as a process in it."""
+    """A network with a loopback only, which lives as long as a process in it; its root may be any user."""
 
     def __init__(self, pid: int) -> None:
-        self._enter = ["nsenter", f"--net=/proc/{pid}/ns/net"]
+        enter = ["nsenter", f"--user=/proc/{pid}/ns/user", f"--net=/proc/{pid}/ns/net"]
+        self._enter = [*enter, "--preserve-credentials"]
 
     @classmethod
     @contextmanager
     def make(cls) -> Iterator[Namespace]:
-        command = ["unshare", "--net", "sh", "-c", "ip link set lo up && echo up && exec cat"]
+        command = [
+            "unshare",
+            "--map-root-user",
+            "--net",
+            "sh",
+            "-c",
+            "ip link set lo up && echo up && exec cat",
+        ]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
             assert holder.stdout is not None
             assert holder.stdout.readline() == b"up\n"
@@ -125,8 +133,8 @@ def dnsmasq() -> list[str]:
         "--local=/hil.test/",
         *(f"--host-record=n{n}.hil.test,192.0.2.{10 + n},60" for n in range(5)),
     ]
-    alone = ["--keep-in-foreground", "--conf-file=/dev/null", "--no-resolv", "--no-hosts", "--pid-file"]
-    where = [f"--listen-address={SERVER}", "--bind-interfaces", "--user=root"]
+    alone = ["--no-daemon", "--conf-file=/dev/null", "--no-resolv", "--no-hosts", "--pid-file"]
+    where = [f"--listen-address={SERVER}", "--bind-interfaces"]
     return ["dnsmasq", *alone, *where, "--log-queries", "--log-facility=-", *records]
 
 
