@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import tempfile
@@ -14,12 +15,16 @@ from hypothesis import HealthCheck, settings
 
 from hil.base.git import git
 from hil.boards.firmware.build import build
+from hil.virtual.privileges import can_take_fifo
 from tests.lab import ROOT, Lab, make_lab
 from tests.turns import in_order, is_alone, turn
 
 # a busy machine is slow to make examples too, which says nothing of what is tested
 settings.register_profile("shared machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shared machine")
+
+
+_real_time = functools.cache(can_take_fifo)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -29,6 +34,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.flaky(reruns=2))
         if item.get_closest_marker("needs_root"):
             item.add_marker(pytest.mark.skipif(os.geteuid() != 0, reason="only root can do it on a host"))
+        if item.get_closest_marker("needs_real_time"):
+            item.add_marker(pytest.mark.skipif(not _real_time(), reason="no real-time priority is permitted"))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

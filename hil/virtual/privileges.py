@@ -104,13 +104,14 @@ def _tools() -> Finding:
 
 def _realtime() -> Finding:
     subject = "real-time priority (SCHED_FIFO)"
-    if _can_take_fifo():
+    if can_take_fifo():
         return Finding(subject, ok=True, sentence="permitted", needed=False)
     sentence = "not permitted: timing of virtual boards does not block"
     return Finding(subject, ok=False, sentence=sentence, mend="run it with sudo", needed=False)
 
 
-def _can_take_fifo() -> bool:
+def can_take_fifo() -> bool:
+    """Say whether programs of this process may have real-time priority."""
     try:
         done = subprocess.run(
             ["chrt", "--fifo", "1", "true"], capture_output=True, timeout=PROBE_TIMEOUT_S, check=False

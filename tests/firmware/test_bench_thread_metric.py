@@ -13,7 +13,7 @@ from hil.base.errors import ConfigError
 from tests.firmware import kernel_rig
 from tests.firmware.kernel_rig import Board
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.needs_real_time]  # whose turn it is, is promised then
 
 WINDOW_MS = 100
 TESTS = (

@@ -21,7 +21,7 @@ from tests.gate.gate_lab import METRIC, GateLab, Judged, open_gate_lab, suites
 from tests.lab import of_type
 from tests.variants import TWENTY_PER_CENT_US, late_publish, renamed
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.needs_real_time]
 
 COUNT, INTERVAL_US = 60, 10_000
 HALF = 0.10  # of what is planted

@@ -143,6 +143,7 @@ def test_a_reconnection_of_the_board_makes_both_cold(lab: Lab, tmp_path: Path) -
     assert outcome.environment["tls_resumed_count"] == series.device["resumed_count"] == 1
 
 
+@pytest.mark.needs_root  # for port 53
 @pytest.mark.parametrize("resume", [0, 1])
 def test_resumption_is_what_the_server_says(lab: Lab, tmp_path: Path, resume: int) -> None:
     """With resume=1 each handshake but the first is an abbreviated one, for the server as for the board."""
@@ -222,6 +223,7 @@ def test_a_silent_requester_ends_the_run(silence: Future[Series]) -> None:
         silence.result()
 
 
+@pytest.mark.needs_root  # for port 53
 def test_a_silent_name_server_delays_no_more_than_one_request(unnamed: Future[Unnamed]) -> None:
     """A look-up ends by lwIP's own deadline; what waited behind it is not looked up: its time is over."""
     found = unnamed.result()

@@ -94,6 +94,7 @@ def test_pytest_alone_gives_the_same(new_lab: NewLab) -> None:
     assert len(of_type(lab.entries(), "record")) == 1
 
 
+@pytest.mark.needs_real_time
 def test_a_slow_publish_breaks_the_limit(new_lab: NewLab, slow_firmware: Path) -> None:
     """20 ms more in the publish path: exit 1, and the summary names metric, amount, limit and board."""
     lab = new_lab(1)
