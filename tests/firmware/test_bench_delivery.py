@@ -119,6 +119,7 @@ def test_messages_are_numbered_over_all_bursts(session: AgentSession) -> None:
     ]
 
 
+@pytest.mark.needs_root  # some kernels let nobody else put a filter before a socket
 def test_a_peer_that_swallows_everything_leaves_messages_transmitted_only(session: AgentSession) -> None:
     """What the peer read is acknowledged; what was sent into the void is transmitted; what TCP still holds on
     a living connection is unknown. The kernel's byte counts are the sums of the rows'."""

@@ -99,6 +99,7 @@ def test_a_ramps_own_row_sums_it_up(board: Board) -> None:
         assert all((row["outcome"] in (MISSED, VOID)) for row in tasks if row["missed_count"])
 
 
+@pytest.mark.needs_real_time
 def test_a_planted_load_ends_a_ramp_and_a_late_host_voids_it(build: Path) -> None:
     """Tasks that work more than they ask for miss; where the host was late a step is repeated, five times."""
     done = subprocess.run(
