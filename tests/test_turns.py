@@ -140,7 +140,7 @@ def test_what_a_busy_host_may_stall_is_tried_once_more(tmp_path: Path, mark: str
     place = tmp_path / "test_stalled.py"
     place.write_text(STALLED.format(mark=mark, place=str(tmp_path / "there")))
     options = ["-c", str(ROOT / "pytest.ini"), "-p", "tests.conftest", "-p", "no:cacheprovider"]
-    options += ["--root-logdir", str(tmp_path)]  # pytest-embedded's own may be another user's
+    options += ["--root-logdir", str(tmp_path), "--cache-dir", str(tmp_path)]  # else shared by all users
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *options, str(place)], cwd=ROOT, capture_output=True, text=True
     )

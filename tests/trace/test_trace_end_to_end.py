@@ -20,7 +20,7 @@ from tests.host_builds import build_variant
 from tests.lab import Lab, make_lab, of_type
 from tests.reports.as_read import as_read
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone]
+pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.needs_real_time]
 
 BREAK_US = 2000  # a lock of the real firmware is held for 200 µs, its middle task runs for 5 ms
 # Three cases: the host under the board may be later than that, and then a trace is of that.
