@@ -21,8 +21,7 @@ int __real_clock_gettime(clockid_t clock, struct timespec *time);
 static pthread_mutex_t s_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t s_once = PTHREAD_ONCE_INIT;
 static atomic_bool s_own; /* false: the board's time is the machine's */
-static int64_t
-    s_boot_us; /* the time at which its uptime was 0, as its own clock tells it, where it has one */
+static int64_t s_boot_us; /* the time of its own clock, where it has one, at an uptime of 0 */
 static int64_t s_left_us; /* that adjtime() has still to move it by */
 static int64_t s_moved_at_us;
 
