@@ -276,12 +276,14 @@ def lease_boards(
     board_ids: Sequence[str],
     *,
     run_id: str,
+    disturbs: bool = False,
     wait_s: float = 0.0,
     on_wait: Callable[[str], None] | None = None,
 ) -> Iterator[None]:
     """Hold all boards named, taken in sorted order so that two runs cannot wait for each other.
 
-    Those that this process was handed over (``hand_over_boards``) are held already.
+    Those that this process was handed over (``hand_over_boards``) are held already. What ``disturbs`` others,
+    as flashing does, waits besides until no case is measured that is to be alone.
 
     Raises:
         ConfigError: a board has the name of the air's lock, or of the rack's.
@@ -307,26 +309,9 @@ def lease_boards(
                 _lock(file, lock_dir, board_id, deadline, on_wait if wait_s > 0 else None)
             write_holder(file, run_id)
             stack.callback(write_record, file, b"")
-        yield
-
-
-@contextmanager
-def lease_to_disturb(
-    lock_dir: Path,
-    board_ids: Sequence[str],
-    *,
-    run_id: str,
-    wait_s: float = 0.0,
-    on_wait: Callable[[str], None] | None = None,
-) -> Iterator[None]:
-    """Hold boards for what disturbs others, as flashing does: while no case is measured that is to be alone.
-
-    Arguments and errors are lease_boards'.
-    """
-    with (
-        lease_boards(lock_dir, board_ids, run_id=run_id, wait_s=wait_s, on_wait=on_wait),
-        lease_rack(lock_dir, run_id=run_id, alone=False, check_stop=lambda: None),
-    ):
+        if disturbs:
+            share = lease_rack(lock_dir, run_id=run_id, alone=False, check_stop=lambda: None)
+            stack.enter_context(share)
         yield
 
 

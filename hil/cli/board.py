@@ -21,7 +21,7 @@ from hil.boards.firmware.selection import find_firmware
 from hil.boards.flash import KnownChips, WearCounter, accept, flash, read_wear
 from hil.boards.health.quarantine import describe, folder_of, put, read_quarantine, release, way_out
 from hil.boards.health.types import Quarantine
-from hil.boards.lease import kept_dir, lease_boards, lease_to_disturb, lock_dir, read_holder
+from hil.boards.lease import kept_dir, lease_boards, lock_dir, read_holder
 from hil.boards.places.settings import rack_with_places
 from hil.boards.power import VirtualSwitch, switch_power
 from hil.boards.rack import Board, Rack, load_rack
@@ -185,8 +185,7 @@ def _leased(rack: Path, out: Path, board_id: str, *, disturbs: bool = False) -> 
     board = loaded.board(board_id)
     folder = lock_dir(loaded, out)
     run_id = f"by-hand-{os.getpid()}-{secrets.token_hex(2)}"
-    lease = lease_to_disturb if disturbs else lease_boards
-    with lease(folder, [board_id], run_id=run_id):
+    with lease_boards(folder, [board_id], run_id=run_id, disturbs=disturbs):
         yield board
 
 

@@ -37,7 +37,7 @@ from hil.boards.firmware.build import build
 from hil.boards.firmware.build_folder import app_image
 from hil.boards.firmware.partition_table import DATA_OTA, find_data
 from hil.boards.flash.tool import Write, table_of, write
-from hil.boards.lease import lease_to_disturb, lock_dir
+from hil.boards.lease import lease_boards, lock_dir
 from hil.boards.rack import Board, Rack, load_rack
 from tests.lab import Running, descendants, free_ports, make_lab
 from tests.tools.bench.figure import Figure, show, wide_console
@@ -281,7 +281,7 @@ def update_leased(
     for board in rack.boards:
         with (
             tempfile.TemporaryDirectory() as folder,
-            lease_to_disturb(locks, [board.id], run_id=run_id, wait_s=wait_s, on_wait=_tell),
+            lease_boards(locks, [board.id], run_id=run_id, disturbs=True, wait_s=wait_s, on_wait=_tell),
         ):
             leave_update(board, build_of(board.firmware_target), Path(folder), whole=whole)
 
