@@ -149,7 +149,7 @@ screenshots: ## make the pictures in docs/img anew, and in out/screenshots every
 
 lock: ## pin the requirements*.in anew (needs the network and pip-tools)
 	@for lock in requirements.lock requirements-plan.lock requirements-build.lock requirements-nodeps.lock requirements-release.lock tests/requirements.lock tests/labgrid.lock; do \
-		case $$lock in requirements-plan.lock) beside="--constraint requirements.lock" ;; \
+		case $$lock in requirements-plan.lock | requirements-build.lock) beside="--constraint requirements.lock" ;; \
 			tests/requirements.lock) beside="--constraint ../requirements.lock" ;; *) beside="" ;; esac; \
 		(cd "$$(dirname "$$lock")" && name=$$(basename "$$lock" .lock) && \
 		pip-compile $$beside --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --no-emit-index-url \
@@ -165,5 +165,5 @@ uninstall: ## remove what `make hil` and `make test` made: environment, builds, 
 	@if [ -s .venv/installed-packages ]; then \
 		echo "Debian packages that were installed for this project; to remove them too:"; \
 		echo "  apt-get remove $$(sort -u .venv/installed-packages | tr '\n' ' ')"; fi
-	@rm -rf .venv out reports/site/node_modules hil.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf .venv out reports/site/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -14,7 +14,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parents[1]
 IMPORT_ROOT = PACKAGE.parent
 _DATA = PACKAGE / "data"
-BUILD_STAMP = _DATA / "build.json"  # which commit a wheel was built from (setup.py)
+BUILD_STAMP = _DATA / "build.json"  # which commit a wheel was built from (hatch_build.py)
 TOOL_FIRMWARE = (_DATA / "firmware").resolve()
 TOOL_THRESHOLDS = (_DATA / "thresholds").resolve()
 TOOL_RACKS = PACKAGE / "racks"

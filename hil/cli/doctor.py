@@ -114,11 +114,11 @@ def _check_packages() -> Iterator[Finding]:
 
 def _check_declared() -> Finding:
     """Compare what is installed with the ranges that the package declares."""
-    declared = [Requirement(text) for text in importlib.metadata.requires("hil") or []]
+    declared = [Requirement(text) for text in importlib.metadata.requires("esp-hil") or []]
     wanted = [one for one in declared if one.marker is None or one.marker.evaluate({"extra": ""})]
     wrong = [str(one) for one in wanted if not _is_met(one)]
     sentence = f"not as declared: {', '.join(wrong)}." if wrong else f"{len(wanted)} as declared"
-    wheel = f"hil-{hil.__version__}-py3-none-any.whl"  # the file: the name is not ours in any index
+    wheel = f"esp_hil-{hil.__version__}-py3-none-any.whl"  # the file: no index has it
     mend = f"{sys.executable} -m pip install --force-reinstall {wheel}"
     return Finding("packages", ok=not wrong, sentence=sentence, mend=mend)
 

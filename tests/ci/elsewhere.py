@@ -41,7 +41,7 @@ def seed_environment(folder: Path, tool: Path) -> None:
     (packages,) = folder.glob("lib/python3.*/site-packages")
     (here,) = Path(sys.prefix).glob("lib/python3.*/site-packages")
     for path in here.iterdir():
-        if not path.name.startswith(("__editable__", "__pycache__", "hil-")) and path.suffix != ".pth":
+        if not path.name.startswith(("__editable__", "__pycache__", "esp_hil-")) and path.suffix != ".pth":
             (packages / path.name).symlink_to(path)
     note_installed(folder, tool)
 

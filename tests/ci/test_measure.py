@@ -14,15 +14,14 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from hil.reports.fetching import OWN, _digest
 from tests.ci.act import DEADLINE_S, SEALED, WorkflowRun, copy_checkout, local_repositories, run_act
 from tests.ci.elsewhere import commit_all, seed_environment
 from tests.ci.git_process import git
 from tests.lab import ROOT, make_lab, own_environment, write_suites
+from tests.whole.installed import generator_folder
 
 MEASURE = ROOT / ".github" / "workflows" / "measure.yml"
 ACTION = ROOT / ".github" / "actions" / "measure"
-GENERATOR = f"report-{_digest(OWN)}"
 CMAKE = "include($ENV{IDF_PATH}/tools/cmake/project.cmake)\nproject(sensor)\n"
 
 
@@ -74,7 +73,7 @@ class Team:
         run = self.folder / f"run-{len(list(self.folder.glob('run-*')))}"
         (run / "artefacts").mkdir(parents=True)
         (run / "cache" / "hil").mkdir(parents=True)  # the report's generator is here, and need not be fetched
-        (run / "cache" / "hil" / GENERATOR).symlink_to(ROOT / "reports" / "site")
+        (run / "cache" / "hil" / generator_folder()).symlink_to(ROOT / "reports" / "site")
         repository = {"full_name": "team/product"}
         event = {
             "pull_request": {

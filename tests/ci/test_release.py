@@ -28,6 +28,7 @@ pytestmark = pytest.mark.slow
 WORKFLOW = ROOT / ".github" / "workflows" / "release.yml"
 CONTAINERFILE = ROOT / "Containerfile"
 TAG = f"v{hil.__version__}"
+NAME = f"esp_hil-{hil.__version__}"
 NOTES = "- Something new.\n"
 
 
@@ -83,15 +84,14 @@ def pins(*locks: str) -> dict[tuple[str, str], set[str]]:
 @pytest.mark.heavy
 def test_a_release_is_wheel_sources_lists_and_locks(files: Mapping[str, Path], checkout: Path) -> None:
     """All of one commit, with the digests of all beside them, and the section of the changelog as notes."""
-    name = f"hil-{hil.__version__}"
-    lists = {f"{name}.cdx.json", f"{name}-report.cdx.json"}
+    lists = {f"{NAME}.cdx.json", f"{NAME}-report.cdx.json"}
     locks = {"requirements.lock", "requirements-build.lock", "requirements-nodeps.lock"}
-    assert files.keys() == {f"{name}-py3-none-any.whl", f"{name}.tar.gz", *lists, *locks, "SHA256SUMS"}
+    assert files.keys() == {f"{NAME}-py3-none-any.whl", f"{NAME}.tar.gz", *lists, *locks, "SHA256SUMS"}
     argv = ["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"]
     folder = files["SHA256SUMS"].parent
     assert subprocess.run(argv, cwd=folder, check=False, timeout=60).returncode == 0
     assert len(files["SHA256SUMS"].read_text().splitlines()) == len(files) - 1
-    stamp = json.loads(zipfile.ZipFile(files[f"{name}-py3-none-any.whl"]).read("hil/data/build.json"))
+    stamp = json.loads(zipfile.ZipFile(files[f"{NAME}-py3-none-any.whl"]).read("hil/data/build.json"))
     commit = git(checkout, "rev-parse", "HEAD")
     assert stamp == {"commit": commit, "dirty": False, "repository": "example/hil"}
     assert (checkout / "out" / "release-notes.md").read_text().strip() == NOTES.strip()
@@ -100,7 +100,7 @@ def test_a_release_is_wheel_sources_lists_and_locks(files: Mapping[str, Path], c
 @pytest.mark.heavy
 def test_each_locked_package_is_listed(files: Mapping[str, Path]) -> None:
     """By name, version and digests: Python's of what a run needs, and npm's of the report's generator."""
-    listed = json.loads(files[f"hil-{hil.__version__}.cdx.json"].read_text())
+    listed = json.loads(files[f"{NAME}.cdx.json"].read_text())
     assert (listed["bomFormat"], listed["metadata"]["component"]["version"]) == ("CycloneDX", hil.__version__)
     found = {}
     for component in listed["components"]:
@@ -115,7 +115,7 @@ def test_each_locked_package_is_listed(files: Mapping[str, Path]) -> None:
         for place, facts in lock["packages"].items()
         if place
     }
-    listed = json.loads(files[f"hil-{hil.__version__}-report.cdx.json"].read_text())
+    listed = json.loads(files[f"{NAME}-report.cdx.json"].read_text())
     assert {(one["name"], one["version"]) for one in listed["components"]} == wanted
     assert len(wanted) > 100
 
@@ -123,10 +123,10 @@ def test_each_locked_package_is_listed(files: Mapping[str, Path]) -> None:
 @pytest.mark.heavy
 def test_the_sources_build_the_same_wheel(files: Mapping[str, Path], tmp_path: Path) -> None:
     """Byte for byte but for the commit, which an archive does not know; by the locked backend alone."""
-    unpack = ["tar", "-x", "-C", str(tmp_path), "-f", str(files[f"hil-{hil.__version__}.tar.gz"])]
+    unpack = ["tar", "-x", "-C", str(tmp_path), "-f", str(files[f"{NAME}.tar.gz"])]
     subprocess.run(unpack, check=True, timeout=60)
     argv = [str(ROOT / ".venv/release/bin/python"), "-m", "build", "--no-isolation", "--wheel"]
-    sources = tmp_path / f"hil-{hil.__version__}"
+    sources = tmp_path / NAME
     done = subprocess.run(
         [*argv, "--outdir", str(tmp_path / "out"), str(sources)], capture_output=True, text=True,
         check=False, timeout=300,
@@ -135,7 +135,7 @@ def test_the_sources_build_the_same_wheel(files: Mapping[str, Path], tmp_path: P
     (built,) = (tmp_path / "out").glob("*.whl")
     contents = [
         {info.filename: info.CRC for info in zipfile.ZipFile(wheel).infolist()}
-        for wheel in (built, files[f"hil-{hil.__version__}-py3-none-any.whl"])
+        for wheel in (built, files[f"{NAME}-py3-none-any.whl"])
     ]
     differ = {
         name
@@ -225,7 +225,7 @@ def test_the_steps_of_the_container_install_the_wheel(
     asked = "/opt/hil/bin/python -c 'import hil, os; print(hil.__file__, os.getuid(), os.getcwd())'"
     done = build_and_run(CONTAINERFILE, checkout, room, ["% --version", asked], prepared=prepared)
     assert done.returncode == 0, done.stdout
-    assert f"Installing {files[f'hil-{hil.__version__}-py3-none-any.whl'].name} into /opt/hil" in done.stdout
+    assert f"Installing {files[f'{NAME}-py3-none-any.whl'].name} into /opt/hil" in done.stdout
     version, where = done.stdout.splitlines()[-2:]
     assert version == f"hil, version {hil.__version__}"
     assert re.fullmatch(r"/opt/hil/lib/python3\.\d+/site-packages/hil/__init__\.py 1000 /project", where), (

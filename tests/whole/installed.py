@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hil.base.git import git
-from hil.reports.fetching import OWN, _digest
+from hil.reports.fetching import _digest
 from tests.lab import ROOT, own_environment
 
 WHEELS = ROOT / "out" / "tests" / "wheels"
@@ -63,13 +63,19 @@ def environment() -> Path:
     return made
 
 
+def generator_folder() -> str:
+    """Return the folder of the cache in which the installed tool looks for the report's generator."""
+    (site,) = environment().glob("lib/python3.*/site-packages/hil/reports/site")
+    return f"report-{_digest(site)}"
+
+
 def users_environment(home: Path, binaries: Path) -> dict[str, str]:
     """Return the environment of a user whose home is ``home`` and whose programs come from ``binaries``.
 
     The report's generator lies in his cache, where npm would put it.
     """
     kept = {name: value for name, value in own_environment().items() if name != "PYTHONPATH"}
-    generator = home / ".cache" / "hil" / f"report-{_digest(OWN)}"
+    generator = home / ".cache" / "hil" / generator_folder()
     generator.parent.mkdir(parents=True, exist_ok=True)
     generator.symlink_to(ROOT / "reports" / "site")
     author = {

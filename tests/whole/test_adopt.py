@@ -22,7 +22,7 @@ def test_the_page_is_a_list_of_steps() -> None:
     """Installing, a project, its network, a probe with test and limits, a run, a comparison."""
     found = [step.path or step.words.split(" &&")[0] for step in steps()]
     assert found == [
-        "pipx install hil-0.1.0-py3-none-any.whl",
+        "pipx install esp_hil-0.1.0-py3-none-any.whl",
         "hil doctor",
         "cp -r examples/sensor-node ~/node",
         "hil init",

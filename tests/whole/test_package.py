@@ -3,13 +3,19 @@
 
 from __future__ import annotations
 
+import email
 import json
 import re
+import runpy
 import tomllib
 import zipfile
+from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import cmarkgfm
 import pytest
+from cmarkgfm.cmark import Options
 from packaging.requirements import Requirement
 
 from hil.base.git import git
@@ -28,6 +34,12 @@ PLACES = {
     "docs/reference/schema/": "hil/data/schema/",
     "hil/": "hil/",
 }
+# what only proves the tool
+NOT_FOR_USERS = re.compile(
+    r"hil/(data/firmware/(host/(test|conformance)/|\.clang-format$)|virtual/air/test/"
+    r"|reports/site/(tsconfig\.json$|trend/.*(\.test\.js|\.d\.ts)$))"
+)
+SIZE_BYTES = 2_600_000
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +48,7 @@ def wheel() -> Path:
 
 
 def test_the_wheel_holds_the_checkout_and_nothing_else(wheel: Path) -> None:
-    """Each file that git has of code, firmware, thresholds and schemas, below one top-level package."""
+    """Each file that git has of code, firmware, thresholds and schemas, in one package; no tests."""
     names = set(zipfile.ZipFile(wheel).namelist())
     tops = {name.partition("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"hil"}
@@ -46,8 +58,71 @@ def test_the_wheel_holds_the_checkout_and_nothing_else(wheel: Path) -> None:
         for place, inside in PLACES.items()
         if name.startswith(place)
     }
+    tests = {name for name in wanted if NOT_FOR_USERS.match(name)}
     brought = {name for name in names if name.startswith("hil/")}
-    assert brought - {"hil/data/build.json"} == wanted
+    assert brought - {"hil/data/build.json"} == wanted - tests
+    assert len(tests) > 100
+    assert wheel.stat().st_size < SIZE_BYTES
+
+
+class Targets(HTMLParser):
+    """Collects what a page links to and shows."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, _tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found += [value or "" for name, value in attrs if name in ("href", "src", "srcset")]
+
+
+def relative(markdown: str) -> list[str]:
+    """Return the relative links and images of a page as GitHub's own renderer, and an index's, makes it."""
+    page = cmarkgfm.github_flavored_markdown_to_html(markdown, options=Options.CMARK_OPT_UNSAFE)
+    return [target for target in Targets(page).found if not urlsplit(target).scheme]
+
+
+def test_the_long_description_has_no_relative_link(wheel: Path) -> None:
+    """An index shows the README without the files beside it; each link names the release's tag."""
+    (name,) = [name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".dist-info/METADATA")]
+    metadata = email.message_from_bytes(zipfile.ZipFile(wheel).read(name))
+    text = metadata.get_payload()
+    assert isinstance(text, str)
+    assert relative((ROOT / "README.md").read_text(encoding="utf-8")), "control"
+    assert relative(text) == []
+    (address,) = [
+        value.partition(", ")[2] for value in metadata.get_all("Project-URL", []) if "Repo" in value
+    ]
+    assert f"{address}/blob/v{metadata['Version']}/LICENSE" in text
+
+
+README = """\
+[page](docs/a.md#part) [titled](./docs/a.md "A") [here](#usage) [![image](docs/i.png)](docs/b.md)
+![angle](<docs/i.svg>)
+[mail](mailto:a@example.org) [away](https://example.org/x.png) [by name] [empty ref][]
+
+[by name]: docs/c.md
+[empty ref]: <docs/d.md> "D"
+
+<picture><source srcset="docs/dark.svg"><img src='docs/light.svg'></picture> <a href="LICENSE">L</a>
+"""
+
+
+def test_any_form_of_a_link_becomes_absolute() -> None:
+    """Inline, titled, by reference, in HTML, within the page; pages as such, images as their bytes."""
+    build = runpy.run_path(str(ROOT / "hatch_build.py"))
+    assert len(relative(README)) == 11
+    text = build["absolute"](README, "https://git.example/o/r", "v1")
+    assert relative(text) == []
+    for address in (
+        "blob/v1/docs/a.md#part",
+        "blob/v1/README.md#usage",
+        "raw/v1/docs/dark.svg",
+        "blob/v1/LICENSE",
+    ):
+        assert f"https://git.example/o/r/{address}" in text
+    assert "(mailto:a@example.org) [away](https://example.org/x.png)" in text
 
 
 def test_the_wheel_knows_its_commit(wheel: Path) -> None:
