@@ -47,6 +47,14 @@ def format_case_id(bench: str, parameters: Mapping[str, Scalar]) -> str:
     return f"{bench}/{pairs}"
 
 
+DEFAULTS = "defaults"  # what a case's label is where all its parameters are the defaults
+
+
+def short_case(bench: str, label: str) -> str:
+    """Name a case by what differs from the defaults, as `hil run --suite` reads it: ``publish/qos=2``."""
+    return f"{bench}/{label}"
+
+
 def bench_of(case_id: str) -> str:
     """Return the bench of a case by its name."""
     return case_id.partition("/")[0]

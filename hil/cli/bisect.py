@@ -21,9 +21,10 @@ from hil.history import load
 from hil.history.nightly.survey import Finding, survey
 from hil.model import SeriesId, format_product
 from hil.run.bisect.bisect_run import ProcessRunner, Search, write_thresholds
-from hil.run.bisect.task import Progress, Task, Trial, case_of, check_metric, commits_between, runs_at_most
+from hil.run.bisect.task import Progress, Task, Trial, check_metric, commits_between, runs_at_most
 from hil.run.plan import deadline_s
 from hil.run.plan.deadline import BOOT_S
+from hil.run.plan.selection import case_of
 from hil.thresholds import Thresholds, load_project
 
 DEFAULT_CHANGE = 0.10

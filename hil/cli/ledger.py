@@ -13,7 +13,7 @@ import click
 
 from hil.base.errors import ConfigError
 from hil.cli.options import DEFAULT_OUT, boards_option
-from hil.model import RunRecord
+from hil.model import RunRecord, short_case
 from hil.network.ledger.files import LEDGER_FILE, Counts, counts_of, lines_of, sentence_of, table_of
 from hil.network.ledger.points import Owner
 from hil.store import RunDirectory
@@ -100,7 +100,8 @@ def _case(directory: RunDirectory, record: RunRecord) -> _Case | None:
 def _name(directory: RunDirectory, record: RunRecord) -> str:
     """Return the case's short name; the whole one where the run's own thresholds file is gone."""
     thresholds = _thresholds(directory.path / FOLDER, record.bench)
-    return f"{record.bench} {thresholds.case_label(record.parameters)}" if thresholds else record.case_id
+    label = thresholds.case_label(record.parameters) if thresholds else ""
+    return short_case(record.bench, label) if label else record.case_id
 
 
 @functools.cache

@@ -78,7 +78,7 @@ def suite_option(function: F) -> F:
         "--suite",
         default="quick",
         show_default=True,
-        help="first, quick, pr, nightly, or an expression: 'pr and qos=1'.",
+        help="first, quick, pr, nightly, a case as reports name it, or an expression: 'pr and qos=1'.",
     )(function)
 
 

@@ -12,6 +12,7 @@ import click
 from hil.base.errors import ConfigError
 from hil.boards.rack import load_rack
 from hil.cli.options import boards_option, rack_option, suite_option, thresholds_option
+from hil.model import short_case
 from hil.run.plan import Plan, deadline_s, make_plan
 from hil.run.plan.sharding import SHARD_MAX_S, bound_s, run_s, shard_of, shards_within, shares
 from hil.thresholds import Thresholds, load_project
@@ -102,7 +103,8 @@ def lines(plan: Plan, thresholds: dict[str, Thresholds]) -> list[str]:
         for stage in board_plan.stages:
             text += [f"  image {stage.image}:"] if stage.image.variant else []
             for case in stage.boots[0]:
-                text.append(f"  {case.bench} {thresholds[case.bench].case_label(case.parameters)}")
+                label = thresholds[case.bench].case_label(case.parameters)
+                text.append(f"  {short_case(case.bench, label)}")
         reasons = Counter(omitted.reason for omitted in board_plan.omitted)
         text += [f"  not run: {reason}{_times(count)}" for reason, count in reasons.items()]
     return text

@@ -13,7 +13,7 @@ from typing import Literal
 from hil.base.errors import ConfigError
 from hil.base.yamlvalue import did_you_mean
 from hil.metrics.evaluation import Metric
-from hil.model import KINDS, Case, RunRecord, Scalar
+from hil.model import DEFAULTS, KINDS, Case, RunRecord, Scalar
 from hil.thresholds.limits import Advice, CompareRule, Limit, Suppression, most_specific
 
 # What a bench may need on the host beside the broker; hil.network.peers.companion knows what does it.
@@ -128,7 +128,7 @@ class Thresholds:
             for name, parameter in self.parameters.items()
             if name in parameters and (parameter.named or str(parameters[name]) != str(parameter.default))
         ]
-        return ",".join(own) or "defaults"
+        return ",".join(own) or DEFAULTS
 
     def limit_for(self, facts: Mapping[str, Scalar]) -> Limit | None:
         """Return the most specific limit; see hil.thresholds.limits.most_specific."""

@@ -25,13 +25,13 @@ from hil.run.bisect.task import (
     Progress,
     Task,
     Trial,
-    case_of,
     check_metric,
     commits_between,
     progress,
     read_trials,
     runs_at_most,
 )
+from hil.run.plan.selection import case_of
 from hil.thresholds import Thresholds, load, load_all
 from tests.ci.ci_rig import Repository
 from tests.lab import ROOT
@@ -204,6 +204,7 @@ def test_a_case_need_not_be_in_a_suite(benches: dict[str, Thresholds], case: Cas
     """It is read from its id; what is wrong in it is refused with the nearest name."""
     assert (case.parameters["qos"], case.parameters["transport"]) == (1, "tcp")
     assert case_of(benches, case.case_id) == case
+    assert case_of(benches, "publish/defaults") == case_of(benches, "publish")
     with pytest.raises(ConfigError, match="did you mean 'publish'"):
         case_of(benches, "publsh/qos=1")
     with pytest.raises(ConfigError, match="no parameter 'qoss'"):

@@ -23,10 +23,14 @@ RACK = load_rack(Path(__file__).resolve().parents[2] / "hil" / "racks" / "virtua
 
 @dataclass(frozen=True)
 class Source:
-    """A thresholds file with nothing but suites."""
+    """A thresholds file with nothing but suites, whose first case has the defaults."""
 
     suites: Mapping[str, tuple[Case, ...]]
     kinds: Sequence[str] = KINDS
+
+    def case(self, overrides: Mapping[str, Scalar]) -> Case:
+        first = next(iter(self.suites.values()))[0]
+        return replace(first, parameters={**first.parameters, **overrides})
 
 
 def publish(qos: int, payload_bytes: int = 64, transport: str = "tcp") -> Case:
@@ -51,10 +55,14 @@ BENCHES = {
         ("payload_bytes<1024 and not transport=mtls", {SMALL.case_id}),
         ("jitter or (qos=1 and payload_bytes!=64)", {JITTER.case_id, LARGE.case_id}),
         ("transport!=tcp", {SECURE.case_id}),
+        ("publish/defaults", {SMALL.case_id}),
+        ("publish/transport=mtls,qos=0", {SECURE.case_id}),
+        (LARGE.case_id, {LARGE.case_id}),
+        (f"({SMALL.case_id} or jitter/defaults) and not quick", {JITTER.case_id}),
     ],
 )
 def test_a_selection_is_a_boolean_expression(selection: str, expected: set[str]) -> None:
-    """Suites, benches and comparisons are joined by and, or, not and brackets."""
+    """Suites, benches, cases by name and comparisons are joined by and, or, not and brackets."""
     assert {case.case_id for case in select_cases(BENCHES, selection)} == expected
 
 
@@ -70,6 +78,8 @@ def test_a_selection_is_a_boolean_expression(selection: str, expected: set[str])
         ("transport>tls", ["does not compare with a number"]),
         ("qos=2", ["matches none of the 4 cases; nearest: 4 cases but for 'qos=2' (qos is "]),
         ("quick and qos=2", ["; nearest: 1 case but for 'qos=2' (qos is 1).", "Next: loosen it"]),
+        ("publsh/qos=1", ["no bench 'publsh'", "did you mean 'publish'"]),
+        ("publish/qos=7", ["matches none of the 4 cases"]),
         ("", ["ends too early"]),
     ],
 )

@@ -12,7 +12,6 @@ import dataclasses
 import hashlib
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,7 @@ from hil.base.errors import ConfigError
 from hil.base.git import git, try_git
 from hil.base.yamlvalue import did_you_mean
 from hil.boards.firmware.revision import FOLDER, find_revision
-from hil.model import Case, bench_of, parameters_in
+from hil.model import Case
 from hil.thresholds import Thresholds
 
 Answer = Literal["old", "new", "unknown"]
@@ -153,21 +152,6 @@ def commits_between(repository: Path, good: str, bad: str) -> tuple[str, tuple[s
             next_step="look at the environment of these nights: hil changes.",
         )
     return start.commit, commits
-
-
-def case_of(benches: Mapping[str, Thresholds], case_id: str) -> Case:
-    """Return the case of this id, whether a suite has it or not. Raises ConfigError."""
-    bench = bench_of(case_id)
-    if bench not in benches:
-        raise ConfigError(
-            f"there is no bench {bench!r}{did_you_mean(bench, benches)}",
-            next_step="name the case as reports do: bench/key=value,…",
-        )
-    return benches[bench].case({key: _scalar(value) for key, value in parameters_in(case_id).items()})
-
-
-def _scalar(text: str) -> int | str:
-    return int(text) if re.fullmatch(r"-?\d+", text) else text
 
 
 def check_metric(thresholds: Thresholds, metric: str, case: Case) -> None:

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which cases a run measures, chosen by a boolean expression.
 
-Its words are suites (``quick``), benches (``publish``) and
-comparisons with a parameter (``qos=1``, ``payload_bytes>=1024``), joined by and, or, not, brackets::
+Its words are suites (``quick``), benches (``publish``), cases as reports name them
+(``publish/qos=1,transport=mtls``, ``publish/defaults``) and comparisons with a parameter (``qos=1``,
+``payload_bytes>=1024``), joined by and, or, not, brackets::
 
     quick
     quick and qos=1 and not transport=mtls
-    publish and payload_bytes>=1024
+    publish/qos=2 or jitter/defaults
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from typing import Protocol
 
 from hil.base.errors import ConfigError
 from hil.base.yamlvalue import did_you_mean
-from hil.model import Case, Scalar
+from hil.model import DEFAULTS, Case, Scalar, bench_of, parameters_in
 
 SUITES = ("first", "quick", "pr", "nightly")
 
-_TOKEN = re.compile(r"\s*(?:(\(|\))|([A-Za-z_][\w-]*)\s*(<=|>=|!=|=|<|>)\s*([\w.-]+)|([A-Za-z_][\w-]*))")
+_TOKEN = re.compile(
+    r"\s*(?:(\(|\))|([A-Za-z_][\w-]*/[^\s()]*)|([A-Za-z_][\w-]*)\s*(<=|>=|!=|=|<|>)\s*([\w.-]+)|([A-Za-z_][\w-]*))"
+)
 _KEY = re.compile(r"\w+(?=[<>=!])")
 _COMPARE: Mapping[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -41,6 +44,25 @@ class CaseSource(Protocol):
     @property
     def kinds(self) -> Sequence[str]:
         """The kinds of boards that can measure it."""
+
+    def case(self, overrides: Mapping[str, Scalar]) -> Case:
+        """Return the case with these parameters and defaults for the rest. Raises ConfigError."""
+
+
+def case_of(benches: Mapping[str, CaseSource], name: str) -> Case:
+    """Return the case of this name, whether a suite has it or not. Raises ConfigError."""
+    bench = bench_of(name)
+    if bench not in benches:
+        raise ConfigError(
+            f"there is no bench {bench!r}{did_you_mean(bench, benches)}",
+            next_step="name the case as reports do: bench/key=value,…",
+        )
+    own = parameters_in(name.removesuffix(f"/{DEFAULTS}"))
+    return benches[bench].case({key: _scalar(value) for key, value in own.items()})
+
+
+def _scalar(text: str) -> int | str:
+    return int(text) if re.fullmatch(r"-?\d+", text) else text
 
 
 def select_cases(benches: Mapping[str, CaseSource], selection: str) -> tuple[Case, ...]:
@@ -84,7 +106,7 @@ class _Universe:
     """Every case of every suite, and which suites a case belongs to."""
 
     def __init__(self, benches: Mapping[str, CaseSource]) -> None:
-        self.benches = tuple(benches)
+        self.benches = benches
         self.cases: dict[str, Case] = {}
         self.suites: dict[str, set[str]] = {suite: set() for suite in SUITES}
         for source in benches.values():
@@ -133,7 +155,7 @@ class _Parser:
     def _wrong(self, what: str) -> ConfigError:
         return ConfigError(
             f"the selection {self.text!r} could not be read: {what}.",
-            next_step="write a suite, a bench or key=value, joined by and, or, not.",
+            next_step="write a suite, a bench, a case or key=value, joined by and, or, not.",
         )
 
     def _peek(self) -> str:
@@ -183,6 +205,9 @@ class _Parser:
         return self._word(token[0]) if len(token) == 1 else self._comparison(*token)
 
     def _word(self, word: str) -> _Accept:
+        if "/" in word:
+            wanted = case_of(self.universe.benches, word).case_id
+            return lambda case: case.case_id == wanted
         if word in self.universe.suites:
             members = self.universe.suites[word]
             return lambda case: case.case_id in members
