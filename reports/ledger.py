@@ -10,7 +10,7 @@ from pathlib import Path
 from hil.model import RunRecord, Verdict
 from hil.network.ledger.files import LEDGER_FILE, Counts, counts_of, sentence_of, total_of
 from hil.network.ledger.points import OWNERS
-from hil.reports.names import place
+from hil.reports.names import case_name
 
 GROUP = "peer"
 PEER_FOLDER = "peer"
@@ -43,7 +43,7 @@ def loss_notes(records: Iterable[RunRecord], verdict: Verdict) -> list[LossNote]
         LossNote(
             own[0].board,
             own[0].case_id,
-            f"{_where(own[0], verdict)}: {ledger_sentence(own)}{'; the case plants a fault' * _plants(own)}",
+            f"{_place(own[0], verdict)}: {ledger_sentence(own)}{'; the case plants a fault' * _plants(own)}",
             _files(own),
         )
         for own in _losing(records)
@@ -74,8 +74,10 @@ def loss_table(records: Iterable[RunRecord], verdict: Verdict) -> list[list[str]
         counts = _total(own)
         assert counts
         lost = [str(counts.lost[owner]) for owner in _LOSSES]
-        rows.append([_where(own[0], verdict), str(counts.sent), *lost, str(counts.arrived)])
-    head = ["case", "sent", *(f"lost: {owner.word}" for owner in _LOSSES), "arrived"]
+        rows.append(
+            [own[0].board, own[0].kind, _case(own[0], verdict), str(counts.sent), *lost, str(counts.arrived)]
+        )
+    head = ["board", "kind", "case", "sent", *(f"lost: {owner.word}" for owner in _LOSSES), "arrived"]
     return [head, *rows] if rows else []
 
 
@@ -111,9 +113,13 @@ def _total(records: Iterable[RunRecord]) -> Counts | None:
     return total_of(found) if found else None
 
 
-def _where(record: RunRecord, verdict: Verdict) -> str:
+def _place(record: RunRecord, verdict: Verdict) -> str:
+    return f"{record.board} ({record.kind}) {_case(record, verdict)}"
+
+
+def _case(record: RunRecord, verdict: Verdict) -> str:
     own = [item for item in verdict.series if (item.board, item.case_id) == (record.board, record.case_id)]
-    return place(own[0]) if own else f"{record.board} ({record.kind}) {record.case_id}"
+    return case_name(own[0]) if own else record.case_id
 
 
 def _files(records: Iterable[RunRecord]) -> str:

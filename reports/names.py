@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from hil.metrics.words import in_words
-from hil.model import SeriesVerdict, bench_of
+from hil.model import SeriesVerdict, bench_of, short_case
 
 
 class Named(Protocol):
@@ -42,14 +42,13 @@ def human_metric(item: Named) -> str:
 
 
 def place(item: SeriesVerdict) -> str:
-    """Return "virtual-2 (virtual) publish transport=tls"."""
+    """Return "virtual-2 (virtual) publish/transport=tls"."""
     return f"{item.board} ({item.kind}) {case_name(item)}"
 
 
 def case_name(item: Named) -> str:
-    """Return "publish transport=tls"; the bench alone where all parameters are the defaults."""
-    case = "" if item.case_label in ("", "defaults") else f" {item.case_label}"
-    return f"{_bench(item)}{case}"
+    """Return "publish/transport=tls", "publish/defaults"; the whole id where a verdict holds no label."""
+    return short_case(_bench(item), item.case_label) if item.case_label else item.case_id
 
 
 def _bench(item: Named) -> str:

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from hil.base.untrusted import code, fenced, markdown
+from hil.base.untrusted import code, fenced, markdown, title
 from hil.gate.words.banner import banner_of, noted_changes
 from hil.model import ComparedSeries, NotRun, RunRecord, SeriesVerdict, Verdict
 from hil.reports import compared, rows
@@ -15,7 +15,7 @@ from hil.reports.boards import not_run_groups, remarks, split_not_run
 from hil.reports.crashes import Crash, worth_showing
 from hil.reports.current_notes import current_notes
 from hil.reports.ledger import loss_lines, loss_table
-from hil.reports.names import case_name, short_metric
+from hil.reports.names import case_name
 from hil.reports.trace_notes import trace_notes
 from hil.store.run_info import noted_words
 
@@ -34,7 +34,7 @@ def render_markdown(
     missing, ruled_out = split_not_run(verdict)
     said = banner_of(verdict, noted_changes(run_info))
     parts = [
-        f"# {said.title}: {_code(verdict.run_id) if verdict.run_id else 'no run'}",
+        f"# {said.title}: {code(verdict.run_id) if verdict.run_id else 'no run'}",
         _text(said.said),
         *(f"> {_text(remark)}" for remark in remarks(run_info, verdict)),
         *_compared(verdict),
@@ -56,8 +56,8 @@ def render_markdown(
                 ],
             ),
         ),
-        *_list("Not run", map(_text, _not_run_lines(missing))),
-        *_list("Ruled out", map(_text, _not_run_lines(ruled_out))),
+        *_list("Not run", _not_run_lines(missing)),
+        *_list("Ruled out", _not_run_lines(ruled_out)),
         *_facts(run_info, records, run_path or verdict.run_id),
         *_all_series(verdict),
     ]
@@ -87,14 +87,19 @@ def _compared(verdict: Verdict) -> list[str]:
 
 def _compared_table(items: Sequence[ComparedSeries]) -> str:
     lines = [_table_row(compared.HEAD), _table_row(["---"] * 4 + ["---:"] * (len(compared.HEAD) - 4))]
-    return "\n".join([*lines, *(_table_row(map(_text, compared.cells(item))) for item in items)])
+    return "\n".join([*lines, *(_table_row(_compared_cells(item)) for item in items)])
 
 
-def _folded(title: str, lines: Sequence[str]) -> str:
+def _compared_cells(item: ComparedSeries) -> list[str]:
+    sign, _, case, target, *figures = compared.cells(item)
+    return [sign, code(item.metric), code(case), code(target), *map(_text, figures)]
+
+
+def _folded(line: str, lines: Sequence[str]) -> str:
     if not lines:
-        return f"- {_text(title)}"
+        return f"- {_text(line)}"
     body = "\n".join(f"- {_text(line)}" for line in lines)
-    return f"<details><summary>{_text(title)}</summary>\n\n{body}\n\n</details>"
+    return f"<details><summary>{title(line, MOST_CHARACTERS)}</summary>\n\n{body}\n\n</details>"
 
 
 def _limits(verdict: Verdict) -> list[str]:
@@ -103,7 +108,7 @@ def _limits(verdict: Verdict) -> list[str]:
         return []
     kinds = {item.board: item.kind for item in verdict.series}
     boards = rows.boards(verdict)
-    head = ["worst of its cases", "limit", "cases", *(_text(f"{board} ({kinds[board]})") for board in boards)]
+    head = ["worst of its cases", "limit", "cases", *(_board(board, kinds[board]) for board in boards)]
     lines = [_table_row(head), _table_row(["---", *["---:"] * (len(head) - 1)])]
     for row in found:
         name = row.words if row.blocking else f"{row.words} (advice)"
@@ -125,7 +130,7 @@ def _crashed(crashes: Sequence[Crash]) -> list[str]:
     parts = []
     for board in dict.fromkeys(crash.board for crash in crashes):
         for crash in worth_showing(one for one in crashes if one.board == board):
-            parts += [f"{_text(f'{crash.name} of {board}')}, {_code(crash.file)}:", fenced(crash.shown)]
+            parts += [f"{_text(crash.name)} of {code(board)}, {code(crash.file)}:", fenced(crash.shown)]
     return ["## Where it crashed", *parts] if parts else []
 
 
@@ -134,43 +139,48 @@ def _lost(records: Sequence[RunRecord], verdict: Verdict) -> list[str]:
     table = loss_table(records, verdict)
     if not table:
         return []
-    rule = ["---", *["---:"] * (len(table[0]) - 1)]
+    rule = ["---"] * 3 + ["---:"] * (len(table[0]) - 3)
+    lines = [[code(board), kind, code(case), *counts] for board, kind, case, *counts in table[1:]]
     return [
         *_list("Lost messages", map(_text, loss_lines(records, verdict))),
-        "\n".join(map(_table_row, [table[0], rule, *(map(_text, row) for row in table[1:])])),
+        "\n".join(map(_table_row, [table[0], rule, *lines])),
     ]
 
 
 def _not_run_lines(not_run: Sequence[NotRun]) -> list[str]:
     return [
-        f"{count} case{'' if count == 1 else 's'} on {', '.join(boards)}: {reason}"
+        f"{count} case{'' if count == 1 else 's'} on {', '.join(map(code, boards))}: {_text(reason)}"
         for reason, count, boards in not_run_groups(not_run)
     ]
 
 
 def _fault_line(owner: str, board: str, sentence: str) -> str:
-    return f"**{_text(owner)}**{f' on {_text(board)}' if board else ''}: {_text(sentence)}"
+    return f"**{_text(owner)}**{f' on {code(board)}' if board else ''}: {_text(sentence)}"
 
 
 def _facts(run_info: Mapping[str, Any], records: Sequence[RunRecord], run_path: str) -> list[str]:
     firmware = sorted({record.firmware_sha256[:12] for record in records})
     git = run_info.get("git", {})
     dirty = ", with changes" if git.get("dirty") else ""
+    user, host = run_info.get("user"), run_info.get("host", "?")
     facts = {
-        "suite": run_info.get("suite"),
-        "product": run_info.get("product"),
-        "rack": run_info.get("rack"),
-        "air profile": run_info.get("profile"),
-        "commit": f"{git.get('commit', '')[:12]}{dirty}" if git.get("commit") else None,
-        "firmware (SHA-256)": ", ".join(firmware),
-        "started": run_info.get("started_utc"),
-        "by": f"{run_info['user']} on {run_info.get('host', '?')}" if run_info.get("user") else None,
-        "workflow run": run_info.get("ci", {}).get("url"),
+        "suite": _value(run_info.get("suite")),
+        "product": _value(run_info.get("product")),
+        "rack": _value(run_info.get("rack")),
+        "air profile": _value(run_info.get("profile")),
+        "commit": f"{code(git['commit'][:12])}{dirty}" if git.get("commit") else "",
+        "firmware (SHA-256)": ", ".join(map(code, firmware)),
+        "started": _value(run_info.get("started_utc")),
+        "by": f"{_text(user)} on {code(host)}" if user else "",
+        "workflow run": _value(run_info.get("ci", {}).get("url")),
+        "report": _value(run_info.get("reporting", {}).get("report")),
+        "judge again": code(f"hil gate {shlex.quote(run_path)}"),
     }
-    report = run_info.get("reporting", {}).get("report")
-    commands = {"report": report, "judge again": f"hil gate {shlex.quote(run_path)}"}
-    lines = [f"{name}: {_text(value)}" for name, value in facts.items() if value]
-    return _list("Run", [*lines, *(f"{name}: {_code(value)}" for name, value in commands.items() if value)])
+    return _list("Run", [f"{name}: {value}" for name, value in facts.items() if value])
+
+
+def _value(value: object) -> str:
+    return code(value) if value else ""
 
 
 def _text(text: object) -> str:
@@ -178,16 +188,12 @@ def _text(text: object) -> str:
     return markdown(text, MOST_CHARACTERS)
 
 
-def _code(text: object) -> str:
-    return code(text, MOST_CHARACTERS)
-
-
 def _all_series(verdict: Verdict) -> list[str]:
     if not verdict.series:
         return []
     head = ["", "board", "case", "metric", "value", "limit", "samples", "boots", "clock"]
     lines = [_table_row(head), _table_row(["---"] * len(head))]
-    lines += [_table_row(map(_text, _series_cells(item))) for item in verdict.series]
+    lines += [_table_row(_series_cells(item)) for item in verdict.series]
     body = "\n".join(lines)
     return [f"<details><summary>All {len(verdict.series)} series</summary>\n\n{body}\n\n</details>"]
 
@@ -195,15 +201,19 @@ def _all_series(verdict: Verdict) -> list[str]:
 def _series_cells(item: SeriesVerdict) -> list[str]:
     return [
         rows.sign(item) + ("" if item.blocking else " advice"),
-        f"{item.board} ({item.kind})",
-        case_name(item),
-        short_metric(item),
-        rows.interval(item),
-        rows.quantity(item, item.limit),
+        _board(item.board, item.kind),
+        code(case_name(item)),
+        code(item.metric),
+        _text(rows.interval(item)),
+        _text(rows.quantity(item, item.limit)),
         rows.samples(item),
         str(item.boots),
-        item.clock,
+        _value(item.clock),
     ]
+
+
+def _board(board: str, kind: str) -> str:
+    return f"{code(board)} ({_text(kind)})"
 
 
 def _list(heading: str, lines: Iterable[str]) -> list[str]:
@@ -212,4 +222,4 @@ def _list(heading: str, lines: Iterable[str]) -> list[str]:
 
 
 def _table_row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
+    return f"| {' | '.join(cells)} |"

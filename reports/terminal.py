@@ -126,8 +126,7 @@ def _bisect(info: Mapping[str, Any], item: ComparedSeries) -> str:
     if not good or not bad or git.get("dirty"):
         return "hil bisect finds the commit (hil bisect --help)"
     command = ["--good", good[:_COMMIT], "--bad", bad[:_COMMIT], "--metric", item.metric]
-    case = case_name(item).replace(" ", "/")  # the rest is the defaults
-    return f"hil bisect {shlex.join([*command, '--case', case])}"
+    return f"hil bisect {shlex.join([*command, '--case', case_name(item)])}"
 
 
 # ---- the figures that matter ----
@@ -192,7 +191,7 @@ def _short_cases(verdict: Verdict) -> dict[str, str]:
     benches: dict[str, dict[str, list[str]]] = {}
     judged: list[SeriesVerdict | ComparedSeries] = [*verdict.series, *verdict.compared]
     for item in judged:
-        label = case_name(item).partition(" ")[2]
+        label = case_name(item).partition("/")[2]
         benches.setdefault(bench_of(item.case_id), {})[item.case_id] = label.split(",")
     short: dict[str, str] = {}
     for cases in benches.values():

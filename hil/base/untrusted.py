@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
+from html import escape
 
 MOST_CHARACTERS = 400
-ZERO_WIDTH_SPACE = "\u200b"
+MOST_OF_A_VALUE = 1000  # characters, more than any of ours has: what is cut cannot be pasted
 
 _ANSI = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # control sequences
@@ -34,17 +36,15 @@ _ENTITIES = {character: f"&#{ord(character)};" for character in '&<>"\\`*[]|~!^{
 _LONE_UNDERSCORE = re.compile(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 # what means something at the start of a line only
 _LIST_OR_RULE = re.compile(r"(?:[-+](?=\s|$)|-(?=[-\s]*$)|=(?==*\s*$)|\d+(?=[.)](?:\s|$)))")
-# after each of these GitHub may find a mention, a reference, a link or an emoji
-_BREAKS = (
-    re.compile(r"(?<=[@#])(?=\S)"),
-    re.compile(r"(?<=:)(?=\S)"),
-    re.compile(r"(?<=\S)(?=:)"),
-    re.compile(r"(?<=[A-Za-z]-)(?=\d)"),  # GH-1, CVE-2020-1, a tracker's keys
-    re.compile(r"(?i)(?<=www)(?=\.)"),
-    re.compile(r"(?i)(?<=ghsa)(?=-)"),
-    re.compile(r"(?<=[0-9A-Fa-f]{6})(?=[0-9A-Fa-f])"),  # what could be a commit
-    re.compile(r"(?<=\S{40})(?=\S)"),  # a table's cell may break there
+# a word in which GitHub may find a mention, a reference, a link, an emoji or a formula
+_REFERENCE = re.compile(
+    r"[@#:](?=\S)|\$|www\.|ghsa-"
+    r"|[a-z]-\d"  # GH-1, CVE-2020-1, a tracker's keys
+    r"|(?<![a-z0-9])[0-9a-f]{7,}(?![a-z0-9])",  # what could be a commit
+    re.IGNORECASE,
 )
+_WORD = re.compile(r"[^ |`]+|[|`]")
+_PUNCTUATED = re.compile(r"""([('"\[]*)(.+?)([)\]'".,;:!?]*)""")
 
 
 def visible(text: object, most: int = MOST_CHARACTERS) -> str:
@@ -76,22 +76,32 @@ def _line(line: str) -> str:
 def markdown(text: object, most: int = MOST_CHARACTERS) -> str:
     """Return ``text`` for a line, a list's item or a table's cell of GitHub's Markdown: words, and no more.
 
-    Zero-width spaces stand where GitHub would find a mention, a reference or a link in plain words. A dollar
-    sign, which nothing keeps from being a formula's, becomes its wide form.
+    A word in which GitHub would find a mention, a reference or a link becomes a code span, where it looks for
+    nothing. So nothing is added that a person would copy with it.
     """
-    shown = visible(text, most).replace("$", "＄")
-    cuts = sorted({found.start() for pattern in _BREAKS for found in pattern.finditer(shown)})
-    pieces = [shown[start:end] for start, end in zip([0, *cuts], [*cuts, len(shown)], strict=True)]
-    escaped = [_escaped(shown, piece, start) for piece, start in zip(pieces, [0, *cuts], strict=True)]
-    return _at_start(ZERO_WIDTH_SPACE.join(escaped))
+    return _at_start(_by_word(visible(text, most), _escaped, lambda word: code(word, most)))
 
 
-def _escaped(whole: str, piece: str, start: int) -> str:
-    lone = {found.start() for found in _LONE_UNDERSCORE.finditer(whole)}
-    return "".join(
-        "&#95;" if one == "_" and start + n in lone else _ENTITIES.get(one, one)
-        for n, one in enumerate(piece)
-    )
+def title(text: object, most: int = MOST_CHARACTERS) -> str:
+    """Return ``text`` for a line of <summary>, where Markdown is no markup."""
+    return _by_word(visible(text, most), escape, lambda word: f"<code>{escape(word)}</code>")
+
+
+def _by_word(shown: str, plain: Callable[[str], str], quoted: Callable[[str], str]) -> str:
+    """Return a text whose words are ``quoted`` where GitHub would find something in them, else ``plain``."""
+
+    def written(found: re.Match[str]) -> str:
+        if not _REFERENCE.search(found[0]):
+            return plain(found[0])
+        before, word, after = _PUNCTUATED.fullmatch(found[0]).groups()  # type: ignore[union-attr]
+        return f"{plain(before)}{quoted(word)}{plain(after)}"
+
+    return _WORD.sub(written, shown)
+
+
+def _escaped(text: str) -> str:
+    found = "".join(_ENTITIES.get(one, one) for one in text)
+    return _LONE_UNDERSCORE.sub("&#95;", found)
 
 
 def _at_start(line: str) -> str:
@@ -103,8 +113,11 @@ def _at_start(line: str) -> str:
     return f"&#{ord(found[0])};{line[1:]}"
 
 
-def code(text: object, most: int = 120) -> str:
-    """Return ``text`` as a code span, also in a table's cell: a bar, which would end the cell, is broken."""
+def code(text: object, most: int = MOST_OF_A_VALUE) -> str:
+    """Return a value as a code span, to be copied: a commit, a time, a case, a board, a path, a command.
+
+    Nothing in it ends the span. A bar, which no value of ours has, would end a table's cell and is broken.
+    """
     shown = visible(text, most).replace("|", "¦") or "–"
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
     pad = " " if shown.startswith("`") or shown.endswith("`") else ""

@@ -201,7 +201,7 @@ def _commit_lines(github: GitHub, event: Mapping[str, Any], server: str) -> list
     named = commit_words(event)
     login = _login(github, bad)
     whom = f" (author: @{login})" if login else ""
-    lines = [f"- [{many} {good[:7]}…{bad[:7]}]({server}/{github.repository}/compare/{good}...{bad})"]
+    lines = [f"- [{many} `{good[:12]}..{bad[:12]}`]({server}/{github.repository}/compare/{good}...{bad})"]
     lines.append(
         f"- The last of them: {markdown(named)}{whom}" if named else f"- The last of them: {bad}{whom}"
     )

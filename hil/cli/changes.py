@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from html import escape
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -16,6 +15,8 @@ from typing import Any
 import click
 
 from hil.base.errors import ConfigError, ExitCode
+from hil.base.untrusted import code
+from hil.base.untrusted import markdown as markdown_text
 from hil.base.yamlvalue import did_you_mean
 from hil.cli.options import aligned, history_option, thresholds_option
 from hil.gate.words.banner import change_words
@@ -27,6 +28,7 @@ from hil.metrics.sessions import History
 from hil.model import SeriesId, format_place
 from hil.thresholds import load_project
 
+MOST_CHARACTERS = 4000  # of a sentence: what a person reads is not cut
 SERIES_SHOWN = 20  # of many; --series shows all
 Commits = Mapping[tuple[str, str], Mapping[str, Any]]  # by (good, bad)
 _SIGNS = {"worse": "✗", "better": "↑", "mixed": "±"}
@@ -73,7 +75,7 @@ def markdown_lines(
 def _item(event: Event, commits: Commits) -> Iterator[str]:
     yield f"- {_sign(event)} **{_plain(_said(event, commits))}**"
     for line in _beneath(event):
-        yield f"`{line.replace('`', '')}`" if line == event.bisect else _plain(line)
+        yield code(line) if line == event.bisect else _plain(line)
 
 
 def _said(event: Event, commits: Commits) -> str:
@@ -86,8 +88,7 @@ def _event_json(event: Event, commits: Commits) -> dict[str, Any]:
 
 
 def _plain(words: str) -> str:
-    """Return text of others so that it is neither HTML nor a cell's end."""
-    return escape(words.replace("|", "/"), quote=False)
+    return markdown_text(words, MOST_CHARACTERS)
 
 
 def _sign(event: Event) -> str:

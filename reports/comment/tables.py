@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from hil.base.units import find_unit, format_difference, format_values
 from hil.base.untrusted import code, markdown
 from hil.gate.words.comparisons import is_exact
-from hil.model import ComparedSeries, Fault, NotRun, SeriesVerdict
+from hil.model import DEFAULTS, ComparedSeries, Fault, NotRun, SeriesVerdict
 from hil.reports import compared, rows
 from hil.reports.boards import not_run_groups
 from hil.reports.comment.facts import LegFacts
-from hil.reports.names import human_metric
+from hil.reports.names import case_name, human_metric
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def _joined(blocks: Sequence[Block], kept: Sequence[int]) -> str:
 _FIGURE = 60  # characters
 _NAMED_BOARDS = 2
 _MOST_OF_A_FAULT = 1_000
-_NO_BREAK = "\u00a0"
+_NO_BREAK = "\u00a0"  # a browser copies it as a space
 _WORDS = {
     "regressed": "✗ worse",
     "improved": "↑ better",
@@ -142,7 +142,7 @@ def _rule(item: ComparedSeries) -> str:
 
 def _figure_of(item: ComparedSeries | SeriesVerdict) -> str:
     """Return the metric in words, and the case where it is not the bench's usual one."""
-    case = "" if item.case_label in ("", "defaults") else f" {code(item.case_label, 160)}"
+    case = "" if item.case_label in ("", DEFAULTS) else f" {code(case_name(item))}"
     return f"{markdown(human_metric(item), 80)}{case}"
 
 
@@ -167,7 +167,7 @@ def _boards(boards: Sequence[str]) -> str:
     """Return their names, or of many their number."""
     if len(boards) > _NAMED_BOARDS:
         return f"{len(boards)} boards"
-    return ", ".join(code(board, 40) for board in boards) or "–"
+    return ", ".join(code(board) for board in boards) or "–"
 
 
 def limits(heading: str, noun: str, items: Sequence[SeriesVerdict], *, rank: int, title: str = "") -> Block:
@@ -186,7 +186,7 @@ def _limit_row(item: SeriesVerdict, places: _Places) -> str:
     return _row(
         _fixed("? exceeded") if rows.is_marginal(item) else f"**{_fixed('✗ broken')}**",
         _figure_of(item),
-        f"{code(item.board, 40)}{places.of(item)}",
+        f"{code(item.board)}{places.of(item)}",
         f"**{_figure(at_least + rows.quantity(item, item.value))}**",
         _figure(rows.quantity(item, item.limit)),
         _figure(beyond),
@@ -203,7 +203,7 @@ def faults(items: Sequence[Fault], sentences: Sequence[str], *, rank: int) -> Bl
     """Return what went wrong besides figures, a line each."""
     lines = [f"- {markdown(sentence, _MOST_OF_A_FAULT)}" for sentence in sentences]  # the way out comes last
     for item in items:
-        place = f" on {code(item.board, 40)}" if item.board else ""
+        place = f" on {code(item.board)}" if item.board else ""
         lines.append(f"- **{markdown(item.owner, 40)}**{place}: {markdown(item.sentence)}")
     return Block(_title("What went wrong"), tuple(dict.fromkeys(lines)), rank, "fault")
 
@@ -237,7 +237,7 @@ def legs_table(legs: Sequence[LegFacts], said: str, *, rank: int, title: str = "
         _row(
             code(leg.name),
             mark(leg),
-            ", ".join(code(board, 60) for board in names[leg.name][:8]) or "–",
+            ", ".join(code(board) for board in names[leg.name][:8]) or "–",
             "above" if said and said in leg.sentence else markdown(leg.sentence),
         )
         for leg in legs

@@ -304,7 +304,7 @@ def test_a_pass_that_is_claimed_is_not_believed(rig: Rig, same: bytes) -> None:
     rig.state.add_artefact(same)
     rig.comment()
     assert rig.bodies[0].splitlines()[1].startswith("### ? NO VERDICT")
-    assert "the job compare ended with 'failure'" in rig.bodies[0].replace("\u200b", "")
+    assert "the job compare ended with 'failure'" in rig.bodies[0]
 
 
 @pytest.mark.parametrize("how", ["failure", "cancelled", "timed_out", ""])

@@ -132,7 +132,7 @@ def test_hil_ledger_prints_every_ledger_and_says_where_the_files_are(
     path = run_of(tmp_path, [record(), other, publish_record(board="virtual-3")])
     code, told = hil(capsys, str(path))
     assert code == 0
-    assert "virtual-1 (virtual), boot 0: publish defaults\n" in told
+    assert "virtual-1 (virtual), boot 0: publish/defaults\n" in told
     assert "  device_tcp            1588        400\n" in told
     assert f"  each message: {path}/{FOLDER}/ledger.csv\n" in told
     assert "virtual-3" not in told
@@ -191,12 +191,14 @@ def test_summary_lists_the_cases_that_lost_messages(tmp_path: Path) -> None:
     text = as_read(render_markdown({}, verdict, [record(), whole, replace(record(), role="base")]))
     section = text.partition("## Lost messages\n\n")[2].partition("\n\n")[0]
     assert section.splitlines() == [
-        "- virtual-1 (virtual) publish: 412 of 2000 messages did not arrive: "
+        "- virtual-1 (virtual) publish/defaults: 412 of 2000 messages did not arrive: "
         f"400 never left the device's TCP, 12 undetermined ({FOLDER}/ledger.csv)"
     ]
     table = text.partition("## Lost messages\n\n")[2].split("\n\n")[1].splitlines()
-    assert table[0].startswith("| case | sent | lost: device_call | lost: device_tcp |")
-    assert table[2:] == ["| virtual-1 (virtual) publish | 2000 | 0 | 400 | 0 | 0 | 0 | 0 | 12 | 1588 |"]
+    assert table[0].startswith("| board | kind | case | sent | lost: device_call | lost: device_tcp |")
+    assert table[2:] == [
+        "| virtual-1 | virtual | publish/defaults | 2000 | 0 | 400 | 0 | 0 | 0 | 0 | 12 | 1588 |"
+    ]
     assert "Lost messages" not in render_markdown({}, verdict, [whole])
 
 
@@ -234,7 +236,7 @@ def test_the_first_page_lists_the_cases_that_lost_messages(tmp_path: Path) -> No
     page = render_landing([shown(read_judged_run(path))], past=1, raw=())
     listed = page.partition("<h2>Lost messages</h2>")[2].partition("</ul>")[0]
     assert 'href="tests/index.html#' in listed
-    assert "virtual-1 (virtual) publish: 412 of 2000 messages did not arrive" in listed
+    assert "virtual-1 (virtual) publish/defaults: 412 of 2000 messages did not arrive" in listed
 
 
 def test_an_allure_result_tells_the_ledger_and_has_its_files(tmp_path: Path) -> None:

@@ -4,10 +4,52 @@
 from __future__ import annotations
 
 import html
-
-from hil.base.untrusted import ZERO_WIDTH_SPACE
+from html.parser import HTMLParser
 
 
 def as_read(page: str) -> str:
-    """Return a page without entities and zero-width spaces."""
-    return html.unescape(page).replace(ZERO_WIDTH_SPACE, "")
+    """Return a page without entities and the marks of code spans."""
+    return html.unescape(page).replace("`", "")
+
+
+class Seen(HTMLParser):
+    """Tags and text of a page as a browser shows them: ``plain`` outside of code, ``spans`` within."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.words: list[str] = []
+        self.plain: list[str] = []
+        self.spans: list[str] = []
+        self._in_code = False
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, _attrs: object) -> None:
+        self.tags.append(tag)
+        if tag == "code":
+            self._in_code = True
+            self.spans.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_code = self._in_code and tag != "code"
+
+    def handle_comment(self, _data: str) -> None:
+        self.tags.append("!--")
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+        if self._in_code:
+            self.spans[-1] += data
+        else:
+            self.plain.append(data)
+
+    @property
+    def text(self) -> str:
+        """What a person reads, and copies."""
+        return "".join(self.words).strip()
+
+    @property
+    def blocks(self) -> list[str]:
+        """The tags but those of code spans."""
+        return [tag for tag in self.tags if tag != "code"]

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 
 def _plain(text: str) -> str:
-    return " ".join(as_read(html.unescape(text)).replace("\u200b", "").replace("\\", "").split())
+    return " ".join(as_read(html.unescape(text)).replace("\\", "").split())
 
 
 def _texts(folder: Path, outcome: str) -> dict[str, str]:

@@ -178,7 +178,7 @@ def test_the_first_page_leads_everywhere(browser: Browser, out: Path) -> None:
 def test_what_broke_is_one_click_from_its_test(browser: Browser, out: Path) -> None:
     """From the line on the first page to the case, its message and its charts."""
     with visit(browser, address(out, "index.html")) as seen:
-        seen.page.get_by_text("v2 (virtual) publish transport=tls: publish_latency_p95").click()
+        seen.page.get_by_text("v2 (virtual) publish/transport=tls: publish_latency_p95").click()
         seen.show("Category: Regression")
         seen.show(SLOW)
         assert_at_home(seen)

@@ -140,7 +140,7 @@ def test_a_broken_case_and_a_faulted_one_lead_to_their_test(tmp_path: Path) -> N
     slow = publish_record(board="v1", overrides=CASES[1], latency_ms=60)
     said = page(tmp_path, [slow, *vanished(), Fault("", "rig", 3, "no air", "")], boards=BOARDS)
     linked = dict(re.findall(r'<li><a href="(tests/index\.html#[0-9a-f]{32})">([^:<]*):', said))
-    assert sorted(linked.values()) == ["rig on v2", "v1 (virtual) publish transport=tls"]
+    assert sorted(linked.values()) == ["rig on v2", "v1 (virtual) publish/transport=tls"]
     assert "<li>rig: no air</li>" in said
 
 

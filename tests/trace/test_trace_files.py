@@ -191,10 +191,10 @@ def test_the_summary_names_finding_and_file(run: Path) -> None:
     lines = [line for line in section.splitlines() if line]
     assert len(lines) == 2
     assert (
-        "v1 (virtual) publish transport=tls: the scheduler trace could not be had: the board is silent"
+        "v1 (virtual) publish/transport=tls: the scheduler trace could not be had: the board is silent"
         in section
     )
-    assert f"v2 (virtual) publish transport=tls: {FINDING}" in section
+    assert f"v2 (virtual) publish/transport=tls: {FINDING}" in section
     assert "trace/v2/0-01-jitter.svg" in section
     console = Console(width=200, record=True, force_terminal=False, file=io.StringIO())
     render_screen(directory.read_info(), verdict, records, run_path="out/x", console=console)
