@@ -145,7 +145,7 @@ def _evidence(item: ComparedSeries) -> str:
 def line(item: ComparedSeries) -> str:
     """Return one line: "publish qos=2 on esp32: publish latency p50 +12.3 % [+8.1 … +16.7 %] against …".
 
-    Of an exact figure "cost part=queue on esp32c3: cost least +2.1 % (1,200 → 1,225 instructions) against …"
+    Of an exact figure "cost/part=queue on esp32c3: cost least +2.1 % (1,200 → 1,225 instructions) against …"
     """
     shown = change(item, item.unit, relative=item.relative)
     bounds = bound(item)

@@ -55,7 +55,9 @@ def test_a_broken_limit_blocks_and_says_by_how_much() -> None:
     broken = series(found)
     assert broken.outcome == "regressed"
     assert broken.cause == "limit"
-    assert broken.sentence.startswith("publish_latency_p95_us of transport=tls on virtual-2 (virtual): 36.")
+    assert broken.sentence.startswith(
+        "publish_latency_p95_us of publish/transport=tls on virtual-2 (virtual): 36."
+    )
     for part in (" breaks its limit of 25 ms by 1", "(+4", "100 samples, 1 boot", "thresholds/publish.yaml:"):
         assert part in broken.sentence
     assert broken.low is not None

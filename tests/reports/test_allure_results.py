@@ -42,9 +42,13 @@ def eventful(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (
             ("virtual-1", "transport=tls"),
             "failed",
-            "regression: publish_latency_p95_us of transport=tls on virtual-1 (virtual): ",
+            "regression: publish_latency_p95_us of publish/transport=tls on virtual-1 (virtual): ",
         ),
-        (("virtual-1", "qos=0"), "unknown", "undecided: publish_latency_p95_us of qos=0 on virtual-1"),
+        (
+            ("virtual-1", "qos=0"),
+            "unknown",
+            "undecided: publish_latency_p95_us of publish/qos=0 on virtual-1",
+        ),
         (("virtual-1", "qos=2"), "broken", "rig: the broker went away"),
         (("virtual-2", "defaults"), "failed", "firmware: panic: LoadProhibited"),
         (("virtual-2", "qos=0"), "skipped", "not run: board virtual-2 failed before: panic"),

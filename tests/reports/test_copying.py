@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 import shlex
 import unicodedata
 from pathlib import Path
@@ -52,13 +53,16 @@ def test_each_value_of_a_run_is_copied_from_its_summary() -> None:
 
 
 def test_each_case_on_a_page_is_the_case_that_it_names() -> None:
-    """`hil run --suite` and `hil bisect --case` find each case of summary and comment, and that very case."""
+    """In table or sentence: `hil run --suite` and `hil bisect --case` find it, and that very case."""
     benches = load_all(RUN.path / "thresholds", today=_day(), stored=True)
     series = {item.case_id for item in (*VERDICT.series, *VERDICT.compared)}
     for page in ("summary.md", "github/comment.md"):
-        named = [one for one in seen(page).spans if one.partition("/")[0] in benches and "/" in one]
-        found = {case_of(benches, one).case_id for one in named}
-        assert found
+        shown, name = seen(page), rf"\b(?:{'|'.join(benches)})/(?:defaults|\w+=[\w.,=]*\w)"
+        spans = {one for one in shown.spans if re.fullmatch(name, one)}
+        sentences = re.findall(name, " ".join(shown.plain))
+        assert spans
+        assert sentences
+        found = {case_of(benches, one).case_id for one in (*spans, *sentences)}
         assert found <= series
         assert page != "summary.md" or found == series
 

@@ -44,7 +44,7 @@ NONE_COMPARED = Compared()
 def regressions(compared: Compared) -> str:
     """Return "publish latency p50 on virtual-esp32 grew by 12 %, and 2 more …"; else "".
 
-    Of an exact figure "cost least of part=queue on emulated-esp32c3 +2.1 % (1,200 → 1,225 …".
+    Of an exact figure "cost least of cost/part=queue on emulated-esp32c3 +2.1 % (1,200 → 1,225 …".
     """
     found = sorted(compared.blocking("regressed"), key=lambda item: (-evidence(item), item.series_id))
     if not found:

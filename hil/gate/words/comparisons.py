@@ -16,7 +16,7 @@ _TENFOLD = 10.0  # and more has no use for further digits
 
 
 def place(item: ComparedSeries) -> str:
-    """Return "publish latency p50 of transport=tls on virtual-esp32"."""
+    """Return "publish latency p50 of publish/transport=tls on virtual-esp32"."""
     figure = sentences.figure_in_words(item.metric, bench_of(item.case_id), item.case_label)
     return f"{figure} on {item.target}"
 

@@ -8,29 +8,34 @@ import math
 from hil.base.units import find_unit, format_difference, format_relative, format_value, format_values
 from hil.metrics.evaluation import Estimate, Metric
 from hil.metrics.words import in_words
-from hil.model import SeriesVerdict, bench_of
+from hil.model import DEFAULTS, SeriesVerdict, bench_of, short_case
 from hil.thresholds.limits import Limit
 
 NO_REAL_TIME = "the virtual board had no real-time priority"
 
 
 def subject(metric: Metric, bench: str, case_label: str, board: str, kind: str) -> str:
-    """Return "rtt_p95_us of http_gateway http=http on v1 (virtual)"; no bench that the metric names."""
+    """Return "rtt_p95_us of http_gateway/http=http on v1 (virtual)"."""
     return f"{figure(metric.name, bench, case_label)} on {board} ({kind})"
 
 
 def figure(metric: str, bench: str, case_label: str) -> str:
-    """Return "rtt_p95_us of http_gateway http=http"; no bench that the metric names."""
-    words = ["" if metric.startswith(f"{bench}_") else bench, "" if case_label == "defaults" else case_label]
-    case = " ".join(filter(None, words))
-    return f"{metric}{f' of {case}' if case else ''}"
+    """Return "rtt_p95_us of http_gateway/http=http"."""
+    return f"{metric}{_of_case(metric, bench, case_label)}"
 
 
 def figure_in_words(metric: str, bench: str, case_label: str) -> str:
-    """Return "http gateway rtt p95 of http=http", "publish failed ratio": for who knows no exact names."""
+    """Return "http gateway rtt p95 of http_gateway/http=http": for who knows no exact names."""
     ratio = " ratio" if metric.endswith("_ratio") else ""
-    case = "" if case_label == "defaults" else f" of {case_label}"
+    case = "" if case_label == DEFAULTS else f" of {short_case(bench, case_label)}"
     return f"{in_words(metric, bench)}{ratio}{case}"
+
+
+def _of_case(metric: str, bench: str, case_label: str) -> str:
+    """Return the case, of the defaults the bench alone; "" where the metric names that."""
+    if case_label != DEFAULTS:
+        return f" of {short_case(bench, case_label)}"
+    return "" if metric.startswith(f"{bench}_") else f" of {bench}"
 
 
 def measured(metric: Metric, estimate: Estimate) -> str:
@@ -60,7 +65,7 @@ def counted(metric: Metric, estimate: Estimate, boots: int, clock: str) -> str:
 
 
 def beside_limit(item: SeriesVerdict) -> str:
-    """Return "publish latency p95 of transport=tls on v1 31.2 ms, limit 25 ms"."""
+    """Return "publish latency p95 of publish/transport=tls on v1 31.2 ms, limit 25 ms"."""
     who = f"{figure_in_words(item.metric, bench_of(item.case_id), item.case_label)} on {item.board}"
     if item.value is None or item.limit is None:
         return who

@@ -13,7 +13,7 @@ from hil.history.nightly.event_conditions import Group, short, told_by
 from hil.history.nightly.survey import Finding
 from hil.metrics.evaluation import Metric
 from hil.metrics.words import STATISTICS, metric_words
-from hil.model import IMPORTED, UNREAL, format_place, parameters_in
+from hil.model import DEFAULTS, IMPORTED, UNREAL, format_place, parameters_in, short_case
 from hil.thresholds import Thresholds
 
 _KNOWN = {  # of more, and of less
@@ -131,13 +131,13 @@ def note(group: Group, effect: Effect) -> str:
 
 
 def _case(finding: Finding, benches: Benches) -> str:
-    """Return "publish transport=tls": the parameters that differ from their defaults, where known."""
+    """Return "publish/transport=tls": the parameters that differ from their defaults, where known."""
     name = finding.name
     known = benches.get(name.bench)
     if known is None:
         return name.case_id
     label = known.case_label(parameters_in(name.case_id))
-    return name.bench if label == "defaults" else f"{name.bench} {label}"
+    return name.bench if label == DEFAULTS else short_case(name.bench, label)
 
 
 def _why(group: Group) -> str:
