@@ -24,8 +24,8 @@ import click
 
 from hil.base.errors import ConfigError, RigError
 from hil.base.finding import Finding
+from hil.base.untrusted import code, terminal
 from hil.base.untrusted import markdown as markdown_text
-from hil.base.untrusted import terminal
 from hil.boards.health import BoardHealth, RackHealth, RunHealth, health_of, read_lines, summarise, with_runs
 from hil.boards.health.lines import HEALTH_FILE
 from hil.boards.health.quarantine import describe, folder_of, read_quarantine, reason
@@ -134,12 +134,16 @@ def _fitting(rows: list[tuple[str, ...]], width: int | None) -> tuple[list[str],
 def markdown_lines(rack: RackHealth, rack_file: Path) -> Iterator[str]:
     """Yield the health as Markdown."""
     yield f"## Rack {rack.rack} ({kinds(rack)}), the last {rack.days} days: {runs_of(rack)}\n"
-    rows = [tuple(map(markdown_text, (*cells(board), board.last_fault))) for board in rack.boards]
+    rows = [_markdown_row(*cells(board), board.last_fault) for board in rack.boards]
     for row in ((*HEAD, "last fault"), ("---",) * (len(HEAD) + 1), *rows):
         yield f"| {' | '.join(row)} |"
     yield ""
     yield from (f"- {markdown_text(line)}" for line in (*rack_lines(rack), *advice(rack, rack_file)))
     yield ""
+
+
+def _markdown_row(board: str, *others: str) -> tuple[str, ...]:
+    return (code(board), *map(markdown_text, others))
 
 
 def _health_of(rack: Rack, out: Path, days: int) -> RackHealth:

@@ -158,7 +158,7 @@ def table(evidence: Evidence) -> str:
     """Return evidence.md: what a person reads in ten seconds."""
     label = " (virtual)" if evidence.kind == VIRTUAL else ""
     rows = [
-        f"# Evidence of rack {markdown(evidence.rack)}{label}",
+        f"# Evidence of rack {code(evidence.rack)}{label}",
         "",
         markdown(sentence(evidence)),
         "",

@@ -21,6 +21,8 @@ from tests.ci.ci_rig import a_plan
 from tests.ci.comment_rig import HEAD, kept, leave_all, own_repository
 from tests.ci.github_server import BOT, FORK, HOME, RUN, TOKEN, Answer, State, serve
 from tests.lab import ROOT, run
+from tests.reports.as_read import Seen
+from tests.tools.comment_page import to_html
 
 pytestmark = pytest.mark.slow
 
@@ -107,8 +109,9 @@ def test_a_commit_is_called_what_people_call_it(rig: Rig) -> None:
     (body,) = rig.bodies
     (line,) = [line for line in body.splitlines() if "its merge base" in line]
     assert f"{markdown('Send at once | <b>@all</b>')}, A. Author)" in line
-    assert "<b>" not in line
-    assert "@all" not in line
+    seen = Seen(to_html(line))
+    assert "b" not in seen.tags
+    assert "@all" not in "".join(seen.plain)
     assert "), 3 commits after its merge base [" in line
     assert f"([diff](https://github.com/{HOME}/compare/{base}...{HEAD}))" in line
 

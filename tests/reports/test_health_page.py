@@ -193,7 +193,7 @@ def test_health_reads_runs_that_no_history_has(tmp_path: Path, capsys: pytest.Ca
     (one, two) = json.loads(capsys.readouterr().out)["boards"]
     assert (one["faults_in_a_row"], one["quarantine"]["who"], two["runs"]) == (3, "anna", 0)
     assert hil([*arguments, "--markdown"]) == 0
-    assert "| b1 | virtual |" in capsys.readouterr().out
+    assert "| `b1` | virtual |" in capsys.readouterr().out
 
 
 def test_what_a_board_said_does_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -66,8 +66,7 @@ def invisible(text: str) -> list[str]:
 class Values:
     """What stands in the code spans of rendered pages, by the grammar of each value."""
 
-    def __init__(self, spans: Sequence[str], run: JudgedRun) -> None:
-        boards = {item.board for item in run.verdict.series}
+    def __init__(self, spans: Sequence[str], boards: set[str]) -> None:
         left = dict.fromkeys(spans)
 
         def taken(fits: Callable[[str], object]) -> list[str]:
@@ -150,7 +149,8 @@ def check(run: Path, rack: Path) -> int:
     for name, seen in shown.items():
         hidden = invisible(seen.text)
         report.verdict(name, f"{len(hidden)} invisible characters", {repr(one): "" for one in hidden})
-    values = Values([span for seen in shown.values() for span in seen.spans], read)
+    boards = {item.board for item in read.verdict.series}
+    values = Values([span for seen in shown.values() for span in seen.spans], boards)
     for part, found, paste in pasted(values, read, rack):
         wrong = paste() if found else {part: "no value of this kind was copied"}
         report.verdict(part, f"{len(found)} values", wrong)
