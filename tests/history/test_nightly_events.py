@@ -414,7 +414,7 @@ def test_json_and_markdown_tell_events_too(hil_changes: Command) -> None:
     (event,) = json.loads(hil_changes(history, "--json"))["events"]
     assert event["headline"].startswith("Access point: SSID a → <img src=x>")
     markdown = hil_changes(history, "--markdown")
-    assert "- ✗ **Access point: SSID a → &lt;img src=x&gt;" in markdown
+    assert "- ✗ **Access point: SSID a → &#60;img src=x&#62;" in markdown
     assert "<img" not in markdown
 
 
