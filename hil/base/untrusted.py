@@ -44,7 +44,7 @@ _REFERENCE = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^ |`]+|[|`]")
-_PUNCTUATED = re.compile(r"""([('"\[]*)(.+?)([)\]'".,;:!?]*)""")
+_OPENING, _CLOSING = "('\"[", ")]'\".,;:!?"  # what stands round a word and is none of it
 
 
 def visible(text: object, most: int = MOST_CHARACTERS) -> str:
@@ -91,9 +91,10 @@ def _by_word(shown: str, plain: Callable[[str], str], quoted: Callable[[str], st
     """Return a text whose words are ``quoted`` where GitHub would find something in them, else ``plain``."""
 
     def written(found: re.Match[str]) -> str:
-        if not _REFERENCE.search(found[0]):
+        word = found[0].lstrip(_OPENING).rstrip(_CLOSING)
+        if not word or not _REFERENCE.search(found[0]):
             return plain(found[0])
-        before, word, after = _PUNCTUATED.fullmatch(found[0]).groups()  # type: ignore[union-attr]
+        before, _, after = found[0].partition(word)
         return f"{plain(before)}{quoted(word)}{plain(after)}"
 
     return _WORD.sub(written, shown)
