@@ -5,7 +5,7 @@ HIL := .venv/bin/hil
 SIDE_BY_SIDE := --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 10 --timeout 600
 # what is started a thousand times is compiled once, whatever the environment asks for, as images of containers do
 unexport PYTHONDONTWRITEBYTECODE
-C_FILES = $(shell find firmware hil tests -type d \( -name build -o -name managed_components \) -prune \
+C_FILES = $(shell find firmware hil tests tools -type d \( -name build -o -name managed_components \) -prune \
 	-o -name '*.[ch]' -print)
 
 .PHONY: help hil demo report test test-docs test-fast test-all conformance emulated-check examples-check idf-check lint format bench cost-check bench-gate bench-gate-rack bench-ledger bench-leases bench-nights bench-queue bench-rack bench-report chaos fuzz soak soak-rack audit sanitize screenshots lock clean uninstall
@@ -19,7 +19,7 @@ hil: ## try it without hardware: build, flash, measure and judge on a virtual ra
 
 demo: ## a simulated history with changes planted in it, and the report that finds them: out/demo/report
 	@.ci/bootstrap test
-	@$(PYTHON) -m tests.tools.demo
+	@$(PYTHON) -m tools.demo
 
 report: ## build the report of the newest run again: out/report
 	@.ci/bootstrap run
@@ -45,19 +45,19 @@ test-all: ## all tests, the heavy ones too: the workflows under act, every brows
 
 conformance: ## FreeRTOS's scheduling rules on the host's kernel, on ESP-IDF's where IDF_PATH is set, and on an emulated chip (FIRMWARE=DIR)
 	@.ci/bootstrap test
-	@$(PYTHON) -m tests.tools.conformance
+	@$(PYTHON) -m tools.conformance
 
 emulated-check: ## check a chip's own image in QEMU: FIRMWARE=DIR, else built with ESP-IDF; BASE=DIR (some 15 minutes)
 	@.ci/bootstrap test
-	@$(PYTHON) -m tests.tools.emulated_check
+	@$(PYTHON) -m tools.emulated_check
 
 examples-check: ## build ESP-IDF's own examples for the host, unchanged, and compare what they print (IDF_PATH)
 	@.ci/bootstrap test
-	@$(PYTHON) -m tests.tools.examples_check
+	@$(PYTHON) -m tools.examples_check
 
 idf-check: ## check the firmware and host/idf against the ESP-IDF of IDF_PATH
 	@.ci/bootstrap test
-	@$(PYTHON) -m tests.tools.idf_check
+	@$(PYTHON) -m tools.idf_check
 
 lint: ## formats, lint, types
 	@$(PYTHON) -m ruff format --check --quiet .
@@ -71,65 +71,65 @@ format: ## put the sources into the one format
 	@$(PYTHON) -m ruff check --fix --quiet .
 	@.venv/bin/clang-format --style=file:firmware/.clang-format -i $(C_FILES)
 
-bench: ## print the figures that README and docs quote (some 17 minutes; tests.tools.bench --list names them)
+bench: ## print the figures that README and docs quote (some 17 minutes; tools.bench --list names them)
 	@.ci/bootstrap test
-	@$(PYTHON) -m tests.tools.bench
+	@$(PYTHON) -m tools.bench
 
 cost-check: ## plant instructions in a chip's image, and changes that cost nothing (ESP-IDF and QEMU; ten minutes and more)
 	@.ci/bootstrap test
-	@$(PYTHON) -m tests.tools.cost_check
+	@$(PYTHON) -m tools.cost_check
 
 bench-gate: ## simulate the gate beside other tools' rules: false blocks, power, time (minutes)
 	@.ci/bootstrap test
-	@$(PYTHON) -m tests.tools.gate_simulation
+	@$(PYTHON) -m tools.gate_simulation
 
 bench-gate-rack: ## try the gate by real runs on the virtual rack, noise simulated (hours; goes on where it stopped)
 	@.ci/bootstrap test
-	@$(PYTHON) -m tests.tools.bench.gate_rack --judgements 100
+	@$(PYTHON) -m tools.bench.gate_rack --judgements 100
 
 bench-ledger: ## lose messages at each of six points, and see whether the ledger names the owner (minutes)
 	@.ci/bootstrap test
-	@$(PYTHON) -m tests.tools.bench.loss_ledger
+	@$(PYTHON) -m tools.bench.loss_ledger
 
 bench-leases: ## race for leased boards 1,000 times, with runs, keepers, exporters and coordinator killed (ten minutes)
 	@.ci/bootstrap test
-	@$(PYTHON) -m tests.tools.bench.lease_race
+	@$(PYTHON) -m tools.bench.lease_race
 
 bench-nights: ## simulate nights: false alarms, what is found, after how many nights (minutes)
 	@.ci/bootstrap test
-	@$(PYTHON) -m tests.tools.night_simulation
-	@$(PYTHON) -m tests.tools.demo --seeds 20
+	@$(PYTHON) -m tools.night_simulation
+	@$(PYTHON) -m tools.demo --seeds 20
 
 bench-queue: ## simulate how long a team's pushes wait for a verdict, by boards and how these are given out (seconds)
 	@.ci/bootstrap test
-	@$(PYTHON) -m tests.tools.bench.queue
+	@$(PYTHON) -m tools.bench.queue
 
 bench-rack: ## plan a night on 32 boards of two racks, beside first come, first served (two minutes)
 	@.ci/bootstrap test
-	@$(PYTHON) -m tests.tools.bench.rack
+	@$(PYTHON) -m tools.bench.rack
 
 bench-report: ## time the report: a year of nights, 10,000 results, pages in Chromium (minutes)
 	@.ci/bootstrap test
-	@$(PYTHON) -m tests.tools.bench.report
+	@$(PYTHON) -m tools.bench.report
 
 SEED := 1
 chaos: ## break everything on the virtual rack, SEED=n: whose fault does each run say it was (an hour; goes on where it stopped)
 	@.ci/bootstrap test
-	@$(PYTHON) -m tests.tools.chaos --seed $(SEED) $(CHAOS)
+	@$(PYTHON) -m tools.chaos --seed $(SEED) $(CHAOS)
 
 SECONDS := 10
 fuzz: ## fuzz every reader of what others write for SECONDS=n each, guided by coverage (two minutes; the corpus stays in out/fuzz)
 	@.ci/bootstrap test
-	@$(PYTHON) -m tests.tools.fuzz --seconds $(SECONDS) $(FUZZ)
+	@$(PYTHON) -m tools.fuzz --seconds $(SECONDS) $(FUZZ)
 
 MINUTES := 120
 soak: ## run four virtual boards again and again for MINUTES=120, and see whether memory, descriptors, threads or disk grow
 	@.ci/bootstrap test
-	@$(PYTHON) -m tests.tools.soak --minutes $(MINUTES)
+	@$(PYTHON) -m tools.soak --minutes $(MINUTES)
 
 soak-rack: ## the same for 14 days on the boards of RACK=FILE
 	@.ci/bootstrap test
-	@$(PYTHON) -m tests.tools.soak --minutes 20160 --rack $(RACK)
+	@$(PYTHON) -m tools.soak --minutes 20160 --rack $(RACK)
 
 audit: ## look up what the lock files pin among known vulnerabilities (asks PyPI and npm)
 	@.ci/bootstrap test
@@ -139,13 +139,13 @@ audit: ## look up what the lock files pin among known vulnerabilities (asks PyPI
 
 sanitize: ## measure the suite pr with firmware and air built with ASan and UBSan, then with TSan (minutes)
 	@.ci/bootstrap test
-	@$(PYTHON) -m tests.tools.sanitize $(SANITIZE)
+	@$(PYTHON) -m tools.sanitize $(SANITIZE)
 
 screenshots: ## make the pictures in docs/img anew, and in out/screenshots every page at three sizes
 	@.ci/bootstrap test
-	@$(PYTHON) -m tests.tools.screenshots
-	@$(PYTHON) -m tests.tools.comment_page --to docs/img
-	@$(PYTHON) -m tests.tools.gallery
+	@$(PYTHON) -m tools.screenshots
+	@$(PYTHON) -m tools.comment_page --to docs/img
+	@$(PYTHON) -m tools.gallery
 
 lock: ## pin the requirements*.in anew (needs the network and pip-tools)
 	@for lock in requirements.lock requirements-plan.lock requirements-build.lock requirements-nodeps.lock requirements-release.lock tests/requirements.lock tests/labgrid.lock; do \

@@ -6,11 +6,11 @@ from __future__ import annotations
 import tomllib
 
 from tests.lab import ROOT
-from tests.tools.licence import without_licence
+from tools.licence import without_licence
 
 
 def test_each_source_begins_with_its_licence() -> None:
-    """Each source begins with its SPDX line; `python -m tests.tools.licence` puts it there."""
+    """Each source begins with its SPDX line; `python -m tools.licence` puts it there."""
     assert [str(path.relative_to(ROOT)) for path in without_licence()] == []
 
 

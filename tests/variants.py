@@ -10,7 +10,7 @@ from hil.boards.firmware.build import PROJECT_NAME
 from hil.boards.firmware.image import build_image_dir
 from tests.host_builds import VARIANTS, build_variant
 
-# Shares of the p50 of publish_latency on the air `lab`: 7.1 ms, see tests/tools/bench/gate_rack.py.
+# Shares of the p50 of publish_latency on the air `lab`: 7.1 ms, see tools/bench/gate_rack.py.
 FIFTEEN_PER_CENT_US = 840
 TWENTY_PER_CENT_US = 1120
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Made by `python -m tests.tools.component_names`; do not edit.
+/* Made by `python -m tools.component_names`; do not edit.
  *
  * Included before each source of the component, so that a product may have a `link_up` or a `record_begin` of
  * its own. */

@@ -169,9 +169,9 @@ def kind_of(path: str) -> Kind:
         return "documentation"
     if is_ruler(path):
         return "ruler"
-    if parts[0] in ("tests", "firmware"):
-        return "tests" if parts[0] == "tests" else "firmware"
-    return "harness"
+    if parts[0] in ("tests", "tools"):
+        return "tests"
+    return "firmware" if parts[0] == "firmware" else "harness"
 
 
 def kinds_of(paths: Iterable[str]) -> tuple[Kind, ...]:

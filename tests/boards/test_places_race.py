@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.boards.farm import LABGRID
-from tests.tools.bench.lease_race import run_race
+from tools.bench.lease_race import run_race
 
 
 @pytest.mark.slow

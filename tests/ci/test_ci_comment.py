@@ -22,7 +22,7 @@ from tests.ci.comment_rig import HEAD, kept, leave_all, own_repository
 from tests.ci.github_server import BOT, FORK, HOME, RUN, TOKEN, Answer, State, serve
 from tests.lab import ROOT, run
 from tests.reports.as_read import Seen
-from tests.tools.comment_page import to_html
+from tools.comment_page import to_html
 
 pytestmark = pytest.mark.slow
 

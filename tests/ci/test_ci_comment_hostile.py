@@ -32,7 +32,7 @@ from hil.reports.comment.facts import Facts, LegFacts
 from tests.ci.ci_rig import HEAD, a_plan
 from tests.ci.comment_rig import kept, leave_all, leave_comparison, leave_virtual, pull_request_plan
 from tests.reports.as_read import Seen
-from tests.tools.comment_page import to_html
+from tools.comment_page import to_html
 
 pytestmark = pytest.mark.slow
 

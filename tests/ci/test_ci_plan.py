@@ -114,6 +114,7 @@ def test_an_event_that_says_too_little(tmp_path: Path) -> None:
         ("README.md", "documentation"),
         ("docs/img/path.svg", "documentation"),
         ("tests/gate/test_gate.py", "tests"),
+        ("tools/soak.py", "tests"),
         ("firmware/README.md", "firmware"),
         ("firmware/components/link/esp/link.c", "firmware"),
         ("firmware/components/benches/publish.c", "ruler"),

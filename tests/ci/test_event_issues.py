@@ -20,7 +20,7 @@ from hil.gate.words.banner import change_words
 from tests.ci.ci_rig import HEAD
 from tests.ci.github_server import HOME, TOKEN, State, serve
 from tests.reports.as_read import Seen, as_read
-from tests.tools.comment_page import to_html
+from tools.comment_page import to_html
 
 GOOD, BAD = "a" * 40, "b" * 40
 FIRST = date(2026, 9, 1)

@@ -92,7 +92,7 @@ def test_planning_needs_the_packages_of_its_lock_alone(planner: Planner) -> None
 def test_a_change_of_documentation_is_decided_with_them(planner: Planner) -> None:
     """The verdict on it has nothing to judge, and `checks.yml` tests the pages alone."""
     planner.checkout.commit({"docs/a.md": "2"})
-    assert planner.module("tests.tools.docs_tests").returncode == 0
+    assert planner.module("tools.docs_tests").returncode == 0
     assert planner.outputs()["only-pages"] == "true"
     assert planner.hil("ci", "plan", "--base", planner.base).returncode == 0
     assert planner.outputs()["virtual"] == "false"

@@ -21,7 +21,7 @@ from hil.model import Case
 from hil.session import AgentSession
 from tests.lab import DEADLINE_S, ROOT, SUITES, Lab, make_lab, of_type
 from tests.session.agent_process import AgentProcess
-from tests.tools import component_cost, component_names
+from tools import component_cost, component_names
 
 pytestmark = pytest.mark.slow
 

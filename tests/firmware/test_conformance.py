@@ -10,8 +10,8 @@ import pytest
 
 from hil.base.errors import ConfigError
 from tests.run import sealed_chip
-from tests.tools import conformance
-from tests.tools.conformance import (
+from tools import conformance
+from tools.conformance import (
     BROKEN,
     HOLDS,
     build_on_host,

@@ -15,9 +15,9 @@ from hil.base.errors import ConfigError
 from hil.base.git import git
 from hil.base.paths import PROJECT_ROOT
 from hil.boards.firmware.build import FIRMWARE_DIR
-from tests.tools.check_report import Report
-from tests.tools.idf_check import api, chips, config, hooks, idf, on_linux, stand_in
-from tests.tools.idf_check.idf import Command
+from tools.check_report import Report
+from tools.idf_check import api, chips, config, hooks, idf, on_linux, stand_in
+from tools.idf_check.idf import Command
 
 HOST = FIRMWARE_DIR / "host" / "idf"
 
@@ -109,7 +109,7 @@ def test_a_kernel_that_does_not_call_the_trace_is_named(tmp_path: Path) -> None:
 def test_without_idf_path_the_way_out_is_told() -> None:
     """Exit 2, and a sentence that names the variable and the script to source."""
     environment = {key: value for key, value in os.environ.items() if key != "IDF_PATH"}
-    argv = (sys.executable, "-m", "tests.tools.idf_check")
+    argv = (sys.executable, "-m", "tools.idf_check")
     done = subprocess.run(
         argv, env=environment, cwd=PROJECT_ROOT, capture_output=True, text=True, timeout=60, check=False
     )

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.idf_check import api
-from tests.tools.idf_check.declarations import declared
-from tests.tools.idf_check.view import View
+from tools.idf_check import api
+from tools.idf_check.declarations import declared
+from tools.idf_check.view import View
 
 pytestmark = pytest.mark.slow
 

@@ -44,7 +44,7 @@ from tests.network.gateway_rig import (
     wait_for_lines,
 )
 from tests.reports.rtt_files import read_rtt_csv
-from tests.tools.chaos.fault import answering
+from tools.chaos.fault import answering
 
 pytestmark = pytest.mark.slow
 

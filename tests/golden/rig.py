@@ -17,7 +17,7 @@ import numpy as np
 
 from hil.model import Case, Role, RunRecord, Scalar
 from hil.thresholds import Thresholds, load_all
-from tests.tools.demo.samples import Boots, measure
+from tools.demo.samples import Boots, measure
 
 ROOT = Path(__file__).resolve().parents[2]
 RACK = "lab"

@@ -21,8 +21,8 @@ from hil.model import SeriesId
 from tests.history.nights_rig import FIRST, REFERENCE, SERIES, NightOf, commit_of, make_history, simulate
 from tests.history.saved import save
 from tests.make_records import publish_thresholds
-from tests.tools.night_simulation import SCENARIOS, missed
-from tests.tools.night_simulation import run as simulate_scenario
+from tools.night_simulation import SCENARIOS, missed
+from tools.night_simulation import run as simulate_scenario
 
 STEP, NIGHTS = 20, 34
 

@@ -26,8 +26,8 @@ from hil.thresholds import load_all
 from tests.history.events_rig import Rack, commit_of, planted
 from tests.history.nights_rig import SERIES, Air, make_history, simulate
 from tests.history.saved import save
-from tests.tools.demo.accuracy import Accuracy, Score, judge, table
-from tests.tools.demo.plan import HAPPENINGS, LAB, Plan
+from tools.demo.accuracy import Accuracy, Score, judge, table
+from tools.demo.plan import HAPPENINGS, LAB, Plan
 
 BENCHES = load_all(PROJECT_ROOT / "thresholds")
 NIGHT = datetime.date(2026, 1, 21)

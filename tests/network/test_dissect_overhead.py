@@ -25,7 +25,7 @@ from tests.history.segment_files import (
     subscribe,
 )
 from tests.network.dissect_rig import BOARD, DissectLab, dissect_lab
-from tests.tools.bench.overhead_bytes import COUNT, compare
+from tools.bench.overhead_bytes import COUNT, compare
 
 pytestmark = pytest.mark.slow
 

@@ -19,7 +19,7 @@ from hil.thresholds import load_all
 from tests.ci.ci_rig import a_plan
 from tests.golden.comparing import RENDERED, STORED
 from tests.reports.as_read import Seen
-from tests.tools.comment_page import to_html
+from tools.comment_page import to_html
 
 PAGES = ("summary.md", "github/comment.md", "github/short.md", "changes.md")
 (RUN,) = RunDirectory.list(STORED / "out")

@@ -28,7 +28,7 @@ from tests.ci.test_ci_comment_hostile import Seen
 from tests.lab import make_lab
 from tests.make_records import publish_record
 from tests.reports.site_runs import store_run
-from tests.tools.comment_page import to_html
+from tools.comment_page import to_html
 
 WORDS = (
     ("ok", "rig", "panic"),

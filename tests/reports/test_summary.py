@@ -30,7 +30,7 @@ from tests.make_records import (
     void_thresholds,
 )
 from tests.reports.as_read import Seen, as_read
-from tests.tools.comment_page import to_html
+from tools.comment_page import to_html
 
 pytestmark = pytest.mark.slow
 

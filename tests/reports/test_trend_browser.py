@@ -14,8 +14,8 @@ from playwright.sync_api import Browser, Page
 from hil.reports.site import build_site
 from hil.store import read_judged_run
 from tests.reports.browser import Visit, channels, chromium, served, visit
-from tests.tools.demo.making import make
-from tests.tools.demo.plan import Plan
+from tools.demo.making import make
+from tools.demo.plan import Plan
 
 pytestmark = pytest.mark.slow
 

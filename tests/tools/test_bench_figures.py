@@ -13,9 +13,9 @@ import pytest
 from tests.firmware.bench_record import bench_record
 from tests.firmware.case_defaults import case_defaults
 from tests.lab import ROOT
-from tests.tools.bench import __main__ as command
-from tests.tools.bench.figure import Figure
-from tests.tools.bench.lease_share import measuring_s
+from tools.bench import __main__ as command
+from tools.bench.figure import Figure
+from tools.bench.lease_share import measuring_s
 
 _SOURCES = sorted((ROOT / "firmware" / "components" / "benches").glob("*.c"))
 _COLUMNS = re.compile(r"\bCOLUMNS\[\] = \{([^}]*)\}")

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.chaos.__main__ import FAMILIES, Campaign, plans
-from tests.tools.chaos.table import BEGIN, END, lines, summary, write_page
-from tests.tools.chaos.trial import Row
+from tools.chaos.__main__ import FAMILIES, Campaign, plans
+from tools.chaos.table import BEGIN, END, lines, summary, write_page
+from tools.chaos.trial import Row
 
 ROW = Row(
     fault="broker: killed",

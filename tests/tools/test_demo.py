@@ -19,13 +19,13 @@ from hil.history.segment import to_bytes
 from hil.metrics.boot_value import boot_value
 from hil.model import Role
 from hil.reports.history import read_history
-from tests.tools.demo.__main__ import main
-from tests.tools.demo.figures import boot_values
-from tests.tools.demo.making import Demo, make
-from tests.tools.demo.nights import Night, full_record, measured, segment_of
-from tests.tools.demo.plan import DESK, FLAKY, LAB, RACKS, Plan
-from tests.tools.demo.samples import cases_of
-from tests.tools.demo.telling import Comparison, compare, found, lines, planted
+from tools.demo.__main__ import main
+from tools.demo.figures import boot_values
+from tools.demo.making import Demo, make
+from tools.demo.nights import Night, full_record, measured, segment_of
+from tools.demo.plan import DESK, FLAKY, LAB, RACKS, Plan
+from tools.demo.samples import cases_of
+from tools.demo.telling import Comparison, compare, found, lines, planted
 
 pytestmark = pytest.mark.slow
 
@@ -226,7 +226,7 @@ def test_the_command_says_what_was_found_and_ends_accordingly(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Exit 0 where all is named, 1 where an event is missing; the report's place stands at the end."""
-    command = sys.modules["tests.tools.demo.__main__"]
+    command = sys.modules["tools.demo.__main__"]
     monkeypatch.setattr(command, "make", lambda _out, _plan: demo)
     monkeypatch.setattr(command, "build_site", lambda out, *_, **__: out / "report" / "index.html")
     monkeypatch.setattr(command, "found", lambda *_arguments: events[seen])

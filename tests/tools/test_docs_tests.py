@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 
 from tests.ci.ci_rig import Repository
 from tests.lab import ROOT
-from tests.tools import docs_tests
+from tools import docs_tests
 
 
 @pytest.fixture

@@ -28,11 +28,11 @@ from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.selection import find_firmware
 from hil.virtual.emulator.qemu import find_qemu
 from tests.run import sealed_chip
-from tests.tools.check_report import Report
-from tests.tools.emulated_check import __main__ as emulated_check
-from tests.tools.emulated_check import inputs, panic, steps
-from tests.tools.emulated_check.bench import Bench, Ended
-from tests.tools.emulated_check.inputs import Inputs
+from tools.check_report import Report
+from tools.emulated_check import __main__ as emulated_check
+from tools.emulated_check import inputs, panic, steps
+from tools.emulated_check.bench import Bench, Ended
+from tools.emulated_check.inputs import Inputs
 
 DISCONNECT = next(fault for fault in steps.FAULTS if fault.name == "disconnect")
 
@@ -40,7 +40,7 @@ DISCONNECT = next(fault for fault in steps.FAULTS if fault.name == "disconnect")
 def check(**variables: str) -> subprocess.CompletedProcess[str]:
     kept = {key: value for key, value in os.environ.items() if key not in ("IDF_PATH", "FIRMWARE", "BASE")}
     return subprocess.run(
-        [sys.executable, "-m", "tests.tools.emulated_check"],
+        [sys.executable, "-m", "tools.emulated_check"],
         env=kept | variables, cwd=PROJECT_ROOT, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 from hil.base.paths import PROJECT_ROOT
-from tests.tools.examples_check.expected import patterns, reached
+from tools.examples_check.expected import patterns, reached
 
 SCRIPT = """\
 GREETING = 'hello (world)'
@@ -46,7 +46,7 @@ def test_without_an_esp_idf_it_says_so_and_ends_with_2() -> None:
     """Nothing was checked, so nothing is claimed."""
     environment = {key: value for key, value in os.environ.items() if key != "IDF_PATH"}
     done = subprocess.run(
-        [sys.executable, "-m", "tests.tools.examples_check"],
+        [sys.executable, "-m", "tools.examples_check"],
         cwd=PROJECT_ROOT,
         env=environment,
         capture_output=True,

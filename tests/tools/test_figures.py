@@ -14,12 +14,12 @@ from collections.abc import Sequence
 import pytest
 
 from tests.lab import ROOT, own_environment
-from tests.tools.bench import __main__ as bench
-from tests.tools.bench.figure import SHORT_PASS
-from tests.tools.bench.loss_ledger import SHORT as LOSSES
-from tests.tools.demo.plan import HAPPENINGS
-from tests.tools.gate_simulation.situations import PLANS
-from tests.tools.night_simulation import SCENARIOS as NIGHTS
+from tools.bench import __main__ as bench
+from tools.bench.figure import SHORT_PASS
+from tools.bench.loss_ledger import SHORT as LOSSES
+from tools.demo.plan import HAPPENINGS
+from tools.gate_simulation.situations import PLANS
+from tools.night_simulation import SCENARIOS as NIGHTS
 
 pytestmark = pytest.mark.slow
 
@@ -27,12 +27,12 @@ TIMEOUT_S = 900.0  # for one that is stuck, on a busy machine
 
 # module → how lines begin that it must print, each with a number further on
 COMMANDS: dict[str, Sequence[str]] = {
-    "tests.tools.bench": [f"{name}: " for name in bench.FIGURES],
-    "tests.tools.gate_simulation": [f"{plan.name} " for plan in PLANS],
-    "tests.tools.night_simulation": [scenario.name for scenario in NIGHTS.values()],
-    "tests.tools.demo": [f"{name} named rightly" for name in HAPPENINGS],
-    "tests.tools.bench.loss_ledger": [scenario.name[:30] for scenario in LOSSES],
-    "tests.tools.bench.report": [
+    "tools.bench": [f"{name}: " for name in bench.FIGURES],
+    "tools.gate_simulation": [f"{plan.name} " for plan in PLANS],
+    "tools.night_simulation": [scenario.name for scenario in NIGHTS.values()],
+    "tools.demo": [f"{name} named rightly" for name in HAPPENINGS],
+    "tools.bench.loss_ledger": [scenario.name[:30] for scenario in LOSSES],
+    "tools.bench.report": [
         "A year: ",
         "open the trend page",
         "build the report",
@@ -40,23 +40,23 @@ COMMANDS: dict[str, Sequence[str]] = {
         "A page of",
         "open the test report",
     ],
-    "tests.tools.bench.gate_rack": ["unchanged"],
-    "tests.tools.bench.queue": [
+    "tools.bench.gate_rack": ["unchanged"],
+    "tools.bench.queue": [
         "one runner",
         "… superseded",
         "… shortest",
         "… a runner",
         "6 boards, 3 racks",
     ],
-    "tests.tools.bench.rack": ["as it is", "timing benches", "a boot a case", "the last, by threads"],
-    "tests.tools.bench.lease_race": ["rounds: ", "leases: ", "kills: ", "double leases: ", "places stuck"],
+    "tools.bench.rack": ["as it is", "timing benches", "a boot a case", "the last, by threads"],
+    "tools.bench.lease_race": ["rounds: ", "leases: ", "kills: ", "double leases: ", "places stuck"],
 }
 
 
 def test_every_target_that_prints_figures_has_a_short_pass() -> None:
     """What the bench targets of the Makefile start is what is tried here, and nothing else."""
     recipes = re.findall(r"^bench[\w-]*:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    started = [module for recipe in recipes for module in re.findall(r"-m (tests[\w.]*)", recipe)]
+    started = [module for recipe in recipes for module in re.findall(r"-m (tools[\w.]*)", recipe)]
     assert sorted(started) == sorted(COMMANDS)
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.fuzz import TARGETS
-from tests.tools.fuzz import __main__ as fuzzing
-from tests.tools.fuzz.target import Target
+from tools.fuzz import TARGETS
+from tools.fuzz import __main__ as fuzzing
+from tools.fuzz.target import Target
 
 FOUND = sorted(path for path in fuzzing.KEPT.rglob("*") if path.is_file())
 

@@ -15,28 +15,28 @@ from scipy import stats
 from hil.gate.compare.looks import LOOKS, with_more
 from hil.run.plan import deadline
 from hil.run.rounds import order_of
-from tests.tools.gate_simulation import __main__ as command
-from tests.tools.gate_simulation import aims, competitors, samples, table
-from tests.tools.gate_simulation.competitors import RULES, Rule
-from tests.tools.gate_simulation.coverage import Coverage, held_by
-from tests.tools.gate_simulation.draws import CANDIDATE_BOOTS, NIGHTS, OTHER_BOOTS, Draw
-from tests.tools.gate_simulation.duel import Duel, duel, p_values
-from tests.tools.gate_simulation.environment import BURST, Environment
-from tests.tools.gate_simulation.equal import equal_thresholds, threshold_at
-from tests.tools.gate_simulation.evidence import Evidence, Nights
-from tests.tools.gate_simulation.model import PUBLISHED_MS, QUANTILES, TIGHT, TYPICAL, draw_samples
-from tests.tools.gate_simulation.ours import looks_of, our_gate
-from tests.tools.gate_simulation.places import places
-from tests.tools.gate_simulation.results import (
+from tools.gate_simulation import __main__ as command
+from tools.gate_simulation import aims, competitors, samples, table
+from tools.gate_simulation.competitors import RULES, Rule
+from tools.gate_simulation.coverage import Coverage, held_by
+from tools.gate_simulation.draws import CANDIDATE_BOOTS, NIGHTS, OTHER_BOOTS, Draw
+from tools.gate_simulation.duel import Duel, duel, p_values
+from tools.gate_simulation.environment import BURST, Environment
+from tools.gate_simulation.equal import equal_thresholds, threshold_at
+from tools.gate_simulation.evidence import Evidence, Nights
+from tools.gate_simulation.model import PUBLISHED_MS, QUANTILES, TIGHT, TYPICAL, draw_samples
+from tools.gate_simulation.ours import looks_of, our_gate
+from tools.gate_simulation.places import places
+from tools.gate_simulation.results import (
     PASS,
     REGRESSED,
     UNDECIDED,
     Share,
     Verdicts,
 )
-from tests.tools.gate_simulation.simulate import Found, Settings, simulate_all
-from tests.tools.gate_simulation.situations import ALONE, CHIPS, CREEPS, LOUD, ODD, PLANS, Plan
-from tests.tools.gate_simulation.suite import (
+from tools.gate_simulation.simulate import Found, Settings, simulate_all
+from tools.gate_simulation.situations import ALONE, CHIPS, CREEPS, LOUD, ODD, PLANS, Plan
+from tools.gate_simulation.suite import (
     ALL_FAIL,
     DATAGRAMS,
     FAILURES,
@@ -55,7 +55,7 @@ from tests.tools.gate_simulation.suite import (
     UNCHANGED,
     Effect,
 )
-from tests.tools.gate_simulation.walltime import boots_within, look_s, measuring_s, spend
+from tools.gate_simulation.walltime import boots_within, look_s, measuring_s, spend
 
 TINY = Settings(pull_requests=12, pool_boots=300)
 TYPICAL_PLAN = PLANS[0]

@@ -7,8 +7,8 @@ import pytest
 from ruamel.yaml import YAML
 
 from tests.lab import ROOT
-from tests.tools.bench import hosted_minutes
-from tests.tools.bench.hosted_minutes import AIMS, Job, Kind, Step, Timed, jobs_of, kinds_figure, minutes
+from tools.bench import hosted_minutes
+from tools.bench.hosted_minutes import AIMS, Job, Kind, Step, Timed, jobs_of, kinds_figure, minutes
 
 COMMANDS = ("plan", "narrow", "verdict", "docs", "build")
 TIMED = Timed(

@@ -12,9 +12,9 @@ import dpkt
 import pytest
 
 from hil.network.ledger import POINTS, Owner
-from tests.tools.bench.loss_compared import MESSAGES_MIN, Compared, figure_of
-from tests.tools.bench.loss_scenarios import SCENARIOS
-from tests.tools.bench.loss_truth import Truth, numbers_at, numbers_in, places_plain, reached_from
+from tools.bench.loss_compared import MESSAGES_MIN, Compared, figure_of
+from tools.bench.loss_scenarios import SCENARIOS
+from tools.bench.loss_truth import Truth, numbers_at, numbers_in, places_plain, reached_from
 
 BOARD, HOST, PORT, OWN_PORT, RUN = "10.77.0.2", "10.77.0.1", 1883, 50_000, 7
 FIRST = (1 << 32) - 100  # sequence numbers wrap

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.tools import night
-from tests.tools.night import BOARDS, CASES, HELD, TROUBLES, Night, table
+from tools import night
+from tools.night import BOARDS, CASES, HELD, TROUBLES, Night, table
 
 
 @pytest.mark.slow

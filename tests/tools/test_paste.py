@@ -12,8 +12,8 @@ from hil.store import RunDirectory
 from tests.golden.comparing import RENDERED, STORED
 from tests.lab import ROOT
 from tests.reports.as_read import Seen
-from tests.tools.comment_page import to_html
-from tests.tools.paste import Values, invisible, not_in_git, not_planned
+from tools.comment_page import to_html
+from tools.paste import Values, invisible, not_in_git, not_planned
 
 pytestmark = pytest.mark.slow
 

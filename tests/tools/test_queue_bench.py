@@ -18,10 +18,10 @@ from hil.base.errors import ConfigError
 from hil.run.plan.deadline import AROUND_CASE_S, expected_s, look_s
 from hil.store import RunDirectory
 from tests.make_records import RUN_ID, publish_record
-from tests.tools.bench import queue as command
-from tests.tools.bench.queue_simulation import Around, Kind, Lab, Leg, Policy, Push, Simulation
-from tests.tools.bench.queue_team import DAY_S, Team, drafts
-from tests.tools.bench.queue_times import (
+from tools.bench import queue as command
+from tools.bench.queue_simulation import Around, Kind, Lab, Leg, Policy, Push, Simulation
+from tools.bench.queue_team import DAY_S, Team, drafts
+from tools.bench.queue_times import (
     DRAWN,
     Work,
     cases_of_suite,
@@ -215,7 +215,7 @@ def test_what_is_kept_of_a_run_is_what_the_figures_rest_on(
     assert "virtual boards" in recorded().source
     kept = tmp_path / "kept.json"
     keep([a_run(tmp_path, measured_s=2.0)], kept)
-    monkeypatch.setattr("tests.tools.bench.queue_times.RECORDED", kept)
+    monkeypatch.setattr("tools.bench.queue_times.RECORDED", kept)
     (known,) = set(json.loads(kept.read_text())["cases"]) & {case.case_id for case in cases_of_suite()}
     assert known.startswith("publish/")
     found = recorded()

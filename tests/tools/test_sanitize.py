@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools import sanitize
-from tests.tools.sanitize import Result, findings
+from tools import sanitize
+from tools.sanitize import Result, findings
 
 LOG = b"""I (12) boot: ok
 ==71==ERROR: AddressSanitizer: heap-use-after-free on address 0x602000000011 at pc 0x55

@@ -21,16 +21,6 @@ from hil.boards.firmware import otadata
 from hil.boards.lease import lease_boards, lock_dir
 from hil.boards.rack import Board, Power, load_rack
 from tests.lab import Running, descendants, make_lab, run, wait_for
-from tests.tools.soak import (
-    Held,
-    figure,
-    growth,
-    leave_update,
-    made,
-    on_virtual_rack,
-    soak,
-    update_leased,
-)
 from tests.virtual.virtual_board_rig import (
     MAC,
     OTA_1,
@@ -39,6 +29,16 @@ from tests.virtual.virtual_board_rig import (
     flash_files,
     make_build,
     write_flash_file,
+)
+from tools.soak import (
+    Held,
+    figure,
+    growth,
+    leave_update,
+    made,
+    on_virtual_rack,
+    soak,
+    update_leased,
 )
 
 PARTS = {"hil-air": 20_000, "b1": 180_000}
@@ -170,7 +170,7 @@ def test_an_update_that_fails_is_counted_instead_of_its_run(tmp_path: Path) -> N
 @pytest.mark.slow
 def test_a_rack_file_that_is_not_there_is_told_in_a_sentence() -> None:
     """And by the status of a configuration."""
-    done = run([sys.executable, "-m", "tests.tools.soak", "--rack", "no-such-rack.yaml"])
+    done = run([sys.executable, "-m", "tools.soak", "--rack", "no-such-rack.yaml"])
     assert done.returncode == 2
     assert done.stdout.startswith("soak: no-such-rack.yaml: ")
 
@@ -178,7 +178,7 @@ def test_a_rack_file_that_is_not_there_is_told_in_a_sentence() -> None:
 @pytest.mark.slow
 def test_a_soak_that_is_terminated_leaves_nothing() -> None:
     """Its rack ends with it; the status is a signal's."""
-    argv = [sys.executable, "-m", "tests.tools.soak"]
+    argv = [sys.executable, "-m", "tools.soak"]
     process = subprocess.Popen(argv, cwd=PROJECT_ROOT, stderr=subprocess.DEVNULL)
     wait_for(lambda: any("hil-air" in one.name for one in descendants(process.pid)), lambda: "no rack")
     parts = descendants(process.pid)

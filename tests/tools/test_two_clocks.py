@@ -7,7 +7,7 @@ import pytest
 
 from hil.model import Case, Series
 from hil.probe.peers import Message
-from tests.tools.two_clocks import Seen, joined, measure, table
+from tools.two_clocks import Seen, joined, measure, table
 
 
 def test_messages_are_joined_by_their_number() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.adopt import PAGE, Step, WrongPageError, desk, follow, steps, table
 from tests.whole import installed
+from tools.adopt import PAGE, Step, WrongPageError, desk, follow, steps, table
 
 PIPX = """\
 #!/bin/sh -e

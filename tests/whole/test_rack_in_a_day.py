@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.lab import ROOT
-from tests.tools.adopt import Step, WrongPageError, follow, steps
+from tools.adopt import Step, WrongPageError, follow, steps
 
 PAGE = ROOT / "docs" / "start" / "rack-in-a-day.md"
 WITH_RESULTS = re.compile(r"^hil (run\b|exporter|(rack|board) \w+)")

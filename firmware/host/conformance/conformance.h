@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of FreeRTOS's scheduler, each as a check that uses its API only. The same sources run on the host's
- * kernel and on ESP-IDF's own (tests/tools/idf_check), so that what is asked of the host is what FreeRTOS
+ * kernel and on ESP-IDF's own (tools/idf_check), so that what is asked of the host is what FreeRTOS
  * does. */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // One TCP flow over lwIP's socket calls, as a bench has one: tests/firmware/test_host_sockets.py and
-// tests/tools/bench/window.py say which.
+// tools/bench/window.py say which.
 //
 //   test_lwip_flow connect=ADDRESS | listen=1  port=N  send=1 | receive=1  [window=BYTES] [buffer=BYTES]
 //                  [mss=BYTES] [omit_ms=N] [run_ms=N] [chunk=BYTES]
