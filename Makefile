@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 C_FILES = $(shell find firmware hil tests tools -type d \( -name build -o -name managed_components \) -prune \
 	-o -name '*.[ch]' -print)
 
-.PHONY: help hil demo report test test-docs test-fast test-all conformance emulated-check examples-check idf-check lint format bench cost-check bench-gate bench-gate-rack bench-ledger bench-leases bench-nights bench-queue bench-rack bench-report chaos fuzz soak soak-rack audit sanitize screenshots lock clean uninstall
+.PHONY: help hil demo report test test-docs test-fast test-all size conformance emulated-check examples-check idf-check lint format bench cost-check bench-gate bench-gate-rack bench-ledger bench-leases bench-nights bench-queue bench-rack bench-report chaos fuzz soak soak-rack audit sanitize screenshots lock clean uninstall
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -42,6 +42,10 @@ test-all: ## all tests, the heavy ones too: the workflows under act, every brows
 	@.ci/bootstrap test
 	@$(MAKE) --no-print-directory lint
 	@$(PYTHON) -m pytest $(SIDE_BY_SIDE)
+
+size: ## print lines, commands, options and words beside what is allowed; write each lower number
+	@.ci/bootstrap test
+	@$(PYTHON) -m tools.size
 
 conformance: ## FreeRTOS's scheduling rules on the host's kernel, on ESP-IDF's where IDF_PATH is set, and on an emulated chip (FIRMWARE=DIR)
 	@.ci/bootstrap test

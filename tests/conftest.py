@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
+import resource
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 
@@ -18,6 +21,9 @@ from hil.boards.firmware.build import build
 from hil.virtual.privileges import can_take_fifo
 from tests.lab import ROOT, Lab, make_lab
 from tests.turns import in_order, is_alone, turn
+
+TEST_RUN = ROOT / "out" / "tests" / "last-run.json"  # tools/size.py reads it
+_BEGUN = time.monotonic()
 
 # a busy machine is slow to make examples too, which says nothing of what is tested
 settings.register_profile("shared machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -43,6 +49,20 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     selected = config.option.markexpr or "all"
     commit = git(ROOT, "describe", "--always", "--dirty", "--abbrev=12")
     terminalreporter.write_line(f"tests: {selected}; commit: {commit}")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Keep what the whole of `make test` took, for `make size`: the workers have ended by now."""
+    whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS and config.option.markexpr == "not heavy"
+    if whole and not hasattr(config, "workerinput"):
+        used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+        run = {
+            "commit": git(ROOT, "describe", "--always", "--dirty", "--abbrev=12"),
+            "processor_s": sum(each.ru_utime + each.ru_stime for each in used),
+            "wall_s": time.monotonic() - _BEGUN,
+        }
+        TEST_RUN.parent.mkdir(parents=True, exist_ok=True)
+        TEST_RUN.write_text(json.dumps(run) + "\n", encoding="utf-8")
 
 
 @pytest.hookimpl(wrapper=True)
