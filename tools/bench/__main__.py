@@ -20,7 +20,7 @@ from tools.bench.figure import SHORT_PASS, Figure, fails, show, wide_console
 from tools.bench.first_request import first_request
 from tools.bench.flashing import flash_and_boot
 from tools.bench.history_store import history_store
-from tools.bench.latency import air_accuracy, awake_gain, harness_cost
+from tools.bench.latency import air_accuracy, awake_gain
 from tools.bench.lease_share import lease_share
 from tools.bench.overhead_bytes import overhead_bytes
 from tools.bench.periodic_jitter import periodic_jitter
@@ -32,7 +32,6 @@ from tools.bench.workbench import Workbench, workbench
 # on one board; flashing last: esptool takes the console
 ON_BOARD: dict[str, Callable[..., Figure]] = {
     "air-accuracy": air_accuracy,
-    "harness-cost": harness_cost,
     "awake-gain": awake_gain,
     "window": window_accuracy,
     "rate": air_rate,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -17,10 +18,13 @@ from tests.history.history_files import night
 from tools.bench.figure import Figure
 
 NIGHTS, BOARDS, CASES, METRICS, BOOTS = 250, ("e1", "e2", "e3", "e4"), 10, 10, 10
-READ_AIM_S = 1.0
+READ_AIM = 8.0  # times what json.loads takes for the same files, in a process of its own
 SHORT_NIGHTS = 5
 _REPEATS = 3
 _READ = "import pathlib, sys, hil.history; hil.history.load(pathlib.Path(sys.argv[1]))"
+_PARSE = (
+    "import json, pathlib, sys; [json.loads(f.read_bytes()) for f in pathlib.Path(sys.argv[1]).glob('*/*')]"
+)
 _NAMES = (*(f"metric{number}_p50_us" for number in range(8)), "lost_ratio", "failed_ratio")
 SERIES = "bench-1/e3/publish/count=200,turn=7/metric3_p50_us"
 
@@ -33,15 +37,19 @@ def history_store(*, short: bool) -> Figure:
         write_s = _seconds(lambda: _write(folder, nights))
         size = sum(path.stat().st_size for path in folder.glob("*/*.json"))
         values = sum(map(len, load(folder).entries.values()))
-        cold_s = min(_seconds(lambda: _read_cold(folder)) for _ in range(_REPEATS))
+        pairs = [(_cold_s(_READ, folder), _cold_s(_PARSE, folder)) for _ in range(_REPEATS)]
         warm_s = min(_seconds(lambda: load(folder)) for _ in range(_REPEATS))
         history = load(folder)
         series_s = _seconds(lambda: history.series(SERIES))
         found = history.series(SERIES)
         last = _night(nights)
         append_s = _seconds(lambda: append(folder, last))
+    cold_s, parsed_s = (min(column) for column in zip(*pairs, strict=True))
+    ratio = statistics.median(read_s / parse_s for read_s, parse_s in pairs)
     rows = [
-        ("read all, a process of its own (s)", f"{cold_s:.2f}", f"≤ {READ_AIM_S:g}"),
+        ("read all, a process of its own (s)", f"{cold_s:.2f}", ""),
+        ("json.loads of the same files, a process of its own (s)", f"{parsed_s:.2f}", ""),
+        ("ratio, pair by pair: median", f"{ratio:.2f}", f"≤ {READ_AIM:g}"),
         ("read all, in a process that runs (s)", f"{warm_s:.2f}", ""),
         (f"then one series of all, {len(found or ())} values (ms)", f"{series_s * 1e3:.3f}", ""),
         (f"append one run, {len(last)} values (ms)", f"{append_s * 1e3:.0f}", ""),
@@ -49,7 +57,7 @@ def history_store(*, short: bool) -> Figure:
         ("on disk (MB)", f"{size / 1e6:.1f}", ""),
         ("a boot value (bytes)", f"{size / values:.1f}", ""),
     ]
-    missed = [] if cold_s <= READ_AIM_S else [f"{values:,} boot values in {READ_AIM_S:g} s: {cold_s:.2f} s"]
+    missed = [] if ratio <= READ_AIM else [f"reading takes {ratio:.2f} times json.loads, aim {READ_AIM:g}"]
     note = f"{nights} files in the page cache; the best of {_REPEATS}."
     return Figure(f"History: {values:,} boot values", ("", "measured", "aim"), rows, note, missed)
 
@@ -63,8 +71,9 @@ def _night(number: int) -> Segment:
     return night(number, boards=BOARDS, cases=CASES, metrics=_NAMES, boots=BOOTS)
 
 
-def _read_cold(folder: Path) -> None:
-    subprocess.run([sys.executable, "-c", _READ, str(folder)], check=True, cwd=PROJECT_ROOT, timeout=60)
+def _cold_s(program: str, folder: Path) -> float:
+    argv = [sys.executable, "-c", program, str(folder)]
+    return _seconds(lambda: subprocess.run(argv, check=True, cwd=PROJECT_ROOT, timeout=60))
 
 
 def _seconds(action: Callable[[], object]) -> float:
