@@ -50,14 +50,12 @@ class Reporting:
     """What has become of the reports: where the site is, if it was built, and what is worth knowing of it.
 
     ``documents`` set the run beside the published study whose suite it measured, a board each. ``changes``
-    are the words of what is open in the nights that the run is one of, ``since_last`` of what it measured
-    otherwise than the few runs before it.
+    are the words of what is open in the nights that the run is one of.
     """
 
     report: str | None = None
     documents: Sequence[Document] = ()
     changes: Sequence[str] = ()
-    since_last: Sequence[str] = ()
     warnings: list[str] = field(default_factory=list)
 
     def attempt(self, what: str, step: Callable[[], _Result]) -> _Result | None:
@@ -104,8 +102,7 @@ def finish(directory: RunDirectory, options: ReportOptions, *, say: Callable[[st
         trend = done.attempt("trend", lambda: site.trend_for([run], history_of(options.out)))
     if trend:
         done.changes = changes_beside(trend.data["events"], run.info)
-        done.since_last = [one["words"] for one in trend.data.get("since_last", ())]
-    anew = done.warnings or done.changes or done.since_last
+    anew = done.warnings or done.changes
     noted = _note(directory, run, done) if anew else run  # the report shows the summary
     if options.site:
         say("Building the report")
@@ -134,7 +131,6 @@ def _note(directory: RunDirectory, run: JudgedRun, done: Reporting) -> JudgedRun
     """
     reporting: dict[str, object] = {"report": done.report, "warnings": list(done.warnings)}
     reporting |= {"changes": list(done.changes)} if done.changes else {}
-    reporting |= {"since_last": list(done.since_last)} if done.since_last else {}
     noted = replace(run, info={**run.info, "reporting": reporting})
 
     def write() -> None:

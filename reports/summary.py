@@ -17,7 +17,6 @@ from hil.reports.current_notes import current_notes
 from hil.reports.ledger import loss_lines, loss_table
 from hil.reports.names import case_name
 from hil.reports.trace_notes import trace_notes
-from hil.store.run_info import noted_words
 
 MOST_CHARACTERS = 4000  # of a sentence: what a person reads is not cut
 
@@ -40,7 +39,6 @@ def render_markdown(
         *_compared(verdict),
         *_limits(verdict),
         *_list("What broke", map(_text, _broken(verdict))),
-        *_list("Otherwise than before", map(_text, noted_words(run_info, "since_last"))),
         *_list("Faults", [_fault_line(fault.owner, fault.board, fault.sentence) for fault in verdict.faults]),
         *_crashed(crashes),
         *_lost(records, verdict),

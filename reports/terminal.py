@@ -28,7 +28,6 @@ from hil.reports.current_notes import current_notes
 from hil.reports.ledger import loss_total
 from hil.reports.names import case_name, human_metric
 from hil.reports.trace_notes import TraceNote, trace_notes
-from hil.store.run_info import noted_words
 
 _MOST_BOARDS = 4
 _MOST_FIGURES = 5
@@ -75,10 +74,8 @@ def render_screen(
     ]
     head: list[RenderableType] = [Text(_measured(run_info, records), style="dim")]
     remarked = [Text(remark, style="dim") for remark in remarks(run_info, verdict)]
-    before = noted_words(run_info, "since_last")
     notes = [
         *map(_warning, warnings),
-        *(_line("→ otherwise than before: ", "cyan", words) for words in before),
         *_notes(verdict, records, run_path, verbose=verbose),
         *remarked,
     ]

@@ -81,7 +81,6 @@ _KINDS: Mapping[str, type] = {
     "reporting": dict,
     "reporting.warnings": list,
     "reporting.changes": list,
-    "reporting.since_last": list,
 }
 _KIND_NAMES: Mapping[type, str] = {
     str: "a text",
@@ -183,13 +182,6 @@ def utc_now() -> str:
 def measured_commit(info: Mapping[str, Any]) -> str:
     """Return the full commit that a run measured, of a pull request its head; "" where nothing tells."""
     return str(info.get("ci", {}).get("head_sha") or info.get("git", {}).get("commit") or "")
-
-
-def noted_words(info: Mapping[str, Any], key: str) -> list[str]:
-    """Return what was noted below ``key`` when a run's reports were made; of anything odd nothing."""
-    reporting = info.get("reporting")
-    noted = reporting.get(key) if isinstance(reporting, dict) else None
-    return [one for one in noted if isinstance(one, str)] if isinstance(noted, list) else []
 
 
 def ci_facts(environment: Mapping[str, str]) -> dict[str, object]:

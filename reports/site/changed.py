@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What changed, on the first page: each event with its picture, what is open first.
-
-In a history of few runs, what the newest measured otherwise than those before it.
-"""
+"""What changed, on the first page: each event with its picture, what is open first."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ from html import escape
 from typing import Any
 
 from hil.gate.words.banner import commit_words, open_words
+from hil.history.nightly.divisive import FEWEST_NIGHTS
 from hil.reports import page as markup
 from hil.reports.trend.picture import event_picture, surest
 
@@ -41,8 +39,7 @@ def changed(
         return ""
     events = list(enumerate(trend["events"]))
     if not events:
-        said = _since_last(trend, trend_page)
-        return said or f'<p class="soft">{escape(_nothing(nights))}</p>'
+        return f'<p class="soft">{escape(_nothing(nights))}</p>'
     current = [(n, event) for n, event in events if _is_current(event)]
     others = [(n, event) for n, event in events if not _is_current(event)]
     shown = [
@@ -80,20 +77,10 @@ def _folded(
 def _nothing(nights: int) -> str:
     if not nights:
         return _NO_NIGHTS
-    return f"No change point in {nights} {'night' if nights == 1 else 'nights'}."
-
-
-def _since_last(trend: Mapping[str, Any], trend_page: str) -> str:
-    """Return what the newest of a few runs measured otherwise; "" where there is nothing to say."""
-    told = trend.get("since_last") or []
-    if not told:
-        return ""
-    items = "".join(f"<li>{escape(str(one['words']))}</li>" for one in told)
-    link = f'<a href="{escape(trend_page)}">the trend</a>'
-    return (
-        f'<h2>Otherwise than before</h2><ul class="plain">{items}</ul>'
-        f'<p class="soft">Compared with the runs before it, in {link}; it decides nothing.</p>'
-    )
+    measured = f"{nights} {'night' if nights == 1 else 'nights'}"
+    if nights < FEWEST_NIGHTS:
+        return f"{measured} so far: change points need {FEWEST_NIGHTS} at least."
+    return f"No change point in {measured}."
 
 
 def _event(event: Mapping[str, Any], trend: Mapping[str, Any], address: str, *, picture: bool) -> str:

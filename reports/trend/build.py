@@ -26,7 +26,6 @@ from hil.reports.trend.happenings import LAST_NIGHTS, add_levels_and_changes, ep
 from hil.reports.trend.naming import Number, label_of, metric_of, tidy, tidy_all
 from hil.reports.trend.points import Point, Series, series_of
 from hil.reports.trend.runs import Reported, Run, Sources, comparable_history, runs_of
-from hil.reports.trend.since_last import DIRTY_NOTE, since_last
 from hil.store.files import replace_file
 from hil.thresholds import Thresholds
 
@@ -180,9 +179,6 @@ def trend_of(
     columns = [_column(one, shown, sources.thresholds, tests) for one in series]
     add_levels_and_changes(series, columns, shown, events)
     details, notes = _details(runs, shown, choose(series, columns, shown), tests)
-    said = since_last(series, columns, shown)
-    if said and any(run.dirty for run in shown):
-        notes.append(DIRTY_NOTE)
     data = {
         "schema": SCHEMA,
         "title": title,
@@ -191,7 +187,6 @@ def trend_of(
         "runs": _runs_json(shown),
         "series": columns,
         "events": events_json(events, columns, shown, sources.baselines),
-        **({"since_last": said} if said else {}),
         "epochs": epochs_json(sources.baselines, shown),
         "notes": [*sources.notes, *_notes_of(found), *filter(None, [left_out]), *notes],
         "dropped_runs": dropped,

@@ -106,10 +106,9 @@ def test_what_ended_or_improved_is_folded() -> None:
     assert '<ul class="events">' not in said.partition("<details")[0]
 
 
-def test_without_events_the_newest_of_few_runs_is_told() -> None:
-    """What it measured otherwise than the runs before it; else how many nights there were."""
-    told = {"events": [], "since_last": [{"series": 0, "change": 3.0, "words": "publish 4.0 times <x>"}]}
-    assert "publish 4.0 times &lt;x&gt;" in changed(told)
+def test_without_events_the_nights_are_counted() -> None:
+    """Nights too few for any change point do not say that nothing changed."""
+    assert changed({"events": []}, nights=3).endswith("3 nights so far: change points need 4 at least.</p>")
     assert "No change point in 7 nights." in changed({"events": []}, nights=7)
     assert changed(None) == ""
 

@@ -28,7 +28,6 @@ from hil.reports.finish import ReportOptions, finish, sentence_of
 from hil.reports.rebuild import build_report
 from hil.reports.terminal import render_screen
 from hil.store import RunDirectory, read_judged_run
-from hil.store.run_info import noted_words
 from tests.golden.comparing import STORED, unpacked
 from tests.history.nights_rig import make_history, simulate
 from tests.history.saved import save
@@ -117,20 +116,6 @@ def test_a_night_measured_without_its_history_learns_of_it_when_it_is_reported(
     (words,) = noted_changes(own.read_info())
     page = html.unescape((tmp_path / "report" / "index.html").read_text())
     assert [words in text for text in (as_read(own.summary_path.read_text()), page)] == [True, True]
-
-
-def test_what_the_third_local_run_measured_otherwise_is_in_its_summary(tmp_path: Path) -> None:
-    """Whoever works on a change reads it where the run ends; two runs that agree say nothing."""
-    said = []
-    for number, latency_ms in enumerate((7, 7, 28)):
-        day = {"trigger": "local", "started_utc": f"2026-02-1{number}T01:00:00Z"}
-        entries = [publish_record(board="b1", boot_index=boot, latency_ms=latency_ms) for boot in range(3)]
-        own = judged(tmp_path, entries, run_id=f"2026021{number}T010000Z-quick-0002", info=day)
-        finish(RunDirectory.open(own), ReportOptions(tmp_path), say=lambda _sentence: None)
-        said.append(noted_words(RunDirectory.open(own).read_info(), "since_last"))
-    assert said[:2] == [[], []]
-    assert any(words.startswith("publish latency p95 4.0 times the runs before") for words in said[2])
-    assert all(words in as_read(RunDirectory.open(own).summary_path.read_text()) for words in said[2])
 
 
 def quiet_entries() -> list[Entry]:

@@ -106,10 +106,3 @@ def test_what_a_board_cannot_measure_is_counted() -> None:
     (line,) = (line for line in screen(verdict) if "left out" in line)
     assert line == "– left out: 4 cases that these boards cannot measure: --verbose"
     assert sum(why in line for line in screen(verdict, verbose=True)) == 4
-
-
-def test_what_is_otherwise_than_before_is_said() -> None:
-    """A few local runs are compared, too: what the last one measured otherwise stands on its screen."""
-    words = "publish latency p95 is 4.0 times that of the 2 runs before, on 2 boards"
-    lines = screen(judged([publish_record()]), {"reporting": {"since_last": [words]}})
-    assert f"→ otherwise than before: {words}" in " ".join(line.strip() for line in lines)

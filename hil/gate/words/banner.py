@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 from hil.base.errors import ExitCode
 from hil.model import ComparedSeries, SeriesVerdict, Verdict
-from hil.store.run_info import noted_words
 
 Tone = Literal["good", "open", "bad"]  # green, amber, red
 
@@ -127,8 +126,10 @@ def change_words(event: Mapping[str, Any]) -> str:
 
 
 def noted_changes(info: Mapping[str, Any]) -> list[str]:
-    """Return the words of open_changes() that were noted in a run's run.json when its reports were made."""
-    return noted_words(info, "changes")
+    """Return the words of open_changes() that were noted in a run's run.json; of anything odd nothing."""
+    reporting = info.get("reporting")
+    noted = reporting.get("changes") if isinstance(reporting, dict) else None
+    return [one for one in noted if isinstance(one, str)] if isinstance(noted, list) else []
 
 
 def open_words(event: Mapping[str, Any]) -> str:

@@ -30,6 +30,7 @@ FOR_A_WHILE = P_VALUE / 100  # of a level that ends again: there are about so ma
 WITHOUT_ONE_NIGHT = 1e-3  # what is left of a step without its most telling night
 MAGNITUDE = math.log1p(0.03)
 NIGHTS_MIN = 2
+FEWEST_NIGHTS = 2 * NIGHTS_MIN  # in which a step can be found
 NEAR = 3
 LIKELIHOOD = 3.0  # in units of the logarithm: half of the 0.95 quantile of chi-squared for two parameters
 
@@ -40,7 +41,7 @@ def find_steps(logs: Sequence[float], *, magnitude: float = MAGNITUDE) -> list[i
     ``magnitude`` is the least difference of levels that counts, on the same scale. Raises ConfigError where
     Otava is not installed: pip would bring its cloud clients, and other numpy and ruamel.yaml, with it.
     """
-    if len(logs) < 2 * NIGHTS_MIN:
+    if len(logs) < FEWEST_NIGHTS:
         return []
     values = np.asarray(logs, dtype=float)
     try:

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What a history of few runs shows in place of charts of one dot: how much of each limit is used, and what the
- * newest run measured otherwise than those before it.
+ * What a history of few runs shows in place of charts of one dot: how much of each limit is used.
  */
 import { html } from "htm/preact";
 
@@ -25,20 +24,7 @@ const MOST = 1.25; // of a limit that a bar can show
 export const hasFewRuns = (/** @type {Trend} */ { series }) => series.every(({ points }) => points.run.length < FEW);
 
 /** @param {{trend: Trend, state: State}} props */
-export function FewRuns({ trend, state }) {
-  return html`<${SinceLast} trend=${trend} state=${state} />${hasFewRuns(trend) && html`<${LimitBars} trend=${trend} state=${state} />`}`;
-}
-
-/** What the newest run measured otherwise; it decides nothing. */
-function SinceLast({ trend, state }) {
-  const told = trend.since_last ?? [];
-  if (!told.length) return "";
-  return html`<section aria-labelledby="since-last"><h2 id="since-last">Otherwise than before</h2>
-    <ul class="plain">${told.map(({ series, words }) => html`<li><a href=${addressOf(trend, state, trend.series[series])}>${words}</a></li>`)}</ul>
-    <p class="soft">The newest run beside those before it; it decides nothing.</p></section>`;
-}
-
-function LimitBars({ trend, state }) {
+export function LimitBars({ trend, state }) {
   const bars = worstOfEach(limited(trend));
   if (!bars.length) return "";
   const [shown, rest] = [bars.slice(0, MOST_BARS), bars.slice(MOST_BARS)];

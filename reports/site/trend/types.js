@@ -41,7 +41,7 @@
  *
  * @typedef {{schema: number, title: string, remark: string,
  *   links: {home: string, tests: string, racks: string}, runs: Runs, series: Series[],
- *   events: TrendEvent[], since_last?: {series: number, change: number, words: string}[], epochs: {run: number, target: string, reason: string, who: string}[],
+ *   events: TrendEvent[], epochs: {run: number, target: string, reason: string, who: string}[],
  *   notes: string[], dropped_runs: number}} TrendFile
  *
  * @typedef {TrendFile & {details: Record<string, any>, charts: Chart[], keys: Map<string, Chart>,

@@ -6,7 +6,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { useAddress } from "./address.js";
 import { ChangeTable } from "./changes.js";
 import { Drilldown } from "./drilldown.js";
-import { FewRuns, hasFewRuns } from "./few.js";
+import { LimitBars, hasFewRuns } from "./few.js";
 import { Filters } from "./filters.js";
 import { Groups } from "./groups.js";
 import { Header } from "./header.js";
@@ -56,8 +56,7 @@ export function Page({ trend, state, update, onHelp }) {
     <main>
       <${ChangeTable} trend=${trend} state=${state} update=${update} />
       <${BrokenLimits} trend=${trend} state=${state} update=${update} />
-      <${FewRuns} trend=${trend} state=${state} />
-      ${!hasFewRuns(trend) && html`<${NearestLimits} trend=${trend} state=${state} />`}
+      ${hasFewRuns(trend) ? html`<${LimitBars} trend=${trend} state=${state} />` : html`<${NearestLimits} trend=${trend} state=${state} />`}
       <section aria-labelledby="series"><h2 id="series">Every series</h2>
         <${Filters} trend=${trend} state=${state} shown=${shown.length} choices=${choices} update=${update} />
         <${Groups} trend=${trend} groups=${groups} state=${state} filtered=${isFiltered(state)} update=${update} />

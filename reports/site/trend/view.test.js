@@ -151,11 +151,6 @@ test("of two racks with a run each no series has two", () => {
   assert.match(show(sampleTrend({ nights: 1, boards: 2, cases: 1, racks: 2 })), /class="bars"/);
 });
 
-test("what the newest run measured otherwise leads to its chart, whatever the number of runs", () => {
-  const json = { ...sampleTrend({ nights: 3, boards: 1, cases: 1 }), since_last: [{ series: 0, change: 3, words: "publish <b> 4.0 times" }] };
-  assert.match(show(json), /<li><a href="#chart=[^"]+">publish &lt;b> 4\.0 times<\/a>/);
-});
-
 test("figures that are not measured on silicon are explained where the report has no sentence of its own", () => {
   const page = show({ ...sampleTrend({ nights: 5, boards: 1, cases: 1, kind: "emulated" }), remark: "" });
   assert.match(page, /<p class="remark">Among the figures are emulated ones/);
