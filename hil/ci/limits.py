@@ -201,7 +201,7 @@ def _changes_of(head: Thresholds, base: Thresholds) -> Iterator[LimitChange]:
 
 def _limits_changed(head: Thresholds, base: Thresholds, known: set[str]) -> Iterator[LimitChange]:
     for old in base.limits:
-        if _metric(old) in known and not _same_place(old, head.limits):
+        if not old.is_none and _metric(old) in known and not _same_place(old, head.limits):
             yield LimitChange(f"{old.source}: {old.where}: {_bound(old)} → no limit", loosens=True)
     for new in head.limits:
         if _metric(new) not in known:
@@ -280,4 +280,4 @@ def _wider(rule: R, others: Iterable[R]) -> list[R]:
 
 
 def _bound(limit: Limit) -> str:
-    return f"{limit.bound} {limit.value:g}"
+    return "no limit" if limit.is_none else f"{limit.bound} {limit.value:g}"

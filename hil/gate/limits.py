@@ -76,6 +76,9 @@ def prepare(metric: Metric, records: tuple[RunRecord, ...], thresholds: Threshol
     """Look up what applies to one metric of one case on one board; ``records`` hold one a boot."""
     facts = facts_of(metric, records[0])
     limit = thresholds.limit_for(facts)
+    if limit is not None and limit.is_none:
+        why = f"advice: {limit.why} ({limit.source})" if metric.blocking else ""
+        return Decision(metric, records, thresholds, None, False, why)
     may_block = metric.blocking and not (metric.is_metered and limit is None)
     reason = why_advice(metric, records, thresholds, facts) if may_block else ""
     return Decision(metric, records, thresholds, limit, may_block and not reason, reason)
@@ -328,7 +331,7 @@ def _why_untimed(metric: Metric, records: Sequence[RunRecord], thresholds: Thres
 def why_no_limit(metric: Metric, record: RunRecord, thresholds: Thresholds) -> str:
     """Say that there is no limit; where there is one for another air, for which."""
     facts = facts_of(metric, record)
-    limits = [limit for limit in thresholds.limits if "air" in limit.where.conditions]
+    limits = [limit for limit in thresholds.limits if "air" in limit.where.conditions and not limit.is_none]
     airs = {str(limit.where.conditions["air"]) for limit in limits if _holds_elsewhere(limit, facts)}
     if not airs:
         return "no limit and no baseline to compare it with"

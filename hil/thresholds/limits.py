@@ -8,6 +8,7 @@ conditions and more. Two that both match, neither more specific, leave open whic
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
@@ -56,15 +57,22 @@ class Since:
 
 @dataclass(frozen=True)
 class Limit:
-    """An absolute limit in the unit of its metric; ``source`` is file:line."""
+    """An absolute limit in the unit of its metric; ``source`` is file:line.
+
+    An infinite ``value`` says that nothing is promised there: the figure is advice.
+    """
 
     where: Where
     bound: Literal["max", "min"]
     value: float
     why: str
-    since: Since
+    since: Since | None
     expires: datetime.date | None
     source: str
+
+    @property
+    def is_none(self) -> bool:
+        return math.isinf(self.value)
 
 
 @dataclass(frozen=True)

@@ -137,7 +137,7 @@ class _Reader:
         outcome = read_outcome(node.section("outcome", default=None), self.parameters)
         metrics = read_metrics(node.named_sections("metrics"), outcome, self.parameters)
         policy = read_policy(node.section("policy", default=None), stored=self.stored)
-        rules = RuleReader(self.parameters, metrics)
+        rules = RuleReader(self.parameters, metrics, self.stored)
         thresholds = Thresholds(
             bench=bench,
             parameters=self.parameters,

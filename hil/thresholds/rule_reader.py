@@ -8,6 +8,7 @@ tolerance is relative, so on the other scales a rule has its own.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -140,25 +141,42 @@ def check_order(node: Node, key: str, min_effect: float, tolerance: float) -> No
 
 
 LIMIT_KEY = re.compile(r"abs_(max|min)_(\w+)")
+NO_LIMIT = "none"
 
 
 @dataclass(frozen=True)
 class RuleReader:
     """Reads rules; what they name is checked against the file's ``parameters`` and ``metrics``.
 
+    A ``stored`` file, a run's own copy, may hold limits that no figure can break.
     All raise ConfigError with file and line.
     """
 
     parameters: Mapping[str, Parameter]
     metrics: Mapping[str, Metric]
+    stored: bool = False
 
     def read_limit(self, node: Node) -> Limit:
         where = self._read_where(node.section("where"), metric_required=True)
         metric = self.metrics[str(where.conditions["metric"])]
-        bound, value = _read_bound(node, metric)
-        since = _read_since(node.section("since"))
-        expires = node.date("expires", default=None)
+        bound, value = self._read_bound(node, metric)
+        promised = math.isfinite(value)
+        since = _read_since(node.section("since")) if promised else None
+        expires = node.date("expires", default=None) if promised else None
         return Limit(where, bound, value, node.text("why"), since, expires, node.where())
+
+    def _read_bound(self, node: Node, metric: Metric) -> tuple[Literal["max", "min"], float]:
+        bound, key, unit = _read_bound_key(node, metric)
+        if node.scalar(key) == NO_LIMIT:
+            return bound, math.inf if bound == "max" else -math.inf
+        value = convert(node.number(key), unit, metric.unit)
+        if not (self.stored or _can_be_broken(metric, bound, value)):
+            raise node.error(
+                key,
+                f"'{key}: {node.number(key):g}' judges nothing, for no {metric.name!r} can break it.",
+                next_step=f"write another limit, or '{key}: {NO_LIMIT}' where nothing is promised.",
+            )
+        return bound, value
 
     def read_compare_rule(self, node: Node, policy: Policy) -> CompareRule:
         section = node.section("where")
@@ -217,7 +235,15 @@ def check_value(node: Node, key: str, parameter: Parameter, value: Scalar) -> Sc
         raise node.error(key, f"parameter {parameter.name!r} {error}") from None
 
 
-def _read_bound(node: Node, metric: Metric) -> tuple[Literal["max", "min"], float]:
+def _can_be_broken(metric: Metric, bound: Literal["max", "min"], value: float) -> bool:
+    """Say whether a figure may lie beyond a limit: no share exceeds 1, only ``identity`` goes below 0."""
+    if bound == "max":
+        return metric.statistic not in _SHARES or value < convert(1.0, find_unit("ratio"), metric.unit)
+    return metric.scale == "identity" or value > 0.0
+
+
+def _read_bound_key(node: Node, metric: Metric) -> tuple[Literal["max", "min"], str, Unit]:
+    """Return whether a limit is an upper one, the key that says its value, and the unit in that key."""
     keys = [key for key in node.keys if LIMIT_KEY.fullmatch(key)]
     bound: Literal["max", "min"] = "max" if metric.direction == "lower" else "min"
     wanted = f"abs_{bound}_{metric.unit.name}"
@@ -230,7 +256,9 @@ def _read_bound(node: Node, metric: Metric) -> tuple[Literal["max", "min"], floa
         sentence = f"{keys[0]!r} does not fit {metric.name!r}, where {metric.direction} is better."
         raise node.error(keys[0], sentence, next_step=f"write '{wanted}'.")
     try:
-        return bound, convert(node.number(keys[0]), find_unit(match[2]), metric.unit)
+        unit = find_unit(match[2])
+        convert(0.0, unit, metric.unit)
+        return bound, keys[0], unit
     except QuantityError as error:
         sentence = f"{keys[0]!r} does not fit {metric.name!r}: {error}."
         raise node.error(keys[0], sentence, next_step=f"write '{wanted}'.") from None

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -184,11 +185,20 @@ def _without(section: str) -> str:
     return "".join(kept)
 
 
+NO_P95 = re.sub(
+    r"abs_max_ms: 25\n(.*\n)+?.* since: .*\n.* expires: .*\n",
+    "abs_max_ms: none\n  why: a test\n",
+    limits_text(),
+    count=1,
+)
+
+
 @pytest.mark.parametrize(
     ("head", "said"),
     [
         (_without("compare"), "compared → not compared"),
         (_without("limits"), "→ no limit"),
+        (NO_P95, "max 25000 → no limit"),
         (limits_text().replace("tolerance_ratio: 0.1\n", "tolerance_ratio: 0.9\n"), "tolerance 0.1 → 0.9"),
         (limits_text().replace("alpha: 0.01", "alpha: 0.0001"), "policy alpha: 0.01 → 0.0001"),
     ],

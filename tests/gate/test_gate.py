@@ -6,6 +6,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import json
+import math
 import random
 from dataclasses import replace
 
@@ -253,6 +254,23 @@ def test_a_blocking_metric_without_a_limit_warns_and_passes() -> None:
     assert series(found).outcome == "no-baseline"
     assert "no limit for publish_failed_ratio (physical), " in found.warnings[0]
     assert "add one under 'limits:'" in found.warnings[0]
+
+
+def test_where_nothing_is_promised_a_figure_is_advice() -> None:
+    """No limit is counted there, nothing asks for one, and the sentence says why; a narrower limit holds."""
+    base = publish_thresholds()
+    where = Where({"metric": "publish_latency_p95_us", "kind": "virtual"})
+    none = Limit(where, "max", math.inf, "it takes what it takes", None, None, "thresholds/publish.yaml:1")
+    own = tuple(
+        limit for limit in base.limits if limit.where.conditions["metric"] != where.conditions["metric"]
+    )
+    found = verdict(publish_record(latency_ms=900), thresholds=replace(base, limits=(none, *own)))
+    slow = series(found)
+    assert (slow.outcome, slow.blocking, slow.limit) == ("no-baseline", False, None)
+    assert slow.reason == "advice: it takes what it takes (thresholds/publish.yaml:1)"
+    assert "without a limit" not in found.sentence
+    narrow = replace(base, limits=(none, *base.limits))
+    assert series(verdict(publish_record(latency_ms=900), thresholds=narrow)).outcome == "regressed"
 
 
 @pytest.mark.parametrize("air", ["crowded", "lab, changed by hand"])

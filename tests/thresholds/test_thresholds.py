@@ -164,6 +164,36 @@ def test_the_most_specific_limit_wins(tmp_path: Path) -> None:
     assert read.limit_for(facts(kind="physical")) is None
 
 
+UNBREAKABLE = [
+    ("statistic: ratio, direction: lower", "abs_max_ratio: 1"),
+    ("statistic: ratio, direction: lower", "abs_max_percent: 100"),
+    ("statistic: ratio, direction: higher", "abs_min_ratio: 0"),
+]
+
+
+@pytest.mark.parametrize(("metric", "limit"), UNBREAKABLE)
+def test_a_limit_that_cannot_be_broken_is_refused(tmp_path: Path, metric: str, limit: str) -> None:
+    """It would be kept whatever is measured. The copy that an older run keeps is read as it was."""
+    text = EXAMPLE.replace(
+        "latency_p95_us, kind: virtual}\n    abs_max_ms: 25", f"failed_ratio}}\n    {limit}"
+    )
+    text = text.replace("statistic: ratio, direction: lower", metric)
+    key = limit.partition(":")[0]
+    said = rf"echo\.yaml:18: '{limit}' judges nothing.*or '{key}: none' where nothing is promised"
+    with pytest.raises(ConfigError, match=said):
+        load(tmp_path, text)
+    assert thresholds.load_all(tmp_path / "thresholds", today=TODAY, stored=True)["echo"].limits
+
+
+def test_what_may_be_negative_may_have_a_limit_of_zero(tmp_path: Path) -> None:
+    """Only what lies round zero goes below it, and breaks a lower limit there."""
+    text = EXAMPLE.replace("p95, direction: lower", "p95, direction: higher, scale: identity")
+    text = text.replace("abs_max_ms", "abs_min_ms").replace("abs_min_ms: 25", "abs_min_ms: 0")
+    assert load(tmp_path, text).limits[0].value == 0
+    with pytest.raises(ConfigError, match="judges nothing"):
+        load(tmp_path, text.replace(", scale: identity", ""))
+
+
 def test_a_suppression_holds_for_its_board_alone(tmp_path: Path) -> None:
     """Its neighbours still block."""
     read = load(tmp_path)
@@ -212,6 +242,8 @@ def test_a_suppression_holds_for_its_board_alone(tmp_path: Path) -> None:
         ("of: outcome", "of: done_us", ":15: the statistic 'ratio' is the share of rows that are not ok"),
         ("blocking: true}", "bloking: true}", ":14: unknown key 'bloking' in metric 'latency_p95_us'"),
         ("abs_max_ms: 25", "abs_max_bytes: 25", ":18: 'abs_max_bytes' does not fit 'latency_p95_us'"),
+        ("abs_max_ms: 25", "abs_max_bytes: none", ":18: 'abs_max_bytes' does not fit 'latency_p95_us'"),
+        ("abs_max_ms: 25", "abs_max_ms: nothing", ":18: 'abs_max_ms' in limit 1 is the text 'nothing'"),
         ("abs_max_ms: 25", "abs_min_ms: 25", ":18: 'abs_min_ms' does not fit 'latency_p95_us', where lower"),
         ("    abs_max_ms: 25\n", "", ":17: a limit has one value, as in 'abs_max_us: …'; it has none"),
         ("    why: a round trip\n", "", ":17: limit 1 has no 'why', which is required"),
@@ -260,7 +292,7 @@ def test_limits_are_not_all_to_be_looked_at_on_one_day() -> None:
     files = thresholds.load_all(THRESHOLDS_ROOT).values()
     days = sorted({limit.expires for own in files for limit in own.limits if limit.expires})
     assert min(late - early for early, late in itertools.pairwise(days)) >= datetime.timedelta(14)
-    assert all(len({limit.expires for limit in own.limits}) <= 1 for own in files)
+    assert all(len({limit.expires for limit in own.limits if not limit.is_none}) <= 1 for own in files)
 
 
 @pytest.mark.parametrize(("former", "today"), [("warn", "neutral"), ("fail", "fail")])
@@ -422,6 +454,9 @@ def test_the_limits_of_this_checkout_say_where_they_come_from() -> None:
     """A measured limit names boards (a kind is none) and samples, any other n of 0; each has its last day."""
     for stem, read in thresholds.load_all(THRESHOLDS_ROOT).items():
         for limit in read.limits:
+            if limit.since is None:
+                assert limit.is_none, (stem, limit.source)
+                continue
             assert limit.since.board not in KINDS, (stem, limit.source)
             assert bool(limit.since.board) == bool(limit.since.n), (stem, limit.source)
             assert limit.expires is not None, (stem, limit.source)

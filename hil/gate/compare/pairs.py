@@ -146,7 +146,8 @@ def may_block(comparison: Comparison, case: Case, metric: Metric, thresholds: Th
 def may_be_limited(comparison: Comparison, case: Case, metric: Metric, thresholds: Thresholds) -> bool:
     """Say whether an absolute limit may block a series of these boards, known as in may_block()."""
     return metric.blocking and any(
-        _is_possible(limit.where, comparison, case, metric) for limit in thresholds.limits
+        not limit.is_none and _is_possible(limit.where, comparison, case, metric)
+        for limit in thresholds.limits
     )
 
 
