@@ -16,6 +16,7 @@ from hil.store import read_judged_run
 from tests.reports.browser import Visit, channels, chromium, served, visit
 from tools.demo.making import make
 from tools.demo.plan import Plan
+from tests.reports.site_runs import healthy, store_run
 
 pytestmark = pytest.mark.slow
 
@@ -38,6 +39,12 @@ AXE = Path(__file__).resolve().parents[2] / "reports/site/node_modules/axe-core/
 TOLD_APART = ("rack", "board", "kind", "profile", "case_id", "quantity", "unit")
 CUT = """() => [...document.querySelectorAll(".scroll")]
     .filter((table) => table.scrollWidth > table.clientWidth + 1).length"""
+SPILLING = """() => [...document.querySelectorAll("td, th")].filter((cell) => {
+    const own = document.createRange(), { left, right } = cell.getBoundingClientRect();
+    own.selectNodeContents(cell);
+    const boxes = [...own.getClientRects()].filter(({ width }) => width);
+    return boxes.some((box) => Math.max(left - box.left, box.right - right) > 1);
+}).map((cell) => cell.innerText)"""
 GARBAGE = (
     "#event=99999&chart=%00%ff/../<img src=x onerror=alert(1)>&tab=nope&stat=,&from=2026-99-99&theme=&=&&%"
 )
@@ -356,6 +363,20 @@ def test_no_page_is_wider_than_its_window(browser: Browser, report: Path, page: 
             seen.page.locator("#event-0-more").wait_for()
         assert seen.page.evaluate("() => document.documentElement.scrollWidth") <= width
         assert width < 1280 or seen.page.evaluate(CUT) == 0
+        assert seen.page.evaluate(SPILLING) == []
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_the_shares_of_a_first_run_stay_in_their_cells(
+    browser: Browser, tmp_path: Path, width: int, scheme: Literal["light", "dark"]
+) -> None:
+    """In place of charts of one dot there are bars; no figure beside them covers its neighbour."""
+    run = store_run(tmp_path, "20261121T101500Z-quick-0001", healthy(7.0))
+    page = build_site(tmp_path, [read_judged_run(run)]).parent / "trend/index.html"
+    with visit(browser, page.as_uri(), width=width, scheme=scheme) as seen:
+        seen.show("How much of each limit is used")
+        assert seen.page.evaluate("() => document.documentElement.scrollWidth") <= width
+        assert seen.page.evaluate(SPILLING) == []
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)

@@ -5,7 +5,7 @@
 import { html } from "htm/preact";
 
 import { caseWords, count } from "./facts.js";
-import { limited } from "./limits.js";
+import { limitWords, limited } from "./limits.js";
 import { closeness, pointAt, stands } from "./model.js";
 import { writeState } from "./state.js";
 import { quantity } from "./units.js";
@@ -44,7 +44,7 @@ function Bars({ trend, state, series }) {
 }
 
 function Bar({ trend, state, series }) {
-  const { value, limit } = pointAt(series, series.now);
+  const { value } = pointAt(series, series.now);
   const share = closeness(series);
   const tone = stands(series) === "broken" ? "bad" : share > 1 ? "unsure" : "";
   const width = Math.round(Math.min(share, MOST) * WIDTH);
@@ -52,7 +52,7 @@ function Bar({ trend, state, series }) {
   return html`<tr><td><a href=${addressOf(trend, state, series)}>${name}</a></td>
     <td><svg class=${`bar ${tone}`} viewBox=${`0 0 ${WIDTH * MOST} 12`} width=${WIDTH * MOST} height="12" aria-hidden="true">
       <rect class="used" width=${width} height="12" rx="2" /><path class="full" d=${`M${WIDTH} 0v12`} /></svg> <b class=${tone || undefined}>${percent(share)}</b></td>
-    <td class="n">${quantity(value ?? 0, series.unit)}</td><td class="n">${quantity(limit ?? 0, series.unit)}</td>
+    <td class="n">${quantity(value ?? 0, series.unit)}</td><td class="n">${limitWords(series)}</td>
     <td>${caseWords(series)}</td><td>${boardWords(series)}</td></tr>`;
 }
 

@@ -47,6 +47,12 @@ export function limited(trend) {
     .sort((a, b) => (a.near === b.near ? 0 : b.near - a.near)).map(({ series }) => series);
 }
 
+/** "≤ 25 ms", "≥ 4 Mbit/s": the limit that holds now, with the side on which it is kept. */
+export function limitWords(/** @type {Series} */ series) {
+  const side = series.direction === "lower" ? "≤" : "≥";
+  return `${side} ${quantity(pointAt(series, series.now).limit ?? 0, series.unit)}`;
+}
+
 function LimitTable({ trend, state, series, caption }) {
   return html`<div class="scroll"><table>
     <caption class="unseen">${caption}</caption>
@@ -64,6 +70,6 @@ function Row({ trend, state, series }) {
   const name = `${series.quantity} ${series.stat}`.trim() + (series.blocking ? "" : " (advice)");
   return html`<tr><td>${boardWords(series)}</td><td>${caseWords(series)}</td>
     <td><a href=${writeState({ ...state, chart: trend.chartOf.get(series)?.key ?? "", tab: "runs" })}>${name}</a></td>
-    <td class=${tone}>${atLeast}${quantity(value, series.unit)}</td><td class="n">${quantity(limit, series.unit)}</td>
+    <td class=${tone}>${atLeast}${quantity(value, series.unit)}</td><td class="n">${limitWords(series)}</td>
     <td class=${tone}>${limit ? `${Math.round(closeness(series) * 100)} %` : "–"}</td></tr>`;
 }

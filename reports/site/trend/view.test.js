@@ -79,7 +79,7 @@ test("where nothing changed it says over how many nights, and where none was jud
 
 test("broken limits stand in the open, what is near to its limit is folded", () => {
   const [open, folded] = show(smallTrend()).split('<details class="nearest">');
-  assert.match(words(open), /3 limits broken now .*e\d publish transport=tls publish latency p95 3\d(\.\d)? ms 25 ms 1[23]\d %/);
+  assert.match(words(open), /3 limits broken now .*e\d publish transport=tls publish latency p95 3\d(\.\d)? ms ≤ 25 ms 1[23]\d %/);
   assert.match(words(folded), /^ Nearest to their limits .*publish latency p99/);
   assert.doesNotMatch(folded.split("</details>")[0], /class="n bad"/);
   assert.doesNotMatch(show(sampleTrend({ nights: 9, boards: 1, cases: 1 })), /broken now/);
@@ -88,7 +88,7 @@ test("broken limits stand in the open, what is near to its limit is folded", () 
 test("a figure among timeouts reads at least", () => {
   const json = smallTrend();
   const broken = json.series.find(({ id }) => id === "lab/e1/publish/transport=tls/publish_latency_p95_us");
-  assert.doesNotMatch(show(json), /≥/);
+  assert.doesNotMatch(show(json), /bad">≥/);
   broken.points.at_least = [broken.now];
   assert.match(show(json), /class="n bad">≥ 3\d(\.\d)? ms/);
 });
