@@ -19,12 +19,16 @@ _LOSSES = tuple(owner for owner in OWNERS if owner)
 
 @dataclass(frozen=True)
 class LossNote:
-    """One candidate's case that lost messages. ``text`` says where it ran and who owns the losses."""
+    """One candidate's case that lost messages, on purpose where it is ``planted``.
+
+    ``text`` says where it ran and who owns the losses.
+    """
 
     board: str
     case_id: str
     text: str
     files: str
+    planted: bool
 
 
 def ledger_sentence(records: Iterable[RunRecord]) -> str:
@@ -45,6 +49,7 @@ def loss_notes(records: Iterable[RunRecord], verdict: Verdict) -> list[LossNote]
             own[0].case_id,
             f"{_place(own[0], verdict)}: {ledger_sentence(own)}{'; the case plants a fault' * _plants(own)}",
             _files(own),
+            _plants(own),
         )
         for own in _losing(records)
     ]
@@ -59,10 +64,12 @@ def loss_total(records: Iterable[RunRecord]) -> str:
     """Return one sentence on all cases that lost messages; "" where nothing was lost."""
     losing = _losing(records)
     counts = _total(record for own in losing for record in own)
-    number = f"{len(losing)} case{'' if len(losing) == 1 else 's'}"
-    planting = sum(map(_plants, losing))
+    cases = {own[0].case_id: _plants(own) for own in losing}
+    boards = len({own[0].board for own in losing})
+    number = f"{len(cases)} case{'' if len(cases) == 1 else 's'}{f' on {boards} boards' * (boards > 1)}"
+    planting = sum(cases.values())
     purpose = (
-        " on purpose" if planting == len(losing) else f" ({planting} of them on purpose)" * bool(planting)
+        " on purpose" if planting == len(cases) else f" ({planting} of them on purpose)" * bool(planting)
     )
     return f"{number} lost messages{purpose}: {sentence_of(counts)}" if counts else ""
 

@@ -109,13 +109,11 @@ def _limit_row(items: Sequence[SeriesVerdict], columns: Sequence[str]) -> LimitR
     by_board = {board: [item for item in items if item.board == board] for board in columns}
     cases = len({item.case_id for item in items})
     cells = tuple(_worst_cell(by_board[board]) for board in columns)
-    bound = "≤" if first.direction == "lower" else "≥"
-    limit = f"{bound} {quantity(first, first.limit)}"
     shares = [share for item in items if (share := limit_share(item)) is not None]
     return LimitRow(
         short_metric(first),
         named_metric(first),
-        limit,
+        limit_words(first),
         cases,
         cells,
         first.blocking,
@@ -145,6 +143,11 @@ def _badness(item: SeriesVerdict) -> float:
 
 def quantity(item: SeriesVerdict, value: float | None) -> str:
     return "–" if value is None else format_value(value, find_unit(item.unit))
+
+
+def limit_words(item: SeriesVerdict) -> str:
+    """Return "≤ 25 ms", "≥ 4 Mbit/s": the limit with the side on which it is kept."""
+    return f"{'≤' if item.direction == 'lower' else '≥'} {quantity(item, item.limit)}"
 
 
 def interval(item: SeriesVerdict) -> str:

@@ -171,7 +171,7 @@ def _limit_figure(item: SeriesVerdict, style: str) -> tuple[str, ...]:
         if share < _TENFOLD
         else f", {share:,.0f} times"
     )
-    limit = f"limit {rows.quantity(item, item.limit)}{used}"
+    limit = f"limit {rows.limit_words(item)}{used}"
     return style, rows.sign(item), human_metric(item), item.case_id, item.board, value, limit
 
 

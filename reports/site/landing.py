@@ -89,12 +89,13 @@ def render_landing(
         _faults(runs, links),
         _ways(runs, past, racks),
         _traces(runs, links),
-        _losses(runs, links),
+        _losses(runs, links, planted=False),
         *map(comparisons, runs),
         *map(_limits, runs),
         of_nights if is_proposed else "",
         _boards(runs),
         _not_run(runs),
+        _losses(runs, links, planted=True),
         _worth_knowing(runs, links),
         *(_facts(run, raw) for run in runs),
     ]
@@ -150,11 +151,11 @@ def _ways(runs: Sequence[ShownRun], past: int, racks: Sequence[str]) -> str:
     boards = [board for run in runs for board in boards_of(run.info, run.verdict)]
     planned = sum(board.planned for board in boards)
     ruled_out = sum(len(board.ruled_out) for board in boards)
-    cases = f"{planned} case{'' if planned == 1 else 's'}{f' and {ruled_out} ruled out' if ruled_out else ''}"
+    tests = f"{_count(planned, 'test')}{f' and {ruled_out} ruled out' if ruled_out else ''}"
     shown = "this run; the next ones join it" if past == 1 else f"{past} runs"
     return (
         '<div class="ways">'
-        f'<a href="tests/index.html"><b>Test report →</b>{cases}: figures, charts, console, history</a>'
+        f'<a href="tests/index.html"><b>Test report →</b>{tests}: figures, charts, console, history</a>'
         f'<a href="trend/index.html"><b>Trend →</b>p50, p95, p99 against their limits over {shown}</a>'
         f"{_racks(racks)}{''.join(map(_studies, runs))}</div>"
     )
@@ -243,7 +244,7 @@ def _limits(run: ShownRun) -> str:
     lines, all_ = ([markup.row("td", _limit_cells(row)) for row in some] for some in (shown, found))
     return (
         (markup.table(title, head, lines) if shown else "")
-        + markup.folded(f"All {_count(len(found), 'limit')}, the worst case of each board", head, all_)
+        + markup.folded("All limits, the worst case of each board", head, all_)
         + markup.explained("What the signs mean", rows.LEGEND)
     )
 
@@ -291,14 +292,20 @@ def _traces(runs: Sequence[ShownRun], links: Sequence[_Links]) -> str:
     return markup.items("Scheduler traces", lines)
 
 
-def _losses(runs: Sequence[ShownRun], links: Sequence[_Links]) -> str:
-    """Return who owns the messages that were lost; each line leads to its case, where the ledger is."""
+def _losses(runs: Sequence[ShownRun], links: Sequence[_Links], *, planted: bool) -> str:
+    """Return who owns the messages that were lost; each line leads to its case, where the ledger is.
+
+    What a case loses on purpose is folded.
+    """
     lines = [
         markup.link(ways.get((note.board, note.case_id), ""), note.text)
         for run, ways in zip(runs, links, strict=True)
         for note in run.losses
+        if note.planted == planted
     ]
-    return markup.items("Lost messages", lines)
+    return (
+        markup.listed("Lost messages on purpose", lines) if planted else markup.items("Lost messages", lines)
+    )
 
 
 def _faults(runs: Sequence[ShownRun], links: Sequence[_Links]) -> str:

@@ -222,7 +222,11 @@ def test_a_loss_that_the_case_makes_is_said_to_be_on_purpose(tmp_path: Path) -> 
     cut = replace(own, parameters={**own.parameters, "fault": "cut"})
     none = replace(own, parameters={**own.parameters, "fault": "none"}, board="b2")
     assert loss_total([cut]).startswith("1 case lost messages on purpose: 412 of 2000 ")
-    assert loss_total([cut, none]).startswith("2 cases lost messages (1 of them on purpose): 824 of 4000 ")
+    assert loss_total([cut, none]).startswith(
+        "2 cases on 2 boards lost messages (1 of them on purpose): 824 of 4000 "
+    )
+    there = replace(cut, board="b2")
+    assert loss_total([cut, there]).startswith("1 case on 2 boards lost messages on purpose: 824 of 4000 ")
     verdict = read_verdict(run_of(tmp_path, [own]) / "verdicts.json")
     planted, real = (note.text for note in loss_notes([cut, none], verdict))
     assert planted.endswith("12 undetermined; the case plants a fault")
@@ -237,6 +241,15 @@ def test_the_first_page_lists_the_cases_that_lost_messages(tmp_path: Path) -> No
     listed = page.partition("<h2>Lost messages</h2>")[2].partition("</ul>")[0]
     assert 'href="tests/index.html#' in listed
     assert "virtual-1 (virtual) publish/defaults: 412 of 2000 messages did not arrive" in listed
+
+
+def test_the_first_page_folds_what_a_case_loses_on_purpose(tmp_path: Path) -> None:
+    """A first run that passes does not begin with losses that it planted."""
+    own = record()
+    path = store_run(tmp_path, RUN_ID, [replace(own, parameters={**own.parameters, "fault": "cut"})])
+    page = render_landing([shown(read_judged_run(path))], past=1, raw=())
+    assert "<h2>Lost messages</h2>" not in page
+    assert "<summary>Lost messages on purpose: 1</summary>" in page
 
 
 def test_an_allure_result_tells_the_ledger_and_has_its_files(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def test_the_cases_of_a_board_add_up(tmp_path: Path) -> None:
     assert "v1 virtual-esp32 1 1 0 0 3 0 0 0" in words(said)
     assert "v2 virtual-esp32 5 2 1 2 6 0 0 0" in words(said)
     results = list((tmp_path / NAME / "allure-results").glob("*-result.json"))
-    assert f"Test report → {len(results)} cases:" in words(said)
+    assert f"Test report → {len(results)} tests:" in words(said)
 
 
 def test_what_a_boards_own_limits_rule_out_is_no_case_that_is_missing(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_what_a_boards_own_limits_rule_out_is_no_case_that_is_missing(tmp_path: 
     ruled_out = NotRun("", "v1", case_id(qos=2), "too large for it", "ruled-out")
     said = page(tmp_path, [publish_record(board="v1"), ruled_out], boards=BOARDS[:1])
     assert "v1 virtual-esp32 1 1 0 0 3 0 0 0" in words(said)
-    assert "1 case and 1 ruled out: figures" in words(said)
+    assert "1 test and 1 ruled out: figures" in words(said)
     heading = "Ruled out by limits, chip or labels of a board, or by the rack"
     assert f"{heading}: 1 1 case on v1: too large for it" in words(said)
     assert "<h2>Not run</h2>" not in said
