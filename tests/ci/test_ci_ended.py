@@ -31,7 +31,7 @@ from tests.ci.github_server import HOME, RUN, TOKEN, State, serve
 from tests.lab import make_lab
 from tests.make_records import RUN_ID
 from tests.reports.as_read import Seen
-from tests.tools.comment_page import to_html
+from tools.comment_page import to_html
 
 pytestmark = pytest.mark.slow
 

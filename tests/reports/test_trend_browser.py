@@ -14,9 +14,9 @@ from playwright.sync_api import Browser, Page
 from hil.reports.site import build_site
 from hil.store import read_judged_run
 from tests.reports.browser import Visit, channels, chromium, served, visit
+from tests.reports.site_runs import healthy, store_run
 from tools.demo.making import make
 from tools.demo.plan import Plan
-from tests.reports.site_runs import healthy, store_run
 
 pytestmark = pytest.mark.slow
 
