@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import os
 import shlex
+from functools import partial
 from pathlib import Path
 
 import click
 
-from hil.base.errors import ConfigError
+from hil.base.errors import ConfigError, RigError
 from hil.boards.rack import load_rack
 from hil.ci.github import DEFAULT_API, GitHub
 from hil.ci.runner import host_files
-from hil.ci.runner.mint import SSH, RackHost, serve, serve_once
+from hil.ci.runner.mint import SSH, RackHost, ask_all, serve, serve_once
 from hil.cli.options import rack_option
 
 instances_option = click.option(
@@ -116,11 +117,15 @@ def serve_rack(
         "busy": "a job runs, or a runner waits for one.",
     }
 
-    def ask() -> str:
-        told = [(host, words[serve_once(github, host, name, labels, group)]) for host in hosts]
-        return "\n".join(f"{to}, runner {host.instance}: {word}" for host, word in told)
+    def ask(host: RackHost) -> str:
+        return f"{to}, runner {host.instance}: {words[serve_once(github, host, name, labels, group)]}"
 
-    if once:
-        click.echo(ask())
-    else:
-        serve(ask, every, click.echo)
+    asks = [partial(ask, host) for host in hosts]
+    if not once:
+        serve(asks, every, click.echo)
+    answers = list(ask_all(asks))
+    for answer in answers:
+        click.echo(str(answer))
+    for error in answers:
+        if isinstance(error, RigError):
+            raise error

@@ -12,13 +12,13 @@ import threading
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from hil.base.errors import ConfigError, RigError
 from hil.boards.rack import load_rack
 from hil.ci.github import GitHub
 from hil.ci.runner import HOME, host_files
-from hil.ci.runner.mint import RackHost, serve, serve_once
+from hil.ci.runner.mint import RETRY_S, RackHost, serve, serve_once
 from hil.cli.runner import command
 from tests.ci.github_server import HOME as REPOSITORY
 from tests.ci.github_server import TOKEN, State
@@ -122,7 +122,7 @@ def test_installing_copies_what_is_named(folder: Path, tmp_path: Path) -> None:
     assert "etc/udev/rules.d/70-hil.rules" in placed
     for unit in ("hil-runner@.service", "hil-runner@.path", "hil-helper.socket", "hil-helper@.service"):
         text = (to / "etc/systemd/system" / unit).read_text()
-        assert "$" not in text.replace("$CREDENTIALS_DIRECTORY", "").replace("$(cat", "").replace("$$", "")
+        assert "$" not in text.replace("$RUNTIME_DIRECTORY", "").replace("$(cat", "").replace("$$", "")
     helper = (to / "etc/systemd/system/hil-helper@.service").read_text()
     program, settings = re.findall(r"ExecStart=/usr/bin/python3 -I /(\S+) /(\S+)", helper)[0]
     assert {program, settings} <= placed
@@ -177,17 +177,19 @@ def test_a_virtual_rack_needs_none() -> None:
 
 
 class FarHost:
-    """A rack's host behind ssh: a folder for its inbox, and a systemctl that knows the runner."""
+    """A rack's host behind ssh: a folder for its inbox, and a systemctl that knows the runners."""
 
     def __init__(self, folder: Path) -> None:
         self.inboxes = folder / "inbox"
         for instance in (1, 2):
             (self.inboxes / str(instance)).mkdir(parents=True)
         self.inbox = self.inboxes / "1"
-        self.active = folder / "hil-runner@1.service"
+        self.units = folder
+        self.tell("inactive")
+        self.tell("inactive", instance=2)
         programs = folder / "bin"
         programs.mkdir()
-        (programs / "systemctl").write_text(f'#!/bin/sh\ntest -e "{folder}/$3"\n')
+        (programs / "systemctl").write_text(f'#!/bin/sh\ncat "{folder}/$2"\n')
         ssh = f"""#!/bin/sh
 test "$1" = hil-mint@far || {{ echo "ssh: no route to $1" >&2; exit 255; }}
 shift
@@ -197,6 +199,14 @@ PATH={programs}:$PATH exec sh -c "$(echo "$*" | sed "s:{HOME}/inbox:{self.inboxe
         for program in programs.iterdir():
             program.chmod(0o755)
         self.host = RackHost("hil-mint@far", (str(programs / "ssh"),))
+
+    def tell(self, state: str, *, status: int = 0, ended_s: float = 0.0, instance: int = 1) -> None:
+        """Have systemctl say this of a runner; ``ended_s`` is how long ago it ended."""
+        ended_at_s = float(Path("/proc/uptime").read_text().split()[0]) - ended_s
+        (self.units / f"hil-runner@{instance}.service").write_text(
+            f"Result=exit-code\nExecMainStatus={status}\nActiveState={state}\n"
+            f"InactiveEnterTimestampMonotonic={round(ended_at_s * 1e6)}\n"
+        )
 
     @property
     def registration(self) -> Path:
@@ -219,24 +229,52 @@ def test_one_registration_for_one_job(far: FarHost) -> None:
         assert far.registration.stat().st_mode & 0o77 == 0
         assert ask() == "waiting"
         far.registration.unlink()
-        far.active.touch()
+        far.tell("active")
         assert ask() == "busy"
         assert len(state.runners) == 1
-        far.active.unlink()
+        far.tell("inactive")
         assert ask() == "wanted"
     assert [one["labels"] for one in state.runners.values()] == [["self-hosted", "hil", "esp32"]] * 2
     assert len({one["name"] for one in state.runners.values()}) == 2
 
 
-def test_each_runner_gets_its_own_registration(far: FarHost, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two, one has a job and the other one asks: it alone gets a registration, into its own inbox."""
-    far.active.touch()
+def test_a_runner_that_failed_waits_for_its_next_registration(far: FarHost) -> None:
+    """For some minutes it gets none, and the status that it ended with is said; then it is tried again."""
+    far.tell("failed", status=243, ended_s=RETRY_S - 60)
+    with pytest.raises(RigError, match=r"runner 1 of hil-mint@far failed \(exit-code, status 243\)"):
+        far.host.state()
+    far.tell("failed", status=243, ended_s=RETRY_S + 1)
+    assert far.host.state() == "wanted"
+    far.registration.touch()  # what could not even be taken out of the inbox
+    with pytest.raises(RigError, match="status 243"):
+        far.host.state()
+
+
+def test_a_runner_that_failed_holds_up_no_other(far: FarHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second runner gets its registration, and the exit status says that the first one is down."""
+    far.tell("failed", status=1)
     state = State(head="")
     with github_server(state) as api:
-        monkeypatch.setenv("HIL_RUNNER_TOKEN", TOKEN)
-        monkeypatch.setenv("GITHUB_API_URL", api)
-        asked = ["serve", "--repo", REPOSITORY, "--to", far.host.to, "--ssh", far.host.ssh[0], "--once"]
-        done = CliRunner().invoke(command, [*asked, "--instances", "2", "--label", "esp32"])
+        done = serve_two(far, api, monkeypatch)
+    assert isinstance(done.exception, RigError)
+    assert "runner 1" in str(done.exception)
+    assert (far.inboxes / "2" / "registration").exists()
+
+
+def serve_two(far: FarHost, api: str, monkeypatch: pytest.MonkeyPatch) -> Result:
+    """Serve two runners once, by the command."""
+    monkeypatch.setenv("HIL_RUNNER_TOKEN", TOKEN)
+    monkeypatch.setenv("GITHUB_API_URL", api)
+    asked = ["serve", "--repo", REPOSITORY, "--to", far.host.to, "--ssh", far.host.ssh[0], "--once"]
+    return CliRunner().invoke(command, [*asked, "--instances", "2", "--label", "esp32"])
+
+
+def test_each_runner_gets_its_own_registration(far: FarHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two, one has a job and the other one asks: it alone gets a registration, into its own inbox."""
+    far.tell("active")
+    state = State(head="")
+    with github_server(state) as api:
+        done = serve_two(far, api, monkeypatch)
     assert done.exit_code == 0, done.output
     assert "runner 1: a job runs" in done.output
     assert "runner 2: a registration was wanted" in done.output
@@ -278,7 +316,7 @@ def test_a_host_that_is_away_ends_nothing(far: FarHost) -> None:
         return answer
 
     with pytest.raises(Done):
-        serve(ask, 0.0, said.append)
+        serve([ask], 0.0, said.append)
     assert said == ["a", str(RigError("no route")), "b"]
     with pytest.raises(RigError) as error:
         RackHost("hil-mint@near", far.host.ssh).state()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hil.base.errors import RigError
@@ -19,11 +19,14 @@ from hil.ci.runner import HOME
 SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15")
 TIMEOUT_S = 60.0
 _INBOX = f"{HOME}/inbox/$i"  # a folder for each runner of the host
+RETRY_S = 600  # a runner that failed gets no registration for so long: GitHub would list a dead one for each
 # What runs on the rack, as the user that owns the inbox. Neither half can be read by a job.
 _ASK = (
     f"test -d {_INBOX} || {{ echo no inbox; exit 0; }}; "
-    f"test ! -e {_INBOX}/registration || {{ echo waiting; exit 0; }}; "
-    "if systemctl is-active --quiet hil-runner@$i.service; then echo busy; else echo wanted; fi"
+    f"if test -e {_INBOX}/registration; then echo Inbox=full; else echo Inbox=empty; fi; "
+    'echo "Uptime=$(cut -d " " -f 1 /proc/uptime)"; '
+    "systemctl show hil-runner@$i.service "
+    "--property=ActiveState,Result,ExecMainStatus,InactiveEnterTimestampMonotonic"
 )
 _DELIVER = f"umask 077 && cat > {_INBOX}/new && mv {_INBOX}/new {_INBOX}/registration"
 _MEND = "install the rack's side (hil runner files), and try by hand: ssh {to} ls " + f"{HOME}/inbox"
@@ -40,14 +43,35 @@ class RackHost:
     def state(self) -> str:
         """Return ``wanted`` where it needs a registration, ``waiting`` where it has one, ``busy`` with a job.
 
-        Raises RigError where it cannot be asked.
+        Raises RigError where it cannot be asked, and where its last runner failed a short time ago.
         """
-        said = self._run(_ASK, "").strip()
-        if said not in ("wanted", "waiting", "busy"):
+        text = self._run(_ASK, "").strip()
+        facts = dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
+        try:
+            return self._judge(facts)
+        except (KeyError, ValueError):
             raise RigError(
-                f"the rack's host {self.to} says {said[:80]!r}.", next_step=_MEND.format(to=self.to)
-            )
-        return said
+                f"the rack's host {self.to} says {text[:80]!r}.", next_step=_MEND.format(to=self.to)
+            ) from None
+
+    def _judge(self, facts: Mapping[str, str]) -> str:
+        is_full = facts["Inbox"] == "full"
+        since_s = float(facts["Uptime"]) - int(facts["InactiveEnterTimestampMonotonic"]) / 1e6
+        if facts["ActiveState"] == "failed" and (is_full or since_s < RETRY_S):
+            raise self._failed(facts["Result"], int(facts["ExecMainStatus"]))
+        if is_full:
+            return "waiting"
+        return "wanted" if facts["ActiveState"] in ("inactive", "failed") else "busy"
+
+    def _failed(self, result: str, status: int) -> RigError:
+        unit = f"hil-runner@{self.instance}"
+        how = f"{result}, status {status}" if status else f"{result}: it ended without a job"
+        return RigError(
+            f"runner {self.instance} of {self.to} failed ({how}); it gets no registration for "
+            f"{RETRY_S // 60} minutes after that.",
+            next_step=f"read why on that host: sudo journalctl -u {unit}; mend that, then: "
+            f"sudo systemctl reset-failed {unit}.",
+        )
 
     def deliver(self, registration: str) -> None:
         """Put a registration into the host's inbox, whole or not at all. Raises RigError."""
@@ -94,15 +118,22 @@ def serve_once(github: GitHub, host: RackHost, rack: str, labels: Sequence[str],
     return state
 
 
-def serve(ask: Callable[[], str], every_s: float, say: Callable[[str], None]) -> None:
-    """Ask again and again, as long as the process lives; say what changes, errors too, which end nothing."""
-    before = ""
-    while True:
+def ask_all(asks: Sequence[Callable[[], str]]) -> Iterator[str | RigError]:
+    """Ask each runner, whatever became of the one before."""
+    for ask in asks:
         try:
-            told = ask()
+            yield ask()
         except RigError as error:
-            told = str(error)
-        if told != before:
-            say(told)
-            before = told
+            yield error
+
+
+def serve(asks: Sequence[Callable[[], str]], every_s: float, say: Callable[[str], None]) -> None:
+    """Ask again and again, as long as the process lives; say what changes, errors too, which end nothing."""
+    before = [""] * len(asks)
+    while True:
+        answers = [str(answer) for answer in ask_all(asks)]
+        for answer, last in zip(answers, before, strict=True):
+            if answer != last:
+                say(answer)
+        before = answers
         time.sleep(every_s)
