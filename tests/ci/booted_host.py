@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rack's host that boots: systemd is the first process of its namespaces.
 
-It sees this machine's files, copy-on-write. What a test installs and starts there is gone with it, and reaches
-neither this machine nor its network.
+It sees this machine's files, copy-on-write. What a test installs and starts there is gone with it, and
+reaches neither this machine nor its network.
 """
 
 from __future__ import annotations
