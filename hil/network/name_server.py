@@ -31,14 +31,13 @@ POLL_S = 0.01
 
 @dataclass(frozen=True)
 class Leases:
-    """The addresses that are given out at an interface. ``fixed``: a board's name, MAC and address."""
+    """The addresses that are given out. ``fixed``: a board's name, MAC and address."""
 
-    interface: str
     dhcp: Dhcp
     fixed: Sequence[tuple[str, str, str]]
 
 
-def leases_of(interface: str, dhcp: Dhcp, boards: Sequence[Board]) -> Leases:
+def leases_of(dhcp: Dhcp, boards: Sequence[Board]) -> Leases:
     """Give each board whose MAC address on the network is known the next address, in the rack file's order.
 
     On a cable a chip has another MAC than the rack file's ``mac``, unless it is told one.
@@ -47,7 +46,7 @@ def leases_of(interface: str, dhcp: Dhcp, boards: Sequence[Board]) -> Leases:
     first = IPv4Address(dhcp.first)
     named = [board for board in boards if known[board.id] and not board.network.address]
     fixed = [(_host_name(board.id), known[board.id], str(first + index)) for index, board in enumerate(named)]
-    return Leases(interface, dhcp, fixed)
+    return Leases(dhcp, fixed)
 
 
 def _host_name(board_id: str) -> str:
@@ -67,9 +66,15 @@ class NameServer:
 
     @classmethod
     def start(
-        cls, spawner: Spawner, address: str, name: str, log_path: Path, leases: Leases | None = None
+        cls,
+        spawner: Spawner,
+        interface: str,
+        address: str,
+        name: str,
+        log_path: Path,
+        leases: Leases | None = None,
     ) -> NameServer:
-        """Answer ``name`` with ``address``, on that address; returns when it listens.
+        """Answer ``name`` with ``address``, at ``interface``, whose address it is; returns when it listens.
 
         With ``leases`` it gives out addresses, too, and answers a board's id below ``hil.test`` with its own.
 
@@ -78,8 +83,8 @@ class NameServer:
         """
         log_bytes = log_path.stat().st_size if log_path.exists() else 0
         program = system_program("dnsmasq", "dnsmasq-base", "Starting the name server")
-        listening = _serving(leases) if leases else [f"--listen-address={address}"]
-        process = spawner.spawn([program, *_options(address, name), *listening], log_path=log_path)
+        serving = _serving(leases) if leases else []
+        process = spawner.spawn([program, *_options(interface, address, name), *serving], log_path=log_path)
         try:
             _await_listening(process, address, log_path, log_bytes, spawner)
         except BaseException:
@@ -106,7 +111,7 @@ class NameServer:
         end_process(self._process, STOP_TIMEOUT_S)
 
 
-def _options(address: str, name: str) -> list[str]:
+def _options(interface: str, address: str, name: str) -> list[str]:
     return [
         "--keep-in-foreground",
         "--no-daemon",  # so that it changes to no other user: a user namespace holds none, and no groups
@@ -115,6 +120,9 @@ def _options(address: str, name: str) -> list[str]:
         "--no-hosts",
         "--no-poll",
         "--bind-interfaces",
+        f"--interface={interface}",
+        "--except-interface=lo",
+        f"--listen-address={address}",  # it fails where the interface has another one
         f"--port={PORT}",
         "--pid-file=",
         "--log-facility=-",  # stderr
@@ -122,24 +130,26 @@ def _options(address: str, name: str) -> list[str]:
         f"--host-record={name},{address}",
         f"--local=/{name}/",  # so that its IPv6 address is "none" instead of a refusal
         "--local-ttl=0",  # each lookup is a lookup
+        "--leasefile-ro",
     ]
 
 
 def _serving(leases: Leases) -> list[str]:
     """Return the options that give out addresses. They are kept in memory: each run has its own, the same."""
-    dhcp = leases.dhcp
     return [
-        f"--interface={leases.interface}",
-        "--except-interface=lo",
-        f"--dhcp-range={dhcp.first},{dhcp.last},{dhcp.netmask},{round(dhcp.lease_s)}",
+        f"--dhcp-range={dhcp_range(leases.dhcp)}",
         *(f"--dhcp-host={mac},{address},{board}" for board, mac, address in leases.fixed),
         f"--domain={DOMAIN}",
         f"--local=/{DOMAIN}/",
         "--dhcp-authoritative",  # a board that asks for what another network gave it is told at once
         "--no-ping",
-        "--leasefile-ro",
         "--log-dhcp",
     ]
+
+
+def dhcp_range(dhcp: Dhcp) -> str:
+    """Return the addresses, their netmask and how long they are given, as dnsmasq takes them."""
+    return f"{dhcp.first},{dhcp.last},{dhcp.netmask},{round(dhcp.lease_s)}"
 
 
 _PORT_MENDS = {

@@ -6,15 +6,15 @@ nothing else. systemd starts one for each connection of /run/hil/helper.sock, wh
 The first message is a request, one line of JSON, with the file that the output goes to as a descriptor
 (SCM_RIGHTS, unix(7)):
 
-    {"argv": ["tc", "qdisc", "show", "dev", "wlan0"], "file": "text of the file that hostapd reads"}
+    {"argv": ["tc", "qdisc", "show", "dev", "wlan0"], "file": "the settings of hostapd's file"}
 
 The answers are lines: {"pid": 123}, or {"refused": "why"}; whatever the program says, as {"said": "…"}; at
 last {"status": 0}. A later line {"signal": 15} of the other side is handed on. When the other side is gone,
 however it went, the program is killed.
 
 It stands by itself, with Python's own library: root runs a copy of it that no job can write to
-(/usr/local/lib/hil/hil-helper), never a file of a checkout. Its argument is the file that names the rack's
-interfaces, /etc/hil/helper.json.
+(/usr/local/lib/hil/hil-helper), never a file of a checkout. Its argument is the file with what the rack file
+says of the network, /etc/hil/helper.json.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 SOCKET = "/run/hil/helper.sock"
 REQUEST_BYTES_MAX = 64 * 1024
@@ -44,6 +44,15 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL, signal.SIGHUP)
 
 class Refused(Exception):  # noqa: N818 (an answer)
     """What is asked for is not among what this program does; the text says why."""
+
+
+class Rack(NamedTuple):
+    """What the rack file says: the interfaces, the host's address for boards, and the addresses that it gives
+    out ("" where it gives none)."""
+
+    interfaces: Collection[str]
+    address: str = ""
+    dhcp_range: str = ""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -86,58 +95,76 @@ _NFT_LINES = tuple(
     )
 )
 
-# hostapd reads one file; these keys of it name no file, program or socket.
-_HOSTAPD_KEYS = _words(
-    """
-    interface driver ssid country_code ieee80211d ieee80211h ieee80211n ieee80211ac hw_mode channel
-    ht_capab vht_oper_chwidth vht_oper_centr_freq_seg0_idx beacon_int dtim_period wmm_enabled
-    uapsd_advertisement_enabled auth_algs disassoc_low_ack wpa wpa_key_mgmt rsn_pairwise wpa_psk
-    wpa_passphrase
-    """
-)
+# hostapd's file is written here, of these keys: none names a file, a program or a socket. hostapd reads 4,095
+# bytes as a line and what follows as the next one, so every value has an end.
+_NUMBER = r"[0-9]{1,3}"
+_HOSTAPD = {
+    "interface": r"\S{1,15}",
+    "driver": "nl80211|none",
+    "ssid": r"\S(.{0,30}\S)?",
+    "country_code": "[A-Z]{2}",
+    "hw_mode": "[abg]",
+    "ht_capab": r"\[HT40[+-]\]",
+    "wpa_key_mgmt": "WPA-PSK",
+    "rsn_pairwise": "CCMP",
+    "wpa_psk": "[0-9A-Fa-f]{64}",
+    "wpa_passphrase": "[ -~]{8,63}",
+    **dict.fromkeys(
+        _words(
+            """
+            ieee80211d ieee80211h ieee80211n ieee80211ac channel vht_oper_chwidth vht_oper_centr_freq_seg0_idx
+            beacon_int dtim_period wmm_enabled uapsd_advertisement_enabled auth_algs disassoc_low_ack wpa
+            """
+        ),
+        _NUMBER,
+    ),
+}
 
-_DNSMASQ_FLAGS = _words(
+# dnsmasq without these would serve other interfaces, read the host's files, or write there.
+_DNSMASQ_ALWAYS = _words(
     """
     --keep-in-foreground --no-daemon --conf-file=/dev/null --no-resolv --no-hosts --no-poll --bind-interfaces
-    --user=root --group=root --pid-file= --log-facility=- --log-queries --log-dhcp --except-interface=lo
-    --dhcp-authoritative --no-ping --leasefile-ro
+    --except-interface=lo --port=53 --pid-file= --log-facility=- --leasefile-ro
     """
 )
-_DNSMASQ_VALUES = _words(
-    "--listen-address --port --host-record --local --local-ttl --dhcp-range --dhcp-host --domain"
+_DNSMASQ_FLAGS = _words("--log-queries --log-dhcp --local-ttl=0 --dhcp-authoritative --no-ping")
+_NAME = "[A-Za-z0-9.-]{1,64}"
+_DNSMASQ_RECORD = re.compile(
+    rf"--host-record={_NAME},[0-9.]{{7,15}}|--local=/{_NAME}/|--domain={_NAME}"
+    rf"|--dhcp-host=[0-9A-Fa-f:]{{17}},[0-9.]{{7,15}},{_NAME}"
 )
 _IW = (("info",), ("station", "dump"), ("survey", "dump"))
 
 
-def check_tc(argv: Sequence[str], interfaces: Collection[str]) -> None:
+def check_tc(argv: Sequence[str], rack: Rack) -> None:
     """tc at interfaces of the rack, with words and numbers of the disciplines that shape."""
     names = [after for word, after in itertools.pairwise(argv) if word == "dev"]
     if not names:
         raise Refused("tc without an interface: dev NAME")
     for name in names:
-        _check_interface(name, {*interfaces, IFB})
+        _check_interface(name, rack, IFB)
     for word in (word for word in argv[1:] if word not in ("-s", "-j")):
         if word not in _TC_WORDS and word not in names and not _TC_NUMBER.fullmatch(word):
             raise Refused(f"tc with {word!r}")
 
 
-def check_ip(argv: Sequence[str], interfaces: Collection[str]) -> None:
+def check_ip(argv: Sequence[str], rack: Rack) -> None:
     """Ip that makes and takes away the one interface of hil's own, or looks at one of the rack."""
     words = tuple(argv[2:])
     if len(argv) < 3 or argv[1] != "link":
         raise Refused(f"ip with {' '.join(argv[1:])[:40]!r}")
     if words[:2] == ("show", "dev"):
-        _check_interface(" ".join(words[2:]), interfaces)
+        _check_interface(" ".join(words[2:]), rack)
     elif words not in _IP:
         raise Refused(f"ip with {' '.join(argv[1:])[:40]!r}")
 
 
-def check_dumpcap(argv: Sequence[str], interfaces: Collection[str]) -> None:
+def check_dumpcap(argv: Sequence[str], rack: Rack) -> None:
     """Dumpcap on interfaces of the rack, to the file that came along and to no other."""
     words = iter(argv[1:])
     for word in words:
         if word == "-i":
-            _check_interface(next(words, ""), interfaces)
+            _check_interface(next(words, ""), rack)
         elif word == "-w":
             if next(words, "") != "-":
                 raise Refused("dumpcap that writes another file than the one that came along")
@@ -149,7 +176,7 @@ def check_dumpcap(argv: Sequence[str], interfaces: Collection[str]) -> None:
         raise Refused("dumpcap without an interface, or without a file")
 
 
-def check_nft(argv: Sequence[str], interfaces: Collection[str]) -> None:
+def check_nft(argv: Sequence[str], rack: Rack) -> None:
     """Nft with one text of rules at interfaces of the rack, in tables of hil's."""
     if len(argv) != 2:
         raise Refused("nft with other than one text of rules")
@@ -158,56 +185,76 @@ def check_nft(argv: Sequence[str], interfaces: Collection[str]) -> None:
         if found is None:
             raise Refused(f"nft with {line.strip()[:80]!r}")
         if name := found.groupdict().get("interface"):
-            _check_interface(name, interfaces)
+            _check_interface(name, rack)
 
 
-def check_hostapd(argv: Sequence[str], interfaces: Collection[str], file: str) -> None:
-    """Hostapd with the file that came along, of keys that name no file of the host."""
+def hostapd_file(argv: Sequence[str], rack: Rack, asked: str) -> str:
+    """Return the file for hostapd: the settings that are asked for, of known keys and values."""
     if list(argv) != ["hostapd", "FILE"]:
         raise Refused("hostapd with more than its file")
-    for line in (line.strip() for line in file.splitlines()):
+    settings = _settings(asked)
+    _check_interface(settings.get("interface", ""), rack)
+    return "".join(f"{key}={settings[key]}\n" for key in _HOSTAPD if key in settings)
+
+
+def _settings(asked: str) -> Mapping[str, str]:
+    settings: dict[str, str] = {}
+    for line in filter(None, asked.split("\n")):
         key, _, value = line.partition("=")
-        if not line or line.startswith("#"):
-            continue
-        if key not in _HOSTAPD_KEYS:
+        if key not in _HOSTAPD or key in settings:
             raise Refused(f"hostapd with {key[:40]!r}")
-        if key == "interface":
-            _check_interface(value, interfaces)
-        if key == "driver" and value not in ("nl80211", "none"):
-            raise Refused(f"hostapd with the driver {value[:20]!r}")
+        if not re.fullmatch(_HOSTAPD[key], value) or not value.isprintable():
+            raise Refused(f"hostapd with another {key} than {_HOSTAPD[key]}")
+        settings[key] = value
+    return settings
 
 
-def check_dnsmasq(argv: Sequence[str], interfaces: Collection[str]) -> None:
-    """Dnsmasq by options that start no script and read no file, and in the foreground."""
-    if "--keep-in-foreground" not in argv:
-        raise Refused("dnsmasq in the background")
+def check_dnsmasq(argv: Sequence[str], rack: Rack) -> None:
+    """Dnsmasq in the foreground, at interfaces of the rack alone, that starts no script and reads no file."""
+    if missing := _DNSMASQ_ALWAYS.difference(argv):
+        raise Refused(f"dnsmasq without {min(missing)}")
+    if not any(word.startswith("--interface=") for word in argv):
+        raise Refused("dnsmasq without --interface")
     for word in argv[1:]:
         option, _, value = word.partition("=")
         if option == "--interface":
-            _check_interface(value, interfaces)
-        elif word not in _DNSMASQ_FLAGS and option not in _DNSMASQ_VALUES:
+            _check_interface(value, rack)
+        elif option == "--dhcp-range" and value != rack.dhcp_range:
+            raise Refused("dnsmasq with other addresses to give out than those of the rack file")
+        elif option == "--listen-address" and value != rack.address:
+            raise Refused(f"dnsmasq at {value[:40]!r}, which is not the rack file's host.address")
+        elif not _is_known(word, option):
             raise Refused(f"dnsmasq with {word[:60]!r}")
 
 
-def check_iw(argv: Sequence[str], interfaces: Collection[str]) -> None:
+def _is_known(word: str, option: str) -> bool:
+    return (
+        option in ("--dhcp-range", "--listen-address")
+        or word in _DNSMASQ_ALWAYS
+        or word in _DNSMASQ_FLAGS
+        or _DNSMASQ_RECORD.fullmatch(word) is not None
+    )
+
+
+def check_iw(argv: Sequence[str], rack: Rack) -> None:
     """Iw that looks at an interface of the rack, or sets what it sends with."""
     if tuple(argv[1:]) == ("reg", "get"):
         return
     if len(argv) < 4 or argv[1] != "dev":
         raise Refused("iw without an interface")
-    _check_interface(argv[2], interfaces)
+    _check_interface(argv[2], rack)
     words = tuple(argv[3:])
     power = words[:3] == ("set", "txpower", "fixed") and len(words) == 4 and words[3].isdigit()
     if words not in _IW and not power:
         raise Refused(f"iw with {' '.join(words)[:40]!r}")
 
 
-def _check_interface(name: str, interfaces: Collection[str]) -> None:
-    if name not in interfaces:
+def _check_interface(name: str, rack: Rack, *own: str) -> None:
+    if name not in (*rack.interfaces, *own):
         raise Refused(f"the interface {name[:20]!r}, which the rack file does not name")
 
 
-CHECKS: dict[str, Callable[[Sequence[str], Collection[str]], None]] = {
+CHECKS: dict[str, Callable[[Sequence[str], Rack], None]] = {
     "tc": check_tc,
     "dumpcap": check_dumpcap,
     "nft": check_nft,
@@ -218,59 +265,63 @@ CHECKS: dict[str, Callable[[Sequence[str], Collection[str]], None]] = {
 PROGRAMS = (*CHECKS, "hostapd")
 
 
-def check(argv: Sequence[str], file: str, interfaces: Collection[str]) -> None:
-    """Check a request: ``argv[0]`` names a program, ``file`` is hostapd's, else "". Raises Refused."""
+def check(argv: Sequence[str], asked: str, rack: Rack) -> str:
+    """Check a request: ``argv[0]`` names a program, ``asked`` is for hostapd's file, else "".
+
+    Returns the file to write. Raises Refused.
+    """
     if not argv or argv[0] not in PROGRAMS:
         raise Refused(
             f"{argv[0][:40]!r}: it starts {', '.join(PROGRAMS)}" if argv else "a request for nothing"
         )
-    if any("\0" in word for word in argv):
-        raise Refused("a word with a zero byte")
+    if not all(letter.isprintable() or letter == "\n" for word in argv for letter in word):
+        raise Refused("a word with a control character")
     if argv[0] == "hostapd":
-        check_hostapd(argv, interfaces, file)
-    elif file:
+        return hostapd_file(argv, rack, asked)
+    if asked:
         raise Refused(f"a file for {argv[0]}")
-    else:
-        CHECKS[argv[0]](argv, interfaces)
+    CHECKS[argv[0]](argv, rack)
+    return ""
 
 
 def main() -> None:
     """Serve the connection that standard input is."""
     connection = socket.socket(fileno=os.dup(0))
     try:
-        serve(connection, read_interfaces(Path(sys.argv[1])))
+        serve(connection, read_rack(Path(sys.argv[1])))
     except (Refused, OSError, ValueError, LookupError) as error:
         _answer(connection, {"refused": str(error)})
 
 
-def read_interfaces(path: Path) -> tuple[str, ...]:
-    """Return the interfaces of the rack. Raises OSError, ValueError, LookupError."""
-    found = json.loads(path.read_text(encoding="utf-8"))["interfaces"]
-    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+def read_rack(path: Path) -> Rack:
+    """Return what the rack file says. Raises OSError, ValueError, LookupError."""
+    found = json.loads(path.read_text(encoding="utf-8"))
+    interfaces = found["interfaces"]
+    if not isinstance(interfaces, list) or not all(isinstance(name, str) for name in interfaces):
         raise ValueError(f"{path}: interfaces is no list of names")
-    return tuple(found)
+    return Rack(tuple(interfaces), str(found["address"]), str(found["dhcp_range"]))
 
 
-def serve(connection: socket.socket, interfaces: Collection[str]) -> None:
+def serve(connection: socket.socket, rack: Rack) -> None:
     """Start what the connection asks for, and see it through. Raises Refused, OSError, ValueError."""
     request, output = receive(connection)
-    argv, file = request.get("argv"), request.get("file", "")
+    argv, asked = request.get("argv"), request.get("file", "")
     if (
         not isinstance(argv, list)
         or not all(isinstance(word, str) for word in argv)
-        or not isinstance(file, str)
+        or not isinstance(asked, str)
     ):
         raise Refused("a request of another shape")
-    check(argv, file, interfaces)
+    content = check(argv, asked, rack)
     program = shutil.which(argv[0], path=FOLDERS)
     if program is None:
         raise Refused(f"{argv[0]}, which is not installed on this host")
     with tempfile.TemporaryDirectory(prefix="hil-helper-") as folder:
         words = argv[1:]
-        if file:
+        if content:
             path = Path(folder, "file")
-            path.write_text(file, encoding="utf-8")
-            words = [str(path) if word == "FILE" else word for word in words]
+            path.write_text(content, encoding="utf-8")
+            words = [str(path)]
         _run(connection, [program, *words], output)
 
 

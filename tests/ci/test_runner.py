@@ -109,8 +109,10 @@ def test_a_place_on_usb_is_a_rule(tmp_path: Path, port: str) -> None:
 
 
 def test_the_helper_touches_the_racks_interfaces_only(folder: Path) -> None:
-    """The helper's settings name the interfaces of the rack file; the helper is the tool's own file."""
-    assert json.loads((folder / "helper.json").read_text()) == {"interfaces": ["eth0"]}
+    """The helper's settings are of the rack file, which gives out no addresses; it is the tool's own file."""
+    host = load_rack(LAB).host
+    may = {"interfaces": ["eth0"], "address": host.address, "dhcp_range": ""}
+    assert json.loads((folder / "helper.json").read_text()) == may
     assert (folder / "hil-helper").read_bytes() == (ROOT / "hil/network/root_helper.py").read_bytes()
 
 

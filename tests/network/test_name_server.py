@@ -53,7 +53,9 @@ def ask(rack: VirtualRack, name: str, log: Path) -> list[str]:
 
 def test_a_board_resolves_its_peer(rack: VirtualRack, tmp_path: Path) -> None:
     """Through the air a board gets the host's address for the name, no IPv6 one, and no other name at all."""
-    server = NameServer.start(rack, rack.host_address, PEER_NAME, tmp_path / "dnsmasq.log")
+    server = NameServer.start(
+        rack, rack.host_interface, rack.host_address, PEER_NAME, tmp_path / "dnsmasq.log"
+    )
     try:
         assert ask(rack, PEER_NAME, tmp_path / "a.log") == [f"1 0 1 {rack.host_address}", "28 0 0 none"]
         assert ask(rack, "example.org", tmp_path / "b.log") == ["1 5 0 none", "28 5 0 none"]  # refused
@@ -67,12 +69,12 @@ def test_a_board_resolves_its_peer(rack: VirtualRack, tmp_path: Path) -> None:
 
 def test_a_taken_port_is_named(rack: VirtualRack, tmp_path: Path) -> None:
     """A second name server on the address says that port 53 is taken and how to find by whom."""
-    first = NameServer.start(rack, rack.host_address, PEER_NAME, tmp_path / "first.log")
+    first = NameServer.start(rack, rack.host_interface, rack.host_address, PEER_NAME, tmp_path / "first.log")
     try:
         with pytest.raises(
             RigError, match=r"port 53: dnsmasq: .*Address already in use.*--target \d+ ss -lnup sport = :53"
         ):
-            NameServer.start(rack, rack.host_address, PEER_NAME, tmp_path / "second.log")
+            NameServer.start(rack, rack.host_interface, rack.host_address, PEER_NAME, tmp_path / "second.log")
     finally:
         first.stop()
 
@@ -81,13 +83,13 @@ def test_a_missing_dnsmasq_names_its_package(tmp_path: Path, monkeypatch: pytest
     """Without dnsmasq the error says how to install it."""
     monkeypatch.setattr("hil.network.process.shutil.which", lambda *_args, **_kwargs: None)
     with pytest.raises(RigError, match="apt-get install dnsmasq-base"):
-        NameServer.start(LocalSpawner(), "127.0.0.1", PEER_NAME, tmp_path / "log")
+        NameServer.start(LocalSpawner(), "lo", "127.0.0.1", PEER_NAME, tmp_path / "log")
 
 
 def test_an_address_that_is_not_the_hosts_is_named(tmp_path: Path) -> None:
     """A wrong address in the rack file leads back to it."""
     with pytest.raises(RigError, match=r"on 192\.0\.2\.1, port 53: .*check host\.address in the rack file"):
-        NameServer.start(LocalSpawner(), "192.0.2.1", PEER_NAME, tmp_path / "log")
+        NameServer.start(LocalSpawner(), "lo", "192.0.2.1", PEER_NAME, tmp_path / "log")
 
 
 # udhcpc's script prints what a lease holds, and sets nothing
@@ -114,9 +116,11 @@ def test_a_board_gets_its_own_address_and_name(tmp_path: Path) -> None:
     rack = start_rack(tmp_path / "rack", boards=("b1", "b2"))
     lab = load_rack(ROOT / "hil" / "racks" / "virtual.yaml")
     own = [replace(lab.boards[0], kind="physical", id=f"b_{n}", mac=f"24:0a:c4:00:00:0{n}") for n in (7, 0)]
-    leases = leases_of(rack.host_interface, DHCP, own)
+    leases = leases_of(DHCP, own)
     assert [name for name, _mac, _address in leases.fixed] == ["b-7", "b-0"]
-    server = NameServer.start(rack, rack.host_address, PEER_NAME, tmp_path / "dnsmasq.log", leases)
+    server = NameServer.start(
+        rack, rack.host_interface, rack.host_address, PEER_NAME, tmp_path / "dnsmasq.log", leases
+    )
     try:
         here = rack.host_address
         assert lease_of(rack, "b1", tmp_path) == f"lease 10.77.0.101 24 {here} 600s"  # the second of the two
@@ -142,7 +146,7 @@ def test_names_are_no_words_of_dnsmasqs() -> None:
         replace(board, id="d", network=cable),
         replace(board, id="e", network=replace(cable, address="10.77.0.5/24")),
     ]
-    fixed = leases_of("br0", DHCP, boards).fixed
+    fixed = leases_of(DHCP, boards).fixed
     assert [(name, address) for name, _mac, address in fixed] == [
         ("board-12", "10.77.0.100"),
         ("board-3h", "10.77.0.101"),

@@ -25,8 +25,8 @@ from hil.network.capture import Capture
 from hil.network.hostapd import LOOKS, Hostapd, run_iw
 from hil.network.name_server import Leases, NameServer
 from hil.network.packet_filter import PacketFilter
-from hil.network.process import LocalSpawner, Process
-from hil.network.root_helper import Refused, check
+from hil.network.process import SYSTEM_FOLDERS, LocalSpawner, Process
+from hil.network.root_helper import Rack, Refused, check
 from hil.network.shaping import IFB, commands_for
 from hil.virtual.air.profile import Impairment
 from tests.lab import ROOT
@@ -36,7 +36,9 @@ NOBODY = 65534
 HOSTAPD = (
     f"interface={INTERFACE}\ndriver=nl80211\nssid=hil-lab\nchannel=6\nwpa=2\nwpa_passphrase=correct horse\n"
 )
-DNSMASQ = ["dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null"]
+RACK = Rack((INTERFACE,), "10.0.0.1", "10.0.0.8,10.0.0.9,255.255.255.240,540")
+DNSMASQ = ["dnsmasq", *root_helper._DNSMASQ_ALWAYS, f"--interface={INTERFACE}"]
+LONG = "#" * 4095  # what hostapd's reader takes for a line: the rest is the next one
 DEADLINE_S = 30.0
 
 ALLOWED = (
@@ -47,7 +49,7 @@ ALLOWED = (
     (["tc", "class", "add", "dev", INTERFACE, "parent", "1:", "classid", "1:10", "htb", "rate", "2mbit"], ""),
     (["tc", "-s", "-j", "qdisc", "show", "dev", INTERFACE], ""),
     (["dumpcap", "-q", "-i", INTERFACE, "-f", "tcp port 1883", "-s", "128", "-w", "-"], ""),
-    ([*DNSMASQ, f"--interface={INTERFACE}", "--dhcp-range=192.168.77.10,192.168.77.99,1h"], ""),
+    ([*DNSMASQ, f"--dhcp-range={RACK.dhcp_range}"], ""),
     (["hostapd", "FILE"], HOSTAPD),
 )
 REFUSED = (
@@ -73,10 +75,20 @@ REFUSED = (
     ([*DNSMASQ, f"--interface={ELSEWHERE}"], "", ELSEWHERE),
     ([*DNSMASQ, "--dhcp-script=/tmp/evil"], "", "--dhcp-script"),
     ([*DNSMASQ, "--conf-file=/tmp/evil"], "", "--conf-file"),
-    (["dnsmasq", "--conf-file=/dev/null"], "", "background"),
+    ([*DNSMASQ, "--dhcp-range=192.168.77.10,192.168.77.99,1h"], "", "other addresses"),
+    ([*DNSMASQ, "--listen-address=0.0.0.0"], "", "host.address"),
+    ([*DNSMASQ, "--host-record=a,10.0.0.1,/etc/shadow"], "", "--host-record"),
+    (DNSMASQ[:-1], "", "without --interface"),
+    *((["dnsmasq", *(word for word in DNSMASQ[1:] if word != gone)], "", gone) for gone in DNSMASQ[1:-1]),
     (["hostapd", "/etc/hostapd.conf"], "", "more than its file"),
     (["hostapd", "FILE"], HOSTAPD + "wpa_psk_file=/etc/shadow\n", "wpa_psk_file"),
     (["hostapd", "FILE"], HOSTAPD + "ctrl_interface=/run/x\n", "ctrl_interface"),
+    (["hostapd", "FILE"], HOSTAPD + f"{LONG}accept_mac_file=/etc/shadow\n", "'####"),
+    (["hostapd", "FILE"], HOSTAPD.replace("hil-lab", LONG + "accept_mac_file=/etc/shadow"), "ssid"),
+    (["hostapd", "FILE"], HOSTAPD.replace("hil-lab", "a\rb"), "ssid"),
+    (["hostapd", "FILE"], HOSTAPD.replace("horse", "horse\x85"), "wpa_passphrase"),
+    (["hostapd", "FILE"], HOSTAPD + "channel=7\n", "channel"),
+    (["hostapd", "FILE"], HOSTAPD.replace(f"interface={INTERFACE}\n", ""), "the interface ''"),
     (["hostapd", "-P", "/etc/passwd", "FILE"], HOSTAPD, "more than its file"),
     (["iw", "dev", ELSEWHERE, "info"], "", ELSEWHERE),
     (["iw", "dev", INTERFACE, "del"], "", "'del'"),
@@ -84,22 +96,47 @@ REFUSED = (
     (["hostapd", "FILE"], HOSTAPD.replace(INTERFACE, ELSEWHERE), ELSEWHERE),
     (["hostapd", "FILE"], HOSTAPD.replace("nl80211", "test_socket"), "driver"),
     (["tc", "qdisc", "show", "dev", INTERFACE], "text", "a file for tc"),
-    (["tc", "qdisc", "show", "dev", INTERFACE, "a\0b"], "", "zero byte"),
+    (["tc", "qdisc", "show", "dev", INTERFACE, "a\0b"], "", "control character"),
 )
 
 
 @pytest.mark.parametrize(("argv", "file"), ALLOWED)
 def test_what_a_rack_needs_is_allowed(argv: list[str], file: str) -> None:
     """Shaping, captures, addresses and an access point at the rack's own interfaces."""
-    check(argv, file, (INTERFACE,))
+    check(argv, file, RACK)
 
 
 @pytest.mark.parametrize(("argv", "file", "named"), REFUSED)
 def test_what_leads_further_is_refused_by_name(argv: list[str], file: str, named: str) -> None:
     """No other program, no other interface, no file of the host, no word that starts or loads something."""
     with pytest.raises(Refused) as refused:
-        check(argv, file, (INTERFACE,))
+        check(argv, file, RACK)
     assert named in str(refused.value)
+
+
+HIDDEN = "root:$y$hidden:20000::::::"
+
+
+def said_by_hostapd(text: str, folder: Path) -> str:
+    """Return what hostapd itself says to a file."""
+    (folder / "read.conf").write_text(text)
+    argv = [str(shutil.which("hostapd", path=SYSTEM_FOLDERS)), str(folder / "read.conf")]
+    return subprocess.run(argv, capture_output=True, text=True, timeout=DEADLINE_S).stdout
+
+
+@pytest.mark.slow
+def test_hostapd_prints_no_file_of_roots(tmp_path: Path) -> None:
+    """A line that is longer than hostapd's own reader takes has it print another file, line by line. What the
+    helper writes of the same request has neither a long line nor that key."""
+    secret = tmp_path / "shadow"
+    secret.write_text(f"{HIDDEN}\n")
+    attack = f"{HOSTAPD}{LONG}accept_mac_file={secret}\n"
+    assert HIDDEN in said_by_hostapd(attack, tmp_path)
+    with pytest.raises(Refused):
+        check(["hostapd", "FILE"], attack, RACK)
+    written = check(["hostapd", "FILE"], HOSTAPD, RACK)
+    assert sorted(written.splitlines()) == sorted(HOSTAPD.splitlines())
+    assert "found in configuration file" not in said_by_hostapd(written, tmp_path)
 
 
 class Recorder:
@@ -122,13 +159,11 @@ def test_what_hil_starts_is_allowed_as_it_stands(tmp_path: Path, monkeypatch: py
     recorder, log = Recorder(), tmp_path / "log"
     radio = Radio("CH", 36, 80, "a", 8, 3, power_save=True)
     point = AccessPoint("hostapd", ssid="hil-lab", interface=INTERFACE, radio=radio)
-    leases = Leases(
-        INTERFACE, Dhcp("10.0.0.8", "10.0.0.9", 28, 540.0), [("b", "02:00:00:00:00:01", "10.0.0.8")]
-    )
+    leases = Leases(Dhcp("10.0.0.8", "10.0.0.9", 28, 540.0), [("b", "02:00:00:00:00:01", "10.0.0.8")])
     starts: tuple[Callable[[], object], ...] = (
         lambda: Hostapd.start(recorder, point, "f" * 64, tmp_path, log),
-        lambda: NameServer.start(recorder, "10.0.0.1", "hil.test", log, leases),
-        lambda: NameServer.start(recorder, "10.0.0.1", "hil.test", log),
+        lambda: NameServer.start(recorder, INTERFACE, "10.0.0.1", "hil.test", log, leases),
+        lambda: NameServer.start(recorder, INTERFACE, "10.0.0.1", "hil.test", log),
         lambda: Capture.start(recorder, [INTERFACE], tmp_path / "c.pcapng", capture_filter="tcp"),
         *(lambda look=look: run_iw(recorder, ("dev", INTERFACE, *look), log) for look in LOOKS),
         lambda: run_iw(recorder, ("dev", INTERFACE, "set", "txpower", "fixed", "800"), log),
@@ -143,10 +178,10 @@ def test_what_hil_starts_is_allowed_as_it_stands(tmp_path: Path, monkeypatch: py
         seen, text = (["hostapd", "FILE"], file) if argv[0] == "hostapd" else (argv, "")
         if "-w" in seen:
             seen[seen.index("-w") + 1] = "-"
-        check(seen, text, (INTERFACE,))
+        check(seen, text, RACK)
         if INTERFACE in f"{seen}{text}":
             with pytest.raises(Refused):
-                check(seen, text, (ELSEWHERE,))
+                check(seen, text, RACK._replace(interfaces=(ELSEWHERE,)))
 
 
 LINKS = (
@@ -166,10 +201,10 @@ def test_the_air_is_shaped_as_it_is_worded(link: Impairment, direction: str) -> 
     """Every command of the shaped air passes, at the rack's interface alone and hil's own."""
     assert root_helper.IFB == IFB
     for argv in commands_for(INTERFACE, "192.168.177.211", direction, link):
-        check(argv, "", (INTERFACE,))
+        check(argv, "", RACK)
         if INTERFACE in argv:
             with pytest.raises(Refused):
-                check(argv, "", (ELSEWHERE,))
+                check(argv, "", RACK._replace(interfaces=(ELSEWHERE,)))
 
 
 def test_the_filter_of_packets_is_allowed_as_it_is_written(tmp_path: Path) -> None:
@@ -179,10 +214,10 @@ def test_the_filter_of_packets_is_allowed_as_it_is_written(tmp_path: Path) -> No
         for what in ("syn", "connect", "connack", "all"):
             argv = ["nft", rules._rules(what)]
             if fits:
-                check(argv, "", (INTERFACE,))
+                check(argv, "", RACK)
             else:
                 with pytest.raises(Refused):
-                    check(argv, "", (INTERFACE,))
+                    check(argv, "", RACK)
 
 
 def await_true(condition: Callable[[], bool]) -> None:
@@ -223,7 +258,7 @@ def helper() -> Iterator[Helper]:
     user = folder / "user"
     user.mkdir()
     os.chown(user, NOBODY, NOBODY)
-    (folder / "helper.json").write_text(json.dumps({"interfaces": [INTERFACE]}))
+    (folder / "helper.json").write_text(json.dumps(RACK._asdict()))
     copy = folder / "hil-helper"
     shutil.copy(root_helper.__file__, copy)
     namespace = f"hil-test-{os.getpid()}"
@@ -330,6 +365,32 @@ def test_a_user_without_rights_captures_into_a_file_of_its_own(helper: Helper) -
     kept = helper.path.parent / "user" / "c.pcapng"
     assert kept.stat().st_uid == NOBODY
     assert kept.stat().st_size > 5 * 40
+
+
+SERVES = f"""
+import sys
+from pathlib import Path
+from hil.network.name_server import NameServer
+from hil.network.process import LocalSpawner
+NameServer.start(LocalSpawner(), "{INTERFACE}", "{RACK.address}", "peer.hil.test", Path("names.log"))
+print("ready", flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.slow
+def test_names_are_answered_at_the_racks_interface_alone(helper: Helper) -> None:
+    """The real dnsmasq listens at the address of the rack, and at none of the lab's."""
+    for address, interface in ((RACK.address, INTERFACE), ("10.1.0.1", ELSEWHERE)):
+        words = ["ip", "-n", helper.namespace, "addr", "add", f"{address}/24", "dev", interface]
+        subprocess.run(words, check=True)
+    with helper.start(SERVES) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n", process.communicate()
+        ports = ["ip", "netns", "exec", helper.namespace, "ss", "-4Hlntu"]
+        said = subprocess.run(ports, capture_output=True, text=True, check=True).stdout
+        process.communicate("\n", timeout=60)
+    assert {line.split()[4] for line in said.splitlines()} == {f"{RACK.address}:53"}
 
 
 HOLDS = f"""

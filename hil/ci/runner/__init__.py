@@ -18,6 +18,7 @@ from hil.base.errors import ConfigError
 from hil.boards.rack import Board, Rack
 from hil.boards.serial_url.usb import UsbPort, from_url
 from hil.network import root_helper
+from hil.network.name_server import dhcp_range
 
 DOCS = "docs/operate/runner.md"
 GROUP = USER = "hil-runner"
@@ -70,7 +71,13 @@ def host_files(rack: Rack, rack_file: str, instances: int = 1) -> dict[str, str]
         for name in (*_TEMPLATES, *_SCRIPTS)
     }
     found["70-hil.rules"] = "".join(f"{line}\n" for line in udev_rules(rack.name, physical))
-    found["helper.json"] = json.dumps({"interfaces": interfaces_of(rack)}) + "\n"
+    dhcp = rack.access_point.dhcp
+    may = {
+        "interfaces": interfaces_of(rack),
+        "address": rack.host.address,
+        "dhcp_range": dhcp_range(dhcp) if dhcp else "",
+    }
+    found["helper.json"] = json.dumps(may) + "\n"
     found["hil-helper"] = Path(root_helper.__file__).read_text(encoding="utf-8")
     return found
 

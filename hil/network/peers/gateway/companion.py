@@ -81,7 +81,9 @@ class GatewayCompanion:
         if place.name_server:
             return place.name_server
         log = self._folder / "name-server.log"
-        self._name_server = NameServer.start(place.spawner, place.host_address, place.peer_name, log)
+        self._name_server = NameServer.start(
+            place.spawner, place.interface, place.host_address, place.peer_name, log
+        )
         return self._name_server
 
     def note(self, note: Note) -> None:
