@@ -4,6 +4,7 @@ systemd itself, with a stand-in for GitHub's runner."""
 
 from __future__ import annotations
 
+import json
 import os
 import selectors
 import shlex
@@ -14,9 +15,12 @@ import pytest
 
 from hil.base.errors import RigError
 from hil.boards.rack import load_rack
+from hil.boards.rack.access_point import AccessPoint, Radio
 from hil.ci.github import GitHub
 from hil.ci.runner import MINTER, host_files
 from hil.ci.runner.mint import RackHost, serve_once
+from hil.network.hostapd import configuration
+from hil.network.name_server import _options
 from tests.ci.booted_host import SHARED, BootedHost, await_true, boot, why_not
 from tests.ci.github_server import HOME as REPOSITORY
 from tests.ci.github_server import TOKEN, State
@@ -80,6 +84,8 @@ def side(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RackSide]:
         for name, text in host_files(load_rack(LAB), "/etc/hil/rack.yaml").items():
             (files / name).write_text(text)
         host.run("ip", "link", "add", "eth0", "type", "veth", "peer", "name", "office0")
+        host.run("ip", "addr", "add", "192.168.77.1/24", "dev", "eth0")
+        host.run("ip", "link", "set", "eth0", "up")
         host.run("sh", f"{SHARED}/hil-runner/install.sh")
         (host.shared / "run.sh").write_text(RUNNER)
         host.run("install", "-m", "755", f"{SHARED}/run.sh", "/opt/hil/runner/run.sh")
@@ -161,3 +167,41 @@ def test_a_host_without_the_runner_says_so(fresh: RackSide) -> None:
         assert "run.sh" in fresh.host.journal(UNIT)
     finally:
         fresh.host.run("mv", "/opt/hil/kept", "/opt/hil/runner/run.sh")
+
+
+# Asks the helper as a job does, until the program says a word or ends; prints what came.
+ASKS = """
+import json, os, socket, sys
+argv, file, word = json.loads(sys.argv[1])
+connection = socket.socket(socket.AF_UNIX)
+connection.connect("/run/hil/helper.sock")
+files = [os.open("/tmp/capture", os.O_WRONLY | os.O_CREAT)] if argv[0] == "dumpcap" else []
+socket.send_fds(connection, [json.dumps({"argv": argv, "file": file}).encode() + b"\\n"], files)
+for line in connection.makefile():
+    print(line, end="")
+    if word in line or "status" in line:
+        break
+"""
+TC = ["tc", *"qdisc replace dev eth0 root tbf rate 2mbit burst 4kb limit 9kb".split()]
+POINT = configuration(
+    AccessPoint("hostapd", ssid="lab", interface="eth0", radio=Radio("CH", 6)), "no secret", driver="none"
+)
+NAMES = ["dnsmasq", *_options("eth0", "192.168.77.1", "peer.hil.test")]
+
+
+@pytest.mark.parametrize(
+    ("argv", "file", "word"),
+    [
+        (TC, "", '"status": 0'),
+        (["dumpcap", "-q", "-i", "eth0", "-w", "-"], "", "Capturing on"),
+        (["nft", "add table netdev hil_1234567"], "", '"status": 0'),
+        (NAMES, "", "started, version"),
+        (["hostapd", "FILE"], POINT, "AP-ENABLED"),
+        (["ip", "link", "set", "office0", "down"], "", "refused"),
+    ],
+)
+def test_a_job_has_the_helper_under_its_unit(side: RackSide, argv: list[str], file: str, word: str) -> None:
+    """What hil-helper@.service takes away leaves each program what it needs."""
+    asked = json.dumps([argv, file, word])
+    said = side.host.run("runuser", "-u", USER, "--", "/usr/bin/python3", "-c", ASKS, asked)
+    assert word in said, said
