@@ -7,7 +7,6 @@ HTTP with a Pushgateway: credentials from the environment, no redirects, and err
 from __future__ import annotations
 
 import json
-import os
 import ssl
 import time
 from base64 import b64encode
@@ -23,6 +22,7 @@ from prometheus_client.exposition import delete_from_gateway
 
 from hil.base.errors import ConfigError, RigError
 from hil.base.gateway_url import PASSWORD_VARIABLE, USER_VARIABLE, masked, problem_of
+from hil.base.secret import secret
 from hil.base.untrusted import visible
 from hil.reports.metrics import group_key, group_name
 
@@ -86,7 +86,7 @@ class _NoRedirect(HTTPRedirectHandler):
 
 def _credentials() -> tuple[str, str] | None:
     """Return user name and password where the environment holds both."""
-    user, password = os.environ.get(USER_VARIABLE), os.environ.get(PASSWORD_VARIABLE)
+    user, password = secret(USER_VARIABLE), secret(PASSWORD_VARIABLE)
     return (user, password) if user and password else None
 
 

@@ -35,10 +35,13 @@ def lock_dir(rack: Rack, out: Path) -> Path:
 def kept_dir(rack: Rack, locks: Path) -> Path:
     """Return where what is counted of a rack's boards is kept: beside ``locks``, for a virtual one.
 
-    Of a physical one it outlives a reboot, where KEPT_DIR is there or this user may make it.
+    Of a physical one it outlives a reboot, where KEPT_DIR is there or this user may make it. A folder of the
+    rack that is there counts for every user, so that nobody measures a board in quarantine.
     """
     if rack.is_virtual:
         return locks
+    if (KEPT_DIR / rack.name).is_dir():
+        return KEPT_DIR / rack.name
     parent = KEPT_DIR if KEPT_DIR.is_dir() else KEPT_DIR.parent
     return KEPT_DIR / rack.name if os.access(parent, os.W_OK) else locks
 

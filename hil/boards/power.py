@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
 from hil.base.errors import ConfigError, RigError
+from hil.base.secret import secret, way_out
 from hil.boards.power_plugs import PlugError, switch_shelly, switch_tasmota
 from hil.boards.rack import Board
 from hil.boards.rack.power import Power
@@ -190,12 +191,12 @@ def _ask_person(board: Board, action: Action) -> None:
 
 
 def _switch_plug(board: Board, power: Power, action: Action) -> None:
-    password = os.environ.get(power.password_env, "") if power.password_env else ""
+    password = secret(power.password_env)
     if power.password_env and not password:
         raise ConfigError(
             f"{board.where}: the password of the plug of board {board.id} is not in the environment variable "
             f"{power.password_env}.",
-            next_step=f"export {power.password_env}=…",
+            next_step=way_out(power.password_env),
         )
     switch = switch_tasmota if power.type == "tasmota" else switch_shelly
     try:

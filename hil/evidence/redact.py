@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import getpass
 import json
-import os
 import re
 import socket
 from pathlib import Path
 from typing import Any
 
+from hil.base.gateway_url import PASSWORD_VARIABLE
+from hil.base.secret import secret
 from hil.boards.rack import Rack
 
 _MAC = re.compile(
@@ -53,8 +54,8 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """Return a text without what is not to leave."""
-        for secret in self._secrets:
-            text = text.replace(secret, HIDDEN)
+        for word in self._secrets:
+            text = text.replace(word, HIDDEN)
         if not self._anonymous:
             return text
         text = _BY_ID.sub(lambda found: self._other_port(found[0]), text)
@@ -119,10 +120,8 @@ def _user() -> str:
 def _secrets(rack: Rack) -> set[str]:
     """Return the passwords that this process can see of a rack: of its network, plugs and Pushgateway."""
     point = rack.access_point
-    found = {point.password, os.environ.get("HIL_PUSHGATEWAY_PASSWORD", "")}
-    found |= {
-        os.environ.get(name, "") for name in (point.psk_env, *(b.power.password_env for b in rack.boards))
-    }
+    plugs = (board.power.password_env for board in rack.boards)
+    found = {point.password, *map(secret, (PASSWORD_VARIABLE, point.psk_env, *plugs))}
     if point.psk_file:
         found.add(_first_line(Path(point.psk_file)))
     return {secret for secret in found if len(secret.encode()) >= _SECRET_BYTES_MIN}

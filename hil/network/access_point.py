@@ -20,6 +20,7 @@ from typing import Protocol
 from hil.base.errors import ConfigError, HilError, RigError
 from hil.base.finding import Finding
 from hil.base.flock import wait_for_lock
+from hil.base.secret import secret, way_out
 from hil.boards.lease import (
     GRACE_S,
     PHYSICAL_LOCK_DIR,
@@ -272,11 +273,11 @@ def _check_command(subject: str, command: str) -> Finding:
 
 
 def _from_environment(name: str) -> str:
-    psk = os.environ.get(name, "")
+    psk = secret(name)
     if not psk:
         raise ConfigError(
             f"The access point's password is not in the environment variable {name}.",
-            next_step=f"export {name}=… (in CI: a secret).",
+            next_step=way_out(name),
         )
     return psk
 

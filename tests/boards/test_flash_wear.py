@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -102,6 +103,9 @@ def test_the_count_of_a_physical_rack_outlives_a_reboot(
     assert folder == tmp_path / "lib" / "hil" / physical.name
     WearCounter(folder).count(BOARD, [0xD000])
     assert [path.stat().st_mode & 0o7777 for path in (folder, folder.parent)] == [0o1777, 0o1777]
+    assert kept_dir(physical, locks) == folder
+    monkeypatch.setattr(os, "access", lambda *_words: False)  # of another user, who looks at the same list
+    folder.mkdir(parents=True, exist_ok=True)
     assert kept_dir(physical, locks) == folder
     assert kept_dir(virtual, locks) == locks
 

@@ -29,6 +29,7 @@ from tests.ci.test_runner import LAB
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(why_not()), reason=why_not())]
 
+RACK = load_rack(LAB)
 UNIT = "hil-runner@1.service"
 USER = "hil-runner-1"
 # What GitHub's runner does: it registers, waits for a job, runs it, keeps a log of it and ends with status 0.
@@ -81,11 +82,13 @@ def side(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RackSide]:
             (host.shared / name).chmod(0o666)
         files = host.shared / "hil-runner"
         files.mkdir()
-        for name, text in host_files(load_rack(LAB), "/etc/hil/rack.yaml").items():
+        for name, text in host_files(RACK, "/etc/hil/rack.yaml").items():
             (files / name).write_text(text)
         host.run("ip", "link", "add", "eth0", "type", "veth", "peer", "name", "office0")
         host.run("ip", "addr", "add", "192.168.77.1/24", "dev", "eth0")
         host.run("ip", "link", "set", "eth0", "up")
+        formerly = "mkdir -p /etc/hil && echo HIL_WIFI_PSK=correct horse >/etc/hil/runner.env"
+        host.run("sh", "-c", f"umask 022; {formerly}")
         host.run("sh", f"{SHARED}/hil-runner/install.sh")
         (host.shared / "run.sh").write_text(RUNNER)
         host.run("install", "-m", "755", f"{SHARED}/run.sh", "/opt/hil/runner/run.sh")
@@ -131,6 +134,21 @@ def test_a_registration_becomes_one_job(fresh: RackSide) -> None:
         assert len(state.runners) == 1
         assert ask() == "wanted"
         assert fresh.hear().startswith("registered ")
+
+
+def test_a_job_has_no_password_in_its_environment_and_few_places_to_write(fresh: RackSide) -> None:
+    """`hil` reads passwords from a file. Of the host's records a job may write the rack's own."""
+    fresh.far.deliver("jit")
+    fresh.hear()
+    fresh.give(
+        "env | grep -ci correct; stat -c '%U %a' /etc/hil/secrets; grep -c correct $HIL_SECRETS; "
+        f"for place in /var/lib/hil /var/lib/hil/{RACK.name} /etc/hil /opt/hil/runner; do "
+        "test -w $place && echo $place; done; echo end"
+    )
+    words = [fresh.hear() for _line in range(5)]
+    assert words == ["0", "root 640", "1", f"/var/lib/hil/{RACK.name}", "end"]
+    stranger = fresh.host.run("runuser", "-u", "nobody", "--", "sh", "-c", "cat /etc/hil/secrets || echo no")
+    assert stranger == "no\n"
 
 
 def test_a_runner_that_dies_at_once_gets_no_second_registration(fresh: RackSide) -> None:
@@ -182,7 +200,7 @@ for line in connection.makefile():
     if word in line or "status" in line:
         break
 """
-TC = ["tc", *"qdisc replace dev eth0 root tbf rate 2mbit burst 4kb limit 9kb".split()]
+TC = shlex.split("tc qdisc replace dev eth0 root tbf rate 2mbit burst 4kb limit 9kb")
 POINT = configuration(
     AccessPoint("hostapd", ssid="lab", interface="eth0", radio=Radio("CH", 6)), "no secret", driver="none"
 )

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from hil.base.errors import HilError
 from hil.base.finding import Finding
+from hil.base.secret import secret, way_out
 from hil.boards.current import check_meter
 from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.selection import find_firmware
@@ -125,12 +126,12 @@ def _check_password(rack: Rack) -> Finding:
     point = rack.access_point
     subject = f"access point {point.ssid}"
     if point.psk_env:
-        ok = bool(os.environ.get(point.psk_env))
+        ok = bool(secret(point.psk_env))
         return Finding(
             subject,
             ok=ok,
             sentence=f"its password is {'' if ok else 'not '}in the environment variable {point.psk_env}.",
-            mend="" if ok else f"export {point.psk_env}=…",
+            mend="" if ok else way_out(point.psk_env),
         )
     ok = os.access(point.psk_file, os.R_OK)
     sentence = f"its password file {point.psk_file} is {'' if ok else 'not '}readable."
@@ -217,12 +218,12 @@ def _check_power(board: Board) -> Iterator[Finding]:
     for power in filter(None, (board.power, board.hub_power)):
         if power.type in ("command", "uhubctl"):
             yield _check_switch_program(board, shlex.split(power.command)[0] if power.command else "uhubctl")
-        if power.password_env and not os.environ.get(power.password_env):
+        if power.password_env and not secret(power.password_env):
             yield Finding(
                 board.id,
                 ok=False,
                 sentence=f"the password of its plug is not in the environment variable {power.password_env}.",
-                mend=f"export {power.password_env}=…",
+                mend=way_out(power.password_env),
             )
 
 

@@ -24,8 +24,8 @@ if [ -z "$$to" ]; then
     for runner in $$(seq $instances); do
         install -d -m 0700 -o $minter -g $minter "$home/inbox/$$runner"
     done
-    install -d -m 1777 /var/lib/hil
-    install -d -m 0777 /var/lib/hil/$rack # not sticky: each of the users replaces the rack's records
+    install -d -m 0755 -o root -g root /var/lib/hil
+    install -d -m 0775 -o root -g $group /var/lib/hil/$rack # each of the runners replaces the rack's records
 fi
 
 put hil-helper /usr/local/lib/hil/hil-helper 0755
@@ -43,6 +43,12 @@ if [ -e /etc/systemd/system/hil-runner.path ]; then # of a former version, which
     systemctl disable --now hil-runner.path
     rm -f /etc/systemd/system/hil-runner.path /etc/systemd/system/hil-runner.service $home/inbox/registration
 fi
+if [ -e /etc/hil/runner.env ]; then # of a former version, which put it into each job's environment
+    mv /etc/hil/runner.env /etc/hil/secrets
+fi
+touch /etc/hil/secrets
+chown root:$group /etc/hil/secrets
+chmod 0640 /etc/hil/secrets
 systemctl enable --now hil-helper.socket
 for runner in $$(seq $instances); do
     systemctl enable --now "hil-runner@$$runner.path"

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Passwords by the name of a variable: of the environment, or of a file that no other program gets to see.
+
+On a rack's runner they are in the file, so that a job's environment, and what prints it, has none.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from hil.base.errors import ConfigError
+
+FILE_VARIABLE = "HIL_SECRETS"
+
+
+def secret(name: str) -> str:
+    """Return a variable of the environment, else of the file that HIL_SECRETS names; "" without.
+
+    Raises ConfigError: this user may not read the file, or it is no text.
+    """
+    path = os.environ.get(FILE_VARIABLE, "")
+    if not name or os.environ.get(name) or not path:
+        return os.environ.get(name, "")
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"{path}, which {FILE_VARIABLE} names, cannot be read: {error}.",
+            next_step="write lines NAME=VALUE into it, and let the group of the user that runs hil read it.",
+        ) from error
+    lines = (line.partition("=") for line in text.splitlines())
+    return next((_unquoted(value.strip()) for key, _, value in lines if key.strip() == name), "")
+
+
+def way_out(name: str) -> str:
+    """Return how to give the variable a value."""
+    path = os.environ.get(FILE_VARIABLE, "")
+    return f"write a line {name}=… into {path}." if path else f"export {name}=…"
+
+
+def _unquoted(value: str) -> str:
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
