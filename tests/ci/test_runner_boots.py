@@ -187,6 +187,22 @@ def test_a_host_without_the_runner_says_so(fresh: RackSide) -> None:
         fresh.host.run("mv", "/opt/hil/kept", "/opt/hil/runner/run.sh")
 
 
+def test_a_registration_that_could_not_be_taken_starts_the_runner_later(fresh: RackSide) -> None:
+    """systemd gives up after a few tries. That is said, and the command in the sentence starts the runner."""
+    inbox, path = "/opt/hil/inbox/1", UNIT.replace(".service", ".path")
+    fresh.host.run("systemctl", "stop", path)
+    fresh.far.deliver("jit")
+    fresh.host.run("mount", "--bind", "--options", "ro", inbox, inbox)
+    fresh.host.run("systemctl", "start", path)
+    await_true(lambda: fresh.host.show(path, "ActiveState") == ["failed"], "it goes on", 30)
+    with pytest.raises(RigError, match=r"failed \(exit-code: ") as error:
+        fresh.far.state()
+    fresh.host.run("umount", inbox)
+    way_out = error.value.next_step.partition("then: ")[2].replace("sudo ", "").rstrip(".")
+    fresh.host.run("sh", "-c", way_out)
+    assert fresh.hear() == "registered jit"
+
+
 # Asks the helper as a job does, until the program says a word or ends; prints what came.
 ASKS = """
 import json, os, socket, sys

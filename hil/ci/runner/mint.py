@@ -70,7 +70,7 @@ class RackHost:
             f"runner {self.instance} of {self.to} failed ({how}); it gets no registration for "
             f"{RETRY_S // 60} minutes after that.",
             next_step=f"read why on that host: sudo journalctl -u {unit}; mend that, then: "
-            f"sudo systemctl reset-failed {unit}.",
+            f"sudo systemctl reset-failed {unit} && sudo systemctl restart {unit}.path.",
         )
 
     def deliver(self, registration: str) -> None:
