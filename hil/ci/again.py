@@ -8,16 +8,17 @@ here: only what a rack's own workflow left is more than its author's word.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hil.base.errors import ConfigError, ExitCode, combine_exit_codes
-from hil.ci.limits import ByBench, Counting, by_rules_of
-from hil.ci.plan import EMULATED_JOB, CiPlan, Leg
+from hil.ci.limits import Counting, by_base
+from hil.ci.loosened import ByBench
+from hil.ci.plan import COMPARED_TARGET, EMULATED_JOB, CiPlan, Leg
 from hil.gate import judge
 from hil.gate.otherwise import judged_otherwise
-from hil.model import Comparison, Entry, NoBase, NotRun, Verdict
+from hil.model import Comparison, Entry, NoBase, NotRun, RunRecord, Verdict
 from hil.run.plan.selection import select_cases
 from hil.store import JudgedRun
 from hil.store.run_info import planned_boots
@@ -30,11 +31,15 @@ _MOST_NAMED = 3
 class JudgedAgain:
     """``wrong`` is why the leg's verdict does not count, "" where it does.
 
-    ``stricter`` is the verdict by the merge base's rules where these fail what the head's own let pass.
+    ``stricter`` is the verdict by the merge base's definitions where these fail what the head's own let pass.
+    ``unproven`` is why a pass that it comes to was not measured, "" where it was. ``loosened`` says what of
+    the merge base's rack was not measured.
     """
 
     wrong: str = ""
     stricter: Verdict | None = None
+    unproven: str = ""
+    loosened: tuple[str, ...] = ()
 
 
 def judge_again(run: JudgedRun, leg: Leg, plan: CiPlan, counting: Counting) -> JudgedAgain:
@@ -51,12 +56,44 @@ def judge_again(run: JudgedRun, leg: Leg, plan: CiPlan, counting: Counting) -> J
         named = "; ".join(f"{one.subject}: {one.before} → {one.now}" for one in changes[:_MOST_NAMED])
         more = f"; and {len(changes) - _MOST_NAMED} more" if len(changes) > _MOST_NAMED else ""
         return JudgedAgain(f"its verdicts.json contradicts its records, judged again: {named}{more}")
-    by_base = by_rules_of(limits, counting.base)
-    if by_base is None:
-        return JudgedAgain()
-    strict = _judged(entries, by_base, info, planned)
+    lost = tuple(_boards_lost(info, leg, counting))
+    records = [entry for entry in entries if isinstance(entry, RunRecord)]
+    by_those = by_base(limits, counting.base, records)
+    if by_those is None:
+        return JudgedAgain(unproven=_unproven(entries, plan), loosened=lost)
+    strict = _judged(entries, by_those, info, planned)
     worse = combine_exit_codes([ExitCode(now.exit_code), ExitCode(strict.exit_code)]) != now.exit_code
-    return JudgedAgain(stricter=strict if worse else None)
+    return JudgedAgain("", strict if worse else None, _unproven(entries, plan), lost)
+
+
+def _unproven(entries: Sequence[Entry], plan: CiPlan) -> str:
+    """Return why a leg that compared nothing is no pass: another job says that both images are one.
+
+    Where the change leaves the firmware alone, its diff says the same.
+    """
+    said = any(
+        (isinstance(one, Comparison) and one.identical)
+        or (isinstance(one, NoBase) and one.cause == "identical")
+        for one in entries
+    )
+    return SAID_IDENTICAL if said and "firmware" in plan.changes else ""
+
+
+SAID_IDENTICAL = (
+    "the change edits firmware, and that its image is the merge base's, byte for byte, "
+    "only the job says that built both"
+)
+
+
+def _boards_lost(info: Mapping[str, Any], leg: Leg, counting: Counting) -> Iterator[str]:
+    """Yield a sentence for each board of the merge base's virtual rack that the leg was to measure."""
+    if leg.job not in ("virtual", "compare"):
+        return
+    measured = {(board["id"], board["target"]) for board in info["boards"]}
+    for name, target in counting.boards:
+        is_wanted = not leg.compares_virtually or target == COMPARED_TARGET
+        if is_wanted and (name, target) not in measured:
+            yield f"the leg {leg.name} measured no board {name} ({target}), which the merge base's rack has"
 
 
 def _judged(
@@ -102,7 +139,7 @@ def _is_to_compare(leg: Leg, plan: CiPlan) -> bool:
     """Say whether a leg must compare: elsewhere the same bytes are measured against the limits alone."""
     if not plan.base or plan.trigger != "pr":
         return False
-    return leg.job == "compare" or (leg.job in ("rack", EMULATED_JOB) and plan.may_leave_out)
+    return leg.compares_virtually or (leg.job in ("rack", EMULATED_JOB) and plan.may_leave_out)
 
 
 def _cases_left_out(info: Mapping[str, Any], leg: Leg, entries: Iterable[Entry], limits: ByBench) -> str:

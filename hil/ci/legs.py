@@ -17,7 +17,7 @@ from hil.base.errors import ConfigError, ExitCode
 from hil.base.reading import SETTINGS_MOST_BYTES, read_at_most
 from hil.boards.firmware.build_folder import target_of
 from hil.boards.firmware.selection import SCHEMA as COMPARISON_SCHEMA
-from hil.ci.again import JudgedAgain, judge_again
+from hil.ci.again import SAID_IDENTICAL, JudgedAgain, judge_again
 from hil.ci.limits import Counting
 from hil.ci.more import LABEL
 from hil.ci.plan import NO_BASE, CiPlan, Leg
@@ -47,8 +47,9 @@ class LegResult:
     takes that on purpose. ``standing`` is "advisory" or "not fit" where the rack of the leg is not qualified,
     else "": a word beside its verdict, which changes nothing of it. Where ``unchanged`` the firmware was
     compared with itself.
-    ``stricter`` is the verdict by the merge base's limits, where these fail what the head's own let pass; it
-    is the leg's then. ``owner`` is whose fault it is that there is no verdict, where somebody said so.
+    ``stricter`` is the verdict by the merge base's definitions, where these fail what the head's own let
+    pass; it is the leg's then. ``loosened`` says what of the merge base's rack was not measured. ``owner`` is
+    whose fault it is that there is no verdict, where somebody said so.
     ``banner`` has the words of its verdict, None where there is none or it says nothing of a change.
     """
 
@@ -68,6 +69,7 @@ class LegResult:
     unchanged: bool = False
     shown: str = ""
     stricter: Verdict | None = None
+    loosened: tuple[str, ...] = ()
     owner: str = ""
     banner: Banner | None = None
 
@@ -170,18 +172,30 @@ def _as_judged_again(
     again = JudgedAgain(wrong) if wrong else judge_again(judged, leg, plan, counting)
     if again.wrong:
         return failed(leg.name, f"the verdict of the leg {leg.name} does not count: {again.wrong}.")
-    strict = again.stricter
-    if strict is None or leg.unchanged:
+    strict, result = again.stricter, dataclasses.replace(result, loosened=again.loosened)
+    if leg.unchanged or (strict is None and not again.unproven):
         return result
+    if strict is None:
+        return _unproven(result, again.unproven)
     return dataclasses.replace(
         result,
         exit_code=ExitCode(strict.exit_code),
         outcome=strict.outcome,
-        sentence=f"By the limits of the merge base, which this change loosens: {strict.sentence}",
+        sentence=f"By the definitions of the merge base: {strict.sentence}",
         on_undecided="fail" if strict.on_undecided == "fail" else "neutral",
         acceptable=result.exit_code == ExitCode.PASS or result.acceptable,
         stricter=strict,
         banner=banner_of(strict, noted_changes(judged.info)),
+    )
+
+
+def _unproven(result: LegResult, why: str) -> LegResult:
+    """Return a leg whose pass stands on another job's word alone: it fails nothing, and is no pass."""
+    if result.exit_code != ExitCode.PASS:
+        return result
+    said = f"Not decided: {why}. {result.sentence}"
+    return dataclasses.replace(
+        result, exit_code=ExitCode.UNDECIDED, outcome="undecided", sentence=said, banner=None
     )
 
 
@@ -226,6 +240,8 @@ def _read_skip(path: Path, leg: Leg, plan: CiPlan) -> LegResult:
         return failed(
             name, f"the leg {name} was skipped for a reason that `hil ci narrow` does not give: {reason}."
         )
+    if "firmware" in plan.changes:  # the bytes were compared where the head's own code built them
+        return unmeasured(name, f"{reason}; {SAID_IDENTICAL}")
     return skipped(name, reason)
 
 

@@ -38,6 +38,7 @@ ENVIRONMENT = "hil-rack"
 FORK_ENVIRONMENT = "hil-rack-forks"  # with required reviewers
 SUITES = {"nightly": ("nightly", "nightly")}  # trigger → suite of the virtual rack, of physical racks
 OTHER_SUITES = ("quick", "pr")
+COMPARED_TARGET = "virtual-esp32"  # one chip: virtual ones run the same C, and two boards decide in minutes
 COMPARED_SUITE = "pr"  # of the legs that compare: with the merge base, at night with the reference
 NO_BASE = "there is no merge base to compare with"
 RULER_ON_BOTH_SIDES = "what the changed ruler itself does to the figures, as both sides are measured by it"
@@ -78,6 +79,11 @@ class Leg:
     def shown(self) -> str:
         """What people read in the place of its name."""
         return f"{INSTRUCTION_COST} {self.target}" if self.job == EMULATED_JOB else self.name
+
+    @property
+    def compares_virtually(self) -> bool:
+        """Whether it measures head and base on the virtual boards of COMPARED_TARGET."""
+        return self.job == "compare" or (self.job == "virtual" and self.target == COMPARED_TARGET)
 
     @property
     def board_target(self) -> str:

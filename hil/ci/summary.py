@@ -18,7 +18,8 @@ from hil.base.untrusted import fenced, markdown
 from hil.ci.acceptance import Acceptance
 from hil.ci.excuses import NONE, Excuses
 from hil.ci.legs import LegResult, failed, read_early_end, read_leg, skipped, unmeasured
-from hil.ci.limits import Counting, LimitChange
+from hil.ci.limits import Counting
+from hil.ci.loosened import LimitChange
 from hil.ci.plan import RULER_ON_BOTH_SIDES, CiPlan, Leg
 from hil.gate.words.banner import title_without_verdict
 from hil.store import RunDirectory
@@ -48,6 +49,11 @@ class CiVerdict:
         return tuple(one.text for one in self.limits if one.loosens)
 
     @property
+    def is_loosened(self) -> bool:
+        """Whether nothing failed, by rules that nobody but the change itself stands for."""
+        return self.exit_code == ExitCode.PASS and bool(self.loosened) and self.acceptance is None
+
+    @property
     def decisive(self) -> LegResult | None:
         """The leg whose banner stands for all; None where no leg accounts for what it came to."""
         return _decisive(self.exit_code, self.legs)
@@ -60,22 +66,24 @@ class CiVerdict:
     @property
     def sign(self) -> str:
         """What says the tone without a colour: "✓", "?", "✗"."""
-        if self.acceptance:
+        if any(leg.accepted for leg in self.legs):
             return "✗"
+        if self.is_loosened:
+            return "?"
         return self.decisive.sign if self.decisive else "?" if self.exit_code else "✓"
 
     @property
     def acceptable(self) -> bool:
-        """Whether an owner's word decides: comparisons regressed, and nothing else fails the check."""
+        """Whether an owner's word decides: comparisons regressed, or rules got looser, and no more is wrong."""
         failed = [leg for leg in self.legs if leg.status != ExitCode.PASS]
-        return bool(failed) and not self.findings and all(leg.acceptable for leg in failed)
+        return bool(failed or self.loosened) and not self.findings and all(leg.acceptable for leg in failed)
 
     @property
     def conclusion(self) -> Literal["success", "neutral", "failure"]:
         """What GitHub calls it: neutral is what failed nothing, and was not decided all the same."""
         if self.exit_code != ExitCode.PASS:
             return "failure"
-        return "neutral" if any(leg.is_open for leg in self.legs) else "success"
+        return "neutral" if self.is_loosened or any(leg.is_open for leg in self.legs) else "success"
 
 
 def conclude(
@@ -103,16 +111,25 @@ def conclude(
     findings += _failed_jobs(plan, legs, job_results, excuses)
     codes = [leg.status for leg in legs] + [ExitCode.RIG] * bool(findings)
     code = combine_exit_codes(codes)
-    changes = counting.changes if counting else ()
-    return CiVerdict(code, _headline(code, legs, findings), legs, tuple(findings), limits=changes)
+    lost = (LimitChange(text, loosens=True) for leg in legs for text in leg.loosened)
+    changes = (*(counting.changes if counting else ()), *lost)
+    verdict = CiVerdict(code, _headline(code, legs, findings), legs, tuple(findings), limits=changes)
+    if not verdict.is_loosened or any(leg.is_open for leg in legs):
+        return verdict
+    return replace(verdict, headline=verdict.headline.replace("PASS", f"PASS{_LOOSENED}", 1))
+
+
+_LOOSENED = ", BUT BY LOOSENED RULES"
 
 
 def accept(verdict: CiVerdict, acceptance: Acceptance) -> CiVerdict:
-    """Return the verdict with an owner's word for what regressed; it is never a pass."""
+    """Return the verdict with an owner's word: what regressed is never a pass, looser rules may be one."""
     if not verdict.acceptable:
         return verdict
     legs = tuple(replace(leg, accepted=leg.acceptable) for leg in verdict.legs)
-    headline = f"REGRESSED, accepted by {acceptance.login}: {acceptance.reason}"
+    passed = f"{verdict.headline.replace(_LOOSENED, '', 1)}; loosened rules"
+    what = "REGRESSED," if verdict.exit_code else passed
+    headline = f"{what} accepted by {acceptance.login}: {acceptance.reason}"
     return replace(verdict, exit_code=ExitCode.PASS, headline=headline, legs=legs, acceptance=acceptance)
 
 
@@ -260,9 +277,9 @@ def render(plan: CiPlan, verdict: CiVerdict, environment: Mapping[str, str], *, 
         f"# {markdown(verdict.headline) if safe else verdict.headline}",
         *([_said(verdict.sentence, safe=safe)] if verdict.sentence else []),
         *_list("Failed besides", verdict.findings, write),
-        *_list("Limits that this change loosens, for an owner to look at", verdict.loosened, write),
+        *_list("What this change loosens, for an owner to accept", verdict.loosened, write),
         *_list(
-            "Limits that are new or stricter",
+            "What is new or stricter",
             [one.text for one in verdict.limits if not one.loosens],
             write,
         ),

@@ -115,6 +115,22 @@ def _device_figure(metric: Metric, record: RunRecord, key: str) -> int:
     return value
 
 
+def can_be_read(metric: Metric, record: RunRecord) -> bool:
+    """Say whether a record has all that a metric is computed from, as a bench of another commit need not."""
+    outcome = metric.outcome
+    names = [term.column for term in metric.terms if not term.is_metered]
+    names += [*metric.rows, *filter(None, (metric.per, metric.weight))]
+    names += [outcome.column] if outcome else []
+    names += [HOST_LATE_COLUMN] if outcome and outcome.void is not None else []
+    try:
+        for name in names:
+            column_of(metric, record, name)
+        ceiling_of(metric, [record])
+    except ConfigError:
+        return False
+    return True
+
+
 _EXTREMES: dict[str, Callable[[Sequence[float]], float]] = {"min": min, "max": max}
 
 

@@ -86,9 +86,13 @@ def project_files(folder: Path) -> list[Path]:
     ]
 
 
-def load_project(folder: Path, *, today: datetime.date | None = None) -> dict[str, Thresholds]:
+def load_project(
+    folder: Path, *, today: datetime.date | None = None, stored: bool = False
+) -> dict[str, Thresholds]:
     """Read project_files(), by bench. Raises ConfigError as load() does."""
-    return {path.stem: load(path.stem, path.parent, today=today) for path in project_files(folder)}
+    return {
+        path.stem: load(path.stem, path.parent, today=today, stored=stored) for path in project_files(folder)
+    }
 
 
 def among_legs(thresholds: Mapping[str, Thresholds], legs: int) -> dict[str, Thresholds]:

@@ -246,9 +246,9 @@ def legs_table(legs: Sequence[LegFacts], said: str, *, rank: int, title: str = "
 
 
 def loosened(limits: Sequence[str], *, rank: int) -> Block:
-    """Return the rules that let more pass than before, for an owner to look at."""
+    """Return what lets more pass than before, for an owner to accept."""
     lines = tuple(f"- {markdown(text, 300)}" for text in limits)
-    return Block(_title("Limits that this change loosens"), lines, rank, "limit")
+    return Block(_title("What this change loosens, for an owner to accept"), lines, rank, "limit")
 
 
 def mark(leg: LegFacts) -> str:

@@ -41,13 +41,24 @@ def say(plan: CiPlan, folder: Path, **jobs: str) -> CiVerdict:
 
 def test_all_legs_pass(tmp_path: Path) -> None:
     """Verdicts of all legs, and a recorded reason for the one that is left out: 0."""
-    plan = a_plan(["esp32", "esp32c3"])
+    plan = a_plan(["esp32", "esp32c3"], ["tests/a.py"])
     leave_run(tmp_path / "virtual")
     leave_rack_run(tmp_path / "rack-esp32")
     write_skip(tmp_path, "rack-esp32c3", unchanged_image(plan, plan.leg("rack-esp32c3")))
     verdict = say(plan, tmp_path)
     assert (verdict.exit_code, verdict.headline) == (ExitCode.PASS, "PASS: virtual, rack-esp32")
     assert not verdict.findings
+
+
+def test_the_same_bytes_of_edited_firmware_are_no_pass(tmp_path: Path) -> None:
+    """The diff edits firmware, and only the job that built both says that its image is the same."""
+    plan = a_plan(["esp32"])
+    leave_run(tmp_path / "virtual")
+    write_skip(tmp_path, "rack-esp32", unchanged_image(plan, plan.leg("rack-esp32")))
+    verdict = say(plan, tmp_path)
+    assert (verdict.exit_code, verdict.conclusion) == (ExitCode.PASS, "neutral")
+    assert verdict.headline == "UNDECIDED: rack-esp32"
+    assert "only the job says that built both" in verdict.legs[1].sentence
 
 
 def leave_outcome(folder: Path, outcome: str, on_undecided: str = "neutral", exit_code: int = 4) -> None:

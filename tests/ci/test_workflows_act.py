@@ -193,8 +193,8 @@ SCENARIOS = {
         1,
         "REGRESSED: virtual, compare$",
         (
-            "By the limits of the merge base, which this change loosens: ",
-            "## Limits that this change loosens, for an owner to look at\n",
+            "By the definitions of the merge base: ",
+            "## What this change loosens, for an owner to accept\n",
             r"publish_latency_p95_us, kind=virtual, air=lab: max 25000 → max 2\.5e\+06",
         ),
         base=APART,

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each way in which a head can soften its own judgement, by `hil ci verdict` on files as jobs leave them."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from hil.ci.event import VIRTUAL_RACK
+from hil.ci.plan import write_plan
+from tests.ci.ci_rig import Repository, a_plan, leave_run, limits_text, rejudge, write_limits
+from tests.lab import ROOT, own_environment
+from tests.make_records import publish_record
+
+pytestmark = pytest.mark.slow
+
+Content = dict[str, Any]
+Edit = Callable[[Content], None]
+SLOW_MS = 60.0  # the limits of the merge base are 25 and 40 ms
+P95, TAIL = "publish_latency_p95_us", "publish_latency_tail5_us"
+OTHER = limits_text().replace("bench: publish\n", "bench: other\n")
+
+
+def edited(edit: Edit | None) -> str:
+    """Return the limits of these runs with an edit of what their file holds."""
+    if edit is None:
+        return limits_text()
+    yaml = YAML()
+    content = yaml.load(limits_text())
+    edit(content)
+    text = io.StringIO()
+    yaml.dump(content, text)
+    return text.getvalue()
+
+
+class Change:
+    """A repository with a merge base, a head that brings other limits, and a leg judged by these."""
+
+    def __init__(self, folder: Path, head: Edit | None, latency_ms: float, base: Edit | None = None) -> None:
+        self.folder = folder
+        self.repository = Repository(folder / "repository")
+        rack = {VIRTUAL_RACK: _rack("v1")}
+        self.base = self.repository.commit({"thresholds/publish.yaml": edited(base), **rack})
+        self.repository.commit({"thresholds/publish.yaml": edited(head)})
+        run = leave_run(folder / "legs" / "virtual", [publish_record(board="v1", latency_ms=latency_ms)])
+        info = run.read_info()
+        run.write_info({**info, "boards": [{"id": "v1", "kind": "virtual", "target": "virtual-esp32"}]})
+        write_limits(run.path, edited(head))
+        rejudge(run)
+
+    def verdict(self) -> tuple[int, str]:
+        """Return exit code and words of `hil ci verdict`, called in the head's checkout as pr.yml does."""
+        write_plan(dataclasses.replace(a_plan(), base=self.base), self.folder / "plan.json")
+        words = ["--plan", self.folder / "plan.json", "--legs", self.folder / "legs"]
+        argv = [sys.executable, "-m", "hil", "ci", "verdict", "--thresholds", "thresholds", *map(str, words)]
+        env = {**own_environment(), "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(
+            argv, cwd=self.repository.path, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, check=False, timeout=120,
+        )  # fmt: skip
+        return done.returncode, done.stdout
+
+
+def _rack(*boards: str) -> str:
+    lines = (ROOT / VIRTUAL_RACK).read_text().partition("boards:")[0]
+    entry = "  - {{id: {0}, kind: virtual, target: esp32, power: {{type: virtual}}, mac: {1}}}\n"
+    return f"{lines}boards:\n{''.join(entry.format(name, f'02:00:00:77:00:{n:02}') for n, name in enumerate(boards, 1))}"
+
+
+def redefined(content: Content) -> None:
+    """A metric that looks like a new one, with limits two hundred times as large."""
+    latency = content["metrics"]["publish_latency_us"]
+    del latency["clock"]
+    latency["not_ok"] = "left-out"
+    for limit in content["limits"]:
+        if "abs_max_ms" in limit:
+            limit["abs_max_ms"] *= 200
+
+
+def without_metric(content: Content) -> None:
+    del content["metrics"]["publish_latency_us"]
+    for rules in ("limits", "compare", "advice"):
+        content[rules] = [one for one in content[rules] if "latency" not in one["where"]["metric"]]
+
+
+def narrowed(content: Content) -> None:
+    for limit in content["limits"]:
+        limit["where"].setdefault("case", {})["hold_us"] = 7
+
+
+def as_advice(content: Content) -> None:
+    content["advice"] += [{"where": {"metric": name}, "why": "a test"} for name in (P95, TAIL)]
+
+
+def suppressed(content: Content) -> None:
+    content["suppressions"] = [
+        {"where": {"metric": name}, "reason": "x", "issue": "y", "expires": date(2031, 1, 1)}
+        for name in (P95, TAIL)
+    ]
+
+
+def blocks_less(content: Content) -> None:
+    content["metrics"]["publish_latency_us"]["blocking"] = {
+        "p50": "compared",
+        "p99": "compared",
+        "p95": "compared",
+    }
+
+
+def more_samples(content: Content) -> None:
+    content["policy"]["min_samples"] = 5000
+
+
+BY_LIMITS: dict[str, tuple[Edit, str]] = {
+    "definition": (redefined, "publish_latency_p95_us is defined otherwise (not_ok, clocks)"),
+    "metric-out": (without_metric, "publish_latency_p95_us is measured no more"),
+    "where-narrowed": (narrowed, "max 25000 → no limit"),
+    "advice": (as_advice, "metric=publish_latency_p95_us: blocks → advice"),
+    "suppressed": (suppressed, "blocks → suppressed until 2031-01-01"),
+    "blocking": (blocks_less, "publish_latency_tail5_us blocks less than before"),
+    "min-samples": (more_samples, "policy min_samples: 40 → 5000"),
+}
+
+
+@pytest.mark.parametrize("name", BY_LIMITS)
+def test_a_head_is_judged_by_what_its_merge_base_defines(tmp_path: Path, name: str) -> None:
+    """Figures beyond the base's limits regress, whatever the head makes of metric, limit or policy."""
+    attack, said = BY_LIMITS[name]
+    code, text = Change(tmp_path, attack, SLOW_MS).verdict()
+    assert (code, text.partition("\n")[0]) == (1, "# REGRESSED: virtual"), text
+    assert said in text
+    assert "By the definitions of the merge base: " in text
+
+
+def policy(key: str, value: float) -> Edit:
+    return lambda content: content["policy"].update({key: value})
+
+
+def compared(key: str, value: float) -> Edit:
+    return lambda content: content["compare"][0].update({key: value})
+
+
+def two_cases(content: Content) -> None:
+    content["suites"]["pr"] = [{}, {"qos": 2}]
+
+
+def known_issue(year: int) -> Edit:
+    until = date(year, 1, 1)
+    rule = {"where": {"metric": "publish_latency_p50_us"}, "reason": "x", "issue": "y", "expires": until}
+    return lambda content: content.update(suppressions=[rule])
+
+
+def renamed_parameter(content: Content) -> None:
+    content["parameters"]["held_us"] = content["parameters"].pop("hold_us")
+
+
+SOFTER: dict[str, tuple[Edit | None, Edit, str]] = {
+    "tolerance": (None, compared("tolerance_ratio", 0.9), "tolerance 0.1 → 0.9"),
+    "min-effect": (None, compared("min_effect_ratio", 0.1), "least effect 0.03 → 0.1"),
+    "alpha": (None, policy("alpha", 0.0001), "policy alpha: 0.01 → 0.0001"),
+    "case-out": (two_cases, lambda _: None, "the suite pr loses qos=2"),
+    "kinds": (None, lambda content: content.update(kinds=["virtual"]), "on physical and emulated boards no more"),
+    "expiry": (known_issue(2030), known_issue(2031), "suppressed until 2030-01-01 → suppressed until 2031"),
+    "definition": (None, redefined, "publish_latency_p50_us is defined otherwise (not_ok, clocks)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SOFTER)
+def test_what_a_head_loosens_is_no_green(tmp_path: Path, name: str) -> None:
+    """Figures within all limits: nothing fails, and it is no pass until an owner accepts what is told."""
+    before, attack, said = SOFTER[name]
+    code, text = Change(tmp_path, attack, 7.0, before).verdict()
+    assert (code, text.partition("\n")[0]) == (0, "# PASS, BUT BY LOOSENED RULES: virtual"), text
+    assert said in text.partition("## What this change loosens")[2]
+
+
+def test_a_renamed_parameter_loses_each_case(tmp_path: Path) -> None:
+    """Its cases are others, so none of the base's is measured any more, which was untold."""
+    change = Change(tmp_path, None, 7.0)
+    (change.repository.path / "thresholds/publish.yaml").write_text(edited(renamed_parameter))
+    assert "the suite quick loses defaults" in change.verdict()[1]
+
+
+def test_a_bench_out_of_the_suite_is_told(tmp_path: Path) -> None:
+    """The base has a bench of which the head has no file."""
+    change = Change(tmp_path, None, 7.0)
+    change.base = change.repository.commit({"thresholds/other.yaml": OTHER})
+    (change.repository.path / "thresholds/other.yaml").unlink()
+    code, text = change.verdict()
+    assert (code, "thresholds/other.yaml: the bench other is measured no more" in text) == (0, True), text
+    assert text.startswith("# PASS, BUT BY LOOSENED RULES: virtual\n")
+
+
+def test_a_board_out_of_the_rack_is_told(tmp_path: Path) -> None:
+    """The base's rack file has a board that the run has not, whether its own file or the run left it out."""
+    change = Change(tmp_path, None, 7.0)
+    assert change.verdict()[1].startswith("# PASS: virtual\n")
+    change.base = change.repository.commit({VIRTUAL_RACK: _rack("v1", "v2")})
+    code, text = change.verdict()
+    assert (code, text.partition("\n")[0]) == (0, "# PASS, BUT BY LOOSENED RULES: virtual")
+    assert "the leg virtual measured no board v2 (virtual-esp32), which the merge base's rack has" in text
+
+
+def test_limits_that_get_stricter_need_nobody(tmp_path: Path) -> None:
+    """A tighter limit, and the end of an exception, leave a pass a pass."""
+
+    def stricter(content: Content) -> None:
+        content["limits"][0]["abs_max_ms"] = 20
+        content["advice"] = []
+
+    assert Change(tmp_path, stricter, 7.0).verdict()[1].startswith("# PASS: virtual\n")
