@@ -22,18 +22,27 @@ from hil.base.yamlvalue import did_you_mean
 from hil.boards.firmware.build import IMAGE_TARGETS
 from hil.boards.firmware.build_folder import DEFAULT_TICK_HZ, TICKS_HZ, Image
 from hil.boards.firmware.revision import find_revision
-from hil.ci.event import Event, merge_base
-from hil.ci.plan import EMULATED_JOB, EMULATED_SUITE, ENVIRONMENT, FORK_ENVIRONMENT, CiPlan, Leg
+from hil.ci.event import Event, changed_files, kinds_of, merge_base
+from hil.ci.plan import (
+    COMPARED_TARGET,
+    EMULATED_JOB,
+    EMULATED_SUITE,
+    ENVIRONMENT,
+    FORK_ENVIRONMENT,
+    CiPlan,
+    Leg,
+)
 from hil.probe.probe_file import SUFFIX
 from hil.run.plan.planning import image_of
 from hil.run.plan.selection import select_cases
 from hil.thresholds import load_project
+from hil.thresholds.loader import FOLDER
 from hil.virtual.emulator.chips import COUNTING, target_of
 
 T = TypeVar("T")
 
 MODES = ("virtual", "emulated", "rack")
-MERGE_BASE = "merge-base"
+MERGE_BASE, NONE = "merge-base", "none"
 PRIVILEGED = ("pull_request_target", "workflow_run")
 OLDEST_IDF = (5, 5)  # firmware/main/idf_component.yml
 # input → what counts where the caller gives nothing; measure.yml has the same
@@ -44,7 +53,7 @@ DEFAULTS: Mapping[str, str] = {
     "targets": "",
     "suite": "quick",
     "rack-label": "",
-    "base": "",
+    "base": "merge-base",
     "pages": "false",
 }
 _IDF_VERSION = re.compile(r"v(\d{1,2})\.(\d{1,2})(\.\d{1,2})?(@sha256:[0-9a-f]{64})?")
@@ -127,8 +136,9 @@ def check_inputs(given: Mapping[str, str], repository: Path, event: Event) -> As
 
 def plan_asked(asked: Asked, event: Event) -> CiPlan:
     """Return the plan of what is asked for: a leg for each mode and chip."""
+    chip = COMPARED_TARGET if asked.base else ""  # without a base all boards of the virtual rack measure
     legs = (
-        *(Leg("virtual", "virtual", asked.suite) for mode in asked.modes if mode == "virtual"),
+        *(Leg("virtual", "virtual", asked.suite, chip) for mode in asked.modes if mode == "virtual"),
         *(Leg(f"rack-{chip}", "rack", asked.suite, chip) for chip in asked.racks),
         *(Leg(target_of(chip), EMULATED_JOB, EMULATED_SUITE, chip) for chip in asked.emulated),
     )
@@ -141,13 +151,21 @@ def plan_asked(asked: Asked, event: Event) -> CiPlan:
         head=event.head,
         base=asked.base,
         environment=FORK_ENVIRONMENT if event.fork else ENVIRONMENT,
-        changes=(),
+        changes=_kinds(asked, event.head),
         build=asked.build,
         legs=legs,
     )
     needed = {image.tick_hz for image in _images(asked) if not image.product}
     needed |= {DEFAULT_TICK_HZ} if asked.emulated else set()
     return replace(plan, ticks_hz=tuple(tick_hz for tick_hz in TICKS_HZ if tick_hz in needed))
+
+
+def _kinds(asked: Asked, head: str) -> tuple[str, ...]:
+    """Return what a change touches: of a project all but its documentation is firmware."""
+    files = changed_files(asked.repository, asked.base, head) if asked.base else ()
+    return tuple(
+        sorted({"documentation" if one == "documentation" else "firmware" for one in kinds_of(files)})
+    )
 
 
 def outputs_of(asked: Asked, plan: CiPlan) -> dict[str, object]:
@@ -160,6 +178,7 @@ def outputs_of(asked: Asked, plan: CiPlan) -> dict[str, object]:
         "suite": asked.suite,
         "rack-label": asked.rack_label,
         "base": asked.base,
+        "limits": (asked.project.root / "hil" / FOLDER).relative_to(asked.repository).as_posix(),
         "virtual": "virtual" in asked.modes,
         "build": asked.build,
         "emulated": asked.emulated,
@@ -279,12 +298,14 @@ def _label(text: str, modes: tuple[str, ...]) -> str:
 
 def _base(repository: Path, text: str, event: Event) -> str:
     """Return the commit that is compared with; "" where there is none, as on a branch's own push."""
-    if not text:
+    if text == NONE:
         return ""
     if text == MERGE_BASE:
         return merge_base(repository, event.base_tip, event.head)
     if not _REVISION.fullmatch(text) or ".." in text:
-        raise _WrongError(f"is no name of a commit; allowed are {MERGE_BASE}, a commit, a branch or a tag.")
+        raise _WrongError(
+            f"is no name of a commit; allowed are {MERGE_BASE}, {NONE}, a commit, a branch or a tag."
+        )
     for name in (text, f"origin/{text}"):  # of a branch a workflow's checkout has the remote one only
         with suppress(ConfigError):
             return find_revision(repository, name).commit

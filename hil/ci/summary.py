@@ -74,7 +74,7 @@ class CiVerdict:
 
     @property
     def acceptable(self) -> bool:
-        """Whether an owner's word decides: comparisons regressed, or rules got looser, and no more is wrong."""
+        """Whether an owner's word decides: comparisons regressed or rules got looser, no more is wrong."""
         failed = [leg for leg in self.legs if leg.status != ExitCode.PASS]
         return bool(failed or self.loosened) and not self.findings and all(leg.acceptable for leg in failed)
 

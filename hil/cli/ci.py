@@ -26,7 +26,7 @@ from hil.ci.history import BRANCH, add_runs
 from hil.ci.inputs import DEFAULTS, check_inputs, outputs_of, plan_asked
 from hil.ci.label import find_label
 from hil.ci.legs import compared_targets, narrow, read_comparisons
-from hil.ci.limits import Counting, limits_that_count
+from hil.ci.limits import TOOL, Counting, limits_that_count, project_at
 from hil.ci.plan import EMULATED_JOB, CiPlan, Leg, plan_event, read_plan, write_plan
 from hil.ci.repository import check_repository
 from hil.ci.summary import CiVerdict, conclude, without_verdict
@@ -296,14 +296,15 @@ def collect_leg(leg: str, out: Path, legs_path: Path) -> None:
 @click.option(
     "--thresholds",
     type=FOLDER,
-    help="The limits that count, beside those of the merge base. [default: those that each run keeps]",
+    help="The limits that count, beside those of the merge base: a path from the top of the checkout, of a "
+    "project …/hil/thresholds. [default: those that each run keeps]",
 )
 def judge_legs(
     plan_path: Path, legs_path: Path, jobs: str, keep: Path | None, thresholds: Path | None
 ) -> int:
     """Say one verdict on all legs; its exit code is the worst of theirs.
 
-    Each leg is judged again from its records, by the stricter of the limits of head and merge base. A leg
+    Each leg is judged again from its records, by the definitions of head and of merge base. A leg
     without a verdict and without a recorded reason to skip it fails, and so does one whose verdict says
     otherwise than its records, or that measured less than the plan asks for. Where GitHub says that nobody
     waits for the verdict any more, or that a rack has not answered, what left nothing is undecided.
@@ -355,7 +356,10 @@ _NO_PLAN = {"configuration": "NOT MEASURED: CONFIGURATION –", "rig": "NO VERDI
 def _counting(thresholds: Path | None, plan: CiPlan) -> tuple[Counting, ConfigError | None]:
     """Return the limits that count, where none are named those that each run keeps; and what is wrong."""
     try:
-        return limits_that_count(thresholds, Path.cwd(), plan.base) if thresholds else Counting(), None
+        if thresholds is None:
+            return Counting(), None
+        place = project_at(thresholds) if thresholds.parent.name == "hil" else TOOL
+        return limits_that_count(thresholds, Path.cwd(), plan.base, place), None
     except ConfigError as error:
         return Counting(), error
 

@@ -17,7 +17,7 @@ from ruamel.yaml import YAML
 from hil.base.errors import ConfigError
 from hil.ci.event import Event
 from hil.ci.inputs import DEFAULTS, Asked, check_inputs, outputs_of, plan_asked
-from hil.ci.plan import read_plan, write_plan
+from hil.ci.plan import COMPARED_TARGET, read_plan, write_plan
 from tests.ci.ci_rig import Repository
 from tests.lab import ROOT, own_environment
 
@@ -46,11 +46,16 @@ def ask(team: Repository, given: Mapping[str, str], **words: bool) -> Asked:
 
 
 def test_without_inputs_the_virtual_rack_measures(team: Repository) -> None:
-    """The defaults ask for one leg, compare with nothing, and build nothing with ESP-IDF."""
+    """The defaults ask for one leg, compare with the merge base, and build nothing with ESP-IDF."""
     asked = ask(team, {})
     plan = plan_asked(asked, event_of(team))
     assert [(leg.name, leg.job, leg.suite) for leg in plan.legs] == [("virtual", "virtual", "quick")]
-    assert (plan.build, plan.base, asked.targets) == ((), "", ("esp32", "esp32c3"))
+    assert (plan.build, plan.base) == ((), team.git("rev-parse", "main"))
+    assert (plan.changes, asked.targets) == (("firmware",), ("esp32", "esp32c3"))
+    assert (plan.leg("virtual").target, outputs_of(asked, plan)["limits"]) == (
+        COMPARED_TARGET,
+        "node/hil/thresholds",
+    )
     assert outputs_of(asked, plan)["virtual"] is True
 
 
@@ -94,7 +99,10 @@ def test_the_plan_is_one_that_the_verdict_reads(team: Repository) -> None:
 
 
 def test_a_base_is_a_commit(team: Repository) -> None:
-    """merge-base is where the pull request began; a name is looked up; on main's own tip there is none."""
+    """merge-base is where the pull request began; a name is looked up; on main's own tip there is none.
+
+    Who wants limits alone says so.
+    """
     base = team.git("rev-parse", "main")
     for name in ("merge-base", "main", base, base[:12]):
         assert ask(team, {"base": name}).base == base
@@ -102,6 +110,7 @@ def test_a_base_is_a_commit(team: Repository) -> None:
         "update-ref", "refs/remotes/origin/stable", base
     )  # of branches a checkout has the remote ones only
     assert ask(team, {"base": "stable"}).base == base
+    assert ask(team, {"base": "none"}).base == ""
     team.git("checkout", "--quiet", "main")
     assert ask(team, {"base": "merge-base"}).base == ""
 
@@ -137,7 +146,7 @@ def test_the_project_may_lie_above_the_folder(team: Repository) -> None:
         ({"mode": "rack", "rack-label": "a b"}, "rack-label: 'a b' is no runner's label; allowed are"),
         ({"suite": "quik"}, "suite: 'quik' selects nothing:"),
         ({"suite": "$(touch pwned)"}, "suite: '$(touch pwned)' selects nothing:"),
-        ({"base": "--output=x"}, "base: '--output=x' is no name of a commit; allowed are merge-base,"),
+        ({"base": "--output=x"}, "base: '--output=x' is no name of a commit; allowed are merge-base, none,"),
         ({"base": "release"}, "base: 'release' is no commit, branch or tag of the repository"),
         ({"pages": "yes"}, "pages: 'yes' is neither true nor false"),
         ({"mode": "emulated", "pages": "true"}, "which the mode leaves out"),

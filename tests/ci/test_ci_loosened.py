@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,7 +17,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from hil.ci.event import VIRTUAL_RACK
-from hil.ci.plan import write_plan
+from hil.ci.plan import Leg, write_plan
 from tests.ci.ci_rig import Repository, a_plan, leave_run, limits_text, rejudge, write_limits
 from tests.lab import ROOT, own_environment
 from tests.make_records import publish_record
@@ -73,7 +74,8 @@ class Change:
 def _rack(*boards: str) -> str:
     lines = (ROOT / VIRTUAL_RACK).read_text().partition("boards:")[0]
     entry = "  - {{id: {0}, kind: virtual, target: esp32, power: {{type: virtual}}, mac: {1}}}\n"
-    return f"{lines}boards:\n{''.join(entry.format(name, f'02:00:00:77:00:{n:02}') for n, name in enumerate(boards, 1))}"
+    text = "".join(entry.format(name, f"02:00:00:77:00:{n:02}") for n, name in enumerate(boards, 1))
+    return f"{lines}boards:\n{text}"
 
 
 def redefined(content: Content) -> None:
@@ -163,12 +165,16 @@ def renamed_parameter(content: Content) -> None:
     content["parameters"]["held_us"] = content["parameters"].pop("hold_us")
 
 
+def virtual_only(content: Content) -> None:
+    content["kinds"] = ["virtual"]
+
+
 SOFTER: dict[str, tuple[Edit | None, Edit, str]] = {
     "tolerance": (None, compared("tolerance_ratio", 0.9), "tolerance 0.1 → 0.9"),
     "min-effect": (None, compared("min_effect_ratio", 0.1), "least effect 0.03 → 0.1"),
     "alpha": (None, policy("alpha", 0.0001), "policy alpha: 0.01 → 0.0001"),
     "case-out": (two_cases, lambda _: None, "the suite pr loses qos=2"),
-    "kinds": (None, lambda content: content.update(kinds=["virtual"]), "on physical and emulated boards no more"),
+    "kinds": (None, virtual_only, "on physical and emulated boards no more"),
     "expiry": (known_issue(2030), known_issue(2031), "suppressed until 2030-01-01 → suppressed until 2031"),
     "definition": (None, redefined, "publish_latency_p50_us is defined otherwise (not_ok, clocks)"),
 }  # fmt: skip
@@ -208,6 +214,42 @@ def test_a_board_out_of_the_rack_is_told(tmp_path: Path) -> None:
     code, text = change.verdict()
     assert (code, text.partition("\n")[0]) == (0, "# PASS, BUT BY LOOSENED RULES: virtual")
     assert "the leg virtual measured no board v2 (virtual-esp32), which the merge base's rack has" in text
+
+
+@pytest.mark.parametrize("of_its_own", [True, False], ids=["own-limits", "the-tools"])
+def test_a_teams_repository_is_judged_by_its_merge_base_too(tmp_path: Path, of_its_own: bool) -> None:
+    """By measure.yml's own step, in a checkout as it has it: limits two hundred times as large are no pass.
+
+    Where the base has no file of its own for the bench, the tool's counts.
+    """
+    project = Repository(tmp_path / "project")
+    before = {"app/hil/thresholds/publish.yaml": limits_text()} if of_its_own else {}
+    base = project.commit({"app/hil.toml": "", **before})
+    project.commit({"app/hil/thresholds/publish.yaml": edited(redefined)})
+    suite = "quick and publish"
+    plan = dataclasses.replace(a_plan(), base=base, legs=(Leg("virtual", "virtual", suite),))
+    write_plan(plan, tmp_path / "verdict" / "plan.json")
+    run = leave_run(tmp_path / "verdict" / "legs" / "virtual", [publish_record(latency_ms=SLOW_MS)])
+    run.write_info({**run.read_info(), "suite": suite})
+    write_limits(run.path, edited(redefined))
+    rejudge(run)
+    said = say_the_verdict(tmp_path)
+    assert said.returncode == 1, said.stdout
+    assert "# REGRESSED: virtual" in said.stdout
+    assert "publish_latency_p95_us is defined otherwise" in said.stdout
+
+
+def say_the_verdict(workspace: Path) -> subprocess.CompletedProcess[str]:
+    """Run the last step of measure.yml in a workspace, with the tool that is installed here."""
+    workflow = YAML(typ="safe").load(ROOT / ".github" / "workflows" / "measure.yml")
+    step = workflow["jobs"]["hil-verdict"]["steps"][-1]
+    assert step["env"]["LIMITS"] == "${{ needs.plan.outputs.limits }}"
+    jobs = json.dumps({job: {"result": "success"} for job in ("plan", "virtual", "rack")})
+    more = {"HIL_VENV": sys.prefix, "HIL_JOBS": jobs, "LIMITS": "app/hil/thresholds"}
+    return subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", step["run"]], cwd=workspace, env={**own_environment(), **more},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=120,
+    )  # fmt: skip
 
 
 def test_limits_that_get_stricter_need_nobody(tmp_path: Path) -> None:
