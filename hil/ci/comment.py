@@ -14,18 +14,18 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from hil.base.errors import ConfigError, ExitCode, HilError, RigError
-from hil.base.git import git
 from hil.base.untrusted import code, markdown, terminal
 from hil.ci import artefact, check, racks
 from hil.ci.acceptance import find_acceptance
 from hil.ci.artefact import read_strictly
 from hil.ci.comment_page import Source, facts_of, render, run_links, without_verdict
+from hil.ci.event import read_targets
 from hil.ci.excuses import NONE, Excuses
 from hil.ci.github import (
     BOT,
@@ -35,7 +35,6 @@ from hil.ci.github import (
     PullRequest,
     Refused,
     WorkflowRun,
-    count_commits,
     find_artefact,
     find_pull_requests,
     read_jobs,
@@ -46,6 +45,7 @@ from hil.ci.github_http import TooLarge
 from hil.ci.limits import Counting, limits_that_count
 from hil.ci.plan import RACK_JOBS, CiPlan
 from hil.ci.summary import CiVerdict, accept, conclude, without_limits
+from hil.ci.verified import check_limits, hold_against, read_diff
 from hil.store import RunDirectory
 from hil.thresholds.loader import FOLDER
 
@@ -180,7 +180,7 @@ def comment(github: GitHub, run_id: int, *, head: str = "", dry_run: bool = Fals
             f"No open pull request has the head {run.head[:12]} any more (a newer push, or closed), "
             "so nothing is written.",
         )
-    body, facts = page_of(github, run)
+    body, facts = page_of(github, run, found)
     if dry_run:
         return (body, f"check {check.NAME!r}: {facts['conclusion']}, {facts['headline']}")
     first = not _is_quiet(facts)
@@ -194,17 +194,17 @@ def _is_quiet(facts: Mapping[str, Any]) -> bool:
     return facts["conclusion"] == "success" and not measured and not facts["loosened"]
 
 
-def page_of(github: GitHub, run: WorkflowRun) -> tuple[str, Mapping[str, Any]]:
+def page_of(github: GitHub, run: WorkflowRun, pulls: Sequence[PullRequest]) -> tuple[str, Mapping[str, Any]]:
     """Return the comment's text, and what it is made of. Raises RigError where GitHub does not answer."""
+    jobs = read_jobs(github, run)
     commits = f"{run.url.partition('/actions/')[0]}/commit/"
     source = Source(run_links(run.url), commits, run.title, run.author)
     with tempfile.TemporaryDirectory(prefix="hil-verdict-") as folder:
         try:
-            facts = _judged(github, run, Path(folder), source)
-        except ConfigError as error:
-            facts = without_verdict(run.head, error.sentence, source)
-            if isinstance(error, _ContradictionError):
-                facts["conclusion"] = "failure"
+            facts = _judged(github, run, pulls, jobs, Path(folder), source)
+        except ConfigError as error:  # a red job says itself that something is wrong; a green one does not
+            green = jobs.verdict == "success" or run.conclusion == "success"
+            facts = without_verdict(run.head, error.sentence, source, is_green=green)
         try:
             page = render(facts, "comment")
         except HilError as error:
@@ -224,9 +224,15 @@ def _plain(run: WorkflowRun, why: str) -> str:
     )
 
 
-def _judged(github: GitHub, run: WorkflowRun, folder: Path, source: Source) -> dict[str, Any]:
+def _judged(
+    github: GitHub,
+    run: WorkflowRun,
+    pulls: Sequence[PullRequest],
+    jobs: Jobs,
+    folder: Path,
+    source: Source,
+) -> dict[str, Any]:
     """Fetch the artefact and conclude from it. Raises ConfigError where there is no verdict; RigError."""
-    jobs = read_jobs(github, run)
     if jobs.verdict not in ("success", "failure"):
         how = f"ended with {jobs.verdict!r}" if jobs.verdict else "did not run"
         raise ConfigError(f"the job {VERDICT_JOB} {how}.")
@@ -236,7 +242,8 @@ def _judged(github: GitHub, run: WorkflowRun, folder: Path, source: Source) -> d
         )
     content = download(github, run)
     try:
-        return _read(github, content, run, jobs, folder, source)
+        artefact.unpack(content, folder)
+        return _read(github, run, pulls, jobs, folder, source)
     except HilError:
         raise
     except Exception as error:  # others wrote it: a surprise must not keep an older comment in place
@@ -244,18 +251,25 @@ def _judged(github: GitHub, run: WorkflowRun, folder: Path, source: Source) -> d
 
 
 def _read(
-    github: GitHub, content: bytes, run: WorkflowRun, jobs: Jobs, folder: Path, source: Source
+    github: GitHub,
+    run: WorkflowRun,
+    pulls: Sequence[PullRequest],
+    jobs: Jobs,
+    folder: Path,
+    source: Source,
 ) -> dict[str, Any]:
     """Conclude from the artefact. Raises ConfigError where there is no verdict in it."""
-    artefact.unpack(content, folder)
     plan = read_strictly(folder / artefact.PLAN, run.head)
+    for pull_request in pulls:  # one check stands for all that have this head
+        diff = read_diff(github, pull_request)
+        plan = hold_against(plan, diff, read_targets(Path.cwd(), diff.base).racks)
+    check_limits(github, run.head, folder / FOLDER)
     legs = folder / artefact.LEGS
     verdict = _concluded(plan, legs, jobs, folder / FOLDER, _excuses(github, run, plan, legs))
     if verdict.acceptable and jobs.verdict == "success":  # else the check would have to be run again first
         verdict = _accepted(github, run, verdict)
     _check_agreement(verdict, jobs)
-    count = count_commits(github, plan.base, run.head) if plan.base else 0
-    return facts_of(plan, verdict, legs, replace(source, count=count))
+    return facts_of(plan, verdict, legs, replace(source, count=diff.commits))
 
 
 def _excuses(github: GitHub, run: WorkflowRun, plan: CiPlan, legs: Path) -> Excuses:
@@ -272,30 +286,22 @@ def _excuses(github: GitHub, run: WorkflowRun, plan: CiPlan, legs: Path) -> Excu
 
 
 def _concluded(plan: CiPlan, legs: Path, jobs: Jobs, thresholds: Path, excuses: Excuses) -> CiVerdict:
-    """Conclude by the limits that count; the base's are those of a branch of ours, whatever it holds.
+    """Conclude by the limits that count.
 
     Limits of the head that cannot be read fail the whole, as they failed the required check.
 
     Raises:
-        ConfigError: the plan's base is none of ours, or there are no limits of use and the check passed.
+        ConfigError: there are no limits of use and the check passed.
     """
     if not thresholds.is_dir():
         raise ConfigError("the artefact holds no limits, so nothing can be judged again.")
-    base = _own_commit(plan.base)
     try:
-        counting = limits_that_count(thresholds, Path.cwd(), base)
+        counting = limits_that_count(thresholds, Path.cwd(), plan.base)
         return conclude(plan, legs, jobs.others, counting, excuses)
     except ConfigError as error:
         if jobs.verdict == "success":
             raise
         return without_limits(conclude(plan, legs, jobs.others, Counting(), excuses), error)
-
-
-def _own_commit(commit: str) -> str:
-    """Return a commit that one of this repository's branches has; "" for none. Raises ConfigError."""
-    if commit and not git(Path.cwd(), "branch", "--all", "--contains", commit):
-        raise ConfigError(f"the plan's merge base {commit[:12]} is on no branch of this repository.")
-    return commit
 
 
 def _accepted(github: GitHub, run: WorkflowRun, verdict: CiVerdict) -> CiVerdict:
@@ -324,16 +330,11 @@ def download(github: GitHub, run: WorkflowRun) -> bytes:
         raise ConfigError("the artefact is gone.") from error
 
 
-class _ContradictionError(ConfigError):
-    """The required check passed what this code does not pass; what it ran is the pull request's own."""
-
-
 def _check_agreement(verdict: CiVerdict, jobs: Jobs) -> None:
     """What the artefact comes to must be how the required check ended. Raises ConfigError."""
     if (verdict.exit_code == ExitCode.PASS) == (jobs.verdict == "success"):
         return
-    wrong = _ContradictionError if jobs.verdict == "success" else ConfigError
-    raise wrong(
+    raise ConfigError(
         f"the artefact comes to exit code {int(verdict.exit_code)}, but the job {VERDICT_JOB} "
         f"ended with {jobs.verdict!r}."
     )

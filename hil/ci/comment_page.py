@@ -96,14 +96,17 @@ def facts_of(plan: CiPlan, verdict: CiVerdict, legs: Path, source: Source) -> di
     }
 
 
-def without_verdict(head: str, problem: str, source: Source) -> dict[str, Any]:
-    """Return what a page is made of where nothing can be said, and why."""
+def without_verdict(head: str, problem: str, source: Source, *, is_green: bool = False) -> dict[str, Any]:
+    """Return what a page is made of where nothing can be said, and why.
+
+    Beside a required check that ``is_green`` that fails.
+    """
     return {
         "exit_code": int(ExitCode.RIG),
         "headline": "No verdict could be read",
         "said": "",
         "sign": "?",
-        "conclusion": "neutral",
+        "conclusion": "failure" if is_green else "neutral",
         "problem": problem,
         "accepted": None,
         "head": head,

@@ -238,8 +238,11 @@ class WorkflowRun:
 
 @dataclass(frozen=True)
 class PullRequest:
+    """``base`` is a commit of the branch that it is to be merged into."""
+
     number: int
     head: str
+    base: str = ""
 
 
 @dataclass(frozen=True)
@@ -282,15 +285,6 @@ def read_run(github: GitHub, run_id: int) -> WorkflowRun:
     if status != "completed":
         raise ConfigError(f"the run {run_id} has not ended yet.", next_step="wait until it has.")
     return run
-
-
-def count_commits(github: GitHub, base: str, head: str) -> int:
-    """Return how many commits GitHub knows from ``base`` to ``head``; 0 where it does not say."""
-    try:
-        stored = github.get(f"compare/{base}...{head}", {"per_page": 1})
-        return max(0, int(stored["total_commits"]))
-    except (RigError, KeyError, TypeError, ValueError):
-        return 0
 
 
 def read_jobs(github: GitHub, run: WorkflowRun) -> Jobs:
@@ -338,7 +332,11 @@ def find_pull_requests(github: GitHub, run: WorkflowRun) -> tuple[PullRequest, .
         return ()
     owner = run.head_repository.partition("/")[0]
     listed = github.pages("pulls", state="open", head=f"{owner}:{run.head_branch}")
-    return tuple(PullRequest(int(one["number"]), run.head) for one in listed if _has_head(one, run))
+    return tuple(
+        PullRequest(int(one["number"]), run.head, str((one.get("base") or {}).get("sha") or ""))
+        for one in listed
+        if _has_head(one, run)
+    )
 
 
 def still_open_at(github: GitHub, pull_request: PullRequest) -> bool:

@@ -20,11 +20,12 @@ from hil.ci import artefact
 from hil.ci.acceptance import find_acceptance
 from hil.ci.artefact import read_strictly
 from hil.ci.comment import download
-from hil.ci.event import Event, changed_files, kinds_of
+from hil.ci.event import Event, changed_files, kinds_of, read_targets
 from hil.ci.github import COMMIT, WORKFLOW, GitHub, WorkflowRun, read_jobs, read_run
 from hil.ci.legs import LegResult
 from hil.ci.plan import RACK_JOBS, CiPlan, Leg
 from hil.ci.summary import accept, conclude
+from hil.ci.verified import Diff, hold_against
 
 MINUTES = 50  # of the 60 after which GitHub's merge queue gives a group up, where nobody says otherwise
 RACK_MINUTES = 75  # what a rack may take: 20 to build, 15 in its queue, 30 to compare, 10 around it
@@ -85,13 +86,15 @@ def measured_before(github: GitHub, event: Event, repository: Path) -> Before:
     with tempfile.TemporaryDirectory(prefix="hil-queue-") as folder:
         artefact.unpack(download(github, run), Path(folder))
         measured = read_strictly(Path(folder) / artefact.PLAN, head)
+        _check_same_content(repository, measured.base, event.base_tip, "its merge base and the group's base")
+        diff = Diff(measured.base, changed_files(repository, measured.base, head))
+        measured = hold_against(measured, diff, read_targets(repository, measured.base).racks)
         # that job has judged each leg again from its records, so its verdicts are taken
         verdict = conclude(measured, Path(folder) / artefact.LEGS, jobs.others)
     if verdict.acceptable and (accepted := find_acceptance(github, number, run.run_id, head)):
         verdict = accept(verdict, accepted)
     if verdict.exit_code != ExitCode.PASS:
         raise NotBefore(f"what {run.url} left comes to no pass, though its required check succeeded")
-    _check_same_content(repository, measured.base, event.base_tip, "its merge base and the group's base")
     return Before(number, run.url, measured, {leg.name: leg for leg in verdict.legs})
 
 

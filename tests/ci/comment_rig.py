@@ -12,15 +12,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from hil.ci.artefact import keep
+from hil.ci.legs import unchanged_image, write_skip
 from hil.ci.plan import CiPlan, write_plan
 from hil.gate import judge
 from hil.model import Entry, NotRun, RunRecord, Scalar, Verdict
 from hil.store import RunDirectory
 from tests.ci.ci_rig import HEAD, Repository, a_plan, leave_run, limits_text, rig_limits, write_limits
+from tests.ci.github_server import State
 from tests.gate import compare_records
 from tests.make_records import RUN_ID, publish_record, publish_thresholds
 
 TLS: dict[str, Scalar] = {"transport": "tls"}
+FILES = ("tests/a.py",)  # of the pull request: no firmware, so that the emulated chip's image is as it was
 NOISE = {"profile": "typical", "description": "profile typical, seed 7: boots differ by 2 %"}
 
 
@@ -79,14 +82,24 @@ def own_repository() -> Repository:
     return made
 
 
+def pull_request_state() -> State:
+    """Return what GitHub knows of that pull request: its merge base, its files, its limits."""
+    base = own_repository().git("rev-parse", "HEAD")
+    return State(HEAD, base, list(FILES), limits={"publish.yaml": limits_text().encode()})
+
+
 def pull_request_plan() -> CiPlan:
     """Return the plan of a pull request that measures the virtual rack and compares with its merge base."""
-    return replace(a_plan(compare=True), base=own_repository().git("rev-parse", "HEAD"))
+    plan = a_plan(files=FILES, compare=True, emulated=True)
+    return replace(plan, base=own_repository().git("rev-parse", "HEAD"))
 
 
 def leave_all(folder: Path, **changes: float) -> Path:
     """Leave plan.json and both legs in ``folder``, as in out/ci; return it."""
-    write_plan(pull_request_plan(), folder / "plan.json")
+    plan = pull_request_plan()
+    write_plan(plan, folder / "plan.json")
+    emulated = plan.leg("emulated-esp32c3")
+    write_skip(folder / "legs", emulated.name, unchanged_image(plan, emulated))
     leave_virtual(folder / "legs", changes.pop("latency_ms", 7.0))
     leave_comparison(folder / "legs", **changes)
     return folder

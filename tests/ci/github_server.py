@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -35,6 +36,10 @@ class State:
     """
 
     head: str
+    base: str = ""  # where a pull request left its branch, whose tip that still is
+    files: list[str] = field(default_factory=lambda: ["firmware/main/app_main.c"])  # that it changes
+    commits: int = 1
+    limits: dict[str, bytes] = field(default_factory=dict)  # of the head, by name
     runs: dict[int, dict[str, Any]] = field(default_factory=dict)
     jobs: list[dict[str, Any]] = field(default_factory=list)
     jobs_by_run: dict[int, list[dict[str, Any]]] = field(default_factory=dict)  # where runs have their own
@@ -101,8 +106,8 @@ class State:
 
     def add_pull(self, number: int = 7, *, head: str = "", origin: str = FORK, branch: str = BRANCH) -> None:
         head_facts = {"sha": head or self.head, "ref": branch, "repo": {"full_name": origin}}
-        author = {"user": {"login": "somebody"}, "body": "", "labels": []}
-        self.pulls[number] = {"number": number, "state": "open", "head": head_facts, **author}
+        more = {"user": {"login": "somebody"}, "body": "", "labels": [], "base": {"sha": self.base}}
+        self.pulls[number] = {"number": number, "state": "open", "head": head_facts, **more}
         self.events.setdefault(number, [])
         self.comments.setdefault(number, [])
 
@@ -171,6 +176,8 @@ class _Api(BaseHTTPRequestHandler):
             (r"GET pulls", lambda: self._pulls(query)),
             (r"GET pulls/(\d+)", lambda n: _json(self.state.pulls[int(n)])),
             (r"GET issues/(\d+)/events", lambda n: self._page(self.state.events[int(n)], query)),
+            (r"GET compare/(\w+)\.\.\.(\w+)", self._compare),
+            (r"GET contents/thresholds", self._limits),
             (r"GET collaborators/([\w-]+)/permission", self._permission),
             (r"GET issues/(\d+)/comments", lambda n: self._page(self.state.comments[int(n)], query)),
             (r"POST issues/(\d+)/comments", lambda n: self._post(int(n), body)),
@@ -232,6 +239,24 @@ class _Api(BaseHTTPRequestHandler):
         (one,) = [one for one in self.state.issues if one["number"] == number]
         one |= asked
         return _json(one)
+
+    def _compare(self, base: str, head: str) -> Answer:
+        """Compare as GitHub does: at most 300 files, whatever the page."""
+        if (base, head) != (self.state.base, self.state.head):
+            return _json({"message": "Not Found"}, 404)
+        files = [{"filename": name, "status": "modified"} for name in self.state.files[:300]]
+        found = {"merge_base_commit": {"sha": base}, "total_commits": self.state.commits, "files": files}
+        return _json(found)
+
+    def _limits(self) -> Answer:
+        if not self.state.limits:
+            return _json({"message": "Not Found"}, 404)
+        return _json(
+            [
+                {"type": "file", "name": name, "sha": _blob(content)}
+                for name, content in self.state.limits.items()
+            ]
+        )
 
     def _permission(self, login: str) -> Answer:
         if login not in self.state.permissions:
@@ -314,6 +339,11 @@ class _Blobs(_Api):
         return 200, {"Content-Type": "application/zip"}, self.state.blobs[int(path.strip("/"))]
 
     do_GET = _Api._handle  # noqa: N815
+
+
+def _blob(content: bytes) -> str:
+    done = subprocess.run(["git", "hash-object", "--stdin"], input=content, capture_output=True, check=True)
+    return done.stdout.decode().strip()
 
 
 def _json(value: object, status: int = 200) -> Answer:

@@ -19,7 +19,7 @@ from hil.ci.github import GitHub
 from hil.ci.plan import read_plan
 from hil.ci.summary import CiVerdict, accept, conclude
 from tests.ci.ci_rig import HEAD
-from tests.ci.comment_rig import kept, leave_all, leave_virtual, own_repository
+from tests.ci.comment_rig import kept, leave_all, leave_virtual, own_repository, pull_request_state
 from tests.ci.github_server import HOME, RUN, TOKEN, State, serve
 from tests.ci.test_ci_comment import zipped
 from tests.lab import run
@@ -37,7 +37,7 @@ def slower(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def state() -> State:
     """A pull request of a fork whose owner has set the label and said why."""
-    state = State(HEAD)
+    state = pull_request_state()
     state.add_run()
     state.set_jobs("success", **{"Compare with the merge base": "failure"})
     state.add_pull()

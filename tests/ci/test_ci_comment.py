@@ -18,7 +18,7 @@ from hil.ci.comment import Marker, comment, find_marker
 from hil.ci.github import GitHub, Refused
 from hil.ci.plan import write_plan
 from tests.ci.ci_rig import a_plan
-from tests.ci.comment_rig import HEAD, kept, leave_all, own_repository
+from tests.ci.comment_rig import HEAD, kept, leave_all, own_repository, pull_request_state
 from tests.ci.github_server import BOT, FORK, HOME, RUN, TOKEN, Answer, State, serve
 from tests.lab import ROOT, run
 from tests.reports.as_read import Seen
@@ -74,7 +74,7 @@ class Rig:
 
 @pytest.fixture
 def rig(slower: bytes) -> Iterator[Rig]:
-    state = State(HEAD)
+    state = pull_request_state()
     state.add_run()
     state.set_jobs("failure", **{"Compare with the merge base": "failure"})
     state.add_artefact(slower)
@@ -103,8 +103,7 @@ def test_a_commit_is_called_what_people_call_it(rig: Rig) -> None:
     """Title and author as GitHub has them, made harmless; how many commits there are, and their diff."""
     message = "Send at once | <b>@all</b>\n\nwith a body"
     rig.state.runs[RUN]["head_commit"] = {"message": message, "author": {"name": "A. Author"}}
-    base = own_repository().git("rev-parse", "HEAD")
-    rig.state.settings[f"compare/{base}...{HEAD}"] = {"total_commits": 3, "commits": []}
+    base, rig.state.commits = rig.state.base, 3
     rig.comment()
     (body,) = rig.bodies
     (line,) = [line for line in body.splitlines() if "its merge base" in line]
@@ -118,7 +117,7 @@ def test_a_commit_is_called_what_people_call_it(rig: Rig) -> None:
 
 def test_a_commit_that_github_says_nothing_of_is_its_digits(rig: Rig) -> None:
     """No title, no number: the comment is written all the same."""
-    rig.state.runs[RUN]["head_commit"] = None
+    rig.state.runs[RUN]["head_commit"], rig.state.commits = None, 0
     rig.comment()
     (body,) = rig.bodies
     assert f"[`{HEAD[:12]}`](https://github.com/{HOME}/commit/{HEAD}) against its merge base [`" in body
@@ -216,8 +215,9 @@ def test_a_pull_request_that_passes_notifies_once(rig: Rig, same: bytes) -> None
 
 def test_where_nothing_was_measured_nobody_is_notified(rig: Rig, tmp_path: Path) -> None:
     """A documentation change gets a green check and no comment; one that is there is renewed."""
-    plan = a_plan(files=["README.md"], compare=True)
-    write_plan(replace(plan, base=own_repository().git("rev-parse", "HEAD")), tmp_path / "plan.json")
+    plan = a_plan(files=["README.md"], compare=True, emulated=True)
+    rig.state.files = ["README.md"]
+    write_plan(replace(plan, base=rig.state.base), tmp_path / "plan.json")
     (tmp_path / "legs").mkdir()
     rig.state.set_jobs("success", **{"Virtual rack": "skipped", "Compare with the merge base": "skipped"})
     rig.state.artefacts.clear()

@@ -136,7 +136,12 @@ def the_comment_is_not_deceived(ended: Ended) -> None:
         ("failure", "NO VERDICT: virtual, compare", "contradicts its records"),
         ("success", "No verdict could be read", "comes to exit code 3, but the job hil-verdict ended with"),
     ):
-        state = State(ended.head)
+        state = State(ended.head, ended.base)
+        state.files = ended.project.git("diff", "--name-only", ended.base, ended.head).split()
+        listed = ended.project.git("ls-tree", "--name-only", ended.head, "thresholds/").split()
+        for name in listed:
+            text = ended.project.git("show", f"{ended.head}:{name}")
+            state.limits[Path(name).name] = f"{text}\n".encode()
         state.add_run()
         state.set_jobs(word)
         state.add_artefact(zipped(ended.run.artefacts / "verdict"))
@@ -150,7 +155,7 @@ def the_comment_is_not_deceived(ended: Ended) -> None:
 
 # A busy host may leave a figure of the virtual rack undecided, which fails nothing.
 PASSED = "PASS: virtual, (?:.+, )?compare$|UNDECIDED: "
-REMARK = {"firmware/NOTE.md": added("A remark.\n")}
+REMARK = {"tests/NOTE.md": added("A remark.\n")}  # no firmware, so that its images are as they were
 SCENARIOS = {
     "documentation": Scenario(
         {"docs/explain/gate.md": added("Other words.\n")},
