@@ -91,7 +91,7 @@ def _metric_changed(name: str, old: Metric, new: Metric | None) -> Iterator[Limi
 
 def _limits_changed(head: Thresholds, base: Thresholds, known: set[str]) -> Iterator[LimitChange]:
     for old in base.limits:
-        if not _same_place(old, head.limits):
+        if not old.is_none and not _same_place(old, head.limits):
             wider = _wider(old, head.limits)
             yield from [_bound_changed(old, new) for new in wider] or [
                 _loosened(f"{old.source}: {old.where}: {_bound(old)} → no limit")
@@ -184,4 +184,4 @@ def _wider(rule: R, others: Iterable[R]) -> list[R]:
 
 
 def _bound(limit: Limit) -> str:
-    return f"{limit.bound} {limit.value:g}"
+    return "no limit" if limit.is_none else f"{limit.bound} {limit.value:g}"
