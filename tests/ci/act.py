@@ -32,6 +32,7 @@ _SPEAKS = re.compile(
     re.MULTILINE,
 )
 _CONTAINER = re.compile(r"^    container: espressif/idf:.*\n", re.MULTILINE)
+_DEPLOYMENT = re.compile(r"^      deployment: false.*\n", re.MULTILINE)  # GitHub's since March 2026, act has no such key
 _USES = re.compile(r"uses: (actions/[\w-]+)@([0-9a-f]{40})")
 
 
@@ -83,6 +84,7 @@ class Project:
             workflow.write_text(_CONTAINER.sub("", text), encoding="utf-8")
         # what is built is built for the emulated chips
         (self.path / ".github" / "hil-targets.json").write_text('{"build": [], "racks": []}')
+        for_act(self.path)
         self.git("init", "--quiet", "--initial-branch=main")
         self.git("remote", "add", "origin", "https://github.com/example/hil.git")
         self.base = self.commit("base")
@@ -209,6 +211,12 @@ def _environment(run: Path) -> dict[str, str]:
         "PYTHONPATH": ".",  # the checked-out sources, not those that the environment was installed for
         "DO_NOT_TRACK": "1",
     }
+
+
+def for_act(repository: Path) -> None:
+    """Take out of the workflows what act does not know."""
+    for path in (repository / ".github" / "workflows").glob("*.yml"):
+        path.write_text(_DEPLOYMENT.sub("", path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def copy_checkout(to: Path) -> None:

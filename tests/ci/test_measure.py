@@ -14,7 +14,15 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from tests.ci.act import DEADLINE_S, SEALED, WorkflowRun, copy_checkout, local_repositories, run_act
+from tests.ci.act import (
+    DEADLINE_S,
+    SEALED,
+    WorkflowRun,
+    copy_checkout,
+    for_act,
+    local_repositories,
+    run_act,
+)
 from tests.ci.elsewhere import commit_all, seed_environment
 from tests.ci.git_process import git
 from tests.lab import ROOT, make_lab, own_environment, write_suites
@@ -46,6 +54,7 @@ class Team:
         text, count = re.subn(r"^    container: .*\n", "", workflow.read_text(), flags=re.MULTILINE)
         assert count == 2
         workflow.write_text(text)
+        for_act(self.tool)
         self.tool_commit = commit_all(self.tool)
         seed_environment(folder / "venv", self.tool)
         (self.path / "app" / "main").mkdir(parents=True)

@@ -314,7 +314,8 @@ def test_racks_neither_compile_nor_lose_their_place() -> None:
                 continue
             assert "concurrency" not in job
             assert "concurrency" not in load(path)
-            assert job["environment"], name
+            assert job["environment"]["name"], name
+            assert job["environment"]["deployment"] is False, name  # else each push files one
             commands = [step.get("run", "") for step in job["steps"]]
             assert not any("hil build" in command for command in commands)
             prepared = [step.get("with", {}) for step in job["steps"]]
@@ -336,10 +337,11 @@ def test_each_workflow_with_a_racks_job_is_one_that_a_group_admits() -> None:
 def test_a_racks_environment_is_by_the_event() -> None:
     """Neither the plan nor an input chooses it, and its caller grants the rights that are asked for."""
     job, caller = rack_job(), load(ROOT / CALLER)["jobs"]["rack"]
-    assert "inputs." not in job["environment"]
-    assert "needs." not in job["environment"]
-    assert "github.event.pull_request.head.repo.full_name != github.repository" in job["environment"]
-    assert "github.event.pull_request.user.login == 'dependabot[bot]'" in job["environment"]
+    name = job["environment"]["name"]
+    assert "inputs." not in name
+    assert "needs." not in name
+    assert "github.event.pull_request.head.repo.full_name != github.repository" in name
+    assert "github.event.pull_request.user.login == 'dependabot[bot]'" in name
     assert caller["permissions"] == job["permissions"]
     assert CALLED in caller["uses"]
     assert "secrets" not in caller
@@ -363,6 +365,7 @@ def test_a_probe_runs_nothing_on_a_rack() -> None:
     probe = load(ROOT / ".github/workflows/rack-watch.yml")["jobs"]["probe"]
     assert probe["steps"] == [{"name": "Answer", "run": "true"}]
     assert probe["permissions"] == {}
+    assert probe["environment"]["deployment"] is False
     assert probe["concurrency"] == {
         "group": "rack-probe-${{ matrix.target }}",
         "cancel-in-progress": False,
