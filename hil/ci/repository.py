@@ -22,6 +22,7 @@ from hil.ci.rack_issues import LABEL as SILENT
 from hil.ci.repository_racks import racks_call, runner_groups
 
 CHECK = "hil-verdict"
+ACTIONS_APP = 15368  # GitHub Actions on github.com
 RACK, FORKS = "hil-rack", "hil-rack-forks"
 _LABELS = (
     (ACCEPT, "takes a regression on purpose"),
@@ -108,34 +109,46 @@ def check_repository(github: GitHub, chips: Sequence[str]) -> Iterator[Finding]:
 
 
 def _required_check(repository: _Repository, branch: str) -> Finding:
-    subject, place = "required check", quote(branch, safe="")
-    rules = repository.get(f"rules/branches/{place}") or []
-    wanted = [
-        str(one.get("context"))
-        for rule in rules
-        if rule.get("type") == "required_status_checks"
-        for one in rule["parameters"]["required_status_checks"]
-    ]
-    if not any(_is_verdict(name) for name in wanted):
-        protection = repository.get(f"branches/{place}/protection/required_status_checks") or {}
-        wanted += [str(name) for name in protection.get("contexts", [])]
-    if any(_is_verdict(name) for name in wanted):
-        return Finding(subject, ok=True, sentence=f"{branch} requires {CHECK}")
-    rule = {"type": "required_status_checks", "parameters": {"strict_required_status_checks_policy": False}}
-    rule["parameters"]["required_status_checks"] = [{"context": CHECK}]  # type: ignore[index]
+    """Look for a rule that requires the verdict of GitHub Actions: any other app could post that name."""
+    subject, app = "required check", _actions_app(repository)
+    of_anybody = ""
+    for name, by in _required(repository, quote(branch, safe="")):
+        if _is_verdict(name) and by == app:
+            return Finding(subject, ok=True, sentence=f"{branch} requires {CHECK} of GitHub Actions")
+        of_anybody = name if _is_verdict(name) else of_anybody
+    check = {"context": of_anybody or CHECK, "integration_id": app}
+    parameters = {"strict_required_status_checks_policy": False, "required_status_checks": [check]}
     body = {
-        "name": "hil",
+        "name": CHECK,
         "target": "branch",
         "enforcement": "active",
         "conditions": {"ref_name": {"include": ["~DEFAULT_BRANCH"], "exclude": []}},
-        "rules": [rule],
+        "rules": [{"type": "required_status_checks", "parameters": parameters}],
     }
     return Finding(
         subject,
         ok=False,
-        sentence=f"nothing requires {CHECK} on {branch}, so a regression can be merged",
+        sentence=f"{branch} requires {CHECK} of any app, so whoever may write a status can post it"
+        if of_anybody
+        else f"nothing requires {CHECK} on {branch}, so a regression can be merged",
         mend=f"echo '{json.dumps(body)}' | gh api -X POST repos/{repository.name}/rulesets --input -",
     )
+
+
+def _required(repository: _Repository, branch: str) -> Iterator[tuple[str, object]]:
+    """Yield each required check of a branch, with the app that must post it: by rulesets, then protection."""
+    for rule in repository.get(f"rules/branches/{branch}") or []:
+        if rule.get("type") == "required_status_checks":
+            for one in rule["parameters"]["required_status_checks"]:
+                yield str(one.get("context")), one.get("integration_id")
+    protection = repository.get(f"branches/{branch}/protection/required_status_checks") or {}
+    for one in protection.get("checks", []):
+        yield str(one.get("context")), one.get("app_id")
+
+
+def _actions_app(repository: _Repository) -> int:
+    """Return the id of the app GitHub Actions, which is another one on GitHub Enterprise Server."""
+    return int((repository.get("/apps/github-actions") or {}).get("id", ACTIONS_APP))
 
 
 def _is_verdict(name: str) -> bool:

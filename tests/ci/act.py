@@ -32,7 +32,9 @@ _SPEAKS = re.compile(
     re.MULTILINE,
 )
 _CONTAINER = re.compile(r"^    container: espressif/idf:.*\n", re.MULTILINE)
-_DEPLOYMENT = re.compile(r"^      deployment: false.*\n", re.MULTILINE)  # GitHub's since March 2026, act has no such key
+_DEPLOYMENT = re.compile(
+    r"^      deployment: false.*\n", re.MULTILINE
+)  # GitHub's since March 2026, act has no such key
 _USES = re.compile(r"uses: (actions/[\w-]+)@([0-9a-f]{40})")
 
 

@@ -20,10 +20,15 @@ from hil.ci.repository import check_repository
 from hil.cli.ci import command
 from tests.ci.github_server import HOME, TOKEN, State, serve
 
-VERDICT = {
-    "type": "required_status_checks",
-    "parameters": {"required_status_checks": [{"context": "hil-verdict"}]},
-}
+ACTIONS = 15368
+
+
+def required(**by: object) -> dict[str, Any]:
+    """Return a branch's rule that requires the verdict, of an app where one is named."""
+    checks = {"required_status_checks": [{"context": "hil-verdict", **by}]}
+    return {"type": "required_status_checks", "parameters": checks}
+
+
 REVIEWED = {"protection_rules": [{"type": "required_reviewers", "reviewers": [{"type": "User"}]}]}
 GROUPS = "/orgs/example/actions/runner-groups"
 CALL = "    uses: example/hil/.github/workflows/rack.yml@main\n"
@@ -40,7 +45,7 @@ WELL: dict[str, Any] = {
     GROUPS: {"runner_groups": [GROUP, {"id": 1, "name": "Default", "restricted_to_workflows": False}]},
     f"{GROUPS}/4/runners": {"runners": [RUNNER]},
     f"{GROUPS}/1/runners": {"runners": [{"labels": [{"name": "self-hosted"}]}]},
-    "rules/branches/main": [VERDICT],
+    "rules/branches/main": [required(integration_id=ACTIONS)],
     "actions/permissions/workflow": {"default_workflow_permissions": "read"},
     "actions/permissions/fork-pr-contributor-approval": {"approval_policy": "all_external_contributors"},
     "branches/hil-history": {"name": "hil-history"},
@@ -55,6 +60,9 @@ WELL: dict[str, Any] = {
 }
 CHANGES: tuple[tuple[str, Any, str, str], ...] = (
     ("rules/branches/main", [], "required check", "rulesets --input -"),
+    ("rules/branches/main", [required()], "required check", f'"integration_id": {ACTIONS}'),
+    ("rules/branches/main", [required(integration_id=1)], "required check", f'"integration_id": {ACTIONS}'),
+    ("/apps/github-actions", {"id": 4}, "required check", '"integration_id": 4'),  # of another server
     (
         "actions/permissions/workflow",
         {"default_workflow_permissions": "write"},
@@ -154,8 +162,12 @@ def test_what_is_wrong_is_named_with_its_command(
 def test_a_check_of_a_called_workflow_counts(state: State, github: GitHub) -> None:
     """A repository that calls the pipeline has the caller's job in front; older protection counts too."""
     state.settings["rules/branches/main"] = []
-    state.settings["branches/main/protection/required_status_checks"] = {"contexts": ["hil / hil-verdict"]}
+    check: dict[str, Any] = {"context": "hil / hil-verdict", "app_id": ACTIONS}
+    protection = {"contexts": ["hil / hil-verdict"], "checks": [check]}
+    state.settings["branches/main/protection/required_status_checks"] = protection
     assert look(github)["required check"].ok
+    check["app_id"] = None
+    assert '"context": "hil / hil-verdict"' in look(github)["required check"].mend
 
 
 def test_the_rule_that_mends_is_one_that_counts(state: State, github: GitHub) -> None:
