@@ -187,7 +187,7 @@ def run_act(repository: Path, words: Sequence[str], run: Path) -> WorkflowRun:
     argv = [str(ACT), *words, "--directory", str(repository), "--eventpath", str(run / "event.json")]
     argv += ["--platform", "ubuntu-24.04=-self-hosted", "--no-skip-checkout", "--no-cache-server"]
     argv += ["--concurrent-jobs", "1"]  # legs of one rack, whose ports are this machine's
-    argv += ["--env", f"HIL_ACT_ORIGIN=file://{repository}"]
+    argv += ["--env", f"HIL_ACT_ORIGIN=file://{repository}", "--env", f"HIL_ACT_STAND_INS={STAND_INS}"]
     argv += ["--env", f"IDF_PATH={ESP_IDF}", "--env", f"IDF_TOOLS_PATH={run / 'espressif'}"]
     argv += ["--env", f"HIL_ACT_ARTIFACTS={run / 'artefacts'}"]
     done = subprocess.run(

@@ -18,6 +18,9 @@ from hil.ci.pinning import CALLED, CALLER, called_at, pin
 from hil.ci.plan import write_plan
 from hil.cli.app import app
 from tests.ci.ci_rig import a_plan
+from tests.ci.elsewhere import commit_all
+from tests.ci.git_process import git
+from tests.ci.job import Job, StepError, steps_of
 from tests.lab import ROOT
 
 AT_MAIN = f"example/hil/{CALLED}@main"
@@ -130,3 +133,74 @@ def test_a_plan_that_cannot_be_read_admits_nothing(checkout: Path, text: str) ->
     done = subprocess.run(argv, capture_output=True, text=True, cwd=checkout, check=False, timeout=60)
     assert done.returncode == 2
     assert "cannot be read" in done.stdout
+
+
+# links of a head by which what is fetched or checked out would be led into what is trusted
+LINKS = {
+    "out/ci": "own/.ci",
+    "out/own": "../evil",
+    "out": "evil",
+    "plan": ".ci",
+    ".ci": "evil/.ci",
+    ".github": "evil/.github",
+}
+SAYS_YES = "#!/bin/sh\necho owned\n"
+
+
+class Hostile:
+    """A repository whose branch asks for a rack that the default branch lacks, with a plan to match."""
+
+    def __init__(self, folder: Path, checkout: Path, link: str) -> None:
+        (checkout / ".github/hil-targets.json").write_text('{"build": [], "racks": ["esp32"]}')
+        own = commit_all(checkout)
+        (checkout / ".github/hil-targets.json").write_text('{"build": [], "racks": ["esp32", "esp32s3"]}')
+        for name in ("evil/.ci/admit", "evil/own/.ci/admit", "out/own/.ci/admit"):
+            if not f"{name}/".startswith(f"{link}/"):
+                (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+                (checkout / name).write_text(SAYS_YES)
+                (checkout / name).chmod(0o755)
+        shutil.copytree(checkout / ".github", checkout / "evil" / ".github")
+        shutil.rmtree(checkout / link, ignore_errors=True)
+        (checkout / link).parent.mkdir(exist_ok=True)
+        (checkout / link).symlink_to(LINKS[link])
+        self.head = commit_all(checkout)
+        values = {"job.workflow_repository": "example/hil", "job.workflow_sha": own}
+        values |= {"env.HIL_HEAD_SHA": self.head, "inputs.target": "esp32s3", "inputs.suite": "pr"}
+        self.job = Job(folder, values, origin=f"file://{checkout}")
+        (self.job.artefacts / "plan").mkdir()
+        write_plan(a_plan(["esp32s3"]), self.job.artefacts / "plan" / "plan.json")
+        for name in ("admit", ".ci/admit"):
+            (self.job.artefacts / "plan" / name).parent.mkdir(exist_ok=True)
+            (self.job.artefacts / "plan" / name).write_text(SAYS_YES)
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_no_link_of_the_head_leads_into_what_admits(
+    checkout: Path, tmp_path_factory: pytest.TempPathFactory, link: str
+) -> None:
+    """The steps of rack.yml, on real checkouts: its own commit's script refuses, with that commit's list."""
+    hostile = Hostile(tmp_path_factory.mktemp("job"), checkout, link)
+    steps = steps_of("rack.yml", "measure")
+    looks = [step["name"] for step in steps].index("Look whether it may be asked for")
+    (head,) = [one for one in steps if "HIL_HEAD_SHA" in str(one.get("with"))]
+    list(hostile.job.play([head]))  # the job before left it in the workspace
+    with pytest.raises(StepError) as refused:
+        list(hostile.job.play(steps[: looks + 1]))
+    name, said = refused.value.args
+    assert name == "Look whether it may be asked for"
+    assert "refused: hil-targets.json has no rack for 'esp32s3' at the commit of rack.yml (esp32)." in said
+
+
+def test_what_is_admitted_goes_on_with_the_head(
+    checkout: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """After it the workspace is the head's alone."""
+    hostile = Hostile(tmp_path_factory.mktemp("job"), checkout, "out/ci")
+    hostile.job.values["inputs.target"] = "esp32"
+    write_plan(a_plan(["esp32"]), hostile.job.artefacts / "plan" / "plan.json")
+    steps = steps_of("rack.yml", "measure")
+    until = [step["name"] for step in steps].index("Set up")
+    assert list(hostile.job.play(steps[:until])) == ["esp32: pr\n"]
+    workspace = hostile.job.workspace
+    assert git(workspace, "rev-parse", "HEAD") == hostile.head
+    assert not git(workspace, "status", "--porcelain", "--ignored")

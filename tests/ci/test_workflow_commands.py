@@ -15,7 +15,6 @@ from tests.lab import ROOT
 
 SHELL = "bash .ci/unheard {0}"
 CALLED = "measure"  # by other repositories, beside whose checkout this one lies in tool/
-GUARD_IN = {CALLED: "tool", "rack": "out/own"}  # which have a checkout of their own commit
 # a step of the action that others use begins so, wherever the runner has put the action
 ELSEWHERE = 'exec bash "$GITHUB_ACTION_PATH/../../../.ci/unheard" "$GITHUB_ACTION_PATH/step" '
 
@@ -36,7 +35,7 @@ def run_step(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
 def test_every_step_of_a_workflow_is_unheard(path: Path) -> None:
     """No step has a shell of its own, and each stands behind the checkout that brings the guard."""
     workflow = load(path)
-    folder = GUARD_IN.get(path.stem)
+    folder = "tool" if path.stem == CALLED else None
     shell = workflow["defaults"]["run"]["shell"]
     assert shell == (SHELL.replace(".ci", f"{folder}/.ci") if folder else SHELL)
     for name, job in workflow["jobs"].items():

@@ -348,18 +348,6 @@ def test_a_racks_environment_is_by_the_event() -> None:
     assert set(caller["with"]) == set(load(ROOT / CALLED)["on"]["workflow_call"]["inputs"])
 
 
-def test_what_is_asked_of_a_rack_is_looked_at_first() -> None:
-    """By the called workflow's own commit, before a step that runs something of the head."""
-    names = [step["name"] for step in rack_job()["steps"]]
-    steps_of = dict(zip(names, rack_job()["steps"], strict=True))
-    own = steps_of["Check out this workflow's own commit"]["with"]
-    looks = steps_of["Look whether it may be asked for"]
-    assert (own["repository"], own["ref"]) == ("${{ job.workflow_repository }}", "${{ job.workflow_sha }}")
-    assert looks["run"].startswith(f"{own['path']}/.ci/admit ")
-    before = rack_job()["steps"][: names.index("Look whether it may be asked for")]
-    assert not any("run" in step or step["uses"].startswith("./") for step in before)
-
-
 def test_a_probe_runs_nothing_on_a_rack() -> None:
     """It waits for a silent rack, one after the other, with no right, no checkout and no input."""
     probe = load(ROOT / ".github/workflows/rack-watch.yml")["jobs"]["probe"]

@@ -325,6 +325,7 @@ def test_a_job_installs_nothing(tmp_path: Path) -> None:
     workspace.mkdir()
     installed = link_installed(tmp_path / "installed", checkout)
     given = {"HIL_ACT_ORIGIN": f"file://{checkout}", "HIL_ACT_INSTALLED": str(installed)}
+    given["HIL_ACT_STAND_INS"] = str(STAND_INS)
     (step,) = YAML(typ="safe").load(STAND_INS / "checkout" / "action.yml")["runs"]["steps"]
     said = ""
     for command in (step["run"], ".ci/bootstrap python", ".ci/bootstrap run"):
