@@ -30,13 +30,17 @@ class Job:
     """
 
     def __init__(
-        self, folder: Path, values: Mapping[str, str], *, origin: str = "", attempt: str = "1"
+        self,
+        folder: Path,
+        values: Mapping[str, str],
+        *,
+        artefacts: Path | None = None,
+        origin: str = "",
+        attempt: str = "1",
+        hil: str = "",
     ) -> None:
-        self.workspace, self.temp, self.artefacts = (
-            folder / "workspace",
-            folder / "temp",
-            folder / "artefacts",
-        )
+        self.workspace, self.temp, self.hil = folder / "workspace", folder / "temp", hil
+        self.artefacts = artefacts or folder / "artefacts"
         self.output = folder / "output"
         for path in (self.workspace, self.temp, self.artefacts):
             path.mkdir(parents=True, exist_ok=True)
@@ -46,7 +50,7 @@ class Job:
     def play(self, steps: list[dict[str, Any]], *, shell: str = "bash -eo pipefail {0}") -> Iterator[str]:
         """Do the steps one after the other; yield what each that is a command says. Raises where one fails.
 
-        The actions of the checkout, which install and collect, are left out.
+        What would be installed is the script ``hil``.
         """
         for step in steps:
             given = {key: self._filled(str(value)) for key, value in step.get("with", {}).items()}
@@ -65,16 +69,15 @@ class Job:
             merge = given.get("merge-multiple") == "true"
             layout.download(self.artefacts, self.workspace / given["path"], merge=merge, **names)
         elif action == "actions/upload-artifact":
-            missing, hidden = (
-                given.get("if-no-files-found", "warn"),
-                given.get("include-hidden-files") == "true",
-            )
+            missing = given.get("if-no-files-found", "warn")
+            hidden = given.get("include-hidden-files") == "true"
             layout.upload(
                 self.artefacts, given["name"], given["path"], workspace=self.workspace, missing=missing,
                 hidden=hidden, attempt=self.attempt,
             )  # fmt: skip
         else:
-            assert action.startswith("./"), action
+            assert action == "./.github/actions/setup", action
+            _write(self.workspace / ".venv" / "bin" / "hil", self.hil)
 
     def _run(self, step: Mapping[str, Any], shell: str) -> str:
         script = self.temp / "step.sh"
@@ -95,6 +98,12 @@ class Job:
 
     def _filled(self, text: str) -> str:
         return re.sub(r"\$\{\{ (.*?) \}\}", lambda found: self.values[found[1]], text)
+
+
+def _write(path: Path, script: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(script)
+    path.chmod(0o755)
 
 
 class StepError(Exception):
