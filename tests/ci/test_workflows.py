@@ -231,6 +231,12 @@ def test_each_attempt_deploys_its_own_report() -> None:
     uploads = [step["with"] for step in jobs["report"]["steps"] if "upload-pages" in step.get("uses", "")]
     assert [upload["name"] for upload in uploads] == ["github-pages-${{ github.run_attempt }}"]
     assert jobs["report"]["outputs"]["pages"] == uploads[0]["name"]
+    (other,) = [
+        step["with"]["name"]
+        for step in load(ROOT / ".github/workflows/measure.yml")["jobs"]["pages"]["steps"]
+        if "upload-pages" in step["uses"]
+    ]
+    assert other == uploads[0]["name"]
     (deploy,) = [step["with"] for step in jobs["deploy"]["steps"]]
     assert deploy == {"artifact_name": "${{ needs.report.outputs.pages }}"}
     assert jobs["deploy"]["concurrency"] == {"group": "pages", "cancel-in-progress": False}
