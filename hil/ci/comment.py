@@ -29,6 +29,7 @@ from hil.ci.event import read_targets
 from hil.ci.excuses import NONE, Excuses
 from hil.ci.github import (
     BOT,
+    SKIPPED,
     VERDICT_JOB,
     GitHub,
     Jobs,
@@ -39,6 +40,7 @@ from hil.ci.github import (
     find_pull_requests,
     read_jobs,
     read_run,
+    runs_of,
     still_open_at,
 )
 from hil.ci.github_http import TooLarge
@@ -174,6 +176,11 @@ def comment(github: GitHub, run_id: int, *, head: str = "", dry_run: bool = Fals
         return (f"The run {run_id} is of no pull request, so nothing is written.",)
     if run.conclusion == WAITS:
         return (f"The run {run_id} waits for somebody's approval, so nothing is written.",)
+    others = [one for one in runs_of(github, run.head) if one != run_id]
+    if any(one > run_id for one in others) or (others and run.conclusion == SKIPPED):
+        return (
+            f"Another run of {run.head[:12]} says it (a base or a title was edited): nothing is written.",
+        )
     found = find_pull_requests(github, run)
     if not found:
         return (

@@ -203,6 +203,7 @@ WORKFLOW = ".github/workflows/pr.yml"
 VERDICT_JOB = "hil-verdict"
 ARTEFACT = "verdict"
 COMMIT = re.compile(r"[0-9a-f]{40}")
+SKIPPED = "skipped"  # how a run ends of which each job was skipped
 BOT = "github-actions[bot]"
 
 # what GitHub calls the jobs of pr.yml → their names in `needs`; those of a matrix go on with its value
@@ -285,6 +286,23 @@ def read_run(github: GitHub, run_id: int) -> WorkflowRun:
     if status != "completed":
         raise ConfigError(f"the run {run_id} has not ended yet.", next_step="wait until it has.")
     return run
+
+
+def runs_of(github: GitHub, head: str) -> list[int]:
+    """Return the numbers of the runs of pr.yml for a commit of a pull request that measured, or were to.
+
+    One whose jobs were all skipped, as for an edited title, is none of them. Raises RigError.
+    """
+    listed = github.pages("actions/runs", "workflow_runs", head_sha=head, event="pull_request")
+    return [
+        one["id"]
+        for one in listed
+        if str(one.get("path")).partition("@")[0] == WORKFLOW
+        and one.get("head_sha") == head
+        and one.get("event") == "pull_request"
+        and isinstance(one.get("id"), int)
+        and one.get("conclusion") != SKIPPED
+    ]
 
 
 def read_jobs(github: GitHub, run: WorkflowRun) -> Jobs:

@@ -21,7 +21,7 @@ from hil.ci.acceptance import find_acceptance
 from hil.ci.artefact import read_strictly
 from hil.ci.comment import download
 from hil.ci.event import Event, changed_files, kinds_of, read_targets
-from hil.ci.github import COMMIT, WORKFLOW, GitHub, WorkflowRun, read_jobs, read_run
+from hil.ci.github import COMMIT, WORKFLOW, GitHub, WorkflowRun, read_jobs, read_run, runs_of
 from hil.ci.legs import LegResult
 from hil.ci.plan import RACK_JOBS, CiPlan, Leg
 from hil.ci.summary import accept, conclude
@@ -134,15 +134,7 @@ def _run_of(github: GitHub, head: str, number: int) -> WorkflowRun:
 
     Raises NotBefore, ConfigError where it has not ended, RigError.
     """
-    listed = github.pages("actions/runs", "workflow_runs", head_sha=head, event="pull_request")
-    ids = [
-        one["id"]
-        for one in listed
-        if str(one.get("path")).partition("@")[0] == WORKFLOW
-        and one.get("head_sha") == head
-        and one.get("event") == "pull_request"
-        and isinstance(one.get("id"), int)
-    ]
+    ids = runs_of(github, head)
     if not ids:
         raise NotBefore(f"no run of {WORKFLOW} has measured the head of pull request {number}")
     return read_run(github, max(ids))

@@ -16,7 +16,8 @@ from hil.ci.github import GitHub, Refused
 _SUPERSEDED = "superseded by the push {} of this pull request"
 _CLOSED = "its pull request was closed"
 _NO_GROUP = "its group of the merge queue is gone"
-_REASON = re.compile(rf"{_SUPERSEDED.format('[0-9a-f]{12}')}|{_CLOSED}|{_NO_GROUP}")
+RETARGETED = "its pull request has another base now, and another run"
+_REASON = re.compile(rf"{_SUPERSEDED.format('[0-9a-f]{12}')}|{_CLOSED}|{_NO_GROUP}|{RETARGETED}")
 
 
 def is_reason(text: str) -> bool:
@@ -27,11 +28,11 @@ def is_reason(text: str) -> bool:
 def why_unwanted(github: GitHub, event: Event) -> str:
     """Return why nobody waits for the event's commit, "" where somebody may. Raises RigError: no answer."""
     if event.pull_request is not None:
-        return _of_pull_request(github, event.pull_request, event.head)
+        return _of_pull_request(github, event.pull_request, event)
     return _of_group(github, event) if event.group_ref else ""
 
 
-def _of_pull_request(github: GitHub, number: int, head: str) -> str:
+def _of_pull_request(github: GitHub, number: int, event: Event) -> str:
     stored = github.get(f"pulls/{number}")
     try:
         state, now = str(stored["state"]), str(stored["head"]["sha"])
@@ -39,8 +40,11 @@ def _of_pull_request(github: GitHub, number: int, head: str) -> str:
         raise RigError(
             f"GitHub's answer on the pull request {number} lacks {error!r}.", next_step="run the job again."
         ) from error
-    if now != head:
+    if now != event.head:
         return _SUPERSEDED.format(now[:12])
+    base = (stored.get("base") or {}).get("ref")
+    if event.base_ref and base and base != event.base_ref:
+        return RETARGETED
     return "" if state == "open" else _CLOSED
 
 

@@ -30,10 +30,11 @@ from hil.ci.limits import TOOL, Counting, limits_that_count, project_at
 from hil.ci.plan import EMULATED_JOB, CiPlan, Leg, plan_event, read_plan, write_plan
 from hil.ci.repository import check_repository
 from hil.ci.summary import CiVerdict, conclude, without_verdict
+from hil.ci.wanted import RETARGETED
 from hil.cli.ci_nights import speak_command
 from hil.cli.ci_pin import pin_command
 from hil.cli.ci_queue import as_queued, queue_option
-from hil.cli.ci_racks import excuses_now, racks_command, racks_left_out, wanted_command
+from hil.cli.ci_racks import excuses_now, is_retargeted, racks_command, racks_left_out, wanted_command
 from hil.cli.ci_steps import (
     github_of_job,
     legs_option,
@@ -335,13 +336,17 @@ def judge_legs(
     say(summary.render(plan, verdict, os.environ))
     if os.environ.get("GITHUB_STEP_SUMMARY"):
         summarise(_page(plan, verdict, legs_path), whole="the artefacts leg-…")
+    if verdict.exit_code == ExitCode.PASS and is_retargeted():
+        say(f"{RETARGETED}: that one decides\n")
+        return int(ExitCode.UNDECIDED)
     return int(verdict.exit_code)
 
 
 def _without_plan(path: Path, error: ConfigError) -> int:
     """Say that there is no plan, and why where the command that makes it left that; return the exit code."""
     if why := excuses_now().unwanted:
-        code, heading, said = ExitCode.PASS, f"UNDECIDED, AND NOT WAITED FOR: {why}", str(error)
+        code = ExitCode.UNDECIDED if why == RETARGETED else ExitCode.PASS
+        heading, said = f"UNDECIDED, AND NOT WAITED FOR: {why}", str(error)
     else:
         code, heading, said = ExitCode.RIG, "NO VERDICT: there is no plan", str(error)
         with suppress(ConfigError):  # what is there is no word of ours

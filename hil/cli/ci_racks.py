@@ -16,7 +16,7 @@ from hil.ci import legs, rack_issues, rack_switch, rack_watch, racks
 from hil.ci.event import read_event
 from hil.ci.excuses import NONE, Excuses
 from hil.ci.plan import RACK_JOBS, CiPlan
-from hil.ci.wanted import why_unwanted
+from hil.ci.wanted import RETARGETED, why_unwanted
 from hil.cli.ci_steps import github_of_job, racks_off_option, say, write_outputs
 
 LEGS = Path("out") / "ci" / "legs"
@@ -32,7 +32,8 @@ def wanted_command(leg: str, legs_path: Path) -> None:
     """Say whether anybody waits for LEG's verdict still; where nobody does, record why it is not measured.
 
     The output `wanted` is false where a newer push has taken the place of this one, where the pull request
-    was closed, or where a group of the merge queue is gone. Where GitHub does not answer, it is measured.
+    was closed or has another base, or where a group of the merge queue is gone. Where GitHub does not
+    answer, it is measured.
     """
     try:
         why = why_nobody_waits()
@@ -49,6 +50,15 @@ def why_nobody_waits() -> str:
     """Return why this workflow run is not wanted any more, "" where it is. Raises HilError: no answer."""
     token = os.environ.get("GITHUB_TOKEN", "")
     return why_unwanted(github_of_job(token), read_event(os.environ, Path.cwd())) if token else ""
+
+
+def is_retargeted() -> bool:
+    """Return whether the pull request has another base by now: another run judges the same commit."""
+    try:
+        return why_nobody_waits() == RETARGETED
+    except HilError as error:
+        say(f"warning: nobody knows whether the pull request has another base now: {error}\n")
+        return False
 
 
 def excuses_now(plan: CiPlan | None = None, left_nothing: Iterable[str] = ()) -> Excuses:

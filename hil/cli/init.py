@@ -22,6 +22,7 @@ RACK = Path("hil") / "rack.yaml"
 WORKFLOW = Path(".github") / "workflows" / "hil.yml"
 CALLED = ".github/workflows/measure.yml"
 _CALLED_AT = re.compile(r"([A-Za-z0-9][A-Za-z0-9-]*/[A-Za-z0-9._-]+)@([A-Za-z0-9_][A-Za-z0-9_./+-]*)")
+_BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*")
 _TARGET = re.compile(r"^CONFIG_IDF_TARGET=\"(\w+)\"$", re.MULTILINE)
 EXPLAINED = """\
 hil.toml                     marks this folder as the project; where its firmware is
@@ -93,6 +94,13 @@ def top_of(root: Path) -> Path:
     return top if root.is_relative_to(top) else root
 
 
+def default_branch(root: Path) -> str:
+    """Return the branch that pull requests are merged into, as git was told by its remote; else main."""
+    found = try_git(root, "symbolic-ref", "--short", "refs/remotes/origin/HEAD")
+    name = found.stdout.decode(errors="replace").strip().removeprefix("origin/")
+    return name if found.returncode == 0 and _BRANCH.fullmatch(name) else "main"
+
+
 def files_of(
     root: Path, firmware: Path, today: datetime.date, workflow: str, *, strict: bool = False
 ) -> Mapping[Path, str]:
@@ -102,6 +110,7 @@ def files_of(
         "folder": firmware.relative_to(root).as_posix(),
         "targets": ", ".join(f'"{target}"' for target in find_targets(firmware)),
         "workflow": workflow,
+        "branch": default_branch(root),
         "strict": str(strict).lower(),
         "project": json.dumps(root.relative_to(top).as_posix()),
         "today": today.isoformat(),

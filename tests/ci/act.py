@@ -114,10 +114,11 @@ class Project:
         fork: bool = False,
         job: str = "hil-verdict",
         variables: Mapping[str, str] | None = None,
+        payload: Mapping[str, object] | None = None,
     ) -> WorkflowRun:
         """Run pr.yml for a pull request of ``head``, up to ``job`` and what that needs.
 
-        ``variables`` are the repository's.
+        ``variables`` are the repository's, ``payload`` is what the event has beside the pull request.
         """
         repository = {"full_name": "example/hil"}
         event = {
@@ -125,7 +126,8 @@ class Project:
                 "number": 7,
                 "head": {"sha": head, "repo": {"full_name": "somebody/hil"} if fork else repository},
                 "base": {"sha": base or self.base, "repo": repository},
-            }
+            },
+            **(payload or {}),
         }
         return self.act("pull_request", "pr.yml", event, verdict=job, variables=variables)
 

@@ -15,6 +15,7 @@ from hil.ci.excuses import Excuses
 from hil.ci.legs import read_leg, unchanged_image, write_skip
 from hil.ci.plan import write_plan
 from hil.ci.summary import conclude
+from hil.ci.wanted import RETARGETED
 from hil.cli.app import app
 from tests.ci.ci_rig import BASE, HEAD, a_plan, leave_rack_run, leave_run
 from tests.ci.github_server import HOME, RUN, TOKEN, State, serve
@@ -35,7 +36,10 @@ class Job:
         self.plan, self.legs, self.output = folder / "plan.json", folder / "legs", folder / "output"
         self._monkeypatch = monkeypatch
         repository = {"full_name": HOME}
-        head, base = {"sha": HEAD, "repo": repository}, {"sha": BASE, "repo": repository}
+        head, base = (
+            {"sha": HEAD, "repo": repository},
+            {"sha": BASE, "ref": "feature", "repo": repository},
+        )
         self.happens("pull_request", {"number": 7, "head": head, "base": base})
         for name, value in {
             "GITHUB_REPOSITORY": HOME, "GITHUB_RUN_ID": str(RUN), "GITHUB_TOKEN": TOKEN,
@@ -83,6 +87,10 @@ def _closed(job: Job) -> None:
     job.state.pulls[7]["state"] = "closed"
 
 
+def _retargeted(job: Job) -> None:
+    job.state.pulls[7]["base"] = {"ref": "main"}
+
+
 def _group_gone(job: Job) -> None:
     job.happens("merge_group", {"head_sha": HEAD, "base_sha": BASE, "head_ref": GROUP})
 
@@ -97,6 +105,7 @@ def _group_made_anew(job: Job) -> None:
     [
         (_newer_push, SUPERSEDED),
         (_closed, "its pull request was closed"),
+        (_retargeted, RETARGETED),
         (_group_gone, "its group of the merge queue is gone"),
         (_group_made_anew, "its group of the merge queue is gone"),
     ],
@@ -146,6 +155,16 @@ def test_without_a_token_it_is_measured(job: Job, monkeypatch: pytest.MonkeyPatc
     job.ask()
     assert job.output.read_text() == "wanted=true\n"
     assert job.state.asked == []
+
+
+def test_a_verdict_against_another_base_is_not_green(job: Job) -> None:
+    """It is of the commit that the next run judges too, and could take the place of that one's."""
+    leave_run(job.legs / "virtual")
+    _retargeted(job)
+    job.ask()
+    assert job.judge().return_value == ExitCode.UNDECIDED
+    job.plan.unlink()
+    assert job.hil("verdict", "--plan", str(job.plan)).return_value == ExitCode.UNDECIDED
 
 
 def test_a_superseded_push_is_undecided(job: Job) -> None:

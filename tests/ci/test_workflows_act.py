@@ -90,6 +90,7 @@ class Scenario:
     not_ran: tuple[str, ...] = ()
     fork: bool = False
     variables: Mapping[str, str] = field(default_factory=dict)
+    payload: Mapping[str, object] = field(default_factory=dict)  # of the event, beside the pull request
     also: Callable[[Ended], None] | None = None
 
 
@@ -163,6 +164,14 @@ SCENARIOS = {
         "PASS: nothing had to be measured$",
         (r"only documentation changed \(docs/explain/gate.md\)",),
         not_ran=("Virtual rack", "Compare with the merge base", "Build"),
+    ),
+    "re-targeted": Scenario(
+        {"docs/explain/gate.md": added("Better words.\n")},
+        0,
+        "PASS: nothing had to be measured$",
+        base={PRODUCT: SLOWER},  # of which the former base knew nothing
+        payload={"action": "edited", "changes": {"base": {"ref": {"from": "feature"}}}},
+        also=lambda ended: planned_against(ended, ended.base),
     ),
     "passes": Scenario(
         {PRODUCT: published("if (len < -1) { return OUTBOX_FULL; }")},  # another image, no slower
@@ -249,6 +258,11 @@ SCENARIOS = {
 }
 
 
+def planned_against(ended: Ended, base: str) -> None:
+    plan = json.loads((ended.run.artefacts / "plan" / "plan.json").read_text())
+    assert plan["base"] == base
+
+
 def planned_for(ended: Ended, environment: str) -> None:
     plan = json.loads((ended.run.artefacts / "plan" / "plan.json").read_text())
     assert (plan["environment"], plan["fork"]) == (environment, True)
@@ -271,14 +285,19 @@ def edited(project: Project, name: str, edits: Mapping[str, Edit], base: str = "
 @pytest.mark.timeout(DEADLINE_S + 60)
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[pytest.mark.heavy] * (name != "documentation")) for name in SCENARIOS],
+    [
+        pytest.param(name, marks=[pytest.mark.heavy] * (name not in ("documentation", "re-targeted")))
+        for name in SCENARIOS
+    ],
 )
 def test_a_pull_request_ends_as_it_should(project: Project, name: str) -> None:
     """Exit code and first line of hil-verdict are those of the table, with its reasons below."""
     asked = SCENARIOS[name]
     base = edited(project, f"{name}-base", asked.base) if asked.base else project.base
     head = edited(project, name, asked.head, base)
-    done = project.pull_request(head, base=base, fork=asked.fork, variables=asked.variables)
+    done = project.pull_request(
+        head, base=base, fork=asked.fork, variables=asked.variables, payload=asked.payload
+    )
     said = done.said_by("hil-verdict")
     headline, _, below = said.partition("\n")
     assert re.match(f"# (?:{asked.headline})", headline), done.log

@@ -96,6 +96,19 @@ def test_the_workflow_calls_the_tools_own(tmp_path: Path) -> None:
     assert job["with"]["firmware-path"] == "."
 
 
+@pytest.mark.parametrize("told", ["", "master", "x,y"])
+def test_the_workflow_is_for_the_default_branch(tmp_path: Path, told: str) -> None:
+    """Pull requests for others would leave a verdict on their commit that is none against this one."""
+    idf_project(tmp_path)
+    git(tmp_path, "init", "--quiet")
+    if told:
+        git(tmp_path, "symbolic-ref", "refs/remotes/origin/HEAD", f"refs/remotes/origin/{told}")
+    init(tmp_path)
+    asked = workflow_of(tmp_path)["on"]["pull_request"]
+    assert asked["branches"] == [told if told == "master" else "main"]
+    assert "edited" in asked["types"]
+
+
 def test_the_workflow_lies_where_github_looks(tmp_path: Path) -> None:
     """At the top of the repository, whichever folder of it the project is; and says which."""
     git(tmp_path, "init", "--quiet")
