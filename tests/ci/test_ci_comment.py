@@ -129,6 +129,24 @@ def undecided(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return zipped(kept(leave_all(tmp_path_factory.mktemp("undecided"), effect=0.07, deviation=0.25)))
 
 
+@pytest.mark.parametrize("written", [False, True], ids=["measured-before", "never-measured"])
+def test_an_edited_title_leaves_what_was_said(rig: Rig, written: bool) -> None:
+    """Its run skips each job. Where no other has measured the commit, that is said: a fork may skip all."""
+    rig.state.add_run(conclusion="skipped", number=11)
+    if not written:
+        rig.state.add_run(RUN - 1)
+    rig.comment()
+    assert bool(rig.bodies) is written
+    assert [one["conclusion"] == "success" for one in rig.state.checks] == [False] * written
+
+
+def test_the_run_against_a_former_base_says_nothing(rig: Rig) -> None:
+    """The newer run of the same commit, which may measure still, says it."""
+    rig.state.add_run(RUN + 1, number=11, status="in_progress", conclusion=None)
+    rig.comment()
+    assert (rig.bodies, rig.state.checks) == ([], [])
+
+
 def test_the_check_of_a_regression_is_red(rig: Rig) -> None:
     """It is of the measured commit, and its title names the leg."""
     rig.comment()
