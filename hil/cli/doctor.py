@@ -13,6 +13,7 @@ from pathlib import Path
 
 import click
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 import hil
 from hil.base.errors import ConfigError, RigError
@@ -27,7 +28,6 @@ from hil.virtual.emulator.chips import CHIPS
 from hil.virtual.emulator.qemu import finding
 from hil.virtual.virtual_rack import emulated_chips
 
-PYTHON_VERSIONS = ((3, 11), (3, 12))
 FREE_DISK_BYTES = 2 * 1024**3
 
 # program → the Debian package that has it; what a run on a virtual rack needs
@@ -80,15 +80,15 @@ def _check_project() -> Iterator[Finding]:
 
 
 def _check_python() -> Finding:
-    version = sys.version_info[:2]
-    text = f"{version[0]}.{version[1]}"
-    if version in PYTHON_VERSIONS:
-        return Finding("python", ok=True, sentence=f"{text} at {sys.executable}")
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    needed = importlib.metadata.metadata("hil")["Requires-Python"]
+    if SpecifierSet(needed).contains(version):
+        return Finding("python", ok=True, sentence=f"{version} at {sys.executable}")
     return Finding(
         "python",
         ok=False,
-        sentence=f"{text}; 3.11 or 3.12 is needed.",
-        mend="apt-get install python3.11-venv",
+        sentence=f"{version}; {needed} is needed.",
+        mend="install hil into an environment of such a Python",
     )
 
 
@@ -102,11 +102,11 @@ def _check_packages() -> Iterator[Finding]:
     prove = _read(CHECKOUT / "tests" / "requirements.in")
     mend = f"rm -f {CHECKOUT}/.venv/.installed*; .ci/bootstrap test"
     for subject, text, needed in (("packages", run, True), ("test packages", prove, False)):
-        wanted = re.findall(r"^([A-Za-z0-9_.-]+)==([^\s\\;]+)", text, re.MULTILINE)
+        wanted = _of_this_python(re.findall(r"^[^\s#][^#\n]*", text, re.MULTILINE))
         wrong = [
-            f"{name} {version}"
-            for name, version in wanted
-            if _installed(name) != version and name != NODE  # which the report's generator alone needs
+            str(one)
+            for one in wanted
+            if not _is_met(one) and one.name != NODE  # which the report's generator alone needs
         ]
         sentence = f"not as required: {', '.join(wrong)}." if wrong else f"{len(wanted)} as required"
         yield Finding(subject, ok=not wrong, sentence=sentence, mend=mend, needed=needed)
@@ -114,8 +114,7 @@ def _check_packages() -> Iterator[Finding]:
 
 def _check_declared() -> Finding:
     """Compare what is installed with the ranges that the package declares."""
-    declared = [Requirement(text) for text in importlib.metadata.requires("esp-hil") or []]
-    wanted = [one for one in declared if one.marker is None or one.marker.evaluate({"extra": ""})]
+    wanted = _of_this_python(importlib.metadata.requires("esp-hil") or [])
     wrong = [str(one) for one in wanted if not _is_met(one)]
     sentence = f"not as declared: {', '.join(wrong)}." if wrong else f"{len(wanted)} as declared"
     wheel = f"esp_hil-{hil.__version__}-py3-none-any.whl"  # the file: no index has it
@@ -128,6 +127,11 @@ def _check_otava() -> Finding:
     sentence = version or "is not installed; only `hil changes` and a report of nights need it."
     mend = f"{sys.executable} -m pip install --no-deps 'apache-otava>=0.8,<0.9'"
     return Finding("apache-otava", ok=bool(version), sentence=sentence, mend=mend, needed=False)
+
+
+def _of_this_python(requirements: list[str]) -> list[Requirement]:
+    parsed = [Requirement(text) for text in requirements]
+    return [one for one in parsed if one.marker is None or one.marker.evaluate({"extra": ""})]
 
 
 def _is_met(wanted: Requirement) -> bool:

@@ -11,10 +11,13 @@ import os
 import re
 import shutil
 import subprocess
+import sys
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 pytestmark = pytest.mark.slow
 
@@ -223,6 +226,47 @@ def test_a_package_that_dpkg_could_not_configure_is_named(machine: Machine) -> N
     done = machine.bootstrap()
     assert done.returncode == 1
     assert "could not be installed: python3-venv. " in done.stderr
+
+
+def test_a_machine_without_apt_is_told_what_is_supported(machine: Machine) -> None:
+    """Another family's machine, and the way that works there; sudo is not even asked."""
+    tools = machine.folder / "tools"
+    tools.mkdir()
+    for name in ("dirname", "realpath", "sed", "sh"):
+        (tools / name).symlink_to(Path("/bin", name))
+    done = machine.bootstrap(path=str(tools))
+    assert done.returncode == 1
+    assert done.stderr.startswith("There is no apt-get: ")
+    assert "Supported: Debian 12 and 13, Ubuntu 24.04 and 26.04," in done.stderr
+    assert "Next: work in a container of debian:13; docs/start/install.md has the commands.\n" in done.stderr
+
+
+PYTHON = """\
+case $1 in
+    --version) echo Python 3.{minor}.0 ;;
+    -c) exec {real} -c 'import sys; sys.version_info = (3, {minor}, 0, "final", 0); exec(sys.argv[1])' "$2" ;;
+    *) exec {real} "$@" ;;
+esac"""
+RANGE = tomllib.loads((SCRIPT.parents[1] / "pyproject.toml").read_text())["project"]["requires-python"]
+
+
+@pytest.mark.parametrize("minor", [10, 11, 12, 13, 14, 15])
+def test_a_python_is_taken_where_the_package_takes_it(machine: Machine, minor: int) -> None:
+    """Of those that pyproject.toml allows any will do; any other is named, with what is supported."""
+    machine.installed("git", "python3-venv")
+    (machine.checkout / "pyproject.toml").write_text("changed")
+    for name in ("python3", *(f"python3.{other}" for other in range(11, 15))):
+        program(machine.folder / "bin" / name, PYTHON.format(minor=minor, real=sys.executable))
+    script = machine.checkout / ".ci" / "bootstrap"
+    script.write_text(script.read_text().replace("/usr/bin/python3", str(machine.folder / "bin" / "python3")))
+    done = machine.bootstrap()
+    if SpecifierSet(RANGE).contains(f"3.{minor}"):
+        assert done.stdout.startswith(
+            f"Installing Python packages from requirements.lock into .venv (Python 3.{minor}.0)\n"
+        )
+    else:
+        assert done.returncode == 1
+        assert f"python3 is Python 3.{minor}.0. Supported: Debian 12 and 13, " in done.stderr
 
 
 def test_a_python_package_that_is_not_to_be_had_is_told_with_its_lock_file(machine: Machine) -> None:
