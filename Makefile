@@ -151,16 +151,13 @@ screenshots: ## make the pictures in docs/img anew, and in out/screenshots every
 	@$(PYTHON) -m tools.comment_page --to docs/img
 	@$(PYTHON) -m tools.gallery
 
-lock: ## pin the requirements*.in anew (needs the network and pip-tools)
-	@for lock in requirements.lock requirements-plan.lock requirements-build.lock requirements-nodeps.lock requirements-release.lock tests/requirements.lock tests/labgrid.lock; do \
-		case $$lock in requirements-plan.lock | requirements-build.lock) beside="--constraint requirements.lock" ;; \
-			tests/requirements.lock) beside="--constraint ../requirements.lock" ;; *) beside="" ;; esac; \
-		(cd "$$(dirname "$$lock")" && name=$$(basename "$$lock" .lock) && \
-		pip-compile $$beside --quiet --generate-hashes --allow-unsafe --strip-extras --no-header --no-emit-index-url \
-			--no-emit-trusted-host --no-emit-find-links --output-file "$$name.lock" "$$name.in" && \
-		sed -i "1i # Made by \`make lock\` from $$name.in; do not edit." "$$name.lock") || exit 1; done
-	@name=requirements-nodeps && awk 'NR == FNR { if (/==/) wanted[$$1]; next } /^[^ ]/ { keep = /^# Made/ || $$1 in wanted } keep' \
-		$$name.in $$name.lock >$$name.kept && mv $$name.kept $$name.lock # pip-compile pins what they ask for too
+LOCKS := requirements requirements-plan requirements-build requirements-nodeps requirements-release tests/requirements tests/labgrid
+lock: ## pin the requirements*.in anew, for each supported Python (needs the network and uv)
+	@for lock in $(LOCKS); do \
+		case $$lock in requirements-plan | requirements-build | tests/requirements) more="--constraint requirements.lock" ;; \
+			requirements-nodeps) more=--no-deps ;; *) more="" ;; esac; \
+		uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-package colorama \
+			--custom-compile-command "make lock" $$more --output-file $$lock.lock $$lock.in || exit 1; done # colorama: Windows
 
 clean: ## remove builds and results; out/history stays
 	@if [ -d out ]; then find out -mindepth 1 -maxdepth 1 ! -name history -exec rm -rf {} +; fi
