@@ -8,6 +8,7 @@ cuts.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -176,7 +177,7 @@ def _checked(board: Board, bounds: Mapping[str, float], own: Sequence[Entry], se
         {"clock_drift_ppm": drift.uncertainty_ppm} if drift else {},
         fault=faults[0].sentence if faults else "",
         is_misnamed=bool(faults) and faults[0].owner == "configuration",
-        measured_s=sum(record.measured_s or 0.0 for record in records),
+        measured_s=math.fsum(record.measured_s or 0.0 for record in records),
     )
 
 

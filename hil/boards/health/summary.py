@@ -6,6 +6,7 @@ What a later run of the same firmware says of a verdict: flakes, and regressions
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -183,7 +184,7 @@ def _rack(
     boards = tuple(_board(board, runs, start_s, now_s, quarantine) for board in names)
     failed = sum(bool(run.faults.get(RIG)) or any(map(rig_failed, run.boards)) for run in shown)
     recoveries = sum(board.recoveries for board in boards)
-    recovered_s = sum(board.recoveries * (board.mean_time_to_recovery_s or 0.0) for board in boards)
+    recovered_s = math.fsum(board.recoveries * (board.mean_time_to_recovery_s or 0.0) for board in boards)
     return RackHealth(
         rack=runs[0].rack,
         days=days,
@@ -223,7 +224,7 @@ def _board(
         if (unix_s(outage.ended_utc) or 0.0) >= start_s
         and (lasted_s := between_s(outage.since_utc, outage.ended_utc)) is not None
     ]
-    held_s = sum(run.held_s or 0.0 for run, part in shown if part.state != "quarantined")
+    held_s = math.fsum(run.held_s or 0.0 for run, part in shown if part.state != "quarantined")
     seen_s = now_s - max(start_s, _start_s(parts[0][0]) or start_s)
     last, latest = shown[-1]
     place = f"{last.rack}/{name}"
@@ -238,7 +239,7 @@ def _board(
         recoveries=len(recoveries_s),
         mean_time_to_recovery_s=sum(recoveries_s) / len(recoveries_s) if recoveries_s else None,
         held_s=held_s,
-        measured_s=sum(part.measured_s for _, part in shown),
+        measured_s=math.fsum(part.measured_s for _, part in shown),
         utilisation_ratio=min(1.0, held_s / seen_s) if seen_s > 0 else None,
         faults_in_a_row=down.runs if down else 0,
         last_run_id=last.run_id,
@@ -247,5 +248,5 @@ def _board(
         quarantine=latest.quarantine if quarantine is None else quarantine.get(place),
         down_since_utc=down.since_utc if down else "",
         recovered=dict(sum((Counter(part.recovered) for _, part in shown), Counter())),
-        recovery_s=sum(part.recovery_s or 0.0 for _, part in shown),
+        recovery_s=math.fsum(part.recovery_s or 0.0 for _, part in shown),
     )

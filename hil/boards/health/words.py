@@ -86,7 +86,7 @@ def _brought_back(rack: RackHealth) -> tuple[str, ...]:
     rungs = sum((Counter(board.recovered) for board in rack.boards), Counter[str]())
     if not rungs:
         return ()
-    mean_s = sum(board.recovery_s for board in rack.boards) / rungs.total()
+    mean_s = math.fsum(board.recovery_s for board in rack.boards) / rungs.total()
     words = ", ".join(f"{count} by {rung}" for rung, count in rungs.most_common())
     return (f"brought back within a run: {words}; on average after {duration(mean_s)}",)
 

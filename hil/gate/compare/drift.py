@@ -15,6 +15,7 @@ tolerates.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -90,7 +91,7 @@ def find_drifts(boards: Mapping[str, Boots], level: float) -> dict[str, Drift]:
     freedom = sum(fit.freedom for fit in fits.values())
     if not freedom:
         return {}
-    pooled = sum(float(fit.left.min()) for fit in fits.values()) / freedom
+    pooled = math.fsum(float(fit.left.min()) for fit in fits.values()) / freedom
     found = {}
     for board, fit in fits.items():
         variance = max(pooled, float(fit.left.min()) / fit.freedom)

@@ -57,7 +57,7 @@ def _variances(groups: Sequence[np.ndarray]) -> tuple[float, float]:
     if not groups:
         return np.nan, np.nan
     freedom = sum(len(group) - 1 for group in groups)
-    boot = sum(float(((group - group.mean()) ** 2).sum()) for group in groups) / freedom
+    boot = math.fsum(float(((group - group.mean()) ** 2).sum()) for group in groups) / freedom
     if len(groups) < 2:
         return boot, np.nan
     spread = float(np.var([group.mean() for group in groups], ddof=1))
