@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A clean root of this machine's release, from its own mirror: nothing is in it but apt and what apt needs.
+"""A clean root of a release of this machine's distribution, from its own mirror: nothing is in it but apt.
 
 What the machine needs to reach its mirrors and registries (sources, proxies, certificates) is read from it
 and put into the root, so that no host's name stands here.
@@ -29,7 +29,8 @@ CERTIFICATES_INSIDE = (
 )
 PIP_INSIDE = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST", "PIP_PROXY", "PIP_DEFAULT_TIMEOUT")
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
-MMDEBSTRAP_S, COMMAND_S = 600, 900
+MMDEBSTRAP_S, COMMAND_S = 600, 1800
+RELEASES = {"debian": ("bookworm", "trixie"), "ubuntu": ("noble", "resolute")}
 # Its own root mount, as a machine has: a chroot permits no user namespace, which the virtual rack lives in.
 ENTER = """
 root=$1; shift
@@ -48,7 +49,7 @@ def as_root() -> list[str]:
 def skip_unless_possible(release: str) -> None:
     """Skip with the reason where no clean root of this release can be made on this machine."""
     system = _system()
-    if system.get("VERSION_CODENAME") != release:
+    if release not in RELEASES.get(system["ID"], ()):
         pytest.skip(f"apt is configured for {system.get('PRETTY_NAME')}, and knows no mirror of {release}")
     if not shutil.which("mmdebstrap"):
         pytest.skip("mmdebstrap is not installed: .ci/bootstrap test")
@@ -89,20 +90,22 @@ class CleanRoot:
 
 
 @contextmanager
-def clean_root() -> Iterator[CleanRoot]:
-    """Make a root of this machine's release and take it away again."""
+def clean_root(release: str) -> Iterator[CleanRoot]:
+    """Make a root of a release and take it away again."""
     folder = Path(tempfile.mkdtemp(prefix="hil-root-"))
     try:
         folder.chmod(0o755)  # apt's own user goes through it
         root, around = folder / "root", folder / "around"
         around.mkdir()
         (around / "99-machine").write_text(_apt_settings())
+        sources = around / _sources().name
+        sources.write_text(_sources().read_text().replace(_system()["VERSION_CODENAME"], release))
         _copy_readable(_what_reaches_out(), around)
         _must(
             [
                 *as_root(), "mmdebstrap", "--quiet", "--variant=apt", "--mode=root",
                 f"--aptopt={around / '99-machine'}", f"--customize-hook=cp -R {around / 'etc'} $1/",
-                _release(), str(root), str(_sources()),
+                release, str(root), str(sources),
             ],
             MMDEBSTRAP_S,
         )  # fmt: skip
@@ -120,10 +123,6 @@ def clean_root() -> Iterator[CleanRoot]:
 def _must(argv: Sequence[str], timeout_s: float) -> None:
     done = subprocess.run(argv, capture_output=True, text=True, timeout=timeout_s, check=False)
     assert done.returncode == 0, f"{' '.join(argv)}\n{done.stdout}{done.stderr}"
-
-
-def _release() -> str:
-    return _system()["VERSION_CODENAME"]
 
 
 def _system() -> dict[str, str]:
