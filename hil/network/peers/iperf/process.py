@@ -103,9 +103,7 @@ PROGRAM = "iperf"
 VERSION_TIMEOUT_S = 5.0
 # Of a UDP receiver that a busy machine may keep waiting; the kernel gives what net.core.rmem_max allows.
 UDP_BUFFER_BYTES = 4 * 1024 * 1024
-INSTALL = (
-    "sudo apt-get install iperf (Debian and Ubuntu have it), or build 2.1 from the iperf2 project."
-)
+INSTALL = "sudo apt-get install iperf (Debian and Ubuntu have it), or build 2.1 from the iperf2 project."
 
 _VERSION = re.compile(r"iperf (?:version )?v?(\d+)\.(\d+)(\S*)")
 
