@@ -26,12 +26,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
-from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, ScalarNode
 from ruamel.yaml.nodes import Node as YamlNode
 
-from hil.base import yamlvalue
+from hil.base import yamlnodes, yamlvalue
 from hil.base.errors import ConfigError
 from hil.base.reading import SETTINGS_MOST_BYTES, read_at_most
 from hil.base.schema import UPDATE, is_newer
@@ -319,11 +318,10 @@ def _compose(text: str, label: str) -> tuple[YamlNode, ...]:
         ) from error
 
 
-# A run asks for its limits before it and, from the copies that it keeps, after it; a file takes a tenth of a
-# second. What is composed is only read.
+# A run asks for its limits before it and, from its own copies, after it. What is composed is only read.
 @functools.lru_cache(maxsize=64)
 def _documents(text: str) -> tuple[YamlNode, ...]:
-    return tuple(YAML(typ="safe", pure=True).compose_all(text))
+    return yamlnodes.compose(text)
 
 
 def _syntax_error(error: MarkedYAMLError, text: str, label: str) -> ConfigError:

@@ -4,15 +4,19 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+from ruamel.yaml.nodes import Node as YamlNode
 
 from hil.base.errors import ConfigError
 from hil.base.yamlfile import Node, load, loads
+from hil.base.yamlnodes import compose
 
 RACK = """\
 name: virtual
@@ -201,3 +205,85 @@ def test_equal_texts_are_told_by_their_own_names() -> None:
     first.finish()
     with pytest.raises(ConfigError, match=r"^second\.yaml:1: "):
         second.finish()
+
+
+TOKENS = (
+    *(
+        "a",
+        "w?",
+        "é",
+        "b: ",
+        "key: ",
+        "- ",
+        "\n",
+        "\n  ",
+        "\n- ",
+        "[",
+        "]",
+        "{",
+        "}",
+        ", ",
+        ",",
+        ":",
+        ": ",
+        "#c",
+        " ",
+    ),
+    *(
+        "'",
+        '"',
+        "1",
+        "0x1f",
+        "0o17",
+        "017",
+        "on",
+        "1e3",
+        "1_000",
+        "~",
+        "null",
+        "2020-01-01",
+        "12:30:45",
+        ".inf",
+    ),
+    *(
+        "|",
+        "|-\n  x",
+        "> \n  y",
+        "\\n",
+        "\\/",
+        "?",
+        "? ",
+        "---\n",
+        "...\n",
+        "\t",
+        "\r\n",
+        "\u2028",
+        "\x85",
+        "\ufeff",
+    ),
+    *("%YAML 1.1\n", "@", "`", "=", "<<: ", "!", "!!str ", "&a ", "*a"),
+)
+
+
+@given(st.lists(st.sampled_from(TOKENS), max_size=9).map("".join))
+def test_libyaml_reads_what_ruamel_yaml_does(text: str) -> None:
+    """Whichever of the two composed a text: the same values in the same lines, or the same error."""
+    assert outcome_of(compose, text) == outcome_of(YAML(typ="safe", pure=True).compose_all, text)
+
+
+def outcome_of(read: Callable[[str], Iterable[YamlNode]], text: str) -> object:
+    try:
+        return [described(node) for node in read(text)]
+    except YAMLError as error:
+        return str(error)
+
+
+def described(node: YamlNode | None) -> object:
+    if node is None:
+        return None
+    parts = node.value
+    if isinstance(parts, list):
+        parts = [
+            tuple(map(described, part)) if isinstance(part, tuple) else described(part) for part in parts
+        ]
+    return type(node).__name__, str(node.tag), parts, node.start_mark.line
