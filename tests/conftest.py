@@ -36,8 +36,6 @@ _real_time = functools.cache(can_take_fifo)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = in_order(items)
     for item in items:
-        if item.get_closest_marker("slow"):  # in real time, which a busy host may stall; -ra lists the reruns
-            item.add_marker(pytest.mark.flaky(reruns=2))
         if item.get_closest_marker("needs_root"):
             item.add_marker(pytest.mark.skipif(os.geteuid() != 0, reason="only root can do it on a host"))
         if item.get_closest_marker("needs_real_time"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order and the turns of tests on several processes, and what is tried once more."""
+"""The order and the turns of tests on several processes."""
 
 from __future__ import annotations
 
@@ -115,33 +115,3 @@ def test_long_files_begin_and_lonely_ones_end(tmp_path: Path) -> None:
         "test_a.py::test_one",
         "test_a.py::test_two",
     ]
-
-
-STALLED = """
-import pytest
-from pathlib import Path
-
-def stalled_once(place):
-    first = not place.exists()
-    place.touch()
-    assert not first
-
-{mark}
-def test_it():
-    stalled_once(Path({place!r}))
-"""
-
-
-@pytest.mark.parametrize(
-    ("mark", "summary"), [("@pytest.mark.slow", "1 passed, 1 rerun in"), ("", "1 failed in")]
-)
-def test_what_a_busy_host_may_stall_is_tried_once_more(tmp_path: Path, mark: str, summary: str) -> None:
-    """A slow test that failed is tried again, at most twice, and counted; one that only computes failed."""
-    place = tmp_path / "test_stalled.py"
-    place.write_text(STALLED.format(mark=mark, place=str(tmp_path / "there")))
-    options = ["-c", str(ROOT / "pytest.ini"), "-p", "tests.conftest", "-p", "no:cacheprovider"]
-    options += ["--root-logdir", str(tmp_path), "--cache-dir", str(tmp_path)]  # else shared by all users
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, str(place)], cwd=ROOT, capture_output=True, text=True
-    )
-    assert summary in done.stdout.splitlines()[-1], done.stdout

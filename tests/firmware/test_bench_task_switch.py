@@ -52,6 +52,7 @@ def test_rounds_and_rows_keep_their_rules(build: Path, program: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(("primitive", "placement"), PLAYED)
 def test_every_primitive_is_measured_where_it_is_asked_for(
     board: Board, primitive: str, placement: str
@@ -71,6 +72,7 @@ def test_every_primitive_is_measured_where_it_is_asked_for(
     assert median(rows, "give_ns") > 0
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("variables", "behind_us"),
     [({}, BEHIND_US), ({"VBOARD_CORE1_BEHIND_US": "5000"}, 5000), ({"VBOARD_CORE1_BEHIND_US": "0"}, 0)],

@@ -38,7 +38,7 @@ MAC = "02:00:00:77:00:01"
 TOPICS = "sensors/020000770001"
 FLASH_BYTES = 4 << 20
 LOGIN = BrokerLogin("node", "not a secret")
-DEADLINE_S = 15.0
+DEADLINE_S = 60.0
 SECOND_SLOT, SLOT_BYTES = 0x200000, 0x1F0000  # of the node's partitions.csv
 
 DROP_EVERY = 5

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import trustme
 
-DEADLINE_S = 10.0
+DEADLINE_S = 60.0
 
 
 def free_ports(count: int) -> list[int]:

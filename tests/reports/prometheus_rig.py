@@ -21,7 +21,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from hil.boards.flash import DIE_WITH_PARENT
 from tests.lab import wait_for
 
-DEADLINE_S = 20.0
+DEADLINE_S = 60.0
 
 Labels = dict[str, str]
 

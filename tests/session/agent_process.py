@@ -12,7 +12,7 @@ from pathlib import Path
 
 from hil.base.errors import RigError
 
-EXIT_TIMEOUT_S = 10.0
+EXIT_TIMEOUT_S = 60.0
 EXIT_POLL_S = 0.05
 
 

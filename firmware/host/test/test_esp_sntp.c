@@ -9,7 +9,7 @@
 #include "esp_sntp.h"
 #include "socket_rig.h"
 
-enum { PORT = 10123, BYTES = 48, PRIORITY = 20 };
+enum { BYTES = 48, PRIORITY = 20 };
 
 /* 2030-01-01 00:00:00 and a half, in NTP's seconds; the highest bit is set. */
 #define TIME_2030 INT64_C(1893456000)
@@ -38,7 +38,7 @@ static void put(uint8_t *at, uint32_t value) {
 static void serve(void *unused) {
     (void)unused;
     const struct sockaddr_in name = {
-        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(PORT)};
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(SNTP_PORT)};
     int fd = socket(AF_INET, SOCK_DGRAM, 0);
     CHECK_EQUAL(bind(fd, (const struct sockaddr *)&name, sizeof name), 0);
     for (;;) {
