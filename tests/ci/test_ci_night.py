@@ -25,8 +25,6 @@ from tests.ci.ci_rig import HEAD, Repository, a_plan, leave_run, targets_file
 from tests.lab import ROOT
 from tests.make_records import RUN_ID, publish_record
 
-pytestmark = pytest.mark.slow
-
 WELL = {"plan": "success", "shard": "success", "virtual": "success", "rack": "success"}
 
 

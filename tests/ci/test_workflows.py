@@ -24,7 +24,7 @@ from tests.ci.act import DEADLINE_S, Project
 from tests.ci.github_server import State, serve
 from tests.lab import ROOT
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(DEADLINE_S + 60)]
+pytestmark = pytest.mark.timeout(DEADLINE_S + 60)
 
 BIN = ROOT / ".venv" / "bin"
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -62,6 +62,7 @@ def run_tool(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_actionlint_finds_nothing() -> None:
     """The workflows are well-formed, their expressions typed, their shell steps clean for shellcheck."""
     done = run_tool("actionlint", "-shellcheck", "shellcheck")
@@ -77,6 +78,7 @@ def test_actionlint_looks_at_shell_steps(tmp_path: Path) -> None:
     assert "SC2086" in done.stdout
 
 
+@pytest.mark.slow
 def test_zizmor_finds_nothing_without_a_reason() -> None:
     """No security finding of the strictest persona but those that .github/zizmor.yml explains."""
     done = run_tool("zizmor", "--offline", "--persona=auditor", "--no-progress", ".")
@@ -145,6 +147,7 @@ def test_a_baseline_is_of_the_default_branch_only() -> None:
     )
 
 
+@pytest.mark.slow
 def test_every_job_and_step_has_its_own_name() -> None:
     """A red cross names what failed; the required check has the name that is to be required."""
     for path in WORKFLOWS:
@@ -429,6 +432,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return Project(tmp_path_factory.mktemp("project"))
 
 
+@pytest.mark.slow
 @pytest.mark.heavy
 def test_the_steps_of_build_and_rack_by_hand(tmp_path: Path) -> None:
     """Built twice, compared, verified, measured from the bundle, collected: the commands of pr.yml.
@@ -476,6 +480,7 @@ def test_the_steps_of_build_and_rack_by_hand(tmp_path: Path) -> None:
     assert (project.path / "out/ci/legs/rack-esp32" / info["run_id"] / "verdicts.json").is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.heavy
 def test_a_night_is_measured_reported_and_remembered(project: Project) -> None:
     """nightly.yml: the suite that was asked for, a line of history on the branch, the report on Pages.
@@ -546,6 +551,7 @@ PLAN = {
 PULL_REQUEST = {"pull_request": {"number": 7, "head": {"sha": "c0ffee"}}}
 
 
+@pytest.mark.slow
 @pytest.mark.heavy
 @pytest.mark.parametrize(("fails", "runs"), [("build", True), ("plan", False), ("narrow", False)])
 def test_a_chip_that_does_not_build_keeps_no_other_rack_back(
@@ -560,6 +566,7 @@ def test_a_chip_that_does_not_build_keeps_no_other_rack_back(
     assert ran["narrow"] is (fails == "build")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("changed", "runs"), [("base", True), ("title", False)])
 def test_another_base_is_measured_and_another_title_is_not(
     project: Project, changed: str, runs: bool
@@ -574,6 +581,7 @@ def test_another_base_is_measured_and_another_title_is_not(
     assert named["if"] == f"always() && ({named['name'].partition('(')[2].partition(')')[0]})"
 
 
+@pytest.mark.slow
 @pytest.mark.heavy
 def test_at_night_a_chip_that_does_not_build_keeps_no_other_rack_back(project: Project) -> None:
     """As for a pull request; history and report follow. A schedule has no payload to name a branch with."""
@@ -582,6 +590,7 @@ def test_at_night_a_chip_that_does_not_build_keeps_no_other_rack_back(project: P
     assert ran == {job: job != "build" for job in ran}
 
 
+@pytest.mark.slow
 @pytest.mark.heavy
 @pytest.mark.parametrize("branch", ["main", "feature"])
 def test_only_the_default_branch_writes_the_history(project: Project, branch: str) -> None:

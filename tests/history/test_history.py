@@ -21,8 +21,6 @@ from tests.make_records import publish_record
 from tests.reports.site_runs import healthy, rejudge, store_run
 from tests.store.test_store import largest_file
 
-pytestmark = pytest.mark.slow
-
 SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "reference" / "schema" / "history.schema.json"
 NAMES = ("20261121T101500Z-quick-0001", "20261122T101500Z-quick-0002", "20261123T101500Z-quick-0003")
 

@@ -34,8 +34,6 @@ from tests.make_records import (
 )
 from tests.reports.allure_runs import attached, judged, results_of
 
-pytestmark = pytest.mark.slow
-
 SVG = "{http://www.w3.org/2000/svg}"
 
 

@@ -22,8 +22,6 @@ from hil.thresholds.types import Parameter
 from tests.make_records import RUN_ID, publish_record, publish_thresholds
 from tests.reports.allure_runs import COMMIT, INFO, attached, case_id, eventful_entries, judged, results_of
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def eventful(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -118,6 +116,7 @@ def test_another_verdict_replaces_the_results(tmp_path: Path) -> None:
     assert {path.name for path in (run / "allure-results").iterdir()} == names
 
 
+@pytest.mark.slow
 def test_the_history_goes_on_over_runs(tmp_path: Path) -> None:
     """Three runs at three commits: the same id for a case on a board, another for each other of either."""
     seen: list[dict[tuple[str, str], str]] = []

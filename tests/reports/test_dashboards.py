@@ -21,8 +21,6 @@ from tests.reports.dashboards.parts import GRID_WIDTH
 from tests.reports.metrics_rig import BOARDS, TIMEOUT_S, compared, healthy, slow, store, store_health
 from tests.reports.prometheus_rig import Prometheus, run_prometheus, run_pushgateway
 
-pytestmark = pytest.mark.slow
-
 RULES = FOLDER.parent / "rules.yaml"
 NAMES = ("capacity.json", "latency.json", "overview.json", "racks.json")
 RANKED = ("physical", "emulated", "virtual")  # as they are chosen, where nobody has
@@ -166,6 +164,7 @@ def kinds_offered(prometheus: Prometheus, name: str) -> list[str]:
     return [found[1] for answer in answers if (found := re.search(pattern, answer))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_kind_that_has_figures_is_chosen(prometheus: Prometheus, name: str) -> None:
     """Where all that was pushed is virtual, that is what opens; the dashboard is not empty."""
@@ -251,6 +250,7 @@ def test_products_of_one_board_stay_apart(prometheus: Prometheus) -> None:
     assert {labels["run_id"] for labels, _ in prometheus.query(joined)} == {"run-slow", "run-node"}
 
 
+@pytest.mark.slow
 def test_the_legend_names_only_labels_that_are_there(prometheus: Prometheus) -> None:
     """A legend of a label that the expression has lost would show an empty place."""
     for name, title, target in targets():

@@ -22,8 +22,6 @@ from tests.make_records import RUN_ID
 from tests.reports.metrics_rig import BOARDS, TIMEOUT_S, broken, healthy, only_own_credentials, store
 from tests.reports.prometheus_rig import Prometheus, Pushgateway, run_prometheus, run_pushgateway
 
-pytestmark = pytest.mark.slow
-
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "operate" / "metrics.md"
 
 
@@ -68,6 +66,7 @@ def test_pull_requests_and_nightly_runs_stay_apart(tmp_path: Path, gateway: Push
     }
 
 
+@pytest.mark.slow
 def test_a_board_that_gave_nothing_shows_no_older_figures(tmp_path: Path, gateway: Pushgateway) -> None:
     """After a rig fault the board is down, its fault is counted, and the last run's latencies are gone."""
     run = store(tmp_path, healthy(), rack="fault", run_id="run-good")
@@ -360,6 +359,7 @@ def test_the_documented_queries_answer(tmp_path: Path, gateway: Pushgateway, pro
         assert prometheus.query(query), query
 
 
+@pytest.mark.slow
 def test_another_commit_renews_the_info_metric_alone(
     tmp_path: Path, gateway: Pushgateway, prometheus: Prometheus
 ) -> None:

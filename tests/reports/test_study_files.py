@@ -16,8 +16,6 @@ from hil.reports.studies.esp32_tcpip.link import overhead_bytes, published_overh
 from hil.thresholds import Thresholds, load_all
 from tests.make_records import THRESHOLDS_ROOT
 
-pytestmark = pytest.mark.slow
-
 SMALL = """\
 schema: 1
 study: small
