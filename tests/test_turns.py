@@ -9,7 +9,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-
 from tests.lab import ROOT, wait_for
 from tests.turns import turn
 
