@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ import pytest
 from hil.thresholds import load_all
 from tests.firmware.kernel_rig import board
 from tests.host_builds import PLAIN, build_programs, build_variant
-from tests.lab import PYTEST, ROOT, Lab, of_type, run
+from tests.lab import PYTEST, ROOT, Lab, make_lab, of_type, run
 
 pytestmark = pytest.mark.slow
 
@@ -30,10 +32,17 @@ def panicking_firmware() -> Path:
     return build_variant("panicking_publish")
 
 
-def test_a_run_measures_and_passes(new_lab: NewLab) -> None:
+@pytest.fixture(scope="module")
+def finished(virtual_firmware: Path) -> Iterator[tuple[Lab, subprocess.CompletedProcess[str]]]:
+    """A run of two boards that has ended, for tests that only read it."""
+    with tempfile.TemporaryDirectory(prefix="hil-lab-") as folder:
+        lab = make_lab(Path(folder), 2, firmware=virtual_firmware)
+        yield lab, lab.run()
+
+
+def test_a_run_measures_and_passes(finished: tuple[Lab, subprocess.CompletedProcess[str]]) -> None:
     """Two boards, one case: exit 0, one record each, a verdict, a summary, logs without secrets."""
-    lab = new_lab(2)
-    done = lab.run()
+    lab, done = finished
     assert done.returncode == 0, done.stdout
     assert f" {lab.good_outcome()}: " in done.stdout.splitlines()[-1]
     records = of_type(lab.entries(), "record")
@@ -74,10 +83,9 @@ def test_several_boots_are_one_series(new_lab: NewLab) -> None:
     lab.await_nothing_left()
 
 
-def test_the_gate_replays_the_verdict(new_lab: NewLab) -> None:
+def test_the_gate_replays_the_verdict(finished: tuple[Lab, subprocess.CompletedProcess[str]]) -> None:
     """`hil gate` gives the verdict again from disk, byte for byte, with the same exit code."""
-    lab = new_lab(1)
-    assert lab.run().returncode == 0
+    lab, _ = finished
     verdict = (lab.out / "latest" / "verdicts.json").read_bytes()
     done = lab.hil("gate", str(lab.out / "latest"))
     assert done.returncode == json.loads(verdict)["exit_code"]
