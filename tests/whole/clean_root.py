@@ -74,6 +74,7 @@ class CleanRoot:
             **{name: os.environ[name] for name in (*PROXIES, *PIP_INSIDE) if name in os.environ},
             "PIP_CERT": CERTIFICATES_INSIDE,
             "NODE_EXTRA_CA_CERTS": CERTIFICATES_INSIDE,
+            "SSL_CERT_FILE": CERTIFICATES_INSIDE,  # of Go
             **(environment or {}),
         }
         words = ["env", "-i", *(f"{name}={value}" for name, value in inside.items()), *argv]
