@@ -51,7 +51,7 @@ def test_a_regression_names_the_part_and_both_figures() -> None:
     """In the run's sentence and in a report's line: what it was and is, in words that promise no time."""
     words = "part=publish_qos0 on emulated-esp32c3 +3.1 % (12,408 → 12,790 instructions) against the base"
     assert words in regressions(Compared(series=(ITEM,)))
-    line = "cost part=publish_qos0 on emulated-esp32c3: cost least +3.1 % (12,408 → 12,790 instructions)"
+    line = "cost/part=publish_qos0 on emulated-esp32c3: cost least +3.1 % (12,408 → 12,790 instructions)"
     assert compared.line(ITEM).startswith(line)
 
 
