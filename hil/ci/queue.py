@@ -20,12 +20,11 @@ from hil.ci import artefact
 from hil.ci.acceptance import find_acceptance
 from hil.ci.artefact import read_strictly
 from hil.ci.comment import download
-from hil.ci.event import Event, changed_files, kinds_of, read_targets
+from hil.ci.event import Event, changed_files, kinds_of
 from hil.ci.github import COMMIT, WORKFLOW, GitHub, WorkflowRun, read_jobs, read_run, runs_of
 from hil.ci.legs import LegResult
 from hil.ci.plan import RACK_JOBS, CiPlan, Leg
 from hil.ci.summary import accept, conclude
-from hil.ci.verified import Diff, hold_against
 
 MINUTES = 50  # of the 60 after which GitHub's merge queue gives a group up, where nobody says otherwise
 RACK_MINUTES = 75  # what a rack may take: 20 to build, 15 in its queue, 30 to compare, 10 around it
@@ -87,8 +86,8 @@ def measured_before(github: GitHub, event: Event, repository: Path) -> Before:
         artefact.unpack(download(github, run), Path(folder))
         measured = read_strictly(Path(folder) / artefact.PLAN, head)
         _check_same_content(repository, measured.base, event.base_tip, "its merge base and the group's base")
-        diff = Diff(measured.base, changed_files(repository, measured.base, head))
-        measured = hold_against(measured, diff, read_targets(repository, measured.base).racks)
+        changes = kinds_of(changed_files(repository, measured.base, head))
+        measured = replace(measured, changes=changes)  # which is no word of its own
         # that job has judged each leg again from its records, so its verdicts are taken
         verdict = conclude(measured, Path(folder) / artefact.LEGS, jobs.others)
     if verdict.acceptable and (accepted := find_acceptance(github, number, run.run_id, head)):
@@ -150,6 +149,9 @@ def _leg_before(leg: Leg, before: Before) -> Leg:
     result = before.legs.get(leg.name)
     if result is None or before.plan.leg(leg.name).suite != leg.suite:
         raise NotBefore(f"pull request {before.pull_request} measured no leg {leg.name} of suite {leg.suite}")
+    planned = before.plan.leg(leg.name)
+    if planned.skip and not (planned.rack_off or planned.undecided):
+        raise NotBefore(f"pull request {before.pull_request} did not measure {leg.name}: {planned.skip}")
     is_open = result.is_open or (bool(result.reason) and result.exit_code != ExitCode.PASS)
     how = f", {'accepted' if result.accepted else result.outcome}" if is_open and not result.reason else ""
     reason = f"measured as the head of pull request {before.pull_request}{how}: {before.url}"

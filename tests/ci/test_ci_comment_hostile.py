@@ -157,7 +157,7 @@ def test_a_verdict_full_of_tricks(tmp_path: Path) -> None:
         stored["warnings"] = [BOMB]
         stored["sentence"] = BOMB
 
-    for run in (tmp_path / "legs").glob("*/*"):
+    for run in (tmp_path / "legs").glob("*/*/"):
         change_verdict(run, poison)
     page = page_of(tmp_path, findings=[BOMB], links={})
     seen = Seen(to_html(page))

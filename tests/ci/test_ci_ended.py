@@ -21,12 +21,13 @@ from hil.ci.artefact import keep, unpack
 from hil.ci.collecting import collect
 from hil.ci.comment import comment
 from hil.ci.github import GitHub
+from hil.ci.legs import unchanged_image, write_skip
 from hil.ci.plan import CiPlan, write_plan
 from hil.ci.summary import CiVerdict, conclude
 from hil.cli.app import run_command
 from hil.store import RunDirectory, ended
 from tests.ci.ci_rig import HEAD, a_plan, leave_rack_run, leave_run, write_limits
-from tests.ci.comment_rig import own_repository, pull_request_plan
+from tests.ci.comment_rig import own_repository, pull_request_plan, pull_request_state
 from tests.ci.github_server import HOME, RUN, TOKEN, State, serve
 from tests.lab import make_lab
 from tests.make_records import RUN_ID
@@ -240,11 +241,14 @@ def test_what_lies_where_a_build_failed_is_no_run(tmp_path: Path, build: str) ->
 def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[State, Path, str]]:
     """GitHub with a pull request whose required check failed, a folder as out/ci, and the API's address."""
     monkeypatch.chdir(own_repository().path)
-    state = State(HEAD)
+    state = pull_request_state()
     state.add_run()
     state.set_jobs("failure", **{"Virtual rack": "failure", "Compare with the merge base": "failure"})
     state.add_pull()
-    write_plan(pull_request_plan(), tmp_path / "plan.json")
+    plan = pull_request_plan()
+    write_plan(plan, tmp_path / "plan.json")
+    emulated = plan.leg("emulated-esp32c3")
+    write_skip(tmp_path / "legs", emulated.name, unchanged_image(plan, emulated))
     with serve(state) as api:
         yield state, tmp_path, api
 
@@ -284,6 +288,7 @@ def test_limits_that_cannot_be_read_are_a_configuration_error(
     leave_run(folder / "legs" / "virtual")
     leave_end(folder / "legs" / "compare")
     thresholds = write_limits(folder, "schema: 1\npolizy: 1\n")
+    state.limits = {"publish.yaml": (thresholds / "publish.yaml").read_bytes()}
     options = ["--plan", str(folder / "plan.json"), "--legs", str(folder / "legs")]
     assert run_command(["ci", "verdict", *options, "--thresholds", str(thresholds)]) == ExitCode.CONFIG
     said = capsys.readouterr().out

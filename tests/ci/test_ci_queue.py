@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+import shutil
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,9 +49,12 @@ class Queue:
         leave_run(self.legs / "compare", commit=self.head)
         self.api = ""
 
-    def measured(self, verdict: str = "success", **others: str) -> None:
-        """Let the run of pr.yml have ended so, with what lies in ``legs``."""
+    def measured(self, verdict: str = "success", skip: str = "", **others: str) -> None:
+        """Let the run of pr.yml have ended so, with what lies in ``legs``; its plan skips all by ``skip``."""
         plan = self.plan(self.head, self.base)
+        if skip:
+            legs = tuple(dataclasses.replace(leg, skip=skip) for leg in plan.legs)
+            plan = dataclasses.replace(plan, legs=legs, changes=("documentation",))
         write_plan(plan, self.folder / "plan.json")
         kept = self.folder / "verdict"
         assert keep(self.folder / "plan.json", self.legs, kept, write_limits(self.folder)) == ()
@@ -113,6 +117,16 @@ def test_a_group_of_what_was_measured_is_not_measured_again(queue: Queue, tmp_pa
     verdict = conclude(plan, tmp_path / "none", {})
     assert (verdict.exit_code, verdict.conclusion) == (ExitCode.PASS, "success")
     assert f"Not measured: {BEFORE}." in [leg.sentence for leg in verdict.legs]
+
+
+def test_a_plan_that_left_all_out_is_no_proof(queue: Queue) -> None:
+    """It says that only documentation is edited, and firmware is: the group is measured."""
+    shutil.rmtree(queue.legs)
+    queue.legs.mkdir()
+    queue.measured(skip="only documentation changed (docs/a.md)")
+    event = queue.group()
+    assert set(queue.skips(event).values()) == {""}
+    assert "did not measure virtual: only documentation changed" in queue.queued(event)[1]
 
 
 def test_documentation_that_came_to_main_changes_nothing(queue: Queue) -> None:
