@@ -16,6 +16,8 @@ from tests.lab import ROOT
 
 GITHUB = ROOT / ".github"
 SETUP = GITHUB / "actions" / "setup" / "action.yml"
+TOOL = "./tool/.github/actions/tool"  # in another repository's workflow
+ELSEWHERE = TOOL.partition("/.github/")[2]
 SOURCES = [path for folder in (ROOT, ROOT / "tests") for path in folder.glob("*.in")]
 # what Dependabot's file fetchers take as a manifest, by ecosystem; never a .lock
 MANIFESTS = {
@@ -40,7 +42,7 @@ def jobs() -> Iterator[tuple[str, dict[str, Any]]]:
 def caches(job: dict[str, Any]) -> bool:
     """Whether a job takes what another one kept, or keeps something."""
     steps = job.get("steps", [])
-    used = any("actions/cache" in step.get("uses", "") for step in steps)
+    used = any(step.get("uses", "").startswith(("actions/cache", TOOL)) for step in steps)
     return used or any((step.get("with") or {}).get("cache", "false") != "false" for step in steps)
 
 
@@ -84,6 +86,7 @@ def test_hosted_jobs_of_a_pull_request_keep_what_they_install() -> None:
     kept = ("virtual", "compare", "build", "emulated", "hil-verdict")
     assert all(caches(named[f"pr/{name}"]) for name in kept)
     assert caches(named["checks/test"])
+    assert all(caches(named[f"measure/{name}"]) for name in ("plan", *kept[:1], *kept[2:]))
     for name in ("pr/plan", "pr/narrow"):
         assert "plan" in [(step.get("with") or {}).get("purpose") for step in named[name]["steps"]]
 
@@ -95,8 +98,15 @@ def test_what_is_kept_is_of_the_same_lock_files() -> None:
     assert load(SETUP)["inputs"]["cache"]["default"] == "false"
     assert step["if"] == "inputs.cache == 'true' && runner.environment == 'github-hosted'"
     assert set(step["with"]) == {"key", "path"}  # no restore-keys
-    others = [path for path in GITHUB.rglob("*.yml") if path != SETUP]
-    assert [path.name for path in others if "actions/cache" in path.read_text()] == ["figures.yml"]
+    others = [path for path in GITHUB.rglob("*.yml") if path != SETUP and "actions/cache" in path.read_text()]
+    assert {path.relative_to(GITHUB).as_posix() for path in others} == {
+        "workflows/figures.yml",
+        f"{ELSEWHERE}/action.yml",
+    }
+    (elsewhere,) = [
+        step for step in load(GITHUB / ELSEWHERE / "action.yml")["runs"]["steps"] if "with" in step
+    ]
+    assert set(elsewhere["with"]) == {"key", "path"}
 
 
 def test_a_kept_corpus_is_of_the_default_branch_alone() -> None:
