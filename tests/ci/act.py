@@ -33,7 +33,7 @@ _SPEAKS = re.compile(
 )
 _CONTAINER = re.compile(r"^    container: espressif/idf:.*\n", re.MULTILINE)
 _DEPLOYMENT = re.compile(
-    r"^      deployment: false.*\n", re.MULTILINE
+    r"^      deployment: false.*\n|, deployment: false", re.MULTILINE
 )  # GitHub's since March 2026, act has no such key
 _USES = re.compile(r"uses: (actions/[\w-]+)@([0-9a-f]{40})")
 
