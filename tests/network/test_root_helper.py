@@ -37,7 +37,7 @@ HOSTAPD = (
     f"interface={INTERFACE}\ndriver=nl80211\nssid=hil-lab\nchannel=6\nwpa=2\nwpa_passphrase=correct horse\n"
 )
 RACK = Rack((INTERFACE,), "10.0.0.1", "10.0.0.8,10.0.0.9,255.255.255.240,540")
-DNSMASQ = ["dnsmasq", *root_helper._DNSMASQ_ALWAYS, f"--interface={INTERFACE}"]
+DNSMASQ = ["dnsmasq", *sorted(root_helper._DNSMASQ_ALWAYS), f"--interface={INTERFACE}"]
 LONG = "#" * 4095  # what hostapd's reader takes for a line: the rest is the next one
 DEADLINE_S = 30.0
 
