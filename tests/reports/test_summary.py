@@ -118,7 +118,7 @@ def test_the_figures_that_matter_are_few() -> None:
     slow = terminal([publish_record(), publish_record(board="virtual-2", latency_ms=31)])
     figures = [line for line in slow if line.startswith("✗ publish")]
     assert len(figures) == 1
-    assert re.search(r"✗ publish latency p95 +virtual-2 +36\.\d ms limit 25 ms, 14\d % used", figures[0])
+    assert re.search(r"✗ publish latency p95 +virtual-2 +36\.\d ms limit ≤ 25 ms, 14\d % used", figures[0])
     kept = [line for line in terminal(quick_run()) if line.startswith("✓ publish")]
     assert 1 <= len(kept) <= 5
     assert len({line[2:25] for line in kept}) == len(kept)
@@ -225,7 +225,7 @@ def test_the_markdown_holds_sentences_and_every_series() -> None:
 def test_a_figure_among_timeouts_reads_at_least() -> None:
     """Both summaries say "≥"."""
     entries = [publish_record(failed=90)]
-    assert "≥ 5 s limit 25 ms" in " ".join(terminal(entries))
+    assert "≥ 5 s limit ≤ 25 ms" in " ".join(terminal(entries))
     assert "≥ 5 s ✗" in " ".join(terminal(entries, verbose=True))
     assert "≥ 5.00 s [5.00, –]" in markdown(entries)
 
