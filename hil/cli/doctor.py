@@ -81,7 +81,7 @@ def _check_project() -> Iterator[Finding]:
 
 def _check_python() -> Finding:
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    needed = importlib.metadata.metadata("hil")["Requires-Python"]
+    needed = importlib.metadata.metadata("esp-hil")["Requires-Python"]
     if SpecifierSet(needed).contains(version):
         return Finding("python", ok=True, sentence=f"{version} at {sys.executable}")
     return Finding(

@@ -102,7 +102,7 @@ def test_no_test_of_the_report_has_results_of_two_products(tmp_path: Path) -> No
 def test_a_run_says_whose_figures_it_has(tmp_path: Path) -> None:
     """Summary, terminal, history and metrics name the product; without one they are as before."""
     named, plain = _judged(tmp_path / "named", NODE), _judged(tmp_path / "plain", "")
-    assert "product: sensor-" in (named.path / "summary.md").read_text()
+    assert "product: `sensor-" in (named.path / "summary.md").read_text()
     assert "product" not in (plain.path / "summary.md").read_text()
     assert line_of(named)["product"] == NODE
     assert "product" not in line_of(plain)

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What GitHub's actions leave on the disk, in the versions that .github/ pins: checkout and artefacts.
 
