@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Break everything, one fault after another: `make chaos SEED=n`; it goes on where it was stopped.
 
-    python -m tools.chaos [--seed N] [--only PATTERN] [--anew | --again] [--list] [--page]
+    python -m tools.chaos [--seed N] [--only PATTERN] [--anew | --again] [--list]
 
 Exit 1 where a row is wrong. What the columns mean: docs/explain/faults.md.
 """
@@ -33,7 +33,7 @@ from tests.variants import beyond_limit
 from tools.chaos import air, board, broker, host, inputs, security
 from tools.chaos.fault import Fault
 from tools.chaos.ground import Ground
-from tools.chaos.table import lines, summary, write_page
+from tools.chaos.table import lines, page, summary
 from tools.chaos.trial import Plan, Row, Trial
 
 OUT = PROJECT_ROOT / "out" / "chaos"
@@ -177,7 +177,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--again", action="store_true", help="make those again that were wrong")
     parser.add_argument("--workers", type=int, default=WORKERS, help="racks at a time")
     parser.add_argument("--list", action="store_true", help="name the trials")
-    parser.add_argument("--page", action="store_true", help="write the table into docs/explain/faults.md")
     options = parser.parse_args(argv)
     wanted = [plan for plan in plans(options.seed) if re.search(options.only, plan.name)]
     if options.list:
@@ -205,10 +204,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     took = f"{len(campaign.rows) - done} of them took {(time.monotonic() - began) / 60:.0f} minutes."
     rows = [campaign.rows[plan.name] for plan in wanted]
+    path.with_suffix(".md").write_text(page(rows), encoding="utf-8")
     width = shutil.get_terminal_size().columns
     print("\n".join(["", *lines(rows, width), "", f"Seed {options.seed}: {summary(rows)} {took}"]))
-    if options.page:
-        write_page(rows)
     return int(any(row.wrong for row in rows))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What came of the faults: a row each, on the screen and as the table of docs/explain/faults.md."""
+"""What came of the faults: a row each, on the screen and as a table of Markdown."""
 
 from __future__ import annotations
 
@@ -7,14 +7,10 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
-from hil.base.paths import PROJECT_ROOT
 from hil.base.untrusted import code
 from tools.chaos.trial import Row
 
-PAGE = PROJECT_ROOT / "docs" / "explain" / "faults.md"
-BEGIN, END = "<!-- made by `make chaos` -->", "<!-- end -->"
 COLUMNS = (
     "fault",
     "when",
@@ -59,18 +55,13 @@ def summary(rows: Sequence[Row]) -> str:
     )
 
 
-def write_page(rows: Sequence[Row], page: Path = PAGE) -> None:
-    """Put the table into the page, in place of the one before."""
-    text = page.read_text(encoding="utf-8")
-    head, _, rest = text.partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    lines = [summary(rows), "", f"| {' | '.join(COLUMNS)} |", f"|{'---|' * len(COLUMNS)}"]
+def page(rows: Sequence[Row]) -> str:
+    """Return the rows as a page of Markdown."""
+    text = [summary(rows), "", f"| {' | '.join(COLUMNS)} |", f"|{'---|' * len(COLUMNS)}"]
     for row in sorted(rows, key=lambda row: row.fault):
-        said = _LAB.sub("LAB", row.reported).replace("](", "] (")  # no link, for whoever looks for links
-        cells = _cells(replace(row, reported=code(said, SENTENCE_MAX)))
-        lines.append(f"| {' | '.join(cells)} |")
-    table = "\n".join(lines)
-    page.write_text(f"{head}{BEGIN}\n{table}\n{END}{tail}", encoding="utf-8")
+        said = code(_LAB.sub("LAB", row.reported), SENTENCE_MAX)
+        text.append(f"| {' | '.join(_cells(replace(row, reported=said)))} |")
+    return "\n".join([*text, ""])
 
 
 def _cells(row: Row) -> list[str]:
