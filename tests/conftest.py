@@ -6,7 +6,6 @@ from __future__ import annotations
 import functools
 import json
 import os
-import resource
 import shutil
 import tempfile
 import time
@@ -19,11 +18,14 @@ from hypothesis import HealthCheck, settings
 from hil.base.git import git
 from hil.boards.firmware.build import build
 from hil.virtual.privileges import can_take_fifo
+from tests import costs
 from tests.lab import ROOT, Lab, make_lab
 from tests.turns import in_order, is_alone, turn
 
 TEST_RUN = ROOT / "out" / "tests" / "last-run.json"  # tools/size.py reads it
+MANY = 100  # tests, from which on it is told what they cost
 _BEGUN = time.monotonic()
+_USED_S = pytest.StashKey[float]()
 
 # a busy machine is slow to make examples too, which says nothing of what is tested
 settings.register_profile("shared machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -43,7 +45,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Say what was tested, for whoever keeps the output."""
+    """Say what was tested and what it cost, for whoever keeps the output."""
+    reports = [one for each in terminalreporter.stats.values() for one in each]
+    ended = [one for one in reports if getattr(one, "when", "") == "teardown"]
+    if len(ended) >= MANY:
+        terminalreporter.section("processor time")
+        terminalreporter.write_line("\n".join(costs.table(ended)))
     selected = config.option.markexpr or "all"
     commit = git(ROOT, "describe", "--always", "--dirty", "--abbrev=12")
     terminalreporter.write_line(f"tests: {selected}; commit: {commit}")
@@ -53,10 +60,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Keep what the whole of `make test` took, for `make size`: the workers have ended by now."""
     whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS and config.option.markexpr == "not heavy"
     if whole and not hasattr(config, "workerinput"):
-        used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
         run = {
             "commit": git(ROOT, "describe", "--always", "--dirty", "--abbrev=12"),
-            "processor_s": sum(each.ru_utime + each.ru_stime for each in used),
+            "processor_s": costs.used_s(),
             "wall_s": time.monotonic() - _BEGUN,
         }
         TEST_RUN.parent.mkdir(parents=True, exist_ok=True)
@@ -66,7 +72,18 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     with turn(ROOT / "out" / "test-turns", alone=is_alone(item)):
+        item.stash[_USED_S] = costs.used_s()
         return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if call.when == "teardown":
+        report.user_properties.append((costs.PROPERTY, costs.used_s() - item.stash[_USED_S]))
+    return report
 
 
 @pytest.fixture(scope="session")
