@@ -26,7 +26,9 @@ from hil.network.process import Spawner, run_to_end
 
 UPTIME = "$SYS/broker/uptime"  # reported each time, the others only where they have changed
 DROPPED = "$SYS/broker/publish/messages/dropped"
-TAKE_OVER_USERNAME = "hil-take-over"  # by it the broker's log tells the run's own doing from a second host's
+TAKE_OVER_KEEP_ALIVE_S = (
+    65_533  # nobody else's: by it the broker's log tells the run's own doing from a second host's
+)
 TIMEOUT_S = 8.0  # the broker reports every two seconds where it is told one
 
 
@@ -52,7 +54,7 @@ def read_dropped(address: str, port: int) -> int:
 def take_over(address: str, port: int, client_id: str, *, clean_session: bool) -> None:
     """Make the broker close the connection of ``client_id``. Raises OSError, EOFError."""
     connection = mqtt.connect(
-        address, port, client_id, TIMEOUT_S, clean_session=clean_session, username=TAKE_OVER_USERNAME
+        address, port, client_id, TIMEOUT_S, clean_session=clean_session, keep_alive_s=TAKE_OVER_KEEP_ALIVE_S
     )
     with connection:
         connection.sendall(mqtt.DISCONNECT_BYTES)

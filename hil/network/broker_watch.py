@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 from hil.base.errors import RigError
 from hil.network import mqtt_packets as mqtt
-from hil.network.broker_client import TAKE_OVER_USERNAME
+from hil.network.broker_client import TAKE_OVER_KEEP_ALIVE_S
 from hil.network.process import Process, Spawner, end_process, how_ended, watch_pauses
 
 SILENT_S = 1.0  # spoils a case, however long that is
@@ -44,7 +44,7 @@ _BUSY_SHARE = 0.5
 
 _SAYS_NOTHING = "What was measured says nothing of the firmware."
 _CONNECTED = re.compile(
-    rb"^(\d+): New client connected from (\S+):\d+ as (\S+) (?!.*, u'%b'\)\.$)" % TAKE_OVER_USERNAME.encode(),
+    rb"^(\d+): New client connected from (\S+):\d+ as (\S+) (?!.*, k%d\)\.$)" % TAKE_OVER_KEEP_ALIVE_S,
     re.MULTILINE,
 )
 BROKER_LOG = "mosquitto.log"

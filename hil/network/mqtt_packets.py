@@ -9,7 +9,6 @@ from dataclasses import dataclass
 CONNACK, PUBLISH, PUBACK, SUBACK, PINGRESP = 2, 3, 4, 9, 13
 PINGREQ_BYTES = b"\xc0\x00"
 DISCONNECT_BYTES = b"\xe0\x00"
-_KEEP_ALIVE_OFF = bytes(2)
 
 
 @dataclass(frozen=True)
@@ -59,11 +58,10 @@ def _packet(first: int, body: bytes) -> bytes:
             return bytes([first]) + bytes(length) + body
 
 
-def connect_packet(client_id: str, *, clean_session: bool = True, username: str = "") -> bytes:
-    """Return a CONNECT without password, will and keep alive; an empty ``username`` is none."""
-    flags = (0x80 if username else 0) | (2 if clean_session else 0)
-    payload = _text(client_id) + (_text(username) if username else b"")
-    return _packet(0x10, _text("MQTT") + bytes([4, flags]) + _KEEP_ALIVE_OFF + payload)
+def connect_packet(client_id: str, *, clean_session: bool = True, keep_alive_s: int = 0) -> bytes:
+    """Return a CONNECT without name, password and will; a ``keep_alive_s`` of 0 is none."""
+    settings = bytes([4, 2 if clean_session else 0]) + keep_alive_s.to_bytes(2, "big")
+    return _packet(0x10, _text("MQTT") + settings + _text(client_id))
 
 
 def publish_packet(
@@ -89,7 +87,7 @@ def connect(
     timeout_s: float,
     *,
     clean_session: bool = True,
-    username: str = "",
+    keep_alive_s: int = 0,
 ) -> socket.socket:
     """Connect and be greeted; the last two as connect_packet has them.
 
@@ -97,7 +95,7 @@ def connect(
     """
     connection = socket.create_connection((address, port), timeout_s)
     try:
-        connection.sendall(connect_packet(client_id, clean_session=clean_session, username=username))
+        connection.sendall(connect_packet(client_id, clean_session=clean_session, keep_alive_s=keep_alive_s))
         _require_welcome(read_packet(connection), f"{address}:{port} to {client_id}")
     except BaseException:
         connection.close()

@@ -116,12 +116,9 @@ def test_a_stranger_is_refused(broker: Broker, certificates: Certificates, tmp_p
     broker.check()
 
 
-def test_the_password_opens_its_listener_only_and_nobody_else(
-    broker: Broker, certificates: Certificates
-) -> None:
-    """Without it, with another, and with another name the broker refuses; the next run has another one."""
+def test_another_password_or_name_is_refused(broker: Broker, certificates: Certificates) -> None:
+    """The broker checks whoever gives a name; the next run has another password."""
     argv = publish_argv(broker, certificates, "password")
-    assert run(argv[: argv.index("-u")]) != 0
     for option in ("-u", "-P"):
         wrong = list(argv)
         wrong[wrong.index(option) + 1] += "x"

@@ -35,21 +35,24 @@ def publish_numbers(client: Client, count: int = SENT) -> list[bytes]:
 def test_a_full_queue_drops_exactly_what_it_has_no_place_for(
     connected: bool, tmp_path: Path, certificates: Certificates
 ) -> None:
-    """mosquitto's count of dropped messages is what was sent less the places: in flight and queued."""
+    """mosquitto's count of dropped messages is what was sent less the places: in flight and queued.
+
+    In newer ones, such as 2.0.21, the queue of a client that is there is longer by those in flight.
+    """
     options = BrokerOptions(max_inflight_messages=3, max_queued_messages=5, statistics=True)
-    places = 3 + 5 if connected else 5
     with running_broker(tmp_path, certificates, options) as broker, Client(broker) as publisher:
         with Client(broker, "subscriber", clean_session=False) as subscriber:
             subscriber.subscribe(TOPIC)
             if not connected:
                 subscriber.leave()
             payloads = publish_numbers(publisher)
-            assert broker.dropped_messages() == SENT - places
+            dropped = broker.dropped_messages() or 0
+            assert dropped in ((SENT - 3 - 5, SENT - 3 - 3 - 5) if connected else (SENT - 5,))
             if connected:
-                assert subscriber.received_all() == payloads[:places]
+                assert subscriber.received_all() == payloads[:-dropped]
         if not connected:
             with Client(broker, "subscriber", clean_session=False) as again:
-                assert again.received_all() == payloads[:places]
+                assert again.received_all() == payloads[:-dropped]
 
 
 def test_a_broker_that_was_not_told_to_count_says_nothing(tmp_path: Path, certificates: Certificates) -> None:
