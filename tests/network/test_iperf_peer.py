@@ -398,6 +398,24 @@ def test_what_comes_after_the_duration_is_no_row(lab: IperfLab) -> None:
     assert found["last_partial_bytes"] == 4
 
 
+PRINTED_BY_2_2 = """\
+[  1] 0.0000-1.0058 sec  248430 Bytes  1976050 bits/sec  169/0/0      -0 pps
+[  1] Server Report:
+[  1] 0.0000-1.0056 sec  246960 Bytes  1976282 bits/sec   0.000 ms 1/169 (0%)
+"""
+
+
+def test_a_boards_own_report_goes_before_what_the_host_prints_of_it(lab: IperfLab) -> None:
+    """iperf 2.2 prints each report's jitter as 0; where the board told nothing there is nothing better."""
+    case = lab.place(protocol="udp", role="server", rate_kbps=RATE_KBPS).case
+    report = parse_report(PRINTED_BY_2_2, 1.0)
+    told = {"lost_count": 1, "datagrams_count": 169, "jitter_us": 30, "out_of_order_count": 0}
+    own = series_of(case, {f"report_{name}": value for name, value in told.items()})
+    for series, jitter_us in ((own, 30), (series_of(case), 0)):
+        _series, found = merge(series, report, Captured({}, (), None), Settings.of(case))
+        assert (found["report_lost_count"], found["report_jitter_us"]) == (1, jitter_us)
+
+
 def datagrams_to(server: IperfProcess, numbers: Sequence[int]) -> None:
     """Send these datagrams in that order, ten an interval; 0 is a pause of five intervals."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
