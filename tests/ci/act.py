@@ -235,6 +235,7 @@ def copy_checkout(to: Path) -> None:
         source = ROOT / name
         if source.is_file() or source.is_symlink():
             (to / name).parent.mkdir(parents=True, exist_ok=True)
+            (to / name).unlink(missing_ok=True)  # a link to a folder would be followed, and copied into it
             shutil.copy(source, to / name, follow_symlinks=False)
 
 

@@ -29,7 +29,7 @@ CERTIFICATES_INSIDE = (
 )
 PIP_INSIDE = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST", "PIP_PROXY", "PIP_DEFAULT_TIMEOUT")
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
-MMDEBSTRAP_S, COMMAND_S = 600, 1800
+DISK_S, COMMAND_S = 600, 1800
 RELEASES = {"debian": ("bookworm", "trixie"), "ubuntu": ("noble", "resolute")}
 # Its own root mount, as a machine has: a chroot permits no user namespace, which the virtual rack lives in.
 ENTER = """
@@ -108,17 +108,18 @@ def clean_root(release: str) -> Iterator[CleanRoot]:
                 f"--aptopt={around / '99-machine'}", f"--customize-hook=cp -R {around / 'etc'} $1/",
                 release, str(root), str(sources),
             ],
-            MMDEBSTRAP_S,
+            DISK_S,
         )  # fmt: skip
         checkout = folder / "checkout"
         _must(["git", "clone", "--quiet", "--no-hardlinks", str(ROOT), str(checkout)], 120)
         copy_checkout(checkout)
         _must(
-            [*as_root(), "cp", "-R", "--preserve=mode,links", str(checkout), str(root / "srv" / "hil")], 120
+            [*as_root(), "cp", "-R", "--preserve=mode,links", str(checkout), str(root / "srv" / "hil")],
+            DISK_S,
         )
         yield CleanRoot(root)
     finally:
-        _must([*as_root(), "rm", "-rf", "--one-file-system", str(folder)], 120)
+        _must([*as_root(), "rm", "-rf", "--one-file-system", str(folder)], DISK_S)
 
 
 def _must(argv: Sequence[str], timeout_s: float) -> None:
