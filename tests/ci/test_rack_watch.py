@@ -20,12 +20,13 @@ from hil.base.errors import ConfigError, ExitCode
 from hil.base.untrusted import markdown
 from hil.ci.comment import comment
 from hil.ci.github import BOT, GitHub
+from hil.ci.legs import unchanged_image, write_skip
 from hil.ci.plan import read_plan, write_plan
 from hil.ci.rack_issues import LABEL, open_issues
 from hil.ci.rack_watch import Seen, watch
 from hil.cli.app import app
-from tests.ci.ci_rig import BASE, HEAD, Repository, a_plan, leave_run, targets_file
-from tests.ci.comment_rig import kept, leave_comparison, leave_virtual, own_repository
+from tests.ci.ci_rig import BASE, HEAD, Repository, a_plan, leave_run, limits_text, targets_file
+from tests.ci.comment_rig import FILES, kept, leave_comparison, leave_virtual, own_repository
 from tests.ci.github_server import FORK, HOME, RUN, TOKEN, State, serve
 from tests.ci.test_ci_comment import zipped
 from tests.ci.test_plan_imports import ONLY_LOCKED
@@ -322,8 +323,13 @@ def test_the_comment_asks_github_itself(
     """From the default branch, by the same jobs; where these tell otherwise, there is no verdict."""
     own = own_repository()
     monkeypatch.chdir(own.path)
-    plan = dataclasses.replace(a_plan(["esp32"], compare=True), base=own.git("rev-parse", "HEAD"))
+    base = own.commit(targets_file((), ["esp32"]))
+    plan = dataclasses.replace(a_plan(["esp32"], files=FILES, compare=True, emulated=True), base=base)
+    lab.state.base, lab.state.files = base, list(FILES)
+    lab.state.limits = {"publish.yaml": limits_text().encode()}
     write_plan(plan, tmp_path / "plan.json")
+    emulated = plan.leg("emulated-esp32c3")
+    write_skip(tmp_path / "legs", emulated.name, unchanged_image(plan, emulated))
     leave_virtual(tmp_path / "legs")
     leave_comparison(tmp_path / "legs")
     lab.state.add_run(RUN, conclusion="cancelled")

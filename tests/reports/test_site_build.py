@@ -121,7 +121,7 @@ def test_runs_of_several_racks_become_one_report(tmp_path: Path) -> None:
     build_site(tmp_path, [read_judged_run(tmp_path / name) for name in names])
     words = landing(tmp_path)
     assert words.index("REGRESSED") < words.index("PASS")
-    assert "8 cases" in words
+    assert "8 tests" in words
     assert len((tmp_path / "history" / "allure.jsonl").read_text().splitlines()) == 1
     assert {path.name for path in (tmp_path / "report" / "runs").iterdir()} == set(names)
 
@@ -209,7 +209,7 @@ def test_what_is_published_tells_nothing_of_the_machine(tmp_path: Path) -> None:
     firmware = {"esp32": {"sha256": "ab" * 32, "build_dir": "/srv/build"}}
     ci = {**CI, "repository": "acme/fw", "pull_request": 7}
     run = store_run(tmp_path / "out", NAME, entries, firmware=firmware, ci=ci, **secrets)
-    assert "by: ada on cellar-pc" in (run / "summary.md").read_text()
+    assert "by: ada on `cellar-pc`" in (run / "summary.md").read_text()
     index = build_site(tmp_path / "out", [read_judged_run(run)])
     raw = index.parent / "runs" / NAME
     info = json.loads((raw / "run.json").read_text())

@@ -108,7 +108,7 @@ def test_the_report_names_it(labs: dict[str, Told]) -> None:
     assert "which middle (10) kept from running" in " ".join(lab.said.split())
     picture = str(Path(group["file"]).with_suffix(".svg"))
     line = next(line for line in as_read((run / "summary.md").read_text()).splitlines() if picture in line)
-    assert line.startswith("- b1 (virtual) jitter ")
+    assert line.startswith("- b1 (virtual) jitter/")
     assert group["finding"] in line
     results = [json.loads(path.read_text()) for path in (run / "allure-results").glob("*-result.json")]
     told = [one for one in results if group["finding"] in one["descriptionHtml"]]  # others may say the same
