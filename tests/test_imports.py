@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -42,13 +42,16 @@ FOLDERS = ("hil", "fixtures", "reports")
 ARCHITECTURE = ROOT / "docs" / "explain" / "architecture.md"
 
 
-def imports(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield line and module of every import in a file, those inside functions too."""
+@functools.cache
+def imports(path: Path) -> tuple[tuple[int, str], ...]:
+    """Return line and module of every import in a file, those inside functions too."""
+    found: list[tuple[int, str]] = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
+            found += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+            found += [(node.lineno, f"{node.module}.{alias.name}") for alias in node.names]
+    return tuple(found)
 
 
 def sources(folder: str) -> list[Path]:

@@ -130,6 +130,7 @@ def test_an_owners_own_description_is_a_reason(github: GitHub, state: State) -> 
     assert found(github) == Acceptance("owner", REASON, LATER)
 
 
+@pytest.mark.slow
 def test_what_is_accepted_is_neutral_and_never_a_pass(slower: Path) -> None:
     """The required check passes; headline and conclusion keep that it regressed."""
     before = verdict_on(slower)
@@ -164,6 +165,7 @@ def test_nothing_hides_behind_an_accepted_regression(tmp_path: Path, change: dic
     assert not verdict_on(folder).acceptable
 
 
+@pytest.mark.slow
 def test_comment_and_check_keep_who_and_why(github: GitHub, state: State, slower: Path) -> None:
     """The page begins with it, the check is neutral, and neither calls it a pass."""
     state.add_artefact(zipped(kept(slower)))
@@ -176,6 +178,7 @@ def test_comment_and_check_keep_who_and_why(github: GitHub, state: State, slower
     assert (check["conclusion"], check["output"]["title"]) == ("neutral", title)
 
 
+@pytest.mark.slow
 def test_without_the_label_a_check_that_passed_is_no_verdict(
     github: GitHub, state: State, slower: Path
 ) -> None:

@@ -222,6 +222,7 @@ def test_a_stricter_limit_is_no_loosened_one(tmp_path: Path) -> None:
     assert all(each.loosens and "is defined otherwise (terms)" in each.text for each in changes)
 
 
+@pytest.mark.slow
 def test_rules_of_comparison_that_are_gone_still_count(tmp_path: Path) -> None:
     """`compare:` emptied beside boots that are 18 % slower: regressed by the merge base's rules."""
     path = leave_comparison(tmp_path / "legs", effect=0.18)

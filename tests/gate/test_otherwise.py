@@ -69,6 +69,7 @@ def test_only_words_and_blocking_count(verdict: Verdict) -> None:
     assert [one.reason for one in gone] == ["it is not judged against a limit any more"]
 
 
+@pytest.mark.slow
 def test_it_says_by_its_status_whether_any_would_be_otherwise(
     tmp_path: Path, verdict: Verdict, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -92,6 +93,7 @@ def test_it_says_by_its_status_whether_any_would_be_otherwise(
     assert said.endswith(", 1 could not be judged.\n")
 
 
+@pytest.mark.slow
 def test_a_verdict_in_words_of_before_is_the_same(tmp_path: Path, verdict: Verdict) -> None:
     """An outcome that was only renamed since is no other verdict."""
     run = leave(tmp_path, RUN_ID, verdict)

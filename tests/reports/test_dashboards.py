@@ -165,17 +165,20 @@ def kinds_offered(prometheus: Prometheus, name: str) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_kind_that_has_figures_is_chosen(prometheus: Prometheus, name: str) -> None:
     """Where all that was pushed is virtual, that is what opens; the dashboard is not empty."""
     assert kinds_offered(prometheus, name) == ["virtual"]
 
 
+@pytest.mark.slow
 def test_physical_figures_come_first(several_kinds: Prometheus) -> None:
     """Where several kinds were pushed, physical ones open, then emulated ones."""
     assert kinds_offered(several_kinds, "overview.json") == list(RANKED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_commits_are_marked_where_their_runs_began(prometheus: Prometheus, name: str) -> None:
     """One mark a run: its time in milliseconds, the short commit, its title, and an address to follow."""
@@ -206,6 +209,7 @@ def test_variables_are_there_before_they_are_used() -> None:
         assert known <= used | {"job"}, "a variable that changes nothing"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "title", "target"),
     [pytest.param(*item, id=f"{item[0]} {item[1]} {item[2]['refId']}") for item in targets()],
@@ -216,6 +220,7 @@ def test_every_expression_has_an_answer(prometheus: Prometheus, name: str, title
     assert prometheus.query(expression), f"{name}, {title}: {expression}"
 
 
+@pytest.mark.slow
 def test_every_variable_has_something_to_choose(prometheus: Prometheus) -> None:
     """label_values() of each variable finds what the runs pushed; the regular expression leaves the stem."""
     chosen: dict[tuple[str, str], set[str]] = {}
@@ -237,6 +242,7 @@ def test_every_variable_has_something_to_choose(prometheus: Prometheus) -> None:
     assert chosen["overview.json", "product"] == {"sensor-node"}
 
 
+@pytest.mark.slow
 def test_products_of_one_board_stay_apart(prometheus: Prometheus) -> None:
     """A nightly run of another product on the same boards replaces nothing: both count, each for itself."""
     where = f'job="hil_nightly", rack="fleet", board="{BOARDS[1]}"'
@@ -250,6 +256,7 @@ def test_products_of_one_board_stay_apart(prometheus: Prometheus) -> None:
     assert {labels["run_id"] for labels, _ in prometheus.query(joined)} == {"run-slow", "run-node"}
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_the_legend_names_only_labels_that_are_there(prometheus: Prometheus) -> None:
     """A legend of a label that the expression has lost would show an empty place."""

@@ -85,6 +85,7 @@ def test_every_unit_has_a_base_unit() -> None:
         assert parse_name(f"x_{unit.name}", unit.name).value.startswith("hil_x")
 
 
+@pytest.mark.slow
 def test_the_metrics_of_each_bench_have_names_of_their_own() -> None:
     """No two metrics of a thresholds file come to one name: none would be left out."""
     for thresholds in load_all(THRESHOLDS_ROOT).values():
