@@ -25,7 +25,7 @@ report: ## build the report of the newest run again: out/report
 	@.ci/bootstrap run
 	@$(HIL) report build
 
-test: ## everything that proves the harness, 17 to 32 minutes on two cores; of what is heavy, one smoke each
+test: ## everything that proves the harness, 18 to 25 minutes on two cores; of what is heavy, one smoke each
 	@.ci/bootstrap test
 	@$(MAKE) --no-print-directory lint
 	@$(PYTHON) -m pytest $(SIDE_BY_SIDE) -m "not heavy"
@@ -34,7 +34,7 @@ test-docs: ## links and commands of the pages, in seconds
 	@.ci/bootstrap python
 	@$(PYTHON) -m pytest --noconftest tests/test_docs_links.py tests/cli/test_cli.py::test_the_commands_in_the_docs_are_commands
 
-test-fast: ## what needs neither rack nor firmware nor browser, in a minute
+test-fast: ## what needs neither rack nor firmware nor browser, in two minutes
 	@.ci/bootstrap test
 	@$(PYTHON) -m pytest $(SIDE_BY_SIDE) -m "not heavy and not slow"
 

@@ -18,7 +18,7 @@ from tests.history.history_files import night
 from tools.bench.figure import Figure
 
 NIGHTS, BOARDS, CASES, METRICS, BOOTS = 250, ("e1", "e2", "e3", "e4"), 10, 10, 10
-READ_AIM = 8.0  # times what json.loads takes for the same files, in a process of its own
+READ_AIM = 7.0  # times what json.loads takes for the same files, in a process of its own
 SHORT_NIGHTS = 5
 _REPEATS = 3
 _READ = "import pathlib, sys, hil.history; hil.history.load(pathlib.Path(sys.argv[1]))"

@@ -20,7 +20,7 @@ from tools.bench.workbench import RACK_FILE
 
 HIL = Path(sys.executable).with_name("hil")
 NOTHING = (sys.executable, "-c", "pass")
-HELP_AIM, BOARD_AIM = 4.0, 150.0  # times what the interpreter alone takes
+HELP_AIM, BOARD_AIM = 10.0, 200.0  # times what the interpreter alone takes
 HELP_PAIRS, RUN_PAIRS = 20, 5
 SHORT_PAIRS = 2
 FIRST_BOARD = re.compile(r"\S+ \[0/\d+\b[^]]*\] ")  # "v1 [0/40, 3 min left] flashing"
