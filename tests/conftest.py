@@ -38,6 +38,8 @@ _real_time = functools.cache(can_take_fifo)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = in_order(items)
     for item in items:
+        if "virtual_firmware" in getattr(item, "fixturenames", ()):  # a build, where nothing has built it yet
+            item.add_marker(pytest.mark.slow)
         if item.get_closest_marker("needs_root"):
             item.add_marker(pytest.mark.skipif(os.geteuid() != 0, reason="only root can do it on a host"))
         if item.get_closest_marker("needs_real_time"):
