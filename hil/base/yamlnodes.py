@@ -71,5 +71,5 @@ def _resolver() -> Any:
 
 @functools.lru_cache(maxsize=4096)
 def _tag(value: str, implicit: tuple[bool, bool]) -> Any:
-    """Return what YAML 1.2 takes a scalar for."""
+    """Return the tag that YAML 1.2 gives a plain scalar."""
     return _resolver().resolve(ScalarNode, value, implicit)

@@ -97,7 +97,7 @@ def facts_of(plan: CiPlan, verdict: CiVerdict, legs: Path, source: Source) -> di
 
 
 def without_verdict(head: str, problem: str, source: Source, *, is_green: bool = False) -> dict[str, Any]:
-    """Return what a page is made of where nothing can be said, and why.
+    """Return the facts of a page without a verdict, with the reason.
 
     Beside a required check that ``is_green`` that fails.
     """

@@ -161,7 +161,7 @@ def plan_asked(asked: Asked, event: Event) -> CiPlan:
 
 
 def _kinds(asked: Asked, head: str) -> tuple[str, ...]:
-    """Return what a change touches: of a project all but its documentation is firmware."""
+    """Return the kinds of a change. All files of a project but its documentation are firmware."""
     files = changed_files(asked.repository, asked.base, head) if asked.base else ()
     return tuple(
         sorted({"documentation" if one == "documentation" else "firmware" for one in kinds_of(files)})

@@ -153,7 +153,7 @@ def by_base(head: ByBench, base: ByBench, records: Sequence[RunRecord]) -> dict[
 
 
 def _as_of(base: Thresholds, head: Thresholds, records: Sequence[RunRecord]) -> Thresholds:
-    """Return what the base defines for records of the head, whose parameters name their cases."""
+    """Return the base's definitions for records of the head. The cases have the names of the head's parameters."""
     metrics = {
         name: metric
         for name, metric in base.metrics.items()
