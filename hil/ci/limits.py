@@ -153,7 +153,7 @@ def by_base(head: ByBench, base: ByBench, records: Sequence[RunRecord]) -> dict[
 
 
 def _as_of(base: Thresholds, head: Thresholds, records: Sequence[RunRecord]) -> Thresholds:
-    """Return the base's definitions for records of the head. The cases have the names of the head's parameters."""
+    """Return the base's definitions, for records whose cases are named by the head's parameters."""
     metrics = {
         name: metric
         for name, metric in base.metrics.items()
