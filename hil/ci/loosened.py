@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a change defines otherwise than its merge base and may be judged less strictly by: a sentence each.
+"""Definitions that a change loosens against its merge base, in one sentence each.
 
 A definition that differs is counted as looser unless it is plainly stricter: which of two ways to compute a
 metric blocks more, nobody can tell from the files.
@@ -31,7 +31,7 @@ class LimitChange:
 
 
 def changes_between(head: ByBench, base: ByBench) -> Iterator[LimitChange]:
-    """Yield what the head defines otherwise than the base: benches, cases, metrics, rules, policy."""
+    """Yield the differences between head and base: benches, cases, metrics, rules, policy."""
     for bench in sorted(base.keys() - head.keys()):
         yield _loosened(f"thresholds/{bench}.yaml: the bench {bench} is measured no more")
     for bench in sorted(head):

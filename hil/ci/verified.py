@@ -34,7 +34,7 @@ class Diff:
 
 
 def read_diff(github: GitHub, pull_request: PullRequest) -> Diff:
-    """Return what GitHub says that a pull request changes. Raises RigError."""
+    """Return the diff of a pull request, as GitHub has it. Raises RigError."""
     stored = github.get(f"compare/{pull_request.base}...{pull_request.head}", {"per_page": 1})
     try:
         base, listed = str(stored["merge_base_commit"]["sha"]), stored["files"]
