@@ -109,8 +109,7 @@ def broker_config(
     server = [f"cafile {tls.ca_file}", f"certfile {tls.server_cert_file}", f"keyfile {tls.server_key_file}"]
     lines = [
         "user root",  # a user namespace holds no other user to change to
-        # with per_listener_settings mosquitto from 2.0.12 on queues nothing for a client that is away
-        "allow_anonymous true",
+        "allow_anonymous true",  # on the password listener too: broker_watch.py looks for a user name there
         f"password_file {password_file}",
         *_persistence(options, folder),
         "log_dest stderr",  # stdout would be block-buffered into a file

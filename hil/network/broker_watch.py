@@ -28,9 +28,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from hil.base.errors import RigError
+from hil.base.errors import FirmwareError, RigError
 from hil.network import mqtt_packets as mqtt
 from hil.network.broker_client import TAKE_OVER_KEEP_ALIVE_S
+from hil.network.broker_program import BrokerPorts
 from hil.network.process import Process, Spawner, end_process, how_ended, watch_pauses
 
 SILENT_S = 1.0  # spoils a case, however long that is
@@ -43,10 +44,9 @@ _AFTER_ABSENCE_NS = _NS  # a broker that was started again is found a moment lat
 _BUSY_SHARE = 0.5
 
 _SAYS_NOTHING = "What was measured says nothing of the firmware."
-_CONNECTED = re.compile(
-    rb"^(\d+): New client connected from (\S+):\d+ as (\S+) (?!.*, k%d\)\.$)" % TAKE_OVER_KEEP_ALIVE_S,
-    re.MULTILINE,
-)
+_OPENED = re.compile(r"\d+: New connection from (\S+) on port (\d+)\.")
+_CONNECTED = re.compile(r"(\d+): New client connected from (\S+) as (\S+) \((.*)\)\.")
+_TAKE_OVER = f", k{TAKE_OVER_KEEP_ALIVE_S}"
 BROKER_LOG = "mosquitto.log"
 
 Absences = Sequence[tuple[int, int | None]]  # from when to when, ns of the monotonic clock; None: still
@@ -78,11 +78,14 @@ class Watched(NamedTuple):
 
 
 class BrokerWatch:
-    """The watching program of a run. ``absences`` are the times in which the run took the broker away."""
+    """The watching program of a run. ``absences`` are the times in which the run took the broker away,
+    ``password_port`` is the listener that wants a user name."""
 
-    def __init__(self, process: Process, log_path: Path, absences: Callable[[], Absences]) -> None:
+    def __init__(
+        self, process: Process, log_path: Path, absences: Callable[[], Absences], password_port: int
+    ) -> None:
         self._process = process
-        self._clients = _Clients(log_path.with_name(BROKER_LOG))
+        self._clients = _Clients(log_path.with_name(BROKER_LOG), password_port)
         self._log_path = log_path
         self._absences = absences
 
@@ -91,14 +94,15 @@ class BrokerWatch:
         cls,
         spawner: Spawner,
         address: str,
-        port: int,
+        ports: BrokerPorts,
         folder: Path,
         absences: Callable[[], Absences],
     ) -> BrokerWatch:
         """Watch the broker on ``address``, whose process id is in ``folder``. Raises RigError."""
         log_path = folder / "watch.log"
-        argv = [sys.executable, "-m", "hil.network.broker_watch", address, str(port), str(pid_file(folder))]
-        return cls(spawner.spawn(argv, log_path=log_path), log_path, absences)
+        argv = [sys.executable, "-m", "hil.network.broker_watch", address, str(ports.tcp)]
+        process = spawner.spawn([*argv, str(pid_file(folder))], log_path=log_path)
+        return cls(process, log_path, absences, ports.password)
 
     @property
     def pid(self) -> int:
@@ -106,8 +110,8 @@ class BrokerWatch:
         return self._process.pid
 
     def check(self, began_ns: int) -> None:
-        """Raise RigError where the host or the broker stood still, where the broker ended its connections,
-        or one client's id was two hosts'.
+        """Raise RigError if the host or the broker stood still, the broker ended its connections, or two
+        hosts used one client id; FirmwareError if a client gave the password listener no user name.
 
         Since ``began_ns``, of the monotonic clock. Where the watching program has ended, nobody knows.
         """
@@ -161,23 +165,46 @@ class BrokerWatch:
         end_process(self._process, _STOP_S)
 
 
-class _Clients:
-    """Who connected, as the broker's log says, but by a cut of the run's own: two hosts under one id throw
-    each other out."""
+class _Connected(NamedTuple):
+    """A line of the broker's log: ``second`` is of the epoch, ``port`` of the listener."""
 
-    def __init__(self, log_path: Path) -> None:
-        self._log_path, self._read_to = log_path, 0
-        self._connected: list[tuple[int, str, str]] = []  # second, address, client id
+    second: int
+    address: str
+    client: str
+    port: int
+    has_name: bool
+
+
+class _Clients:
+    """Clients that connected, by the broker's log, without those by which the run cuts a connection."""
+
+    def __init__(self, log_path: Path, password_port: int) -> None:
+        self._log_path, self._read_to, self._password_port = log_path, 0, password_port
+        self._ports: dict[str, int] = {}  # of connections that are not clients yet, by address:port
+        self._connected: list[_Connected] = []
         self._reading = threading.Lock()
 
     def check(self, since_s: float) -> None:
-        """Raise RigError where one client id came from two addresses since a moment (epoch, seconds)."""
+        """Check who connected since a moment (epoch, seconds).
+
+        Raises RigError: one client id came from two addresses, and each throws out the other. FirmwareError:
+        a client gave the password listener no user name. mosquitto lets it in: ``allow_anonymous`` holds for
+        all listeners, because with per_listener_settings mosquitto from 2.0.12 on queues nothing for a
+        client that is away.
+        """
         with self._reading:
             self._read()
-            addresses: dict[str, set[str]] = {}
-            for second, address, client in self._connected:
-                if second >= int(since_s):
-                    addresses.setdefault(client, set()).add(address)
+            connected = [one for one in self._connected if one.second >= int(since_s)]
+        addresses: dict[str, set[str]] = {}
+        for one in connected:
+            addresses.setdefault(one.client, set()).add(one.address)
+            if one.port == self._password_port and not one.has_name:
+                raise FirmwareError(
+                    f"The MQTT client {one.client} ({one.address}) gave no user name to the broker's port "
+                    f"{one.port}, which is for clients with user name and password.",
+                    log=str(self._log_path),
+                    next_step="have the firmware send mqtt_username and mqtt_password.",
+                )
         for client, found in addresses.items():
             if len(found) > 1:
                 raise RigError(
@@ -195,10 +222,13 @@ class _Clients:
             new = file.read()
         whole = new[: new.rfind(b"\n") + 1]
         self._read_to += len(whole)
-        self._connected += [
-            (int(second), address.decode(), client.decode(errors="replace"))
-            for second, address, client in _CONNECTED.findall(whole)
-        ]
+        for line in whole.decode(errors="replace").splitlines():
+            if opened := _OPENED.fullmatch(line):
+                self._ports[opened[1]] = int(opened[2])
+            elif (connected := _CONNECTED.fullmatch(line)) and not connected[4].endswith(_TAKE_OVER):
+                second, place, client, properties = connected.groups()
+                address, port = place.rpartition(":")[0], self._ports.pop(place, 0)
+                self._connected.append(_Connected(int(second), address, client, port, ", u'" in properties))
 
 
 def pid_file(folder: Path) -> Path:

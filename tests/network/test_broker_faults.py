@@ -104,7 +104,7 @@ def test_a_client_that_the_run_throws_out_is_no_second_hosts(
     """What is done to a client by its own id is known to the watch; who has that id later is named."""
     folder, board = tmp_path / "broker", "127.0.0.2"
     broker = Broker.start(WithoutRights(), LOOPBACK, folder, certificates)
-    watch = BrokerWatch.start(LocalSpawner(), LOOPBACK, broker.ports.tcp, folder, broker.absences)
+    watch = BrokerWatch.start(LocalSpawner(), LOOPBACK, broker.ports, folder, broker.absences)
 
     def connect(address: str) -> socket.socket:
         place = (LOOPBACK, broker.ports.tcp)

@@ -6,13 +6,14 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from hil.base.errors import RigError
+from hil.base.errors import FirmwareError, RigError
 from hil.network import mqtt_packets as mqtt
 from hil.network.broker import Broker
 from hil.network.broker_watch import BrokerWatch, Silence, pid_file, read_watch
@@ -21,6 +22,7 @@ from hil.network.process import LocalSpawner, Process, end_process
 from tests.lab import wait_for
 
 pytestmark = pytest.mark.slow
+PASSWORD_PORT = 1884
 
 
 @pytest.fixture
@@ -44,7 +46,7 @@ def broker(folder: Path, certificates: Certificates) -> Iterator[Broker]:
 
 @pytest.fixture
 def watch(broker: Broker, folder: Path) -> Iterator[BrokerWatch]:
-    watch = BrokerWatch.start(LocalSpawner(), "127.0.0.1", broker.ports.tcp, folder, broker.absences)
+    watch = BrokerWatch.start(LocalSpawner(), "127.0.0.1", broker.ports, folder, broker.absences)
     wait_for(lambda: "hil-watch-" in broker.log_path.read_text(), lambda: "the watch did not connect")
     yield watch
     watch.stop()
@@ -118,7 +120,7 @@ def test_a_broker_that_is_busy_counts_as_the_firmwares(folder: Path, idle: Proce
     )
 
     def checked(began_ns: int, *absences: tuple[int, int | None]) -> str:
-        watch = BrokerWatch(idle, folder / "watch.log", lambda: absences)
+        watch = BrokerWatch(idle, folder / "watch.log", lambda: absences, PASSWORD_PORT)
         try:
             watch.check(began_ns)
         except RigError as error:
@@ -135,7 +137,7 @@ def test_a_broker_that_is_late_again_and_again_is_the_rigs(folder: Path, idle: P
     """A tenth of a case's time in waits of 0.2 s is as bad as one long wait; a single one is not."""
     now_ns = time.monotonic_ns()
     waits = [now_ns - 10_000_000_000 + number * 2_000_000_000 for number in range(5)]
-    watch = BrokerWatch(idle, folder / "watch.log", lambda: ())
+    watch = BrokerWatch(idle, folder / "watch.log", lambda: (), PASSWORD_PORT)
     (folder / "watch.log").write_text(f"silent {waits[0]} {waits[0] + 200_000_000} 0\n")
     watch.check(now_ns - 10_000_000_000)
     lines = (f"silent {began} {began + 200_000_000} 0\n" for began in waits)
@@ -152,7 +154,7 @@ def test_a_broker_that_throws_its_clients_out_is_the_rigs(folder: Path, idle: Pr
 
     def is_named(began_ns: int, *absences: tuple[int, int | None]) -> bool:
         try:
-            BrokerWatch(idle, folder / "watch.log", lambda: absences).check(began_ns)
+            BrokerWatch(idle, folder / "watch.log", lambda: absences, PASSWORD_PORT).check(began_ns)
         except RigError as error:
             return "The MQTT broker ended its connections meanwhile" in error.sentence
         return False
@@ -193,6 +195,34 @@ def test_two_hosts_under_one_client_id_are_named(broker: Broker, watch: BrokerWa
     ):
         watch.check(began_ns)
     watch.check(time.monotonic_ns() + 2_000_000_000)  # a case that begins later
+
+
+def test_a_client_without_a_name_on_the_password_listener_is_named(
+    broker: Broker, watch: BrokerWatch
+) -> None:
+    """mosquitto lets it in; what was measured then is not the transport of the case."""
+    began_ns = time.monotonic_ns()
+    publish = [
+        "mosquitto_pub",
+        "-h",
+        "127.0.0.1",
+        "-i",
+        "hil-020000770101",
+        "-t",
+        "test",
+        "-m",
+        "hello",
+        "-q",
+        "1",
+    ]
+    password = [*publish, "-p", str(broker.ports.password)]
+    login = ["-u", broker.login.username, "-P", broker.login.password]
+    for right in ([*publish, "-p", str(broker.ports.tcp)], [*password, *login]):
+        subprocess.run(right, check=True, timeout=10)
+        watch.check(began_ns)
+    subprocess.run(password, check=True, timeout=10)
+    with pytest.raises(FirmwareError, match=r"hil-020000770101 .* gave no user name"):
+        watch.check(began_ns)
 
 
 def test_a_host_that_stands_still_is_named(broker: Broker, watch: BrokerWatch, folder: Path) -> None:
