@@ -166,7 +166,7 @@ def test_the_stored_nights_have_a_regression_and_another_access_point() -> None:
     assert {(event["cause"], event["effect"]) for event in events} == {
         *(("firmware", "worse"), ("firmware", "better"), ("environment", "worse"))
     }
-    assert len(load(STORED / "out" / "hil-data").sessions) == 22
+    assert len(load(STORED / "out" / "history").sessions) == 22
 
 
 def test_no_golden_file_names_a_machine() -> None:

@@ -31,7 +31,6 @@ from hil.store.files import disk_error
 from hil.thresholds.baselines import FOLDER
 
 BRANCH = "hil-history"
-OLD_BRANCH = "hil-data"  # of boot values alone, before they were on BRANCH; it is read, never written
 FETCHED = ".fetched-commit"
 ATTEMPTS = 5  # at one state of the branch
 _MOST_ATTEMPTS = 50
@@ -49,15 +48,15 @@ _IDENTITY = {
 def fetch(repository: Path, folder: Path, *, remote: str = "origin", only: str = "") -> list[str]:
     """Bring the branch's files into ``folder``; return their names, none where it does not exist yet.
 
-    Runs and lines that are in the folder only stay there. Runs of OLD_BRANCH come along, so that the next
-    push carries them over. ``only`` names one file that is brought, for who reads it and pushes nothing.
+    Runs and lines that are in the folder only stay there. ``only`` names one file that is brought, for who
+    reads it and pushes nothing.
 
     Raises:
         ConfigError: the remote does not answer, or a run is in the folder with other content.
         RigError: the disk does not take it.
     """
-    tips = [_tip(repository, remote, branch) for branch in (OLD_BRANCH, BRANCH)]
-    blobs = [item for tip in tips for item in _blobs(repository, tip).items() if _NAMES.fullmatch(item[0])]
+    tip = _tip(repository, remote)
+    blobs = [item for item in _blobs(repository, tip).items() if _NAMES.fullmatch(item[0])]
     blobs = [item for item in blobs if only in ("", item[0])]
     contents = _contents(repository, [blob for _, blob in blobs])
     try:
@@ -66,10 +65,10 @@ def fetch(repository: Path, folder: Path, *, remote: str = "origin", only: str =
             _bring(folder / name, content)
         drop_erased(folder)
         if not only:
-            (folder / FETCHED).write_text(tips[-1], encoding="utf-8")
+            (folder / FETCHED).write_text(tip, encoding="utf-8")
     except OSError as error:
         raise disk_error(f"could not write the files of {BRANCH} to {folder}", error, BRANCH) from error
-    return sorted({name for name, _ in blobs})
+    return sorted(name for name, _ in blobs)
 
 
 def _bring(path: Path, content: bytes) -> None:
@@ -112,7 +111,7 @@ def push(repository: Path, folder: Path, message: str, *, remote: str = "origin"
     base = fetched.read_text(encoding="utf-8") if fetched.exists() else ""
     said, last, refused = "", "", 0
     for _attempt in range(_MOST_ATTEMPTS):
-        tip = _tip(repository, remote, BRANCH)
+        tip = _tip(repository, remote)
         if tip != last:  # somebody else's push was taken, so this is no refusal but a race
             last, refused = tip, 0
         commit = _commit(repository, _stored(repository, files, tip, merge=tip != base), message, tip)
@@ -139,11 +138,11 @@ def _files(folder: Path) -> dict[str, Path]:
     return {name: path for name, path in names.items() if _NAMES.fullmatch(name)}
 
 
-def _tip(repository: Path, remote: str, branch: str) -> str:
+def _tip(repository: Path, remote: str) -> str:
     """Fetch the branch; return its commit, empty where the remote does not have it."""
-    if not git(repository, "ls-remote", remote, f"refs/heads/{branch}"):
+    if not git(repository, "ls-remote", remote, f"refs/heads/{BRANCH}"):
         return ""
-    git(repository, "fetch", "--no-tags", "--depth=1", remote, f"refs/heads/{branch}")
+    git(repository, "fetch", "--no-tags", "--depth=1", remote, f"refs/heads/{BRANCH}")
     return git(repository, "rev-parse", "FETCH_HEAD")
 
 

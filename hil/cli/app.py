@@ -35,7 +35,6 @@ COMMANDS = {
     "reproduce": "repeat a published study, and set its values beside ours",
     "history": "boot values of earlier runs: add, show, import, export, merge, prune, erase",
     "baseline": "what is normal on a rack: collect sessions, show, accept",
-    "migrate": "bring files of older days to today's formats, and back",
     "nightly": "what a night measures beside the head: reference",
     "changes": "change points over the nights: since when, and whose doing",
     "bisect": "find the first bad commit of a step: plan it, or measure it",

@@ -14,7 +14,6 @@ import click
 
 from hil.base.paths import PROJECT_RACK, PROJECT_ROOT, PROJECT_THRESHOLDS, TOOL_RACKS
 from hil.history import default_history
-from hil.history.loading import left_behind
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -56,21 +55,8 @@ def history_option(function: F) -> F:
         "history_folder",
         type=click.Path(path_type=Path, file_okay=False),
         default=default_history,
-        callback=_watched,
         help="Folder of the history. [default: out/history, or [keep] history of hil.toml]",
     )(function)
-
-
-def _watched(context: click.Context, _option: click.Parameter, folder: Path) -> Path:
-    """Warn at the end of the command, for it may be the one that brings the old store over."""
-    context.call_on_close(lambda: warn_of_old_store(folder))
-    return folder
-
-
-def warn_of_old_store(folder: Path) -> None:
-    """Say on stderr what lies in the store of before and not in ``folder``, if anything."""
-    if sentence := left_behind(folder):
-        click.echo(f"hil: warning: {sentence}", err=True)
 
 
 def suite_option(function: F) -> F:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from hil.cli.options import out_option, warn_of_old_store
+from hil.cli.options import out_option
 from hil.history import history_of
 
 
@@ -54,7 +54,6 @@ def build(
     from hil.reports.rebuild import build_report
 
     folder = history or history_of(out)
-    warn_of_old_store(folder)
     build_report(runs, legs=legs, out=out, history_folder=folder, single_file=not files, append=append)
 
 

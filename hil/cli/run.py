@@ -27,9 +27,7 @@ from hil.cli.options import (
     thresholds_option,
     undecided_option,
     verbose_option,
-    warn_of_old_store,
 )
-from hil.history import history_of
 from hil.run.plan import BOOTS_MAX
 from hil.store import TRIGGERS, ended
 
@@ -269,8 +267,6 @@ def hand_over(options: Mapping[str, Any], *, debug: bool) -> None:
     argv += [f"--{name.replace('_', '-')}" for name in flags]
     argv += ["--hil-verbose"] if verbose else []
     argv += ["--hil-debug"] if debug else []
-    if report:
-        warn_of_old_store(history_of(out))
     _flush_stdout()
     # the same process goes on as pytest, so that signals and a kill reach what does the work
     os.execve(argv[0], argv, {**os.environ, "PYTHONPATH": python_path()})  # noqa: S606 - an argument list, no shell

@@ -21,7 +21,6 @@ from hil.base.reading import SEGMENT_MOST_BYTES, read_at_most
 from hil.history.segment import ROLES, Segment, SegmentError, digest_of, from_json
 from hil.metrics.sessions import NO_HISTORY, History, SeriesHistory, Session, SessionBoard
 from hil.model import bench_of, format_series_id
-from hil.store.files import short_path
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -182,7 +181,6 @@ def default_history() -> Path:
     return history_of(_DEFAULT_OUT)
 
 
-_OLD_STORE = "hil-data"  # beside it, before lines and boot values were in one folder
 _AGAIN = "delete the file, then fetch it from where it came from, or `hil history add` its run again"
 
 
@@ -203,18 +201,6 @@ def segment_paths(folder: Path, racks: Collection[str] | None = None) -> list[Pa
     """Return the files of a folder, by rack and run."""
     found = folder.glob("[!.]*/[!.]*.json")
     return sorted(path for path in found if racks is None or path.parent.name in racks)
-
-
-def left_behind(folder: Path) -> str:
-    """Say how to bring over what the old store beside ``folder`` holds and it lacks; "" where it is none."""
-    old = folder.absolute().parent / _OLD_STORE
-    ours, theirs = ({path.relative_to(one) for path in segment_paths(one)} for one in (folder, old))
-    if theirs <= ours:
-        return ""
-    names = short_path(old), short_path(folder)
-    return "{0} holds runs that {1} lacks; bring them over: hil history merge {0} --history {1}".format(
-        *names
-    )
 
 
 def read_segment(path: Path) -> Segment:

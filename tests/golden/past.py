@@ -53,10 +53,10 @@ def commit_of(night: int) -> str:
 
 
 def write_past(out: Path, work: Path, thresholds: dict[str, Thresholds], limits: Path) -> None:
-    """Write OUT/hil-data and OUT/history; the nights' own folders are in ``work``."""
+    """Write OUT/history; the nights' own folders are in ``work``."""
     for night in range(NIGHTS):
         run = _store(work, night, thresholds, limits)
-        add_run(read_run(run), out / "hil-data")
+        add_run(read_run(run), out / "history")
         if night >= FIGURES_SINCE:
             history.append_run(out / "history" / "metrics.jsonl", read_judged_run(run))
         history.append_health(out / "history" / HEALTH_FILE, read_run(run))
@@ -64,7 +64,7 @@ def write_past(out: Path, work: Path, thresholds: dict[str, Thresholds], limits:
 
 def write_epoch(out: Path, path: Path) -> None:
     """Accept the nights since the last change as what is normal on the rack."""
-    sessions = [one for one in load(out / "hil-data").sessions if one.started_utc >= started(FASTER)]
+    sessions = [one for one in load(out / "history").sessions if one.started_utc >= started(FASTER)]
     epoch = Epoch(
         rack=RACK,
         accepted=DAY,

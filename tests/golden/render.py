@@ -29,7 +29,6 @@ from hil.ci.summary import conclude
 from hil.cli import changes as changes_lines
 from hil.gate import judge
 from hil.history import load
-from hil.history.export import merge
 from hil.history.from_run import segment_of
 from hil.history.nightly.events import events_of
 from hil.history.nightly.survey import survey
@@ -66,7 +65,6 @@ def render(stored: Path, work: Path) -> Files:
     """Return what is made of a copy of ``stored`` in ``work``, a folder that is empty."""
     out = work / "out"
     shutil.copytree(stored / "out", out)
-    merge([out / "hil-data"], out / "history")  # as who has a store of those days brings it over
     (run,) = (one.path for one in RunDirectory.list(out))
     thresholds = load_all(run / "thresholds", today=_day_of(run), stored=True)
     files: Files = {}

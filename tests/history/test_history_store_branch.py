@@ -15,7 +15,7 @@ import pytest
 
 from hil.base.errors import ConfigError
 from hil.ci import history
-from hil.ci.history import BRANCH, FETCHED, OLD_BRANCH
+from hil.ci.history import BRANCH, FETCHED
 from hil.cli.app import run_command
 from hil.history import load
 from hil.history.loading import segment_paths
@@ -180,19 +180,6 @@ def test_runs_and_lines_are_one_commit(origin: Repository, work: Repository, tmp
     assert (
         fetch(work, ours) == names(origin) == sorted([*name_of(theirs), name_of(ours)[-1], "metrics.jsonl"])
     )
-
-
-def test_the_branch_of_before_is_carried_over(origin: Repository, work: Repository, tmp_path: Path) -> None:
-    """What hil-data holds comes with a fetch, and the next push takes it along; its own branch stays."""
-    before = store(tmp_path / "before", night(0), night(1, rack="attic"))
-    push(work, before)
-    origin.git("branch", "-m", BRANCH, OLD_BRANCH)
-    folder = tmp_path / "folder"
-    assert fetch(work, folder) == name_of(before)
-    push(work, store(folder, night(2)))
-    assert names(origin) == name_of(folder)
-    assert len(name_of(folder)) == 3
-    assert origin.git("ls-tree", "-r", "--name-only", OLD_BRANCH).splitlines() == name_of(before)
 
 
 def test_the_commands(

@@ -234,31 +234,6 @@ def test_the_commands(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert len(segment_paths(tmp_path / "all")) == 1
 
 
-def test_the_store_of_before_is_told_until_it_is_brought_over(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A folder hil-data beside the history with runs that it lacks: one warning, and its command mends it."""
-    monkeypatch.chdir(tmp_path)
-    store(Path("out/hil-data"), night(0), night(1))
-    history = ["--history", "out/history"]
-    assert run_command(["history", "show", *history]) == 2
-    said = capsys.readouterr().err
-    command = "hil history merge out/hil-data --history out/history"
-    warning = f"hil: warning: out/hil-data holds runs that out/history lacks; bring them over: {command}\n"
-    assert said.startswith(warning)
-    monkeypatch.setattr("os.execve", lambda *_: None)
-    for other in ("report build", "run"):
-        run_command([*other.split(), "--out", "out"])
-        assert capsys.readouterr().err.startswith(warning)
-    store(Path("out/history"), night(1))
-    assert run_command(["changes", *history]) == 0
-    assert capsys.readouterr().err == warning
-    assert run_command(command.split()[1:]) == 0
-    assert run_command(["history", "show", *history]) == 0
-    assert capsys.readouterr().err == ""
-    assert len(load(Path("out/history")).sessions) == 2
-
-
 def test_csv_has_a_line_a_boot_value(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Name, unit, time, commit, firmware, role and kind stand in each line; a timeout says so."""
     history = ["--history", str(tmp_path / "h")]

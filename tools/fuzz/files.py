@@ -200,7 +200,7 @@ def _image_seeds() -> Iterator[bytes]:
 
 _OF_A_RUN = "tests/golden/stored/out/*/run.json"
 _OF_A_VERDICT = "tests/golden/rendered/verdicts.json"
-_OF_THE_LEDGER = "tests/golden/stored/out/hil-data/lab/20261121*.json"
+_OF_THE_LEDGER = "tests/golden/stored/out/history/lab/20261121*.json"
 _LARGE = 65_536  # bytes
 TARGETS: Sequence[Target] = (
     Target("rack", _rack, _files("hil/racks/*.yaml"), mutate.of_lines),

@@ -215,9 +215,9 @@ test("a run that measured nothing says so, and shows what there was", () => {
 });
 
 test("notes and runs that are not drawn are told", () => {
-  const page = words(show({ ...smallTrend(), notes: ["out/hil-data/lab/x.json: damaged."], dropped_runs: 12 }));
+  const page = words(show({ ...smallTrend(), notes: ["out/history/lab/x.json: damaged."], dropped_runs: 12 }));
   assert.match(page, /12 older runs are not drawn/);
-  assert.match(page, /out\/hil-data\/lab\/x\.json: damaged\./);
+  assert.match(page, /out\/history\/lab\/x\.json: damaged\./);
 });
 
 test("a report without a run is a page", () => {
