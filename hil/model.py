@@ -1,14 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The records that everything else reads: samples, environment, faults, verdicts.
 
-Record format history
-    1  first format: one JSON object a line, ``type`` is ``record``, ``fault`` or ``not-run``;
-       ``expected`` of a ``not-run`` came later; where it is missing, ``reason`` tells (hil/store/entries.py);
-       ``measured_s`` of a ``record`` came later too; where it is missing, nobody knows it;
-       so did ``unasked`` of a ``comparison``; where it is missing, no look waits to be asked for;
-       ``to`` of a ``not-run``, which is not written where it is "";
-       and ``product`` of both, which is not written where it is ""
-
 Records are immutable. A changed record is a new record.
 """
 
@@ -145,8 +137,8 @@ class Series:
 class RunRecord:
     """One (run, board, boot, case): samples and the environment they were taken in.
 
-    ``measured_s`` is its series'; None in a journal from before it was kept, and then not written either.
-    ``product`` is whose figures these are (hil.base.project); "" is not written, as it was before.
+    ``measured_s`` is its series'; None where nobody timed it, and then not written.
+    ``product`` is whose figures these are (hil.base.project); "" is not written.
     """
 
     run_id: str
@@ -295,7 +287,7 @@ class Comparison:
 
 
 def _without_empty_product(values: dict[str, Any]) -> dict[str, Any]:
-    """Return an entry's values as they were written before there were products, where it has none."""
+    """Return an entry's values, without the product where it has none."""
     return {key: value for key, value in values.items() if key != "product" or value}
 
 

@@ -3,9 +3,6 @@
 
 The file is ``out/history/metrics.jsonl``; docs/reference/schema/history.schema.json says what a line holds. A
 run that is appended again replaces its line, so everything here may be repeated.
-
-Format history
-    1  first format
 """
 
 from __future__ import annotations
@@ -27,7 +24,6 @@ from hil.model import SeriesId, SeriesVerdict, Verdict
 from hil.reports import rows
 from hil.store import JudgedRun, StoredRun, time_in
 from hil.store.files import disk_error, parse_line, read_jsonl, replace_file
-from hil.store.outcomes import with_todays_outcomes
 from hil.store.run_info import measured_commit
 
 HISTORY_SCHEMA = 1
@@ -230,13 +226,12 @@ def _parse(path: Path, number: int, raw: bytes) -> _Line:
 
 
 def _checked(line: dict[str, Any]) -> _Line:
-    """Return the line with today's outcomes. Raises ValueError, which says what is wrong with it."""
+    """Return the line. Raises ValueError, which says what is wrong with it."""
     check_schema(line.get("schema"), HISTORY_SCHEMA)
     wrong = [key for key, kind in _WANTED.items() if not isinstance(line.get(key), kind)]
     if wrong:
         raise ValueError(f"{', '.join(wrong)} missing or of the wrong type")
-    told: _Line = with_todays_outcomes(line)
-    return told
+    return line
 
 
 def _dump(line: _Line) -> str:

@@ -17,7 +17,6 @@ import pytest
 from hil.history import load
 from hil.model import Comparison, Fault, NotRun, RunRecord
 from hil.store import RunDirectory
-from hil.store.verdicts import read_verdict
 from tests.golden.comparing import (
     RENDERED,
     RENEW,
@@ -28,7 +27,6 @@ from tests.golden.comparing import (
     differences,
     digest_of,
     golden_files,
-    unpacked,
 )
 from tests.golden.render import render
 
@@ -114,19 +112,6 @@ def test_a_difference_says_where_it_is() -> None:
     assert difference("a", b"new", None) == "a is rendered, and there is no golden file of it."
     assert difference("a", None, b"old") == "a is a golden file, and nothing renders it any more."
     assert difference("a", b"1\r\n", b"1\n").endswith("line ends alone differ")
-
-
-def test_a_verdict_of_before_is_read(tmp_path: Path) -> None:
-    """A stored verdict is read as it is, whatever the gate would say today; outcomes have today's names."""
-    path = tmp_path / "verdicts.json"
-    path.write_bytes(unpacked(STORED / "verdicts.json.gz"))
-    before = path.read_text(encoding="utf-8")
-    assert '"outcome": "inconclusive"' in before
-    stored = json.loads(before.replace('"outcome": "inconclusive"', '"outcome": "undecided"'))
-    found = json.loads(json.dumps(read_verdict(path).to_json()))
-    assert (found.pop("on_undecided"), found.pop("no_base")) == ("neutral", "")
-    assert {item.pop("cause") for item in found["not_run"]} == {"failed", "ruled-out", "not-compared"}
-    assert found == stored
 
 
 def test_the_stored_run_has_every_kind_of_entry() -> None:

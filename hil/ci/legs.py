@@ -27,7 +27,7 @@ from hil.gate.words.banner import Banner, banner_of, noted_changes, title_withou
 from hil.model import Verdict
 from hil.store import RunDirectory, ended, read_judged_run
 from hil.store.ended import ENDED, UNKNOWN, Ended
-from hil.store.outcomes import is_open, with_todays_outcomes
+from hil.store.outcomes import is_open
 from hil.store.run_info import is_unchanged
 from hil.store.verdicts import read_verdict, status_of
 
@@ -267,7 +267,7 @@ def _read_run(run: RunDirectory, leg: Leg, plan: CiPlan) -> LegResult:
         )
     if not run.verdicts_path.is_file():
         return failed(name, f"the run {info['run_id']} of the leg {name} ended before it was judged.")
-    verdict: dict[str, Any] = with_todays_outcomes(json.loads(run.verdicts_path.read_text(encoding="utf-8")))
+    verdict: dict[str, Any] = json.loads(run.verdicts_path.read_text(encoding="utf-8"))
     if verdict["run_id"] != info["run_id"]:
         return failed(name, f"the verdict of the leg {name} belongs to another run, {verdict['run_id']}.")
     if is_unchanged(info) != leg.unchanged:
@@ -325,7 +325,7 @@ def _way_on(info: Mapping[str, Any], verdict: Mapping[str, Any], leg: Leg, plan:
 def _only_comparisons_regressed(verdict: Mapping[str, Any]) -> bool:
     """Say whether nothing is wrong but that comparisons regressed: no limit, no fault, nothing missing."""
     blocking = [item for item in verdict["compared"] if item["blocking"]]
-    missing = any(item.get("expected", True) for item in verdict["not_run"])
+    missing = any(item["expected"] for item in verdict["not_run"])
     missing |= any(item["outcome"] == "undecided" and not item["candidate_boots"] for item in blocking)
     broken = any(item["blocking"] and item["outcome"] == "regressed" for item in verdict["series"])
     regressed = any(item["outcome"] == "regressed" for item in blocking)

@@ -104,7 +104,7 @@ def limits_at(repository: Path, commit: str, place: Place = TOOL) -> ByBench:
         try:
             if not done.returncode:
                 _unpack(done.stdout, folder)
-            return load_project(folder, stored=True) if place.project else load_all(folder, stored=True)
+            return load_project(folder) if place.project else load_all(folder)
         except ConfigError as error:
             raise ConfigError(
                 f"the limits of {commit[:12]} cannot be read by this version: {error.sentence}"

@@ -133,7 +133,7 @@ def _limits(directory: RunDirectory, asked: Path | None) -> dict[str, Thresholds
     """Return the limits asked for, else the run's copy; those of the checkout for a run that has none."""
     own = directory.path / FOLDER
     if asked is None and own.is_dir():
-        return load_all(own, today=_day_of(directory), stored=True)
+        return load_all(own, today=_day_of(directory))
     return load_project(asked or PROJECT_THRESHOLDS, today=_day_of(directory))
 
 

@@ -3,9 +3,6 @@
 
 docs/reference/schema/judgements.schema.json says what a line holds. A run that is appended again replaces its
 line, so everything here may be repeated.
-
-Format history
-    1  first format
 """
 
 from __future__ import annotations

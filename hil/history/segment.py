@@ -5,9 +5,6 @@ docs/operate/history.md says what each key holds. Values are columns: a row of `
 case on a set of boots, and its values follow one another in ``values``. The same run gives the same bytes,
 in whatever order its records came.
 
-Format history
-    1  first format; ``product`` came later, and is not written where it is ""
-
 A segment from JSON: every key, type and index checked, so that a damaged file is never half read.
 """
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,12 +20,7 @@ _KINDS: Mapping[str, type[Entry]] = {
     "no-base": NoBase,
     "recovery": Recovery,
 }
-_CAME_LATER = {"measured_s", "cause", "unasked", "product", "to"}  # older journals have none
-
-# what a reason begins with in a journal without ``cause`` whose case has nothing to be compared with
-_NOT_COMPARED = "not compared: "
-# the reason by which a journal without ``expected`` said that the board's own limits rule the case out
-_OWN_LIMIT = re.compile(r"\w+=\S+ is beyond (?:max|min)_\w+=\S+ of board \S+")
+_OPTIONAL = {"measured_s", "product", "to"}  # not written where there is nothing to say
 
 
 class EntryError(ValueError):
@@ -49,7 +43,7 @@ def entry_from_json(value: object) -> Entry:
     fields = {key: content for key, content in value.items() if key != "type"}
     case_id = fields.pop("case_id", None) if kind == "record" else None
     if kind == "not-run":
-        fields = with_cause(fields)
+        fields = without_expected(fields)
     entry = _build(_KINDS[kind], fields)
     if isinstance(entry, RunRecord):
         _check_record(entry, case_id)
@@ -60,19 +54,16 @@ def entry_from_json(value: object) -> Entry:
     return entry
 
 
-def with_cause(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a not-run's fields with its cause: an older file says it by ``expected``, or by its reason."""
-    fields, reason = dict(fields), str(fields.get("reason"))
-    expected = fields.pop("expected", not _OWN_LIMIT.fullmatch(reason))
-    if not isinstance(expected, bool):
-        raise EntryError(f"expected is {expected!r}; expected true or false")
-    older = "failed" if expected else "not-compared" if reason.startswith(_NOT_COMPARED) else "ruled-out"
-    return {"cause": older, **fields}
+def without_expected(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a not-run's fields without ``expected``, which follows from its cause. Raises EntryError."""
+    if not isinstance(fields.get("expected", True), bool):
+        raise EntryError(f"expected is {fields['expected']!r}; expected true or false")
+    return {key: value for key, value in fields.items() if key != "expected"}
 
 
 def _build(kind: type[Entry], fields: Mapping[str, Any]) -> Entry:
-    """Return the entry. Its fields are all written, those that have a default too. Raises EntryError."""
-    names = [item.name for item in dataclasses.fields(kind) if item.name not in _CAME_LATER]
+    """Return the entry, whose fields are all there but those in _OPTIONAL. Raises EntryError."""
+    names = [item.name for item in dataclasses.fields(kind) if item.name not in _OPTIONAL]
     if missing := [name for name in names if name not in fields]:
         raise EntryError(f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
     try:

@@ -13,9 +13,8 @@ from hil.base.schema import refuse_newer
 from hil.base.units import UNITS
 from hil.model import SCHEMA_VERSION, ComparedSeries, SeriesVerdict, Verdict
 from hil.store.codec import build, decode
-from hil.store.entries import with_cause
+from hil.store.entries import without_expected
 from hil.store.files import typed_path
-from hil.store.outcomes import with_todays_outcomes
 from hil.store.run_info import is_unchanged
 
 _UNITS = {unit.name for unit in UNITS}
@@ -42,20 +41,19 @@ def parse_verdict(path: Path, content: bytes) -> Verdict:
         stored = decode(content)
         if isinstance(stored, dict):
             refuse_newer(stored.get("schema"), SCHEMA_VERSION, str(path))
-        verdict = build(Verdict, _as_today(stored))
+        verdict = build(Verdict, _without_expected(stored))
         _check(verdict)
     except ValueError as error:
         raise no_verdict(path, str(error)) from error
     return verdict
 
 
-def _as_today(stored: Any) -> Any:
-    """Return the JSON value of a verdict with today's outcomes, and each case not run with its cause."""
+def _without_expected(stored: Any) -> Any:
+    """Return the JSON value of a verdict, each case not run without what follows from its cause."""
     if not isinstance(stored, dict) or not isinstance(stored.get("not_run"), list):
         return stored  # which build() refuses by name
-    stored = with_todays_outcomes(stored)
-    told = [with_cause(item) if isinstance(item, dict) else item for item in stored["not_run"]]
-    return {**stored, "not_run": told}
+    not_run = [without_expected(item) if isinstance(item, dict) else item for item in stored["not_run"]]
+    return {**stored, "not_run": not_run}
 
 
 def status_of(info: Mapping[str, Any], verdict: Verdict) -> ExitCode:

@@ -117,11 +117,6 @@ def _read_epoch(node: Node, rack: str, product: str) -> Epoch:
     commit = node.text("commit")
     if not _COMMIT.fullmatch(commit):
         raise node.error("commit", f"{commit!r} is no commit: 7 to 64 hexadecimal digits.")
-    if (
-        widened := node.section("kappa", default=None)
-    ) is not None:  # of older epochs; it decides nothing any more
-        for metric in widened.keys:
-            widened.number(metric)
     return Epoch(
         rack=rack,
         accepted=node.date("accepted"),

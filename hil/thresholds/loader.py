@@ -39,8 +39,8 @@ __all__ = [
 ]
 
 
-def load(stem: str, root: Path, *, today: datetime.date | None = None, stored: bool = False) -> Thresholds:
-    """Read ``root/<stem>.yaml``; ``root`` is the ``thresholds`` folder, ``stored`` says: a run's copy of it.
+def load(stem: str, root: Path, *, today: datetime.date | None = None) -> Thresholds:
+    """Read ``root/<stem>.yaml``; ``root`` is the ``thresholds`` folder, or a run's copy of it.
 
     Sentences name the file ``thresholds/<stem>.yaml``, in a folder of another name by its path as given.
 
@@ -52,7 +52,7 @@ def load(stem: str, root: Path, *, today: datetime.date | None = None, stored: b
     path = root / f"{stem}.yaml"
     # the project's file, and the copy in a run's folder, have one name: a replay gives the same bytes
     label = f"{root.name}/{path.name}" if root.name == FOLDER else str(path)
-    return _parse(read_text(path, label=label), stem, label, today or _today(), stored)
+    return _parse(read_text(path, label=label), stem, label, today or _today())
 
 
 def _today() -> datetime.date:
@@ -63,16 +63,14 @@ def _today() -> datetime.date:
 # texts are parsed once, which takes half a second. The size is that of a report of a dozen runs of as many
 # days. What it returns is frozen.
 @functools.lru_cache(maxsize=256)
-def _parse(text: str, stem: str, label: str, today: datetime.date, stored: bool) -> Thresholds:
-    return _Reader(loads(text, label=label), today, stored=stored).read(stem)
+def _parse(text: str, stem: str, label: str, today: datetime.date) -> Thresholds:
+    return _Reader(loads(text, label=label), today).read(stem)
 
 
-def load_all(
-    root: Path, *, today: datetime.date | None = None, stored: bool = False
-) -> dict[str, Thresholds]:
+def load_all(root: Path, *, today: datetime.date | None = None) -> dict[str, Thresholds]:
     """Read every thresholds file of the folder, by bench. Raises ConfigError as load() does."""
     files = sorted(root.glob("*.yaml"))
-    return {path.stem: load(path.stem, root, today=today, stored=stored) for path in files}
+    return {path.stem: load(path.stem, root, today=today) for path in files}
 
 
 def project_files(folder: Path) -> list[Path]:
@@ -86,13 +84,9 @@ def project_files(folder: Path) -> list[Path]:
     ]
 
 
-def load_project(
-    folder: Path, *, today: datetime.date | None = None, stored: bool = False
-) -> dict[str, Thresholds]:
+def load_project(folder: Path, *, today: datetime.date | None = None) -> dict[str, Thresholds]:
     """Read project_files(), by bench. Raises ConfigError as load() does."""
-    return {
-        path.stem: load(path.stem, path.parent, today=today, stored=stored) for path in project_files(folder)
-    }
+    return {path.stem: load(path.stem, path.parent, today=today) for path in project_files(folder)}
 
 
 def among_legs(thresholds: Mapping[str, Thresholds], legs: int) -> dict[str, Thresholds]:
@@ -114,16 +108,15 @@ def own_limits(run: StoredRun) -> dict[str, Thresholds]:
 def own_limits_of(run: StoredRun, bench: str) -> Thresholds:
     """Return the thresholds of one of the benches in ``run.limits``. Raises ConfigError as load() does."""
     label = f"{FOLDER}/{bench}.yaml"
-    return _parse(decode(run.limits[bench], label=label), bench, label, run.day or _today(), True)
+    return _parse(decode(run.limits[bench], label=label), bench, label, run.day or _today())
 
 
 class _Reader:
     """Reads one file from top to bottom; later parts are checked against the earlier ones."""
 
-    def __init__(self, node: Node, today: datetime.date, *, stored: bool) -> None:
+    def __init__(self, node: Node, today: datetime.date) -> None:
         self.node = node
         self.today = today
-        self.stored = stored
         self.parameters: dict[str, Parameter] = {}
 
     def read(self, stem: str) -> Thresholds:
@@ -140,8 +133,8 @@ class _Reader:
         self.parameters = {name: _read_parameter(name, part) for name, part in parts.items()}
         outcome = read_outcome(node.section("outcome", default=None), self.parameters)
         metrics = read_metrics(node.named_sections("metrics"), outcome, self.parameters)
-        policy = read_policy(node.section("policy", default=None), stored=self.stored)
-        rules = RuleReader(self.parameters, metrics, self.stored)
+        policy = read_policy(node.section("policy", default=None))
+        rules = RuleReader(self.parameters, metrics)
         thresholds = Thresholds(
             bench=bench,
             parameters=self.parameters,

@@ -148,13 +148,11 @@ NO_LIMIT = "none"
 class RuleReader:
     """Reads rules; what they name is checked against the file's ``parameters`` and ``metrics``.
 
-    A ``stored`` file, a run's own copy, may hold limits that no figure can break.
     All raise ConfigError with file and line.
     """
 
     parameters: Mapping[str, Parameter]
     metrics: Mapping[str, Metric]
-    stored: bool = False
 
     def read_limit(self, node: Node) -> Limit:
         where = self._read_where(node.section("where"), metric_required=True)
@@ -170,7 +168,7 @@ class RuleReader:
         if node.scalar(key) == NO_LIMIT:
             return bound, math.inf if bound == "max" else -math.inf
         value = convert(node.number(key), unit, metric.unit)
-        if not (self.stored or _can_be_broken(metric, bound, value)):
+        if not _can_be_broken(metric, bound, value):
             raise node.error(
                 key,
                 f"'{key}: {node.number(key):g}' judges nothing, for no {metric.name!r} can break it.",
@@ -280,11 +278,8 @@ SAMPLES_MAX = 1_000_000
 _DEFAULT = Policy()
 
 
-def read_policy(node: Node | None, *, stored: bool = False) -> Policy:
-    """Read a policy, the default one where the file has none; ``stored`` is a run's own copy, of its day.
-
-    Raises ConfigError with file and line.
-    """
+def read_policy(node: Node | None) -> Policy:
+    """Read a policy, the default one where the file has none. Raises ConfigError with file and line."""
     if node is None:
         return _DEFAULT
     tolerance = node.number(
@@ -299,7 +294,10 @@ def read_policy(node: Node | None, *, stored: bool = False) -> Policy:
         max_void_ratio=node.number(
             "max_void_ratio", default=_DEFAULT.max_void_ratio, minimum=0.0, maximum=1.0
         ),
-        on_undecided=_read_on_undecided(node, stored=stored),
+        on_undecided=cast(
+            Literal["neutral", "fail"],
+            node.choice("on_undecided", ("neutral", "fail"), default=_DEFAULT.on_undecided),
+        ),
         beta=node.number("beta", default=_DEFAULT.beta, minimum=1e-6, maximum=0.5),
         tolerance=tolerance,
         min_effect=min_effect,
@@ -308,22 +306,3 @@ def read_policy(node: Node | None, *, stored: bool = False) -> Policy:
             "samples_per_boot", default=_DEFAULT.samples_per_boot, minimum=1, maximum=SAMPLES_MAX
         ),
     )
-
-
-FORMER_KEY = "on_inconclusive"
-FORMER_WORDS = {"warn": "neutral", "fail": "fail"}
-
-
-def _read_on_undecided(node: Node, *, stored: bool) -> Literal["neutral", "fail"]:
-    """Read what CI makes of an undecided outcome. The copies that older runs keep name the key otherwise."""
-    if FORMER_KEY not in node:
-        word = node.choice("on_undecided", ("neutral", "fail"), default=_DEFAULT.on_undecided)
-        return cast(Literal["neutral", "fail"], word)
-    former = node.choice(FORMER_KEY, tuple(FORMER_WORDS))
-    if not stored:
-        raise node.error(
-            FORMER_KEY,
-            f"the key {FORMER_KEY!r} is called 'on_undecided' now.",
-            next_step=f"write 'on_undecided: {FORMER_WORDS[former]}'.",
-        )
-    return cast(Literal["neutral", "fail"], FORMER_WORDS[former])

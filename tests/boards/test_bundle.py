@@ -312,15 +312,6 @@ def test_one_build_is_not_taken_for_another_tick(ticks: Path, tmp_path: Path) ->
         verify_bundle(ticks)
 
 
-def test_digests_from_before_there_were_ticks_are_of_the_default(bundle: Path) -> None:
-    """A bundle that CI kept is still one."""
-    path = bundle / TARGET / DIGESTS
-    content = json.loads(path.read_text())
-    assert content.pop("tick_hz") == 1000
-    path.write_text(json.dumps(content))
-    assert find_firmware(bundle, Image(TARGET)).sha256 == content["image_sha256"]
-
-
 def test_compare_sees_targets_that_one_side_lacks(
     bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

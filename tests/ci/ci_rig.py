@@ -106,7 +106,7 @@ def write_limits(folder: Path, text: str = "") -> Path:
 def rig_limits() -> Mapping[str, Thresholds]:
     """Return what a run of these keeps, by bench."""
     with tempfile.TemporaryDirectory() as folder:
-        return load_all(write_limits(Path(folder)), stored=True)
+        return load_all(write_limits(Path(folder)))
 
 
 def suite_of(folder: Path) -> str:
@@ -118,7 +118,7 @@ def suite_of(folder: Path) -> str:
 
 def rejudge(run: RunDirectory) -> None:
     """Write the verdict that the run's records come to by the limits that it keeps."""
-    limits = load_all(run.path / FOLDER, stored=True)
+    limits = load_all(run.path / FOLDER)
     run.write_verdict(judge(run.read().entries, limits, planned_boots(run.read_info())))
 
 

@@ -59,11 +59,11 @@ def test_the_same_bytes_of_edited_firmware_are_no_pass(tmp_path: Path) -> None:
     assert "only the job says that built both" in verdict.legs[1].sentence
 
 
-def leave_outcome(folder: Path, outcome: str, on_undecided: str = "neutral", exit_code: int = 4) -> None:
+def leave_outcome(folder: Path, outcome: str, on_undecided: str = "neutral") -> None:
     """Leave the leg `virtual` with another outcome than it came to."""
     run = leave_run(folder / "virtual")
     stored = json.loads(run.verdicts_path.read_text())
-    told = {"outcome": outcome, "exit_code": exit_code, "on_undecided": on_undecided}
+    told = {"outcome": outcome, "exit_code": 4, "on_undecided": on_undecided}
     run.verdicts_path.write_text(json.dumps({**stored, **told}))
 
 
@@ -85,14 +85,6 @@ def test_what_is_undecided_is_what_its_policy_says(
     text = summary.render(a_plan(), verdict, {})
     assert "✓" not in text
     assert ("? undecided" in text) == (outcome == "undecided")
-
-
-def test_a_verdict_of_an_earlier_version_is_undecided_too(tmp_path: Path) -> None:
-    """It was called inconclusive and ended with 0; it is as neutral as one of today."""
-    leave_outcome(tmp_path, "inconclusive", exit_code=0)
-    verdict = say(a_plan(), tmp_path)
-    assert (verdict.exit_code, verdict.conclusion) == (ExitCode.PASS, "neutral")
-    assert verdict.headline == "UNDECIDED: virtual"
 
 
 def test_an_undecided_leg_tells_of_no_job_that_failed(tmp_path: Path) -> None:

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -91,17 +89,6 @@ def test_it_says_by_its_status_whether_any_would_be_otherwise(
     assert "not judged: " in said
     assert "4 verdicts would be otherwise" in said
     assert said.endswith(", 1 could not be judged.\n")
-
-
-@pytest.mark.slow
-def test_a_verdict_in_words_of_before_is_the_same(tmp_path: Path, verdict: Verdict) -> None:
-    """An outcome that was only renamed since is no other verdict."""
-    run = leave(tmp_path, RUN_ID, verdict)
-    stored: dict[str, Any] = json.loads(run.verdicts_path.read_text())
-    for item in (*stored["series"], *stored["compared"]):
-        item["outcome"] = item["outcome"].replace("undecided", "inconclusive")
-    run.verdicts_path.write_text(json.dumps(stored))
-    assert run_command(["gate", "--would-change", str(run.path)]) == 0
 
 
 def test_one_run_is_judged_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``python -m tests.golden.make``: make the stored run and history, where there are none.
 
-They are data: once committed they are read as they are, so that a change of format has old files to read.
+They are data: once committed they are read as they are, and changed only where their format is.
 The same program makes the same bytes; it refuses to write over what is there.
 """
 
@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from hil.ci.plan import CiPlan, Leg, write_plan
-from hil.gate import judge
 from hil.model import Case, Cause, Comparison, Entry, Fault, NotRun, Role, RunRecord, Series
 from hil.network.ledger import Evidence, Handed, Sighting, attribute
 from hil.network.ledger.attribution import Arrival
@@ -27,7 +26,7 @@ from hil.thresholds import Thresholds
 from hil.trace import store_trace
 from hil.trace.files import Origin
 from tests.golden import past
-from tests.golden.comparing import STORED, STORED_DIGEST, digest_of, packed
+from tests.golden.comparing import STORED, STORED_DIGEST, digest_of
 from tests.golden.rig import (
     BOARDS,
     DAY,
@@ -79,9 +78,6 @@ def main() -> int:
     run.write_info(_info())
     _write_consoles(run.path)
     _write_raw_results(run.path, thresholds)
-    run.write_verdict(judge(run.read().entries, thresholds))
-    (STORED / "verdicts.json.gz").write_bytes(packed(run.verdicts_path.read_bytes()))
-    run.verdicts_path.unlink()
     write_plan(_plan(), STORED / "plan.json")
     STORED_DIGEST.write_text(f"{digest_of(STORED)}\n", encoding="utf-8")
     return 0

@@ -66,7 +66,7 @@ def render(stored: Path, work: Path) -> Files:
     out = work / "out"
     shutil.copytree(stored / "out", out)
     (run,) = (one.path for one in RunDirectory.list(out))
-    thresholds = load_all(run / "thresholds", today=_day_of(run), stored=True)
+    thresholds = load_all(run / "thresholds", today=_day_of(run))
     files: Files = {}
     files |= _judged(run, thresholds)
     read = read_judged_run(run)

@@ -112,19 +112,6 @@ def test_a_run_that_is_judged_again_replaces_its_line(history: Path, tmp_path: P
     assert [line["outcome"] for line in read_history(history)] == ["pass"]
 
 
-def test_a_line_of_before_is_read_with_todays_outcomes(history: Path, runs: list[Path]) -> None:
-    """What earlier versions called inconclusive is undecided, of the run and of each figure."""
-    append_run(history, read_judged_run(runs[0]))
-    path = history
-    line = json.loads(path.read_text())
-    line["outcome"] = "inconclusive"
-    metrics = line["cases"][0]["metrics"]
-    metrics[next(iter(metrics))]["outcome"] = "inconclusive"
-    path.write_text(json.dumps(line) + "\n")
-    (read,) = read_history(history)
-    assert read == {**json.loads(path.read_text().replace("inconclusive", "undecided")), "exit_code": 4}
-
-
 def test_a_last_line_cut_off_in_writing_is_left_out(runs: list[Path], history: Path) -> None:
     """The lines before it count, and the next append leaves whole lines only."""
     append_run(history, read_judged_run(runs[0]))

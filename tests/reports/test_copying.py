@@ -54,7 +54,7 @@ def test_each_value_of_a_run_is_copied_from_its_summary() -> None:
 
 def test_each_case_on_a_page_is_the_case_that_it_names() -> None:
     """In table or sentence: `hil run --suite` and `hil bisect --case` find it, and that very case."""
-    benches = load_all(RUN.path / "thresholds", today=_day(), stored=True)
+    benches = load_all(RUN.path / "thresholds", today=_day())
     series = {item.case_id for item in (*VERDICT.series, *VERDICT.compared)}
     for page in ("summary.md", "github/comment.md"):
         shown, name = seen(page), rf"\b(?:{'|'.join(benches)})/(?:defaults|\w+=[\w.,=]*\w)"

@@ -23,7 +23,6 @@ from hil.base.git import git, try_git
 from hil.gate import judge
 from hil.model import Entry, Fault, NotRun
 from hil.store import RunDirectory
-from hil.store.entries import entry_from_json
 from hil.store.run_info import ci_facts, describe_run, git_state, new_run_id
 from tests.make_records import RUN_ID, publish_record, publish_thresholds, quick_run
 
@@ -70,46 +69,6 @@ def test_appending_after_a_torn_line_starts_a_new_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("expected", "reason", "cause"),
-    [
-        (True, "not compared: said by a board", "failed"),
-        (False, "not compared: the base could not measure it", "not-compared"),
-        (False, "the time budget of 15 min ended after look 2 of 6", "ruled-out"),
-    ],
-)
-def test_an_older_journal_tells_the_cause(expected: bool, reason: str, cause: str) -> None:
-    """Before journals had ``cause``, ``expected`` and the reason said what has nothing to compare with."""
-    value = NotRun(RUN_ID, "virtual-2", "publish/x", reason).to_json() | {"expected": expected}
-    del value["cause"]
-    entry = entry_from_json(value)
-    assert isinstance(entry, NotRun)
-    assert (entry.cause, entry.expected) == (cause, expected)
-
-
-@pytest.mark.parametrize(
-    ("reason", "expected"),
-    [
-        ("payload_bytes=2048 is beyond max_payload_bytes=512 of board virtual-2", False),
-        ("rate=-1.5 is beyond min_rate=0 of board v2", False),
-        ("the board said: qos=3 is beyond max_qos=2 of board v2", True),
-        ("payload_bytes=2048 is beyond max_payload_bytes=512 of board v2 and more", True),
-        ("the board did not answer", True),
-    ],
-)
-def test_a_journal_without_expected_is_judged_as_it_was(tmp_path: Path, reason: str, expected: bool) -> None:
-    """Older journals said by the reason alone that a board's own limits rule a case out."""
-    run = written(tmp_path, tuple(quick_run(("virtual-1",))))
-    value = NotRun(RUN_ID, "virtual-2", "publish/x", reason).to_json()
-    del value["expected"], value["cause"]
-    with run.journal_path.open("a", encoding="utf-8") as journal:
-        journal.write(json.dumps(value) + "\n")
-    entries = run.read().entries
-    assert isinstance(entries[-1], NotRun)
-    assert entries[-1].expected is expected
-    assert judge(entries, {"publish": publish_thresholds()}).exit_code == (4 if expected else 0)
-
-
-@pytest.mark.parametrize(
     ("line", "expected"),
     [
         ("{", "not JSON: "),
@@ -118,7 +77,7 @@ def test_a_journal_without_expected_is_judged_as_it_was(tmp_path: Path, reason: 
         ("[]", "not an entry: it is not a JSON object"),
         ('{"type": "recod", "schema": 1}', "its type is 'recod'; expected record, fault, not-run"),
         ('{"type": "not-run", "schema": 2}', "its schema is 2; this program reads 1"),
-        ('{"type": "not-run", "schema": 1, "run_id": "x"}', "board, case_id, reason are missing"),
+        ('{"type": "not-run", "schema": 1, "run_id": "x"}', "board, case_id, reason, cause are missing"),
         (
             '{"type": "not-run", "schema": 1, "run_id": "x", "board": "b", "case_id": "c", "reason": "r", '
             '"expected": 1}',

@@ -173,7 +173,7 @@ UNBREAKABLE = [
 
 @pytest.mark.parametrize(("metric", "limit"), UNBREAKABLE)
 def test_a_limit_that_cannot_be_broken_is_refused(tmp_path: Path, metric: str, limit: str) -> None:
-    """It would be kept whatever is measured. The copy that an older run keeps is read as it was."""
+    """It would be kept whatever is measured."""
     text = EXAMPLE.replace(
         "latency_p95_us, kind: virtual}\n    abs_max_ms: 25", f"failed_ratio}}\n    {limit}"
     )
@@ -182,7 +182,6 @@ def test_a_limit_that_cannot_be_broken_is_refused(tmp_path: Path, metric: str, l
     said = rf"echo\.yaml:18: '{limit}' judges nothing.*or '{key}: none' where nothing is promised"
     with pytest.raises(ConfigError, match=said):
         load(tmp_path, text)
-    assert thresholds.load_all(tmp_path / "thresholds", today=TODAY, stored=True)["echo"].limits
 
 
 def test_what_may_be_negative_may_have_a_limit_of_zero(tmp_path: Path) -> None:
@@ -293,19 +292,6 @@ def test_limits_are_not_all_to_be_looked_at_on_one_day() -> None:
     days = sorted({limit.expires for own in files for limit in own.limits if limit.expires})
     assert min(late - early for early, late in itertools.pairwise(days)) >= datetime.timedelta(14)
     assert all(len({limit.expires for limit in own.limits if not limit.is_none}) <= 1 for own in files)
-
-
-@pytest.mark.parametrize(("former", "today"), [("warn", "neutral"), ("fail", "fail")])
-def test_the_former_key_of_undecided_is_read_in_a_runs_copy_only(
-    tmp_path: Path, former: str, today: str
-) -> None:
-    """A run that was stored keeps its policy; who edits a file of today is told the key's name."""
-    text = f"{EXAMPLE}policy:\n  on_inconclusive: {former}\n"
-    with pytest.raises(ConfigError, match=rf"echo\.yaml:\d+: .*write 'on_undecided: {today}'") as caught:
-        load(tmp_path, text)
-    assert "'on_inconclusive' is called 'on_undecided' now" in str(caught.value)
-    kept = thresholds.load_all(tmp_path / "thresholds", today=TODAY, stored=True)
-    assert kept["echo"].policy.on_undecided == today
 
 
 def test_a_file_outside_the_project_is_named_by_its_path(tmp_path: Path) -> None:

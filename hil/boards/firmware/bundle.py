@@ -51,7 +51,6 @@ _TYPES = {
     "image_sha256": str,
     "files": dict,
 }
-_LATER = {"tick_hz": DEFAULT_TICK_HZ, "product": ""}  # what older files do not say
 _RULER_TYPES = {"commit": str, "dirty": bool, "moved": list, "reason": str}
 
 
@@ -109,7 +108,7 @@ def read_digests(folder: Path) -> Digests:
         ) from error
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{path} cannot be read: {error}.", next_step=DAMAGED) from error
-    content = {**_LATER, **content} if isinstance(content, dict) else content
+    content = {"product": "", **content} if isinstance(content, dict) else content
     wrong = _wrong(content)
     if wrong:
         raise ConfigError(f"{path}: {wrong}.", next_step=DAMAGED)

@@ -30,7 +30,6 @@ from hil.metrics.sessions import History, Session
 from hil.model import format_product
 from hil.store import RunDirectory, read_run
 from hil.store.files import replace_file
-from hil.store.outcomes import with_todays_outcomes
 from hil.thresholds.baselines import Epoch
 
 TRIGGER = "baseline"
@@ -140,7 +139,7 @@ def _is_ours(directory: RunDirectory, campaign: Campaign) -> bool:
 
 def _ended_well(directory: RunDirectory) -> bool:
     """Whether a session measured all that was planned and broke nothing; a figure may be undecided."""
-    verdict = with_todays_outcomes(_read_json(directory.verdicts_path))
+    verdict = _read_json(directory.verdicts_path)
     return bool(verdict.get("exit_code") == ExitCode.PASS or verdict.get("outcome") == "undecided")
 
 
