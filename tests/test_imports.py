@@ -31,7 +31,6 @@ FLOORS = (
     "hil.probe",
     "hil.run",
     "hil.ci",
-    "hil.evidence",
     "hil.reports",
     "hil.fixtures",
     "hil.cli",

@@ -40,7 +40,6 @@ COMMANDS = {
     "bisect": "find the first bad commit of a step: plan it, or measure it",
     "metrics": "figures at a Pushgateway: push a run again, retire a board",
     "rack": "look at a rack: check, status, health, qualify, release",
-    "evidence": "a fixed programme on a rack, as one file to send; show one",
     "board": "one board: list, flash, power, console, quarantine, release",
     "virtual": "keep a virtual rack up, for esptool and serial monitors",
     "exporter": "boards of a rack for a labgrid exporter, as its configuration",

@@ -162,11 +162,11 @@ def _measure(argv: Sequence[str]) -> int:
     try:
         return session.wait()
     except BaseException:
-        end_session(session)
+        _end_session(session)
         raise
 
 
-def end_session(session: subprocess.Popen[bytes]) -> None:
+def _end_session(session: subprocess.Popen[bytes]) -> None:
     """Interrupt a run, and wait until its boards are put down; kill it where that does not end."""
     session.send_signal(signal.SIGINT)
     try:
