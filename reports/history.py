@@ -19,7 +19,6 @@ from hil.base.flock import wait_for_lock
 from hil.base.schema import check_schema
 from hil.boards import health
 from hil.history import judgements
-from hil.history.erasing import erased_runs
 from hil.model import SeriesId, SeriesVerdict, Verdict
 from hil.reports import rows
 from hil.store import JudgedRun, StoredRun, time_in
@@ -35,15 +34,13 @@ _WANTED: Mapping[str, type] = {"run_id": str, "started_utc": str, "trigger": str
 
 
 def append_run(history: Path, run: JudgedRun) -> None:
-    """Put a run into the file ``history``; its earlier line is replaced, and one that was erased stays out.
+    """Put a run into the file ``history``; its earlier line is replaced.
 
     Raises:
         ConfigError: a line of the file is damaged.
         RigError: the disk does not take it; the file is as it was.
     """
     line = line_of(run)
-    if run.run_id in erased_runs(history.parent):
-        return
     with appending(history, line["run_id"]):
         write_history(history, with_runs(read_history(history), [line]))
 
@@ -63,9 +60,7 @@ def append_health(path: Path, run: StoredRun) -> health.RunHealth:
 
 
 def append_health_line(path: Path, said: health.RunHealth) -> None:
-    """Put what is said of a rack into its health; what was erased stays out. Raises as append_health()."""
-    if said.run_id in erased_runs(path.parent):
-        return
+    """Put what is said of a rack into its health. Raises as append_health()."""
     with appending(path, said.run_id):
         health.write_lines(path, health.with_runs(health.read_lines(path), [said]))
 
@@ -80,7 +75,7 @@ def append_judgements(path: Path, run: StoredRun) -> None:
         RigError: the disk does not take it; the file is as it was.
     """
     judged = judgements.unchanged_run_of(run)
-    if judged is None or run.run_id in erased_runs(path.parent):
+    if judged is None:
         return
     with appending(path, judged.run_id):
         runs = judgements.with_runs(judgements.read_judgements(path), [judged])

@@ -16,7 +16,7 @@ nvs = {"wifi.ssid" = "{ssid}"}
 command = "idf.py -B {build} -p {port} encrypted-flash"
 
 [keep]
-captures_days = 14             # how long captures, payloads and keys of runs are kept
+captures_days = 14             # how long captures, payloads and keys of runs are kept; without: for good
 history = "../boot-values"     # where the history is, from the folder of this file; without: out/history
 """
 
@@ -37,7 +37,6 @@ from hil.base.reading import SETTINGS_MOST_BYTES, read_at_most
 from hil.model import LONGEST_PRODUCT, PRODUCT_PATTERN
 
 SCHEMA = 1
-CAPTURES_DAYS = 14
 _KEYS = {"schema", "product", "strict", "firmware", "given", "flash", "keep"}
 _FIRMWARE_KEYS = {"folder", "targets"}
 _PRODUCT_KEYS = {"name"}
@@ -48,9 +47,9 @@ _IS_IDF = re.compile(r"^\s*include\s*\(\s*\"?\$ENV\{IDF_PATH\}/tools/cmake/proje
 
 @dataclass(frozen=True)
 class Keep:
-    """What is kept, and where: ``captures_days`` of captures, payloads and keys; ``history`` as a folder."""
+    """``captures_days`` of captures, payloads and keys, None for good; ``history`` as a folder."""
 
-    captures_days: int = CAPTURES_DAYS
+    captures_days: int | None = None
     history: Path | None = None
 
 
@@ -236,9 +235,9 @@ def _strict(path: Path, content: dict[str, Any]) -> bool | None:
 
 def _keep(path: Path, content: dict[str, Any]) -> Keep:
     said = content.get("keep", {})
-    keep = said if isinstance(said, dict) else {"captures_days": {"[keep]": said}}
-    days, history = keep.get("captures_days", CAPTURES_DAYS), keep.get("history", "")
-    if type(days) is not int or days < 0 or not isinstance(history, str):
+    keep: dict[str, Any] = said if isinstance(said, dict) else {"captures_days": {"[keep]": said}}
+    days, history = keep.get("captures_days"), keep.get("history", "")
+    if ("captures_days" in keep and (type(days) is not int or days < 1)) or not isinstance(history, str):
         raise ConfigError(
             f"{path}: keep.captures_days is {days!r} and keep.history is {history!r}; a number of days and "
             "a folder are expected.",

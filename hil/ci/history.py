@@ -21,7 +21,6 @@ from pathlib import Path
 from hil.base.errors import ConfigError, RigError
 from hil.base.git import git, try_git
 from hil.history import load
-from hil.history.erasing import drop_erased
 from hil.history.from_run import add_run
 from hil.history.loading import segment_paths
 from hil.history.nightly.reference import load_references, tonight
@@ -63,7 +62,6 @@ def fetch(repository: Path, folder: Path, *, remote: str = "origin", only: str =
         folder.mkdir(parents=True, exist_ok=True)
         for (name, _), content in zip(blobs, contents, strict=True):
             _bring(folder / name, content)
-        drop_erased(folder)
         if not only:
             (folder / FETCHED).write_text(tip, encoding="utf-8")
     except OSError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``hil history``: boot values of earlier runs: add, look at, import, export, merge, prune, erase."""
+"""``hil history``: boot values of earlier runs: add, look at, import, export, merge."""
 
 from __future__ import annotations
 
@@ -15,20 +15,18 @@ import click
 
 from hil.base.errors import ConfigError
 from hil.base.numeric import np
-from hil.base.project import check_product, keep_here, product_here
+from hil.base.project import product_here
 from hil.base.units import QuantityError, Unit, find_unit, format_value, unit_of
-from hil.cli.options import aligned, history_option, out_option
+from hil.cli.options import aligned, history_option
 from hil.history import load
-from hil.history.erasing import ERASED_FILE, erase
 from hil.history.export import merge, write_csv
 from hil.history.from_run import add_run
 from hil.history.importing import import_csv
 from hil.history.judgements import JUDGEMENTS_FILE
 from hil.metrics.sessions import History, SeriesHistory
-from hil.model import IMPORTED, SeriesId, format_product
+from hil.model import IMPORTED, SeriesId
 from hil.store import read_run
-from hil.store.files import disk_error, short_path
-from hil.store.retention import prune, total_bytes
+from hil.store.files import disk_error
 
 FOLDER = click.Path(path_type=Path, file_okay=False)
 STDOUT = Path("-")
@@ -129,63 +127,6 @@ def merge_folders(folders: tuple[Path, ...], history_folder: Path) -> None:
     with appending(history_folder / JUDGEMENTS_FILE, "other histories"):  # runs that end add their lines
         new = merge(folders, history_folder)
     click.echo(f"{history_folder}: {_count(len(new), 'new run')}")
-
-
-@command.command("prune", short_help="Remove captures, keys and payloads of old runs.")
-@click.option(
-    "--days",
-    type=click.IntRange(0),
-    metavar="N",
-    help="Of runs that began more than N days ago. [default: 14, or [keep] captures_days of hil.toml]",
-)
-@click.option("--dry-run", is_flag=True, help="Remove nothing: say what would go.")
-@out_option
-def prune_runs(days: int | None, out: Path, *, dry_run: bool) -> None:
-    """Remove captures, TLS keys, payloads and brokers' raw logs of old runs from OUT.
-
-    Records, verdicts, summaries, reports and the history stay for good. A note in the run's folder says what
-    went; nothing happens by itself, so let a timer call it where that is the rule.
-    """
-    days = keep_here().captures_days if days is None else days
-    found = prune(out, days, now=datetime.datetime.now(datetime.UTC), dry_run=dry_run)
-    for one in found:
-        click.echo(f"{short_path(one.run)}: {_count(len(one.files), 'file')}, {one.size_bytes:,} bytes")
-    files = sum(len(one.files) for one in found)
-    click.echo(
-        f"{'would remove' if dry_run else 'removed'} {_count(files, 'file')} of {_count(len(found), 'run')} "
-        f"older than {_count(days, 'day')}, {total_bytes(found):,} bytes"
-    )
-
-
-@command.command("erase", short_help="Remove all that is of one product.")
-@click.option("--product", required=True, metavar="NAME", help="Whose figures go.")
-@click.option("--yes", is_flag=True, help="Do it; without, say what would go.")
-@history_option
-def erase_product(product: str, history_folder: Path, *, yes: bool) -> None:
-    """Remove a product's runs from the history, with their lines, for good.
-
-    A note (erased.jsonl) keeps them from coming back by a merge, a fetch or an addition. Nothing is asked;
-    without --yes nothing is removed. Run folders in out and other copies of the history are not touched.
-    """
-    from hil.reports.history import appending
-
-    if not check_product(product, "--product"):
-        raise ConfigError(
-            "--product '': figures of no product by name are not erased.", next_step="name one."
-        )
-    when = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    if yes and history_folder.is_dir():
-        with appending(history_folder / ERASED_FILE, "what was erased"):  # runs that end add their lines
-            gone = erase(history_folder, product, when_utc=when)
-    else:
-        gone = erase(history_folder, product, when_utc=when, dry_run=True)
-    click.echo(
-        f"{history_folder}: {'erased' if yes else 'would erase'} {_count(len(gone.runs), 'run')} of "
-        f"{format_product(product)}: {_count(gone.files, 'file')}, {_count(gone.lines, 'line')}, "
-        f"{gone.size_bytes:,} bytes"
-    )
-    if not yes:
-        click.echo("Nothing was removed; it is with --yes.")
 
 
 def _load(history_folder: Path) -> History:

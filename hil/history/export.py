@@ -14,7 +14,6 @@ from typing import TextIO
 
 from hil.base.errors import ConfigError
 from hil.base.units import QuantityError, unit_of
-from hil.history.erasing import erased_runs
 from hil.history.judgements import (
     JUDGEMENTS_FILE,
     UnchangedRun,
@@ -141,8 +140,7 @@ def merge(sources: Sequence[Path], target: Path) -> list[Path]:
                 )
     in_order_of_time(map(read_segment, known.values()))  # each can be read, and is of one rack
     new = [path for name, source in known.items() if _copy(source, path := target / name)]
-    erased = erased_runs(target)
-    if judged := [run for run in judged if run.run_id not in erased]:
+    if judged:
         _write_judgements(target / JUDGEMENTS_FILE, judged)
     return new
 

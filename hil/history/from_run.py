@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from hil.base.errors import ConfigError
-from hil.history.erasing import ERASED_FILE, erased_runs
 from hil.history.saving import DuplicateError, Point, append, build, path_of
 from hil.history.segment import ROLES, Image, Segment, SegmentBoard
 from hil.metrics.boot_value import boot_value
 from hil.metrics.conditions import conditions_of
-from hil.model import Comparison, Entry, RunRecord, format_product
+from hil.model import Comparison, Entry, RunRecord
 from hil.store import StoredRun
 from hil.store.directory import JOURNAL
 from hil.store.files import typed_path
@@ -45,12 +44,6 @@ def add_run(run: StoredRun, folder: Path, *, force: bool = False) -> Added:
     """
     _check_may_enter(run, force=force)
     segment = segment_of(run)
-    if segment.run_id in erased_runs(folder):
-        raise ConfigError(
-            f"{run.path}: the run was erased from the history in {folder}, with all of "
-            f"{format_product(segment.product)}.",
-            next_step=f"measure anew; or, if it is to come back, take its line out of {ERASED_FILE} there.",
-        )
     is_new = append(folder, segment)
     return Added(path_of(folder, segment.rack, segment.run_id), len(segment), is_new, run.journal.torn)
 

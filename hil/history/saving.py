@@ -13,7 +13,6 @@ from typing import Any
 
 from hil.base.errors import ConfigError
 from hil.base.numeric import np
-from hil.history.erasing import erased_runs
 from hil.history.loading import read_bytes
 from hil.history.segment import Boot, Image, Segment, SegmentBoard, to_bytes
 from hil.store.files import disk_error, replace_file
@@ -127,12 +126,7 @@ def append(folder: Path, segment: Segment) -> bool:
 
 
 def write_once(path: Path, content: bytes) -> bool:
-    """Write a file of the history, never over another; return False where it is there. Raises as append().
-
-    Nor is one written that was erased (hil.history.erasing).
-    """
-    if path.stem in erased_runs(path.parent.parent):
-        return False
+    """Write a file of the history, never over another; return False where it is there. Raises as append()."""
     if path.exists():
         if read_bytes(path) == content:
             return False

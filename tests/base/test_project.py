@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import ConfigError
-from hil.base.project import CAPTURES_DAYS, Keep, check_product, product_here, product_of, read_project
+from hil.base.project import Keep, check_product, product_here, product_of, read_project
 
 FIRMWARE = '[firmware]\nfolder = "."\ntargets = ["esp32"]\n'
 
@@ -59,8 +59,8 @@ def test_what_hil_itself_measures_has_no_product() -> None:
 
 
 def test_what_is_kept_has_defaults(tmp_path: Path) -> None:
-    """14 days of captures, and the history in out/; a folder is read from that of hil.toml."""
-    assert read_project(project(tmp_path)).keep == Keep(CAPTURES_DAYS, None)
+    """Captures stay, and the history is in out/; a folder is read from that of hil.toml."""
+    assert read_project(project(tmp_path)).keep == Keep(None, None)
     tables = '[keep]\ncaptures_days = 3\nhistory = "../values"\n'
     assert read_project(project(tmp_path, tables=tables)).keep == Keep(3, tmp_path.parent / "values")
 
@@ -78,7 +78,7 @@ def test_strict_is_said_or_left_to_the_program(tmp_path: Path, keys: str, strict
         ("", '[product]\nnames = "x"\n', "'product.names'"),
         ("keep = 3", "", "a number of days"),
         ('strict = "yes"', "", "strict is 'yes'; true or false"),
-        ("", "[keep]\ncaptures_days = -1\n", "keep.captures_days is -1"),
+        ("", "[keep]\ncaptures_days = 0\n", "keep.captures_days is 0"),
         ("", '[keep]\ncaptures_days = "14"\n', "keep.captures_days is '14'"),
         ("", "[keep]\nhistory = 1\n", "keep.history is 1"),
         ("", "[keep]\ndays = 1\n", "'keep.days'"),

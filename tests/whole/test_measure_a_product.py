@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from hil.store import RunDirectory
 from tests.lab import ROOT, own_environment
 
 pytestmark = pytest.mark.slow
@@ -95,9 +96,20 @@ def records(project: Path) -> Mapping[str, Any]:
 
 
 def test_the_guide_measures_the_node(project: Path) -> None:
-    """Not a line of the product is changed: it is built, told where the broker is, watched and judged."""
+    """Not a line of the product is changed: it is built, told where the broker is, watched and judged.
+
+    The captures of an old run expire as hil.toml says, and the run says so.
+    """
+    with (project / "hil.toml").open("a") as file:
+        file.write("\n[keep]\ncaptures_days = 14\n")
+    old = RunDirectory.create(project / "out", "20200101T000000Z-quick-0000")
+    capture = old.path / "capture" / "air.pcapng"
+    capture.parent.mkdir()
+    capture.touch()
     said = hil(project, "run", "--suite", "product", "--board", "v1", "--no-report")
     assert "All 2 limits kept" in said
+    assert "Removed captures and raw logs of runs older than 14 days: 1" in said
+    assert not capture.exists()
     record = records(project)["reading_ack"]
     assert (record["clock"], record["product"]) == ("host", "sensor-node")
     assert len(record["columns"]["done_us"]) == 105
