@@ -432,8 +432,7 @@ class ComparedSeries:
     end of all its looks; ``pass_bound`` is the largest change for the worse that the test of a pass leaves,
     closer than the interval where it passed early. ``checks`` are what was asked of the environment and came
     out well, ``reason`` why there is no decision or why it does not block. ``odd_boards`` are those that
-    contradict the others. ``kappa``, ``session_deviation`` and ``history_…`` are of older verdicts, which
-    leant on earlier runs; today's leave them at their defaults.
+    contradict the others.
     """
 
     series_id: str
@@ -458,20 +457,15 @@ class ComparedSeries:
     high: float | None = None
     z: float | None = None
     boundary: float | None = None
-    kappa: float = 1.0
     look: int = 0
     looks: int = 0
     early: bool = False
     candidate_boots: int = 0
     other_boots: int = 0
     boot_deviation: float | None = None
-    session_deviation: float | None = None
     tolerance: float | None = None
     min_effect: float | None = None
     smallest_effect: float | None = None
-    history_sessions: int = 0
-    history_weight: float = 0.0
-    history_note: str = ""
     checks: tuple[str, ...] = ()
     reason: str = ""
     odd_boards: tuple[str, ...] = ()
