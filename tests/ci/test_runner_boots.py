@@ -87,8 +87,8 @@ def side(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RackSide]:
         host.run("ip", "link", "add", "eth0", "type", "veth", "peer", "name", "office0")
         host.run("ip", "addr", "add", "192.168.77.1/24", "dev", "eth0")
         host.run("ip", "link", "set", "eth0", "up")
-        formerly = "mkdir -p /etc/hil && echo HIL_WIFI_PSK=correct horse >/etc/hil/runner.env"
-        host.run("sh", "-c", f"umask 022; {formerly}")
+        secrets = "mkdir -p /etc/hil && echo HIL_WIFI_PSK=correct horse >/etc/hil/secrets"
+        host.run("sh", "-c", f"umask 022; {secrets}")
         host.run("sh", f"{SHARED}/hil-runner/install.sh")
         (host.shared / "run.sh").write_text(RUNNER)
         host.run("install", "-m", "755", f"{SHARED}/run.sh", "/opt/hil/runner/run.sh")

@@ -39,13 +39,6 @@ done
 udevadm control --reload
 udevadm trigger --subsystem-match=tty --subsystem-match=usb
 systemctl daemon-reload
-if [ -e /etc/systemd/system/hil-runner.path ]; then # of a former version, which had one runner
-    systemctl disable --now hil-runner.path
-    rm -f /etc/systemd/system/hil-runner.path /etc/systemd/system/hil-runner.service $home/inbox/registration
-fi
-if [ -e /etc/hil/runner.env ]; then # of a former version, which put it into each job's environment
-    mv /etc/hil/runner.env /etc/hil/secrets
-fi
 touch /etc/hil/secrets
 chown root:$group /etc/hil/secrets
 chmod 0640 /etc/hil/secrets
