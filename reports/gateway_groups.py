@@ -122,7 +122,6 @@ class Held:
     run_started_s: float | None = None
     run_id: str = ""
     product: str = ""
-    run_product: str = ""  # of what the run was, also where the group's labels do not say it
 
     @property
     def place(self) -> tuple[str, str, str, str]:
@@ -131,11 +130,6 @@ class Held:
     @property
     def name(self) -> str:
         return group_name(self.rack, self.board, self.product)
-
-    @property
-    def is_old(self) -> bool:
-        """Whether it was pushed when groups had no product: no run of that product replaces it any more."""
-        return bool(self.run_product) and not self.product
 
 
 def held_groups(url: str, *, timeout_s: float) -> tuple[Held, ...]:
@@ -213,7 +207,6 @@ def _held(group: Mapping[str, Any]) -> Held | None:
         pushed_s=float(_first(group, "push_time_seconds").get("value", 0.0)),
         run_started_s=float(started["value"]) if "value" in started else None,
         run_id=of_run.get("run_id", ""),
-        run_product=of_run.get("product", ""),
     )
 
 

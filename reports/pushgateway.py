@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import shlex
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
@@ -18,7 +16,7 @@ from prometheus_client.exposition import push_to_gateway
 from hil.base.errors import HilError
 from hil.base.gateway_url import problem_of
 from hil.history import history_of
-from hil.reports.gateway_groups import explain, get, held_groups, sender
+from hil.reports.gateway_groups import explain, get, sender
 from hil.reports.metrics import Group, board_groups, rack_groups
 from hil.store import JudgedRun
 from hil.store.files import typed_path
@@ -75,25 +73,7 @@ def push(url: str, run_path: Path, boards: Sequence[Group], *, timeout_s: float)
     thread.join(timeout_s)
     failure, arrived = attempt.failure(), tuple(groups[: attempt.pushed])
     left_out = "" if failure else _clashes(groups)
-    return Pushed(arrived, failure, tuple(filter(None, [problem, left_out, *attempt.old])))
-
-
-def _old_groups(url: str, groups: Sequence[Group], timeout_s: float) -> list[str]:
-    """Return a sentence for each board of the run with groups of its product under the name they had before.
-
-    They have no product among their labels, so that no run replaces them, and the board stands there twice.
-    """
-    products = {(group.rack, group.board): group.product for group in groups if group.product}
-    found: dict[tuple[str, str, str], list[str]] = {}
-    for held in held_groups(url, timeout_s=timeout_s):
-        if held.is_old and products.get((held.rack, held.board)) == held.run_product:
-            found.setdefault((held.rack, held.board, held.run_product), []).append(held.job)
-    return [
-        f"The Pushgateway still holds {', '.join(jobs)} of {rack}/{board} from before groups named their "
-        f"product, here {product}. Next: hil metrics retire {shlex.quote(board)} --rack {shlex.quote(rack)} "
-        f"--product '' --pushgateway {url}"
-        for (rack, board, product), jobs in found.items()
-    ]
+    return Pushed(arrived, failure, tuple(filter(None, [problem, left_out])))
 
 
 def _clashes(groups: Sequence[Group]) -> str:
@@ -116,7 +96,6 @@ class _Push:
         self._deadline = time.monotonic() + timeout_s
         self._reason: tuple[str, str] | None = None
         self.pushed = 0
-        self.old: list[str] = []
 
     def run(self) -> None:
         try:
@@ -128,9 +107,6 @@ class _Push:
                 self.pushed += 1
         except (OSError, HTTPException, ValueError) as error:
             self._reason = explain(self._clearer(error), self._timeout_s)
-            return
-        with suppress(HilError):  # the figures are there; what else is there is no matter of this run
-            self.old = _old_groups(self._url, self._groups, self._deadline - time.monotonic())
 
     def _clearer(self, error: Exception) -> Exception:
         """Return the answer to a short request where the push itself broke off without one.

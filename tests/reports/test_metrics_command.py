@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import subprocess
 import sys
 import threading
@@ -158,30 +157,6 @@ def test_products_on_one_board_have_groups_of_their_own(
     assert f"holds nothing of shared/{BOARDS[0]} with sensor-node" in capsys.readouterr().err
     assert main(words) == 0
     assert not gateway.samples(rack="shared", board=BOARDS[0])
-
-
-def test_groups_from_before_products_are_named(
-    tmp_path: Path, gateway: Pushgateway, capsys: Captured
-) -> None:
-    """A push says which groups of its product no run replaces any more, and the command removes them."""
-    old_groups = [("hil_nightly", board, "sensor-node") for board in BOARDS] + [("hil_pr", BOARDS[0], "")]
-    for job, board, product in old_groups:
-        families = Families({"kind": "virtual"})
-        families.add("hil_run_info", "What was measured.", 1, run_id="old", product=product)
-        push_to_gateway(gateway.url, job, families, grouping_key={"rack": "before", "board": board})
-    run = store(tmp_path, healthy(), rack="before", product="sensor-node", trigger="nightly")
-    assert main(["push", "--pushgateway", gateway.url, str(run)]) == 0
-    warnings = capsys.readouterr().err.splitlines()
-    assert len(warnings) == len(BOARDS)
-    command = warnings[0].partition("Next: hil metrics ")[2]
-    assert f"still holds hil_nightly of before/{BOARDS[0]} from before groups named" in warnings[0]
-    assert command == f"retire {BOARDS[0]} --rack before --product '' --pushgateway {gateway.url}"
-    old = [f"--pushgateway={gateway.url}", "--rack=before", "--product=", *BOARDS]
-    assert main(["retire", "--dry-run", *old]) == 0
-    assert "would delete hil_pr" in capsys.readouterr().out  # of none: the command says what it takes
-    assert main(shlex.split(command)) == 0
-    assert main(["push", "--pushgateway", gateway.url, str(run)]) == 0
-    assert [BOARDS[1] in line for line in capsys.readouterr().err.splitlines()] == [True]
 
 
 class KeepsEverything(BaseHTTPRequestHandler):
