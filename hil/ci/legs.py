@@ -27,12 +27,12 @@ from hil.gate.words.banner import Banner, banner_of, noted_changes, title_withou
 from hil.model import Verdict
 from hil.store import RunDirectory, ended, read_judged_run
 from hil.store.ended import ENDED, UNKNOWN, Ended
-from hil.store.outcomes import is_open
 from hil.store.run_info import is_unchanged
 from hil.store.verdicts import read_verdict, status_of
 
 SCHEMA = 1
 SKIPPED = "skipped.json"
+_OPEN = {"undecided": ExitCode.UNDECIDED, "no-baseline": ExitCode.PASS}
 # verdicts that say something of the firmware, so that it matters which one was measured
 ON_FIRMWARE = (ExitCode.PASS, ExitCode.FIRMWARE, ExitCode.UNDECIDED)
 
@@ -100,7 +100,7 @@ class LegResult:
     @property
     def is_open(self) -> bool:
         """Whether it fails nothing, and is no pass: undecided, with nothing to be compared with, accepted."""
-        return self.accepted or is_open(self.exit_code, self.outcome)
+        return self.accepted or _OPEN.get(self.outcome) == self.exit_code
 
     @property
     def status(self) -> ExitCode:

@@ -19,10 +19,11 @@ from hil.base.project import product_here
 from hil.base.units import QuantityError, Unit, find_unit, format_value, unit_of
 from hil.cli.options import aligned, history_option
 from hil.history import load
-from hil.history.export import merge, write_csv
+from hil.history.export import write_csv
 from hil.history.from_run import add_run
 from hil.history.importing import import_csv
 from hil.history.judgements import JUDGEMENTS_FILE
+from hil.history.merging import merge
 from hil.metrics.sessions import History, SeriesHistory
 from hil.model import IMPORTED, SeriesId
 from hil.store import read_run
@@ -36,7 +37,7 @@ _HEADING = ("kind", "role", "sessions", "boots", "median", "deviation", "last", 
 
 @click.group("history")
 def command() -> None:
-    """Boot values of earlier runs, that comparisons lean on; docs/operate/history.md.
+    """Boot values of earlier runs; docs/operate/history.md.
 
     `hil ci history` fetches and pushes them, with the lines that reports keep of each run.
     """

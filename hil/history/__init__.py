@@ -3,7 +3,7 @@
 
 Beside them lie the reports' lines of each run (hil.reports.history, hil.boards.health).
 
-``hil.history.from_run`` makes a run's file, ``export`` and ``merge`` are commands' own.
+``hil.history.from_run`` makes a run's file, ``export`` and ``merging`` are commands' own.
 """
 
 from hil.history.loading import default_history, history_of, load

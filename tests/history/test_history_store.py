@@ -17,8 +17,8 @@ import pytest
 
 from hil.base.errors import ConfigError, RigError
 from hil.history import append, load
-from hil.history.export import merge
 from hil.history.loading import read_segment
+from hil.history.merging import merge
 from hil.history.saving import DuplicateError, Point, build, path_of
 from hil.history.segment import HEAD, Segment, to_bytes
 from hil.metrics.sessions import NO_HISTORY, History, SeriesHistory
