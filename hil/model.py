@@ -318,7 +318,7 @@ class NoBase:
         return {"type": "no-base", **dataclasses.asdict(self)}
 
 
-Rung = Literal["reset", "power cycle", "hub cycle", "erase and re-flash", "golden image"]
+Rung = Literal["reset", "power cycle", "hub cycle", "erase and re-flash", "base image"]
 
 
 @dataclass(frozen=True)

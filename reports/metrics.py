@@ -27,9 +27,8 @@ from prometheus_client.registry import Collector
 from hil.base.errors import HilError
 from hil.base.units import convert, find_unit
 from hil.boards.health import HEALTH_FILE, read_lines, summarise
-from hil.boards.health.types import BoardHealth, GoldenCheck, RackHealth, RunHealth, unix_s
+from hil.boards.health.types import BoardHealth, RackHealth, unix_s
 from hil.boards.health.words import nearest_rank
-from hil.boards.rack.golden import FIGURES
 from hil.metrics.metric import STATISTICS, name_of
 from hil.model import ComparedSeries, SeriesVerdict, Verdict, bench_of
 from hil.reports import rows
@@ -335,40 +334,6 @@ def rack_group(health: RackHealth) -> Group:
         labels = {"board": board.board, "kind": board.kind, "target": board.target}
         _add_rack_board(families, board, labels, window)
     return Group(JOB, health.rack, "", families)
-
-
-GOLDEN_JOB = "hil_golden"
-# figure → name in base units, and how many of its units are one
-_GOLDEN = {
-    "associate_s": ("hil_golden_associate_seconds", 1.0),
-    "rssi_dbm": ("hil_golden_rssi_dbm", 1.0),
-    "publish_p50_ms": ("hil_golden_publish_latency_seconds", 1e3),
-    "echo_p50_ms": ("hil_golden_echo_rtt_seconds", 1e3),
-    "failed_ratio": ("hil_golden_failed_ratio", 1.0),
-    "throughput_mbps": ("hil_golden_throughput_bytes_per_second", 8e-6),
-    "clock_drift_ppm": ("hil_golden_clock_drift_ratio", 1e6),
-    "flash_mib": ("hil_golden_flash_bytes", 1 / (1 << 20)),
-}
-
-
-def golden_groups(line: RunHealth) -> list[Group]:
-    """Return one group a board of a golden check: when it was, its figures, and what is out of bounds."""
-    groups = []
-    for part in line.boards:
-        golden = part.golden or GoldenCheck()
-        families = Families({"kind": part.kind, "target": part.target})
-        text = "When the golden check began, Unix time."
-        _add_known(families, "hil_golden_timestamp_seconds", text, unix_s(line.started_utc), {})
-        text = "1 where the board passed its golden check, otherwise 0."
-        families.add("hil_golden_passed", text, int(not golden.beyond))
-        for name, value in golden.figures.items():
-            metric, size = _GOLDEN[name]
-            families.add(metric, f"Golden check: {FIGURES[name].words}.", value / size)
-        text = "1 where what the golden check looked at is out of its bound, otherwise 0."
-        for name in (*golden.figures, *(name for name in golden.beyond if name not in golden.figures)):
-            families.add("hil_golden_beyond_bound", text, int(name in golden.beyond), figure=name)
-        groups.append(Group(GOLDEN_JOB, line.rack, part.board, families))
-    return groups
 
 
 def kind_of(health: RackHealth) -> str:

@@ -76,19 +76,6 @@ def _bring(path: Path, content: bytes) -> None:
         write_once(path, content)
 
 
-def gather(found: Path, folder: Path) -> None:
-    """Add the lines that racks left, in a ``history/`` anywhere below ``found``, to the files of their names.
-
-    Raises RigError where the disk does not take it.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for path in sorted(found.glob(f"**/history/*{_LINES}")):
-            _bring(folder / path.name, path.read_bytes())
-    except OSError as error:
-        raise disk_error(f"could not gather the lines below {found}", error, BRANCH) from error
-
-
 def push(repository: Path, folder: Path, message: str, *, remote: str = "origin") -> str:
     """Commit the files of ``folder`` to the branch; return the commit, empty where nothing is new.
 

@@ -137,11 +137,8 @@ def fetch_history(history_folder: Path, remote: str, only: str) -> None:
 @history_option
 @remote_option
 @click.option("--message", default="Append a run", show_default=True)
-@click.option("--gather", type=FOLDER, help="Add the lines of each history/*.jsonl below it first.")
-def push_history(history_folder: Path, remote: str, message: str, gather: Path | None) -> None:
+def push_history(history_folder: Path, remote: str, message: str) -> None:
     """Commit the folder's files to the branch, beside what others have pushed meanwhile."""
-    if gather:
-        history_branch.gather(gather, history_folder)
     os.environ.update(with_token(os.environ))
     commit = history_branch.push(Path.cwd(), history_folder, message, remote=remote)
     click.echo(f"{BRANCH}: {f'now at {commit[:12]}' if commit else 'nothing new'}")

@@ -37,8 +37,7 @@ from hil.boards.power_proof import prove_power
 from hil.boards.rack import Board, Rack, load_rack
 from hil.boards.rack.check import check_rack
 from hil.cli.board import virtual_switch
-from hil.cli.golden import golden_findings
-from hil.cli.options import aligned, boards_option, out_option, rack_option, thresholds_option
+from hil.cli.options import aligned, out_option, rack_option
 from hil.cli.qualify import command as qualify
 from hil.cli.status import command as status
 from hil.history import history_of
@@ -48,7 +47,6 @@ from hil.network.capture import Capture
 from hil.network.name_server import check_leases
 from hil.network.process import LocalSpawner
 from hil.network.shaping import check_shaping
-from hil.run.campaign import pushgateway_of
 from hil.store import RunDirectory, read_run
 from hil.store.run_info import utc_now
 from hil.virtual.emulator import qemu
@@ -247,46 +245,18 @@ command.add_command(status)
 @rack_option
 @out_option
 @click.option("--power", is_flag=True, help="Switch each board off and on, too, and see whether it follows.")
-@click.option(
-    "--golden",
-    is_flag=True,
-    help="Flash firmware that is known to be good on each free board, and measure it.",
-)
-@boards_option
-@thresholds_option
-@click.option(
-    "--pushgateway",
-    default="",
-    metavar="URL",
-    envvar="HIL_PUSHGATEWAY",
-    show_envvar=True,
-    help="Push what --golden finds there, instead of where the rack file says.",
-)
-def check(
-    rack: Path,
-    out: Path,
-    boards: tuple[str, ...],
-    thresholds: Path,
-    *,
-    power: bool,
-    golden: bool,
-    pushgateway: str,
-) -> None:
+def check(rack: Path, out: Path, *, power: bool) -> None:
     """Check the rack file, ports, power switches, network and broker, without flashing anything.
 
-    A physical board is reset and asked who it is, unless somebody holds it. With --golden each free board is
-    flashed and measured, kept out of runs where it fails, and released where it passes again; --board chooses
-    among them.
+    A physical board is reset and asked who it is, unless somebody holds it.
     """
     loaded = load_rack(rack)
     up = boards_up(loaded, out)
     locks = lock_dir(loaded, out)
     findings = check_rack(loaded, locks, served={board.id: board.tcp_port for board in up.values()})
     findings += [qemu.finding(chip, needed=True) for chip in emulated_chips(loaded.boards)]
-    captures = True
     if not loaded.is_virtual:
         findings.append(_capture_rights(loaded))
-        captures = findings[-1].ok
         findings += check_access_point(loaded.access_point)
         if loaded.access_point.shapes:
             with tempfile.TemporaryDirectory(prefix="hil-check-") as folder:
@@ -301,12 +271,6 @@ def check(
     for board in loaded.boards if power else ():
         findings.append(_proven(loaded, up.get(board.id, board), out))
         click.echo(_finding_line(findings[-1]))
-    if golden:
-        url = pushgateway_of(pushgateway, loaded)
-        more = golden_findings(loaded, boards, thresholds, out, captures=captures, pushgateway=url)
-        for finding in more:
-            click.echo(_finding_line(finding))
-        findings += more
     _raise_first(loaded, findings)
 
 

@@ -71,11 +71,16 @@ class BoardImages:
         """Return what went wrong at first when the board was last written, "" where nothing did."""
         return "; ".join(self._notes.get(board.id, ()))
 
-    def write(self, board: Board, image: Image, role: Role, *, stop: threading.Event) -> None:
-        """Put all builds of an image on a board; ``role`` boots next. Raises HilError as flash() does."""
+    def write(
+        self, board: Board, image: Image, role: Role, *, alone: bool = False, stop: threading.Event
+    ) -> None:
+        """Put all builds of an image on a board, or one ``alone``; ``role`` boots next.
+
+        Raises HilError as flash() does.
+        """
         self._notes[board.id] = []
         self._slots.pop(board.id, None)
-        builds = self._firmware[image]
+        builds = {role: self._firmware[image][role]} if alone else self._firmware[image]
         if self.is_by_command(board):
             self._slots[board.id] = self._by_command(board, builds, stop)
             self._note(board, self._slots[board.id].flash(role))
@@ -124,12 +129,6 @@ class BoardImages:
             wear=self._wear,
             chips=self._chips,
         )
-
-    def write_other(self, board: Board, build_dir: Path, *, stop: threading.Event) -> None:
-        """Put a build that is none of the run's on a board. Raises HilError as flash() does."""
-        self._slots.pop(board.id, None)
-        log = self._folder / f"{board.id}.log"
-        flash(board, build_dir, log=log, stop=stop, wear=self._wear, chips=self._chips)
 
     def _flashed_of(self, board: Board, image: Image, role: Role) -> Path:
         """Return the folder that is flashed for a build."""

@@ -20,7 +20,6 @@ from hil.boards.current import Meters
 from hil.boards.environment import host_environment, rig_environment
 from hil.boards.firmware.backtrace import decode_panic
 from hil.boards.firmware.build_folder import Image, console_baud
-from hil.boards.firmware.selection import find_firmware
 from hil.boards.lease import kept_dir, lease_air, lease_rack
 from hil.boards.power import await_port, switch_power
 from hil.boards.rack import Board, Rack
@@ -95,14 +94,16 @@ class LabRig:
         """Let go of the current meters."""
         self._meters.close()
 
-    def prepare(self, board: Board, image: Image, role: Role, *, stop: threading.Event) -> None:
+    def prepare(
+        self, board: Board, image: Image, role: Role, *, alone: bool = False, stop: threading.Event
+    ) -> None:
         self._meters.prepare(board)
         with self._blaming_the_network(board):
             if self._images.is_by_command(board):
                 self._check_can_be_told(board, image)
             elif image.product and self._given.nvs:
                 self._images.dress(board, image, self._with_nvs)
-            self._images.write(self._network.at_its_port(board), image, role, stop=stop)
+            self._images.write(self._network.at_its_port(board), image, role, alone=alone, stop=stop)
 
     def _check_can_be_told(self, board: Board, image: Image) -> None:
         if image.product and self._given.nvs:
@@ -144,15 +145,11 @@ class LabRig:
             with self._blaming_the_network(board):
                 session = self._started(board, boot, stack, check_stop)
                 session.provision(self._network.provision(board))
-                link = self._join(board, session)
+                link = session.network_up(timeout_s=NETWORK_DEADLINE_S)
             address = str(link.get("ip", ""))
             yield AgentDevice(
                 board, session, self._network, firmware.sha256, self._companions, address, self._meters
             )
-
-    def _join(self, board: Board, session: AgentSession) -> Mapping[str, Scalar]:  # noqa: ARG002
-        """Bring a board's network up; the golden check looks at how. Errors as of network_up()."""
-        return session.network_up(timeout_s=NETWORK_DEADLINE_S)
 
     def _product(
         self, board: Board, boot: Boot, stack: ExitStack, check_stop: Callable[[], None]
@@ -247,7 +244,6 @@ class LabRig:
             ("power cycle", can_cut),
             ("hub cycle", board.hub_power is not None),
             ("erase and re-flash", True),
-            ("golden image", self._rack.golden is not None),
         ]
         return tuple(rung for rung, possible in rungs if possible)
 
@@ -259,15 +255,6 @@ class LabRig:
 
     def erase(self, board: Board, *, stop: threading.Event) -> None:
         self._images.erase(self._network.at_its_port(board), stop=stop)
-
-    def try_golden(self, board: Board, *, stop: threading.Event, check_stop: Callable[[], None]) -> None:
-        assert self._rack.golden
-        golden = find_firmware(self._rack.golden, Image(board.firmware_target))
-        board = self._network.at_its_port(board)
-        with ExitStack() as stack, self._blaming_the_network(board):
-            self._images.write_other(board, golden.build_dir, stop=stop)
-            session = self._session(board, golden.build_dir, stack, check_stop)
-            check_image(board, golden.sha256, session.wait_ready(timeout_s=BOOT_DEADLINE_S).firmware_sha256)
 
     def record(self, board: Board, boot: Boot, case: Case, outcome: Outcome, started_utc: str) -> RunRecord:
         series = outcome.series

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ladder: what is done about a board that does not answer, from the mildest rung up.
 
-    reset → power cycle → hub cycle → erase and re-flash → golden image
+    reset → power cycle → hub cycle → erase and re-flash → base image
 
 Each rung is tried only where the one before did not help. Whose fault it was shows on the way: a board that
 had answered in this boot, fell silent, and comes back by a mere reset was hung by its firmware, for the rig
-carried both before and after; and one that answers with the golden image alone is sound, so that its firmware
-is at fault. All else is the rig's: where it is brought back the run goes on with it, and where it is not, the
-board's fault stands as it was found, with what was tried.
+carried both before and after. A board that answers only with the image that the run compares with is sound:
+the candidate is at fault. All else is the rig's: where it is brought back the run goes on with it, and where
+it is not, the board's fault stands as it was found, with what was tried.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hil.boards.rack import Board
 from hil.model import Recovery, Rung
 from hil.run.turns import Turns
 
-GOLDEN: Rung = "golden image"
+BASE: Rung = "base image"
 RECOVERIES_MAX = 3  # of a board in a run: one that falls silent again and again is not mended by a ladder
 
 
@@ -47,20 +47,21 @@ class Ladder:
         again: Callable[[], object],
         *,
         without: Sequence[Rung] = (),
+        last: Sequence[Rung] = (),
         during: str = "",
     ) -> None:
         """Return once the board answers again.
 
         ``climb`` does what a rung says; a reset is made by ``again``, which tries the board and raises
-        NoAnswerError where it does not answer. The golden image is flashed and tried by ``climb`` alone, for
-        ``again`` boots the firmware under test. ``without`` are the rungs that are of no use to it,
-        ``during`` is the case that was measured. The time that this takes does not count as the run's own.
+        NoAnswerError where it does not answer. The base image is flashed and booted by ``climb`` alone.
+        ``without`` are the rungs that are of no use to it, ``last`` follow those of the rack. ``during`` is
+        the case that was measured. The time that this takes does not count as the run's own.
 
         Raises:
             FirmwareError: its firmware had hung, or the board answers with another one.
             NoAnswerError: nothing helped, or it fell silent too often.
         """
-        rungs = [rung for rung in self.rungs if rung not in without]
+        rungs = [*(rung for rung in self.rungs if rung not in without), *last]
         if not rungs or self._recoveries >= RECOVERIES_MAX:
             raise error
         self._recoveries += 1
@@ -79,10 +80,10 @@ class Ladder:
                 next_step=error.next_step,
                 log=error.log,
             )
-        if by == GOLDEN:
+        if by == BASE:
             raise FirmwareError(
                 f"The firmware on board {self.board.id} does not answer: {error.sentence} Nothing brought it "
-                f"back ({'; '.join(said[:-1])}), and with the rack's golden image the same board answers.",
+                f"back ({'; '.join(said[:-1])}), and the same board answers with the base image.",
                 next_step="read the console log: look for what this firmware does before it answers. The "
                 "board is sound, and stays in service.",
                 log=error.log,
@@ -114,7 +115,7 @@ class Ladder:
             said[-1] = f"{rung} failed ({error.sentence.rstrip('.')})"
             return False
         try:
-            if rung != GOLDEN:
+            if rung != BASE:
                 again()
         except NoAnswerError:
             return False

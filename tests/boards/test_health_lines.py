@@ -13,7 +13,6 @@ from jsonschema import Draft202012Validator
 from hil.base.errors import ConfigError
 from hil.boards.health import read_lines, with_runs, write_lines
 from hil.boards.health.lines import to_line
-from hil.boards.health.types import GoldenCheck
 from hil.ci import history
 from tests.boards.health_runs import COMPARED, SERIES, run_at
 from tests.ci.ci_rig import Repository
@@ -31,19 +30,6 @@ FULL = run_at(
     faults={"rig": 1},
     first_fault="the broker did not start",
 )
-GOLDEN = run_at(2, "ok", "ok", trigger="golden", firmware={}, lease_wait_s=None)
-GOLDEN = replace(
-    GOLDEN,
-    boards=(
-        replace(
-            GOLDEN.boards[0],
-            golden=GoldenCheck(
-                {"rssi_dbm": -81.0, "clock_drift_ppm": 3.5}, ("rssi_dbm",), {"clock_drift_ppm": 0.7}, True
-            ),
-        ),
-        replace(GOLDEN.boards[1], golden=GoldenCheck()),
-    ),
-)
 BARE = run_at(0, held_s=None, lease_wait_s=None, firmware={})
 
 
@@ -51,15 +37,15 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     """Full and bare runs come back equal, the earliest first; no file is no runs."""
     path = tmp_path / "health.jsonl"
     assert read_lines(path) == []
-    write_lines(path, [GOLDEN, FULL, BARE])
-    assert read_lines(path) == [BARE, FULL, GOLDEN]
+    write_lines(path, [FULL, BARE])
+    assert read_lines(path) == [BARE, FULL]
 
 
 def test_a_line_is_as_its_schema_says() -> None:
     """The schema of the docs holds of a full line and of a bare one, and not of another key."""
     schema = json.loads((ROOT / "docs/reference/schema/health.schema.json").read_text())
     validator = Draft202012Validator(schema)
-    for run in (FULL, BARE, GOLDEN):
+    for run in (FULL, BARE):
         line = json.loads(to_line(run))
         validator.validate(line)
         assert not validator.is_valid({**line, "colour": "red"})

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
 from pathlib import Path
 
@@ -13,7 +11,6 @@ import pytest
 from hil.base.errors import ConfigError
 from hil.boards.firmware.build import VIRTUAL_TARGETS
 from hil.boards.rack import load_rack
-from hil.boards.rack.golden import FIGURES
 
 RACKS = Path(__file__).resolve().parents[2] / "hil" / "racks"
 
@@ -88,29 +85,6 @@ def test_values_arrive(tmp_path: Path) -> None:
     board = load_rack(write(tmp_path, RACK)).board("a")
     assert (board.tcp_port, board.limits, board.power.type) == (47001, {"max_payload_bytes": 512}, "virtual")
     assert board.stock_serial == "rfc2217://127.0.0.1:47001"
-
-
-def test_the_golden_firmware_lies_beside_the_file_that_names_it(tmp_path: Path) -> None:
-    """Relative to the rack file; of leased boards, to the one that their own file was made from."""
-    assert load_rack(write(tmp_path, RACK)).golden is None
-    text = RACK + "golden: ../golden\n"
-    assert load_rack(write(tmp_path, text)).golden == tmp_path / "../golden"
-    keeper = Path(f"/proc/{os.getpid()}/cmdline").read_bytes().rstrip(b"\0").replace(b"\0", b" ").decode()
-    leased = {"from": "/lab/rack.yaml", "keeper_pid": os.getpid(), "keeper": keeper}
-    moved = write(tmp_path, f"{text}leased: {json.dumps(leased)}\n")
-    assert load_rack(moved).golden == Path("/lab/../golden")
-
-
-def test_each_figure_of_the_golden_check_has_a_bound(tmp_path: Path) -> None:
-    """A rack file changes those that it names; a figure that there is not is told the nearest."""
-    usual = load_rack(write(tmp_path, RACK)).golden_bounds
-    assert usual == {name: figure.bound for name, figure in FIGURES.items()}
-    own = load_rack(write(tmp_path, RACK + "golden_bounds: {rssi_dbm: -60}\n")).golden_bounds
-    assert own == {**usual, "rssi_dbm": -60.0}
-    with pytest.raises(
-        ConfigError, match=r"rack.yaml:18: .* no figure 'rssi_db'.*rssi_dbm.*name one of: assoc"
-    ):
-        load_rack(write(tmp_path, RACK + "golden_bounds: {rssi_db: -60}\n"))
 
 
 def test_only_a_virtual_board_may_be_without_a_serial_port(tmp_path: Path) -> None:

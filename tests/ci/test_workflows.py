@@ -114,7 +114,6 @@ def test_permissions_are_granted_job_by_job() -> None:
         "nightly/history": {"contents"},
         "nightly/deploy": {"pages", "id-token"},
         "nightly/speak": {"issues"},
-        "rack-health/history": {"contents"},
         "rack-watch/watch": {"actions", "issues"},
         "release/image": {"packages"},
         "release/attest": {"attestations", "id-token"},
@@ -124,11 +123,7 @@ def test_permissions_are_granted_job_by_job() -> None:
 
 def test_what_may_write_runs_nothing_of_others() -> None:
     """A job that pushes a history installs no npm package, builds nothing, and does nothing else."""
-    for name, job_name in (
-        ("nightly.yml", "history"),
-        ("baseline.yml", "push"),
-        ("rack-health.yml", "history"),
-    ):
+    for name, job_name in (("nightly.yml", "history"), ("baseline.yml", "push")):
         job = load(ROOT / ".github/workflows" / name)["jobs"][job_name]
         assert {"purpose": "plan"} in [step.get("with") for step in job["steps"]]
         commands = [step["run"] for step in job["steps"] if "run" in step]

@@ -49,11 +49,11 @@ def test_a_small_rack_is_shown_whole() -> None:
 def test_a_board_that_is_kept_out_says_by_whom(tmp_path: Path) -> None:
     """Below its line, by whom, since when and why, as far as the screen is wide; it is never left out."""
     file = ROOT / "hil" / "racks" / "virtual.yaml"
-    why = f"the golden check failed: {'RSSI; ' * 20}"
-    put(folder_of(load_rack(file), tmp_path), Quarantine("v2", "2026-11-24T06:41:09Z", "check", why))
+    why = f"its port vanishes: {'again; ' * 20}"
+    put(folder_of(load_rack(file), tmp_path), Quarantine("v2", "2026-11-24T06:41:09Z", "anna", why))
     lines = screen([section_of(file, tmp_path, {})], 80, 5)
     assert [line.split()[0] for line in lines[1:3]] == ["board", "v2"]
-    assert lines[3].startswith("    quarantined by check, since 11-24 06:41: the golden check failed: RSSI; ")
+    assert lines[3].startswith("    quarantined by anna, since 11-24 06:41: its port vanishes: again; ")
     assert len(lines[3]) == 80
 
 

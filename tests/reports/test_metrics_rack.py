@@ -14,13 +14,10 @@ import pytest
 from prometheus_client import generate_latest
 
 from hil.boards.health import BoardHealth, Quarantine, RackHealth
-from hil.boards.health.types import GoldenCheck
 from hil.boards.health.words import nearest_rank
-from hil.boards.rack.golden import FIGURES
-from hil.reports.metrics import golden_groups, kind_of, rack_group
-from hil.reports.pushgateway import push, push_run
+from hil.reports.metrics import kind_of, rack_group
+from hil.reports.pushgateway import push_run
 from hil.store import read_judged_run
-from tests.boards.health_runs import FIRST_S, HOUR_S, at, run_at
 from tests.reports.metrics_rig import BOARDS, TIMEOUT_S, healthy, store, store_health
 from tests.reports.prometheus_rig import Pushgateway, run_pushgateway
 
@@ -167,45 +164,6 @@ def test_the_documentation_lists_every_metric_of_a_rack() -> None:
     pushed = set(samples(replace(RACK, false_regression_ratio=0.01)))
     rows = [line for line in DOCS.read_text().splitlines() if line.startswith("| `hil_rack_")]
     assert {name for row in rows for name in re.findall(r"`(hil_rack_\w+)`", row)} == pushed
-
-
-GOLDEN = run_at(0, "ok", "ok", trigger="golden")
-GOLDEN = replace(
-    GOLDEN,
-    boards=tuple(
-        replace(board, golden=GoldenCheck({name: figure.bound for name, figure in FIGURES.items()}, beyond))
-        for board, beyond in zip(GOLDEN.boards, [(), ("rssi_dbm", "power")], strict=True)
-    ),
-)
-
-
-def test_promtool_finds_nothing_to_object_to_in_a_golden_check() -> None:
-    """Names, units and help texts of each figure keep Prometheus' conventions; the documentation has them."""
-    for group in golden_groups(GOLDEN):
-        done = subprocess.run(
-            ["promtool", "check", "metrics"],
-            input=generate_latest(group.families),
-            capture_output=True,
-            timeout=30,
-            check=False,
-        )
-        assert (done.returncode, done.stdout + done.stderr) == (0, b"")
-        rows = [line for line in DOCS.read_text().splitlines() if line.startswith("| `hil_golden_")]
-        told = {name for row in rows for name in re.findall(r"`(hil_golden_\w+)`", row)}
-        assert told == {family.name for family in group.families.collect()}
-
-
-def test_a_golden_check_pushes_a_group_a_board(tmp_path: Path, gateway: Pushgateway) -> None:
-    """A later check of one board replaces that board's figures and leaves the other's."""
-    pushed = push(gateway.url, tmp_path / "golden", golden_groups(GOLDEN), timeout_s=TIMEOUT_S)
-    assert not pushed.failure
-    again = replace(GOLDEN, started_utc=at(24), boards=(replace(GOLDEN.boards[1], golden=GoldenCheck()),))
-    assert not push(gateway.url, tmp_path / "golden", golden_groups(again), timeout_s=TIMEOUT_S).failure
-    held = gateway.samples(job="hil_golden")
-    when = {labels["board"]: value for labels, value in held["hil_golden_timestamp_seconds"]}
-    assert when == {"e1": FIRST_S, "e2": FIRST_S + 24 * HOUR_S}
-    assert {labels["board"] for labels, _ in held["hil_golden_rssi_dbm"]} == {"e1"}
-    assert {labels["figure"] for labels, _ in held["hil_golden_beyond_bound"]} == {*FIGURES}
 
 
 def test_a_run_pushes_its_racks_health(tmp_path: Path, gateway: Pushgateway) -> None:

@@ -59,7 +59,12 @@ class FakeRig:
         if (board.id, name) in self.faults:
             raise self.faults[board.id, name]
 
-    def prepare(self, board: Board, image: Image, role: Role, **_options: object) -> None:
+    def prepare(
+        self, board: Board, image: Image, role: Role, *, alone: bool = False, **_options: object
+    ) -> None:
+        if alone:
+            self.climb(board, "base image")
+            return
         self.steps.append(("flash", board.id, f"{image}{f' {role} first' if role != 'candidate' else ''}"))
         self.on_flash(board)
         self.step(board, "flash")
@@ -80,9 +85,6 @@ class FakeRig:
 
     def erase(self, board: Board, **_options: object) -> None:
         self.climb(board, "erase and re-flash")
-
-    def try_golden(self, board: Board, **_options: object) -> None:
-        self.climb(board, "golden image")
 
     def climb(self, board: Board, rung: Rung) -> None:
         self.steps.append((rung, board.id, ""))

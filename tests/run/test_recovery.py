@@ -21,7 +21,10 @@ from tests.lab import Lab, of_type, wait_for, write_suites
 from tests.run.boot_loop_rig import CASES, V1, V2, FakeRig, plan_of, run
 
 ALL: tuple[Rung, ...] = ("reset", "power cycle", "hub cycle", "erase and re-flash")
-WITH_GOLDEN: tuple[Rung, ...] = (*ALL, "golden image")
+WITH_BASE: tuple[Rung, ...] = (*ALL, "base image")
+IMAGE = plan_of(V1).images[0]
+COMPARISON = Comparison("r", "lab", str(IMAGE), V1.target, (V1.id,), "base", "c", "b", ((1, 1),))
+BASE = Comparing({IMAGE: COMPARISON})
 
 
 @dataclass
@@ -55,7 +58,7 @@ class HangingRig(FakeRig):
         super().step(board, name)
 
     def climbed_rungs(self) -> list[str]:
-        return [step for step, _board, _image in self.steps if step in WITH_GOLDEN]
+        return [step for step, _board, _image in self.steps if step in WITH_BASE]
 
     def found(self, kind: type) -> list[object]:
         return [entry for entry in self.entries if isinstance(entry, kind)]
@@ -116,47 +119,35 @@ def test_a_board_that_nothing_brings_back_is_the_rigs() -> None:
     assert len(rig.found(RunRecord)) == 1 + len(CASES)
 
 
-def test_a_board_that_answers_with_the_golden_image_alone_is_sound() -> None:
-    """Its own firmware, erased and written again among what was tried, is at fault: exit 1, and nothing of it
-    counts against the board; the other board measures all of its cases."""
-    rig = HangingRig(mends="golden image", ladder=WITH_GOLDEN)
-    run(plan_of(V1, V2), rig)
-    assert rig.climbed_rungs() == list(WITH_GOLDEN[1:])
-    (fault,) = rig.found(Fault)
-    assert isinstance(fault, Fault)
+@pytest.mark.parametrize("role", ["candidate", "base"])
+def test_a_board_that_answers_with_the_base_image_alone_is_sound(role: str) -> None:
+    """Whichever of the two fell silent, the candidate's boot loader lay under both: it is at fault, exit 1,
+    and nothing more of the board is measured."""
+    rig = FakeRig({(V1.id, f"boot {role}"): NoAnswerError("no boot.")}, ladder=ALL)
+    rig.on_climb = lambda _board, rung: rig.faults.clear() if rung == "base image" else None
+    run(plan_of(V1), rig, BASE)
+    (fault,) = (entry for entry in rig.entries if isinstance(entry, Fault))
     assert (fault.owner, fault.exit_code, fault.board) == ("firmware", 1, V1.id)
     assert "(reset; power cycle; hub cycle; erase and re-flash)" in fault.sentence
-    assert "with the rack's golden image the same board answers" in fault.sentence
-    (recovery,) = rig.found(Recovery)
-    assert isinstance(recovery, Recovery)
-    assert (recovery.by, recovery.tried) == ("golden image", WITH_GOLDEN)
-    assert len(rig.found(RunRecord)) == 1 + len(CASES)
+    assert "the same board answers with the base image" in fault.sentence
+    (recovery,) = (entry for entry in rig.entries if isinstance(entry, Recovery))
+    assert (recovery.by, recovery.tried) == ("base image", WITH_BASE)
+    assert [role for _board, role in rig.roles][-1] == "base"
 
 
 @pytest.mark.parametrize("error", [NoAnswerError("not a byte."), FirmwareError("a panic.")])
-def test_a_board_that_fails_with_the_golden_image_too_is_the_rigs(error: HilError) -> None:
-    """Silent or panicking: what is known to be good does not run on it."""
-    rig = HangingRig({(V1.id, "golden image"): error}, ladder=WITH_GOLDEN)
-    run(plan_of(V1), rig)
-    (fault,) = rig.found(Fault)
-    assert isinstance(fault, Fault)
+def test_a_board_that_fails_with_the_base_image_too_is_the_rigs(error: HilError) -> None:
+    """Silent or panicking: what was merged before does not run on it either."""
+    rig = FakeRig({(V1.id, "boot candidate"): NoAnswerError("no boot.")}, ladder=ALL)
+    rig.on_climb = lambda board, rung: (
+        rig.faults.update({(board.id, "boot base"): error}) if rung == "base image" else None
+    )
+    run(plan_of(V1), rig, BASE)
+    (fault,) = (entry for entry in rig.entries if isinstance(entry, Fault))
     assert fault.owner == "rig"
-    assert f"erase and re-flash; golden image failed ({error.sentence.rstrip('.')})." in fault.sentence
-    (recovery,) = rig.found(Recovery)
-    assert isinstance(recovery, Recovery)
-    assert (recovery.by, recovery.tried) == ("", WITH_GOLDEN)
-
-
-def test_after_the_golden_image_the_runs_own_is_written_again() -> None:
-    """A base that does not answer is given up; the candidate goes on, on a board that has its image again."""
-    rig = FakeRig({(V1.id, "boot base"): NoAnswerError("no boot.")}, ladder=WITH_GOLDEN)
-    image = plan_of(V1).images[0]
-    comparison = Comparison("r", "lab", str(image), V1.target, (V1.id,), "base", "c", "b", ((1, 1),))
-    run(plan_of(V1), rig, Comparing({image: comparison}))
-    steps = [step for step, board, _image in rig.steps if board == V1.id]
-    after = steps[steps.index("golden image") + 1 :]
-    assert after[0] == "flash"
-    assert not [entry for entry in rig.entries if isinstance(entry, Fault)]
+    assert f"erase and re-flash; base image failed ({error.sentence.rstrip('.')})." in fault.sentence
+    (recovery,) = (entry for entry in rig.entries if isinstance(entry, Recovery))
+    assert (recovery.by, recovery.tried) == ("", WITH_BASE)
 
 
 def test_a_switch_that_fails_is_named_and_the_next_rung_climbed() -> None:
@@ -270,16 +261,17 @@ def test_boards_that_hang_in_a_run_are_brought_back(new_lab: Callable[..., Lab])
 @pytest.mark.slow
 @pytest.mark.heavy
 def test_a_build_that_does_not_boot_is_told_from_a_broken_board(new_lab: Callable[..., Lab]) -> None:
-    """Its boot loader is none: a virtual board is as silent with it as a broken one, and nothing brings it
-    back; the golden image answers on it. Exit 1, and the board stays in service, although its rack keeps out
+    """Its boot loader is none: a virtual board is as silent with it as a broken board, and nothing brings it
+    back. The base image answers on it: exit 1, and the board stays in service, although its rack keeps out
     what nothing brings back."""
     lab = new_lab(1)
-    assert lab.firmware
-    lab.rack.write_text(f"golden: {lab.firmware}\nquarantine_after: 1\n{lab.rack.read_text()}")
-    build = shutil.copytree(lab.firmware, lab.folder / "build")
+    base = lab.firmware
+    assert base
+    lab.rack.write_text(f"quarantine_after: 1\n{lab.rack.read_text()}")
+    build = shutil.copytree(base, lab.folder / "build")
     (build / "bootloader" / "bootloader.bin").write_bytes(b"\xff" * 4096)
     lab.firmware = build
-    running = lab.start("--suite", "quick")
+    running = lab.start("--suite", "quick", "--base", str(base))
     try:  # each boot is given up after a minute
         assert running.process.wait(2 * LADDER_DEADLINE_S) == 1, running.said()
     finally:
@@ -287,10 +279,10 @@ def test_a_build_that_does_not_boot_is_told_from_a_broken_board(new_lab: Callabl
     entries = lab.entries()
     (fault,) = of_type(entries, "fault")
     assert fault["owner"] == "firmware"
-    assert "with the rack's golden image the same board answers" in fault["sentence"]
+    assert "the same board answers with the base image" in fault["sentence"]
     (recovery,) = of_type(entries, "recovery")
-    assert recovery["tried"] == ["reset", "power cycle", "erase and re-flash", "golden image"]
-    assert recovery["by"] == "golden image"
+    assert recovery["tried"] == ["reset", "power cycle", "erase and re-flash", "base image"]
+    assert recovery["by"] == "base image"
     assert (
         "quarantined" not in lab.hil("board", "list", "--rack", str(lab.rack), "--out", str(lab.out)).stdout
     )

@@ -56,13 +56,8 @@ def with_runs(runs: Iterable[RunHealth], added: Sequence[RunHealth]) -> list[Run
 def to_line(run: RunHealth) -> str:
     """Return a run as its line, with its end; what is empty or unknown in it is left out."""
     line = {"schema": HEALTH_SCHEMA, **_slim(dataclasses.asdict(run))}
-    line["boards"] = [_board(dataclasses.asdict(board)) for board in run.boards]
+    line["boards"] = [_slim(dataclasses.asdict(board)) for board in run.boards]
     return json.dumps(line, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n"
-
-
-def _board(values: dict[str, Any]) -> dict[str, Any]:
-    golden = values.pop("golden")
-    return {**_slim(values), **({} if golden is None else {"golden": _slim(golden)})}
 
 
 def _slim(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,7 +27,6 @@ from hil.store.run_info import utc_now
 
 QUARANTINE_FILE = "quarantine.json"
 BY_ITSELF = "hil"  # who put a board there, where nobody did
-BY_CHECK = "check"  # the golden check, which releases it when it passes again
 _SCHEMA = 1
 _LOCK_TIMEOUT_S = 10.0
 _LOST = "it did not answer, and nothing that its rack can do brought it back"

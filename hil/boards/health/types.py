@@ -29,27 +29,12 @@ class Quarantine:
 
 
 @dataclass(frozen=True)
-class GoldenCheck:
-    """What a board measured with the rack's golden image (hil.boards.rack.golden.FIGURES names the figures).
-
-    ``beyond`` are those that are out of their bounds, and "power" where its switch lies. ``uncertainty`` is
-    a figure's own, where it has one. ``power_cuts`` is None where no switch was tried.
-    """
-
-    figures: Mapping[str, float] = field(default_factory=dict)
-    beyond: tuple[str, ...] = ()
-    uncertainty: Mapping[str, float] = field(default_factory=dict)
-    power_cuts: bool | None = None
-
-
-@dataclass(frozen=True)
 class BoardRun:
     """A board's part in one run. ``faults`` counts by owner; ``first_fault`` is the first one's sentence, the
     rig's before others'.
 
     ``measured_s`` is the sum of what its cases measured, without set-up and turns of other boards.
-    ``quarantine`` is there where the state says so, and where a golden check left it in force; ``golden`` is
-    what that check found, None of any other run. ``recovered`` counts by what the board was brought back
+    ``quarantine`` is there where the state says so. ``recovered`` counts by what the board was brought back
     after it had not answered, which took ``recovery_s`` in all; ``is_lost`` is True where once nothing did.
     Both are None where nothing of that happened.
     """
@@ -65,7 +50,6 @@ class BoardRun:
     recovered: Mapping[str, int] = field(default_factory=dict)
     recovery_s: float | None = None
     is_lost: bool | None = None
-    golden: GoldenCheck | None = None
 
 
 @dataclass(frozen=True)
@@ -204,7 +188,6 @@ def outages_of(parts: Iterable[Part]) -> list[Outage]:
     return [*ended, current] if current else ended
 
 
-GOLDEN = "golden"  # the trigger of a golden check
 DAY_S = 86_400.0
 
 

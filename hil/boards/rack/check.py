@@ -17,8 +17,6 @@ from hil.base.errors import HilError
 from hil.base.finding import Finding
 from hil.base.secret import secret, way_out
 from hil.boards.current import check_meter
-from hil.boards.firmware.build_folder import Image
-from hil.boards.firmware.selection import find_firmware
 from hil.boards.flash.identify import check_identity, identify
 from hil.boards.lease import lease_boards, read_holder
 from hil.boards.rack.loader import Board, Rack
@@ -29,7 +27,7 @@ def check_rack(rack: Rack, lock_dir: Path, *, served: Mapping[str, int]) -> list
 
     ``served`` holds the TCP ports of the virtual and emulated boards that are up in this rack, by board.
     """
-    findings = [_check_broker(), *_check_network(rack), *_check_golden(rack)]
+    findings = [_check_broker(), *_check_network(rack)]
     seen: dict[str, str] = {}
     for board in rack.boards:
         holder = read_holder(lock_dir, board.id)
@@ -69,18 +67,6 @@ def _check_network(rack: Rack) -> Iterator[Finding]:
         yield _check_capture(rack)
     if rack.access_point.ssid:
         yield _check_password(rack)
-
-
-def _check_golden(rack: Rack) -> Iterator[Finding]:
-    """Verify the golden firmware of each chip: it is what tells a broken board from broken firmware."""
-    for target in dict.fromkeys(board.firmware_target for board in rack.boards if rack.golden):
-        assert rack.golden
-        try:
-            found = find_firmware(rack.golden, Image(target))
-        except HilError as error:
-            yield Finding(f"golden {target}", ok=False, sentence=error.sentence, mend=error.next_step)
-        else:
-            yield Finding(f"golden {target}", ok=True, sentence=f"{found.sha256[:12]} in {rack.golden}")
 
 
 def _check_interface(rack: Rack) -> Finding:

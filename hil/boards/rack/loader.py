@@ -19,10 +19,9 @@ from hil.base.errors import ConfigError
 from hil.base.gateway_url import problem_of
 from hil.base.yamlfile import Node, load
 from hil.base.yamlvalue import did_you_mean
-from hil.boards.places.settings import check_leased, is_unleased, rack_with_places
+from hil.boards.places.settings import check_leased, is_unleased
 from hil.boards.rack.access_point import AccessPoint, Background, read_access_point, read_background
 from hil.boards.rack.current import Current, read_current
-from hil.boards.rack.golden import read_bounds, read_golden
 from hil.boards.rack.network import WIFI, Network, read_network
 from hil.boards.rack.power import Power, read_hub, read_power
 from hil.boards.serial_url.usb import PATH, UsbPort, from_url
@@ -130,8 +129,7 @@ class Rack:
     """One rack file. ``path`` is where it was read from, ``pushgateway`` an address or "".
 
     ``quarantine_after`` is how many runs in a row the rig may fail on a board before it is put into
-    quarantine, 0 where only people do that. ``golden`` is a bundle or build of firmware that is known to be
-    good, None where the file names none; ``golden_bounds`` what is expected of a board that runs it.
+    quarantine, 0 where only people do that.
     """
 
     name: str
@@ -144,8 +142,6 @@ class Rack:
     capture: CaptureSettings = CaptureSettings()
     background: Background | None = None
     quarantine_after: int = 0
-    golden: Path | None = None
-    golden_bounds: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def is_virtual(self) -> bool:
@@ -237,8 +233,6 @@ def load_rack(path: Path, *, unleased: bool = False) -> Rack:
         capture=_read_capture(root.section("capture", default=None)),
         background=read_background(root.section("background", default=None)),
         quarantine_after=root.integer("quarantine_after", default=0, minimum=1, maximum=100),
-        golden=read_golden(root, rack_with_places(path)),
-        golden_bounds=read_bounds(root),
     )
     root.finish()
     _check_kinds(root, rack)
