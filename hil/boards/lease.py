@@ -33,7 +33,7 @@ def lock_dir(rack: Rack, out: Path) -> Path:
 
 
 def kept_dir(rack: Rack, locks: Path) -> Path:
-    """Return where what is counted of a rack's boards is kept: beside ``locks``, for a virtual one.
+    """Return where what is known of a rack's boards is kept: beside ``locks``, for a virtual one.
 
     Of a physical one it outlives a reboot, where KEPT_DIR is there or this user may make it. A folder of the
     rack that is there counts for every user, so that nobody measures a board in quarantine.

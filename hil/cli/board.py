@@ -18,7 +18,7 @@ from hil.base.errors import ConfigError, RigError
 from hil.boards.firmware.build import BUILD_ROOT
 from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.selection import find_firmware
-from hil.boards.flash import KnownChips, WearCounter, accept, flash, read_wear
+from hil.boards.flash import KnownChips, accept, flash
 from hil.boards.health.quarantine import describe, folder_of, put, read_quarantine, release, way_out
 from hil.boards.health.types import Quarantine
 from hil.boards.lease import kept_dir, lease_boards, lock_dir, read_holder
@@ -44,21 +44,18 @@ def command() -> None:
 def list_boards(rack: Path, out: Path) -> None:
     """List the rack's boards."""
     loaded = load_rack(rack)
-    rows, warnings = [], []
+    rows = []
     locks, quarantined = lock_dir(loaded, out), read_quarantine(folder_of(loaded, out))
     up = boards_up(loaded, out)
     for board in loaded.boards:
         holder = read_holder(locks, board.id)
-        wear = read_wear(kept_dir(loaded, locks), board)
         run = f", run {holder.run_id}" if holder and holder.run_id else ""
         state = f"held by {holder.who}{run}" if holder else "free"
         state += f", {describe(quarantined[board.id])}" if board.id in quarantined else ""
         labels = f" [{', '.join(board.labels)}]" if board.labels else ""
-        flash = f"flash: {wear.describe()}" if wear else "flash: not counted yet"
         serial = board.serial or (up[board.id].serial if board.id in up else NO_PORT)
-        rows.append((board.id, board.target, serial, f"power: {board.power.type}{labels}", state, flash))
-        warnings += [f"Warning: board {board.id}: {wear.warning()}"] if wear and wear.warning() else []
-    for line in (*aligned(rows), *warnings):
+        rows.append((board.id, board.target, serial, f"power: {board.power.type}{labels}", state))
+    for line in aligned(rows):
         click.echo(line)
 
 
@@ -80,9 +77,9 @@ def flash_board(board_id: str, firmware: Path | None, rack: Path, out: Path) -> 
         build_dir = find_firmware(firmware or BUILD_ROOT / str(image), image).build_dir
         log = out / "flash" / f"{board.id}.log"
         loaded = load_rack(rack)
-        counts = kept_dir(loaded, lock_dir(loaded, out))
-        chips = None if board.is_process else KnownChips(counts)  # a virtual chip is another one each time
-        result = flash(board, build_dir, log=log, wear=WearCounter(counts), chips=chips)
+        kept = kept_dir(loaded, lock_dir(loaded, out))
+        chips = None if board.is_process else KnownChips(kept)  # a virtual chip is another one each time
+        result = flash(board, build_dir, log=log, chips=chips)
         click.echo(f"{board.id}: flashed {build_dir}{'; ' + result.note if result.note else ''} (log: {log})")
 
 

@@ -75,7 +75,6 @@ class LabRig:
             firmware,
             run_id=run_id,
             folder=run.path / "flash",
-            counts=kept_dir(rack, lock_folder),
             chips=run.path / "flash" if rack.is_virtual else kept_dir(rack, lock_folder),
             swapped=swapped,
             masked=self._masked,

@@ -16,7 +16,7 @@ from hil.base.errors import ConfigError, HilError, NoAnswerError, RigError
 from hil.base.flash_command import FlashCommand, read_flash_command
 from hil.boards.firmware.app_image import read_app_description
 from hil.boards.firmware.build_folder import SDKCONFIG, check_burns_nothing, image_sha256
-from hil.boards.flash import KnownChips, WearCounter, read_wear
+from hil.boards.flash import KnownChips
 from hil.boards.flash.by_command import CommandFlasher
 from hil.boards.rack import Board, Power
 from hil.run.product_device import ProductDevice
@@ -75,7 +75,6 @@ def flasher(
         folder=folder,
         masked=lambda text: text.replace("hunter22", "***"),
         stop=threading.Event(),
-        wear=WearCounter(folder),
         chips=KnownChips(folder),
     )
 
@@ -93,7 +92,7 @@ def app_of(build_dir: Path) -> bytes:
 def test_the_command_writes_whose_turn_it_is(
     process: BoardProcess, builds: dict[str, Path], tmp_path: Path
 ) -> None:
-    """Its words are in the log without secrets; a comparison's builds take turns, and wear is counted."""
+    """Its words are in the log without secrets; a comparison's builds take turns."""
     one = flasher(process, builds, tmp_path, script(tmp_path))
     one.flash("candidate")
     assert one.selected == "candidate"
@@ -104,9 +103,6 @@ def test_the_command_writes_whose_turn_it_is(
     assert f"$ {sys.executable} {tmp_path / 'flash.py'} rfc2217://" in log
     one.switch("base")
     assert app_of(builds["base"]) in process.flash.read_bytes()
-    wear = read_wear(tmp_path, one.board)
-    assert wear
-    assert wear.flashes == 2
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from hil.base.errors import ConfigError, RigError
+from hil.boards import lease
 from hil.boards.health.quarantine import (
     QUARANTINE_FILE,
     Watch,
@@ -22,6 +24,7 @@ from hil.boards.health.quarantine import (
     release,
 )
 from hil.boards.health.types import Quarantine
+from hil.boards.lease import kept_dir
 from hil.boards.rack import load_rack
 from hil.gate import judge
 from hil.model import Entry, NotRun
@@ -53,6 +56,29 @@ def test_a_board_is_put_there_and_released(tmp_path: Path) -> None:
     assert release(tmp_path, "e1") == KEPT_OUT
     assert release(tmp_path, "e1") is None
     assert list(read_quarantine(tmp_path)) == ["v1"]
+
+
+def test_the_list_of_a_physical_rack_outlives_a_reboot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is where no reboot empties it, for all users of the host; a virtual rack's is beside its locks.
+
+    Where that folder can be neither made nor used, it is beside the locks, too.
+    """
+    locks = tmp_path / "run"
+    physical = load_rack(RACK_FILE.with_name("lab-example.yaml"))
+    assert (RACK.is_virtual, physical.is_virtual) == (True, False)
+    monkeypatch.setattr(lease, "KEPT_DIR", tmp_path / "lib" / "hil")
+    assert kept_dir(physical, locks) == locks
+    (tmp_path / "lib").mkdir()
+    folder = kept_dir(physical, locks)
+    assert folder == tmp_path / "lib" / "hil" / physical.name
+    put(folder, KEPT_OUT)
+    assert [path.stat().st_mode & 0o7777 for path in (folder, folder.parent)] == [0o1777, 0o1777]
+    assert kept_dir(physical, locks) == folder
+    monkeypatch.setattr(os, "access", lambda *_words: False)  # of another user, who looks at the same list
+    assert kept_dir(physical, locks) == folder
+    assert kept_dir(RACK, locks) == locks
 
 
 def test_writers_do_not_lose_each_others_boards(tmp_path: Path) -> None:

@@ -186,7 +186,7 @@ def test_a_run_that_does_not_wait_names_who_holds_what(tmp_path: Path) -> None:
         os.close(taken["b"])
 
 
-def test_boards_wear_alike(tmp_path: Path) -> None:
+def test_boards_take_turns(tmp_path: Path) -> None:
     """Of free boards those are taken that nobody has had for longest, the ones never had first."""
     for number, board in enumerate(("c", "a", "b")):
         (tmp_path / f"{board}.lock").touch()

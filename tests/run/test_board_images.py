@@ -34,7 +34,6 @@ def test_a_run_neither_finds_another_products_nvs_nor_writes_a_chip_that_was_cha
                 {IMAGE: {"candidate": build}},
                 run_id=name,
                 folder=tmp_path / name,
-                counts=tmp_path / "kept",
                 chips=tmp_path / "kept",
             )
             images.write(board, IMAGE, "candidate", stop=threading.Event())

@@ -32,10 +32,7 @@ from hil.boards.flash.tool import (
     ask,
     fault_in,
     last_words,
-    parts_of,
-    write_of,
 )
-from hil.boards.flash.wear import WearCounter
 from hil.boards.rack import Board
 
 _SLICE_S = 0.2
@@ -56,7 +53,6 @@ class CommandFlasher:
     folder: Path
     masked: Masked
     stop: threading.Event
-    wear: WearCounter
     chips: KnownChips
     selected: str = ""
 
@@ -68,7 +64,6 @@ class CommandFlasher:
         ask(self.board, ["read-mac"], doing="asking who it is of", log=log, chips=self.chips)
         note = ""
         for attempt in range(1, ATTEMPTS + 1):
-            self.wear.count(self.board, write_of(build_dir, parts_of(build_dir)).sectors)
             status, fault = self._run(build_dir.resolve(), log)
             if fault is None:
                 break

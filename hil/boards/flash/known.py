@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was seen of each chip when it was last flashed, beside its wear: a file a chip, by its MAC address.
+"""What was seen of each chip when it was last flashed: a file a chip, by its MAC address.
 
 A chip whose eFuses or whose flash chip are others since is written by nobody before a person says that it is
 right (``accept``), and two boards of a run that turn out to be one chip are told.

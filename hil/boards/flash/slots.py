@@ -18,7 +18,6 @@ from hil.boards.firmware.otadata import SECTOR_BYTES, next_sequence, sector
 from hil.boards.firmware.partition_table import DATA_OTA, Partition, find_data
 from hil.boards.flash.known import KnownChips
 from hil.boards.flash.tool import FlashResult, Write, parts_of, table_of, with_empty_nvs, write, write_of
-from hil.boards.flash.wear import WearCounter
 from hil.boards.rack import Board
 
 
@@ -63,7 +62,6 @@ class SlotFlasher:
         order: tuple[str, str],
         folder: Path,
         stop: threading.Event | None = None,
-        wear: WearCounter | None = None,
         chips: KnownChips | None = None,
     ) -> None:
         """Raises RigError where the builds cannot be side by side, which is asked before."""
@@ -71,7 +69,7 @@ class SlotFlasher:
         if layout is None:
             raise RigError(f"the builds for board {board.id} have no two OTA slots with otadata.")
         self._board, self._builds, self._order, self._layout = board, builds, order, layout
-        self._folder, self._stop, self._wear, self._chips = folder, stop, wear, chips
+        self._folder, self._stop, self._chips = folder, stop, chips
         self._sequence = 0
         self._ruling = 0  # which of the two sectors rules
         self.selected = ""
@@ -124,7 +122,7 @@ class SlotFlasher:
 
     def _write(self, what: Write, chips: KnownChips | None = None) -> FlashResult:
         log = self._folder / f"{self._board.id}.log"
-        return write(self._board, what, log=log, stop=self._stop, wear=self._wear, chips=chips)
+        return write(self._board, what, log=log, stop=self._stop, chips=chips)
 
 
 def _layout(table: tuple[Partition, ...]) -> Layout | None:

@@ -33,7 +33,6 @@ from hil.boards.firmware.partition_table import (
     from_binary,
 )
 from hil.boards.flash.known import KnownChips
-from hil.boards.flash.wear import WearCounter
 from hil.boards.rack import Board
 from hil.boards.serial_url import OWN
 
@@ -45,7 +44,6 @@ STUB_S = 15.0  # the stub greets within milliseconds; esptool 5.6 waits for it w
 STARTS_STUB = "Running stub flasher..."
 CONNECT_ATTEMPTS = 4  # of esptool's own; all of them twice
 ATTEMPTS = 2
-LEAST_FLASH_BYTES = 4 << 20  # what is counted of an erased flash: no module of ours has less
 # A killed run must not leave an esptool behind that holds the port.
 DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
 _FLASH_BYTES_MAX = 64 << 20  # of any module; whether a table fits its chip is the bootloader's to check
@@ -145,13 +143,6 @@ class Write:
     after: str = "hard-reset"
     doing: str = "flashing"
 
-    @property
-    def sectors(self) -> tuple[int, ...]:
-        """The offset of each sector that is erased for it."""
-        ends = ((offset, offset + (self.folder / name).stat().st_size) for offset, name in self.parts)
-        found = (range(start - start % SECTOR_BYTES, end, SECTOR_BYTES) for start, end in ends)
-        return tuple(sector for sectors in found for sector in sectors)
-
 
 def write(
     board: Board,
@@ -160,12 +151,11 @@ def write(
     log: Path,
     timeout_s: float = FLASH_TIMEOUT_S,
     stop: threading.Event | None = None,
-    wear: WearCounter | None = None,
     chips: KnownChips | None = None,
 ) -> FlashResult:
     """Write to a board; a failed attempt that can be chance is repeated once, with a note.
 
-    ``stop`` ends it early: the process is killed and the fault says so. ``wear`` counts what is erased.
+    ``stop`` ends it early: the process is killed and the fault says so.
     ``chips`` knows what the chip has to be; without it, it is asked no more than its MAC address.
 
     Raises:
@@ -176,8 +166,6 @@ def write(
     log.parent.mkdir(parents=True, exist_ok=True)
     note = ""
     for attempt in range(1, ATTEMPTS + 1):
-        if wear:
-            wear.count(board, what.sectors)  # before, so that no crash hides an erase
         fault = _attempt(board, argv, what, log, timeout_s, stop or threading.Event(), chips)
         if fault is None:
             return FlashResult(board.id, attempt, note)
@@ -192,14 +180,11 @@ def erase(
     *,
     log: Path,
     stop: threading.Event | None = None,
-    wear: WearCounter | None = None,
     chips: KnownChips | None = None,
 ) -> None:
     """Erase the whole flash of a board. Raises HilError as write() does."""
     what = Write(log.parent, (), doing="erasing")
     log.parent.mkdir(parents=True, exist_ok=True)
-    if wear:
-        wear.count(board, range(0, LEAST_FLASH_BYTES, SECTOR_BYTES))
     argv = [*_connection(board, what, chips.expected(board) if chips else _NOBODY), "erase-flash"]
     if fault := _attempt(board, argv, what, log, FLASH_TIMEOUT_S, stop or threading.Event(), chips):
         raise fault
@@ -343,7 +328,6 @@ def flash(
     log: Path,
     timeout_s: float = FLASH_TIMEOUT_S,
     stop: threading.Event | None = None,
-    wear: WearCounter | None = None,
     chips: KnownChips | None = None,
     keeps_nvs: bool = True,
 ) -> FlashResult:
@@ -360,7 +344,7 @@ def flash(
     if not keeps_nvs:
         parts = with_empty_nvs(build_dir, parts, files=log.parent / board.id)
     what = write_of(build_dir, parts)
-    return write(board, what, log=log, timeout_s=timeout_s, stop=stop, wear=wear, chips=chips)
+    return write(board, what, log=log, timeout_s=timeout_s, stop=stop, chips=chips)
 
 
 def with_empty_nvs(

@@ -10,4 +10,4 @@ done
 rm -f /usr/local/lib/hil/hil-helper /etc/hil/helper.json /etc/udev/rules.d/70-hil.rules
 systemctl daemon-reload
 udevadm control --reload
-echo "Left: the users $user-N and $minter, $home, /etc/hil/secrets, /var/lib/hil (wear and quarantine of the boards)."
+echo "Left: the users $user-N and $minter, $home, /etc/hil/secrets, /var/lib/hil (quarantine of the boards)."
