@@ -18,10 +18,10 @@ from hil.base.errors import ConfigError, RigError
 from hil.boards.firmware.build import BUILD_ROOT
 from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.selection import find_firmware
-from hil.boards.flash import KnownChips, accept, flash
+from hil.boards.flash import flash
 from hil.boards.health.quarantine import describe, folder_of, put, read_quarantine, release, way_out
 from hil.boards.health.types import Quarantine
-from hil.boards.lease import kept_dir, lease_boards, lock_dir, read_holder
+from hil.boards.lease import lease_boards, lock_dir, read_holder
 from hil.boards.places.settings import rack_with_places
 from hil.boards.power import VirtualSwitch, switch_power
 from hil.boards.rack import Board, Rack, load_rack
@@ -76,10 +76,7 @@ def flash_board(board_id: str, firmware: Path | None, rack: Path, out: Path) -> 
         image = image_in(firmware, target) if firmware else Image(target)
         build_dir = find_firmware(firmware or BUILD_ROOT / str(image), image).build_dir
         log = out / "flash" / f"{board.id}.log"
-        loaded = load_rack(rack)
-        kept = kept_dir(loaded, lock_dir(loaded, out))
-        chips = None if board.is_process else KnownChips(kept)  # a virtual chip is another one each time
-        result = flash(board, build_dir, log=log, chips=chips)
+        result = flash(board, build_dir, log=log)
         click.echo(f"{board.id}: flashed {build_dir}{'; ' + result.note if result.note else ''} (log: {log})")
 
 
@@ -111,29 +108,6 @@ def console_board(board_id: str, rack: Path, out: Path) -> None:
                 f"the console of board {board.id} on {board.stock_serial} ended with status {status}.",
                 next_step="a virtual board needs its rack up: hil virtual up.",
             )
-
-
-@command.command("accept")
-@click.argument("board_id", metavar="BOARD")
-@rack_option
-@out_option
-def accept_board(board_id: str, rack: Path, out: Path) -> None:
-    """Take a board whose eFuses or flash chip changed as it is now.
-
-    Forgets what was kept of its chip; the next flash keeps what it finds.
-    """
-    loaded = load_rack(rack)
-    board = loaded.board(board_id)
-    folder = kept_dir(loaded, lock_dir(loaded, out))
-    try:
-        forgot = accept(folder, board)
-    except OSError as error:
-        raise RigError(
-            f"what was kept of board {board_id} in {folder} could not be forgotten: {error.strerror}.",
-            next_step="ask the user whose file it is, or use root.",
-        ) from error
-    what = "the next flash keeps its chip as it is then" if forgot else "nothing was kept of its chip"
-    click.echo(f"{board_id}: {what}")
 
 
 @command.command("quarantine")

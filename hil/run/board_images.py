@@ -14,7 +14,7 @@ from hil.base.paths import PROJECT_ROOT
 from hil.base.project import flash_here
 from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.selection import Firmware
-from hil.boards.flash import FlashResult, KnownChips, SlotFlasher, erase, flash
+from hil.boards.flash import FlashResult, SlotFlasher, erase, flash
 from hil.boards.flash.by_command import CommandFlasher
 from hil.boards.rack import Board
 from hil.model import Role
@@ -26,8 +26,6 @@ Builds = Mapping[Role, Firmware]  # of one image: the candidate, and what it is 
 class BoardImages:
     """``folder`` takes the logs of esptool.
 
-    ``chips`` is where it is kept what each chip was: with the run for a virtual one, which each makes anew.
-
     Which of two builds gets which slot is drawn by run, board and image; ``swapped`` turns that round.
     """
 
@@ -37,7 +35,6 @@ class BoardImages:
         *,
         run_id: str,
         folder: Path,
-        chips: Path,
         swapped: bool = False,
         masked: Callable[[Board, str], str] = lambda _board, text: text,
     ) -> None:
@@ -46,7 +43,6 @@ class BoardImages:
         self._run_id = run_id
         self._swapped = swapped
         self._folder = folder
-        self._chips = KnownChips(chips)
         self._slots: dict[str, SlotFlasher | CommandFlasher] = {}  # of boards with two builds, or a command
         self._notes: dict[str, list[str]] = {}
         self._flashed: dict[tuple[str, Image], Mapping[Role, Path]] = {}  # where it is not the build itself
@@ -64,7 +60,7 @@ class BoardImages:
     def erase(self, board: Board, *, stop: threading.Event) -> None:
         """Erase a board's flash. Raises HilError as flash() does."""
         log = self._folder / f"{board.id}.log"
-        erase(board, log=log, stop=stop, chips=self._chips)
+        erase(board, log=log, stop=stop)
 
     def note(self, board: Board) -> str:
         """Return what went wrong at first when the board was last written, "" where nothing did."""
@@ -87,7 +83,7 @@ class BoardImages:
         if len(builds) == 1:
             log = self._folder / f"{board.id}.log"
             build_dir = self._flashed_of(board, image, role)
-            result = flash(board, build_dir, log=log, stop=stop, chips=self._chips, keeps_nvs=False)
+            result = flash(board, build_dir, log=log, stop=stop, keeps_nvs=False)
             self._note(board, result)
             return
         names: list[str] = sorted(builds)
@@ -99,7 +95,6 @@ class BoardImages:
             order=(names[0], names[1]),
             folder=self._folder,
             stop=stop,
-            chips=self._chips,
         )
         self._note(board, self._slots[board.id].flash(role))
 
@@ -122,7 +117,6 @@ class BoardImages:
             folder=self._folder,
             masked=partial(self._masked, board),
             stop=stop,
-            chips=self._chips,
         )
 
     def _flashed_of(self, board: Board, image: Image, role: Role) -> Path:

@@ -20,7 +20,7 @@ from hil.boards.current import Meters
 from hil.boards.environment import host_environment, rig_environment
 from hil.boards.firmware.backtrace import decode_panic
 from hil.boards.firmware.build_folder import Image, console_baud
-from hil.boards.lease import kept_dir, lease_air, lease_rack
+from hil.boards.lease import lease_air, lease_rack
 from hil.boards.power import await_port, switch_power
 from hil.boards.rack import Board, Rack
 from hil.metrics.metric import CURRENT
@@ -75,7 +75,6 @@ class LabRig:
             firmware,
             run_id=run_id,
             folder=run.path / "flash",
-            chips=run.path / "flash" if rack.is_virtual else kept_dir(rack, lock_folder),
             swapped=swapped,
             masked=self._masked,
         )

@@ -16,7 +16,6 @@ from hil.base.errors import ConfigError, HilError, NoAnswerError, RigError
 from hil.base.flash_command import FlashCommand, read_flash_command
 from hil.boards.firmware.app_image import read_app_description
 from hil.boards.firmware.build_folder import SDKCONFIG, check_burns_nothing, image_sha256
-from hil.boards.flash import KnownChips
 from hil.boards.flash.by_command import CommandFlasher
 from hil.boards.rack import Board, Power
 from hil.run.product_device import ProductDevice
@@ -75,7 +74,6 @@ def flasher(
         folder=folder,
         masked=lambda text: text.replace("hunter22", "***"),
         stop=threading.Event(),
-        chips=KnownChips(folder),
     )
 
 

@@ -3,50 +3,56 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import pytest
 
 from hil.base.errors import ConfigError
-from hil.boards.chip_state import file_name
 from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.selection import Firmware
 from hil.boards.rack import Board, Power
 from hil.run.board_images import BoardImages
-from tests.boards.test_flash_known import ESPEFUSE
-from tests.virtual.virtual_board_rig import MAC, REPOSITORY, BoardProcess, make_build
+from tests.virtual.virtual_board_rig import MAC, BoardProcess, flash_files, make_build
 
 IMAGE = Image("virtual-esp32")
 
 
 @pytest.mark.slow
-def test_a_run_neither_finds_another_products_nvs_nor_writes_a_chip_that_was_changed(tmp_path: Path) -> None:
-    """What the run before left in NVS is gone; once eFuses are burnt, the next run's flash is refused."""
+def test_a_run_neither_finds_another_products_nvs_nor_writes_another_board(tmp_path: Path) -> None:
+    """What the run before left in NVS is gone; where another board hangs on the port, nothing is written."""
     build = Firmware(make_build(tmp_path / "build"), "")
     with BoardProcess(tmp_path / "b") as process:
         board = Board("b1", "virtual", "esp32", process.url(), Power("virtual"), mac=MAC, where="rack.yaml:7")
-
-        def run(name: str) -> None:
-            images = BoardImages(
-                {IMAGE: {"candidate": build}},
-                run_id=name,
-                folder=tmp_path / name,
-                chips=tmp_path / "kept",
-            )
-            images.write(board, IMAGE, "candidate", stop=threading.Event())
-
+        images = BoardImages({IMAGE: {"candidate": build}}, run_id="r", folder=tmp_path / "flash")
         with process.flash.open("r+b") as file:
             file.seek(0x9000)
             file.write(b"another product's keys")
-        run("first")
-        assert process.flash.read_bytes()[0x9000:0xD000].strip(b"\xff") == b""
-        run("second")
-        assert (tmp_path / "kept" / file_name(MAC)).is_file()
-        argv = [sys.executable, "-c", ESPEFUSE, "--port", process.url(), "--do-not-confirm"]
-        burn = ["burn-efuse", "JTAG_DISABLE", "1"]
-        subprocess.run([*argv, *burn], cwd=REPOSITORY, check=True, capture_output=True, timeout=60)
-        with pytest.raises(ConfigError, match="its eFuses differ in BLOCK0;"):
-            run("third")
+        images.write(board, IMAGE, "candidate", stop=threading.Event())
+        written = process.flash.read_bytes()
+        assert written[0x9000:0xD000].strip(b"\xff") == b""
+        process.control.fault("other_mac")
+        for attempt in (
+            lambda: images.write(board, IMAGE, "candidate", stop=threading.Event()),
+            lambda: images.erase(board, stop=threading.Event()),
+        ):
+            with pytest.raises(ConfigError, match="another board answers than the rack file says"):
+                attempt()
+        assert process.flash.read_bytes() == written
+
+
+@pytest.mark.slow
+def test_a_build_alone_boots_with_its_own_boot_loader(tmp_path: Path) -> None:
+    """Two builds lie side by side behind the candidate's boot loader; the base alone brings its own."""
+    builds = {role: Firmware(make_build(tmp_path / role, tag=role), "") for role in ("candidate", "base")}
+    loaders = {role: flash_files(build.build_dir)[0x1000] for role, build in builds.items()}
+    loaders["candidate"].write_bytes(b"\x00" * 4096)
+    with BoardProcess(tmp_path / "b") as process:
+        board = Board("b1", "virtual", "esp32", process.url(), Power("virtual"), mac=MAC)
+        images = BoardImages({IMAGE: builds}, run_id="r", folder=tmp_path / "flash")
+        images.write(board, IMAGE, "base", stop=threading.Event())
+        assert process.flash.read_bytes()[0x1000:0x2000] == bytes(4096)
+        images.write(board, IMAGE, "base", alone=True, stop=threading.Event())
+        own = loaders["base"].read_bytes()
+        assert process.flash.read_bytes()[0x1000 : 0x1000 + len(own)] == own
+        process.wait_for(lambda state: state["app_pid"])

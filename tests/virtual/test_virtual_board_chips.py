@@ -13,7 +13,6 @@ from hil.base.errors import FirmwareError
 from hil.session import trouble
 from hil.virtual.board.chip import DETECTIONS
 from hil.virtual.board.chips import CHIPS
-from hil.virtual.board.efuses import Efuses
 from hil.virtual.board.loader import Registers
 from tests.virtual.virtual_board_rig import (
     MAC,
@@ -122,8 +121,7 @@ def test_watchdog_is_locked(chip: str) -> None:
     """Both words of the RTC watchdog's configuration need the key, and it counts with its enable bit only."""
     watchdog = CHIPS[chip].rtc_watchdog
     assert watchdog is not None
-    efuses = Efuses(chip, CHIPS[chip].efuses)
-    registers = Registers(CHIPS[chip], bytes.fromhex(MAC.replace(":", "")), DETECTIONS[chip], efuses, 0)
+    registers = Registers(CHIPS[chip], bytes.fromhex(MAC.replace(":", "")), DETECTIONS[chip])
     for key, value, runs in (
         (0, watchdog.enable_bit, False),
         (watchdog.key, 1, False),

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flashing: one build, or two builds side by side in OTA slots."""
 
-from hil.boards.flash.known import KnownChips, accept
 from hil.boards.flash.slots import SlotFlasher, why_not_side_by_side
 from hil.boards.flash.tool import DIE_WITH_PARENT, FLASH_TIMEOUT_S, FlashResult, erase, flash
 
@@ -9,9 +8,7 @@ __all__ = [
     "DIE_WITH_PARENT",
     "FLASH_TIMEOUT_S",
     "FlashResult",
-    "KnownChips",
     "SlotFlasher",
-    "accept",
     "erase",
     "flash",
     "why_not_side_by_side",

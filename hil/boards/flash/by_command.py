@@ -23,7 +23,6 @@ from typing import IO
 from hil.base.errors import ConfigError, HilError, NoAnswerError, RigError
 from hil.base.flash_command import FlashCommand
 from hil.boards.firmware.build_folder import check_burns_nothing
-from hil.boards.flash.known import KnownChips
 from hil.boards.flash.tool import (
     ATTEMPTS,
     DIE_WITH_PARENT,
@@ -53,7 +52,6 @@ class CommandFlasher:
     folder: Path
     masked: Masked
     stop: threading.Event
-    chips: KnownChips
     selected: str = ""
 
     def flash(self, name: str) -> FlashResult:
@@ -61,7 +59,7 @@ class CommandFlasher:
         build_dir = self.builds[name]
         check_burns_nothing(build_dir, has_keys=True)
         log = self.folder / f"{self.board.id}.log"
-        ask(self.board, ["read-mac"], doing="asking who it is of", log=log, chips=self.chips)
+        ask(self.board, ["read-mac"], doing="asking who it is of", log=log)
         note = ""
         for attempt in range(1, ATTEMPTS + 1):
             status, fault = self._run(build_dir.resolve(), log)

@@ -16,7 +16,6 @@ from hil.base.errors import RigError
 from hil.boards.firmware.build_folder import app_image, check_burns_nothing
 from hil.boards.firmware.otadata import SECTOR_BYTES, next_sequence, sector
 from hil.boards.firmware.partition_table import DATA_OTA, Partition, find_data
-from hil.boards.flash.known import KnownChips
 from hil.boards.flash.tool import FlashResult, Write, parts_of, table_of, with_empty_nvs, write, write_of
 from hil.boards.rack import Board
 
@@ -62,14 +61,13 @@ class SlotFlasher:
         order: tuple[str, str],
         folder: Path,
         stop: threading.Event | None = None,
-        chips: KnownChips | None = None,
     ) -> None:
         """Raises RigError where the builds cannot be side by side, which is asked before."""
         layout = _layout(table_of(next(iter(builds.values()))))
         if layout is None:
             raise RigError(f"the builds for board {board.id} have no two OTA slots with otadata.")
         self._board, self._builds, self._order, self._layout = board, builds, order, layout
-        self._folder, self._stop, self._chips = folder, stop, chips
+        self._folder, self._stop = folder, stop
         self._sequence = 0
         self._ruling = 0  # which of the two sectors rules
         self.selected = ""
@@ -94,7 +92,7 @@ class SlotFlasher:
         content = sector(self._sequence).ljust(2 * SECTOR_BYTES, b"\xff")
         parts.append((layout.otadata.offset, self._keep(content)))
         parts = with_empty_nvs(lead, parts, files=self._folder / self._board.id)
-        result = self._write(write_of(lead, parts), self._chips)
+        result = self._write(write_of(lead, parts))
         self.selected = name
         return result
 
@@ -120,9 +118,9 @@ class SlotFlasher:
         path.write_bytes(content)
         return str(path)
 
-    def _write(self, what: Write, chips: KnownChips | None = None) -> FlashResult:
+    def _write(self, what: Write) -> FlashResult:
         log = self._folder / f"{self._board.id}.log"
-        return write(self._board, what, log=log, stop=self._stop, chips=chips)
+        return write(self._board, what, log=log, stop=self._stop)
 
 
 def _layout(table: tuple[Partition, ...]) -> Layout | None:

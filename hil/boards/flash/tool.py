@@ -13,13 +13,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from hil.base.errors import ConfigError, HilError, NoAnswerError, RigError
 from hil.base.paths import python_path
 from hil.base.reading import IMAGE_MOST_BYTES, read_at_most
-from hil.boards.chip_state import Expected
 from hil.boards.firmware.build_folder import check_burns_nothing, flash_files, flasher_args
 from hil.boards.firmware.core_dump import SUBTYPE as CORE_DUMP
 from hil.boards.firmware.core_dump import keeps_core_dumps
@@ -32,7 +31,6 @@ from hil.boards.firmware.partition_table import (
     TableError,
     from_binary,
 )
-from hil.boards.flash.known import KnownChips
 from hil.boards.rack import Board
 from hil.boards.serial_url import OWN
 
@@ -48,7 +46,6 @@ ATTEMPTS = 2
 DIE_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
 _FLASH_BYTES_MAX = 64 << 20  # of any module; whether a table fits its chip is the bootloader's to check
 _NVS = DATA_SUBTYPES["nvs"]
-_NOBODY = Expected()
 
 
 @dataclass(frozen=True)
@@ -87,19 +84,6 @@ _SYMPTOMS = (
         ConfigError,
         "another board answers than the rack file says, and nothing was written to it",
         "put its cable back, or correct 'serial' or 'mac' of this board in the rack file.",
-    ),
-    _Symptom(
-        r"This chip was changed",
-        ConfigError,
-        "its chip is not as the last run left it, and nothing was written to it",
-        "find out who changed it (an image that burns eFuses, a new module); to go on with it as it is: "
-        "hil board accept BOARD.",
-    ),
-    _Symptom(
-        r"Two boards are one",
-        ConfigError,
-        "another board of this run is the same chip, and nothing was written to it",
-        "see where the ports of both lead to, and give each board its 'mac' in the rack file.",
     ),
     _Symptom(
         r"MD5|[Hh]ash of data (?:not verified|mismatch)|digest mismatch",
@@ -151,22 +135,20 @@ def write(
     log: Path,
     timeout_s: float = FLASH_TIMEOUT_S,
     stop: threading.Event | None = None,
-    chips: KnownChips | None = None,
 ) -> FlashResult:
     """Write to a board; a failed attempt that can be chance is repeated once, with a note.
 
     ``stop`` ends it early: the process is killed and the fault says so.
-    ``chips`` knows what the chip has to be; without it, it is asked no more than its MAC address.
 
     Raises:
-        ConfigError: the board carries another chip, or one that was changed.
+        ConfigError: another board, or another chip, answers.
         RigError: port taken, no answer, no end within ``timeout_s``, damaged content.
     """
-    argv = command(board, what, chips.expected(board) if chips else _NOBODY)
+    argv = command(board, what)
     log.parent.mkdir(parents=True, exist_ok=True)
     note = ""
     for attempt in range(1, ATTEMPTS + 1):
-        fault = _attempt(board, argv, what, log, timeout_s, stop or threading.Event(), chips)
+        fault = _attempt(board, argv, what, log, timeout_s, stop or threading.Event())
         if fault is None:
             return FlashResult(board.id, attempt, note)
         if isinstance(fault, ConfigError) or attempt == ATTEMPTS or (stop and stop.is_set()):
@@ -180,48 +162,44 @@ def erase(
     *,
     log: Path,
     stop: threading.Event | None = None,
-    chips: KnownChips | None = None,
 ) -> None:
     """Erase the whole flash of a board. Raises HilError as write() does."""
     what = Write(log.parent, (), doing="erasing")
     log.parent.mkdir(parents=True, exist_ok=True)
-    argv = [*_connection(board, what, chips.expected(board) if chips else _NOBODY), "erase-flash"]
-    if fault := _attempt(board, argv, what, log, FLASH_TIMEOUT_S, stop or threading.Event(), chips):
+    argv = [*_connection(board, what), "erase-flash"]
+    if fault := _attempt(board, argv, what, log, FLASH_TIMEOUT_S, stop or threading.Event()):
         raise fault
 
 
-def ask(
-    board: Board, words: Sequence[str], *, doing: str, log: Path, chips: KnownChips | None = None
-) -> None:
-    """Run another command of esptool on a board. Raises HilError as write(), whose ``chips`` these are."""
+def ask(board: Board, words: Sequence[str], *, doing: str, log: Path) -> None:
+    """Run another command of esptool on a board. Raises HilError as write()."""
     what = Write(log.parent, (), doing=doing)
     log.parent.mkdir(parents=True, exist_ok=True)
-    argv = [*_connection(board, what, chips.expected(board) if chips else _NOBODY), *words]
-    if fault := _attempt(board, argv, what, log, FLASH_TIMEOUT_S, threading.Event(), chips):
+    argv = [*_connection(board, what), *words]
+    if fault := _attempt(board, argv, what, log, FLASH_TIMEOUT_S, threading.Event()):
         raise fault
 
 
-def command(board: Board, what: Write, expected: Expected = _NOBODY) -> list[str]:
+def command(board: Board, what: Write) -> list[str]:
     """Return the esptool command that writes ``what``."""
-    argv = [*_connection(board, what, expected), "write-flash", *what.options]
+    argv = [*_connection(board, what), "write-flash", *what.options]
     for offset, name in what.parts:
         argv += [f"{offset:#x}", name]
     return argv
 
 
-def _connection(board: Board, what: Write, expected: Expected) -> list[str]:
+def _connection(board: Board, what: Write) -> list[str]:
     return [
         *DIE_WITH_PARENT,
-        *_esptool(board, expected),
+        *_esptool(board),
         *("--chip", board.chip, "--port", board.serial, "--baud", str(FLASH_BAUD)),
         *("--connect-attempts", str(CONNECT_ATTEMPTS)),
         *("--before", what.before, "--after", what.after),
     ]
 
 
-def _esptool(board: Board, expected: Expected) -> list[str]:
-    asked = replace(expected, mac=board.mac)
-    options = (EXPECT, asked.pack()) if asked.mac or asked.looks else ()
+def _esptool(board: Board) -> list[str]:
+    options = (EXPECT, board.mac) if board.mac else ()
     ours = options or board.serial.startswith(OWN)
     return [sys.executable, "-m", "hil.boards.serial_url.esptool" if ours else "esptool", *options]
 
@@ -233,7 +211,6 @@ def _attempt(
     log: Path,
     timeout_s: float,
     stop: threading.Event,
-    chips: KnownChips | None,
 ) -> HilError | None:
     offset = log.stat().st_size if log.exists() else 0
     with log.open("ab") as out:
@@ -243,8 +220,6 @@ def _attempt(
         )  # fmt: skip
         status = _wait(process, timeout_s, stop, lambda: _starts_stub(log))
     said = log.read_bytes()[offset:].decode(errors="replace")
-    if chips:
-        chips.learn(board, said)
     if status == 0:
         return None
     attempt = f"{what.doing} board {board.id} on {board.serial} failed"
@@ -328,7 +303,6 @@ def flash(
     log: Path,
     timeout_s: float = FLASH_TIMEOUT_S,
     stop: threading.Event | None = None,
-    chips: KnownChips | None = None,
     keeps_nvs: bool = True,
 ) -> FlashResult:
     """Write a build to a board; see hil.boards.flash.tool.write.
@@ -344,7 +318,7 @@ def flash(
     if not keeps_nvs:
         parts = with_empty_nvs(build_dir, parts, files=log.parent / board.id)
     what = write_of(build_dir, parts)
-    return write(board, what, log=log, timeout_s=timeout_s, stop=stop, chips=chips)
+    return write(board, what, log=log, timeout_s=timeout_s, stop=stop)
 
 
 def with_empty_nvs(

@@ -8,7 +8,7 @@ the cable    uart.py  RFC 2217 server, one client        cable.py  a wire each w
 the chip     chip.py  what a chip is, its CPU, how a client tells it apart
              chips.py  the chips
 the loader   loader.py  ROM serial loader and stub       flash_commands.py  its commands that touch flash
-             efuses.py  eFuses                           slip.py  framing
+             slip.py  framing
 the program  boot.py  ROM and second stage, their logs, which slot boots
              running.py  the process of the image's program as the board's application
              panic.py  what a crash prints

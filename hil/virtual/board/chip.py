@@ -149,21 +149,6 @@ class RtcWatchdog:
 
 
 @dataclass(frozen=True)
-class EfuseController:
-    """The eFuse controller: where its blocks lie, its registers, and what is programmed from where.
-
-    ``data`` is where each block's bits are put, or the one place from which the command names a block.
-    ``read_locks``: the word in which a bit each forbids to read a block, its shift, and the first such block.
-    """
-
-    base: int
-    config: int
-    command: int
-    data: tuple[int, ...]
-    read_locks: tuple[int, int, int]
-
-
-@dataclass(frozen=True)
 class Rom:
     """What the ROM prints. ``flash_boot`` and ``download_boot`` follow ``boot:``, ``resets`` follow ``rst:``.
 
@@ -208,7 +193,6 @@ class Chip:
     flash_bytes: int
     registers: Mapping[int, int]
     mac_registers: Callable[[bytes], Mapping[int, int]]
-    efuses: EfuseController
     mapped_ranges: tuple[tuple[int, int], ...]
     rtc_watchdog: RtcWatchdog | None = None
 

@@ -18,7 +18,6 @@ from hil.virtual.board.chip import (
     XTENSA,
     Bootloader,
     Chip,
-    EfuseController,
     Rom,
     RtcWatchdog,
     SpiRegisters,
@@ -95,13 +94,6 @@ ESP32 = Chip(
     flash_bytes=4 << 20,
     registers=_ESP32_REGISTERS,
     mac_registers=_esp32_mac_registers,
-    efuses=EfuseController(
-        _ESP32_EFUSE,
-        config=_ESP32_EFUSE + 0xFC,
-        command=_ESP32_EFUSE + 0x104,
-        data=tuple(_ESP32_EFUSE + offset for offset in (0x1C, 0x98, 0xB8, 0xD8)),
-        read_locks=(0x00, 16, 1),
-    ),
     mapped_ranges=((0x3F400000, 0x3F800000), (0x400D0000, 0x40400000)),
 )
 
@@ -151,11 +143,6 @@ class Block1:
             at + 20: (self.minor >> 3) << 23 | self.major << 24,
         }
 
-    def controller(self) -> EfuseController:
-        """Return the controller that these chips share."""
-        at = self.base
-        return EfuseController(at, at + 0x1CC, at + 0x1D4, data=(at,), read_locks=(0x30, 0, 4))
-
     def mac_registers(self, mac: bytes) -> Mapping[int, int]:
         """Return the words of the MAC address, by their addresses."""
         low, high = mac_words(mac)
@@ -201,7 +188,6 @@ ESP32S3 = Chip(
     flash_bytes=4 << 20,
     registers=_S3_REGISTERS,
     mac_registers=_S3_EFUSE.mac_registers,
-    efuses=_S3_EFUSE.controller(),
     mapped_ranges=((0x3C000000, 0x3E000000), (0x42000000, 0x44000000)),
     rtc_watchdog=rtc_watchdog(config0=0x98, protect=0xB0),
 )
@@ -243,7 +229,6 @@ ESP32C3 = Chip(
     flash_bytes=4 << 20,
     registers=_C3_REGISTERS,
     mac_registers=_C3_EFUSE.mac_registers,
-    efuses=_C3_EFUSE.controller(),
     mapped_ranges=((0x3C000000, 0x3C800000), (0x42000000, 0x42800000)),
     rtc_watchdog=rtc_watchdog(config0=0x90, protect=0xA8),
 )

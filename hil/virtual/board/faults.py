@@ -72,7 +72,6 @@ _TABLE = (
         "esp32s2",
         _one_of(tuple(DETECTIONS)),
     ),
-    Fault("other_flash", "the flash chip says that it is another one", "true", True, True, _is_flag),
     Fault("other_mac", "the loader answers with another MAC address", "true", True, True, _is_flag),
     Fault("no_stub", "the flasher stub never says OHAI", "true", True, True, _is_flag),
     Fault("bad_md5", "one bit of each written block is wrong", "true", True, True, _is_flag),

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from hil.boards.firmware.app_image import xor_bytes
 from hil.virtual.board import slip
 from hil.virtual.board.chip import DETECTIONS, MAGIC_REGISTER, Chip, Detection
-from hil.virtual.board.efuses import Efuses
 from hil.virtual.board.faults import ActiveFaults
 from hil.virtual.board.flash import FlashRangeError, NorFlash
 from hil.virtual.board.flash_commands import (
@@ -32,26 +31,24 @@ from hil.virtual.board.flash_commands import (
 # What a raw SPI flash command reads back: three status registers, and the signature of the SFDP table.
 _FLASH_REPLIES = {0x05: 0, 0x35: 0, 0x15: 0, 0x5A: int.from_bytes(b"SFDP", "little")}
 _READ_JEDEC_ID = 0x9F
-_OTHER_JEDEC_ID = 0x1740C8  # GigaDevice, 8 MB
 
 
 class Registers:
-    """Register values since reset; writing the SPI controller's start bit runs a flash command, and writing
-    the eFuse controller's command programs eFuses.
+    """Register values since reset; writing the SPI controller's start bit runs a flash command.
 
-    ``detection`` says which chip's detection word to answer, ``flash_id`` what the flash chip says it is.
+    ``detection`` says which chip's detection word to answer.
     """
 
-    def __init__(self, chip: Chip, mac: bytes, detection: Detection, efuses: Efuses, flash_id: int) -> None:
-        self._chip, self._efuses = chip, efuses
+    def __init__(self, chip: Chip, mac: bytes, detection: Detection) -> None:
+        self._chip = chip
         self._values = {**chip.registers, **chip.mac_registers(mac), MAGIC_REGISTER: detection.magic}
-        self._flash_replies = {**_FLASH_REPLIES, _READ_JEDEC_ID: flash_id}
+        self._flash_replies = {**_FLASH_REPLIES, _READ_JEDEC_ID: chip.flash_jedec_id}
 
     def read(self, address: int, *, uart_baud: int) -> int:
         """Return the register's value; one that nobody has written or described reads as 0."""
         if address == self._chip.uart_divider_register:
             return self._chip.crystal_hz // uart_baud
-        return self._efuses.read(address, self._values.get(address, 0))
+        return self._values.get(address, 0)
 
     def write(self, address: int, value: int, mask: int) -> None:
         """Set the bits of ``mask`` to those of ``value``; a locked watchdog register keeps what it has."""
@@ -63,8 +60,6 @@ class Registers:
             command = self._values.get(spi.user2, 0) & 0xFF
             self._values[spi.data0] = self._flash_replies.get(command, 0)
             self._values[spi.command] &= ~spi.start_bit
-        if address == self._chip.efuses.command:
-            self._values.update(self._efuses.obey(self._values))
 
     def _is_locked(self, address: int) -> bool:
         watchdog = self._chip.rtc_watchdog
@@ -96,18 +91,14 @@ class SerialLoader:
         mac: bytes,
         faults: ActiveFaults,
         actions: LoaderActions,
-        efuses: Efuses | None = None,
     ) -> None:
-        """``efuses`` are those of a chip that was in download mode before; without them they are new."""
         self._faults, self.actions = faults, actions
         self._slip = slip.Decoder()
         wrong_chip = faults.get("wrong_chip")
         self._detection = DETECTIONS[wrong_chip] if wrong_chip else chip.detection
-        flash_id = _OTHER_JEDEC_ID if "other_flash" in faults else chip.flash_jedec_id
         if "other_mac" in faults:
             mac = mac[:-1] + bytes([mac[-1] ^ 0xFF])
-        efuses = efuses or Efuses(chip.name, chip.efuses)
-        self._registers = Registers(chip, mac, self._detection, efuses, flash_id)
+        self._registers = Registers(chip, mac, self._detection)
         self._flash = FlashCommands(flash, faults, self)
         self.stub = False
         self.synced = False

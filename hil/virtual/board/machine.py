@@ -19,7 +19,6 @@ from hil.virtual.board import panic
 from hil.virtual.board.boot import ROM_BAUD, App, boot_from_flash, download_banner
 from hil.virtual.board.cable import Cable
 from hil.virtual.board.config import BoardConfig
-from hil.virtual.board.efuses import Efuses
 from hil.virtual.board.faults import UNPLUGGED, ActiveFaults
 from hil.virtual.board.flash import NorFlash
 from hil.virtual.board.flash_commands import LoaderActions
@@ -98,7 +97,6 @@ class Board:
         )
         self.app = AppRunner(config, flash.fd, self.cable, self._app_exited)
         self._loader: SerialLoader | None = None
-        self._efuses = Efuses(config.chip.name, config.chip.efuses)
         self._timers = Timers()
         self._started_ns = time.monotonic_ns()
 
@@ -186,7 +184,7 @@ class Board:
             disconnect=self.disconnect,
         )
         config = self.config
-        self._loader = SerialLoader(config.chip, self.flash, config.mac, self.faults, actions, self._efuses)
+        self._loader = SerialLoader(config.chip, self.flash, config.mac, self.faults, actions)
 
     def _watchdog_reset(self) -> None:
         self._restart(RTC_WATCHDOG, download=self.circuit.io0_low)
