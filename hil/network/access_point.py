@@ -10,7 +10,6 @@ import os
 import shlex
 import shutil
 import signal
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, astuple, dataclass, field
@@ -33,7 +32,6 @@ from hil.boards.lease import (
 from hil.boards.rack.access_point import AccessPoint
 from hil.model import Scalar
 from hil.network.hostapd import Hostapd, check_hostapd
-from hil.network.openwrt import OpenWrt, check_openwrt
 from hil.network.process import Spawner, how_ended, run_to_end
 from hil.network.radio import Look, read_iw
 
@@ -122,8 +120,8 @@ def external_access_point(settings: AccessPoint) -> ExternalAccessPoint:
 
 
 class DrivenAccessPoint(Protocol):
-    """What a run has made of an access point: Hostapd, OpenWrt or CommandedAccessPoint. ``interface`` is that
-    of this host, "" where the radio is elsewhere."""
+    """What a run has made of an access point: Hostapd or CommandedAccessPoint. ``interface`` is that of this
+    host, "" where the radio is elsewhere."""
 
     interface: str
 
@@ -197,7 +195,7 @@ LEASES = PHYSICAL_LOCK_DIR / "_access-points"  # no rack may be called so
 
 @contextmanager
 def lease_part(name: str, what: str, *, run_id: str, folder: Path | None = None) -> Iterator[None]:
-    """Hold a radio, a router, a network or an interface that this run changes, alone among this host's runs.
+    """Hold a radio, a network or an interface that this run changes, alone among this host's runs.
 
     Raises RigError naming the holder.
     """
@@ -243,8 +241,6 @@ def _start(
     log_dir.mkdir(parents=True, exist_ok=True)
     if point.settings.type == "hostapd":
         return Hostapd.start(spawner, point.settings, point.psk, secrets_dir, log_dir / "hostapd.log")
-    if point.settings.type == "openwrt":
-        return OpenWrt.start(point.settings, point.psk, spawner, secrets_dir)
     return CommandedAccessPoint.start(point.settings, spawner, log_dir / "commands.log")
 
 
@@ -257,9 +253,6 @@ def check_access_point(settings: AccessPoint) -> list[Finding]:
         return [Finding(subject, ok=True, sentence=f"in use by {holder.describe()}")]
     if settings.type == "hostapd":
         return check_hostapd(settings)
-    if settings.type == "openwrt":
-        with tempfile.TemporaryDirectory(prefix="hil-check-") as folder:
-            return [check_openwrt(settings, Path(folder))]
     return [_check_command(subject, command) for command in astuple(settings.commands) if command]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from hil.base.errors import ConfigError
 from hil.boards.rack import load_rack
-from hil.boards.rack.access_point import AccessPoint, Background, Commands, Dhcp, Radio, Router
+from hil.boards.rack.access_point import AccessPoint, Background, Commands, Dhcp, Radio
 from hil.network.access_point import external_access_point
 from tests.lab import ROOT
 
@@ -25,7 +25,6 @@ boards:
   - {id: a, kind: physical, target: TARGET, serial: /dev/ttyUSB0}
 """
 HOSTAPD = "{type: hostapd, interface: wlan0, country: CH, channel: 6"
-OPENWRT = "{type: openwrt, host: 10.0.0.2, country: CH, channel: 6"
 
 
 def read(folder: Path, point: str, *, target: str = "esp32") -> AccessPoint:
@@ -37,15 +36,12 @@ def read(folder: Path, point: str, *, target: str = "esp32") -> AccessPoint:
 
 
 def test_each_type_is_read(tmp_path: Path) -> None:
-    """What is left out has its default; a run holds what it drives, by radio, router or network."""
+    """What is left out has its default; a run holds what it drives, by radio or network."""
     point = read(
         tmp_path, HOSTAPD + ", width_mhz: 40, power_dbm: 8, dtim_period: 3, power_save: true, timeout: 5 s}"
     )
     assert point.radio == Radio("CH", 6, 40, "g", 8, 3, power_save=True)
     assert (point.interface, point.timeout_s, point.lease_name) == ("wlan0", 5.0, "hostapd-wlan0")
-    point = read(tmp_path, OPENWRT + ", user: admin, port: 2222, radio: radio1, network: lan5}")
-    assert point.router == Router("10.0.0.2", "admin", 2222, radio="radio1", network="lan5")
-    assert (point.is_driven, point.lease_name) == (True, "openwrt-10.0.0.2")
     point = read(tmp_path, "{type: external, up: ap on, station: iw dev w station dump}")
     assert point.commands == Commands("ap on", "", "iw dev w station dump")
     assert (point.is_driven, point.lease_name) == (True, "external-lab")
@@ -71,8 +67,6 @@ def test_each_type_is_read(tmp_path: Path) -> None:
         (HOSTAPD + ", dtim_period: 256}", r":9: .*dtim_period"),
         (HOSTAPD + ", chanel: 6}", r":9: unknown key 'chanel' .*did you mean 'channel'"),
         (HOSTAPD.replace("wlan0", "../x") + "}", r":6: '../x' is no name of a network interface"),
-        (OPENWRT.replace("10.0.0.2", "-oProxyCommand=x") + "}", r"is no host for ssh"),
-        (OPENWRT + ", radio: a'b}", r"is no name of a section of the router's wireless"),
         ("{type: external, up: ap 'on}", r":6: the command \"ap 'on\" cannot be split"),
         ("{type: external, psk_file: /x}", r"takes its password from exactly one of psk_env and psk_file"),
         (

@@ -12,13 +12,12 @@ from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from hil.base.yamlfile import Node
 from hil.boards.rack.noise import NoiseSettings, read_noise
 
-TYPES = ("virtual", "hostapd", "openwrt", "external", "wired")
+TYPES = ("virtual", "hostapd", "external", "wired")
 SSID_BYTES_MAX, PASSWORD_CHARACTERS = 32, range(8, 64)  # IEEE 802.11
 TIMEOUT_S = 30.0
 SHAPES = ("rate", "delay", "loss")  # by tc: htb, and netem for the other two
 
 _INTERFACE = re.compile(r"[A-Za-z0-9._@-]{1,15}")  # IFNAMSIZ, and nothing that a shell or a path would read
-_UCI_NAME = re.compile(r"[A-Za-z0-9_]+")
 _COUNTRY = re.compile(r"[A-Z]{2}")
 
 
@@ -55,19 +54,6 @@ class Radio:
             return 0
         first = 36 if self.channel <= 144 else 149
         return self.channel - (self.channel - first) % 16 + 6
-
-
-@dataclass(frozen=True)
-class Router:
-    """An access point with OpenWrt: where its SSH is, and which of its sections of /etc/config/wireless."""
-
-    host: str
-    user: str = "root"
-    port: int = 22
-    identity_file: str = ""
-    known_hosts_file: str = ""
-    radio: str = "radio0"
-    network: str = "default_radio0"
 
 
 @dataclass(frozen=True)
@@ -111,9 +97,9 @@ class Background:
 @dataclass(frozen=True)
 class AccessPoint:
     """``virtual``: an air profile, its seed, the simulated noise if any, and the network's name and password
-    ("": any name, any password). ``hostapd``: a radio of the host, ``interface``; ``openwrt``: a ``router``;
-    ``external``: somebody else's, perhaps with commands. Each of the three has an
-    SSID and a place where its password comes from. ``wired``: there is none, every board has a cable.
+    ("": any name, any password). ``hostapd``: a radio of the host, ``interface``;
+    ``external``: somebody else's, perhaps with commands. Both have an SSID and a place where the password
+    comes from. ``wired``: there is none, every board has a cable.
     ``shapes`` is what tc may change of its air, of SHAPES.
     """
 
@@ -127,7 +113,6 @@ class AccessPoint:
     password: str = ""
     interface: str = ""
     radio: Radio | None = None
-    router: Router | None = None
     commands: Commands = Commands()
     timeout_s: float = TIMEOUT_S
     dhcp: Dhcp | None = None
@@ -136,13 +121,12 @@ class AccessPoint:
     @property
     def is_driven(self) -> bool:
         """Whether a run changes it, so that no other may use it meanwhile."""
-        return self.type in ("hostapd", "openwrt") or self.commands != Commands()
+        return self.type == "hostapd" or self.commands != Commands()
 
     @property
     def lease_name(self) -> str:
-        """What runs of this host must not share: the radio, the router, or the network that is driven."""
-        what = self.router.host if self.router else self.interface or self.ssid
-        return re.sub(r"[^A-Za-z0-9.-]", "_", f"{self.type}-{what}")
+        """What runs of this host must not share: the radio, or the network that is driven."""
+        return re.sub(r"[^A-Za-z0-9.-]", "_", f"{self.type}-{self.interface or self.ssid}")
 
 
 def read_access_point(node: Node, boards: Collection[str], host_address: str) -> AccessPoint:
@@ -165,8 +149,7 @@ def read_access_point(node: Node, boards: Collection[str], host_address: str) ->
         psk_env=node.text("psk_env", default=""),
         psk_file=node.text("psk_file", default=""),
         interface=_read_interface(node) if point_type == "hostapd" else "",
-        radio=_read_radio(node) if point_type != "external" else None,
-        router=_read_router(node) if point_type == "openwrt" else None,
+        radio=_read_radio(node) if point_type == "hostapd" else None,
         commands=_read_commands(node) if point_type == "external" else Commands(),
         dhcp=_read_dhcp(node.section("dhcp", default=None), boards, host_address),
         shapes=_read_shapes(node),
@@ -329,32 +312,6 @@ def _read_end(node: Node, key: str, network: IPv4Network) -> IPv4Address:
             key, f"{text!r} is no address of a board within {network}, the network of host.address."
         )
     return address
-
-
-def _read_router(node: Node) -> Router:
-    default = Router("")
-    names = {}
-    for key in ("radio", "network"):
-        names[key] = node.text(key, default=getattr(default, key))
-        if not _UCI_NAME.fullmatch(names[key]):
-            raise node.error(
-                key,
-                f"{names[key]!r} is no name of a section of the router's wireless configuration.",
-                next_step="`uci show wireless` there lists them, such as radio0 and default_radio0.",
-            )
-    host, user = node.text("host"), node.text("user", default=default.user)
-    for key, value in (("host", host), ("user", user)):
-        if value.startswith("-") or re.search(r"[\s@/]", value):
-            raise node.error(key, f"{value!r} is no {key} for ssh.", next_step="write it like 192.168.77.2.")
-    return Router(
-        host,
-        user,
-        node.integer("port", default=default.port, minimum=1, maximum=65535),
-        node.text("identity_file", default=""),
-        node.text("known_hosts_file", default=""),
-        names["radio"],
-        names["network"],
-    )
 
 
 def _read_commands(node: Node) -> Commands:
