@@ -42,7 +42,6 @@ from hil.cli.qualify import command as qualify
 from hil.cli.status import command as status
 from hil.history import history_of
 from hil.network.access_point import check_access_point
-from hil.network.background import check_background
 from hil.network.capture import Capture
 from hil.network.name_server import check_leases
 from hil.network.process import LocalSpawner
@@ -262,8 +261,6 @@ def check(rack: Path, out: Path, *, power: bool) -> None:
             with tempfile.TemporaryDirectory(prefix="hil-check-") as folder:
                 interface = loaded.access_point_interface
                 findings.append(check_shaping(interface, loaded.access_point.shapes, Path(folder)))
-        if loaded.background:
-            findings.append(check_background(loaded.background))
         if loaded.access_point.dhcp:
             findings.append(check_leases(loaded.host.address))
     for finding in findings:

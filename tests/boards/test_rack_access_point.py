@@ -9,9 +9,8 @@ import pytest
 
 from hil.base.errors import ConfigError
 from hil.boards.rack import load_rack
-from hil.boards.rack.access_point import AccessPoint, Background, Commands, Dhcp, Radio
+from hil.boards.rack.access_point import AccessPoint, Commands, Dhcp, Radio
 from hil.network.access_point import external_access_point
-from tests.lab import ROOT
 
 RACK = """\
 schema: 1
@@ -113,37 +112,3 @@ def test_a_record_has_the_settings_and_no_password(tmp_path: Path, monkeypatch: 
         "type": "external",
         "ssid": "lab",
     }
-
-
-@pytest.mark.parametrize(
-    ("section", "sentence"),
-    [
-        ("{rate: 5 Mbit/s}", "no 'station', which is required"),
-        (
-            '{station: "ssh \'pi", rate: 5 Mbit/s}',
-            "are no words that run a program at the station: No closing",
-        ),
-        ("{station: ssh pi, rate: 5}", "'rate' in 'background'"),
-        ("{station: ssh pi, rate: 5 Mbit/s, protocol: icmp}", "'protocol' in 'background'"),
-    ],
-)
-def test_background_traffic_is_read(tmp_path: Path, section: str, sentence: str) -> None:
-    """A station, a rate with its unit, a protocol; a wrong one is told where and what."""
-    path = tmp_path / "rack.yaml"
-    text = RACK.replace("POINT", "type: external").replace("TARGET", "esp32")
-    path.write_text(f"{text}background: {{station: ip netns exec s, rate: 5 Mbit/s}}\n", encoding="utf-8")
-    assert load_rack(path).background == Background("ip netns exec s", 5000, "udp", "up")
-    path.write_text(f"{text}background: {section}\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match=sentence) as caught:
-        load_rack(path)
-    assert ":10:" in str(caught.value)
-
-
-def test_a_virtual_air_has_no_second_station(tmp_path: Path) -> None:
-    """Its links share no channel, so the traffic would slow nobody: refused with what does."""
-    path = tmp_path / "rack.yaml"
-    virtual = (ROOT / "hil" / "racks" / "virtual.yaml").read_text(encoding="utf-8")
-    path.write_text(f"{virtual}background: {{station: ssh pi, rate: 5 Mbit/s}}\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match="share no channel") as caught:
-        load_rack(path)
-    assert "crowded" in caught.value.next_step

@@ -107,7 +107,7 @@ def test_a_case_has_the_radio_in_its_record(tmp_path: Path) -> None:
     program.chmod(0o755)
     settings = AccessPoint("external", ssid="lab", commands=Commands(station=str(program)))
     driven = CommandedAccessPoint.start(settings, LocalSpawner(), tmp_path / "log")
-    nothing: Any = SimpleNamespace(environment=dict, background=None)
+    nothing: Any = SimpleNamespace(environment=dict)
     point = ExternalAccessPoint("lab", "correct horse", settings)
     network = RunNetwork(point, nothing, nothing, nothing, None, tmp_path, tmp_path, driven=driven)
     board = replace(BOARD, kind="physical")

@@ -84,17 +84,6 @@ class Dhcp:
 
 
 @dataclass(frozen=True)
-class Background:
-    """Traffic of a second station in each case: section ``background``. ``station`` are the words that run a
-    program there; ``direction`` is up from it to the rack's host, or down."""
-
-    station: str
-    rate_kbps: int
-    protocol: str
-    direction: str
-
-
-@dataclass(frozen=True)
 class AccessPoint:
     """``virtual``: an air profile, its seed, the simulated noise if any, and the network's name and password
     ("": any name, any password). ``hostapd``: a radio of the host, ``interface``;
@@ -243,32 +232,6 @@ def _check_channel(node: Node, channel: int, width_mhz: int, hw_mode: str) -> No
             f"a width of {width_mhz} MHz is none of channel {channel} in hw_mode {hw_mode}: "
             f"{', '.join(map(str, widths))}.",
         )
-
-
-def read_background(node: Node | None) -> Background | None:
-    """Read the section ``background``. Raises ConfigError."""
-    if node is None:
-        return None
-    station = node.text("station")
-    try:
-        words = shlex.split(station)
-    except ValueError as error:
-        words = []
-        said = f": {error}"
-    else:
-        said = ""
-    if not words:
-        raise node.error(
-            "station",
-            f"{station!r} are no words that run a program at the station{said}.",
-            next_step="write them like: ip netns exec station, or: ssh pi@192.168.77.30",
-        )
-    return Background(
-        station,
-        round(node.quantity("rate", "kbps", minimum=8.0, maximum=1e6)),
-        node.choice("protocol", ("udp", "tcp"), default="udp"),
-        node.choice("direction", ("up", "down"), default="up"),
-    )
 
 
 def _read_shapes(node: Node) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from hil.base.gateway_url import problem_of
 from hil.base.yamlfile import Node, load
 from hil.base.yamlvalue import did_you_mean
 from hil.boards.places.settings import check_leased, is_unleased
-from hil.boards.rack.access_point import AccessPoint, Background, read_access_point, read_background
+from hil.boards.rack.access_point import AccessPoint, read_access_point
 from hil.boards.rack.current import Current, read_current
 from hil.boards.rack.network import WIFI, Network, read_network
 from hil.boards.rack.power import Power, read_hub, read_power
@@ -140,7 +140,6 @@ class Rack:
     boards: tuple[Board, ...]
     pushgateway: str = ""
     capture: CaptureSettings = CaptureSettings()
-    background: Background | None = None
     quarantine_after: int = 0
 
     @property
@@ -231,7 +230,6 @@ def load_rack(path: Path, *, unleased: bool = False) -> Rack:
         boards=boards,
         pushgateway=_read_pushgateway(root.section("metrics", default=None)),
         capture=_read_capture(root.section("capture", default=None)),
-        background=read_background(root.section("background", default=None)),
         quarantine_after=root.integer("quarantine_after", default=0, minimum=1, maximum=100),
     )
     root.finish()
@@ -408,12 +406,6 @@ def _check_kinds(root: Node, rack: Rack) -> None:
             "capture",
             "a virtual rack finds the access point's side of each board's air by itself.",
             next_step="delete the section.",
-        )
-    if rack.is_virtual and rack.background:
-        raise root.error(
-            "background",
-            "the links of a virtual air share no channel, so a second station slows nobody there.",
-            next_step="delete the section, and choose a worse air: access_point: {profile: crowded}.",
         )
     if rack.access_point.shapes and not rack.access_point_interface:
         raise root.error(

@@ -86,7 +86,6 @@ FACTS = (
     Fact("host", "host", ("kernel", "machine", "cpu_count", "governor")),
     Fact("real-time priority", "device", ("sched",)),
     Fact("emulator", "emulation", ("emulator", "icount")),
-    Fact("background traffic", "background", ("station", "protocol", "direction", "asked_kbps")),
     Fact("simulated noise", "noise", ("profile", "seed", "session")),
 )
 BANDS = (
