@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Meters that behave: a PPK2 behind a real pseudo terminal, and the files that Linux shows of an INA226."""
+"""A meter that behaves: a PPK2 behind a real pseudo terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import threading
 import time
 import tty
 from collections.abc import Callable
-from pathlib import Path
 from types import TracebackType
 
 import numpy as np
@@ -152,18 +151,3 @@ class Ppk2StandIn:
         while data and not self._stopping.is_set():
             if select.select([], [self._fd], [], 0.05)[1]:
                 data = data[os.write(self._fd, data[:2048]) :]
-
-
-def ina226_files(devices: Path, *, ua: int, mv: int, shunt_uohm: int = 100_000, interval_ms: int = 2) -> Path:
-    """Lay out what the kernel shows of an INA226 at address 0x40 of bus 1; return its hwmon folder."""
-    folder = devices / "1-0040" / "hwmon" / "hwmon3"
-    folder.mkdir(parents=True)
-    for name, value in {
-        "name": "ina226",
-        "curr1_input": ua // 1000,
-        "in1_input": mv,
-        "shunt_resistor": shunt_uohm,
-        "update_interval": interval_ms,
-    }.items():
-        (folder / name).write_text(f"{value}\n")
-    return folder

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from hil.base.errors import ConfigError, RigError
 from hil.boards.current import Meters, check_meter
-from hil.boards.current.ina226 import Ina226
 from hil.boards.current.ppk2 import Calibration, Decoder, Ppk2, find_port, regulator_set
 from hil.boards.current.track import Meter, Spans, Track, drawn_in, joined
 from hil.boards.rack import Board, Power, load_rack
@@ -25,10 +24,9 @@ from hil.boards.rack.check import check_rack
 from hil.boards.rack.current import Current
 from hil.model import Case, Series
 from hil.wire import Note
-from tests.boards.current_stand_ins import Ppk2StandIn, encode, ina226_files, metadata
+from tests.boards.current_stand_ins import Ppk2StandIn, encode, metadata
 
 CASE = Case("publish", {"qos": 1})
-INA226 = Current("ina226", bus=1, address=0x40, shunt_mohm=100)
 BOARD = Board("a", "physical", "esp32", "/dev/ttyUSB0", Power("none"))
 
 
@@ -182,7 +180,7 @@ def test_a_board_without_a_meter_has_no_figures(tmp_path: Path) -> None:
 def test_sampling_ends_where_the_case_fails(tmp_path: Path) -> None:
     """The case's error goes on; the meter was told to stop."""
     meter = ScriptedMeter([])
-    board = replace(BOARD, current=INA226)
+    board = replace(BOARD, current=ppk2("METER"))
     with pytest.raises(RigError, match="the broker"), Meters(tmp_path, lambda _: meter).beside(board, CASE):
         raise RigError("the broker died")
     assert meter.calls[0] == "begin"
@@ -226,7 +224,7 @@ def spans(seen: list[tuple[float, float, float]]) -> Spans:
     ("resolution_ua", "sleeping_ua", "facts"),
     [
         (0.2, 12.5, {"sleep_current_na": 12_500}),
-        (1000.0, 0.0, {"sleep_error": "INA226 1-0040 tells no sleep current below 10000 µA"}),
+        (1000.0, 0.0, {"sleep_error": "PPK2 METER tells no sleep current below 10000 µA"}),
     ],
 )
 def test_the_sleep_current_is_of_the_time_asleep_alone(
@@ -235,7 +233,7 @@ def test_the_sleep_current_is_of_the_time_asleep_alone(
     """The bench says when its board sleeps; a meter that is too coarse for it says so instead of 0."""
     meter = ScriptedMeter([(0.0, 1.0, 80_000.0), (1.0, 2.0, sleeping_ua), (2.0, 3.0, 80_000.0)])
     meter.resolution_ua = resolution_ua
-    board = replace(BOARD, current=INA226)
+    board = replace(BOARD, current=ppk2("METER"))
     with Meters(tmp_path, lambda _: meter).beside(board, CASE) as sampling:
         sampling.note(Note(1, 1, "asleep", {"ms": "1000"}), 101.0)
         sampling.series = series(((100.0, 103.0),), publish_us=(5, 5))
@@ -247,7 +245,7 @@ def test_the_sleep_current_is_of_the_time_asleep_alone(
 
 def test_a_case_without_messages_has_no_energy_a_message(tmp_path: Path) -> None:
     """What a task switch draws is no message's; mean and peak are there."""
-    board = replace(BOARD, current=INA226)
+    board = replace(BOARD, current=ppk2("METER"))
     with Meters(tmp_path, lambda _: ScriptedMeter([(0.0, 1.0, 50_000.0)])).beside(board, CASE) as sampling:
         sampling.series = series(((100.0, 101.0),), switch_ns=(1, 2))
     assert "energy_per_message_nj" not in sampling.facts
@@ -271,84 +269,11 @@ def test_a_track_is_bounded_and_keeps_its_charge() -> None:
     assert drawn_in(kept, window).peak_ua == drawn_in(whole, window).peak_ua
 
 
-class Clock:
-    """Goes on by what is slept, and by ``late_s`` more where the host was busy."""
-
-    def __init__(self) -> None:
-        self.now, self.late_s = 50.0, 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += max(seconds, 1e-4) + self.late_s
-        self.late_s = 0.0
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-def hwmon(devices: Path, clock: Clock) -> Ina226:
-    return Ina226(INA226, devices=devices, clock=clock, sleep=clock.sleep)
-
-
-def test_an_ina226_is_read_once_an_interval_with_its_own_voltage(tmp_path: Path, clock: Clock) -> None:
-    """The kernel's mA and mV give the energy; what was between two readings is covered by the later one."""
-    files = ina226_files(tmp_path, ua=80_000, mv=3290, interval_ms=35)
-    meter = hwmon(tmp_path, clock)
-    meter.begin()
-    parts = [meter.read() for _ in range(10)]
-    (files / "curr1_input").write_text("20\n")
-    parts += [meter.read() for _ in range(10)]
-    seen = joined([*parts, meter.end()])
-    drawn = drawn_in(seen, [(50.0, 50.7)])
-    assert drawn.seen_s == pytest.approx(0.7, abs=0.001)
-    assert drawn.energy_uj == pytest.approx((80 + 20) * 3.29 * 0.35 * 1000, rel=0.01)
-
-
-def test_a_busy_host_leaves_time_unseen(tmp_path: Path, clock: Clock) -> None:
-    """A reading stands for its own interval; where many were missed nobody knows what was drawn."""
-    ina226_files(tmp_path, ua=80_000, mv=3290, interval_ms=35)
-    meter = hwmon(tmp_path, clock)
-    meter.begin()
-    parts = [meter.read()]
-    clock.late_s = 1.0
-    parts += [meter.read() for _ in range(3)]
-    drawn = drawn_in(joined(parts), [(50.0, clock.now)])
-    assert drawn.of_s - drawn.seen_s == pytest.approx(1.0, abs=0.01)
-
-
-def test_an_ina226_at_its_full_scale_is_saturated(tmp_path: Path, clock: Clock) -> None:
-    """81.92 mV over 100 mΩ are 819 mA: more looks the same."""
-    ina226_files(tmp_path, ua=819_000, mv=3290)
-    meter = hwmon(tmp_path, clock)
-    meter.begin()
-    assert meter.end().saturated.sum() == 1
-
-
-def test_an_ina226_that_is_not_there_or_knows_another_shunt_is_named(tmp_path: Path, clock: Clock) -> None:
-    """The sentence ends with the command that mends it."""
-    with pytest.raises(RigError, match="no ina226 at address 0x40 of I2C bus 1") as missing:
-        hwmon(tmp_path, clock)
-    assert "new_device" in missing.value.next_step
-    files = ina226_files(tmp_path, ua=1000, mv=3300, shunt_uohm=2000)
-    with pytest.raises(ConfigError, match="a shunt of 2 mΩ, the rack file says 100 mΩ") as shunt:
-        hwmon(tmp_path, clock)
-    assert "echo 100000 | sudo tee" in shunt.value.next_step
-    (files / "shunt_resistor").write_text("100000\n")
-    meter = hwmon(tmp_path, clock)
-    (files / "curr1_input").unlink()
-    with pytest.raises(RigError, match="INA226 1-0040 went away"):
-        meter.begin()
-
-
 def test_a_rack_check_samples_and_says_what_is_drawn() -> None:
     """A meter that answers is said with its current; one that is not there with what to do."""
     seen: Callable[[Current], Meter] = lambda _: ScriptedMeter([(0.0, 1.0, 42_000.0)])  # noqa: E731
-    board = replace(BOARD, current=INA226)
-    assert check_meter(board, seen).sentence == "INA226 1-0040 measures 42.000 mA"
+    board = replace(BOARD, current=ppk2("METER"))
+    assert check_meter(board, seen).sentence == "PPK2 METER measures 42.000 mA"
     absent = check_meter(replace(BOARD, current=ppk2("/dev/no-such-port")))
     assert (absent.ok, absent.subject) == (False, "current of a")
     assert "opening PPK2 /dev/no-such-port" in absent.sentence
@@ -357,9 +282,9 @@ def test_a_rack_check_samples_and_says_what_is_drawn() -> None:
 def test_a_rack_check_looks_at_each_meter(tmp_path: Path) -> None:
     """A meter that the host has not is a finding of its own, before the board that it may feed."""
     path = tmp_path / "rack.yaml"
-    path.write_text(RACK.replace("CURRENT", "{type: ina226, bus: 250, shunt_mohm: 100}"))
+    path.write_text(RACK.replace("CURRENT", "{type: ppk2, serial: F00D, voltage_mv: 3300, mode: source}"))
     subjects = {found.subject: found for found in check_rack(load_rack(path), tmp_path, served={})}
-    assert "no ina226 at address 0x40 of I2C bus 250" in subjects["current of a"].sentence
+    assert "no PPK2 with the USB serial number F00D" in subjects["current of a"].sentence
     assert list(subjects).index("current of a") < list(subjects).index("a")
 
 
@@ -392,19 +317,11 @@ boards:
 """
 
 
-@pytest.mark.parametrize(
-    ("section", "found"),
-    [
-        ("{type: ppk2, serial: D4C0FFEE, voltage_mv: 3300, mode: source}", ppk2("D4C0FFEE")),
-        ("{type: ina226, bus: 1, address: 0x40, shunt_mohm: 100}", INA226),
-        ("{type: ina226, bus: 1, shunt_mohm: 100}", INA226),
-    ],
-)
-def test_a_rack_file_names_the_meter(tmp_path: Path, section: str, found: Current) -> None:
-    """Two types, each with its keys."""
+def test_a_rack_file_names_the_meter(tmp_path: Path) -> None:
+    """By its USB serial number; its voltage and how it is wired stand beside it."""
     path = tmp_path / "rack.yaml"
-    path.write_text(RACK.replace("CURRENT", section))
-    assert load_rack(path).boards[0].current == found
+    path.write_text(RACK.replace("CURRENT", "{type: ppk2, serial: D4C0, voltage_mv: 3300, mode: source}"))
+    assert load_rack(path).boards[0].current == ppk2("D4C0")
 
 
 @pytest.mark.parametrize(
@@ -412,8 +329,6 @@ def test_a_rack_file_names_the_meter(tmp_path: Path, section: str, found: Curren
     [
         ("{type: ppk2, serial: x, voltage_mv: 12000, mode: source}", "rack.yaml:10.*voltage_mv.*800.*5000"),
         ("{type: ppk2, serial: x, voltage_mv: 3300}", "rack.yaml:10.*mode"),
-        ("{type: ina226, bus: 1, address: 0x20, shunt_mohm: 1}", "rack.yaml:10.*address.*64.*79"),
-        ("{type: ina226, bus: 1, shunt_mohm: 1, mode: source}", "rack.yaml:10.*mode"),
         ("{type: shelly}", "rack.yaml:10.*ppk2"),
     ],
 )
@@ -427,9 +342,9 @@ def test_a_wrong_section_is_a_sentence(tmp_path: Path, section: str, sentence: s
 
 def test_one_meter_measures_one_board(tmp_path: Path) -> None:
     """Two boards at one meter would each have the other's current."""
-    own = "{type: ina226, bus: 1, shunt_mohm: 100}"
+    own = "{type: ppk2, serial: D4C0, voltage_mv: 3300, mode: source}"
     second = RACK[RACK.index("  - id") :].replace("id: a", "id: b").replace("/dev/a", "/dev/b")
     path = tmp_path / "rack.yaml"
     path.write_text((RACK + second).replace("CURRENT", own))
-    with pytest.raises(ConfigError, match="duplicate current 'INA226 1-0040'"):
+    with pytest.raises(ConfigError, match="duplicate current 'PPK2 D4C0'"):
         load_rack(path)

@@ -90,9 +90,9 @@ def test_why_the_figures_are_absent_is_said() -> None:
         "gone."
     )
     assert "PPK2 D4 went away" in render_markdown({}, judged(*records), records)
-    coarse = publish_record(environment={"current": {**SEEN, "sleep_error": "INA226 1-0040 tells none"}})
+    coarse = publish_record(environment={"current": {**SEEN, "sleep_error": "PPK2 D4C0 tells none"}})
     assert current_notes([coarse]) == [
-        "The current of virtual-1 asleep cannot be told in 1 case: INA226 1-0040 tells none"
+        "The current of virtual-1 asleep cannot be told in 1 case: PPK2 D4C0 tells none"
     ]
 
 

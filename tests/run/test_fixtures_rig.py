@@ -146,7 +146,7 @@ class Meter:
 
 def test_what_a_board_drew_stands_in_the_record_of_its_case(tmp_path: Path) -> None:
     """The time in which the board measured is what is integrated; a failed case leaves its own error."""
-    board = replace(BOARD, current=Current("ina226", bus=1, address=0x40, shunt_mohm=100))
+    board = replace(BOARD, current=Current("ppk2", "D4C0", 3300, "ampere"))
     agent: Any = Agent(BUILT)
     usual = agent.run_case
     agent.run_case = lambda case, **options: replace(
@@ -160,7 +160,7 @@ def test_what_a_board_drew_stands_in_the_record_of_its_case(tmp_path: Path) -> N
     rig = LabRig(RACK, RunDirectory(tmp_path), "r", {}, around, around, around, tmp_path)
     boot = Boot(Image("virtual-esp32"), "candidate", 0)
     assert rig.record(board, boot, CASE, outcome, "2026-01-01T00:00:00Z").environment["current"] == {
-        "meter": "ina226",
+        "meter": "ppk2",
         "file": "current/v1/01-publish.npz",
         "mean_current_na": 50_000_000,
         "peak_current_na": 60_000_000,
@@ -179,7 +179,7 @@ def test_what_a_product_drew_is_measured_as_well(tmp_path: Path) -> None:
     probe = probe_of(tmp_path, "between: {from: go, to: done}\n")
     meter = Meter(seconds=3600.0)
     meter.origin_s = time.monotonic() - 1.0  # whatever the host does meanwhile, it saw it
-    board = replace(BOARD, current=Current("ina226", bus=1, address=0x40, shunt_mohm=100))
+    board = replace(BOARD, current=Current("ppk2", "D4C0", 3300, "ampere"))
     meters, network = Meters(tmp_path, lambda _: meter), Network()
     product = ProductDevice(
         board,
@@ -196,7 +196,7 @@ def test_what_a_product_drew_is_measured_as_well(tmp_path: Path) -> None:
     outcome = product.measure(case, timeout_s=1)
     assert outcome.series.columns["outcome"] == (0,)
     assert dict(outcome.current) == {
-        "meter": "ina226",
+        "meter": "ppk2",
         "file": "current/v1/01-it.npz",
         "mean_current_na": 50_000_000,
         "peak_current_na": 60_000_000,

@@ -15,7 +15,6 @@ from pathlib import Path
 from hil.base.errors import HilError, RigError
 from hil.base.finding import Finding
 from hil.base.numeric import np
-from hil.boards.current.ina226 import Ina226
 from hil.boards.current.ppk2 import Ppk2
 from hil.boards.current.track import Drawn, Meter, Spans, Track, Window, drawn_in
 from hil.boards.rack import Board
@@ -31,11 +30,6 @@ SETTLE_S = 0.05  # from that note until the board sleeps, at both ends: notes ta
 _RESOLUTIONS = 10  # a sleep current of fewer steps of the meter says nothing
 _THREAD_DEADLINE_S = 5.0
 _CHECK_S = 0.5
-
-
-def open_meter(current: Current) -> Meter:
-    """Return a board's meter, ready to sample. Raises RigError, ConfigError."""
-    return Ppk2(current) if current.type == "ppk2" else Ina226(current)
 
 
 class _Sampler:
@@ -95,7 +89,7 @@ class Sampling:
 class Meters:
     """The meters of a run's boards, opened when they are first wanted. ``folder`` is the run's."""
 
-    def __init__(self, folder: Path, open_one: Callable[[Current], Meter] = open_meter) -> None:
+    def __init__(self, folder: Path, open_one: Callable[[Current], Meter] = Ppk2) -> None:
         self._folder = folder
         self._open = open_one
         self._meters: dict[str, Meter] = {}
@@ -229,7 +223,7 @@ def _checked(drawn: Drawn, place: str) -> Drawn:
     if drawn.saturated:
         raise RigError(
             f"{place} was beyond its range in {drawn.saturated} samples of the case.",
-            next_step="take a smaller shunt, or a meter for larger currents.",
+            next_step="take a meter for larger currents.",
         )
     unseen_s = drawn.of_s - drawn.seen_s
     if not drawn.of_s or unseen_s > UNSEEN_MAX_RATIO * drawn.of_s:
@@ -240,7 +234,7 @@ def _checked(drawn: Drawn, place: str) -> Drawn:
     return drawn
 
 
-def check_meter(board: Board, open_one: Callable[[Current], Meter] = open_meter) -> Finding:
+def check_meter(board: Board, open_one: Callable[[Current], Meter] = Ppk2) -> Finding:
     """Open a board's meter, and sample for half a second; a run uses it the same way."""
     assert board.current
     subject = f"current of {board.id}"
