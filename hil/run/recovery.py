@@ -22,6 +22,7 @@ from hil.model import Recovery, Rung
 from hil.run.turns import Turns
 
 BASE: Rung = "base image"
+_REFLASH: Rung = "erase and re-flash"
 RECOVERIES_MAX = 3  # of a board in a run: one that falls silent again and again is not mended by a ladder
 
 
@@ -53,7 +54,8 @@ class Ladder:
         """Return once the board answers again.
 
         ``climb`` does what a rung says; a reset is made by ``again``, which tries the board and raises
-        NoAnswerError where it does not answer. The base image is flashed and booted by ``climb`` alone.
+        NoAnswerError where it does not answer. The base image is flashed and booted by ``climb`` alone,
+        once the candidate was written anew.
         ``without`` are the rungs that are of no use to it, ``last`` follow those of the rack. ``during`` is
         the case that was measured. The time that this takes does not count as the run's own.
 
@@ -106,6 +108,8 @@ class Ladder:
         said: list[str],
     ) -> bool:
         """Climb a rung and try the board; what came of it goes into ``tried`` and ``said``."""
+        if rung == BASE and _REFLASH not in said:  # the candidate was not written anew: nobody knows whose
+            return False
         self.tell("recovering", rung)
         tried.append(rung)
         said.append(rung)

@@ -150,6 +150,17 @@ def test_a_board_that_fails_with_the_base_image_too_is_the_rigs(error: HilError)
     assert (recovery.by, recovery.tried) == ("", WITH_BASE)
 
 
+def test_the_base_tells_nothing_where_the_candidate_was_not_written_again() -> None:
+    """A port that comes and goes must not be taken for the firmware's fault."""
+    rig = FakeRig({(V1.id, "boot candidate"): NoAnswerError("no boot.")}, ladder=ALL)
+    rig.faults[V1.id, "erase and re-flash"] = NoAnswerError("no port.")
+    run(plan_of(V1), rig, BASE)
+    (fault,) = (entry for entry in rig.entries if isinstance(entry, Fault))
+    assert fault.owner == "rig"
+    assert "erase and re-flash failed (no port)." in fault.sentence
+    assert "base image" not in [step for step, _board, _image in rig.steps]
+
+
 def test_a_switch_that_fails_is_named_and_the_next_rung_climbed() -> None:
     """It is no reason to leave the board: what is left may help, and the sentence has the switch's."""
     rig = HangingRig(ladder=ALL[:3])
