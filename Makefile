@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 C_FILES = $(shell find firmware hil tests tools -type d \( -name build -o -name managed_components \) -prune \
 	-o -name '*.[ch]' -print)
 
-.PHONY: help hil demo report test test-docs test-fast test-all size conformance emulated-check examples-check idf-check lint format bench cost-check bench-gate bench-gate-rack bench-ledger bench-leases bench-nights bench-queue bench-rack bench-report chaos fuzz soak soak-rack audit sanitize screenshots lock clean uninstall
+.PHONY: help hil demo report test test-docs test-fast test-all size conformance emulated-check examples-check idf-check lint format bench cost-check bench-gate bench-gate-rack bench-ledger bench-leases bench-nights bench-rack bench-report chaos fuzz soak soak-rack audit sanitize screenshots lock clean uninstall
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -103,10 +103,6 @@ bench-nights: ## simulate nights: false alarms, what is found, after how many ni
 	@.ci/bootstrap test
 	@$(PYTHON) -m tools.night_simulation
 	@$(PYTHON) -m tools.demo --seeds 20
-
-bench-queue: ## simulate how long a team's pushes wait for a verdict, by boards and how these are given out (seconds)
-	@.ci/bootstrap test
-	@$(PYTHON) -m tools.bench.queue
 
 bench-rack: ## plan a night on 32 boards of two racks, beside first come, first served (two minutes)
 	@.ci/bootstrap test

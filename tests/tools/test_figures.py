@@ -41,13 +41,6 @@ COMMANDS: dict[str, Sequence[str]] = {
         "open the test report",
     ],
     "tools.bench.gate_rack": ["unchanged"],
-    "tools.bench.queue": [
-        "one runner",
-        "… superseded",
-        "… shortest",
-        "… a runner",
-        "6 boards, 3 racks",
-    ],
     "tools.bench.rack": ["as it is", "timing benches", "a boot a case", "the last, by threads"],
     "tools.bench.lease_race": ["rounds: ", "leases: ", "kills: ", "double leases: ", "places stuck"],
 }
