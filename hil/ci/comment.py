@@ -26,7 +26,6 @@ from hil.ci.acceptance import find_acceptance
 from hil.ci.artefact import read_strictly
 from hil.ci.comment_page import Source, facts_of, render, run_links, without_verdict
 from hil.ci.event import read_targets
-from hil.ci.excuses import NONE, Excuses
 from hil.ci.github import (
     BOT,
     SKIPPED,
@@ -279,20 +278,19 @@ def _read(
     return facts_of(plan, verdict, legs, replace(source, count=diff.commits))
 
 
-def _excuses(github: GitHub, run: WorkflowRun, plan: CiPlan, legs: Path) -> Excuses:
-    """Return which legs of racks nothing was heard of, by the jobs that GitHub lists. Raises RigError.
-
-    Nobody excuses a push that a newer one took the place of: such a run gets no comment.
-    """
+def _excuses(github: GitHub, run: WorkflowRun, plan: CiPlan, legs: Path) -> Mapping[str, str]:
+    """Return which legs of racks nothing was heard of, by the jobs that GitHub lists. Raises RigError."""
     racks_legs = [leg.name for leg in plan.legs if leg.job in RACK_JOBS and not leg.skip]
     left = [name for name in racks_legs if not RunDirectory.list(legs / name)]
     if not left:
-        return NONE
+        return {}
     patience = racks.patience_of(os.environ.get(racks.PATIENCE, ""))
     return racks.unanswered(plan, left, racks.jobs_of(github, run.run_id, run.attempt), patience)
 
 
-def _concluded(plan: CiPlan, legs: Path, jobs: Jobs, thresholds: Path, excuses: Excuses) -> CiVerdict:
+def _concluded(
+    plan: CiPlan, legs: Path, jobs: Jobs, thresholds: Path, excuses: Mapping[str, str]
+) -> CiVerdict:
     """Conclude by the limits that count.
 
     Limits of the head that cannot be read fail the whole, as they failed the required check.

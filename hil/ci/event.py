@@ -33,8 +33,8 @@ class Event:
     """One occasion to measure; ``base_tip`` is the branch to compare with, empty where there is none.
 
     ``fork`` says that the commit comes from somebody who may not use a rack unasked: from another repository,
-    or from Dependabot, whose commit is what strangers released. ``group_ref`` is the branch of a merge group,
-    ``base_ref`` the one that a pull request is for.
+    or from Dependabot, whose commit is what strangers released. ``group_ref`` is the branch of a merge
+    group.
     """
 
     name: str
@@ -45,7 +45,6 @@ class Event:
     pull_request: int | None = None
     fork: bool = False
     group_ref: str = ""
-    base_ref: str = ""
 
 
 def read_event(environment: Mapping[str, str], repository: Path, *, base: str = "") -> Event:
@@ -98,7 +97,6 @@ def _pull_request(part: Mapping[str, Any], owner: str, actor: str) -> Event:
         repository=owner or own,
         pull_request=int(part["number"]) if "number" in part else None,
         fork=origin.get("full_name") != own or DEPENDABOT in (actor, author),
-        base_ref=str(base.get("ref") or ""),
     )
 
 

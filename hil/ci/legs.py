@@ -22,7 +22,6 @@ from hil.ci.limits import Counting
 from hil.ci.more import LABEL
 from hil.ci.plan import NO_BASE, CiPlan, Leg
 from hil.ci.plausible import implausible, unreadable
-from hil.ci.wanted import is_reason
 from hil.gate.words.banner import Banner, banner_of, noted_changes, title_without_verdict
 from hil.model import Verdict
 from hil.store import RunDirectory, ended, read_judged_run
@@ -223,17 +222,12 @@ def failed(name: str, sentence: str) -> LegResult:
 
 
 def _read_skip(path: Path, leg: Leg, plan: CiPlan) -> LegResult:
-    """Accept the reason that `hil ci narrow` records where the plan allows for it, and no other.
-
-    That a newer push took its place GitHub has to say (``Excuses``); a leg's own word for it decides nothing.
-    """
+    """Accept the reason that `hil ci narrow` records where the plan allows for it, and no other."""
     name = leg.name
     record = json.loads(read_at_most(path, SETTINGS_MOST_BYTES))
     reason = record["reason"]
     if record["schema"] != SCHEMA or record["leg"] != name or not isinstance(reason, str) or not reason:
         return failed(name, f"{SKIPPED} of the leg {name} gives no reason in format {SCHEMA}.")
-    if leg.job == "rack" and is_reason(reason):
-        return dataclasses.replace(unmeasured(name, reason), on_undecided="fail")
     if not (leg.target and plan.may_leave_out):
         return failed(name, f"the leg {name} was skipped ({reason}), which its plan does not allow.")
     if reason != unchanged_image(plan, leg):

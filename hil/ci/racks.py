@@ -15,7 +15,6 @@ from typing import Any
 
 from hil.base.errors import ConfigError, RigError
 from hil.boards.firmware.build import IMAGE_TARGETS
-from hil.ci.excuses import Excuses
 from hil.ci.github import GitHub
 from hil.ci.plan import RACK_JOBS, CiPlan
 
@@ -126,7 +125,7 @@ def signs_of_life(jobs: Iterable[Job], now: datetime) -> dict[str, datetime]:
 
 def unanswered(
     plan: CiPlan, left_nothing: Iterable[str], jobs: Iterable[Job], patience: timedelta
-) -> Excuses:
+) -> dict[str, str]:
     """Excuse the legs of racks that have not answered: their jobs had no runner, and each waited so long.
 
     A job that somebody cancelled sooner excuses nothing, and of a chip's legs not more than its lost jobs.
@@ -142,7 +141,7 @@ def unanswered(
         without = [name for name in legs if name in names]
         if len(without) <= len(waited):
             found |= dict.fromkeys(without, _not_answered(chip, max(waited)))
-    return Excuses(legs=found)
+    return found
 
 
 def _not_answered(chip: str, waited: timedelta) -> str:

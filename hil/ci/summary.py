@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 from hil.base.errors import ConfigError, ExitCode, combine_exit_codes
 from hil.base.untrusted import fenced, markdown
 from hil.ci.acceptance import Acceptance
-from hil.ci.excuses import NONE, Excuses
 from hil.ci.legs import LegResult, failed, read_early_end, read_leg, skipped, unmeasured
 from hil.ci.limits import Counting
 from hil.ci.loosened import LimitChange
@@ -91,15 +91,15 @@ def conclude(
     folder: Path,
     job_results: Mapping[str, str],
     counting: Counting | None = None,
-    excuses: Excuses = NONE,
+    excuses: Mapping[str, str] = MappingProxyType({}),
 ) -> CiVerdict:
     """Read every leg of ``plan`` below ``folder``; combine them.
 
     Each is judged again by the limits in ``counting``; without, what its verdicts.json says is taken.
 
     ``job_results`` maps the jobs that went before to GitHub's word: success, failure, cancelled or skipped.
-    A job that failed fails the whole, also where all that it left looks well. ``excuses`` are for legs that
-    left no run.
+    A job that failed fails the whole, also where all that it left looks well. ``excuses`` maps legs to the
+    reason why they left no run; such a leg is undecided.
     """
     legs = tuple(
         replace(_result(plan, leg, folder, job_results, counting, excuses), shown=leg.shown)
@@ -108,7 +108,7 @@ def conclude(
     known = {leg.name for leg in plan.legs} | {unbuilt(target) for target in plan.build}
     strangers = sorted(path.name for path in folder.glob("*") if path.is_dir() and path.name not in known)
     findings = [f"the leg {name} left a result, but is not in the plan." for name in strangers]
-    findings += _failed_jobs(plan, legs, job_results, excuses)
+    findings += _failed_jobs(plan, legs, job_results)
     codes = [leg.status for leg in legs] + [ExitCode.RIG] * bool(findings)
     code = combine_exit_codes(codes)
     lost = (LimitChange(text, loosens=True) for leg in legs for text in leg.loosened)
@@ -139,7 +139,7 @@ def without_verdict(verdict: CiVerdict) -> frozenset[str]:
 
 
 def _is_lost(leg: LegResult) -> bool:
-    return leg.status in (ExitCode.RIG, ExitCode.UNDECIDED) and not leg.run_id
+    return leg.status == ExitCode.RIG and not leg.run_id
 
 
 def _result(
@@ -148,10 +148,10 @@ def _result(
     folder: Path,
     job_results: Mapping[str, str],
     counting: Counting | None,
-    excuses: Excuses,
+    excuses: Mapping[str, str],
 ) -> LegResult:
     """Return what became of a leg: one that left neither a run nor a reason of its own may be excused."""
-    found, excuse = _found(plan, leg, folder, job_results, counting), excuses.of(leg.name)
+    found, excuse = _found(plan, leg, folder, job_results, counting), excuses.get(leg.name)
     excused = excuse and _is_lost(found) and not RunDirectory.list(folder / leg.name)
     return unmeasured(leg.name, excuse) if excused else found
 
@@ -201,19 +201,16 @@ def without_limits(verdict: CiVerdict, error: ConfigError) -> CiVerdict:
     return replace(verdict, exit_code=code, headline=headline, findings=(words, *verdict.findings))
 
 
-def _failed_jobs(
-    plan: CiPlan, legs: Sequence[LegResult], job_results: Mapping[str, str], excuses: Excuses
-) -> list[str]:
+def _failed_jobs(plan: CiPlan, legs: Sequence[LegResult], job_results: Mapping[str, str]) -> list[str]:
     """Return a sentence for each job whose failure no leg tells."""
     telling = [leg for leg in legs if leg.status != ExitCode.PASS or (leg.reason and leg.exit_code)]
     told = {job for leg in telling for job in plan.leg(leg.name).jobs}
     # nobody's word excuses a build: a leg without a rack says nothing of it
     told |= {"build" for leg in telling if leg.status and plan.leg(leg.name).target and not leg.run_id}
-    failed_results = ("failure",) if excuses.unwanted else FAILED_RESULTS
     return [
         f"the job {job} ended with {result!r}, which no leg accounts for; look at its log."
         for job, result in job_results.items()
-        if result in failed_results and job not in told
+        if result in FAILED_RESULTS and job not in told
     ]
 
 

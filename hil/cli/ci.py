@@ -30,11 +30,10 @@ from hil.ci.limits import TOOL, Counting, limits_that_count, project_at
 from hil.ci.plan import EMULATED_JOB, CiPlan, Leg, plan_event, read_plan, write_plan
 from hil.ci.repository import check_repository
 from hil.ci.summary import CiVerdict, conclude, without_verdict
-from hil.ci.wanted import RETARGETED
 from hil.cli.ci_nights import speak_command
 from hil.cli.ci_pin import pin_command
 from hil.cli.ci_queue import as_queued, queue_option
-from hil.cli.ci_racks import excuses_now, is_retargeted, racks_command, racks_left_out, wanted_command
+from hil.cli.ci_racks import excuses_now, racks_command, racks_left_out
 from hil.cli.ci_steps import (
     github_of_job,
     legs_option,
@@ -307,8 +306,8 @@ def judge_legs(
 
     Each leg is judged again from its records, by the definitions of head and of merge base. A leg
     without a verdict and without a recorded reason to skip it fails, and so does one whose verdict says
-    otherwise than its records, or that measured less than the plan asks for. Where GitHub says that nobody
-    waits for the verdict any more, or that a rack has not answered, what left nothing is undecided.
+    otherwise than its records, or that measured less than the plan asks for. Where GitHub says that a rack
+    has not answered, its leg is undecided.
     """
     job_results = _job_results(jobs)
     try:
@@ -333,23 +332,16 @@ def judge_legs(
     say(summary.render(plan, verdict, os.environ))
     if os.environ.get("GITHUB_STEP_SUMMARY"):
         summarise(_page(plan, verdict, legs_path), whole="the artefacts leg-…")
-    if verdict.exit_code == ExitCode.PASS and is_retargeted():
-        say(f"{RETARGETED}: that one decides\n")
-        return int(ExitCode.UNDECIDED)
     return int(verdict.exit_code)
 
 
 def _without_plan(path: Path, error: ConfigError) -> int:
     """Say that there is no plan, and why where the command that makes it left that; return the exit code."""
-    if why := excuses_now().unwanted:
-        code = ExitCode.UNDECIDED if why == RETARGETED else ExitCode.PASS
-        heading, said = f"UNDECIDED, AND NOT WAITED FOR: {why}", str(error)
-    else:
-        code, heading, said = ExitCode.RIG, "NO VERDICT: there is no plan", str(error)
-        with suppress(ConfigError):  # what is there is no word of ours
-            if early := ended.read(path.parent / ended.ENDED):
-                code, said = ExitCode(early.exit_code), early.words
-                heading = f"{_NO_PLAN.get(early.owner, 'NO VERDICT:')} there is no plan"
+    code, heading, said = ExitCode.RIG, "NO VERDICT: there is no plan", str(error)
+    with suppress(ConfigError):  # what is there is no word of ours
+        if early := ended.read(path.parent / ended.ENDED):
+            code, said = ExitCode(early.exit_code), early.words
+            heading = f"{_NO_PLAN.get(early.owner, 'NO VERDICT:')} there is no plan"
     summarise(f"# {heading}\n\n{markdown(said, 2 * ended.MOST_CHARACTERS)}\n", whole="the log")
     say(f"# {heading}\n\n{said}\n")
     return int(code)
@@ -417,7 +409,6 @@ def doctor(*, repository: str) -> None:
 command.add_command(comment_command)
 command.add_command(history_command)
 command.add_command(merge_command)
-command.add_command(wanted_command)
 command.add_command(racks_command)
 command.add_command(speak_command)
 command.add_command(pin_command)

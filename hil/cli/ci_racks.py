@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``hil ci wanted`` and ``hil ci racks``: what GitHub is asked so that nobody waits for a rack in vain."""
+"""``hil ci racks``: what GitHub is asked so that nobody waits for a rack in vain."""
 
 from __future__ import annotations
 
@@ -7,77 +7,30 @@ import json
 import os
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from pathlib import Path
 
 import click
 
 from hil.base.errors import ConfigError, HilError
-from hil.ci import legs, rack_issues, rack_switch, rack_watch, racks
-from hil.ci.event import read_event
-from hil.ci.excuses import NONE, Excuses
+from hil.ci import rack_issues, rack_switch, rack_watch, racks
 from hil.ci.plan import RACK_JOBS, CiPlan
-from hil.ci.wanted import RETARGETED, why_unwanted
 from hil.cli.ci_steps import github_of_job, racks_off_option, say, write_outputs
 
-LEGS = Path("out") / "ci" / "legs"
 
-
-@click.command("wanted")
-@click.argument("leg")
-@click.option(
-    "--legs", "legs_path", type=click.Path(path_type=Path, file_okay=False), default=LEGS, show_default=True,
-    help="Folder with one folder a leg.",
-)  # fmt: skip
-def wanted_command(leg: str, legs_path: Path) -> None:
-    """Say whether anybody waits for LEG's verdict still; where nobody does, record why it is not measured.
-
-    The output `wanted` is false where a newer push has taken the place of this one, where the pull request
-    was closed or has another base, or where a group of the merge queue is gone. Where GitHub does not
-    answer, it is measured.
-    """
-    try:
-        why = why_nobody_waits()
-    except HilError as error:
-        say(f"warning: nobody knows whether a newer push came, so {leg} is measured: {error}\n")
-        why = ""
-    if why:
-        legs.write_skip(legs_path, leg, why)
-    say(f"{leg}: {f'not measured, {why}' if why else 'wanted'}\n")
-    write_outputs({"wanted": "false" if why else "true"})
-
-
-def why_nobody_waits() -> str:
-    """Return why this workflow run is not wanted any more, "" where it is. Raises HilError: no answer."""
-    token = os.environ.get("GITHUB_TOKEN", "")
-    return why_unwanted(github_of_job(token), read_event(os.environ, Path.cwd())) if token else ""
-
-
-def is_retargeted() -> bool:
-    """Return whether the pull request has another base by now: another run judges the same commit."""
-    try:
-        return why_nobody_waits() == RETARGETED
-    except HilError as error:
-        say(f"warning: nobody knows whether the pull request has another base now: {error}\n")
-        return False
-
-
-def excuses_now(plan: CiPlan | None = None, left_nothing: Iterable[str] = ()) -> Excuses:
+def excuses_now(plan: CiPlan, left_nothing: Iterable[str]) -> dict[str, str]:
     """Return what GitHub says of legs that left nothing; nothing where it does not answer."""
     try:
-        why = why_nobody_waits()
-        if why or plan is None or not any(plan.leg(name).job in RACK_JOBS for name in left_nothing):
-            return Excuses(unwanted=why)
-        return _excuses_of_racks(plan, left_nothing)
+        if any(plan.leg(name).job in RACK_JOBS for name in left_nothing):
+            return _excuses_of_racks(plan, left_nothing)
     except HilError as error:
         say(f"warning: nobody knows why a leg left nothing: {error}\n")
-        return NONE
+    return {}
 
 
-def _excuses_of_racks(plan: CiPlan, left_nothing: Iterable[str]) -> Excuses:
+def _excuses_of_racks(plan: CiPlan, left_nothing: Iterable[str]) -> dict[str, str]:
     token = os.environ.get("GITHUB_TOKEN", "")
     run_id, attempt = (os.environ.get(name, "") for name in ("GITHUB_RUN_ID", "GITHUB_RUN_ATTEMPT"))
     if not (token and run_id.isdigit() and attempt.isdigit()):
-        return NONE
+        return {}
     jobs = racks.jobs_of(github_of_job(token), int(run_id), int(attempt))
     patience = racks.patience_of(os.environ.get(racks.PATIENCE, ""))
     return racks.unanswered(plan, left_nothing, jobs, patience)

@@ -1,27 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rack.yml as pr.yml calls it, by act: up to where it would take a board, and why it does not."""
+"""rack.yml as pr.yml calls it, by act: up to where it refuses what is not planned."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
 
-from hil.ci.pinning import CALLED, CALLER
+from hil.ci.pinning import CALLER
 from tests.ci.act import DEADLINE_S, Project, WorkflowRun, local_repositories, run_act
-from tests.ci.github_server import HOME, TOKEN, State, serve
 
 pytestmark = [pytest.mark.slow, pytest.mark.heavy, pytest.mark.timeout(DEADLINE_S + 60)]
 
-NEWER = "d" * 40
 TARGETS = ".github/hil-targets.json"
 
 
 class Rack:
-    """A repository with a rack, a pull request, and GitHub; of pr.yml the jobs `plan` and `rack` are left."""
+    """A repository with a rack, and a pull request; of pr.yml the jobs `plan` and `rack` are left."""
 
     def __init__(self, folder: Path) -> None:
         self.project = Project(folder)
@@ -38,18 +35,10 @@ class Rack:
         (self.project.path / TARGETS).write_text('{"build": [], "racks": ["esp32"]}')
         self.base = self.project.commit("a rack")
 
-    def pull_request(self, state: State, api: str, files: dict[str, str]) -> WorkflowRun:
-        """Run it for a pull request that also changes ``files``; GitHub is at ``api``."""
-        called = (self.project.path / CALLED).read_text()
-        step = "        id: wanted\n        env:\n"
-        assert called.count(step) == 1
-        at_hand = called.replace(
-            step, f"{step}          GITHUB_API_URL: {api}\n"
-        )  # act has its own otherwise
-        head = self.project.branch("change", {"firmware/NOTE.md": "x\n", CALLED: at_hand, **files}, self.base)
-        state.head = head
-        state.add_pull(head=NEWER)
-        repository = {"full_name": HOME}
+    def pull_request(self, files: dict[str, str]) -> WorkflowRun:
+        """Run it for a pull request that also changes ``files``."""
+        head = self.project.branch("change", {"firmware/NOTE.md": "x\n", **files}, self.base)
+        repository = {"full_name": "example/hil"}
         sides = {
             side: {"sha": commit, "repo": repository}
             for side, commit in (("head", head), ("base", self.base))
@@ -65,7 +54,7 @@ class Rack:
             CALLER,
             *local_repositories(self.project.path),
         ]
-        words += ["--platform", "self-hosted=-self-hosted", "--secret", f"GITHUB_TOKEN={TOKEN}"]
+        words += ["--platform", "self-hosted=-self-hosted"]
         words += ["--env", f"HIL_ACT_INSTALLED={self.project.installed}"]
         return run_act(self.project.path, words, run)
 
@@ -75,30 +64,12 @@ def rack(tmp_path_factory: pytest.TempPathFactory) -> Rack:
     return Rack(tmp_path_factory.mktemp("rack"))
 
 
-@pytest.fixture
-def state() -> Iterator[tuple[State, str]]:
-    made = State("")
-    with serve(made) as api:
-        yield made, api
-
-
-def test_a_superseded_push_takes_no_board(rack: Rack, state: tuple[State, str]) -> None:
-    """The job ends well without a measurement, and what it keeps says which push took its place."""
-    done = rack.pull_request(*state, {})
-    assert done.status == 0, done.log
-    assert "rack-esp32: not measured, superseded by the push dddddddddddd" in done.log
-    skipped = json.loads((done.artefacts / "leg-rack-esp32/rack-esp32/skipped.json").read_text())
-    assert skipped["reason"].startswith("superseded by the push dddddddddddd")
-    assert "Verify its digests" not in done.log
-
-
-def test_a_rack_that_is_asked_for_more_than_is_planned_refuses(rack: Rack, state: tuple[State, str]) -> None:
+def test_a_rack_that_is_asked_for_more_than_is_planned_refuses(rack: Rack) -> None:
     """A pull request's pr.yml asks for another suite than its plan: nothing of the head is run."""
     text = (rack.project.path / CALLER).read_text()
     suite = "${{ needs.plan.outputs.rack-suite }}"
     assert text.count(suite) == 1
-    done = rack.pull_request(*state, {CALLER: text.replace(suite, "nightly")})
+    done = rack.pull_request({CALLER: text.replace(suite, "nightly")})
     assert done.status == 1, done.log
     assert "refused: the plan asks for ['pr'] on esp32, and not for 'nightly'." in done.log
-    assert state[0].asked == []
     assert not (done.artefacts / "leg-rack-esp32").exists()

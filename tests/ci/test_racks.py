@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
-from hil.base.errors import ConfigError
+from hil.base.errors import ConfigError, ExitCode
 from hil.ci.event import Event, Targets
 from hil.ci.github import GitHub
 from hil.ci.plan import make_plan
@@ -20,7 +21,8 @@ from hil.ci.racks import (
     silent_racks,
     unanswered,
 )
-from tests.ci.ci_rig import HEAD, a_plan
+from hil.ci.summary import conclude
+from tests.ci.ci_rig import HEAD, a_plan, leave_run
 from tests.ci.github_server import HOME, RUN, TOKEN, State, serve
 
 NOW = datetime(2026, 11, 20, 2, 0, tzinfo=UTC)
@@ -79,7 +81,7 @@ def test_a_busy_rack_is_not_silent(waiting: list[Job], others: list[Job]) -> Non
 def test_a_leg_is_excused_where_no_runner_came() -> None:
     """As long as the patience; the reason has the minutes."""
     found = unanswered(a_plan(["esp32", "esp32s3"]), ["rack-esp32", "rack-esp32s3"], [cancelled(64.9)], HOUR)
-    assert found.legs == {"rack-esp32": "the rack esp32 has not answered for 64 minutes"}
+    assert found == {"rack-esp32": "the rack esp32 has not answered for 64 minutes"}
 
 
 @pytest.mark.parametrize(
@@ -95,7 +97,7 @@ def test_a_leg_is_excused_where_no_runner_came() -> None:
 )
 def test_a_job_that_had_a_runner_or_ended_sooner_excuses_nothing(jobs: list[Job]) -> None:
     """Then nobody knows that the rack was silent, and there is no verdict."""
-    assert unanswered(a_plan(["esp32"]), ["rack-esp32"], jobs, HOUR).legs == {}
+    assert unanswered(a_plan(["esp32"]), ["rack-esp32"], jobs, HOUR) == {}
 
 
 def test_no_more_legs_are_excused_than_jobs_were_lost() -> None:
@@ -104,8 +106,17 @@ def test_no_more_legs_are_excused_than_jobs_were_lost() -> None:
     plan = make_plan(event, "", (), Targets((), ("esp32",)))
     legs = ["rack-esp32", "night-esp32", "unchanged-esp32"]
     lost = [cancelled(90), cancelled(80)]
-    assert unanswered(plan, legs, [*lost, ended(1)], HOUR).legs == {}
-    assert set(unanswered(plan, legs[1:], lost, HOUR).legs) == set(legs[1:])
+    assert unanswered(plan, legs, [*lost, ended(1)], HOUR) == {}
+    assert set(unanswered(plan, legs[1:], lost, HOUR)) == set(legs[1:])
+
+
+def test_a_chip_that_does_not_build_is_not_excused(tmp_path: Path) -> None:
+    """That its rack was silent as well makes the firmware no better."""
+    leave_run(tmp_path / "virtual")
+    results = {"virtual": "success", "build": "failure", "rack": "cancelled"}
+    verdict = conclude(a_plan(["esp32"]), tmp_path, results, excuses={"rack-esp32": "the rack is silent"})
+    assert verdict.exit_code == ExitCode.RIG
+    assert any("the job build ended with 'failure'" in line for line in verdict.findings)
 
 
 def test_jobs_are_read_as_github_lists_them() -> None:

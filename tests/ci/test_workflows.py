@@ -28,7 +28,6 @@ pytestmark = pytest.mark.timeout(DEADLINE_S + 60)
 
 BIN = ROOT / ".venv" / "bin"
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-WANTED = "steps.wanted.outputs.wanted != 'false'"  # without an answer it is
 
 
 def load(path: Path) -> dict:  # type: ignore[type-arg]
@@ -167,13 +166,20 @@ def test_the_verdict_waits_for_every_other_job() -> None:
         assert jobs[verdict]["if"].startswith("always()")
 
 
-def test_a_newer_push_cancels_what_comes_before_the_racks() -> None:
-    """Plan, builds and virtual rack have a group each pull request; a late plan cannot cancel newer jobs."""
+def test_a_newer_push_cancels_the_older_ones_jobs() -> None:
+    """Each job that takes long has a group of its pull request; a late plan cannot cancel newer jobs.
+
+    A merge group has no number, so nothing cancels its jobs.
+    """
     jobs = load(ROOT / ".github/workflows/pr.yml")["jobs"]
-    groups = {name: job["concurrency"] for name, job in jobs.items() if "concurrency" in job}
-    assert set(groups) == {"plan", "virtual", "compare", "build", "emulated"}
-    for name, concurrency in groups.items():
-        assert concurrency["group"].startswith(f"pr-{name}-")
+    groups = {f"pr-{name}-": job["concurrency"] for name, job in jobs.items() if "concurrency" in job}
+    assert set(groups) == {f"pr-{name}-" for name in ("plan", "virtual", "compare", "build", "emulated")}
+    groups["leg-rack-${{ inputs.target }}-"] = rack_job()["concurrency"]
+    jobs = load(ROOT / ".github/workflows/measure.yml")["jobs"]
+    measuring = ("plan", "virtual", "build", "emulated", "rack")
+    groups |= {f"measure-{name}-": jobs[name]["concurrency"] for name in measuring}
+    for begins, concurrency in groups.items():
+        assert concurrency["group"].startswith(begins)
         assert concurrency["group"].endswith("${{ github.event.pull_request.number || github.run_id }}")
         assert concurrency["cancel-in-progress"] is True
 
@@ -201,7 +207,7 @@ def test_a_rack_is_given_its_merge_base_where_there_is_something_to_compare() ->
     """`hil ci narrow` says where; beside itself an image would not be booted, and no limit would judge it."""
     jobs = load(ROOT / ".github/workflows/pr.yml")["jobs"]
     (step,) = [step for step in rack_job()["steps"] if step.get("id") == "base"]
-    assert step["if"] == f"{WANTED} && inputs.compared"
+    assert step["if"] == "inputs.compared"
     compared = "${{ contains(fromJSON(needs.narrow.outputs.compared || '[]'), matrix.target) }}"
     assert jobs["rack"]["with"]["compared"] == compared
     assert jobs["narrow"]["outputs"]["compared"] == "${{ steps.narrow.outputs.compared }}"
@@ -286,36 +292,28 @@ def test_a_rack_that_is_run_again_measures_once() -> None:
     named = {step["name"]: step for step in job["steps"]}
     asks, further = named["Look whether it is taken further"], named["Take it further and judge"]
     for step in (asks, named["Fetch the leg of an earlier attempt"]):
-        assert step["if"] == f"{WANTED} && github.run_attempt > 1"
+        assert step["if"] == "github.run_attempt > 1"
     output = f"steps.{asks['id']}.outputs.run"
-    assert named["Measure and judge"]["if"] == f"{WANTED} && {output} == ''"
-    assert further["if"] == f"{WANTED} && {output} != ''"
+    assert named["Measure and judge"]["if"] == f"{output} == ''"
+    assert further["if"] == f"{output} != ''"
     assert further["env"]["RUN"] == f"${{{{ {output} }}}}"
     assert not {"--suite", "--target"} & set(further["run"].split())
     keep, fetch = named["Keep the leg"], named["Fetch the leg of an earlier attempt"]
     assert fetch["with"]["pattern"] == f"leg-{keep['with']['leg']}"
 
 
-def test_a_rack_asks_first_whether_it_is_wanted() -> None:
-    """Before anything of the measurement, whose steps depend on the answer; without one it measures."""
-    job = rack_job()
-    names = [step["name"] for step in job["steps"]]
-    asks, keeps = names.index("Look whether it is wanted still"), names.index("Keep why it is not")
-    assert (names[asks - 1], keeps) == ("Set up", asks + 1)
-    assert job["steps"][asks]["id"] == "wanted"
-    assert job["steps"][keeps]["if"] == "steps.wanted.outputs.wanted == 'false'"
-    assert job["steps"][keeps]["with"]["name"] == f"leg-{job['steps'][-1]['with']['leg']}"
-    assert all(WANTED in step["if"] for step in job["steps"][keeps + 1 :])
-
-
 def test_racks_neither_compile_nor_lose_their_place() -> None:
-    """A rack job installs no compiler, has no `concurrency` that would evict it, and gets no secret."""
+    """A rack job installs no compiler, gets no secret, and shares no `concurrency` with another leg.
+
+    GitHub keeps one pending job of a group and cancels the others, so a shared group would lose measurements.
+    """
     for path in WORKFLOWS:
         assert "secrets." not in path.read_text()
         for name, job in load(path)["jobs"].items():
             if "self-hosted" not in job.get("runs-on", "") or (path.stem, name) == ("rack-watch", "probe"):
                 continue
-            assert "concurrency" not in job
+            group = job.get("concurrency", {}).get("group", "${{ github.run_id }}")
+            assert "github.run_id" in group, name
             assert "concurrency" not in load(path)
             assert job["environment"]["name"], name
             assert job["environment"]["deployment"] is False, name  # else each push files one

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """pr.yml, run by act, for each kind of pull request: what changes, and what hil-verdict makes of it.
 
-The rest of it runs elsewhere. A superseded push, up to the board: test_rack_act.py. What act lacks
-(concurrency, labels of runners, environments), by the commands against a server that behaves like GitHub's:
-test_ci_wanted.py, test_ci_more.py. The merge queue: test_ci_queue.py. Another repository: test_measure.py.
+The rest of it runs elsewhere. rack.yml, up to the board: test_rack_act.py. What act lacks (concurrency,
+labels of runners, environments), by the commands against a server that behaves like GitHub's: test_racks.py,
+test_ci_more.py. The merge queue: test_ci_queue.py. Another repository: test_measure.py.
 Nights, and the order of jobs: test_workflows.py.
 """
 
