@@ -11,7 +11,6 @@ Puts a page under a pull request, where ours was before; one that a newer run wr
 
 from __future__ import annotations
 
-import os
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -279,13 +278,10 @@ def _read(
 
 
 def _excuses(github: GitHub, run: WorkflowRun, plan: CiPlan, legs: Path) -> Mapping[str, str]:
-    """Return which legs of racks nothing was heard of, by the jobs that GitHub lists. Raises RigError."""
+    """Return why racks left nothing that took no job, by the jobs that GitHub lists. Raises RigError."""
     racks_legs = [leg.name for leg in plan.legs if leg.job in RACK_JOBS and not leg.skip]
     left = [name for name in racks_legs if not RunDirectory.list(legs / name)]
-    if not left:
-        return {}
-    patience = racks.patience_of(os.environ.get(racks.PATIENCE, ""))
-    return racks.unanswered(plan, left, racks.jobs_of(github, run.run_id, run.attempt), patience)
+    return racks.unanswered(plan, left, racks.jobs_of(github, run.run_id, run.attempt)) if left else {}
 
 
 def _concluded(

@@ -215,6 +215,8 @@ JOB_NAMES: Mapping[str, str] = {
     "Leave out unchanged firmware": "narrow",
     "Rack ": "rack",
     "Instruction cost (emulated) ": "emulated",
+    "Wait for racks": "patience",
+    "Give up ": "give-up",
 }
 _WORST = ("failure", "cancelled", "success", "skipped")  # of a matrix's jobs the first counts
 

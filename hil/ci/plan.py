@@ -55,7 +55,7 @@ class Leg:
 
     ``reference`` is the commit that a night measures beside the head; where ``unchanged`` it measures the
     head beside itself, which blocks nothing. Where ``rack_off`` the reason is no fault of the change: its
-    rack is off or does not answer, and the leg is undecided, not passed. ``shards`` is of how many runs its
+    rack is off, and the leg is undecided, not passed. ``shards`` is of how many runs its
     run is made, 0 where it is measured as one. Where ``undecided`` the reason leaves it so.
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Racks as GitHub's jobs show them: who waits for which chip, since when, and which rack gave a sign of life.
+"""Racks as the jobs of a workflow run show them: which take their jobs, and which do not within an hour.
 
 A job's token may not list runners. So a rack is known by its jobs: they have the labels self-hosted, hil and
 the chip; one that waits has no runner (``runner_id`` is null, or 0). Source: GitHub's REST API, "List jobs
@@ -8,66 +8,37 @@ for a workflow run attempt", version 2022-11-28.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from hil.base.errors import ConfigError, RigError
+from hil.base.errors import RigError
 from hil.boards.firmware.build import IMAGE_TARGETS
 from hil.ci.github import GitHub
 from hil.ci.plan import RACK_JOBS, CiPlan
 
-PATIENCE = "HIL_RACK_PATIENCE_MINUTES"
-DEFAULT_PATIENCE = timedelta(minutes=60)  # also where a fork's run gets no variables
-_MINUTES = range(15, 23 * 60)  # GitHub gives a job up after 24 h
+PATIENCE = timedelta(minutes=60)  # GitHub's own is 24 h
+POLL_S = 60.0  # a job's token has 1,000 requests an hour
 _OF_A_RACK = frozenset({"self-hosted", "hil"})
-_NO_RUNNER_CAME = ("cancelled", "failure", "timed_out")
+_WAITS = ("queued", "pending", "requested")  # a job that waits for a person's approval is "waiting"
 
 
 @dataclass(frozen=True)
 class Job:
-    """A job of a run; ``chip`` is that of the rack it is for, "" on GitHub's own machines."""
+    """A job of a run; ``chip`` is the chip of its rack, "" on GitHub's own machines."""
 
     chip: str
     status: str
-    conclusion: str
     has_runner: bool
     created: datetime
     ended: datetime | None
 
     @property
-    def is_over(self) -> bool:
-        return self.status == "completed"
-
-    @property
-    def waits(self) -> bool:
-        """Whether it is queued for a runner; one that waits for a person's approval is not."""
-        return self.status == "queued" and not self.has_runner
-
-    @property
     def waited_in_vain(self) -> timedelta:
         """How long it waited where it ended without a runner, else nothing."""
-        lost = self.is_over and not self.has_runner and self.conclusion in _NO_RUNNER_CAME
-        return self.ended - self.created if lost and self.ended else timedelta()
-
-
-def patience_of(text: str) -> timedelta:
-    """Return how long a rack may be silent, from the variable's minutes. Raises ConfigError."""
-    if not text.strip():
-        return DEFAULT_PATIENCE
-    if not text.strip().isdecimal() or int(text) not in _MINUTES:
-        raise ConfigError(
-            f"the variable {PATIENCE} is {text[:40]!r}.",
-            next_step=f"give minutes, {_MINUTES.start} to {_MINUTES.stop}, or delete it.",
-        )
-    return timedelta(minutes=int(text))
-
-
-def moment(text: object) -> datetime:
-    """Return a moment as GitHub writes it. Raises ValueError."""
-    found = datetime.fromisoformat(str(text))
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+        return self.ended - self.created if self.ended and not self.has_runner else timedelta()
 
 
 def jobs_of(github: GitHub, run_id: int, attempt: int) -> tuple[Job, ...]:
@@ -89,60 +60,61 @@ def _job(stored: Mapping[str, Any]) -> Job:
     return Job(
         chip=chips[0] if chips else "",
         status=str(stored["status"]),
-        conclusion=str(stored.get("conclusion") or ""),
         has_runner=bool(stored.get("runner_id")),
-        created=moment(stored["created_at"]),
-        ended=moment(ended) if ended else None,
+        created=_moment(stored["created_at"]),
+        ended=_moment(ended) if ended else None,
     )
 
 
-def silent_racks(
-    waiting: Iterable[Job], others: Iterable[Job], now: datetime, patience: timedelta
-) -> dict[str, datetime]:
-    """Return since when each rack is silent that has been so for as long as ``patience``.
+def _moment(text: object) -> datetime:
+    found = datetime.fromisoformat(str(text))
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
-    ``waiting`` are jobs that nobody has to approve. A rack that measures for another is none that is silent:
-    it has not taken a job since the first of them waits, nor ended one of ``others``.
+
+def await_racks(
+    look: Callable[[], Iterable[Job]],
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    wait: Callable[[float], object] = time.sleep,
+) -> tuple[str, ...]:
+    """Wait until each rack has taken a job of the run; return the chips whose racks took none in time.
+
+    ``look`` returns the run's jobs as they are. Raises RigError as ``look`` does.
     """
+    while True:
+        since = _waiting(look())
+        late = [chip for chip, begun in since.items() if now() - begun >= PATIENCE]
+        if len(late) == len(since):
+            return tuple(sorted(late))
+        wait(POLL_S)
+
+
+def _waiting(jobs: Iterable[Job]) -> dict[str, datetime]:
+    """Return since when jobs wait for each chip's rack that has taken none of them."""
+    found = list(jobs)
+    answered = {job.chip for job in found if job.has_runner}
     since: dict[str, datetime] = {}
-    for job in waiting:
-        since[job.chip] = min(job.created, since.get(job.chip, job.created))
-    for chip, sign in signs_of_life(others, now).items():
-        if chip in since:
-            since[chip] = max(since[chip], sign)
-    return {chip: start for chip, start in sorted(since.items()) if now - start >= patience}
+    for job in found:
+        if job.chip and job.chip not in answered and job.status in _WAITS:
+            since[job.chip] = min(job.created, since.get(job.chip, job.created))
+    return since
 
 
-def signs_of_life(jobs: Iterable[Job], now: datetime) -> dict[str, datetime]:
-    """Return when each rack was last seen: now where it has a job, else when it ended one."""
-    signs: dict[str, datetime] = {}
-    for job in jobs:
-        if job.chip and job.has_runner:
-            seen = (job.ended or now) if job.is_over else now
-            signs[job.chip] = max(seen, signs.get(job.chip, seen))
-    return signs
+def unanswered(plan: CiPlan, left_nothing: Collection[str], jobs: Iterable[Job]) -> dict[str, str]:
+    """Return why legs left nothing whose rack took no job of the run, by leg; GitHub's word, not the leg's.
 
-
-def unanswered(
-    plan: CiPlan, left_nothing: Iterable[str], jobs: Iterable[Job], patience: timedelta
-) -> dict[str, str]:
-    """Excuse the legs of racks that have not answered: their jobs had no runner, and each waited so long.
-
-    A job that somebody cancelled sooner excuses nothing, and of a chip's legs not more than its lost jobs.
+    A job that somebody cancelled within the hour is no word on its rack.
     """
-    lost: dict[str, list[timedelta]] = {}
+    waited: dict[str, list[timedelta]] = {}
     for job in jobs:
-        if job.chip and job.waited_in_vain >= patience:
-            lost.setdefault(job.chip, []).append(job.waited_in_vain)
-    names = set(left_nothing)
-    found: dict[str, str] = {}
-    for chip, waited in lost.items():
-        legs = [leg.name for leg in plan.legs if leg.job in RACK_JOBS and leg.target == chip]
-        without = [name for name in legs if name in names]
-        if len(without) <= len(waited):
-            found |= dict.fromkeys(without, _not_answered(chip, max(waited)))
-    return found
+        waited.setdefault(job.chip, []).append(job.waited_in_vain)
+    return {
+        leg.name: _reason(leg.target, min(waited[leg.target]))
+        for leg in plan.legs
+        if leg.job in RACK_JOBS
+        and leg.name in left_nothing
+        and min(waited.get(leg.target, [timedelta()])) >= PATIENCE
+    }
 
 
-def _not_answered(chip: str, waited: timedelta) -> str:
-    return f"the rack {chip} has not answered for {int(waited.total_seconds() // 60)} minutes"
+def _reason(chip: str, waited: timedelta) -> str:
+    return f"the rack {chip} took no job within {int(waited.total_seconds() // 60)} minutes"

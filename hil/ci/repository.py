@@ -18,7 +18,6 @@ from hil.ci.acceptance import LABEL as ACCEPT
 from hil.ci.github import GitHub, Refused
 from hil.ci.history import BRANCH
 from hil.ci.more import LABEL as MORE
-from hil.ci.rack_issues import LABEL as SILENT
 from hil.ci.repository_racks import racks_call, runner_groups
 
 CHECK = "hil-verdict"
@@ -27,7 +26,6 @@ RACK, FORKS = "hil-rack", "hil-rack-forks"
 _LABELS = (
     (ACCEPT, "takes a regression on purpose"),
     (MORE, "more boots of an undecided rack"),
-    (SILENT, "a rack does not answer"),
 )
 _UNSEEN = "give GITHUB_TOKEN the repository permission Administration: read, or look by hand"
 
@@ -227,7 +225,7 @@ def _runner(repository: _Repository, chip: str) -> Finding:
     return Finding(
         subject,
         ok=False,
-        sentence=f"{len(fitting)} registered, none online; its jobs wait for a day, then fail",
+        sentence=f"{len(fitting)} registered, none online; its legs are undecided after an hour",
         mend=f"hil runner serve --repo {repository.name} --to hil-mint@RACK --label {chip}; "
         f"or take {chip} out of racks in .github/hil-targets.json",
         needed=False,  # a registration is for one job, and between two there may be none

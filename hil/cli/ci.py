@@ -15,7 +15,7 @@ import click
 from hil.base.errors import ConfigError, ExitCode, HilError, RigError
 from hil.base.paths import PROJECT_ROOT
 from hil.base.untrusted import markdown, terminal
-from hil.ci import artefact, comment_page, more, summary
+from hil.ci import artefact, comment_page, more, rack_switch, summary
 from hil.ci import history as history_branch
 from hil.ci.acceptance import find_acceptance
 from hil.ci.collecting import collect
@@ -33,7 +33,7 @@ from hil.ci.summary import CiVerdict, conclude, without_verdict
 from hil.cli.ci_nights import speak_command
 from hil.cli.ci_pin import pin_command
 from hil.cli.ci_queue import as_queued, queue_option
-from hil.cli.ci_racks import excuses_now, racks_command, racks_left_out
+from hil.cli.ci_racks import await_command, excuses_now
 from hil.cli.ci_steps import (
     github_of_job,
     legs_option,
@@ -168,7 +168,7 @@ def make_plan(suite: str, base: str, racks_off: str, queue_minutes: str, plan_pa
     Outside of GitHub it plans what a pull request of HEAD would do.
     """
     event = read_event(os.environ, Path.cwd(), base=base)
-    plan = plan_event(Path.cwd(), event, suite=suite, off=racks_left_out(racks_off))
+    plan = plan_event(Path.cwd(), event, suite=suite, off=rack_switch.racks_off(racks_off))
     plan = as_queued(plan, event, queue_minutes)
     _keep(plan, plan_path)
     write_outputs(plan.outputs())
@@ -307,7 +307,7 @@ def judge_legs(
     Each leg is judged again from its records, by the definitions of head and of merge base. A leg
     without a verdict and without a recorded reason to skip it fails, and so does one whose verdict says
     otherwise than its records, or that measured less than the plan asks for. Where GitHub says that a rack
-    has not answered, its leg is undecided.
+    took no job within an hour, its leg is undecided.
     """
     job_results = _job_results(jobs)
     try:
@@ -409,7 +409,7 @@ def doctor(*, repository: str) -> None:
 command.add_command(comment_command)
 command.add_command(history_command)
 command.add_command(merge_command)
-command.add_command(racks_command)
+command.add_command(await_command)
 command.add_command(speak_command)
 command.add_command(pin_command)
 

@@ -1,152 +1,281 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether racks answer, told by jobs: since when one is silent, and which legs that excuses."""
+"""Racks that take no job of a run within an hour: they are given up, their legs are undecided."""
 
 from __future__ import annotations
 
+import dataclasses
+import json
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 
-from hil.base.errors import ConfigError, ExitCode
+from hil.base.errors import ConfigError, ExitCode, RigError
+from hil.base.untrusted import markdown
+from hil.ci.comment import comment
 from hil.ci.event import Event, Targets
 from hil.ci.github import GitHub
-from hil.ci.plan import make_plan
-from hil.ci.racks import (
-    DEFAULT_PATIENCE,
-    PATIENCE,
-    Job,
-    jobs_of,
-    patience_of,
-    silent_racks,
-    unanswered,
-)
+from hil.ci.legs import unchanged_image, write_skip
+from hil.ci.plan import make_plan, write_plan
+from hil.ci.racks import Job, await_racks, jobs_of, unanswered
 from hil.ci.summary import conclude
-from tests.ci.ci_rig import HEAD, a_plan, leave_run
+from hil.cli.app import app
+from tests.ci.ci_rig import HEAD, a_plan, leave_run, limits_text, targets_file
+from tests.ci.comment_rig import FILES, kept, leave_comparison, leave_virtual, own_repository
 from tests.ci.github_server import HOME, RUN, TOKEN, State, serve
+from tests.ci.test_ci_comment import zipped
 
 NOW = datetime(2026, 11, 20, 2, 0, tzinfo=UTC)
-HOUR = timedelta(hours=1)
+RACK = ("self-hosted", "hil", "esp32")
 
 
 def ago(minutes: float) -> datetime:
     return NOW - timedelta(minutes=minutes)
 
 
-def queued(minutes: float, chip: str = "esp32") -> Job:
-    return Job(chip, "queued", "", has_runner=False, created=ago(minutes), ended=None)
+def queued(minutes: float, chip: str = "esp32", status: str = "queued") -> Job:
+    return Job(chip, status, has_runner=False, created=ago(minutes), ended=None)
 
 
 def measuring(minutes: float, chip: str = "esp32") -> Job:
-    return Job(chip, "in_progress", "", has_runner=True, created=ago(minutes), ended=None)
+    return Job(chip, "in_progress", has_runner=True, created=ago(minutes), ended=None)
 
 
-def ended(minutes: float, chip: str = "esp32") -> Job:
-    return Job(chip, "completed", "failure", has_runner=True, created=ago(500), ended=ago(minutes))
+def over(waited: float, chip: str = "esp32", *, has_runner: bool = False) -> Job:
+    return Job(chip, "completed", has_runner, created=ago(waited), ended=NOW)
 
 
-def cancelled(waited: float, chip: str = "esp32", *, has_runner: bool = False) -> Job:
-    return Job(chip, "completed", "cancelled", has_runner, created=ago(waited), ended=NOW)
-
-
-@pytest.mark.parametrize(
-    ("others", "minutes"),
-    [
-        ([], 90),
-        ([ended(100)], 90),  # before the first of them waited
-        ([ended(61)], 61),
-        ([measuring(200, "esp32s3"), ended(5, "esp32c3")], 90),  # other racks
-        ([cancelled(300)], 90),  # no runner took it
-    ],
-)
-def test_a_rack_is_silent_since_its_last_sign_of_life(others: list[Job], minutes: int) -> None:
-    """The oldest job that waits counts, or a later sign: a job in progress, or the end of one."""
-    assert silent_racks([queued(90), queued(10)], others, NOW, HOUR) == {"esp32": ago(minutes)}
+def waited(*looks: list[Job]) -> tuple[tuple[str, ...], float]:
+    """Return which racks are given up, and after how many minutes; the last look stays as it is."""
+    clock, left = [NOW], list(looks)
+    late = await_racks(
+        lambda: left.pop(0) if left[1:] else left[0],
+        now=lambda: clock[0],
+        wait=lambda seconds: clock.append(clock.pop() + timedelta(seconds=seconds)),
+    )
+    return late, (clock[0] - NOW).total_seconds() / 60
 
 
 @pytest.mark.parametrize(
-    ("waiting", "others"),
+    "looks",
     [
-        ([queued(59)], []),
-        ([queued(600)], [measuring(10)]),  # a queue before a busy rack
-        ([queued(600)], [ended(59)]),
-        ([], [ended(600)]),  # nobody asks it for anything
+        ([],),
+        ([measuring(100)],),
+        ([over(5)],),  # a newer push cancelled it
+        ([queued(90, status="waiting")],),  # for a person's approval
+        ([queued(90), measuring(90)],),  # at night a rack has several, one after the other
+        ([queued(5), queued(5, "")], [measuring(6)]),
     ],
 )
-def test_a_busy_rack_is_not_silent(waiting: list[Job], others: list[Job]) -> None:
-    """However long the queue before it."""
-    assert silent_racks(waiting, others, NOW, HOUR) == {}
+def test_nobody_waits_once_the_racks_have_their_jobs(looks: tuple[list[Job], ...]) -> None:
+    """The job ends then, as it costs a machine of GitHub's."""
+    assert waited(*looks) == ((), len(looks) - 1)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "late", "minutes"),
+    [
+        ([queued(0)], ("esp32",), 60),
+        ([queued(45), measuring(50, "esp32s3")], ("esp32",), 15),
+        ([queued(90), queued(50, "esp32s3")], ("esp32", "esp32s3"), 10),
+        ([queued(30, status="pending")], ("esp32",), 30),  # in a group whose older job is being cancelled
+    ],
+)
+def test_a_rack_is_given_up_after_an_hour(jobs: list[Job], late: tuple[str, ...], minutes: int) -> None:
+    """From when its first job waits; each rack has its hour."""
+    assert waited(jobs) == (late, minutes)
 
 
 def test_a_leg_is_excused_where_no_runner_came() -> None:
-    """As long as the patience; the reason has the minutes."""
-    found = unanswered(a_plan(["esp32", "esp32s3"]), ["rack-esp32", "rack-esp32s3"], [cancelled(64.9)], HOUR)
-    assert found == {"rack-esp32": "the rack esp32 has not answered for 64 minutes"}
+    """The reason has the minutes; a leg that left something needs no excuse."""
+    jobs = [over(64.9), over(70, "esp32s3"), over(1, "")]
+    reason = {"rack-esp32": "the rack esp32 took no job within 64 minutes"}
+    assert unanswered(a_plan(["esp32", "esp32s3"]), ["rack-esp32"], jobs) == reason
 
 
 @pytest.mark.parametrize(
     "jobs",
     [
-        [cancelled(59)],  # by hand
-        [cancelled(90, has_runner=True)],  # while it measured
-        [cancelled(90, "esp32s3")],  # another rack
-        [ended(1)],
+        [over(59)],  # by hand
+        [over(90, has_runner=True)],  # while it measured
+        [over(90, "esp32s3")],  # another rack
         [queued(90)],
         [],
     ],
 )
 def test_a_job_that_had_a_runner_or_ended_sooner_excuses_nothing(jobs: list[Job]) -> None:
-    """Then nobody knows that the rack was silent, and there is no verdict."""
-    assert unanswered(a_plan(["esp32"]), ["rack-esp32"], jobs, HOUR) == {}
+    """Then nobody knows that no rack took it, and there is no verdict."""
+    assert unanswered(a_plan(["esp32"]), ["rack-esp32"], jobs) == {}
 
 
-def test_no_more_legs_are_excused_than_jobs_were_lost() -> None:
+def test_a_rack_that_took_a_job_excuses_none_of_its_legs() -> None:
     """At night a chip has several: where one job had a runner and left nothing, that is another matter."""
-    event = Event("schedule", "nightly", HEAD)
-    plan = make_plan(event, "", (), Targets((), ("esp32",)))
+    plan = make_plan(Event("schedule", "nightly", HEAD), "", (), Targets((), ("esp32",)))
     legs = ["rack-esp32", "night-esp32", "unchanged-esp32"]
-    lost = [cancelled(90), cancelled(80)]
-    assert unanswered(plan, legs, [*lost, ended(1)], HOUR) == {}
-    assert set(unanswered(plan, legs[1:], lost, HOUR)) == set(legs[1:])
+    lost = [over(90), over(80)]
+    assert unanswered(plan, legs, [*lost, over(90, has_runner=True)]) == {}
+    assert set(unanswered(plan, legs, [*lost, over(70)])) == set(legs)
 
 
 def test_a_chip_that_does_not_build_is_not_excused(tmp_path: Path) -> None:
-    """That its rack was silent as well makes the firmware no better."""
+    """That its rack took no job makes the firmware no better."""
     leave_run(tmp_path / "virtual")
     results = {"virtual": "success", "build": "failure", "rack": "cancelled"}
-    verdict = conclude(a_plan(["esp32"]), tmp_path, results, excuses={"rack-esp32": "the rack is silent"})
+    verdict = conclude(a_plan(["esp32"]), tmp_path, results, excuses={"rack-esp32": "the rack is off"})
     assert verdict.exit_code == ExitCode.RIG
     assert any("the job build ended with 'failure'" in line for line in verdict.findings)
 
 
 def test_jobs_are_read_as_github_lists_them() -> None:
     """A chip is told by the labels of a rack's runner; no runner is null or 0, as both are to be met."""
-    state, common = State(HEAD), {"created_at": "2026-11-20T01:00:00Z", "conclusion": None}
+    state, common = State(HEAD), {"created_at": "2026-11-20T01:00:00Z", "status": "queued"}
     rack = ["self-hosted", "hil", "esp32c3"]
     state.jobs = [
-        {**common, "status": "queued", "labels": rack, "runner_id": None},
-        {**common, "status": "queued", "labels": rack, "runner_id": 0},
-        {**common, "status": "in_progress", "labels": rack, "runner_id": 12},
-        {**common, "status": "waiting", "labels": rack, "runner_id": None},
-        {**common, "status": "queued", "labels": ["ubuntu-24.04"], "runner_id": None},
-        {**common, "status": "queued", "labels": ["esp32c3"], "runner_id": None},
+        {**common, "labels": rack, "runner_id": None},
+        {**common, "labels": rack, "runner_id": 0},
+        {**common, "labels": rack, "runner_id": 12},
+        {**common, "labels": ["ubuntu-24.04"], "runner_id": None},
+        {**common, "labels": ["esp32c3"], "runner_id": None},
     ]
     with serve(state) as api:
         jobs = jobs_of(GitHub(HOME, TOKEN, api), RUN, 1)
-    assert [job.chip for job in jobs] == ["esp32c3"] * 4 + ["", ""]
-    assert [job.waits for job in jobs] == [True, True, False, False, True, True]
+        del state.jobs[0]["created_at"]
+        with pytest.raises(RigError, match="created_at"):
+            jobs_of(GitHub(HOME, TOKEN, api), RUN, 1)
+    assert [job.chip for job in jobs] == ["esp32c3"] * 3 + ["", ""]
+    assert [job.has_runner for job in jobs] == [False, False, True, False, False]
     assert jobs[0].created == datetime(2026, 11, 20, 1, 0, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(("text", "minutes"), [("", 60), ("45", 45), (" 15 ", 15), ("1379", 1379)])
-def test_the_patience_is_a_variable(text: str, minutes: int) -> None:
-    """Minutes; without it an hour."""
-    assert patience_of(text) == timedelta(minutes=minutes)
-    assert patience_of("") == DEFAULT_PATIENCE
+def a_rack_job(minutes: float, *, runner: int = 0) -> dict[str, Any]:
+    """Return a job of a rack as GitHub lists it, that was cancelled after so many minutes."""
+    created = f"{ago(minutes):%Y-%m-%dT%H:%M:%SZ}"
+    ended = {"conclusion": "cancelled", "completed_at": f"{NOW:%Y-%m-%dT%H:%M:%SZ}"}
+    return {"status": "completed", "labels": list(RACK), "runner_id": runner or None,
+            "created_at": created, **ended}  # fmt: skip
 
 
-@pytest.mark.parametrize("text", ["0", "14", "1440", "-60", "1h", "60.5", "²"])
-def test_a_patience_that_is_none_is_a_configuration_error(text: str) -> None:
-    """Too short it would call a rack dead that reboots; GitHub gives up after a day anyway."""
-    with pytest.raises(ConfigError, match=PATIENCE):
-        patience_of(text)
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[State]:
+    """GitHub, for a job of a run whose plan has a rack."""
+    made = State(HEAD)
+    write_plan(a_plan(["esp32"]), tmp_path / "plan.json")
+    monkeypatch.chdir(tmp_path)
+    for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "GITHUB_EVENT_NAME"):
+        monkeypatch.delenv(name, raising=False)
+    with serve(made) as api:
+        for name, value in {
+            "GITHUB_REPOSITORY": HOME, "GITHUB_RUN_ID": str(RUN), "GITHUB_RUN_ATTEMPT": "1",
+            "GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": api, "GITHUB_OUTPUT": str(tmp_path / "output"),
+        }.items():  # fmt: skip
+            monkeypatch.setenv(name, value)
+        yield made
+
+
+def hil(*words: str) -> Result:
+    return CliRunner().invoke(app, ["ci", *words, "--plan", "plan.json"], standalone_mode=False)
+
+
+def judge() -> Result:
+    leave_run(Path("legs/virtual"))
+    needs = json.dumps({"virtual": {"result": "success"}, "rack": {"result": "cancelled"}})
+    return hil("verdict", "--legs", "legs", "--jobs", needs)
+
+
+@pytest.mark.parametrize(
+    ("runner", "legs"), [(0, '["rack-esp32"]'), (9, "[]")], ids=["takes-none", "takes-it"]
+)
+def test_the_legs_to_give_up_are_an_output(state: State, runner: int, legs: str) -> None:
+    """By today's clock the hour of this job is long past."""
+    waits = {"status": "queued", "conclusion": None, "completed_at": None}
+    state.jobs = [{**a_rack_job(64, runner=runner), **waits}]
+    done = hil("await-racks")
+    assert done.exception is None
+    assert Path("output").read_text() == f"unanswered={legs}\n"
+
+
+@pytest.mark.usefixtures("state")
+def test_by_hand_there_is_no_run_to_look_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says what a job of GitHub has; a verdict by hand goes without."""
+    monkeypatch.delenv("GITHUB_TOKEN")
+    assert isinstance(hil("await-racks").exception, ConfigError)
+    done = judge()
+    assert "warning: nobody knows whether racks took their jobs" in done.output
+    assert done.return_value == ExitCode.RIG
+
+
+@pytest.mark.slow
+def test_the_verdict_of_what_waited_in_vain_is_undecided(state: State) -> None:
+    """Asked after its job was cancelled, GitHub says that no runner came: nothing failed, nothing passed."""
+    state.jobs = [a_rack_job(64.5)]
+    done = judge()
+    assert done.return_value == 0, done.output
+    assert "# UNDECIDED: rack-esp32\n" in done.output
+    assert "Not measured: the rack esp32 took no job within 64 minutes." in done.output
+
+
+def _sooner(state: State) -> None:
+    state.jobs = [a_rack_job(40)]
+
+
+def _while_it_measured(state: State) -> None:
+    state.jobs = [a_rack_job(90, runner=9)]
+
+
+def _no_answer(state: State) -> None:
+    state.trouble[f"runs/{RUN}/attempts"] = [(403, {}, b"{}")]
+
+
+@pytest.mark.parametrize("happens", [_sooner, _while_it_measured, _no_answer])
+def test_what_somebody_cancelled_has_no_verdict(state: State, happens: Callable[[State], None]) -> None:
+    """It is no word on the rack; nor is a GitHub that does not answer."""
+    happens(state)
+    done = judge()
+    assert done.return_value == ExitCode.RIG
+    assert ("warning: nobody knows" in done.output) == (happens is _no_answer)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("minutes", "said", "conclusion"),
+    [
+        (64, f"? {markdown('UNDECIDED: rack-esp32')}", "neutral"),
+        (30, "? No verdict could be read", "failure"),
+    ],
+    ids=["unanswered", "cancelled-sooner"],
+)
+def test_the_comment_asks_github_itself(
+    state: State,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    minutes: int,
+    said: str,
+    conclusion: str,
+) -> None:
+    """From the default branch, by the same jobs; where these tell otherwise, there is no verdict."""
+    own = own_repository()
+    monkeypatch.chdir(own.path)
+    base = own.commit(targets_file((), ["esp32"]))
+    plan = dataclasses.replace(a_plan(["esp32"], files=FILES, compare=True, emulated=True), base=base)
+    state.base, state.files = base, list(FILES)
+    state.limits = {"publish.yaml": limits_text().encode()}
+    write_plan(plan, tmp_path / "plan.json")
+    emulated = plan.leg("emulated-esp32c3")
+    write_skip(tmp_path / "legs", emulated.name, unchanged_image(plan, emulated))
+    leave_virtual(tmp_path / "legs")
+    leave_comparison(tmp_path / "legs")
+    state.add_run(RUN)
+    state.add_pull()
+    state.set_jobs("success", **{"Rack esp32": "cancelled", "Give up rack-esp32": "success"})
+    (rack,) = [one for one in state.jobs if one["name"] == "Rack esp32"]
+    rack |= a_rack_job(minutes)
+    state.add_artefact(zipped(kept(tmp_path)))
+    with serve(state) as api:
+        comment(GitHub(HOME, TOKEN, api), RUN)
+    (body,) = [one["body"] for one in state.comments[7]]
+    assert body.splitlines()[1] == f"### {said}"
+    (check,) = state.checks
+    assert check["conclusion"] == conclusion

@@ -53,7 +53,6 @@ WELL: dict[str, Any] = {
     "pages": {"build_type": "workflow"},
     "labels/hil%3Aaccept": {"name": "hil:accept"},
     "labels/hil%3Amore": {"name": "hil:more"},
-    "labels/hil%3Arack": {"name": "hil:rack"},
     "environments/hil-rack": {"protection_rules": []},
     "environments/hil-rack-forks": REVIEWED,
     "actions/runners": {"runners": [RUNNER]},
@@ -140,7 +139,7 @@ def look(github: GitHub) -> dict[str, Finding]:
 def test_a_repository_that_is_set_up_has_no_finding(github: GitHub) -> None:
     """Everything is looked at, and all of it is well."""
     found = look(github)
-    assert len(found) == 14
+    assert len(found) == 13
     assert [finding.line for finding in found.values() if not finding.ok] == []
 
 

@@ -113,7 +113,6 @@ def test_permissions_are_granted_job_by_job() -> None:
         "nightly/history": {"contents"},
         "nightly/deploy": {"pages", "id-token"},
         "nightly/speak": {"issues"},
-        "rack-watch/watch": {"actions", "issues"},
         "release/image": {"packages"},
         "release/attest": {"attestations", "id-token"},
         "release/publish": {"contents"},
@@ -173,6 +172,7 @@ def test_a_newer_push_cancels_the_older_ones_jobs() -> None:
     """
     jobs = load(ROOT / ".github/workflows/pr.yml")["jobs"]
     groups = {f"pr-{name}-": job["concurrency"] for name, job in jobs.items() if "concurrency" in job}
+    del groups["pr-give-up-"]  # which is in the group of a rack's job
     assert set(groups) == {f"pr-{name}-" for name in ("plan", "virtual", "compare", "build", "emulated")}
     groups["leg-rack-${{ inputs.target }}-"] = rack_job()["concurrency"]
     jobs = load(ROOT / ".github/workflows/measure.yml")["jobs"]
@@ -310,7 +310,7 @@ def test_racks_neither_compile_nor_lose_their_place() -> None:
     for path in WORKFLOWS:
         assert "secrets." not in path.read_text()
         for name, job in load(path)["jobs"].items():
-            if "self-hosted" not in job.get("runs-on", "") or (path.stem, name) == ("rack-watch", "probe"):
+            if "self-hosted" not in job.get("runs-on", ""):
                 continue
             group = job.get("concurrency", {}).get("group", "${{ github.run_id }}")
             assert "github.run_id" in group, name
@@ -349,16 +349,25 @@ def test_a_racks_environment_is_by_the_event() -> None:
     assert set(caller["with"]) == set(load(ROOT / CALLED)["on"]["workflow_call"]["inputs"])
 
 
-def test_a_probe_runs_nothing_on_a_rack() -> None:
-    """It waits for a silent rack, one after the other, with no right, no checkout and no input."""
-    probe = load(ROOT / ".github/workflows/rack-watch.yml")["jobs"]["probe"]
-    assert probe["steps"] == [{"name": "Answer", "run": "true"}]
-    assert probe["permissions"] == {}
-    assert probe["environment"]["deployment"] is False
-    assert probe["concurrency"] == {
-        "group": "rack-probe-${{ matrix.target }}",
-        "cancel-in-progress": False,
-    }
+def test_what_gives_a_rack_up_is_in_the_group_of_its_job() -> None:
+    """By that it cancels a job that waits. It has no right, and looks after what measures anyway."""
+    called = {"inputs.target": "matrix.target", "github.event.pull_request.number || github.run_id": "RUN"}
+    for name in ("pr.yml", "nightly.yml"):
+        jobs = load(ROOT / ".github/workflows" / name)["jobs"]
+        own = [jobs["rack"], jobs["night-rack"]] if name == "nightly.yml" else [rack_job()]
+        gives_up, patience = jobs["give-up"], jobs["patience"]
+        groups = [job["concurrency"]["group"] for job in (gives_up, *own)]
+        for text, short in {**called, "github.run_id": "RUN"}.items():
+            groups = [group.replace(text, short) for group in groups]
+        leg = "${{ matrix.leg }}"
+        assert groups[0] == f"leg-{leg}-${{{{ RUN }}}}"
+        assert {group.replace("rack-${{ matrix.target }}", leg) for group in groups} == {groups[0]}
+        assert gives_up["concurrency"]["cancel-in-progress"] is True
+        assert gives_up["permissions"] == {}
+        assert patience["permissions"] == {"actions": "read", "contents": "read"}
+        assert {"virtual", "emulated"} <= set(patience["needs"])
+        (wait,) = [step for step in patience["steps"] if step.get("id") == "wait"]
+        assert wait["continue-on-error"] is True  # without an answer racks are waited for
 
 
 def test_no_input_is_pasted_into_a_shell() -> None:
@@ -541,6 +550,7 @@ PLAN = {
     "rack-nights": '[{"leg": "night-esp32"}]',
     "base": "c0ffee",
 }
+LATE = {"unanswered": '["rack-esp32"]'}
 PULL_REQUEST = {"pull_request": {"number": 7, "head": {"sha": "c0ffee"}}}
 
 
@@ -567,7 +577,7 @@ def test_another_base_is_measured_and_another_title_is_not(
     """A skipped job counts as passed, so that of the verdict has another name then."""
     narrowed = {"racks": PLAN["racks"], "compared": PLAN["racks"], "emulated": PLAN["emulated"]}
     payload = {**PULL_REQUEST, "action": "edited", "changes": {changed: {"from": "before"}}}
-    outputs = {"plan": PLAN, "narrow": narrowed}
+    outputs = {"plan": PLAN, "narrow": narrowed, "patience": LATE}
     ran = run_empty(project, "pr.yml", "pull_request", payload, outputs, "")
     assert ran == dict.fromkeys(ran, runs)
     named = load(ROOT / ".github/workflows/pr.yml")["jobs"]["hil-verdict"]
@@ -579,7 +589,7 @@ def test_another_base_is_measured_and_another_title_is_not(
 def test_at_night_a_chip_that_does_not_build_keeps_no_other_rack_back(project: Project) -> None:
     """As for a pull request; history and report follow. A schedule has no payload to name a branch with."""
     project.git("checkout", "--quiet", "main")
-    ran = run_empty(project, "nightly.yml", "schedule", {}, {"plan": PLAN}, "build")
+    ran = run_empty(project, "nightly.yml", "schedule", {}, {"plan": PLAN, "patience": LATE}, "build")
     assert ran == {job: job != "build" for job in ran}
 
 
