@@ -39,7 +39,6 @@ from hil.cli.ci_steps import (
     legs_option,
     on_github,
     plan_option,
-    racks_off_option,
     say,
     summarise,
     write_outputs,
@@ -159,7 +158,14 @@ def command() -> None:
 @command.command("plan")
 @click.option("--suite", default="", envvar="HIL_SUITE", show_envvar=True, help="Instead of each leg's own.")
 @click.option("--base", default="", metavar="REV", help="Compare with it.  [default: the event's, or main]")
-@racks_off_option
+@click.option(
+    "--racks-off",
+    default="",
+    envvar=rack_switch.VARIABLE,
+    show_envvar=True,
+    metavar="CHIP: WHY; …",
+    help="Racks that measure nothing and are not waited for.",
+)
 @queue_option
 @plan_option
 def make_plan(suite: str, base: str, racks_off: str, queue_minutes: str, plan_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from hil.base.untrusted import terminal_page
-from hil.ci import rack_switch, summary
+from hil.ci import summary
 from hil.ci.github import DEFAULT_API, GitHub
 from hil.cli.options import DEFAULT_OUT
 
@@ -27,14 +27,6 @@ legs_option = click.option(
     type=click.Path(path_type=Path, file_okay=False),
     default=DEFAULT_OUT / "ci" / "legs",
     help="Folder with one folder a leg. [default: out/ci/legs]",
-)
-racks_off_option = click.option(
-    "--racks-off",
-    default="",
-    envvar=rack_switch.VARIABLE,
-    show_envvar=True,
-    metavar="CHIP: WHY; …",
-    help="Racks that measure nothing and are not waited for, or `all`.",
 )
 
 
