@@ -54,9 +54,8 @@ class Leg:
     """One measurement that the verdict waits for; ``skip`` is the reason why there is none.
 
     ``reference`` is the commit that a night measures beside the head; where ``unchanged`` it measures the
-    head beside itself, which blocks nothing. Where ``rack_off`` the reason is no fault of the change: its
-    rack is off, and the leg is undecided, not passed. ``shards`` is of how many runs its
-    run is made, 0 where it is measured as one. Where ``undecided`` the reason leaves it so.
+    head beside itself, which blocks nothing. ``shards`` is of how many runs its run is made, 0 where it is
+    measured as one. Where ``undecided`` the reason to skip it leaves it so: its rack is off, say.
     """
 
     name: str
@@ -66,7 +65,6 @@ class Leg:
     skip: str = ""
     reference: str = ""
     unchanged: bool = False
-    rack_off: bool = False
     shards: int = 0
     undecided: bool = False
 
@@ -294,7 +292,7 @@ def _ticks_hz(thresholds: Path, suite: str) -> tuple[int, ...]:
 def _without_rack(leg: Leg, off: Mapping[str, str]) -> Leg:
     if leg.job not in RACK_JOBS or leg.skip or leg.target not in off:
         return leg
-    return dataclasses.replace(leg, skip=off[leg.target], rack_off=True)
+    return dataclasses.replace(leg, skip=off[leg.target], undecided=True)
 
 
 def _rack_legs(racks: Sequence[str], suite: str, reason: str) -> tuple[Leg, ...]:

@@ -150,7 +150,7 @@ def _leg_before(leg: Leg, before: Before) -> Leg:
     if result is None or before.plan.leg(leg.name).suite != leg.suite:
         raise NotBefore(f"pull request {before.pull_request} measured no leg {leg.name} of suite {leg.suite}")
     planned = before.plan.leg(leg.name)
-    if planned.skip and not (planned.rack_off or planned.undecided):
+    if planned.skip and not planned.undecided:
         raise NotBefore(f"pull request {before.pull_request} did not measure {leg.name}: {planned.skip}")
     is_open = result.is_open or (bool(result.reason) and result.exit_code != ExitCode.PASS)
     how = f", {'accepted' if result.accepted else result.outcome}" if is_open and not result.reason else ""

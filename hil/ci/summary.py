@@ -162,7 +162,7 @@ def _found(
     if (folder / leg.name).is_dir():
         return read_leg(folder / leg.name, leg, plan, counting)
     if leg.skip:
-        return (unmeasured if leg.rack_off or leg.undecided else skipped)(leg.name, leg.skip)
+        return (unmeasured if leg.undecided else skipped)(leg.name, leg.skip)
     if why := _why_unbuilt(plan, leg, folder, job_results):
         return why
     left = f"the leg {leg.name} left neither a verdict nor a reason to skip it"

@@ -72,8 +72,8 @@ def _leg_of(own: Leg, plan: CiPlan, changes: Sequence[str]) -> Leg:
     found = next((leg for leg in plan.legs if leg.name == own.name), None)
     if found is None or (found.job, found.suite, found.target) != (own.job, own.suite, own.target):
         raise ConfigError(f"the plan has no leg {own.name} of the job {own.job} and the suite {own.suite!r}.")
-    if found.rack_off and own.job in RACK_JOBS:
-        return replace(own, skip=found.skip, rack_off=True)
+    if found.undecided and own.job in RACK_JOBS:
+        return replace(own, skip=found.skip, undecided=True)
     if found.skip and not own.skip:
         raise ConfigError(
             f"the plan leaves out {own.name} ({found.skip}), and the change touches {', '.join(changes)}."

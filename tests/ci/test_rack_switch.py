@@ -81,7 +81,7 @@ def test_no_job_waits_for_a_rack_that_is_off(repository: Repository, monkeypatch
     before = plan_without(repository, "", monkeypatch)
     plan = plan_without(repository, "esp32: power is off until Monday", monkeypatch)
     assert (before.racks, plan.racks) == (("esp32", "esp32s3"), ("esp32s3",))
-    assert (plan.leg("rack-esp32").skip, plan.leg("rack-esp32").rack_off) == (WHY, True)
+    assert (plan.leg("rack-esp32").skip, plan.leg("rack-esp32").undecided) == (WHY, True)
     assert plan.legs_of_alpha == before.legs_of_alpha - 1
     assert plan.leg("emulated-esp32c3") == before.leg("emulated-esp32c3")
 
@@ -97,7 +97,7 @@ def test_at_night_all_legs_of_a_rack_are_off(repository: Repository) -> None:
     """The full matrix, the night beside the reference, and the head beside itself."""
     head = repository.git("rev-parse", "HEAD")
     plan = plan_event(repository.path, Event("schedule", "nightly", head), off=racks_off("esp32"))
-    off = {leg.name for leg in plan.legs if leg.rack_off}
+    off = {leg.name for leg in plan.legs if leg.undecided}
     assert (
         off == {leg.name for leg in plan.legs if leg.target == "esp32"} >= {"rack-esp32", "unchanged-esp32"}
     )
@@ -109,7 +109,7 @@ def test_documentation_alone_is_skipped_as_ever(repository: Repository) -> None:
     head = repository.commit({"firmware/a.c": "1", "docs/a.md": "2"})
     event = dataclasses.replace(read_event({}, repository.path), head=head)
     plan = plan_event(repository.path, event, off=racks_off("esp32; esp32s3"))
-    assert not any(leg.rack_off for leg in plan.legs)
+    assert not any(leg.undecided for leg in plan.legs)
 
 
 @pytest.fixture
