@@ -186,8 +186,8 @@ def _page(github: GitHub, told: _Told, report_url: str, server: str) -> str:
         lines += ["", "Which commit it was:", "", fenced(visible(event["bisect"], 2000))]
     lines += [
         "",
-        "This issue follows the event each night, and is closed when that has ended or was accepted by a "
-        "baseline. Closed by hand, it stays so (docs/operate/nightly.md).",
+        "This issue follows the event each night, and is closed when the event has ended. If you close it "
+        "by hand, it stays closed (docs/operate/nightly.md).",
     ]
     return "\n".join(lines) + "\n"
 

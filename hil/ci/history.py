@@ -27,7 +27,6 @@ from hil.history.nightly.reference import load_references, tonight
 from hil.history.saving import write_once
 from hil.store import RunDirectory, read_run
 from hil.store.files import disk_error
-from hil.thresholds.baselines import FOLDER
 
 BRANCH = "hil-history"
 FETCHED = ".fetched-commit"
@@ -211,7 +210,7 @@ LEG = "night-"  # what the names of legs begin with whose runs enter the history
 def references_tonight(thresholds: Path) -> tuple[str, ...]:
     """Return the commits to measure beside the head. Raises ConfigError where the file of them is wrong."""
     night = tonight(datetime.datetime.now(tz=datetime.UTC))
-    return tuple(reference.commit for reference in load_references(thresholds / FOLDER).of(night))
+    return tuple(reference.commit for reference in load_references(thresholds).of(night))
 
 
 def add_runs(legs: Path, history: Path) -> Iterator[str]:

@@ -17,7 +17,7 @@ CALLED = ".github/workflows/rack.yml"
 # workflows whose own jobs are for racks: a runner group admits these at the default branch, and no others
 FOR_RACKS = (
     CALLED,
-    *(f".github/workflows/{name}.yml" for name in ("nightly", "baseline", "rack-health")),
+    *(f".github/workflows/{name}.yml" for name in ("nightly", "rack-health")),
 )
 _CALL = re.compile(rf"^(    uses: )(\S*{re.escape(CALLED)}(?:@\S+)?)(.*)$", re.MULTILINE)
 _REPOSITORY = re.compile(r"[A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100}")

@@ -34,7 +34,6 @@ COMMANDS = {
     "firmware": "bundles of builds: verify, compare",
     "reproduce": "repeat a published study, and set its values beside ours",
     "history": "boot values of earlier runs: add, show, import, export, merge",
-    "baseline": "what is normal on a rack: collect sessions, show, accept",
     "nightly": "what a night measures beside the head: reference",
     "changes": "change points over the nights: since when, and whose doing",
     "bisect": "find the first bad commit of a step: plan it, or measure it",

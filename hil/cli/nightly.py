@@ -11,7 +11,6 @@ import click
 
 from hil.cli.options import thresholds_option
 from hil.history.nightly.reference import load_references, require_one, tonight
-from hil.thresholds.baselines import FOLDER
 
 
 @click.group("nightly")
@@ -33,13 +32,12 @@ def reference(night: datetime.datetime | None, thresholds: Path, *, as_json: boo
 
     Two where a renewal overlaps. Warns of renewals that overlap too few nights.
     """
-    folder = thresholds / FOLDER
-    references = load_references(folder)
+    references = load_references(thresholds)
     for warning in references.warnings:
         click.echo(f"hil: warning: {warning}", err=True)
     date = night.date() if night else tonight(datetime.datetime.now(tz=datetime.UTC))
     if as_json:
         click.echo(json.dumps([found.commit for found in references.of(date)]))
         return
-    for found in require_one(references, date, folder):
+    for found in require_one(references, date, thresholds):
         click.echo(found.commit)

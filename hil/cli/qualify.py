@@ -15,8 +15,8 @@ from hil.base.errors import ExitCode
 from hil.base.units import format_difference, unit_of
 from hil.boards.rack import Rack, load_rack
 from hil.cli.options import aligned, boards_option, history_option, out_option, rack_option, thresholds_option
-from hil.history.baseline.collect import begin, until_done
 from hil.history.judgements import GATE, JUDGEMENTS_FILE, UnchangedRun, read_judgements, unchanged_run_of
+from hil.history.measuring import begin, until_done
 from hil.history.qualification import (
     DAYS,
     NEEDED,
@@ -113,7 +113,7 @@ def nature_of(rack: Rack) -> Nature:
 
 
 def _measure(rack: Rack, wanted: int, options: Sequence[str], out: Path, history: Path) -> None:
-    """Measure until so many runs are in the history. Raises as collect() does."""
+    """Measure until so many runs are in the history. Raises as until_done() does."""
     from hil.reports.history import append_judgements
 
     state = out / _FOLDER / f"{rack.name}.json"
@@ -131,7 +131,7 @@ def _measure(rack: Rack, wanted: int, options: Sequence[str], out: Path, history
         return found
 
     if goes_on:
-        click.echo(f"Going on with what was begun: {entered()} of {wanted} sessions are there.")
+        click.echo(f"Going on with what was begun: {entered()} of {wanted} runs are there.")
     until_done(hil_run(options, out), wanted, entered, click.echo)
     state.unlink(missing_ok=True)
 

@@ -18,7 +18,7 @@ from hil.base.numeric import np
 from hil.base.paths import PROJECT_ROOT
 from hil.base.project import keep_here
 from hil.base.reading import SEGMENT_MOST_BYTES, read_at_most
-from hil.history.segment import ROLES, Segment, SegmentError, digest_of, from_json
+from hil.history.segment import ROLES, Segment, SegmentError, from_json
 from hil.metrics.sessions import NO_HISTORY, History, SeriesHistory, Session, SessionBoard
 from hil.model import bench_of, format_series_id
 
@@ -148,7 +148,6 @@ def _session(segment: Segment) -> Session:
         trigger=segment.trigger,
         commit=segment.commit,
         dirty=segment.dirty,
-        digest=segment.digest,
         firmware=_firmware(segment),
         conditions={
             f"{board.id}.{key}": fact for board in segment.boards for key, fact in board.conditions.items()
@@ -207,7 +206,7 @@ def read_segment(path: Path) -> Segment:
     """Read one run's file. Raises ConfigError as load() does."""
     content = read_bytes(path)
     try:
-        segment = from_json(_parse(content), digest_of(content))
+        segment = from_json(_parse(content))
         _check_time(segment)
     except (SegmentError, ValueError, RecursionError) as error:
         _refuse(path, error)

@@ -133,7 +133,7 @@ def write_once(path: Path, content: bytes) -> bool:
         raise ConfigError(
             f"{path}: the history holds this run with other content, and never changes what it holds.",
             next_step="if the run was measured anew, give it a name of its own; if the stored file is wrong, "
-            "delete it by hand, and accept a new baseline where an epoch names the run.",
+            "delete it by hand.",
         )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

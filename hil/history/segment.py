@@ -10,7 +10,6 @@ A segment from JSON: every key, type and index checked, so that a damaged file i
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
@@ -57,10 +56,7 @@ class Boot:
 
 @dataclass(frozen=True)
 class Segment:
-    """A run. ``series`` are rows of (case, metric, boot set), as indices; arrays have an element a value.
-
-    ``digest`` is the SHA-256 of the whole run's file, also where this is a part of it.
-    """
+    """A run. ``series`` are rows of (case, metric, boot set), as indices; arrays have an element a value."""
 
     run_id: str
     started_utc: str
@@ -79,7 +75,6 @@ class Segment:
     values: np.ndarray
     samples: np.ndarray
     hits: np.ndarray
-    digest: str = ""
     product: str = ""
 
     def __len__(self) -> int:
@@ -106,11 +101,6 @@ def to_bytes(segment: Segment) -> bytes:
     """Return the file's content: a key a line, in a fixed order."""
     lines = (f"{_dump(key)}: {_dump(value)}" for key, value in to_json(segment).items())
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
-
-
-def digest_of(content: bytes) -> str:
-    """Return the digest by which an accepted epoch names a session."""
-    return hashlib.sha256(content).hexdigest()
 
 
 def to_json(segment: Segment) -> dict[str, Any]:
@@ -164,7 +154,7 @@ class SegmentError(ValueError):
     """JSON that is no segment; the message says what is wrong with it."""
 
 
-def from_json(value: object, digest: str = "") -> Segment:
+def from_json(value: object) -> Segment:
     """Build the segment that to_json() wrote. Raises SegmentError."""
     fields = _object(value, "it")
     if fields.get("schema") != SCHEMA_VERSION:
@@ -188,7 +178,6 @@ def from_json(value: object, digest: str = "") -> Segment:
         values=_values(fields["values"]),
         samples=_repeated(fields, "samples", count),
         hits=_repeated(fields, "hits", count),
-        digest=digest,
         product=product,
     )
     _check_segment(segment)

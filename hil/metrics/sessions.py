@@ -20,7 +20,7 @@ class SessionBoard:
 
 @dataclass(frozen=True)
 class Session:
-    """One run of which boot values are kept. ``commit`` is the candidate's, ``digest`` its file's SHA-256.
+    """One run of which boot values are kept. ``commit`` is the candidate's.
 
     ``firmware`` maps a role and image (``candidate virtual-esp32``) to the image's SHA-256; ``conditions``
     are what a board's values hang on (access point, channel, air, broker, clock), flattened: ``v1.air``.
@@ -33,7 +33,6 @@ class Session:
     trigger: str
     commit: str
     dirty: bool
-    digest: str = ""
     firmware: Mapping[str, str] = field(default_factory=dict)
     conditions: Mapping[str, Scalar] = field(default_factory=dict)
     suite: str = ""

@@ -25,7 +25,7 @@ from hil.base.untrusted import visible
 from hil.model import PRODUCT_PATTERN, SCHEMA_VERSION
 from hil.store.codec import decode
 
-TRIGGERS = ("local", "pr", "nightly", "baseline")  # what a run is for
+TRIGGERS = ("local", "pr", "nightly")  # what a run is for
 PACKAGES = ("esptool", "pytest", "pytest-embedded", "pyserial", "numpy", "scipy", "ruamel.yaml")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
 _PULL_REQUEST = re.compile(r"refs/pull/(\d+)/")

@@ -61,11 +61,11 @@ def _is_current(event: Mapping[str, Any]) -> bool:
 def _folded(
     events: Sequence[tuple[int, Mapping[str, Any]]], trend: Mapping[str, Any], trend_page: str
 ) -> str:
-    """Return what ended, was accepted or became better, below one line."""
+    """Return what ended or became better, below one line."""
     if not events:
         return ""
     better = sum(event["effect"] == "better" for _, event in events)
-    counts = ((better, "improved"), (len(events) - better, "ended or accepted"))
+    counts = ((better, "improved"), (len(events) - better, "ended"))
     words = ", ".join(f"{count} {word}" for count, word in counts if count)
     items = [_event(event, trend, f"{trend_page}#event={n}", picture=False) for n, event in events]
     return (

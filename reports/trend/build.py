@@ -22,7 +22,7 @@ from hil.reports.history import comparable, with_runs
 from hil.reports.kinds import unreal
 from hil.reports.trend.choosing import Choice, choose, choose_series
 from hil.reports.trend.details import CaseKey, Detail, Wanted, details_of
-from hil.reports.trend.happenings import LAST_NIGHTS, add_levels_and_changes, epochs_json, events_json
+from hil.reports.trend.happenings import LAST_NIGHTS, add_levels_and_changes, events_json
 from hil.reports.trend.naming import Number, label_of, metric_of, tidy, tidy_all
 from hil.reports.trend.points import Point, Series, series_of
 from hil.reports.trend.runs import Reported, Run, Sources, comparable_history, runs_of
@@ -146,7 +146,7 @@ def build_trend(
     remark: str,
     most: int,
 ) -> Mapping[str, Any]:
-    """Return what trend.json holds; trend_of() without baselines and notes."""
+    """Return what trend.json holds; trend_of() without notes."""
     return trend_of(runs, lines, Sources(history, thresholds), title=title, remark=remark, most=most).data
 
 
@@ -186,8 +186,7 @@ def trend_of(
         "links": LINKS,
         "runs": _runs_json(shown),
         "series": columns,
-        "events": events_json(events, columns, shown, sources.baselines),
-        "epochs": epochs_json(sources.baselines, shown),
+        "events": events_json(events, columns, shown),
         "notes": [*sources.notes, *_notes_of(found), *filter(None, [left_out]), *notes],
         "dropped_runs": dropped,
         "details": details,

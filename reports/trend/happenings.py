@@ -2,8 +2,6 @@
 """Events on the trend: which series they show in, and where the line of each changes.
 
 Where a series was judged by nights, and its level between the change points found there.
-
-Accepted baselines on the trend: the first run that an epoch was in force for.
 """
 
 from __future__ import annotations
@@ -25,7 +23,6 @@ from hil.reports.trend.commits import commit_json
 from hil.reports.trend.naming import Number, tidy
 from hil.reports.trend.points import Point, Series
 from hil.reports.trend.runs import Run
-from hil.thresholds.baselines import NO_BASELINES, Baselines
 
 LAST_NIGHTS = 120  # as `hil changes` looks at
 _READ = ("p50", "p95", "p99", "")  # statistics that need no explanation
@@ -193,16 +190,12 @@ def events_json(
     events: Sequence[Event],
     columns: Sequence[Mapping[str, Any]],
     runs: Sequence[Run],
-    baselines: Baselines = NO_BASELINES,
 ) -> list[dict[str, Any]]:
     """Return the events with positions of runs and series in place of series ids, the most telling first."""
     places: dict[str, list[int]] = {}
     for number, column in enumerate(columns):
         places.setdefault(column["id"], []).append(number)
-    return [
-        _event_json(number, event, places, columns, runs) | _acceptance(event, baselines)
-        for number, event in enumerate(events)
-    ]
+    return [_event_json(number, event, places, columns, runs) for number, event in enumerate(events)]
 
 
 def changes_beside(events: Sequence[Mapping[str, Any]], info: Mapping[str, Any]) -> list[str]:
@@ -216,22 +209,6 @@ def changes_beside(events: Sequence[Mapping[str, Any]], info: Mapping[str, Any])
     return open_changes(
         [one for one in events if rack in one["racks"] and product in one.get("products", [""])]
     )
-
-
-def _acceptance(event: Event, baselines: Baselines) -> dict[str, str]:
-    """Return the state of an event that an accepted baseline of each of its racks and products came after."""
-    of = [
-        [
-            epoch.accepted
-            for epoch in baselines.epochs.get(rack, ())
-            if epoch.product == product and epoch.accepted > event.night
-        ]
-        for rack in event.racks
-        for product in event.products
-    ]
-    if event.ended or not all(of):
-        return {}
-    return {"state": "accepted", "ended": max(map(min, of)).isoformat()}
 
 
 def _event_json(
@@ -274,21 +251,3 @@ def _run_of_night(event: Event, runs: Sequence[Run]) -> int:
     there = [run.rack in event.racks and run.product in event.products for run in runs]
     own = (number for number, run in enumerate(runs) if there[number] and run.started_utc)
     return next((number for number in own if night_of(runs[number]) >= event.night), len(runs) - 1)
-
-
-def epochs_json(baselines: Baselines, runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """Return the epochs that began while the runs were measured, in order of time.
-
-    An epoch is of a whole rack, which is its ``target``; ``run`` is the rack's first one on that day or
-    later. An epoch that was in force before all of them has no place.
-    """
-    found = []
-    for rack, epochs in sorted(baselines.epochs.items()):
-        there = [(number, run) for number, run in enumerate(runs) if run.rack == rack and run.started_utc]
-        for epoch in epochs:
-            own = [(number, run) for number, run in there if run.product == epoch.product]
-            after = [number for number, run in own if run.moment.date() >= epoch.accepted]
-            if after and len(after) < len(own):
-                words = {"target": rack, "reason": epoch.reason, "who": epoch.by}
-                found.append({"run": after[0], **words})
-    return sorted(found, key=lambda epoch: (epoch["run"], epoch["target"]))

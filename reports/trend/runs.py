@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The runs of the trend: lines of metrics.jsonl and sessions of the history, joined by their run id.
 
-What the trend is made of beside the runs: boot values of earlier runs, thresholds, baselines.
+What the trend is made of beside the runs: boot values of earlier runs, thresholds.
 
 Which sessions of the history the reported runs are shown against: as comparable() says.
 """
@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 
 from hil.base.errors import ConfigError
 from hil.base.numeric import np
-from hil.base.paths import PROJECT_ROOT, PROJECT_THRESHOLDS
+from hil.base.paths import PROJECT_ROOT
 from hil.base.untrusted import visible
 from hil.history import load
 from hil.metrics.sessions import NO_HISTORY, History, SeriesHistory, Session
@@ -27,7 +27,6 @@ from hil.reports.stored import by_name
 from hil.store import JudgedRun
 from hil.store.run_info import MOST_AUTHOR, MOST_TITLE
 from hil.thresholds import Thresholds
-from hil.thresholds.baselines import FOLDER, NO_BASELINES, Baselines, load_baselines
 
 _BEFORE_ALL = datetime.datetime.min.replace(tzinfo=datetime.UTC)
 
@@ -183,12 +182,11 @@ class Sources:
 
     history: History = NO_HISTORY
     thresholds: Mapping[str, Thresholds] = field(default_factory=dict)
-    baselines: Baselines = NO_BASELINES
     notes: tuple[str, ...] = ()
 
 
 def read_sources(folder: Path, runs: Sequence[Reported]) -> Sources:
-    """Read the boot values in ``folder``, and the thresholds of the newest run (the checkout's baselines).
+    """Read the boot values in ``folder``, and the thresholds of the newest run.
 
     What is damaged costs its part of the trend, and a note that names the file and the way out; it does not
     cost the report.
@@ -206,11 +204,6 @@ def read_sources(folder: Path, runs: Sequence[Reported]) -> Sources:
     return Sources(
         attempt(lambda: load(folder), NO_HISTORY, "The boot values of earlier runs are left out"),
         attempt(lambda: limits_of(newest.run), {}, "The thresholds of the run are left out"),
-        attempt(
-            lambda: load_baselines(PROJECT_THRESHOLDS / FOLDER),
-            NO_BASELINES,
-            "Accepted baselines are left out",
-        ),
         tuple(notes),
     )
 

@@ -254,7 +254,7 @@ references:
   - {{commit: {first}, since: 2020-01-01, until: 2999-01-01, why: first}}
   - {{commit: {second}, since: 2020-02-01, why: second}}
 """
-    repository.commit({"thresholds/baselines/reference.yaml": text})
+    repository.commit({"thresholds/nightly/reference.yaml": text})
     plan = at_night(repository)
     assert plan.references == (first, second)
     assert [leg.name for leg in plan.legs if leg.job.startswith("night")] == [
@@ -289,7 +289,7 @@ def test_a_night_without_a_reference_leaves_raw_values(repository: Repository) -
 
 def test_a_wrong_reference_file_ends_the_night(repository: Repository) -> None:
     """Exit 2 with file and line, before anything is built."""
-    repository.commit({"thresholds/baselines/reference.yaml": "schema: 1\nreferences: [{commit: x}]\n"})
+    repository.commit({"thresholds/nightly/reference.yaml": "schema: 1\nreferences: [{commit: x}]\n"})
     with pytest.raises(ConfigError, match=r"reference\.yaml:2"):
         at_night(repository)
 

@@ -107,15 +107,14 @@ def test_the_same_event_is_followed_and_never_opened_twice(nights: Nights) -> No
     assert len(nights.state.issues) == 2
 
 
-@pytest.mark.parametrize("state", ["ended", "accepted"])
-def test_an_event_that_is_over_closes_its_issue_with_a_sentence(nights: Nights, state: str) -> None:
-    """Ended or accepted: closed, said why; not opened again when it is told again."""
+def test_an_event_that_is_over_closes_its_issue_with_a_sentence(nights: Nights) -> None:
+    """Closed, said why; not opened again when it is told again."""
     nights.speak(an_event(0, 1))
     nights.state.comments[300] = []
-    nights.speak(an_event(0, 1, state=state, ended="2026-09-20"))
+    nights.speak(an_event(0, 1, state="ended", ended="2026-09-20"))
     (issue,) = nights.state.issues
     assert issue["state"] == "closed"
-    assert f"It is over: {state} 2026" in nights.state.comments[300][0]["body"]
+    assert "It is over: ended 2026" in nights.state.comments[300][0]["body"]
     assert nights.speak(an_event(0, 1)) == []
 
 

@@ -108,7 +108,6 @@ def test_permissions_are_granted_job_by_job() -> None:
             if granted:
                 writes[f"{path.stem}/{name}"] = granted
     assert writes == {
-        "baseline/push": {"contents"},
         "comment/comment": {"checks", "pull-requests"},
         "nightly/history": {"contents"},
         "nightly/deploy": {"pages", "id-token"},
@@ -121,23 +120,11 @@ def test_permissions_are_granted_job_by_job() -> None:
 
 def test_what_may_write_runs_nothing_of_others() -> None:
     """A job that pushes a history installs no npm package, builds nothing, and does nothing else."""
-    for name, job_name in (("nightly.yml", "history"), ("baseline.yml", "push")):
-        job = load(ROOT / ".github/workflows" / name)["jobs"][job_name]
-        assert {"purpose": "plan"} in [step.get("with") for step in job["steps"]]
-        commands = [step["run"] for step in job["steps"] if "run" in step]
-        assert commands
-        assert all(command.startswith(".venv/bin/hil ci history push ") for command in commands)
-
-
-def test_a_baseline_is_of_the_default_branch_only() -> None:
-    """The first job asks for it, and the others need that one; nothing accepts what was collected."""
-    path = ROOT / ".github/workflows/baseline.yml"
-    jobs = load(path)["jobs"]
-    assert jobs["build"]["if"] == "github.ref_name == github.event.repository.default_branch"
-    assert (jobs["collect"]["needs"], jobs["push"]["needs"]) == ("build", "collect")
-    assert "baseline accept" not in "".join(
-        step.get("run", "") for job in jobs.values() for step in job["steps"]
-    )
+    job = load(ROOT / ".github/workflows/nightly.yml")["jobs"]["history"]
+    assert {"purpose": "plan"} in [step.get("with") for step in job["steps"]]
+    commands = [step["run"] for step in job["steps"] if "run" in step]
+    assert commands
+    assert all(command.startswith(".venv/bin/hil ci history push ") for command in commands)
 
 
 @pytest.mark.slow
@@ -256,12 +243,12 @@ def test_a_measurement_ends_before_its_job() -> None:
                 if found:
                     limits[f"{path.stem}/{name}"] = (int(found[1]), job["timeout-minutes"])
                 else:
-                    measures = re.search("hil run|hil cost|baseline collect", step.get("run", ""))
+                    measures = re.search("hil run|hil cost", step.get("run", ""))
                     assert not measures, f"{path.name} {name} has no time limit"
     in_pr = ("virtual", "compare", "emulated")
     at_night = ("shard", "emulated", "rack", "night", "night-rack")
     expected = {f"pr/{job}" for job in in_pr} | {f"nightly/{job}" for job in at_night}
-    assert set(limits) == expected | {"baseline/collect", "rack/measure"}
+    assert set(limits) == expected | {"rack/measure"}
     assert all(inner + 15 <= outer for inner, outer in limits.values()), limits
 
 

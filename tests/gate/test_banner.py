@@ -13,7 +13,6 @@ from hil.gate.words.banner import (
     banner_of,
     noted_changes,
     open_changes,
-    open_words,
     title_without_verdict,
 )
 from hil.model import Verdict
@@ -127,10 +126,3 @@ def test_what_was_noted_of_a_run_is_read_back() -> None:
     odd: list[Any] = [None, [], {"changes": "a"}, {"changes": None}, {"changes": [1]}]
     assert [noted_changes({"reporting": one}) for one in odd] == [[]] * 5
     assert noted_changes({}) == []
-
-
-def test_what_a_baseline_accepted_is_not_open() -> None:
-    """An accepted level is normal: the event says since when, and a pass beside it is green."""
-    event = _event(state="accepted", ended="2026-10-02")
-    assert open_words(event) == "accepted 2026-10-02"
-    assert open_changes([event]) == []

@@ -32,9 +32,7 @@ def run(tmp_path: Path) -> RunDirectory:
     directory.write_info(
         {"run_id": RUN_ID, "rack": "virtual", "suite": "pr", "started_utc": "2026-11-20T22:12:57Z"}
     )
-    shutil.copytree(
-        THRESHOLDS_ROOT, directory.path / "thresholds", ignore=shutil.ignore_patterns("baselines")
-    )
+    shutil.copytree(THRESHOLDS_ROOT, directory.path / "thresholds")
     limits = thresholds.load_all(directory.path / "thresholds")
     directory.write_verdict(judge(directory.read().entries, limits))
     return directory

@@ -72,7 +72,6 @@ def main() -> int:
     thresholds = write_thresholds(run.path / "thresholds")
     with tempfile.TemporaryDirectory() as work:
         past.write_past(out, Path(work), thresholds, run.path / "thresholds")
-    past.write_epoch(out, run.path / "thresholds" / "baselines" / f"{RACK}.yaml")
     for entry in _entries(run.path, thresholds):
         run.append(entry)
     run.write_info(_info())

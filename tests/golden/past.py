@@ -15,14 +15,11 @@ from typing import Any
 
 from hil.boards.health import HEALTH_FILE
 from hil.gate import judge
-from hil.history import load
-from hil.history.baseline.acceptance import append_epoch
 from hil.history.from_run import add_run
 from hil.model import Case, Comparison, Entry, Fault, NotRun, Role, RunRecord
 from hil.reports import history
 from hil.store import RunDirectory, read_judged_run, read_run
 from hil.thresholds import Thresholds
-from hil.thresholds.baselines import Epoch
 from tests.golden.rig import (
     BOARDS,
     DAY,
@@ -60,21 +57,6 @@ def write_past(out: Path, work: Path, thresholds: dict[str, Thresholds], limits:
         if night >= FIGURES_SINCE:
             history.append_run(out / "history" / "metrics.jsonl", read_judged_run(run))
         history.append_health(out / "history" / HEALTH_FILE, read_run(run))
-
-
-def write_epoch(out: Path, path: Path) -> None:
-    """Accept the nights since the last change as what is normal on the rack."""
-    sessions = [one for one in load(out / "history").sessions if one.started_utc >= started(FASTER)]
-    epoch = Epoch(
-        rack=RACK,
-        accepted=DAY,
-        by="R. Tester",
-        reason="throughput_mbps: better since the client's window was doubled",
-        commit=sessions[-1].commit,
-        sessions={one.run_id: one.digest for one in sessions},
-        source=str(path),
-    )
-    append_epoch(path, epoch)
 
 
 def started(night: int) -> str:

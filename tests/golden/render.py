@@ -263,7 +263,6 @@ def _site(run: JudgedRun, out: Path) -> Files:
     """Return the pages of the site that are ours, and the list of its files.
 
     Allure, which needs Node.js, is played: the test report and the script of the trend page are left out.
-    Accepted baselines are those of the run's folder, for those of the checkout change.
     """
     configurations: list[Mapping[str, Any]] = []
 
@@ -278,7 +277,6 @@ def _site(run: JudgedRun, out: Path) -> Files:
     with (
         mock.patch("hil.reports.site.build.generating", played),
         mock.patch("hil.reports.trend.runs._CHECKOUT", run.path),
-        mock.patch("hil.reports.trend.runs.PROJECT_THRESHOLDS", run.path / "thresholds"),
     ):
         build_site(out, [run], append=False)
     report = out / "report"

@@ -10,8 +10,7 @@ import pytest
 
 from hil.base.errors import ConfigError
 from hil.cli.app import run_command
-from hil.history.nightly.reference import load_references, tonight
-from hil.thresholds.baselines import load_baselines
+from hil.history.nightly.reference import REFERENCE, load_references, tonight
 from tests.lab import ROOT
 
 A, B, C = "a" * 40, "b" * 40, "c" * 40
@@ -24,10 +23,10 @@ references:
 
 
 def folder(tmp_path: Path, text: str) -> Path:
-    path = tmp_path / "baselines"
-    path.mkdir(exist_ok=True)
-    (path / "reference.yaml").write_text(text)
-    return path
+    path = tmp_path / REFERENCE
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    return tmp_path
 
 
 @pytest.mark.parametrize(
@@ -89,11 +88,6 @@ def test_three_at_once_are_refused(tmp_path: Path) -> None:
         load_references(folder(tmp_path, text))
 
 
-def test_it_is_no_racks_baseline(tmp_path: Path) -> None:
-    """The epochs' loader leaves it alone."""
-    assert load_baselines(folder(tmp_path, BOTH)).epoch("reference") is None
-
-
 def test_a_night_has_the_date_of_its_evening() -> None:
     """From noon to noon UTC, so that what starts after midnight is still the evening's night."""
     at = datetime.datetime.fromisoformat
@@ -120,4 +114,4 @@ def test_the_command_for_the_workflow(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_the_checkouts_own_file_can_be_read() -> None:
     """Whatever is committed is well-formed."""
-    load_references(ROOT / "thresholds" / "baselines")
+    load_references(ROOT / "thresholds")

@@ -20,8 +20,6 @@ from hil.base.paths import PROJECT_ROOT
 from hil.cli.app import run_command
 from hil.gate import judge
 from hil.history import append, load
-from hil.history.baseline.acceptance import Request, append_epoch, propose
-from hil.history.baseline.collect import Choice, choose
 from hil.history.from_run import add_run
 from hil.history.nightly.events import events_of
 from hil.history.nightly.survey import survey
@@ -30,11 +28,9 @@ from hil.model import RunRecord, format_series_id
 from hil.store import read_run
 from hil.store.entries import EntryError, entry_from_json
 from hil.thresholds import load_all
-from hil.thresholds.baselines import Epoch, check, load_baselines
 from hil.thresholds.limits import Limit, Since, Where
 from tests.gate.compare_records import run as compared_run
 from tests.gate.compare_records import thresholds as compared_thresholds
-from tests.history.baseline_history import RACK, add_sessions, echo_thresholds
 from tests.history.events_rig import Effect, Rack, planted
 from tests.history.history_files import night
 from tests.history.saved import save
@@ -195,32 +191,6 @@ def test_changes_may_be_asked_of_one_product(tmp_path: Path, capsys: pytest.Capt
     assert capsys.readouterr().out.startswith("6 series over up to 6 nights")
     assert run_command(["changes", "--history", str(tmp_path), "--product", "sensor-nod"]) == 2
     assert "did you mean 'sensor-node'? Next: it holds sensor-node: " in capsys.readouterr().err
-
-
-def test_a_baseline_is_of_one_product(tmp_path: Path) -> None:
-    """Its sessions are the product's own; one of another by name is refused, an epoch of another too."""
-    own = add_sessions(tmp_path / "h", 5, product=NODE)
-    other = add_sessions(tmp_path / "h", 5, product="gateway", first=30)
-    history = load(tmp_path / "h")
-    found = choose(history, RACK, Choice(), None, product=NODE)
-    assert [session.run_id for session in found] == own
-    with pytest.raises(ConfigError, match=f"session {other[0]} is of product gateway, and .* sensor-node"):
-        choose(history, RACK, Choice(runs=(*own, other[0])), None, product=NODE)
-    with pytest.raises(
-        ConfigError, match=r"no session of no product by name on rack 'bench-1', which others"
-    ):
-        choose(history, RACK, Choice(), None)
-    request = Request(RACK, "first", Choice(), "me", frozenset({"branch", "dirty"}), tmp_path, NODE)
-    units = propose(request, history, echo_thresholds(tmp_path), load_baselines(tmp_path)).units
-    assert {one.series_id.partition("/")[0] for unit in units for one in unit.series} == {f"{NODE}:{RACK}"}
-    path = tmp_path / "thresholds" / "baselines" / f"{RACK}.yaml"
-    sessions = {session.run_id: session.digest for session in found}
-    epoch = Epoch(RACK, DAY, "me", "first", "c" * 40, sessions, "", NODE)
-    append_epoch(path, epoch)
-    baselines = load_baselines(path.parent)
-    check(baselines, history, NODE)
-    with pytest.raises(ConfigError, match=r"bench-1\.yaml:\d+: this epoch is of product sensor-node, and"):
-        check(baselines, history, "gateway")
 
 
 @pytest.mark.slow

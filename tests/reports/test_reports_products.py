@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from hil.reports.allure.story import case_label
 from hil.reports.history import comparable, line_of
 from hil.reports.rebuild import write_run
 from hil.store import JudgedRun, RunDirectory, read_judged_run
-from hil.thresholds.baselines import Baselines, Epoch
 from tests.history.test_history_store_runs import four_boots, leave_run
 from tests.history.test_products import of
 from tests.make_records import publish_thresholds
@@ -54,17 +52,6 @@ def test_each_product_keeps_its_newest_runs() -> None:
     data = trend(line(LATEST, product="gateway"), history=past, most=3)
     assert data["runs"]["product"].count(NODE) == 1
     assert data["runs"]["product"].count("gateway") == 3
-
-
-def test_an_epoch_is_drawn_at_its_own_products_runs() -> None:
-    """On a rack of two, the tick stands at the product's first run on that day or later."""
-    past = history_of(
-        Boots(FIRST, [1000.0], product=NODE), Boots(SECOND, [2000.0]), Boots(LATEST, [1000.0], product=NODE)
-    )
-    epoch = Epoch("lab", datetime.date(2026, 2, 28), "ana", "first", "a" * 40, {}, "", NODE)
-    data = trend(line(LATEST, product=NODE), history=past, baselines=Baselines({"lab": (epoch,)}))
-    (drawn,) = data["epochs"]
-    assert data["runs"]["id"][drawn["run"]] == LATEST
 
 
 def test_a_line_keeps_its_product_when_it_is_chosen() -> None:

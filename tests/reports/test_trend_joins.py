@@ -24,7 +24,6 @@ from hil.reports.trend.commits import commit_json, commits_of
 from hil.reports.trend.happenings import changes_beside
 from hil.reports.trend.points import ranks
 from hil.reports.trend.runs import runs_of
-from hil.thresholds.baselines import Baselines, Epoch
 from tests.reports.trend_rig import CASE, LATEST, METRIC, Boots, figure, history_of, line, only, trend
 
 FIRST, SECOND = "20260227T010000Z-nightly-0001", "20260228T010000Z-nightly-0001"
@@ -340,16 +339,6 @@ def test_the_commits_of_events_are_read_beside_their_history(tmp_path: Path) -> 
     assert commits_of(events, tmp_path)[event.good, event.bad]["title"] == ""
 
 
-def test_an_event_that_a_baseline_came_after_is_accepted() -> None:
-    """Whoever accepts a new level closes what led to it; a baseline from before it closes nothing."""
-    history = history_of(*_nights(40, 25, 1.2))
-    for day, state in ((20, "open"), (30, "accepted")):
-        epoch = Epoch("lab", datetime.date(2026, 1, day), "R. Tester", "it is worth it", "a" * 40, {}, "")
-        (event,) = trend(line(LATEST), history=history, baselines=Baselines({"lab": (epoch,)}))["events"]
-        assert event["state"] == state
-    assert event["ended"] == "2026-01-30"
-
-
 def test_a_banner_has_the_changes_of_its_own_rack() -> None:
     """What is open on another rack, or in the nights beside a pull request, is not this run's to say."""
     events = trend(line(LATEST), history=history_of(*_nights(40, 25, 1.2)))["events"]
@@ -373,17 +362,6 @@ def test_local_runs_are_not_judged_by_nights() -> None:
     nights = [Boots(one.run_id, one.candidate, trigger="local") for one in _nights(30, 15, 1.3)]
     series = only(trend(line(LATEST, trigger="local"), history=history_of(*nights)))
     assert (series["levels"], series["changes"], len(series["points"]["run"])) == ([], [], 30)
-
-
-def test_an_accepted_baseline_stands_at_its_first_run() -> None:
-    """An epoch is at the rack's first run of its day or later; one from before all of them is left out."""
-    epochs = tuple(
-        Epoch("lab", datetime.date(2026, month, day), "R. Tester", f"since {month}", "a" * 40, {}, "")
-        for month, day in ((1, 1), (2, 28))
-    )
-    lines = [line(FIRST, {METRIC: figure(1.0)}), line(SECOND, {METRIC: figure(1.0)})]
-    data = trend(line(LATEST), lines=lines, baselines=Baselines({"lab": epochs}))
-    assert data["epochs"] == [{"run": 1, "target": "lab", "reason": "since 2", "who": "R. Tester"}]
 
 
 @pytest.mark.parametrize(

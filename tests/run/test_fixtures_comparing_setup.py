@@ -24,7 +24,7 @@ from hil.run.campaign import Against, Campaign
 from hil.run.comparing import Other, find_other, other_info, prepare_comparisons
 from hil.run.plan import make_plan, spread
 from hil.store import RunDirectory
-from tests.history.baseline_history import RACK, echo_thresholds
+from tests.run.echo_limits import RACK, echo_thresholds
 from tests.virtual.virtual_board_rig import PARTITIONS, make_build
 
 IMAGE = Image("virtual-esp32")

@@ -26,7 +26,7 @@ from hil.model import Comparison, Fault, RunRecord, Verdict
 from hil.run.more import NothingMore, find_offer, read_more
 from hil.store import RunDirectory
 from tests.gate.compare_records import boot
-from tests.history.baseline_history import RACK, echo_thresholds
+from tests.run.echo_limits import RACK, echo_thresholds
 from tests.run.test_fixtures_comparing_setup import RACK_FILE
 from tests.virtual.virtual_board_rig import make_build
 

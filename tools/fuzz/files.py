@@ -37,18 +37,6 @@ def _thresholds() -> Fuzz:
     return of_file("wake.yaml", lambda path: load("wake", path.parent, today=today))
 
 
-def _baseline() -> Fuzz:
-    with instrumented():
-        from hil.thresholds.baselines import load_epochs
-    return of_file("bench-1.yaml", load_epochs)
-
-
-def _baseline_seeds() -> Iterator[bytes]:
-    from tests.history.test_baseline_epochs import EXAMPLE
-
-    yield EXAMPLE.encode()
-
-
 def _partitions() -> Fuzz:
     with instrumented():
         from hil.boards.firmware.partition_table import read_csv, to_binary
@@ -205,7 +193,6 @@ _LARGE = 65_536  # bytes
 TARGETS: Sequence[Target] = (
     Target("rack", _rack, _files("hil/racks/*.yaml"), mutate.of_lines),
     Target("thresholds", _thresholds, _files("thresholds/wake.yaml"), mutate.of_lines),
-    Target("baseline", _baseline, _baseline_seeds, mutate.of_lines),
     Target("partitions", _partitions, _files("firmware/partitions.csv"), mutate.of_lines),
     Target("flasher-args", _flasher_args, _flasher_args_seeds, mutate.of_json),
     Target("journal", _journal, _journal_seeds, mutate.of_json, _LARGE),

@@ -133,12 +133,10 @@ def noted_changes(info: Mapping[str, Any]) -> list[str]:
 
 
 def open_words(event: Mapping[str, Any]) -> str:
-    """Return "open 59 nights", "ended 2026-10-02, after 20 nights", or so of what was accepted."""
+    """Return "open 59 nights" or "ended 2026-10-02, after 20 nights"."""
     nights = int(event.get("open_nights", event["nights"]))
     count = f"{nights} night{'' if nights == 1 else 's'}"
-    state, ended = event.get("state", "open"), event.get("ended", "")
-    if state == "accepted":
-        return f"accepted {ended}"
+    ended = event.get("ended", "")
     return f"ended {ended}, after {count}" if ended else f"open {count}"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``thresholds/baselines/reference.yaml``: the frozen firmware that every night is measured beside.
+"""``thresholds/nightly/reference.yaml``: the frozen firmware that every night is measured beside.
 
     schema: 1
     references:
@@ -26,8 +26,8 @@ from pathlib import Path
 from hil.base.errors import ConfigError
 from hil.base.yamlfile import Node, load
 from hil.history.nightly.divisive import OVERLAP_NIGHTS
-from hil.thresholds.baselines import REFERENCE
 
+REFERENCE = Path("nightly", "reference.yaml")  # in the folder of thresholds
 SCHEMA = 1
 TOGETHER_MAX = 2  # more references a night would cost more than they tell
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -59,12 +59,12 @@ class References:
         return tuple(reference for reference in self.references if reference.covers(night))
 
 
-def load_references(folder: Path) -> References:
-    """Read ``folder/reference.yaml`` (``thresholds/baselines``); none where there is no such file.
+def load_references(thresholds: Path) -> References:
+    """Read the references in a folder of thresholds; none where there is no such file.
 
     Raises ConfigError naming file, line and the way out.
     """
-    path = folder / REFERENCE
+    path = thresholds / REFERENCE
     if not path.exists():
         return References()
     root = load(path)
@@ -138,12 +138,12 @@ def _warnings(references: Sequence[Reference]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def require_one(references: References, night: datetime.date, folder: Path) -> tuple[Reference, ...]:
+def require_one(references: References, night: datetime.date, thresholds: Path) -> tuple[Reference, ...]:
     """Return the references of a night. Raises ConfigError where it has none."""
     found = references.of(night)
     if not found:
         raise ConfigError(
-            f"{folder / REFERENCE} has no reference for the night of {night}.",
+            f"{thresholds / REFERENCE} has no reference for the night of {night}.",
             next_step="add one (commit, since, why); docs/operate/nightly.md says how to choose it.",
         )
     return found

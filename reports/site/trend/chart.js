@@ -7,7 +7,7 @@
 import { html } from "htm/preact";
 import { useMemo, useState } from "preact/hooks";
 
-import { Axes, Background, Beyond, Changes, Epochs, LimitNames, Limits, Names, StepRange, ValueLine } from "./marks.js";
+import { Axes, Background, Beyond, Changes, LimitNames, Limits, Names, StepRange, ValueLine } from "./marks.js";
 import { isQuiet, linesOf } from "./points.js";
 import { at, layoutOf, nearestRun } from "./scale.js";
 import { describe, runWords, titleWords } from "./words.js";
@@ -70,7 +70,6 @@ function Still({ trend, chart, layout, event, onEvent }) {
     <${Beyond} layout=${layout} />
     <${LimitNames} layout=${layout} />
     <${Names} layout=${layout} />
-    <${Epochs} trend=${trend} chart=${chart} layout=${layout} />
     <${Changes} trend=${trend} layout=${layout} onEvent=${onEvent} />
   </g>`;
 }

@@ -25,7 +25,7 @@ function trendOf(values, { limit = 25_000, outcome, change = {}, nights = 1, ...
     outcome: outcome ?? values.map((value) => (over(value) ? "r" : "p")).join(""), ...change,
   };
   Object.assign(series, { points, levels: [], changes: [], now: values.length ? values.length - 1 : null }, place);
-  return readTrend({ ...trend, series: [series], events: [], epochs: [] });
+  return readTrend({ ...trend, series: [series], events: [] });
 }
 
 function draw(trend, props = {}) {
@@ -158,13 +158,11 @@ test("the text alternative says what is now, what the limit is, and what changed
   assert.match(draw(trendOf([7_000], { now: null })), /not measured in this run/);
 });
 
-test("interval, reference firmware and levels are drawn where they are known, an accepted baseline with its reason", () => {
+test("interval, reference firmware and levels are drawn where they are known", () => {
   const columns = { low: [6_900, null], high: [7_100, null], reference: [6_000, 6_100] };
   const trend = trendOf([7_000, 7_000], { change: columns, levels: [{ from: 0, to: 1, value: 7_000, low: 6_950, high: 7_050 }] });
-  const svg = draw({ ...trend, epochs: [{ run: 1, target: "esp32", reason: "TLS 1.3", who: "ana" }, { run: 1, target: "esp32s3", reason: "x", who: "" }] });
+  const svg = draw(trend);
   for (const name of ["band", "reference", "level", "level-band"]) assert.ok(pathOf(svg, name), name);
-  assert.equal(count(svg, 'class="epoch"'), 1);
-  assert.match(svg, /Baseline accepted: TLS 1\.3 \(ana\)/);
   for (const name of ["band", "reference", "level"]) assert.equal(pathOf(draw(trendOf([7_000])), name), "", name);
 });
 

@@ -95,9 +95,8 @@ export function interval({ low, high }) {
   return from && to ? `${from.replace(" %", "")} to ${to}` : "";
 }
 
-/** "open 59 nights", "ended 2026-10-02, after 20 nights", "accepted 2026-10-02"; "" in an older file. */
+/** "open 59 nights", "ended 2026-10-02, after 20 nights"; "" in an older file. */
 export function lasting({ state, ended, open_nights: nights }) {
-  if (state === "accepted") return `accepted ${ended}`;
   if (nights === undefined) return "";
   return state === "ended" ? `ended ${ended}, after ${count(nights, "night")}` : `open ${count(nights, "night")}`;
 }

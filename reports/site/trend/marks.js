@@ -220,14 +220,3 @@ export function signPath(cause, change, x, y) {
   if (cause === "environment") return `${centre}m-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z`;
   return "";
 }
-
-/** Short ticks on the x axis: when a baseline was accepted for this target. */
-export function Epochs({ trend, chart, layout: { runs, box, x } }) {
-  const shown = new Set(runs);
-  const marks = (trend.epochs ?? []).filter(({ run, target }) => target === chart.target && shown.has(run));
-  return html`<g class="epochs">${marks.map(({ run, reason, who }) => html`<g>
-    <title>${`Baseline accepted: ${reason}${who ? ` (${who})` : ""}`}</title>
-    <path class="epoch" d=${`M${x(run)} ${box.bottom - 7}V${box.bottom}`} />
-    <path class="epoch-room" d=${`M${x(run)} ${box.bottom - 12}V${box.bottom + 4}`} />
-  </g>`)}</g>`;
-}

@@ -53,7 +53,6 @@ export function sampleTrend(wanted = {}) {
     remark: kind === "virtual" ? "Virtual figures come from a simulated board; they are not those of a chip." : "",
     links: { home: "../index.html", tests: "../tests/index.html", racks: "../rack/index.html" },
     runs, series, events,
-    epochs: nights > 20 ? [{ run: 10 * racks, target: "esp32", reason: "TLS 1.3", who: "ana" }] : [],
     notes: [], dropped_runs: 0,
     details: details ? detailsOf(series, reported, random(seed)) : {},
   };

@@ -41,7 +41,7 @@
  *
  * @typedef {{schema: number, title: string, remark: string,
  *   links: {home: string, tests: string, racks: string}, runs: Runs, series: Series[],
- *   events: TrendEvent[], epochs: {run: number, target: string, reason: string, who: string}[],
+ *   events: TrendEvent[],
  *   notes: string[], dropped_runs: number}} TrendFile
  *
  * @typedef {TrendFile & {details: Record<string, any>, charts: Chart[], keys: Map<string, Chart>,
