@@ -116,23 +116,12 @@ def _not_as_planned(
         return f"it shared alpha with {info['legs']} legs, and the plan has {shared}"
     if not info["boards"]:
         return "it names no board"
-    if other := _other_shards(info, leg):
-        return other
     compared = [entry for entry in entries if isinstance(entry, Comparison)]
     if _is_to_compare(leg, plan) and not compared and not any(isinstance(one, NoBase) for one in entries):
         return "it compared nothing, and does not say why"
     if any(one.identical for one in compared):  # the same bytes on both sides need no boot
         return ""
     return _cases_left_out(info, leg, entries, limits)
-
-
-def _other_shards(info: Mapping[str, Any], leg: Leg) -> str:
-    """Return of which other shards a run was made, "" where of the plan's. A missing one lacks its cases."""
-    of = {int(one["of"]) for one in info.get("shards", [])}
-    if of == ({leg.shards} if leg.shards else set()):
-        return ""
-    made = " and ".join(map(str, sorted(of))) or "no"
-    return f"it was made of {made} shards, and the plan has {leg.shards}"
 
 
 def _is_to_compare(leg: Leg, plan: CiPlan) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a night measures on the virtual rack: on which boards, and in how many shards beside each other."""
+"""What a night measures on the virtual rack: on which boards, and which benches."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from hil.base.errors import ConfigError
 from hil.boards.rack import Board, load_rack
 from hil.ci.event import VIRTUAL_RACK
 from hil.run.plan import make_plan
-from hil.run.plan.sharding import SHARD_MAX_S, shards_within
 from hil.thresholds import load_project
 from hil.thresholds.loader import FOLDER
 
 
 @dataclass(frozen=True)
 class VirtualNight:
-    """The boards that measure, and how many machines share the cases out."""
+    """The boards that measure, and the benches, of which each has a leg."""
 
     boards: tuple[str, ...] = ()
-    shards: int = 1
+    benches: tuple[str, ...] = ()
 
 
 def virtual_night(repository: Path, suite: str) -> VirtualNight:
-    """Return what measures a suite at night; one machine, all boards where the run will tell what is wrong.
+    """Return what measures a suite at night; nothing where a run of it will say what is wrong.
 
     A board of each number of cores: the others would measure the same again, as chips of the virtual rack
     differ in names alone.
@@ -39,4 +38,5 @@ def virtual_night(repository: Path, suite: str) -> VirtualNight:
         plan = make_plan(rack, load_project(repository / FOLDER), selection=suite, board_ids=boards)
     except ConfigError:
         return VirtualNight()
-    return VirtualNight(boards, shards_within(plan, SHARD_MAX_S))
+    benches = dict.fromkeys(case.bench for board in plan.boards for case in board.cases)
+    return VirtualNight(boards, tuple(benches))

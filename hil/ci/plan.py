@@ -44,7 +44,6 @@ NO_BASE = "there is no merge base to compare with"
 RULER_ON_BOTH_SIDES = "what the changed ruler itself does to the figures, as both sides are measured by it"
 RACK_JOBS = ("rack", "night-rack")
 EMULATED_JOB, EMULATED_SUITE = "emulated", "sealed"
-SHARD_JOB = "shard"  # measures what a leg in shards is made of
 INSTRUCTION_COST = "instruction cost (emulated)"  # never called performance: no figure of it is a time
 MEASURES: frozenset[Kind] = frozenset({"harness", "ruler"})  # or judges
 
@@ -54,8 +53,8 @@ class Leg:
     """One measurement that the verdict waits for; ``skip`` is the reason why there is none.
 
     ``reference`` is the commit that a night measures beside the head; where ``unchanged`` it measures the
-    head beside itself, which blocks nothing. ``shards`` is of how many runs its run is made, 0 where it is
-    measured as one. Where ``undecided`` the reason to skip it leaves it so: its rack is off, say.
+    head beside itself, which blocks nothing. Where ``undecided`` the reason to skip it leaves it so: its
+    rack is off, say.
     """
 
     name: str
@@ -65,13 +64,7 @@ class Leg:
     skip: str = ""
     reference: str = ""
     unchanged: bool = False
-    shards: int = 0
     undecided: bool = False
-
-    @property
-    def jobs(self) -> tuple[str, ...]:
-        """The jobs that measure it."""
-        return (SHARD_JOB, self.job) if self.shards else (self.job,)
 
     @property
     def shown(self) -> str:
@@ -158,7 +151,7 @@ class CiPlan:
     def jobs_of(self, job: str) -> list[dict[str, object]]:
         """Return the matrix of a job that measures one leg each."""
         legs = (leg for leg in self.legs if leg.job == job and not leg.skip)
-        keys = ("target", "reference", "unchanged")
+        keys = ("suite", "target", "reference", "unchanged")
         return [{"leg": leg.name, **{key: getattr(leg, key) for key in keys}} for leg in legs]
 
     def leg(self, name: str) -> Leg:
@@ -166,7 +159,7 @@ class CiPlan:
 
     def outputs(self) -> dict[str, str]:
         """Return what the jobs of the workflow read (``needs.plan.outputs``)."""
-        virtual = self.leg("virtual")
+        virtual = next(leg for leg in self.legs if leg.job == "virtual")
         return {
             "head": self.head,
             "base": self.base,
@@ -183,7 +176,7 @@ class CiPlan:
             "compare-ticks-hz": " ".join(map(str, self.compare_ticks_hz)),
             "virtual-targets": " ".join(self.virtual_targets),
             "virtual-boards": " ".join(self.virtual_boards),
-            "shards": json.dumps(shards_of(virtual)),
+            "virtuals": json.dumps(self.jobs_of("virtual")),
             "references": " ".join(self.references),
             "nights": json.dumps(self.jobs_of("night")),
             "rack-nights": json.dumps(self.jobs_of("night-rack")),
@@ -255,13 +248,7 @@ def make_plan(
         changes=kinds,
         build=() if reason else tuple(dict.fromkeys((*targets.build, *targets.racks, *COUNTING))),
         legs=(
-            Leg(
-                "virtual",
-                "virtual",
-                suite or virtual_suite,
-                skip=reason,
-                shards=night.shards if night else 0,
-            ),
+            *_virtual_legs(suite or virtual_suite, night.benches if night else (), reason),
             *_rack_legs(targets.racks, suite or rack_suite, reason),
             *(Leg(target_of(chip), EMULATED_JOB, EMULATED_SUITE, chip, reason) for chip in COUNTING),
             *(
@@ -273,12 +260,14 @@ def make_plan(
     )
 
 
-def shards_of(leg: Leg) -> list[dict[str, str]]:
-    """Return the matrix of the job that measures the shards of a leg."""
-    return [
-        {"leg": f"{leg.name}-{number}-of-{leg.shards}", "shard": f"{number}/{leg.shards}"}
-        for number in range(1, leg.shards + 1)
-    ]
+def _virtual_legs(suite: str, benches: Sequence[str], reason: str) -> tuple[Leg, ...]:
+    """Return a leg for each bench of a night, so that they are measured beside each other; else one."""
+    if not benches:
+        return (Leg("virtual", "virtual", suite, skip=reason),)
+    of_suite = f"({suite})" if " " in suite else suite
+    return tuple(
+        Leg(f"virtual-{bench}", "virtual", f"{of_suite} and {bench}", skip=reason) for bench in benches
+    )
 
 
 def _ticks_hz(thresholds: Path, suite: str) -> tuple[int, ...]:

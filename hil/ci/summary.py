@@ -204,7 +204,7 @@ def without_limits(verdict: CiVerdict, error: ConfigError) -> CiVerdict:
 def _failed_jobs(plan: CiPlan, legs: Sequence[LegResult], job_results: Mapping[str, str]) -> list[str]:
     """Return a sentence for each job whose failure no leg tells."""
     telling = [leg for leg in legs if leg.status != ExitCode.PASS or (leg.reason and leg.exit_code)]
-    told = {job for leg in telling for job in plan.leg(leg.name).jobs}
+    told = {plan.leg(leg.name).job for leg in telling}
     # nobody's word excuses a build: a leg without a rack says nothing of it
     told |= {"build" for leg in telling if leg.status and plan.leg(leg.name).target and not leg.run_id}
     return [

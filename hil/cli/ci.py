@@ -27,7 +27,7 @@ from hil.ci.inputs import DEFAULTS, check_inputs, outputs_of, plan_asked
 from hil.ci.label import find_label
 from hil.ci.legs import compared_targets, narrow, read_comparisons
 from hil.ci.limits import TOOL, Counting, limits_that_count, project_at
-from hil.ci.plan import EMULATED_JOB, CiPlan, Leg, plan_event, read_plan, write_plan
+from hil.ci.plan import EMULATED_JOB, CiPlan, plan_event, read_plan, write_plan
 from hil.ci.repository import check_repository
 from hil.ci.summary import CiVerdict, conclude, without_verdict
 from hil.cli.ci_nights import speak_command
@@ -43,7 +43,6 @@ from hil.cli.ci_steps import (
     summarise,
     write_outputs,
 )
-from hil.cli.merge import command as merge_command
 from hil.cli.options import F, history_option, out_option
 from hil.store import ended
 
@@ -414,7 +413,6 @@ def doctor(*, repository: str) -> None:
 
 command.add_command(comment_command)
 command.add_command(history_command)
-command.add_command(merge_command)
 command.add_command(await_command)
 command.add_command(speak_command)
 command.add_command(pin_command)
@@ -435,12 +433,11 @@ def _plan_lines(plan: CiPlan) -> list[str]:
     lines = [f"{plan.event}{whose}: {plan.head[:12]}{versus}{changes}"]
     images = [image for target in plan.build for image in plan.images(target)]
     lines.append(f"build: {', '.join(images) or 'nothing'}")
-    lines += [f"{leg.name}: {f'skip, {leg.skip}' if leg.skip else _measured(leg)}" for leg in plan.legs]
+    lines += [
+        f"{leg.name}: {f'skip, {leg.skip}' if leg.skip else f'measure suite {leg.suite}'}"
+        for leg in plan.legs
+    ]
     return lines
-
-
-def _measured(leg: Leg) -> str:
-    return f"measure suite {leg.suite}{f' in {leg.shards} shards' if leg.shards else ''}"
 
 
 def _check_jobs(plan: CiPlan, job_results: Mapping[str, str]) -> None:

@@ -77,7 +77,6 @@ def _planned(options: Mapping[str, Any], project: Project | None) -> tuple[tuple
         base=None,
         reference=None,
         unchanged=False,
-        shard="",
         no_base_because=None,
     )
     images = tuple(read_campaign(alone).plan.images)

@@ -185,13 +185,6 @@ def keep_options(function: F) -> F:
     help="Take no more than N boards, whichever are free, and leave the others to runs beside this one. Of "
     "those that --wait the shortest is next.",
 )
-@click.option(
-    "--shard",
-    default="",
-    metavar="K/N",
-    help="Measure the K-th of N shares of the cases, which last alike, and share alpha; `hil ci merge` makes "
-    "one run of N.",
-)
 @compare_options
 @keep_options
 @thresholds_option

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +26,6 @@ from hil.boards.rack.noise import NoiseSettings
 from hil.model import BaseCause, Role
 from hil.probe.probe_file import Probe, check_parameters, find_probes
 from hil.run.plan import Plan, make_plan, spread
-from hil.run.plan.sharding import Shard, numbers_by_board, parse_shard, shard_of, shares
 from hil.thresholds import Thresholds, among_legs, load_project
 from hil.virtual.noise import choose_noise
 
@@ -59,9 +57,7 @@ class Campaign:
         None  # why there is nothing to compare with, where there should be
     )
     quarantined: Mapping[str, Quarantine] = field(default_factory=dict)
-    legs: int = 1  # runs that judge one pull request, or one suite, together
-    shard: Shard | None = None
-    sharded: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # board → case id → its shard
+    legs: int = 1  # runs that judge one commit together
     more: More | None = None  # the run that is taken further, where one is
     deselected: Sequence[tuple[str, str]] = ()  # board and case id: planned, and left out by pytest's -k
     probes: Mapping[str, Probe] = field(default_factory=dict)
@@ -92,32 +88,25 @@ def read_campaign(option: Any) -> Campaign:
     against = read_against(option)
     if against:
         check_firmware(against)
-    shard = read_shard(option)
     rack = load_rack(option.rack)
     stems = bench_stems(BENCH_FOLDERS)
-    legs = option.legs * (shard.of if shard else 1)
-    thresholds = among_legs(load_project(option.thresholds), legs)
+    thresholds = among_legs(load_project(option.thresholds), option.legs)
     _check_stems(stems, thresholds)
     probes = read_probes(stems, thresholds)
     quarantined = read_quarantine(folder_of(rack, option.out))
     check_asked(rack, option.board, quarantined)
     kept_out = {board: reason(one, rack_with_places(rack.path)) for board, one in quarantined.items()}
-    whole = functools.partial(
-        make_plan,
+    plan = make_plan(
         rack,
         thresholds,
         selection=option.suite,
         board_ids=[one.id for one in rack.select(option.board, option.board_target, option.board_label)],
         boots=option.boots or 1,
         probes=frozenset(probes),
+        quarantine={} if option.spread else kept_out,
     )
-    plan = whole(quarantine={} if option.spread else kept_out)
-    sharded: Mapping[str, Mapping[str, int]] = {}
     if option.spread:
         plan = spread(plan, quarantine=kept_out)
-    elif shard:
-        parts = shares(every := whole(), shard.of)
-        plan, sharded = shard_of(plan, parts[shard.number - 1]), numbers_by_board(every, parts)
     check_present(rack, plan, quarantined)
     if option.profile and not rack.is_virtual:
         raise ConfigError(
@@ -142,9 +131,7 @@ def read_campaign(option: Any) -> Campaign:
         against,
         _read_no_base(option),
         quarantined,
-        legs,
-        shard,
-        sharded,
+        option.legs,
         probes=probes,
         given=given_here() if probes else Given(),
     )
@@ -237,21 +224,6 @@ def read_against(option: Any) -> Against | None:
             next_step="name the minutes that the run may take, such as --budget 15.",
         )
     return Against("base", base, budget_s=60.0 * budget_min, across_idf=option.across_idf)
-
-
-def read_shard(option: Any) -> Shard | None:
-    """Return which shard a run is, None where it measures all. Raises ConfigError: no shard of such a run."""
-    if not option.shard:
-        return None
-    shard = parse_shard(option.shard)
-    with_all = ("base", "reference", "unchanged", "spread")
-    for name in with_all:
-        if getattr(option, name):
-            raise ConfigError(
-                f"--shard {shard} with --{name}: limits alone judge a shard, a case on each board.",
-                next_step=f"leave --shard out, or --{name}.",
-            )
-    return shard
 
 
 def _read_no_base(option: Any) -> tuple[BaseCause, str] | None:

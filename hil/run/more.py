@@ -38,7 +38,6 @@ _SENSELESS: Mapping[str, object] = {
     "suite": "quick", "boots": None, "budget": None, "reference": None, "board": [], "board_target": "",
     "board_label": [],
     "spread": False, "profile": "", "noise": "", "noise_seed": None, "trigger": "local", "legs": 1,
-    "shard": "",
     "thresholds": PROJECT_THRESHOLDS,
 }  # fmt: skip
 

@@ -93,7 +93,7 @@ body { display: flex; flex-direction: column; height: 100vh; margin: 0; }
   }
   follow();
 }</script>"""
-TREND_RUNS = 400  # the newest of each rack: a year of nights
+TREND_RUNS = 400  # the newest of each suite on a rack: a year of nights
 TREND_FILE = "trend.json"
 
 

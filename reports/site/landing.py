@@ -6,12 +6,14 @@ What a person needs in ten seconds stands open; all else is a line that opens.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from typing import Any
 
 from hil.gate.words.banner import banner_of, noted_changes
-from hil.model import ComparedSeries, Fault, NotRun, SeriesVerdict
+from hil.model import ComparedSeries, Fault, NotRun, SeriesVerdict, Verdict
 from hil.reports import compared, rows
 from hil.reports import page as markup
 from hil.reports.boards import BoardCases, boards_of, not_run_groups, remarks, split_not_run
@@ -82,7 +84,7 @@ def render_landing(
     is_proposed = _is_proposed(runs)
     body = [
         f"<h1>{escape(title)}</h1>",
-        *(_verdict(run, events) for run in sorted(runs, key=lambda run: run is not decisive(runs))),
+        *_verdicts(runs, events),
         f'<p class="remark">{escape(" ".join(dict.fromkeys(told)))}</p>' if told else "",
         _broken(runs, links),
         "" if is_proposed else of_nights,
@@ -91,7 +93,7 @@ def render_landing(
         _traces(runs, links),
         _losses(runs, links, planted=False),
         *map(comparisons, runs),
-        *map(_limits, runs),
+        *_limits(runs),
         of_nights if is_proposed else "",
         _boards(runs),
         _not_run(runs),
@@ -121,6 +123,21 @@ def _links(run: ShownRun) -> _Links:
 
 def _linked(links: _Links, item: SeriesVerdict | Fault, text: str) -> str:
     return markup.link(links.get((item.board, item.case_id), ""), text)
+
+
+def _verdicts(runs: Sequence[ShownRun], events: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the verdicts, the decisive one first. Of the runs that pass on a rack one stands for all."""
+    calm: Counter[str] = Counter()
+    racks = set()
+    for run in sorted(runs, key=lambda run: run is not decisive(runs)):
+        rack = str(run.line["rack"])
+        if rack in racks and not run.verdict.exit_code:
+            calm[rack] += 1
+            continue
+        racks.add(rack)
+        yield _verdict(run, events)
+    for rack, count in calm.items():
+        yield f'<p class="soft">{_count(count, "more run")} on rack {escape(rack)} passed.</p>'
 
 
 def _verdict(run: ShownRun, events: Sequence[Mapping[str, Any]]) -> str:
@@ -205,7 +222,8 @@ def _boards(runs: Sequence[ShownRun]) -> str:
     head = markup.row("th", _BOARD_HEAD)
     calm = all(not board.faulted and not board.not_run for _, board in found)
     if calm and all(run.verdict.exit_code == 0 for run in runs):
-        return markup.folded(f"{_count(len(found), 'board')}, all that was planned measured", head, lines)
+        count = len({(run.line["rack"], board.board) for run, board in found})
+        return markup.folded(f"{_count(count, 'board')}, all that was planned measured", head, lines)
     return markup.table("Boards", head, lines)
 
 
@@ -229,18 +247,28 @@ def _board_row(run: ShownRun, board: BoardCases, *, mixed: bool) -> str:
     return markup.row("td", cells)
 
 
-def _limits(run: ShownRun) -> str:
+def _limits(runs: Sequence[ShownRun]) -> Iterator[str]:
+    """Yield the limits of each rack, of whatever runs it measured them in."""
+    by_place: dict[tuple[str, str], list[ShownRun]] = {}
+    for run in runs:
+        by_place.setdefault((str(run.line.get("product", "")), str(run.line["rack"])), []).append(run)
+    for (_, rack), found in by_place.items():
+        series = tuple(item for run in found for item in run.verdict.series)
+        yield _limits_of(rack, replace(found[0].verdict, series=series))
+
+
+def _limits_of(rack: str, verdict: Verdict) -> str:
     """Return the limits that are broken, exceeded or nearest, and all of them folded."""
-    found = rows.limit_rows(run.verdict)
+    found = rows.limit_rows(verdict)
     if not found:
         return ""
-    names = rows.boards(run.verdict)
-    kinds = {item.board: item.kind for item in run.verdict.series}
+    names = rows.boards(verdict)
+    kinds = {item.board: item.kind for item in verdict.series}
     boards = [f"{board} ({kinds[board]})" if len(set(kinds.values())) > 1 else board for board in names]
     head = markup.row("th", ["Metric", "Limit", "Used", "Cases", *boards])
     open_ = [row for row in found if row.blocking and (row.broken or row.marginal)]
     shown = open_ or _nearest(found)
-    title = f"{'Limits broken or exceeded' if open_ else 'Nearest to their limits'}, rack {run.line['rack']}"
+    title = f"{'Limits broken or exceeded' if open_ else 'Nearest to their limits'}, rack {rack}"
     lines, all_ = ([markup.row("td", _limit_cells(row)) for row in some] for some in (shown, found))
     return (
         (markup.table(title, head, lines) if shown else "")

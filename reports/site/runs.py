@@ -87,6 +87,9 @@ def decisive(runs: Sequence[ShownRun]) -> ShownRun:
     return next((run for run in runs if ExitCode(run.verdict.exit_code) == code), runs[0])
 
 
+MOST_SUITES = 3  # that a title names
+
+
 def title_of(runs: Sequence[ShownRun]) -> str:
     """Return "HIL performance · rack virtual · quick · commit 0a9e997 · virtual figures"."""
     commits = _distinct(f"{run.line['commit'][:7]}{'+' if run.line['dirty'] else ''}" for run in runs)
@@ -95,7 +98,7 @@ def title_of(runs: Sequence[ShownRun]) -> str:
     parts = [
         "HIL performance",
         f"rack{'s' if len(racks) > 1 else ''} {', '.join(racks)}" if racks else "",
-        ", ".join(suites),
+        ", ".join(suites) if len(suites) <= MOST_SUITES else f"{len(suites)} suites",
         f"commit {', '.join(commits)}" if commits else "",
         mark(kinds, "{} figures"),
     ]

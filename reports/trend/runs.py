@@ -86,8 +86,8 @@ def runs_of(
 ) -> tuple[tuple[Run, ...], int]:
     """Return the runs in order of time, and how many older ones were left out.
 
-    The newest ``most`` of each product on a rack and of each imported series stay, and those that are
-    ``reported`` (run ids). A run in which nothing was measured is left out, unless it is reported.
+    The newest ``most`` of each suite of a product on a rack stay, and those that are ``reported`` (run ids).
+    A run in which nothing was measured is left out, unless it is reported.
     """
     sessions = {one.run_id: number for number, one in enumerate(history.sessions)}
     measured = [line for line in lines if line["cases"] or line["run_id"] in sessions or _is(line, reported)]
@@ -120,7 +120,7 @@ def _newest(runs: Sequence[Run], most: int) -> list[Run]:
     left: dict[str, int] = {}
     kept = []
     for run in reversed(runs):
-        of = f"{run.place}/{run.suite}" if run.trigger == IMPORTED else run.place  # there each series is one
+        of = f"{run.place}/{run.suite}"  # a night has a run for each bench; what was imported one a series
         left[of] = left.get(of, most) - 1
         if left[of] >= 0 or run.reported:
             kept.append(run)

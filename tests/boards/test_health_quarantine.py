@@ -159,7 +159,7 @@ class Options:
         self.rack, self.out, self.thresholds, self.suite = rack, out, thresholds, "quick"
         self.board: list[str] = []
         self.board_label: list[str] = []
-        self.board_target = self.profile = self.noise = self.pushgateway = self.shard = ""
+        self.board_target = self.profile = self.noise = self.pushgateway = ""
         self.firmware = self.base = self.reference = self.budget = self.boots = self.no_base_because = None
         self.noise_seed, self.wait, self.trigger, self.legs = None, 0.0, "local", 1
         self.no_report = self.keep_captures = self.unchanged = self.spread = False

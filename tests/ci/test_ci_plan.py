@@ -270,6 +270,7 @@ references:
     assert outputs["references"] == f"{first} {second}"
     assert json.loads(outputs["nights"])[1] == {
         "leg": "night-virtual-renewal",
+        "suite": "pr",
         "target": "",
         "reference": second,
         "unchanged": False,

@@ -67,3 +67,32 @@ def test_a_night_without_a_judged_run(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "the leg virtual is left out of the report" in done.stderr
     assert not (tmp_path / "out" / "report").exists()
+
+
+def test_several_racks_and_benches_are_one_report(tmp_path: Path) -> None:
+    """Each run is remembered; on the first page runs that pass on one rack share a verdict and a table."""
+    legs = tmp_path / "legs"
+    for number, suite in enumerate(("publish", "echo", "jitter"), start=1):
+        store_run(
+            legs / f"virtual-{suite}",
+            f"20261120T0{number}0000Z-nightly-000{number}",
+            healthy(),
+            suite=f"nightly and {suite}",
+        )
+    store_run(legs / "rack-esp32", "20261120T040000Z-nightly-0004", healthy(), rack="lab")
+    done = report(tmp_path, "--legs", str(legs), "--files")
+    assert done.returncode == 0, done.stderr
+    lines = (tmp_path / "out" / "history" / "metrics.jsonl").read_text().splitlines()
+    assert {(line["rack"], line["suite"]) for line in map(json.loads, lines)} == {
+        ("virtual", "nightly and publish"),
+        ("virtual", "nightly and echo"),
+        ("virtual", "nightly and jitter"),
+        ("lab", "quick"),
+    }
+    page = (tmp_path / "out" / "report" / "index.html").read_text()
+    assert page.count('<section class="verdict') == 2
+    assert "2 more runs on rack virtual passed." in page
+    assert page.count("<h2>Nearest to their limits, rack virtual</h2>") == 1
+    assert page.count("<h2>Nearest to their limits, rack lab</h2>") == 1
+    assert "4 suites" in page
+    assert len(list((tmp_path / "out" / "report" / "runs").iterdir())) == 4

@@ -246,7 +246,7 @@ def test_a_measurement_ends_before_its_job() -> None:
                     measures = re.search("hil run|hil cost", step.get("run", ""))
                     assert not measures, f"{path.name} {name} has no time limit"
     in_pr = ("virtual", "compare", "emulated")
-    at_night = ("shard", "emulated", "rack", "night", "night-rack")
+    at_night = ("virtual", "emulated", "rack", "night", "night-rack")
     expected = {f"pr/{job}" for job in in_pr} | {f"nightly/{job}" for job in at_night}
     assert set(limits) == expected | {"rack/measure"}
     assert all(inner + 15 <= outer for inner, outer in limits.values()), limits
@@ -482,16 +482,13 @@ def test_a_night_is_measured_reported_and_remembered(project: Project) -> None:
     assert done.status == 0, done.log
     assert any(where.startswith("/repos/example/hil/issues?") for _, where in state.asked), state.asked
     assert state.issues == []  # one night has no event
-    shared = ("Nightly virtual rack 1/1", "Nightly virtual rack")
-    jobs = (*shared, "History and report", "Push the history", "Deploy the report")
+    jobs = ("Nightly virtual-publish", "History and report", "Push the history", "Deploy the report")
     counted = "Nightly instruction cost (emulated) esp32c3"
     for job in (*jobs, counted, "Night night-virtual", "nightly-verdict"):
         assert done.ended_well(job), job
     assert "report: https://pages.example/hil/" in done.log
     lines = project.git("show", "hil-history:metrics.jsonl").splitlines()
-    (run,) = (done.artefacts / "leg-virtual" / "virtual").iterdir()
-    (shard,) = (done.artefacts / "shard-virtual-1-of-1" / "virtual-1-of-1").iterdir()
-    assert [one["run_id"] for one in json.loads((run / "run.json").read_text())["shards"]] == [shard.name]
+    (run,) = (done.artefacts / "leg-virtual-publish" / "virtual-publish").iterdir()
     assert len(lines) == 3  # and those of the suite pr and of the instruction cost
     assert sum('"cost_least_instructions"' in line for line in lines) == 1
     assert sum(run.name in line for line in lines) == 1

@@ -205,12 +205,13 @@ def test_two_histories_in_one_are_in_order_of_time() -> None:
     assert data["runs"]["rack"] == ["north", "lab", "south", "lab"]
 
 
-def test_the_newest_runs_of_each_rack_are_drawn() -> None:
-    """A rack that measures often does not push another one out; what is left out is counted."""
+def test_the_newest_runs_of_each_suite_on_a_rack_are_drawn() -> None:
+    """What is measured often pushes no other rack and no other suite out; what is left out is counted."""
     often = [line(f"202602{day:02}T010000Z-nightly-0001", {METRIC: figure(1.0)}) for day in range(1, 21)]
     seldom = [line("20260101T010000Z-nightly-0001", {METRIC: figure(1.0)}, rack="north")]
-    data = trend(line(LATEST, {METRIC: figure(1.0)}), lines=[*seldom, *often], most=5)
-    assert data["runs"]["rack"].count("lab") == 5
+    beside = [line("20260101T010000Z-nightly-0002", {METRIC: figure(1.0)}, suite="nightly and echo")]
+    data = trend(line(LATEST, {METRIC: figure(1.0)}), lines=[*seldom, *beside, *often], most=5)
+    assert data["runs"]["rack"].count("lab") == 5 + 1
     assert data["runs"]["rack"].count("north") == 1
     assert data["dropped_runs"] == 16
 
