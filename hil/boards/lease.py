@@ -13,7 +13,7 @@ import json
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
@@ -242,32 +242,6 @@ def _lock_in_slices(
         check_stop()
 
 
-HANDED_OVER = "HIL_LOCKED_BOARDS"
-
-
-def hand_over_boards(files: Mapping[str, int]) -> dict[str, str]:
-    """Return what the environment is to say, so that this process holds its boards as another program (exec).
-
-    ``files`` are their locked files by board.
-    """
-    for file in files.values():
-        os.set_inheritable(file, True)
-    return {HANDED_OVER: json.dumps(files)}
-
-
-def _handed_over(lock_dir: Path) -> dict[str, int]:
-    """Return the locked files that this process was handed over, once; only locks of this folder."""
-    found = {}
-    with suppress(ValueError, AttributeError):
-        for board, file in json.loads(os.environ.pop(HANDED_OVER, "{}")).items():
-            with suppress(OSError):
-                path = (lock_dir / f"{board}.lock").stat()
-                if os.path.samestat(os.fstat(file), path) and try_lock(file):
-                    os.set_inheritable(file, False)
-                    found[str(board)] = file
-    return found
-
-
 BOARD_POLL_S = 0.2
 # Whoever reads the holder takes the lock for a moment, so a first refusal need not be a conflict.
 GRACE_S = 0.5
@@ -285,8 +259,7 @@ def lease_boards(
 ) -> Iterator[None]:
     """Hold all boards named, taken in sorted order so that two runs cannot wait for each other.
 
-    Those that this process was handed over (``hand_over_boards``) are held already. What ``disturbs`` others,
-    as flashing does, waits besides until no case is measured that is to be alone.
+    What ``disturbs`` others, as flashing does, waits besides until no case is measured that is to be alone.
 
     Raises:
         ConfigError: a board has the name of the air's lock, or of the rack's.
@@ -300,16 +273,11 @@ def lease_boards(
                 next_step="give the board another id in the rack file.",
             )
     deadline = time.monotonic() + max(wait_s, GRACE_S)
-    handed_over = _handed_over(lock_dir)
     with ExitStack() as stack:
-        for file in handed_over.values():
-            stack.callback(os.close, file)
         for board_id in sorted(board_ids):
-            file = handed_over.get(board_id, -1)
-            if file < 0:
-                file = open_lock(lock_dir / f"{board_id}.lock")
-                stack.callback(os.close, file)
-                _lock(file, lock_dir, board_id, deadline, on_wait if wait_s > 0 else None)
+            file = open_lock(lock_dir / f"{board_id}.lock")
+            stack.callback(os.close, file)
+            _lock(file, lock_dir, board_id, deadline, on_wait if wait_s > 0 else None)
             write_holder(file, run_id)
             stack.callback(write_record, file, b"")
         if disturbs:

@@ -178,13 +178,6 @@ def keep_options(function: F) -> F:
     metavar="N",
     help="Boot each board so often, and measure all of its cases in each boot.  [default: 1]",
 )
-@click.option(
-    "--at-most",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Take no more than N boards, whichever are free, and leave the others to runs beside this one. Of "
-    "those that --wait the shortest is next.",
-)
 @compare_options
 @keep_options
 @thresholds_option
@@ -197,7 +190,6 @@ def command(
     rack: Path,
     more: Path | None,
     out: Path,
-    at_most: int | None,
     **options: Any,
 ) -> int | None:
     """Build, flash, measure and judge.
@@ -205,11 +197,6 @@ def command(
     The same as `python -m pytest hil/benches --rack … --suite …`, with progress and a summary.
     """
     if more is not None:
-        if at_most:
-            raise ConfigError(
-                "--at-most with --more: a run is taken further on its own boards.",
-                next_step="leave --at-most out.",
-            )
         from hil.run.more import NothingMore  # the gate comes with it, which takes a while
 
         try:
@@ -219,10 +206,6 @@ def command(
             return int(context.params["undecided_status"] if told.is_neutral else told.exit_code)
     ended.begin(out, "hil run")
     rack = leased(rack, out, wait_s=context.params["wait"])
-    if at_most:
-        from hil.cli.some_boards import take_some
-
-        options["boards"] = take_some(rack, out, at_most, options)
     hand_over({"rack": rack, "out": out, **options}, debug=bool(context.obj))
     return None
 
