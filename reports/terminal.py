@@ -19,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hil.base.errors import ExitCode
+from hil.base.git import bisect_command
 from hil.base.untrusted import terminal
 from hil.gate.words.banner import Banner, banner_of, noted_changes
 from hil.model import ComparedSeries, RunRecord, SeriesVerdict, Verdict, bench_of
@@ -42,7 +43,6 @@ _METRIC_WIDTH = 26  # of a figure that matters
 _BOARD_WIDTH = 13
 _VALUE = 4  # its column, of six
 _COLOURS = {"good": "green", "open": "yellow", "bad": "red"}
-_COMMIT = 12  # digits
 _MOST_CHARACTERS = 4000  # of a sentence: what a person reads is not cut
 
 
@@ -104,7 +104,7 @@ def _next_steps(info: Mapping[str, Any], verdict: Verdict, more: str) -> list[Te
     if more:
         steps = [more]
     elif code == ExitCode.FIRMWARE and any(map(compared.is_blocked, verdict.compared)):
-        steps = [_bisect(info, next(item for item in compared.ranked(verdict) if compared.is_blocked(item)))]
+        steps = [_bisect(info, next(filter(compared.is_blocked, compared.ranked(verdict))))]
     elif code == ExitCode.FIRMWARE:
         steps = ["hil compare HEAD~1 measures the commit before on the same boards"]
     elif code == ExitCode.RIG:
@@ -121,9 +121,8 @@ def _bisect(info: Mapping[str, Any], item: ComparedSeries) -> str:
     ci, git = info.get("ci") or {}, info.get("git") or {}
     good, bad = str(ci.get("base_sha") or ""), str(ci.get("head_sha") or git.get("commit") or "")
     if not good or not bad or git.get("dirty"):
-        return "hil bisect finds the commit (hil bisect --help)"
-    command = ["--good", good[:_COMMIT], "--bad", bad[:_COMMIT], "--metric", item.metric]
-    return f"hil bisect {shlex.join([*command, '--case', case_name(item)])}"
+        return "docs/operate/bisect.md finds the commit"
+    return f"docs/operate/bisect.md finds the commit: {bisect_command(good, bad, case_name(item))}"
 
 
 # ---- the figures that matter ----

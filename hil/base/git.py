@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from hil.base.errors import ConfigError
 
 DEADLINE_S = 120.0
 _COUNT_DEADLINE_S = 10.0
+_SHOWN = 12  # digits of a commit
 
 
 def git(
@@ -39,6 +41,12 @@ def count_between(repository: Path, good: str, bad: str) -> int:
         return 0
     said = done.stdout.decode(errors="replace").strip()
     return int(said) if done.returncode == 0 and said.isdecimal() else 0
+
+
+def bisect_command(good: str, bad: str, case: str) -> str:
+    """Return the command that finds the first bad commit, with the script of docs/operate/bisect.md."""
+    start = f"git bisect start --no-checkout --first-parent {bad[:_SHOWN]} {good[:_SHOWN]}"
+    return f"{start} && git bisect run sh bisect.sh {shlex.quote(case)}"
 
 
 def try_git(

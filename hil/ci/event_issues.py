@@ -183,7 +183,12 @@ def _page(github: GitHub, told: _Told, report_url: str, server: str) -> str:
     if report_url.startswith("https://"):
         lines.append(f"- [The report with its picture]({report_url.rstrip('/')}/trend/)")
     if event.get("bisect"):
-        lines += ["", "Which commit it was:", "", fenced(visible(event["bisect"], 2000))]
+        lines += [
+            "",
+            "To find the commit (docs/operate/bisect.md):",
+            "",
+            fenced(visible(event["bisect"], 2000)),
+        ]
     lines += [
         "",
         "This issue follows the event each night, and is closed when the event has ended. If you close it "

@@ -22,7 +22,7 @@ from hil.cli.options import aligned, history_option, thresholds_option
 from hil.gate.words.banner import change_words
 from hil.history import load
 from hil.history.loading import segment_paths
-from hil.history.nightly.events import Event, bisect_command, by_chance, events_of, new_steps
+from hil.history.nightly.events import Event, by_chance, events_of, new_steps
 from hil.history.nightly.survey import Finding, Survey, survey
 from hil.metrics.sessions import History
 from hil.model import SeriesId, format_place
@@ -98,7 +98,8 @@ def _sign(event: Event) -> str:
 def _beneath(event: Event) -> list[str]:
     """Return the sentence of an event, its note, and its bisect command last."""
     note = f"{event.note[:1].upper()}{event.note[1:]}." if event.note else ""
-    return [line for line in (event.sentence, note, event.bisect) if line]
+    finds = "docs/operate/bisect.md finds the commit:" if event.bisect else ""
+    return [line for line in (event.sentence, note, finds, event.bisect) if line]
 
 
 def _headline(found: Survey, events: Sequence[Event]) -> str:
@@ -150,7 +151,7 @@ def _remarks(finding: Finding, chance: Sequence[Finding]) -> Iterator[str]:
         yield "of no event: among so many series and nights, chance explains it"
         return
     if point.cause == "firmware":
-        yield f"first bad commit in {point.good[:12]}..{point.bad[:12]}: {bisect_command(finding)}"
+        yield f"first bad commit in {point.good[:12]}..{point.bad[:12]}"
     if finding.together:
         boards = sorted({SeriesId.parse(series_id).board for series_id in finding.together})
         yield f"moved together with {len(finding.together)} other series on {', '.join(boards)}"

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine of a run: plan, boot loop, rounds, recording; and a bisection, which is many runs."""
+"""The engine of a run: plan, boot loop, rounds, recording."""

@@ -33,7 +33,7 @@ def an_event(*series: int, night: str = "2026-09-10", **changes: Any) -> dict[st
         "nights": 5, "state": "open", "ended": "", "open_nights": 5, "of_ratio": True, "good": GOOD,
         "bad": BAD, "headline": "Firmware: publish latency p95 12 % slower on 2 boards since bbbbbbb",
         "sentence": "publish latency p95 +12 % beside the reference.",
-        "bisect": "hil bisect --good aaa --bad bbb", "series": list(series),
+        "bisect": "git bisect start bbb aaa", "series": list(series),
         "commit": {"title": "Send at once", "author": "Ana Diaz", "count": 3, "diff": ""},
         "picture": {"series": series[0]},
     }  # fmt: skip

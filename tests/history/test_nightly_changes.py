@@ -225,7 +225,8 @@ def test_the_command_lists_what_changed(hil_changes: Command, stored: Path) -> N
     assert "firmware, worse" in text
     assert "lab/b1 (virtual): publish_latency_p95_us of publish/qos=1" in text
     good, bad = commit_of(NIGHTS - 6)[:12], commit_of(NIGHTS - 5)[:12]
-    assert f"hil bisect --good {good} --bad {bad} --case publish/qos=1" in text
+    assert f"git bisect start --no-checkout --first-parent {bad} {good} && " in text
+    assert "git bisect run sh bisect.sh publish/qos=1" in text
 
 
 def test_its_exit_code_is_asked_for(hil_changes: Command, stored: Path) -> None:

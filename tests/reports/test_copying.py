@@ -53,7 +53,7 @@ def test_each_value_of_a_run_is_copied_from_its_summary() -> None:
 
 
 def test_each_case_on_a_page_is_the_case_that_it_names() -> None:
-    """In table or sentence: `hil run --suite` and `hil bisect --case` find it, and that very case."""
+    """In table or sentence: `hil run --suite` finds it, and that very case."""
     benches = load_all(RUN.path / "thresholds", today=_day())
     series = {item.case_id for item in (*VERDICT.series, *VERDICT.compared)}
     for page in ("summary.md", "github/comment.md"):
@@ -81,11 +81,12 @@ def test_commits_and_boards_are_copied_from_a_comment() -> None:
 
 def test_the_command_of_an_event_is_copied_whole() -> None:
     """A night's page holds the command that narrows an event down as one code span, as a shell reads it."""
-    commands = [one for one in seen("changes.md").spans if one.startswith("hil bisect ")]
+    commands = [one for one in seen("changes.md").spans if one.startswith("git bisect ")]
     assert commands
     for command in commands:
-        words = shlex.split(command)
-        assert {"--good", "--bad", "--case", "--metric", "--board"} <= set(words)
+        *words, case = shlex.split(command)
+        assert words[-3:] == ["run", "sh", "bisect.sh"]
+        assert case.startswith("publish/api=publish,")
 
 
 def test_the_plain_job_summary_names_its_commits(tmp_path: Path) -> None:

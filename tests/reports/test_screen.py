@@ -78,13 +78,13 @@ def test_a_figure_names_its_board_and_what_tells_its_case() -> None:
 
 
 def test_a_regression_ends_with_the_command_that_finds_its_commit() -> None:
-    """Good, bad, metric and case stand in it where the commits are known; those of a dirty tree are not."""
+    """Good, bad and case stand in it where the commits are known; those of a dirty tree are not."""
     verdict = verdict_of(GREW)
     said = " ".join(" ".join(screen(verdict, {"ci": SHAS})).split())
-    assert "Next hil bisect --good 313d06795284 --bad c0f88a67e9d6 --metric publish_latency_p50_us" in said
-    assert " --case publish" in said
+    assert "Next docs/operate/bisect.md finds the commit: git bisect start " in said
+    assert "--first-parent c0f88a67e9d6 313d06795284 && git bisect run sh bisect.sh publish" in said
     for info in ({}, {"ci": SHAS, "git": {"commit": "c0f88a67e9d6", "dirty": True}}):
-        assert "hil bisect finds the commit" in " ".join(screen(verdict, dict(info)))
+        assert "docs/operate/bisect.md finds the commit" in " ".join(screen(verdict, dict(info)))
 
 
 def test_what_the_exit_status_says_stands_above_the_verdict() -> None:

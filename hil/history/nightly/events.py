@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import datetime
 import math
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hil.base.git import bisect_command
 from hil.base.numeric import special
 from hil.history.nightly import event_words
 from hil.history.nightly.event_conditions import MINORITY, EventCause, Group, all_conditions, split
@@ -61,8 +61,9 @@ class Event:
     ``change``, ``low`` and ``high`` (95 %) are the most telling series', relative (0.1 is ten per cent more).
     ``night`` is the first of the new level, ``nights`` how many nights every series of it shows. ``ended`` is
     the night in which it was taken back, None while it is open; ``open_nights`` how many nights it lasted or
-    has lasted. ``good`` and ``bad`` are commits of a firmware's step, else "". ``blocking`` says that a
-    metric of it can fail a run.
+    has lasted. ``good`` and ``bad`` are commits of a firmware's step, else "". ``bisect`` finds the
+    commit of a firmware's step that is no improvement, else "". ``blocking`` says that a metric of it can
+    fail a run.
     """
 
     cause: EventCause
@@ -177,20 +178,12 @@ def new_steps(events: Sequence[Event], nights: int) -> tuple[Event, ...]:
     )
 
 
-def bisect_command(finding: Finding, good: str = "", bad: str = "") -> str:
-    """Return the command that narrows a firmware's step down, between its own commits or other ones."""
-    name, point = finding.name, finding.point
-    words = ["hil", "bisect", "--good", (good or point.good)[:12], "--bad", (bad or point.bad)[:12]]
-    words += ["--case", name.case_id, "--metric", name.metric, "--board", name.board]
-    return shlex.join([*words, "--better"] if finding.effect == "better" else words)
-
-
 def _event(group: Group, survey: Survey, benches: Benches) -> Event:
     product, ended = survey.has_products, _ended(group.findings, survey)
     effect = _effect(group.findings)
     order = sorted(group.findings, key=lambda finding: _telling(finding, group, effect, benches))
     findings, telling = tuple(order), order[0]
-    firmware = group.cause == "firmware"
+    to_find = group.cause == "firmware" and effect != "better"  # the gate fails no run for an improvement
     return Event(
         cause=group.cause,
         effect=effect,
@@ -204,7 +197,7 @@ def _event(group: Group, survey: Survey, benches: Benches) -> Event:
             group, telling, effect, benches, product=product, kinds=survey.has_kinds
         ),
         sentence=event_words.sentence(group, telling, benches, product=product),
-        bisect=bisect_command(telling, group.good, group.bad) if firmware else "",
+        bisect=bisect_command(group.good, group.bad, telling.name.case_id) if to_find else "",
         note=event_words.note(group, effect),
         blocking=any(_blocks(finding, benches) for finding in findings),
         findings=findings,

@@ -82,7 +82,7 @@ function More({ trend, state, index, update }) {
     ${lines.map((line) => html`<p>${line}</p>`)}
     <p class="soft">Seen in ${count(event.nights, "night")}${event.of_ratio && OF_RATIO}.
       ${event.boards.length > 2 && ` Boards: ${event.boards.join(", ")}.`}</p>
-    ${event.bisect && html`<p>To find the commit: <code>${event.bisect}</code></p>`}
+    ${event.bisect && html`<p>To find the commit (docs/operate/bisect.md): <code>${event.bisect}</code></p>`}
     <${SeriesList} trend=${trend} state=${state} index=${index} />`;
 }
 

@@ -46,7 +46,7 @@ function event(step, found, runs) {
     good: commitOf(night - 1), bad: commitOf(night),
     conditions: cause === "environment" ? [`${telling.board}.channel: 6 → 11 on ${runs.started_utc[telling.points.run[night]].slice(0, 10)}`] : [],
     headline, sentence: `${headline}; the nights before and after it differ by more than chance.`,
-    bisect: cause === "firmware" ? `hil bisect ${commitOf(night - 1).slice(0, 7)} ${commitOf(night).slice(0, 7)}` : "",
+    bisect: cause === "firmware" ? `git bisect start ${commitOf(night).slice(0, 7)} ${commitOf(night - 1).slice(0, 7)}` : "",
     note: "", run: telling.points.run[night], series: found.map(([, index]) => index),
   };
 }

@@ -54,7 +54,7 @@ test("an event of the address is open: its sentence, conditions, how to bisect, 
   const json = smallTrend();
   const closed = show(json);
   const page = show(json, { event: 0 });
-  assert.doesNotMatch(closed, /hil bisect|aria-expanded="true" aria-controls="event/);
+  assert.doesNotMatch(closed, /git bisect|aria-expanded="true" aria-controls="event/);
   assert.match(page, /aria-expanded="true" aria-controls="event-0-more"/);
   assert.ok(page.includes(json.events[0].bisect));
   assert.ok(page.includes('href="#event=0&amp;chart=lab/e1/publish/transport=tls/publish+latency"'));
