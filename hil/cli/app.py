@@ -28,7 +28,6 @@ COMMANDS = {
     "report": "build the report site from stored runs, or show it",
     "cost": "count instructions on an emulated chip: exact, and no board",
     "ledger": "where a run's messages were lost, point by point",
-    "dissect": "what a capture says: symptoms, overhead, round trips, bundling",
     "plan": "list what a run would measure",
     "build": "build the firmware",
     "firmware": "bundles of builds: verify, compare",

@@ -22,8 +22,7 @@ from hil.boards.firmware.partition_table import read_csv
 from hil.ci.plan import read_plan
 from hil.history.importing import _text
 from hil.history.loading import read_segment
-from hil.network.dissect import MqttPorts
-from hil.network.dissect.segments import read_capture
+from hil.network.dissect import MqttPorts, read_segments
 from hil.network.ledger.files import read_arrivals
 from hil.store.directory import RunDirectory
 from hil.store.files import read_bytes, read_jsonl
@@ -49,7 +48,7 @@ READERS: tuple[tuple[str, str, Callable[[Path], object], int], ...] = (
     (
         "capture",
         "capture.pcapng",
-        lambda path: read_capture(path, MqttPorts(plain=(1883,), tls=())),
+        lambda path: read_segments(path, MqttPorts(plain=(1883,), tls=())),
         reading.CAPTURE_MOST_BYTES,
     ),
 )

@@ -22,7 +22,6 @@ from tools.bench.flashing import flash_and_boot
 from tools.bench.history_store import history_store
 from tools.bench.latency import air_accuracy, awake_gain
 from tools.bench.lease_share import lease_share
-from tools.bench.overhead_bytes import overhead_bytes
 from tools.bench.periodic_jitter import periodic_jitter
 from tools.bench.start_up import start_up
 from tools.bench.throughput import air_rate, overhead, udp_loss
@@ -43,7 +42,6 @@ ON_BOARD: dict[str, Callable[..., Figure]] = {
 }
 # these start what they need
 ALONE: dict[str, Callable[..., Figure]] = {
-    "overhead-bytes": overhead_bytes,
     "broker-faults": broker_faults,
     "start-up": start_up,
     "lease-share": lease_share,

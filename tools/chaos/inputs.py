@@ -87,10 +87,6 @@ def _gate(trial: Trial) -> Sequence[str]:
     return ["gate", str(trial.lab_folder / "stored")]
 
 
-def _dissect(trial: Trial) -> Sequence[str]:
-    return ["dissect", str(trial.lab_folder / "capture.pcapng")]
-
-
 def _of_run(name: str, change: Callable[[Path], object], *owners: Owner, says: str = "") -> Fault:
     return Fault("input", f"stored run {name}", stored(change), "before", owners, says, command=_gate)
 
@@ -114,22 +110,6 @@ def _hostile_record(folder: Path) -> None:
         "schema": 1,
     }
     journal.write_text(journal.read_text() + json.dumps(fault) + "\n")
-
-
-def capture(data: bytes) -> Act:
-    @contextmanager
-    def act(trial: Trial) -> Iterator[None]:
-        path = trial.lab_folder / "capture.pcapng"
-        path.write_bytes(data)
-        yield
-        path.unlink()
-
-    return act
-
-
-def _of_capture(name: str, data: bytes) -> Fault:
-    owners: tuple[Owner, ...] = ("configuration", "rig")
-    return Fault("input", f"capture {name}", capture(data), "before", owners, "capture", command=_dissect)
 
 
 def port_that(answers: Callable[[socket.socket], object]) -> Act:
@@ -312,8 +292,6 @@ FAULTS: Sequence[Fault] = (
     _of_run(
         "without a journal", lambda folder: (folder / "records.jsonl").unlink(), "configuration", "undecided"
     ),
-    _of_capture("empty", b""),
-    _of_capture("of random bytes", os.urandom(3000)),
     _of_port("talks noise", _noise),
     _of_port("says nothing", _mute),
     _of_port("closes at once", lambda _connection: None),

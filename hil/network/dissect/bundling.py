@@ -8,7 +8,6 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hil.network.dissect.connections import Connection, End
 from hil.network.dissect.flows import Flow, Sent, carried, streams
 from hil.network.dissect.segments import Segment
 
@@ -68,13 +67,6 @@ def bundling_of(segments: Sequence[Segment], *, sender: str, ports: Sequence[int
     return _added_up([_Direction(stream, side) for stream in streams(segments)])
 
 
-def bundling_between(connections: Sequence[Connection], *, by_client: bool) -> Bundling:
-    """Look at what the clients of these connections sent, or what their servers did."""
-    return _added_up(
-        [_Direction(one.segments, _End(one.client if by_client else one.server)) for one in connections]
-    )
-
-
 def _added_up(directions: Sequence[_Direction]) -> Bundling:
     publishes = [count for one in directions for count in one.counts["PUBLISH"].values()]
     return Bundling(
@@ -112,19 +104,6 @@ def publishes_in_gap(
 
 
 @dataclass(frozen=True)
-class _End:
-    """Of one connection: which segments are the sender's, by its address and port."""
-
-    end: End
-
-    def concerns(self, segment: Segment) -> bool:  # noqa: ARG002 - the connection has no other ends
-        return True
-
-    def sent(self, segment: Segment) -> bool:
-        return (segment.source, segment.source_port) == self.end
-
-
-@dataclass(frozen=True)
 class _Side:
     """Which segments are the sender's."""
 
@@ -148,7 +127,7 @@ class _Direction:
     """The sender's direction of one connection."""
 
     stream: Sequence[Segment]
-    side: _Side | _End
+    side: _Side
     counts: dict[str, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
     ack_delays_us: list[int] = field(default_factory=list)
     first_segments_bytes: list[int] = field(default_factory=list)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hil.base.errors import ConfigError, HilError, RigError
+from hil.base.errors import RigError
 from hil.network.dissect.pdus import MqttFields, NoPacketsError, Pdu, pdus_of
 from hil.network.dissect.tshark import Row, read_fields, values
 
@@ -32,12 +32,12 @@ class MqttPorts:
     tls: tuple[int, ...] = ()
 
 
-def options(ports: MqttPorts, key_log: Path | None = None, dissector: str = "mqtt") -> list[str]:
+def options(ports: MqttPorts, key_log: Path | None = None) -> list[str]:
     """Return the options that make tshark see what is counted here, for a command by hand too."""
     preferences = [*_PREFERENCES, f"tls.keylog_file:{key_log.resolve() if key_log else ''}"]
-    decode = [f"tcp.port=={port},{dissector}" for port in ports.plain]
+    decode = [f"tcp.port=={port},mqtt" for port in ports.plain]
     for port in ports.tls:
-        decode += [f"tcp.port=={port},tls", f"tls.port=={port},{dissector}"]
+        decode += [f"tcp.port=={port},tls", f"tls.port=={port},mqtt"]
     words = [word for preference in preferences for word in ("-o", preference)]
     return [*words, *(word for rule in decode for word in ("-d", rule))]
 
@@ -70,7 +70,6 @@ _FIELDS = (
     "tcp.ack_raw",
     "tcp.window_size",
     "tcp.segment.count",
-    "frame.protocols",
     "tls.record.content_type",
     "mqtt.hdrflags",
     "mqtt.len",
@@ -140,16 +139,6 @@ class Segment:
     unreadable: str = ""
 
 
-@dataclass(frozen=True)
-class Reading:
-    """What a capture holds: its segments in the order captured, the numbers of TCP frames whose headers could
-    not be read, and the connections (tshark's numbers) in which the dissector asked for found something."""
-
-    segments: list[Segment]
-    headless: tuple[int, ...]
-    spoken: frozenset[int]
-
-
 def read_segments(path: Path, ports: MqttPorts, *, key_log: Path | None = None) -> list[Segment]:
     """Return every TCP segment of a capture, in the order captured; relative sequence numbers are not used.
 
@@ -161,71 +150,41 @@ def read_segments(path: Path, ports: MqttPorts, *, key_log: Path | None = None) 
     return reader.read(options(ports, key_log))
 
 
-def read_capture(
-    path: Path, ports: MqttPorts, *, dissector: str = "mqtt", key_log: Path | None = None
-) -> Reading:
-    """Read a capture that others made: of frames that were cut, the headers; others are left out by number.
-
-    ``ports.plain`` are taken for ``dissector``'s, by tshark's name of the protocol.
-    Raises ConfigError: the file is no capture, or tshark's own words; RigError: tshark is missing.
-    """
-    reader = _SegmentReader(path, None, dissector, ConfigError)
-    segments = reader.read(options(ports, key_log, dissector))
-    return Reading(segments, tuple(reader.headless), frozenset(reader.spoken))
-
-
 class _SegmentReader:
     """Turns a frame's fields into a segment, and adds up what was seen of each connection.
 
-    ``ports`` are those on which every frame must be whole; with None none needs to be.
+    ``ports`` are those on which every frame must be whole.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        ports: frozenset[int] | None,
-        dissector: str = "",
-        fault: type[HilError] = RigError,
-    ) -> None:
+    def __init__(self, path: Path, ports: frozenset[int]) -> None:
         self._path = path
         self._ports = ports
-        self._dissector = dissector.encode()
-        self._fault = fault
         self._names: dict[bytes, str] = {}
         self.completeness: dict[int, int] = {}
-        self.headless: list[int] = []
-        self.spoken: set[int] = set()
 
     def read(self, options_: Sequence[str]) -> list[Segment]:
         """Return the file's segments."""
         names = (*_FIELDS, *(f"tcp.analysis.{flag}" for flag in _FLAGS))
-        rows = read_fields(self._path, names, options_, FRAMES_FILTER, fault=self._fault)
-        found = [one for row in rows if (one := self._checked(row)) is not None]
+        found = [self._checked(row) for row in read_fields(self._path, names, options_, FRAMES_FILTER)]
         for one in found:
             # known only now, and nobody has seen the segment yet; replace() would take as long as tshark
             object.__setattr__(one, "completeness", self.completeness[one.stream])
         return found
 
-    def _checked(self, row: Row) -> Segment | None:
+    def _checked(self, row: Row) -> Segment:
         try:
             return self._segment(row)
         except (IndexError, ValueError) as error:
-            if self._ports is not None:
-                raise self._error(row, f"it lacks a field of TCP or IP: {_quoted(row)}") from error
-            self.headless.append(int(row[0]))
-            return None
+            raise self._error(row, f"it lacks a field of TCP or IP: {_quoted(row)}") from error
 
     def _segment(self, row: Row) -> Segment:
         frame_bytes, stream, source_port, port = int(row[2]), int(row[4]), int(row[7]), int(row[10])
         tcp_bytes, payload_bytes, flags = int(row[13]), int(row[14]), int(row[15], 16)
         source, destination, ip_bytes = _ip(row, tcp_bytes + payload_bytes)
-        cut = f"only {int(row[3])} of its {frame_bytes} bytes were captured" if row[3] != row[2] else ""
-        if cut and self._ports is not None and not self._ports.isdisjoint((source_port, port)):
-            raise self._error(row, cut)
+        if row[3] != row[2] and not self._ports.isdisjoint((source_port, port)):
+            raise self._error(row, f"only {int(row[3])} of its {frame_bytes} bytes were captured")
         sequence, acknowledgement, window_bytes = int(row[16]), int(row[17]), int(row[18])
-        if self._dissector and self._dissector in row[20].split(b":"):
-            self.spoken.add(stream)
-        pdus, unreadable = self._pdus(row, cut)
+        pdus, unreadable = self._pdus(row)
         completeness = self.completeness.get(stream, 0) | _seen(flags, payload_bytes)
         self.completeness[stream] = completeness
         return Segment(
@@ -252,25 +211,23 @@ class _SegmentReader:
             completeness=completeness,
             reassembled_count=max(int(count) for count in values(row[19])) if row[19] else 0,
             pdus=pdus,
-            tls_types=tuple(int(kind) for kind in values(row[21])) if row[21] else (),
+            tls_types=tuple(int(kind) for kind in values(row[20])) if row[20] else (),
             unreadable=unreadable,
         )
 
     @staticmethod
-    def _pdus(row: Row, cut: str) -> tuple[tuple[Pdu, ...], str]:
+    def _pdus(row: Row) -> tuple[tuple[Pdu, ...], str]:
         """Return the packets of a frame, or none and the reason."""
-        if cut and int(row[14]):
-            return (), cut
-        if not row[22]:
+        if not row[21]:
             return (), ""
         try:
-            return pdus_of(MqttFields(*(values(field) for field in row[22:28]))), ""
+            return pdus_of(MqttFields(*(values(field) for field in row[21:27]))), ""
         except NoPacketsError as error:
             return (), str(error)
 
-    def _error(self, row: Row, what: str) -> HilError:
+    def _error(self, row: Row, what: str) -> RigError:
         number = row[0].decode("ascii", "replace")
-        return self._fault(
+        return RigError(
             f"Dissecting {self._path}, frame {number}: {what}.",
             log=str(self._path),
             next_step=f"look at it: tshark -V -r {self._path} -Y frame.number=={number}",
@@ -318,4 +275,4 @@ def _quoted(row: Row) -> str:
     return ", ".join(f"{name} {field.decode('ascii', 'replace') or '(none)'}" for name, field in pairs)
 
 
-__all__ = ["MqttPorts", "Pdu", "Reading", "Segment", "read_capture", "read_segments"]
+__all__ = ["MqttPorts", "Pdu", "Segment", "read_segments"]
