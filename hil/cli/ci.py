@@ -13,14 +13,13 @@ from pathlib import Path
 import click
 
 from hil.base.errors import ConfigError, ExitCode, HilError, RigError
-from hil.base.paths import PROJECT_ROOT
 from hil.base.untrusted import markdown, terminal
 from hil.ci import artefact, comment_page, more, rack_switch, summary
 from hil.ci import history as history_branch
 from hil.ci.acceptance import find_acceptance
 from hil.ci.collecting import collect
 from hil.ci.comment import comment
-from hil.ci.event import read_event, read_targets
+from hil.ci.event import read_event
 from hil.ci.git_token import with_token
 from hil.ci.history import BRANCH, add_runs
 from hil.ci.inputs import DEFAULTS, check_inputs, outputs_of, plan_asked
@@ -28,10 +27,8 @@ from hil.ci.label import find_label
 from hil.ci.legs import compared_targets, narrow, read_comparisons
 from hil.ci.limits import TOOL, Counting, limits_that_count, project_at
 from hil.ci.plan import EMULATED_JOB, CiPlan, plan_event, read_plan, write_plan
-from hil.ci.repository import check_repository
 from hil.ci.summary import CiVerdict, conclude, without_verdict
 from hil.cli.ci_nights import speak_command
-from hil.cli.ci_pin import pin_command
 from hil.cli.ci_queue import as_queued, queue_option
 from hil.cli.ci_racks import await_command, excuses_now
 from hil.cli.ci_steps import (
@@ -47,22 +44,18 @@ from hil.cli.options import F, history_option, out_option
 from hil.store import ended
 
 
-def _repository_option(function: F) -> F:
-    return click.option(
-        "--repository",
-        default="",
-        envvar="GITHUB_REPOSITORY",
-        show_envvar=True,
-        metavar="OWNER/NAME",
-        help="The repository at GitHub.",
-    )(function)
-
-
 @click.command("comment")
 @click.option(
     "--run", "run_id", type=click.IntRange(min=1), help="Number of a run of pr.yml, in its address."
 )
-@_repository_option
+@click.option(
+    "--repository",
+    default="",
+    envvar="GITHUB_REPOSITORY",
+    show_envvar=True,
+    metavar="OWNER/NAME",
+    help="The repository at GitHub.",
+)
 @click.option(
     "--folder",
     type=click.Path(path_type=Path, file_okay=False),
@@ -389,33 +382,10 @@ def _page(plan: CiPlan, verdict: CiVerdict, legs_path: Path) -> str:
         return summary.render(plan, verdict, os.environ, safe=True)
 
 
-@command.command("doctor")
-@_repository_option
-def doctor(*, repository: str) -> None:
-    """Look at a repository's settings, and print the command that mends each.
-
-    Rules, environments, approvals, labels, owners, Pages, runners of the chips in .github/hil-targets.json.
-    Nothing is changed. GITHUB_TOKEN gives access (Administration: read), GITHUB_API_URL another server than
-    api.github.com.
-    """
-    token = os.environ.get("GITHUB_TOKEN", "")
-    github = github_of_job(token, repository)
-    findings = []
-    for finding in check_repository(github, read_targets(PROJECT_ROOT, "HEAD").racks):
-        findings.append(finding)
-        click.echo(terminal(finding.line))
-    if failed := [finding for finding in findings if finding.needed and not finding.ok]:
-        raise ConfigError(
-            f"{repository} is not set up: {failed[0].subject}: {failed[0].sentence}.",
-            next_step=failed[0].mend,
-        )
-
-
 command.add_command(comment_command)
 command.add_command(history_command)
 command.add_command(await_command)
 command.add_command(speak_command)
-command.add_command(pin_command)
 
 
 @command.command("nights")

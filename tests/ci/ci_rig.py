@@ -26,6 +26,7 @@ from tests.ci.git_process import git
 from tests.make_records import RUN_ID, THRESHOLDS_ROOT, publish_record
 
 HEAD, BASE = "c0ffee" * 6 + "c0ff", "ba5e" * 10
+CALLER, CALLED = ".github/workflows/pr.yml", ".github/workflows/rack.yml"  # of a rack's job
 
 
 class Repository:

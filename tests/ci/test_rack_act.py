@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from hil.ci.pinning import CALLER
 from tests.ci.act import DEADLINE_S, Project, WorkflowRun, local_repositories, run_act
+from tests.ci.ci_rig import CALLER
 
 pytestmark = [pytest.mark.slow, pytest.mark.heavy, pytest.mark.timeout(DEADLINE_S + 60)]
 
