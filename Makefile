@@ -75,7 +75,7 @@ format: ## put the sources into the one format
 	@$(PYTHON) -m ruff check --fix --quiet .
 	@.venv/bin/clang-format --style=file:firmware/.clang-format -i $(C_FILES)
 
-bench: ## print the figures that README and docs quote (some 17 minutes; tools.bench --list names them)
+bench: ## print the figures of rack and harness, each beside its aim (some 17 minutes; tools.bench --list names them)
 	@.ci/bootstrap test
 	@$(PYTHON) -m tools.bench
 

@@ -40,12 +40,8 @@ def test_only_pages_that_no_test_reads_need_fewer_tests(files: list[str], reason
 
 
 def test_pages_that_tests_follow_are_found() -> None:
-    """Control, in this checkout: the guides that are followed step by step, and the index of figures."""
-    for page in (
-        "docs/start/write-a-benchmark.md",
-        "docs/start/rack-in-a-day.md",
-        "docs/reference/figures.md",
-    ):
+    """Control, in this checkout: the guides that are followed step by step."""
+    for page in ("docs/start/write-a-benchmark.md", "docs/start/rack-in-a-day.md"):
         assert docs_tests.readers(page, ROOT / "tests"), page
     assert not docs_tests.readers("docs/explain/gate.md", ROOT / "tests")
 

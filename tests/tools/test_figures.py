@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands that print figures for the docs, each in its short pass, as a person starts it.
+"""The commands that print figures, each in its short pass, as a person starts it.
 
 What they time is not looked at: whether they still work is.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``make bench``: measure the figures that README and docs quote, and print them.
+"""``make bench``: measure the figures of rack and harness, and print each beside its aim.
 
 All of them, or those that are named. One that breaks does not keep back the others. Exit 2 where one broke,
 else 1 where an aim was missed; with ``--short`` only an exact aim counts, such as one of bytes.

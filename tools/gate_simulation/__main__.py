@@ -23,7 +23,7 @@ from tools.gate_simulation.situations import PLANS, Plan
 FULL, QUICK, SHORT = 2000, 200, 20
 SHORT_POOL_BOOTS = 400
 PROCESSES = 2
-WIDTH = 220  # columns of text, whatever the terminal has: the tables are pasted into the docs
+WIDTH = 220  # columns of text, whatever the terminal has: the tables are read from files as well
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
