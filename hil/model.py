@@ -246,10 +246,9 @@ class Comparison:
     """What a run compares on the boards of one image; all of a run's are written before its first boot.
 
     ``role`` is what the candidate is set beside. ``looks`` are the boots a board, (candidate, other) from the
-    start on, after which it is judged; ``order`` of a boot within the run is its ``boot_index``. The first
-    ``unasked`` of them are measured by themselves, those behind only where somebody asks for more boots; 0
-    stands for all. ``cases`` are the ids of the cases that it compares. Where ``identical`` both are the same
-    bytes: nothing is measured, and the comparison is passed. ``product`` is that of its records.
+    start on, after which it is judged; ``order`` of a boot within the run is its ``boot_index``.
+    ``cases`` are the ids of the cases that it compares. Where ``identical`` both are the same bytes: nothing
+    is measured, and the comparison is passed. ``product`` is that of its records.
     """
 
     run_id: str
@@ -263,14 +262,8 @@ class Comparison:
     looks: tuple[tuple[int, int], ...]
     identical: bool = False
     cases: tuple[Name, ...] = ()
-    unasked: int = 0
     product: Product = ""
     schema: int = SCHEMA_VERSION
-
-    @property
-    def unasked_looks(self) -> tuple[tuple[int, int], ...]:
-        """The looks that a run measures by itself."""
-        return self.looks[: self.unasked or len(self.looks)]
 
     @property
     def board(self) -> str:

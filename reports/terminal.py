@@ -55,19 +55,17 @@ def render_screen(
     console: Console,
     report: str | None = None,
     warnings: Sequence[str] = (),
-    more: str = "",
     status: str = "",
     verbose: bool = False,
 ) -> None:
     """Print the last screen of a run: at most 23 lines of 80 columns, unless ``verbose``.
 
-    ``report`` is where the report is, if it was built, ``warnings`` what of the reports failed, ``more``
-    how an undecided run is taken further, and ``status`` what the exit status says where it is not the
-    verdict's own; "" where there is nothing to say.
+    ``report`` is where the report is, if it was built, ``warnings`` what of the reports failed, and
+    ``status`` what the exit status says where it is not the verdict's own; "" where there is nothing to say.
     """
     said = banner_of(verdict, noted_changes(run_info))
     tail = [
-        *_next_steps(run_info, verdict, more),
+        *_next_steps(run_info, verdict),
         _whereabouts(run_path, report),
         *([Text.assemble(("Status   ", "bold"), status)] if status else []),
         *_banner(said),
@@ -98,13 +96,11 @@ def _banner(said: Banner) -> list[RenderableType]:
     return [Rule(style=colour), Text.assemble((title, f"bold {colour}"), _plain(sentence))]
 
 
-def _next_steps(info: Mapping[str, Any], verdict: Verdict, more: str) -> list[Text]:
+def _next_steps(info: Mapping[str, Any], verdict: Verdict) -> list[Text]:
     """Return what a person does next, where there is something to do but to read the report."""
     code = verdict.exit_code
-    if more:
-        steps = [more]
-    elif code == ExitCode.FIRMWARE and any(map(compared.is_blocked, verdict.compared)):
-        steps = [_bisect(info, next(filter(compared.is_blocked, compared.ranked(verdict))))]
+    if code == ExitCode.FIRMWARE and any(map(compared.is_blocked, verdict.compared)):
+        steps = [_bisect(info, next(item for item in compared.ranked(verdict) if compared.is_blocked(item)))]
     elif code == ExitCode.FIRMWARE:
         steps = ["hil compare HEAD~1 measures the commit before on the same boards"]
     elif code == ExitCode.RIG:

@@ -19,7 +19,6 @@ from hil.boards.firmware.build_folder import target_of
 from hil.boards.firmware.selection import SCHEMA as COMPARISON_SCHEMA
 from hil.ci.again import SAID_IDENTICAL, JudgedAgain, judge_again
 from hil.ci.limits import Counting
-from hil.ci.more import LABEL
 from hil.ci.plan import NO_BASE, CiPlan, Leg
 from hil.ci.plausible import implausible, unreadable
 from hil.gate.words.banner import Banner, banner_of, noted_changes, title_without_verdict
@@ -277,7 +276,7 @@ def _read_run(run: RunDirectory, leg: Leg, plan: CiPlan) -> LegResult:
         name,
         code,
         str(verdict["outcome"]),
-        f"{verdict['sentence']}{_way_on(info, verdict, leg, plan)}",
+        str(verdict["sentence"]),
         run_id=str(info["run_id"]),
         boards=tuple(f"{board['id']} ({board['kind']})" for board in info["boards"]),
         not_run=tuple(
@@ -298,22 +297,6 @@ def _banner(run: RunDirectory, info: Mapping[str, Any]) -> Banner | None:
         return banner_of(read_verdict(run.verdicts_path), noted_changes(info))
     except ConfigError:
         return None
-
-
-def _way_on(info: Mapping[str, Any], verdict: Mapping[str, Any], leg: Leg, plan: CiPlan) -> str:
-    """Return how people have an undecided leg of a pull request taken further, "" where more boots are none.
-
-    A machine of GitHub's own is gone with its job, and another one is no place to go on.
-    """
-    more = info.get("more")
-    if not more or verdict["outcome"] != "undecided" or plan.pull_request is None:
-        return ""
-    if leg.job != "rack":
-        return " Not in this leg, whose machine is gone: run on a machine of your own, or measure it anew."
-    return (
-        f" {int(more['boots'])} more boots of each image a board, about {int(more['minutes'])} min: "
-        f"set the label {LABEL}, then re-run the job “Rack {leg.target}”."
-    )
 
 
 def _only_comparisons_regressed(verdict: Mapping[str, Any]) -> bool:

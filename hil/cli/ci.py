@@ -14,7 +14,7 @@ import click
 
 from hil.base.errors import ConfigError, ExitCode, HilError, RigError
 from hil.base.untrusted import markdown, terminal
-from hil.ci import artefact, comment_page, more, rack_switch, summary
+from hil.ci import artefact, comment_page, rack_switch, summary
 from hil.ci import history as history_branch
 from hil.ci.acceptance import find_acceptance
 from hil.ci.collecting import collect
@@ -23,7 +23,6 @@ from hil.ci.event import read_event
 from hil.ci.git_token import with_token
 from hil.ci.history import BRANCH, add_runs
 from hil.ci.inputs import DEFAULTS, check_inputs, outputs_of, plan_asked
-from hil.ci.label import find_label
 from hil.ci.legs import compared_targets, narrow, read_comparisons
 from hil.ci.limits import TOOL, Counting, limits_that_count, project_at
 from hil.ci.plan import EMULATED_JOB, CiPlan, plan_event, read_plan, write_plan
@@ -232,29 +231,6 @@ def _narrowed(is_measured: bool, is_compared: bool) -> str:
     if not is_measured:
         return "skip, the image is the same"
     return "measure" if is_compared else "measure against the limits alone, the image is the same"
-
-
-@command.command("more")
-@click.argument("leg")
-@click.option(
-    "--before", type=FOLDER, required=True, help="Folder with the leg as its earlier attempt left it."
-)
-@out_option
-def go_on(leg: str, before: Path, out: Path) -> None:
-    """Where the label hil:more asks for it, bring the run of LEG that is to be taken further into OUT.
-
-    It is for a job that is run again. Its output `run` is empty where the leg is measured anew.
-    """
-    run, why = None, "it is of no pull request on GitHub"
-    event, run_id = read_event(os.environ, Path.cwd()), os.environ.get("GITHUB_RUN_ID", "")
-    number, token = event.pull_request, os.environ.get("GITHUB_TOKEN", "")
-    if number is not None and run_id.isdigit() and token:
-        github = github_of_job(token)
-        run, why = more.bring_earlier(
-            before, leg, out, lambda: find_label(github, more.LABEL, number, int(run_id), event.head)
-        )
-    say(f"{leg}: {'go on with' if run else 'measure anew'}{f' {run.run_id}' if run else ''}, as {why}\n")
-    write_outputs({"run": str(run.path) if run else ""})
 
 
 @command.command("collect")

@@ -194,20 +194,8 @@ def _show_screen(directory: RunDirectory, journal: Journal, verdict: Verdict, *,
         console=Console(highlight=False),
         report=reporting.get("report"),
         warnings=reporting.get("warnings", []),
-        more=_offer(directory, verdict),
         verbose=verbose,
     )
-
-
-def _offer(directory: RunDirectory, verdict: Verdict) -> str:
-    """Return how the run is taken further; "" where it is not, or what it needs is gone."""
-    from hil.run.more import find_offer
-
-    try:
-        found = find_offer(directory.path, verdict)
-    except HilError:
-        return ""
-    return found.command(short_path(directory.path)) if found else ""
 
 
 def _say(line: str, *, indent: str = "") -> None:

@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
-from hil.base.errors import ConfigError
 from hil.base.paths import IMPORT_ROOT, TOOL_BENCHES, bench_folders, python_path
 from hil.boards.places.lease import lease_places
 from hil.boards.places.settings import rack_with_places, read_places
@@ -35,12 +33,6 @@ from hil.store import TRIGGERS, ended
 def compare_options(function: F) -> F:
     """Add what a comparison with another firmware needs; hil.run.campaign reads it."""
     options = (
-        click.option(
-            "--more",
-            type=click.Path(path_type=Path),
-            metavar="RUN",
-            help="Take an undecided run further: more boots of the same images, of what is open.",
-        ),
         click.option(
             "--base",
             type=click.Path(path_type=Path),
@@ -188,29 +180,18 @@ def command(
     /,
     *,
     rack: Path,
-    more: Path | None,
     out: Path,
     **options: Any,
-) -> int | None:
+) -> None:
     """Build, flash, measure and judge.
 
     The same as `python -m pytest hil/benches --rack … --suite …`, with progress and a summary.
     """
-    if more is not None:
-        from hil.run.more import NothingMore  # the gate comes with it, which takes a while
-
-        try:
-            rack, options, out = _of_more(context, more)
-        except NothingMore as told:
-            click.echo(str(told))
-            return int(context.params["undecided_status"] if told.is_neutral else told.exit_code)
     ended.begin(out, "hil run")
     rack = leased(rack, out, wait_s=context.params["wait"])
     hand_over({"rack": rack, "out": out, **options}, debug=bool(context.obj))
-    return None
 
 
-_BESIDE_MORE = ("base", "wait", "pushgateway", "undecided_status", "verbose")
 FLAGS = ("keep_captures", "unchanged", "across_idf", "spread")
 
 
@@ -258,28 +239,6 @@ def leased(rack: Path, out: Path, *, wait_s: float) -> Path:
     boards = ", ".join(board.id for board in load_rack(found).boards)
     click.echo(f"Leased from {settings.coordinator}: {boards} ({found})")
     return found
-
-
-def _of_more(context: click.Context, run: Path) -> tuple[Path, dict[str, object], Path]:
-    """Return rack file, options and folder of a run that is taken further.
-
-    Raises ConfigError: an option that says what a run is; and as find_more() does.
-    """
-    from hil.run.more import find_more, refuse_beside_more
-
-    asked = context.params
-    given = [name for name in asked if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]
-    refuse_beside_more([{"boards": "board", "labels": "label"}.get(name, name) for name in given])
-    stored, _limits, _further = find_more(run)
-    out = stored.path.parent
-    if "out" in given and asked["out"].resolve() != out:
-        raise ConfigError(
-            f"--out {asked['out']} with --more: the run lies in {out}, and goes on there.",
-            next_step="leave --out out.",
-        )
-    rack = asked["rack"] if "rack" in given else Path(str(stored.info.get("rack_file", asked["rack"])))
-    kept = {name: asked[name] for name in _BESIDE_MORE if asked[name]}
-    return rack, {"more": stored.path, **kept}, out
 
 
 def _flush_stdout() -> None:

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hil.base.errors import ConfigError, ExitCode
-from hil.gate.asked import still_true, whole_looks
 from hil.gate.compare.comparing import NOTHING_MEASURED, Found, advise, compare
 from hil.gate.compare.drift import drifts_of, warnings_of, with_drifts
 from hil.gate.compare.pairs import Pair, cases_of, may_be_limited, may_block, pairs_of
@@ -58,12 +57,11 @@ def judge(
             comparison that stands there twice.
     """
     run_id = check_entries(entries)
-    whole = still_true(whole_looks(entries))
-    said = [entry for entry in whole if isinstance(entry, NotRun)]
+    said = [entry for entry in entries if isinstance(entry, NotRun)]
     not_run = (*said, *_unmeasured(run_id, entries, planned or {}))
     family = family_of(entries, thresholds)
     series = _judge_limits(entries, thresholds, family)
-    compared = _judge_comparisons(whole, thresholds, family)
+    compared = _judge_comparisons(entries, thresholds, family)
     faults = (*(entry for entry in entries if isinstance(entry, Fault)), *_faults_of_benches(run_id, series))
     strict = {bench for bench, own in thresholds.items() if own.policy.on_undecided == "fail"}
     return conclude(run_id, series, faults, not_run, compared, strict=strict)

@@ -44,7 +44,7 @@ class Base:
 
     @property
     def bundle(self) -> Path:
-        """Where its images are: of this commit alone, so that a run that goes on finds them again."""
+        """Where its images are: of this commit alone."""
         return BUILD_ROOT / "at" / f"base-{self.revision.commit[:12]}"
 
     @property

@@ -26,7 +26,7 @@ Builds = Mapping[Role, Firmware]  # of one image: the candidate, and what it is 
 class BoardImages:
     """``folder`` takes the logs of esptool.
 
-    Which of two builds gets which slot is drawn by run, board and image; ``swapped`` turns that round.
+    Which of two builds gets which slot is drawn by run, board and image.
     """
 
     def __init__(
@@ -35,13 +35,11 @@ class BoardImages:
         *,
         run_id: str,
         folder: Path,
-        swapped: bool = False,
         masked: Callable[[Board, str], str] = lambda _board, text: text,
     ) -> None:
         self._masked = masked
         self._firmware = firmware
         self._run_id = run_id
-        self._swapped = swapped
         self._folder = folder
         self._slots: dict[str, SlotFlasher | CommandFlasher] = {}  # of boards with two builds, or a command
         self._notes: dict[str, list[str]] = {}
@@ -87,7 +85,7 @@ class BoardImages:
             self._note(board, result)
             return
         names: list[str] = sorted(builds)
-        if bool(draw(self._run_id, board.id, str(image), "slot")) != self._swapped:
+        if draw(self._run_id, board.id, str(image), "slot"):
             names.reverse()
         self._slots[board.id] = SlotFlasher(
             board,

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hil.base.errors import ConfigError, RigError
 from hil.base.gateway_url import masked, problem_of
@@ -28,9 +28,6 @@ from hil.probe.probe_file import Probe, check_parameters, find_probes
 from hil.run.plan import Plan, make_plan, spread
 from hil.thresholds import Thresholds, among_legs, load_project
 from hil.virtual.noise import choose_noise
-
-if TYPE_CHECKING:
-    from hil.run.more import More
 
 BENCH_FOLDERS = bench_folders()
 
@@ -58,7 +55,6 @@ class Campaign:
     )
     quarantined: Mapping[str, Quarantine] = field(default_factory=dict)
     legs: int = 1  # runs that judge one commit together
-    more: More | None = None  # the run that is taken further, where one is
     deselected: Sequence[tuple[str, str]] = ()  # board and case id: planned, and left out by pytest's -k
     probes: Mapping[str, Probe] = field(default_factory=dict)
     given: Given = field(default_factory=Given)  # what tells a team's firmware where the rack is

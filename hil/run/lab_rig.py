@@ -59,14 +59,10 @@ class LabRig:
         consoles: Consoles,
         lock_folder: Path,
         *,
-        swapped: bool = False,
         probes: Mapping[str, Probe] = MappingProxyType({}),
         given: Given = Given(),  # noqa: B008 - frozen
     ) -> None:
-        """``swapped`` puts builds that lie side by side where the draw by run and board would not.
-
-        ``probes`` measure a product, which is ``given`` what it has to know of the rack.
-        """
+        """``probes`` measure a product, which is ``given`` what it has to know of the rack."""
         self._rack = rack
         self._lock_folder = lock_folder
         self._run = run
@@ -75,7 +71,6 @@ class LabRig:
             firmware,
             run_id=run_id,
             folder=run.path / "flash",
-            swapped=swapped,
             masked=self._masked,
         )
         self._network = network

@@ -31,8 +31,7 @@ class _Before:
 class RunAir:
     """The links of ``rack`` under ``profile`` and, where there is any, ``noise``. Boards' threads use it.
 
-    ``boards`` are the run's own: others' links are left alone. ``boots`` says how many boots of a board have
-    been drawn before; none where it is left out.
+    ``boards`` are the run's own: others' links are left alone.
     """
 
     def __init__(
@@ -41,7 +40,6 @@ class RunAir:
         boards: Collection[str],
         profile: AirProfile,
         noise: Noise | None,
-        boots: Mapping[str, int] | None = None,
     ) -> None:
         self._rack = rack
         self._boards = boards
@@ -50,7 +48,7 @@ class RunAir:
         self._links: dict[str, AirProfile] = {}  # of boards that have booted under noise
         self._before: dict[str, _Before] = {}  # by board
         self._own_ports: dict[str, set[int]] = {}  # of a board, that the run itself sends to
-        self._boots = {board: count - 1 for board, count in (boots or {}).items()}  # the last one's index
+        self._boots: dict[str, int] = {}  # the last one's index, by board
 
     def begin_boot(self, board: Board) -> None:
         """Draw the offsets of the board's next boot; they are in force from when the air is next applied."""

@@ -18,7 +18,6 @@ import contextlib
 import json
 import os
 import re
-import shutil
 import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -76,21 +75,6 @@ class RunDirectory:
             raise ConfigError(f"{path}: there is a run of this name already.") from error
         except OSError as error:
             raise disk_error(f"could not create the run directory {path}", error, "nothing") from error
-        return cls(path)
-
-    @classmethod
-    def bring(cls, source: Path, root: Path) -> RunDirectory:
-        """Copy a run of elsewhere below ``root`` and point ``root/latest`` at it. Raises as create()."""
-        path = root / source.name
-        try:
-            root.mkdir(parents=True, exist_ok=True)
-            shutil.copytree(source, path)
-            _point_latest(root, path.name)
-            ended.clear(root)
-        except FileExistsError as error:
-            raise ConfigError(f"{path}: there is a run of this name already.") from error
-        except OSError as error:
-            raise disk_error(f"could not copy a run to {path}", error, f"the run {source}") from error
         return cls(path)
 
     @classmethod

@@ -95,8 +95,6 @@ def _check_comparison(comparison: Comparison) -> None:
         if not (look[0] > before[0] and look[1] > before[1]):
             raise EntryError(f"looks holds {list(look)} after {list(before)}; expected more boots of both")
         before = look
-    if not 0 <= comparison.unasked <= len(comparison.looks):
-        raise EntryError(f"unasked is {comparison.unasked} of {len(comparison.looks)} looks")
     if comparison.identical and comparison.candidate_sha256 != comparison.other_sha256:
         raise EntryError("identical is true, but the digests of candidate and other differ")
     if not (comparison.identical or comparison.looks):

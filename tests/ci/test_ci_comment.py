@@ -172,10 +172,7 @@ def test_what_is_undecided_is_neutral(rig: Rig, undecided: bytes) -> None:
     rig.comment()
     (check,) = rig.state.checks
     assert (check["conclusion"], check["output"]["title"]) == ("neutral", "UNDECIDED: compare")
-    assert (
-        "Undecided: 2 of 6 comparisons (more boots may decide them: hil run --more out/"
-        in check["output"]["summary"]
-    )
+    assert "Undecided: 2 of 6 comparisons (" in check["output"]["summary"]
     assert rig.bodies[0].splitlines()[1] == f"### ? {markdown('UNDECIDED: compare')}"
     assert "? undecided" in rig.bodies[0]
 

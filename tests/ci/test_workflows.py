@@ -273,20 +273,6 @@ def test_a_label_starts_nothing() -> None:
     assert event["types"] == ["opened", "synchronize", "reopened", "edited"]
 
 
-def test_a_rack_that_is_run_again_measures_once() -> None:
-    """Anew or further, as `hil ci more` says, and in its first attempt anew; further with its own plan."""
-    job = rack_job()
-    named = {step["name"]: step for step in job["steps"]}
-    asks, further = named["Look whether it is taken further"], named["Take it further and judge"]
-    for step in (asks, named["Fetch the leg of an earlier attempt"]):
-        assert step["if"] == "github.run_attempt > 1"
-    output = f"steps.{asks['id']}.outputs.run"
-    assert named["Measure and judge"]["if"] == f"{output} == ''"
-    assert further["if"] == f"{output} != ''"
-    assert further["env"]["RUN"] == f"${{{{ {output} }}}}"
-    assert not {"--suite", "--target"} & set(further["run"].split())
-    keep, fetch = named["Keep the leg"], named["Fetch the leg of an earlier attempt"]
-    assert fetch["with"]["pattern"] == f"leg-{keep['with']['leg']}"
 
 
 def test_racks_neither_compile_nor_lose_their_place() -> None:

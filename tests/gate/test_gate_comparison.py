@@ -192,8 +192,15 @@ def test_the_boot_cap_is_undecided_and_says_so() -> None:
     assert (item.outcome, found.outcome, found.exit_code) == ("undecided", "undecided", ExitCode.UNDECIDED)
     assert item.reason == "its boots differ too much to decide, after all 5 looks (12 + 12 boots a board)"
     assert item.sentence in found.warnings
-    way = f"more boots may decide it: hil run --more out/{RUN_ID}"
+    way = "it had all looks: add boards, or make them quieter"
     assert found.sentence == f"Undecided: 1 comparison ({way})."
+
+
+def test_what_a_larger_budget_may_decide_says_so() -> None:
+    """A plan that had no time for all looks: the way out is a run with more time."""
+    looks = ((4, 4),)
+    entries = [comparison(looks=looks), *rig.boots(looks, effect=0.07, deviation=0.25)[0]]
+    assert "(more boots may decide it: run again with a larger --budget)" in verdict(entries).sentence
 
 
 def test_an_undecided_comparison_fails_where_the_policy_says_so() -> None:

@@ -121,20 +121,6 @@ def test_a_decision_freezes_when_it_is_made(looks: tuple[tuple[int, int], ...]) 
                 assert part == one == changed
 
 
-def test_looks_that_a_person_asks_for_are_paid_for() -> None:
-    """With a further look behind the planned ones no more is blocked in all; some of alpha waits for it."""
-    planned, asked = (
-        design(((3, 3), (6, 6), (10, 10))),
-        design(((3, 3), (6, 6), (10, 10), (16, 16)), unasked=3),
-    )
-    assert asked.efficacy(3) > planned.efficacy(3)
-    assert asked.futility(3) == planned.futility(3)
-    random = np.random.RandomState(36)
-    sides = [random.normal(size=(4000, 4, 16)) * 0.05 for _ in range(2)]
-    wide = design(asked.looks, unasked=3, alpha=0.02, min_effect=0.0, tolerance=-10.0)
-    assert at_most(decide(sides[0], sides[1], wide), 0.02)
-
-
 def test_between_smallest_effect_and_tolerance_more_boots_are_needed() -> None:
     """At the last look some are undecided, after all looks."""
     found = decide(*Rig(7, 200, boards=1).run(slower=0.06), design())

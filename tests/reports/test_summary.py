@@ -76,16 +76,6 @@ def everything_wrong() -> list[Entry]:
     return [*slow, *faults, *left_out]
 
 
-def test_an_undecided_run_says_how_it_is_taken_further() -> None:
-    """Above the places, and only where there is something to say."""
-    for more, said in (("6 more boots: hil run --more RUN", 1), ("", 0)):
-        console = Console(width=80, height=24, record=True, force_terminal=True, file=io.StringIO())
-        verdict = judge([publish_record(rows=20)], {"publish": publish_thresholds()})
-        render_screen(INFO, verdict, [], run_path=RUN_PATH, console=console, more=more)
-        lines = console.export_text().splitlines()
-        assert lines.count("Next     6 more boots: hil run --more RUN") == said
-
-
 @pytest.mark.parametrize("entries", [quick_run(), everything_wrong(), [], everything_wrong()[-5:]])
 def test_the_terminal_summary_fits_80_by_24(entries: list[Entry]) -> None:
     """Four boards, whatever happened: one screen, and where to read on."""

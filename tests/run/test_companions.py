@@ -134,8 +134,6 @@ def test_board_and_companion_measure_together(bench: Bench) -> None:
     assert outcome.environment == {"folder": f"peer/{BOARD.id}/01-example", "echoed_bytes": 5}
     assert (bench.run_path / "peer" / BOARD.id / "01-example" / "echo.log").read_text() == "5\n"
     assert device.measure(CASE, timeout_s=20.0).environment["folder"] == f"peer/{BOARD.id}/02-example"
-    further = bench.device()  # of a run that is taken further
-    assert further.measure(CASE, timeout_s=20.0).environment["folder"] == f"peer/{BOARD.id}/03-example"
 
 
 def test_a_bench_without_a_peer_has_none(bench: Bench) -> None:

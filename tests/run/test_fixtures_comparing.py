@@ -23,7 +23,7 @@ from hil.model import Case, Comparison, Entry, Fault, NotRun, RunRecord
 from hil.run.boot_loop import BootLoop
 from hil.run.interfaces import Event
 from hil.run.plan import Plan
-from hil.run.rounds import Comparing, Earlier, draw, order_of
+from hil.run.rounds import Comparing, order_of
 from tests.run.boot_loop_rig import CASES, RACK, V1, V2, WAIT_S, FakeRig, ignore, plan_of, run
 
 IMAGE = Image(V1.target)
@@ -370,87 +370,6 @@ def test_an_image_that_is_not_compared_has_its_boots_as_always() -> None:
     run(plan, rig, comparing(open_until(q0=1, q1=1, q2=1), boards=("v1",)))
     assert {role for (case_id, role) in boots_of(rig.entries) if case_id == slow[0].case_id} == {"candidate"}
     assert [image for step, _board, image in rig.steps if step == "flash"][1] == f"{V1.target}+tick100"
-
-
-MORE = replace(COMPARISON, looks=((1, 1), (2, 2), (4, 4)), unasked=2)
-
-
-def earlier(rig: FakeRig, whole: int) -> Comparing:
-    """Return what goes on behind what a run left on ``rig``, of which so many looks are whole."""
-    return Comparing({IMAGE: MORE}, earlier=Earlier((MORE, *rig.entries), {IMAGE: whole}))
-
-
-def ended(boards: Sequence[Board] = (V1, V2)) -> FakeRig:
-    """Return the boards after a run that measured its two looks, in which nothing was decided."""
-    rig = FakeRig()
-    run(plan_of(*boards), rig, Comparing({IMAGE: MORE}))
-    return rig
-
-
-def test_a_look_that_waits_to_be_asked_for_is_not_measured() -> None:
-    """The run ends after the looks that are measured by themselves; nothing is said to be missing."""
-    rig = ended()
-    for board in ("v1", "v2"):
-        assert set(boots_of(rig.entries, board).values()) == {2}
-    assert all(isinstance(entry, RunRecord) for entry in rig.entries)
-
-
-def test_more_boots_go_on_where_the_run_ended() -> None:
-    """The look behind has its boots, with indices that go on, and roles that begin with the other one."""
-    rig = ended()
-    before = len(rig.entries)
-    run(plan_of(V1, V2), rig, earlier(rig, whole=2))
-    for board in ("v1", "v2"):
-        assert set(boots_of(rig.entries, board).values()) == {4}
-        added = [e for e in rig.entries[before:] if isinstance(e, RunRecord) and e.board == board]
-        boots = {(entry.boot_index, entry.role) for entry in added}
-        assert sorted(index for index, _role in boots) == list(range(4, 8))
-        plain = order_of([(2, 2)], first=bool(draw("r", board, str(IMAGE), "first")))[0]
-        turned = [role for _index, role in sorted(boots)]
-        assert [role == "candidate" for role in turned] != [role == "candidate" for role in plain]
-    assert [step for step, _board, _image in rig.steps].count("flash") == 4
-
-
-def test_more_boots_that_were_stopped_leave_no_mark() -> None:
-    """A stop during more boots writes nothing but what was measured: the run promised no more."""
-    rig = ended()
-    before = len(rig.entries)
-    loop = BootLoop(plan_of(V1, V2), rig, run_id="r", notify=ignore, comparing=earlier(rig, whole=2))
-    rig.on_measure = lambda _board, _case: (
-        raise_after(loop.stopping) if len(rig.entries) > before + 7 else None
-    )
-    loop.start()
-    while len(rig.entries) <= before + 7:
-        loop.stopping.wait(0.01)
-    loop.stop("interrupted")
-    assert all(isinstance(entry, RunRecord) for entry in rig.entries)
-
-
-def test_what_is_there_is_not_measured_again() -> None:
-    """Half a look is filled up case by case: a boot that lacks one case is booted for that one alone."""
-    rig = ended((V1,))
-    run(plan_of(V1), rig, earlier(rig, whole=2))
-    kept = [entry for entry in rig.entries if isinstance(entry, RunRecord) and entry.boot_index < 6]
-    seventh = [entry for entry in rig.entries if isinstance(entry, RunRecord) and entry.boot_index == 6]
-    again = FakeRig(entries=[*kept, *seventh[:2]])
-    run(plan_of(V1), again, earlier(again, whole=2))
-    assert boots_of(again.entries) == boots_of(rig.entries)
-    assert len(again.entries) == len(rig.entries)
-    first = again.entries[len(kept) + 2 :][0]
-    assert isinstance(first, RunRecord)
-    assert first.boot_index == 7
-
-
-def test_a_board_that_has_its_boots_is_not_flashed_again() -> None:
-    """Where only the other one lacks some, it alone is flashed; the first one's items learn nothing new."""
-    rig = ended()
-    run(plan_of(V1, V2), rig, earlier(rig, whole=2))
-    kept = [e for e in rig.entries if isinstance(e, RunRecord) and (e.board == "v1" or e.boot_index < 4)]
-    again = FakeRig(entries=list(kept))
-    loop = run(plan_of(V1, V2), again, earlier(again, whole=2))
-    assert {board for _step, board, _image in again.steps} == {"v2"}
-    assert loop.wait("v1", CASES[0]) == []
-    assert boots_of(again.entries, "v2") == boots_of(rig.entries, "v2")
 
 
 def test_a_bar_has_one_line_of_its_terminal() -> None:

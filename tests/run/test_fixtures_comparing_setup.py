@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import operator
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,7 +16,7 @@ from hil.boards.firmware.partition_table import read_csv, to_binary
 from hil.boards.firmware.revision import Ruler, SourceState
 from hil.boards.firmware.selection import Firmware, find_firmware
 from hil.boards.rack import load_rack
-from hil.gate.compare.looks import LOOKS, MORE_BOOTS
+from hil.gate.compare.looks import LOOKS
 from hil.history.judgements import GATE
 from hil.model import Comparison, NotRun
 from hil.run.campaign import Against, Campaign
@@ -93,14 +92,11 @@ def comparison_of(directory: RunDirectory) -> Comparison:
 def test_the_looks_are_what_the_budget_pays(
     campaign: Campaign, builds: Mapping[str, Firmware], budget_s: float, looks: object
 ) -> None:
-    """Those that end within it, the first in any case, and one behind them that waits to be asked for; all
-    boards of an image have the same looks."""
+    """Those that end within it, the first in any case; all boards of an image have the same looks."""
     against = replace(campaign.against or pytest.fail("none"), budget_s=budget_s)
     directory, said = prepared(replace(campaign, against=against), builds["one"])
     comparison = comparison_of(directory)
-    assert comparison.unasked_looks == looks
-    (more,) = comparison.looks[comparison.unasked :]
-    assert tuple(map(operator.sub, more, comparison.unasked_looks[-1])) == MORE_BOOTS
+    assert comparison.looks == looks
     assert comparison.boards == ("e1", "e2")
     assert (comparison.candidate_sha256, comparison.other_sha256) == (
         builds["one"].sha256,
@@ -120,11 +116,11 @@ def test_a_spread_run_is_told_where_one_boards_boots_decide_nothing(
 
 
 def test_a_reference_has_a_fixed_number_of_boots(campaign: Campaign, builds: Mapping[str, Firmware]) -> None:
-    """One look, and none to ask for."""
+    """One look."""
     against = replace(campaign.against or pytest.fail("none"), role="reference", boots=4)
     directory, _said = prepared(replace(campaign, against=against), builds["one"])
     comparison = comparison_of(directory)
-    assert comparison.looks == comparison.unasked_looks == ((4, 4),)
+    assert comparison.looks == ((4, 4),)
 
 
 def test_a_base_that_cannot_be_on_the_board_is_told(

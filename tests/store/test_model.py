@@ -90,13 +90,6 @@ def test_any_environment_survives(facts: dict[str, str | int | bool | None]) -> 
     assert entry_from_json(json.loads(json.dumps(record.to_json()))) == record
 
 
-def test_a_comparison_leaves_no_more_looks_than_it_has() -> None:
-    """More looks that wait to be asked for than there are is refused."""
-    beyond = {**COMPARISON.to_json(), "unasked": len(COMPARISON.looks) + 1}
-    with pytest.raises(EntryError, match=r"unasked is \d+ of \d+ looks"):
-        entry_from_json(json.loads(json.dumps(beyond)))
-
-
 def test_warm_up_rows_are_counted_apart() -> None:
     """Ten cold rows and three that count are thirteen rows."""
     record = publish_record(rows=3)
@@ -146,7 +139,6 @@ def test_what_the_store_writes_fits_the_schemas(tmp_path: Path) -> None:
         ("not-run", {"expected": "no"}),
         ("not-run", {"cause": "lost"}),
         ("comparison", {"looks": [[2]]}),
-        ("comparison", {"unasked": -1}),
         ("comparison", {"role": "candidate"}),
         ("comparison", {"boards": []}),
         ("comparison", {"schema": 2}),

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 from scipy import stats
 
-from hil.gate.compare.looks import LOOKS, with_more
+from hil.gate.compare.looks import LOOKS
 from hil.run.plan import deadline
 from hil.run.rounds import order_of
 from tools.gate_simulation import __main__ as command
@@ -346,7 +346,7 @@ def test_looks_are_cut_to_what_the_budget_pays() -> None:
     assert looks_of(Environment("four"))[-1] == (10, 10)
     assert looks_of(Environment("chips", chips=2))[-1] == (10, 10)
     assert looks_of(Environment("one", boards=1))[-1] == (20, 20)
-    most = max(max(with_more(looks_of(plan.environment))[-1]) for plan in PLANS)
+    most = max(max(looks_of(plan.environment)[-1]) for plan in PLANS)
     assert most <= min(CANDIDATE_BOOTS, OTHER_BOOTS)
 
 
@@ -464,17 +464,6 @@ def test_both_of_a_duel_find_what_is_plain() -> None:
     found = duel(draws, MEDIAN_20)
     assert all(share.value > 0.9 for share in (*found.divided, *found.whole))
     assert 4 <= sum(found.boots) <= 20
-
-
-def test_more_boots_decide_what_was_open() -> None:
-    """Where a person asks for more, fewer are undecided, and of changed ones more are caught."""
-    plan = replace(LOUD, changes=(MEDIAN_10,), rivals=False, duel=None)
-    found = simulated(our_gate, (plan,), replace(TINY, pull_requests=60, rules=()))
-    for effect in (UNCHANGED, MEDIAN_10):
-        more, before = found.more[plan.name, effect.name], found.situations[plan.name, effect.name].ours
-        assert more.boots == 72
-        assert more.undecided.hits <= before.undecided.sum()
-    assert more.caught.hits > before.caught(MEDIAN_10.metric).sum()
 
 
 def test_a_rule_that_is_better_than_ours_is_named() -> None:

@@ -53,7 +53,7 @@ class Aim:
 def aims_of(found: Found, rules: Sequence[Rule], equal: Thresholds, plans: Sequence[Plan]) -> list[Aim]:
     """Return every aim that the situations at hand can tell of."""
     parts: tuple[Callable[[Found, Sequence[Plan]], Iterable[Aim]], ...] = (
-        _false_blocks, _power, _duels, _undecided, _cost, _coverage, _slow, _failures, _more
+        _false_blocks, _power, _duels, _undecided, _cost, _coverage, _slow, _failures
     )  # fmt: skip
     return [*(aim for part in parts for aim in part(found, plans)), *_dominance(found, rules, equal)]
 
@@ -151,17 +151,6 @@ def _failures(found: Found, plans: Sequence[Plan]) -> Iterator[Aim]:
         for situation in _some(found, plan, ALL_FAIL):
             text = f"{plan.name}: total failure blocked in at least 99 %"
             yield _at_least(text, situation.our_share(), 0.99)
-
-
-def _more(found: Found, _plans: Sequence[Plan]) -> Iterator[Aim]:
-    for (name, _), more in found.more.items():
-        boots = f"{name}, more boots asked for ({more.boots} of the candidate)"
-        if more.effect.unchanged:
-            undecided = f"; {with_error(more.undecided)} % stay undecided"
-            text = f"{boots}: at most 1 % of unchanged pull requests blocked"
-            yield _at_most(text, more.blocked, FALSE_BLOCKS, undecided)
-        elif more.effect == QUARTER:
-            yield _at_least(f"{boots}, {more.effect.name}: at least 80 % blocked", more.blocked, 0.80)
 
 
 def _dominance(found: Found, rules: Sequence[Rule], equal: Thresholds) -> Iterator[Aim]:

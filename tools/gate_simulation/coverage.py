@@ -51,7 +51,7 @@ def held_by(draw: Draw) -> np.ndarray:
 
 
 def _holds(draw: Draw, boards: tuple[Values, Values], metric: Metric, design: Design) -> bool:
-    seen = [see(boards, metric, design, number) for number in range(1, design.planned + 1)]
+    seen = [see(boards, metric, design, number) for number in range(1, len(design.looks) + 1)]
     return all(one.low <= _truth(draw, one) <= one.high for one in seen)
 
 

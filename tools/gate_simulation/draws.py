@@ -33,7 +33,7 @@ from tools.gate_simulation.suite import (
     Effect,
 )
 
-CANDIDATE_BOOTS, OTHER_BOOTS = 28, 28  # a board; no rule gets more
+CANDIDATE_BOOTS, OTHER_BOOTS = 20, 20  # a board; no rule gets more
 NIGHTS = 30
 FREEDOM = 3  # of boots with Student's tails
 _HIGHER = np.log(QUANTISED_MS / PUBLISHED_MS[0])

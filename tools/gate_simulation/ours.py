@@ -10,7 +10,7 @@ import numpy as np
 
 from hil.gate.compare.boots import Scale
 from hil.gate.compare.counts import Count, Tallies, look_at_counts
-from hil.gate.compare.looks import schedule, with_more
+from hil.gate.compare.looks import schedule
 from hil.gate.compare.values import Boots, Design, Seen, look_at
 from hil.run.plan.deadline import affordable
 from hil.thresholds.types import Policy
@@ -38,10 +38,8 @@ def design_of(metric: Metric, environment: Environment, alpha: float) -> Design:
     """Return how a metric is decided at its own ``alpha``. Shares are in units of 1."""
     relative = metric.scale == "log"
     unit = 1.0 / DATAGRAMS
-    looks = looks_of(environment)
     return Design(
-        looks=with_more(looks),
-        unasked=len(looks),
+        looks=looks_of(environment),
         alpha=alpha,
         beta=POLICY.beta,
         tolerance=float(np.log1p(metric.tolerance)) if relative else metric.tolerance * unit,
@@ -56,7 +54,7 @@ def our_gate(draw: Draw, effect: Effect, share: float | None = None) -> Verdicts
     """
     environment = draw.environment
     looks = looks_of(environment)
-    found = list(_decisions(draw, effect, share, more=False))
+    found = list(_decisions(draw, effect, share))
     state = np.stack([decisions.state for decisions in found], axis=1)
     last_look = np.stack([decisions.look for decisions in found], axis=1) - 1
     named = np.any([decisions.named for decisions in found[: len(METRICS)]], axis=0)
@@ -66,16 +64,6 @@ def our_gate(draw: Draw, effect: Effect, share: float | None = None) -> Verdicts
     candidate_boots = np.array(looks)[reached, 0] * environment.boards_a_chip
     drifting = drift_named(draw, effect, looks, reached)
     return Verdicts(np.where(late, UNDECIDED, state), candidate_boots, boots, seconds, named, drifting)
-
-
-def after_more(draw: Draw, effect: Effect) -> tuple[np.ndarray, int]:
-    """Return the states (R, metrics) where a person asks for more boots of what is undecided.
-
-    And how many candidate boots the boards of a chip have then.
-    """
-    found = list(_decisions(draw, effect, None, more=True))
-    boots = with_more(looks_of(draw.environment))[-1][0] * draw.environment.boards_a_chip
-    return np.stack([decisions.state for decisions in found], axis=1), boots
 
 
 @dataclass(frozen=True)
@@ -88,7 +76,7 @@ class Decisions:
     named: np.ndarray
 
 
-def _decisions(draw: Draw, effect: Effect, share: float | None, *, more: bool) -> Iterator[Decisions]:
+def _decisions(draw: Draw, effect: Effect, share: float | None) -> Iterator[Decisions]:
     """Yield the decisions of every metric, chip by chip."""
     environment = draw.environment
     alpha = POLICY.alpha * (1.0 / (environment.chips * len(METRICS)) if share is None else share)
@@ -96,21 +84,18 @@ def _decisions(draw: Draw, effect: Effect, share: float | None, *, more: bool) -
         for index, metric in enumerate(METRICS):
             design = with_floor(design_of(metric, environment, alpha), metric, environment, other[:, index])
             sides = (candidate[:, index].tolist(), other[:, index].tolist())
-            last = len(design.looks) if more else design.planned
-            found = [_decide(boards, metric, design, last) for boards in zip(*sides, strict=True)]
+            found = [_decide(boards, metric, design) for boards in zip(*sides, strict=True)]
             states, looks, named = zip(*found, strict=True)
             yield Decisions(np.array(states), np.array(looks), np.array(named))
 
 
-def _decide(
-    boards: tuple[Values, Values], metric: Metric, design: Design, last: int
-) -> tuple[int, int, bool]:
-    """Go through the looks of one comparison, up to ``last``, until it is decided.
+def _decide(boards: tuple[Values, Values], metric: Metric, design: Design) -> tuple[int, int, bool]:
+    """Go through the looks of one comparison until it is decided.
 
     Return its state, the look, and whether the first board is named. ``boards`` are candidate's and other's
     boots, (boards, boots) each.
     """
-    for number in range(1, last + 1):
+    for number in range(1, len(design.looks) + 1):
         seen = see(boards, metric, design, number)
         if seen.state != "undecided":
             break
@@ -131,7 +116,7 @@ def see(boards: tuple[Values, Values], metric: Metric, design: Design, number: i
 
 def chips_of(draw: Draw, effect: Effect) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return candidate and other of each chip, (pull requests, metrics, boards of the chip, boots)."""
-    sides = draw.run(with_more(looks_of(draw.environment)), effect)
+    sides = draw.run(looks_of(draw.environment), effect)
     mine, base = (np.split(values.astype(float), draw.environment.chips, axis=2) for values in sides)
     return list(zip(mine, base, strict=True))
 

@@ -17,8 +17,8 @@ from tools.gate_simulation.coverage import Coverage, held_by
 from tools.gate_simulation.draws import NIGHTS, Draw
 from tools.gate_simulation.duel import Duel, duel
 from tools.gate_simulation.evidence import Evidence, Nights
-from tools.gate_simulation.ours import Gate, after_more
-from tools.gate_simulation.results import REGRESSED, UNDECIDED, Share, Situation, Verdicts
+from tools.gate_simulation.ours import Gate
+from tools.gate_simulation.results import Situation, Verdicts
 from tools.gate_simulation.situations import Plan
 from tools.gate_simulation.suite import INDEX, Effect
 
@@ -36,36 +36,18 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class More:
-    """What becomes of pull requests where a person asks for more boots of what is undecided.
-
-    Any metric is ``undecided`` or blocks; ``caught`` by the one that should tell. ``boots`` are the
-    candidate's, of all boards of a chip.
-    """
-
-    effect: Effect
-    boots: int
-    blocked: Share
-    caught: Share
-    undecided: Share
-
-
-@dataclass(frozen=True)
 class Found:
-    """The situations by row and effect, the intervals of unchanged pull requests by row, the duels by row,
-    and by row and effect what comes of more boots."""
+    """The situations by row and effect, the intervals of unchanged pull requests by row, the duels by row."""
 
     situations: Mapping[tuple[str, str], Situation]
     coverage: Mapping[str, Coverage] = field(default_factory=dict)
     duels: Mapping[str, Duel] = field(default_factory=dict)
-    more: Mapping[tuple[str, str], More] = field(default_factory=dict)
 
     def and_(self, other: Found) -> Found:
         return Found(
             {**self.situations, **other.situations},
             {**self.coverage, **other.coverage},
             {**self.duels, **other.duels},
-            {**self.more, **other.more},
         )
 
 
@@ -94,21 +76,7 @@ def simulate(plan: Plan, settings: Settings, gate: Gate) -> Found:
         situations[plan.name, effect.name] = Situation(plan.name, effect, verdicts, boots, scores)
     held = Coverage.of(np.concatenate([held_by(draw) for draw in draws]))
     duels = {plan.name: duel(draws, plan.duel, gate)} if plan.duel else {}
-    more = {(plan.name, effect.name): _more(draws, effect) for effect in plan.more}
-    return Found(situations, {plan.name: held}, duels, more)
-
-
-def _more(draws: Sequence[Draw], effect: Effect) -> More:
-    states, boots = zip(*(after_more(draw, effect) for draw in draws), strict=True)
-    state = np.concatenate(states)
-    own = INDEX.get(effect.metric, slice(None))
-    return More(
-        effect,
-        boots[0],
-        Share.among((state == REGRESSED).any(axis=1)),
-        Share.among((state[:, own] == REGRESSED).reshape(len(state), -1).any(axis=1)),
-        Share.among((state == UNDECIDED).any(axis=1)),
-    )
+    return Found(situations, {plan.name: held}, duels)
 
 
 def simulate_all(plans: Sequence[Plan], settings: Settings, gate: Gate, tell: Callable[[str], None]) -> Found:

@@ -36,7 +36,7 @@ class Plan:
 
     Where ``rivals``, the other rules judge it too, by 30 nights; ``calibration`` names the plan whose
     unchanged pull requests set their thresholds at an equal rate of false blocks. ``duel`` is the effect for
-    which a t-test is asked too, ``more`` those under which a person asks for more boots.
+    which a t-test is asked too.
     """
 
     environment: Environment
@@ -44,7 +44,6 @@ class Plan:
     rivals: bool = False
     calibration: str = "typical"
     duel: Effect | None = None
-    more: tuple[Effect, ...] = ()
 
     @property
     def name(self) -> str:
@@ -70,7 +69,6 @@ TYPICAL = Plan(
     Environment("typical"),
     (*EFFECTS, FASTER, ONE_BOARD, ONE_BOARD_30, QUARTER),
     rivals=True,
-    more=(UNCHANGED, QUARTER),
 )
 LOUD = Plan(
     Environment("boots differ by 8 %", NOISY),
@@ -78,11 +76,8 @@ LOUD = Plan(
     True,
     "boots differ by 8 %",
     MEDIAN_10,
-    more=(UNCHANGED, MEDIAN_10),
 )
-ALONE = Plan(
-    Environment("one board only", boards=1), (*MEDIANS, ALL_FAIL), rivals=True, more=(UNCHANGED, MEDIAN_10)
-)
+ALONE = Plan(Environment("one board only", boards=1), (*MEDIANS, ALL_FAIL), rivals=True)
 ODD = tuple(
     Plan(Environment(f"candidate +{percent} % on one board alone", odd=_higher(percent)), rivals=True)
     for percent in (10, 30)

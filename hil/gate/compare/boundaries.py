@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from hil.base.numeric import np, optimize, special
 from hil.gate.compare.looks import Plan
 
-RESERVED = 0.1  # of alpha, for looks that only a person asks for
 _GRID = 16  # J & T's r: 6 r - 1 points, and those halfway between
 _DIGITS = 4
 _HIGHEST = 8.0  # a boundary beyond it is crossed with less than 1e-15: it says "not yet"
@@ -36,24 +35,14 @@ def information(look: tuple[int, int]) -> float:
 
 
 @functools.lru_cache(maxsize=4096)
-def of_looks(looks: Plan, unasked: int, alpha: float, *, within: bool) -> tuple[float, ...]:
-    """Return the boundary of z at each look, the first ``unasked`` of which are made without being asked.
+def of_looks(looks: Plan, alpha: float) -> tuple[float, ...]:
+    """Return the boundary of z at each look; together they spend ``alpha``.
 
-    Those have spent ``1 - RESERVED`` of alpha at the last of them, and the looks behind them the rest. Where
-    not ``within``, as for passing, alpha is theirs, and the looks behind them spend half of it once more.
     What the looks hold is as planned: boots that are lost change how they hang together a little.
     """
     amount = [information(look) for look in looks]
-    unasked = unasked or len(looks)
-    asked = len(looks) > unasked
-    own = alpha * (1.0 - RESERVED) if asked and within else alpha
-    total = alpha if within else min(1.5 * alpha, 0.5)
-    until = [spent(own, one / amount[unasked - 1]) for one in amount[:unasked]]
-    beyond = [
-        own + (total - own) * (one - amount[unasked - 1]) / (amount[-1] - amount[unasked - 1])
-        for one in amount[unasked:]
-    ]
-    return boundaries(tuple(one / amount[-1] for one in amount), (*until, *beyond))
+    fractions = tuple(one / amount[-1] for one in amount)
+    return boundaries(fractions, tuple(spent(alpha, one) for one in fractions))
 
 
 @functools.lru_cache(maxsize=4096)

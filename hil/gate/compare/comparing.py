@@ -108,7 +108,7 @@ class _Look:
         if self.alpha is None:
             boots = [max(len(board.sides[role]) for board in self.usable) for role in (0, 1)]
             return Design(((boots[0], boots[1]),), ADVICE_ALPHA, beta, tolerance, min_effect, floor)
-        return Design(comparison.looks, self.alpha, beta, tolerance, min_effect, floor, comparison.unasked)
+        return Design(comparison.looks, self.alpha, beta, tolerance, min_effect, floor)
 
 
 def _is_reached(pair: Pair, look: tuple[int, int]) -> bool:
@@ -139,11 +139,10 @@ def _judge(look: _Look) -> Found:
     found = _tested(look)
     if found.final and found.series.outcome == "undecided":
         return found  # no look at further boots changes it
-    early = 0 < look.number < len(pair.comparison.unasked_looks)
+    early = 0 < look.number < len(pair.comparison.looks)
     early = early and found.final and found.series.outcome in ("pass", "improved", "regressed")
     early = early and found.series.change is not None
-    looks = max(found.series.looks, look.number)  # one more was asked for
-    series = replace(found.series, look=look.number, looks=looks, early=early)
+    series = replace(found.series, look=look.number, early=early)
     return found._replace(series=series)
 
 
@@ -473,7 +472,7 @@ def _series(pair: Pair, boards: Sequence[BoardBoots]) -> ComparedSeries:
         blocking=pair.blocking,
         sentence="",
         relative=scale_of(metric).relative,
-        looks=len(comparison.unasked_looks),
+        looks=len(comparison.looks),
         candidate_boots=_boots(pair, boards, 0),
         other_boots=_boots(pair, boards, 1),
         checks=tuple(

@@ -270,7 +270,7 @@ class _Both:
 
 def _smallest_effect(both: _Both, design: Design, number: int, freedom: float) -> float:
     """Return what the last planned look finds with 80 % power, by the normal approximation."""
-    now, end = (boundaries.information(design.looks[at - 1]) for at in (number, design.planned))
+    now, end = (boundaries.information(look) for look in (design.looks[number - 1], design.looks[-1]))
     error = both.error * math.sqrt(now / max(now, end))
-    bound = student(design.efficacy(max(number, design.planned)), freedom)
+    bound = student(design.efficacy(len(design.looks)), freedom)
     return max(bound * error, design.min_effect) + _POWER_80 * error

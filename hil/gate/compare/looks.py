@@ -13,7 +13,6 @@ Plan = tuple[tuple[int, int], ...]
 # in 15 minutes, with two groups of cases at 100 samples a boot, and twenty what one has
 # (docs/explain/gate-simulation.md).
 LOOKS: Plan = ((3, 3), (6, 6), (10, 10), (20, 20))
-MORE_BOOTS = (8, 8)  # a board, of the look behind those of the plan: measured where a person asks for it
 
 
 def schedule(max_boots: int) -> Plan:
@@ -22,12 +21,6 @@ def schedule(max_boots: int) -> Plan:
     The first is always there: without it nothing is compared.
     """
     return LOOKS[:1] + tuple(look for look in LOOKS[1:] if sum(look) <= max_boots)
-
-
-def with_more(looks: Plan) -> Plan:
-    """Return planned looks, and behind them the one that is measured only where a person asks for it."""
-    candidate, other = looks[-1]
-    return (*looks, (candidate + MORE_BOOTS[0], other + MORE_BOOTS[1]))
 
 
 def order(looks: Plan, first: bool) -> tuple[tuple[Side, ...], ...]:

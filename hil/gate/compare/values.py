@@ -43,7 +43,7 @@ class Design:
     """How a comparison is decided, by an ``alpha`` and ``beta`` of its own.
 
     ``tolerance`` and ``min_effect`` are on the metric's scale; ``variance_floor`` is the clock's quantum
-    squared over 12. The looks behind the first ``unasked`` (0: all) are made where a person asks for them.
+    squared over 12.
     """
 
     looks: Plan
@@ -52,20 +52,14 @@ class Design:
     tolerance: float
     min_effect: float
     variance_floor: float = 0.0
-    unasked: int = 0
 
     def efficacy(self, number: int) -> float:
         """Return the normal boundary of *regressed* at look ``number`` (from 1)."""
-        return boundaries.of_looks(self.looks, self.unasked, self.alpha, within=True)[number - 1]
+        return boundaries.of_looks(self.looks, self.alpha)[number - 1]
 
     def futility(self, number: int) -> float:
         """Return the normal boundary of *pass* at look ``number`` (from 1)."""
-        return boundaries.of_looks(self.looks, self.unasked, self.beta, within=False)[number - 1]
-
-    @property
-    def planned(self) -> int:
-        """The number of the last look that is made without being asked for."""
-        return self.unasked or len(self.looks)
+        return boundaries.of_looks(self.looks, self.beta)[number - 1]
 
 
 @dataclass(frozen=True)
@@ -169,9 +163,9 @@ def smallest_effect(boot_variance: float, boards: int, design: Design) -> float:
     By the normal approximation: boundary and 0.84 errors, and not below ``min_effect`` and 0.84 errors. Where
     several boards have to show it, it takes _COMMON errors or more.
     """
-    look = design.looks[design.planned - 1]
+    look = design.looks[-1]
     error = math.sqrt(boot_variance / (boundaries.information(look) * max(boards, 1)))
-    bound = student(design.efficacy(design.planned), boards * (sum(look) - 2.0))
+    bound = student(design.efficacy(len(design.looks)), boards * (sum(look) - 2.0))
     common = _COMMON[0] + _COMMON[1] / boards if boards > 1 else 0.0
     return max((bound + _POWER_80) * error, design.min_effect + _POWER_80 * error, common * error)
 

@@ -43,7 +43,7 @@ def conclude(
         run_id=run_id,
         outcome=_outcome(exit_code, series, compared, is_complete=not (faults or partly)),
         exit_code=int(exit_code),
-        sentence=_sentence(run_id, exit_code, series, faults, missing, compared),
+        sentence=_sentence(exit_code, series, faults, missing, compared),
         series=series,
         faults=faults,
         not_run=not_run,
@@ -104,7 +104,6 @@ def _unlimited(series: Sequence[SeriesVerdict], compared: Compared) -> list[Seri
 
 
 def _sentence(
-    run_id: str,
     exit_code: ExitCode,
     series: Sequence[SeriesVerdict],
     faults: Sequence[Fault],
@@ -132,7 +131,7 @@ def _sentence(
         count = len(faults) - len(decisive)
         parts.append(f"also {count} fault{'' if count == 1 else 's'} of the {' and the '.join(others)}")
     parts += comparison_conclusion.open_ones(compared) if parts else []
-    sentence = "; ".join(parts or _quiet_parts(run_id, series, compared))
+    sentence = "; ".join(parts or _quiet_parts(series, compared))
     return f"{sentence[0].upper()}{sentence[1:]}."
 
 
@@ -167,10 +166,10 @@ _FAULT_WORDS = {
 }
 
 
-def _quiet_parts(run_id: str, series: Sequence[SeriesVerdict], compared: Compared) -> list[str]:
+def _quiet_parts(series: Sequence[SeriesVerdict], compared: Compared) -> list[str]:
     """Return what there is to say where nothing failed: what is undecided, the comparisons, the limits."""
     undecided = undecided_of(series, compared)
-    parts = [undecided.words(run_id)] if undecided else []
+    parts = [undecided.words] if undecided else []
     parts += [*comparison_conclusion.quiet(compared), *comparison_conclusion.without_base(compared)]
     kept = _counted_limits(series) - len(undecided.limited) - len(undecided.exceeded)
     is_compared = compared.images or compared.not_compared

@@ -14,13 +14,9 @@ _STOPPED = (ExitCode.INTERRUPTED, ExitCode.TERMINATED)
 
 
 def why_ended(pair: Pair, entries: Sequence[Entry], item: ComparedSeries, *, final: bool) -> str:
-    """Return why nothing is decided, with why an undecided comparison was not taken further."""
+    """Return why nothing is decided, with why the looks ended."""
     looks = pair.comparison.looks
-    if (
-        item.look
-        and item.look in (len(pair.comparison.unasked_looks), len(looks))
-        and item.change is not None
-    ):
+    if item.look and item.look == len(looks) and item.change is not None:
         candidate, other = looks[item.look - 1]
         looked = f"all {item.look} looks" if item.look > 1 else "the only look"
         return f"{item.reason}, after {looked} ({candidate} + {other} boots a board)"

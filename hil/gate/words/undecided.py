@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hil.gate.compare.environment import HARDLY_HEARD
+from hil.gate.compare.looks import LOOKS
 from hil.gate.words.compared import Compared
 from hil.model import ComparedSeries, SeriesVerdict
 
 _MORE_BOOTS = 4  # of `hil run --boots`: four times the samples halve an interval
+_BUDGET = "run again with a larger --budget"
 
 
 @dataclass(frozen=True)
@@ -41,22 +43,20 @@ class Undecided:
         judged: tuple[SeriesVerdict | ComparedSeries, ...] = (*self.exceeded, *self.limited, *self.compared)
         return {item.case_id for item in judged}
 
-    def words(self, run_id: str) -> str:
-        """Return "undecided: 1 of 4 comparisons (more boots may decide it: hil run --more …), …"."""
+    @property
+    def words(self) -> str:
+        """Return "undecided: 1 of 4 comparisons (more boots may decide it: run again with …), …"."""
         missing = ["nothing was compared, as the base is missing (build it again, and run it again)"]
-        parts = [*missing * self.no_base, *self._compared_words(run_id), *self._limit_words()]
+        parts = [*missing * self.no_base, *self._compared_words(), *self._limit_words()]
         return f"undecided: {', '.join(parts)}"
 
-    def _compared_words(self, run_id: str) -> list[str]:
+    def _compared_words(self) -> list[str]:
         found = self.compared
         if not found:
             return []
-        waits = all(map(_waits, found))
-        them = "it" if len(found) == 1 else "them"
-        way = f"more boots may decide {them}: hil run --more out/{run_id}" if waits else _ways(found, run_id)
         of = f" of {self.comparisons}" if self.comparisons > len(found) else ""
         plural = self.comparisons > 1
-        return [f"{len(found)}{of} comparison{'s' if plural else ''} ({way})"]
+        return [f"{len(found)}{of} comparison{'s' if plural else ''} ({_way(found)})"]
 
     def _limit_words(self) -> list[str]:
         weak = sum(item.cause == HARDLY_HEARD for item in self.limited)
@@ -72,20 +72,17 @@ class Undecided:
         return [*parts, *([f"{broken} (see its antenna and where it stands)"] if weak else [])]
 
 
-def _ways(found: Sequence[ComparedSeries], run_id: str) -> str:
-    """Say what decides comparisons that boots alone do not: their surroundings stand in their way."""
-    waiting = sum(map(_waits, found))
-    mend = "mend what the warnings name, and run it again"
-    return (
-        f"{waiting} may be decided by more boots: hil run --more out/{run_id}; else {mend}"
-        if waiting
-        else mend
-    )
-
-
-def _waits(item: ComparedSeries) -> bool:
-    """Say whether a comparison was looked at, so that more boots may decide it: of an odd board, its own."""
-    return item.look > 0
+def _way(found: Sequence[ComparedSeries]) -> str:
+    """Return what may decide comparisons: a larger budget, other boards, or what the warnings name."""
+    more = sum(0 < item.look < len(LOOKS) for item in found)
+    every = sum(item.look >= len(LOOKS) for item in found)
+    if more == len(found):
+        return f"more boots may decide {'it' if more == 1 else 'them'}: {_BUDGET}"
+    ways = [f"{more} may be decided by more boots: {_BUDGET}"] * bool(more)
+    those = str(every) if every < len(found) else "it" if every == 1 else "they"
+    ways += [f"{those} had all looks: add boards, or make them quieter"] * bool(every)
+    ways += ["mend what the warnings name, and run it again"] * (more + every < len(found))
+    return "; ".join(ways)
 
 
 def undecided_of(series: Sequence[SeriesVerdict], compared: Compared) -> Undecided:

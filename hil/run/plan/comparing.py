@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from hil.base.project import product_here
 from hil.boards.firmware.build_folder import Image
-from hil.gate.compare.looks import schedule, with_more
+from hil.gate.compare.looks import schedule
 from hil.gate.compare.pairs import may_block
 from hil.metrics.metric import Metric
 from hil.model import Case, Comparison, Role
@@ -65,15 +65,13 @@ def with_looks(
 ) -> Comparison:
     """Return the comparison with the looks after which it is judged.
 
-    The smallest ``max_boots`` of the benches involved bounds those that are measured by themselves, and what
-    the budget pays, all boards of the plan considered; the one behind them waits to be asked for. Where
-    nothing may block, there is one look.
+    The smallest ``max_boots`` of the benches involved bounds them, and what the budget pays, all boards of
+    the plan considered. Where nothing may block, there is one look.
     """
     benches = {case.bench for case, _metric in _blocking(comparison, cases, thresholds)}
     most = min((thresholds[bench].policy.max_boots for bench in benches), default=0)
     measuring_s = [sum(map(expected_s, board.cases)) for board in plan.boards]
-    planned = affordable(schedule(most), measuring_s, budget_s)
-    return replace(comparison, looks=with_more(planned) if benches else planned, unasked=len(planned))
+    return replace(comparison, looks=affordable(schedule(most), measuring_s, budget_s))
 
 
 def may_anything_block(
