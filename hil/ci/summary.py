@@ -152,8 +152,9 @@ def _result(
 ) -> LegResult:
     """Return what became of a leg: one that left neither a run nor a reason of its own may be excused."""
     found, excuse = _found(plan, leg, folder, job_results, counting), excuses.get(leg.name)
-    excused = excuse and _is_lost(found) and not RunDirectory.list(folder / leg.name)
-    return unmeasured(leg.name, excuse) if excused else found
+    if excuse and _is_lost(found) and not RunDirectory.list(folder / leg.name):
+        return unmeasured(leg.name, excuse)
+    return found
 
 
 def _found(
