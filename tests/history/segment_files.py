@@ -11,7 +11,6 @@ from pathlib import Path
 import dpkt
 
 CLIENT, SERVER = "10.0.0.2", "10.0.0.1"
-CLIENT6, SERVER6 = "fd00::2", "fd00::1"
 CLIENT_PORT, BROKER_PORT = 40000, 1883
 CLIENT_START, SERVER_START = 1000, 5000
 FIN, SYN, RST, ACK = dpkt.tcp.TH_FIN, dpkt.tcp.TH_SYN, dpkt.tcp.TH_RST, dpkt.tcp.TH_ACK
@@ -61,7 +60,6 @@ class SegmentFile:
     time_s: float = 1000.0
     client_port: int = CLIENT_PORT
     broker_port: int = BROKER_PORT
-    ipv6: bool = False
     next: dict[bool, int] = field(default_factory=lambda: {True: CLIENT_START, False: SERVER_START})
 
     def open(self) -> None:
@@ -90,8 +88,7 @@ class SegmentFile:
         """Send one segment; without ``capture`` it is not seen, with ``sequence`` it is sent again."""
         number = self.next[up] if sequence is None else int(sequence)
         acknowledged = self.next[not up] if acknowledges is None else int(acknowledges)
-        addresses = (CLIENT6, SERVER6) if self.ipv6 else (CLIENT, SERVER)
-        ends = [(addresses[0], self.client_port), (addresses[1], self.broker_port)]
+        ends = [(CLIENT, self.client_port), (SERVER, self.broker_port)]
         (source, source_port), (destination, port) = ends if up else ends[::-1]
         tcp = dpkt.tcp.TCP(
             sport=source_port,
@@ -104,14 +101,9 @@ class SegmentFile:
             data=payload,
         )
         tcp.off = (20 + len(TIMESTAMPS)) // 4
-        between = {"src": address(source), "dst": address(destination)}
-        if self.ipv6:
-            ip = dpkt.ip6.IP6(**between, nxt=6, hlim=64, plen=len(tcp), data=tcp)
-        else:
-            ip = dpkt.ip.IP(**between, p=6, data=tcp)
-            ip.len = len(ip)
-        kind = 0x86DD if self.ipv6 else 0x0800
-        frame = dpkt.ethernet.Ethernet(src=b"\x02\0\0\0\0\1", dst=b"\x02\0\0\0\0\2", type=kind, data=ip)
+        ip = dpkt.ip.IP(src=address(source), dst=address(destination), p=6, data=tcp)
+        ip.len = len(ip)
+        frame = dpkt.ethernet.Ethernet(src=b"\x02\0\0\0\0\1", dst=b"\x02\0\0\0\0\2", type=0x0800, data=ip)
         self.time_s += gap_s
         if capture:
             self.frames.append((self.time_s, bytes(frame) + bytes(int(padding))))

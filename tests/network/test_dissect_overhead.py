@@ -113,19 +113,6 @@ def test_bytes_that_are_no_packets_are_undissected(tmp_path: Path) -> None:
     assert some(found) == {"undissected": HEADERS + 1448, "tcp_ack_only": HEADERS}
 
 
-def test_another_board_or_protocol_is_not_added(tmp_path: Path) -> None:
-    """With a board's address its connections count, without one those that are given, both ends alike."""
-    file, other = opened(), SegmentFile(ipv6=True, client_port=41000, broker_port=443)
-    other.open()
-    own = len(file.frames)
-    file.frames += other.frames
-    segments = read_segments(file.write(tmp_path / "x.pcap"), MqttPorts(plain=(1883,)))
-    alone = overhead_of(segments, board=CLIENT)
-    assert (alone.counts["frames"], alone.counts["handshake"]) == (own, 3)
-    assert overhead_of(segments[:own]) == alone
-    assert overhead_of(segments).counts["handshake"] == 6
-
-
 def test_what_is_sent_again_asked_or_unreadable_is_apart(tmp_path: Path) -> None:
     """Repeated segments, keep-alives, RST, padding and bytes of a packet without end have their places."""
     file = opened()

@@ -37,11 +37,9 @@ FRAME = Segment(
         True,
         0,
         0,
-        512,
     ),
     analysis=frozenset(),
     completeness=31,
-    reassembled_count=0,
     pdus=(),
 )
 

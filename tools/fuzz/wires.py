@@ -234,7 +234,7 @@ def _capture() -> Fuzz:
     def read(path: Path) -> None:
         segments = read_segments(path, MqttPorts(plain=(1883,), tls=(8883,)))
         count_symptoms(segments)
-        overhead_of(segments)
+        overhead_of(segments, board="10.0.0.1")
 
     return of_file("capture.pcap", read)
 

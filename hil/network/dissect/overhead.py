@@ -104,11 +104,11 @@ COUNTS = (
 )
 
 
-def overhead_of(segments: Sequence[Segment], *, board: str = "") -> Overhead:
-    """Add up the connections of ``board`` (an IP address); without one, all that there are."""
+def overhead_of(segments: Sequence[Segment], *, board: str) -> Overhead:
+    """Add up the connections of ``board`` (an IP address)."""
     parts: Counter[str] = Counter()
     counts: Counter[str] = Counter()
-    for stream in streams(one for one in segments if not board or board in (one.source, one.destination)):
+    for stream in streams(one for one in segments if board in (one.source, one.destination)):
         counts["connections"] += 1
         _Stream(stream, parts, counts).add_up()
     return Overhead({name: parts[name] for name in PARTS}, {name: counts[name] for name in COUNTS})

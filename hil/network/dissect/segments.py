@@ -47,8 +47,7 @@ _TCP_HEADER_BYTES = 20
 # bits of tcp.completeness
 _SYN_SEEN, _SYN_ACK_SEEN, _ACK_SEEN, _DATA_SEEN, _FIN_SEEN, _RST_SEEN = 1, 2, 4, 8, 16, 32
 
-FRAMES_FILTER = "tcp && !icmp && !icmpv6"  # an ICMP error quotes the segment that it is about
-_IPV6_HEADER_BYTES = 40
+FRAMES_FILTER = "ip && tcp && !icmp"  # an ICMP error quotes the segment that it is about
 _FIELDS = (
     "frame.number",
     "frame.time_epoch",
@@ -56,20 +55,15 @@ _FIELDS = (
     "frame.cap_len",
     "tcp.stream",
     "ip.src",
-    "ipv6.src",
     "tcp.srcport",
     "ip.dst",
-    "ipv6.dst",
     "tcp.dstport",
     "ip.hdr_len",
-    "ipv6.plen",
     "tcp.hdr_len",
     "tcp.len",
     "tcp.flags",
     "tcp.seq_raw",
     "tcp.ack_raw",
-    "tcp.window_size",
-    "tcp.segment.count",
     "tls.record.content_type",
     "mqtt.hdrflags",
     "mqtt.len",
@@ -78,7 +72,7 @@ _FIELDS = (
     "mqtt.msgid",
     "mqtt.msg",
 )
-_TCP_FIELDS = _FIELDS.index("tcp.segment.count")  # those before it are in every frame, but IPv4's or IPv6's
+_TCP_FIELDS = _FIELDS.index("tls.record.content_type")  # the fields before it are in every frame
 _FLAGS = (
     "duplicate_ack",
     "retransmission",
@@ -86,12 +80,8 @@ _FLAGS = (
     "spurious_retransmission",
     "out_of_order",
     "lost_segment",
-    "ack_lost_segment",
     "keep_alive",
     "keep_alive_ack",
-    "window_update",
-    "window_full",
-    "zero_window",
     "zero_window_probe",
     "zero_window_probe_ack",
 )
@@ -106,10 +96,9 @@ class Segment:
     FCS), ``ip_bytes`` and ``tcp_bytes`` of the headers, ``options_bytes`` of TCP's options within those,
     ``payload_bytes`` of TCP. ``stream`` is tshark's number of the connection. ``analysis`` holds the names of
     the tcp.analysis flags that tshark set ("retransmission", "duplicate_ack", …). ``completeness`` has the
-    bits of tcp.completeness for the whole connection (as tshark -2 shows them). ``reassembled_count`` is how
-    many segments the packets that end here came in by tshark's count (a late one counts twice), 0 where one.
-    ``tls_types`` are the content types of the TLS records that end here, as far as they can be read
-    (RFC 8446, 5.1). ``unreadable`` says why the packets that end here are not in ``pdus``, "" where they are.
+    bits of tcp.completeness for the whole connection (as tshark -2 shows them). ``tls_types`` are
+    the content types of the TLS records that end here, as far as they can be read (RFC 8446, 5.1).
+    ``unreadable`` says why the packets that end here are not in ``pdus``, "" where they are.
     """
 
     number: int
@@ -130,10 +119,8 @@ class Segment:
     ack: bool
     sequence: int
     acknowledgement: int
-    window_bytes: int
     analysis: frozenset[str]
     completeness: int
-    reassembled_count: int
     pdus: tuple[Pdu, ...]
     tls_types: tuple[int, ...] = ()
     unreadable: str = ""
@@ -178,12 +165,10 @@ class _SegmentReader:
             raise self._error(row, f"it lacks a field of TCP or IP: {_quoted(row)}") from error
 
     def _segment(self, row: Row) -> Segment:
-        frame_bytes, stream, source_port, port = int(row[2]), int(row[4]), int(row[7]), int(row[10])
-        tcp_bytes, payload_bytes, flags = int(row[13]), int(row[14]), int(row[15], 16)
-        source, destination, ip_bytes = _ip(row, tcp_bytes + payload_bytes)
+        frame_bytes, stream, source_port, port = int(row[2]), int(row[4]), int(row[6]), int(row[8])
+        ip_bytes, tcp_bytes, payload_bytes, flags = int(row[9]), int(row[10]), int(row[11]), int(row[12], 16)
         if row[3] != row[2] and not self._ports.isdisjoint((source_port, port)):
             raise self._error(row, f"only {int(row[3])} of its {frame_bytes} bytes were captured")
-        sequence, acknowledgement, window_bytes = int(row[16]), int(row[17]), int(row[18])
         pdus, unreadable = self._pdus(row)
         completeness = self.completeness.get(stream, 0) | _seen(flags, payload_bytes)
         self.completeness[stream] = completeness
@@ -191,9 +176,9 @@ class _SegmentReader:
             number=int(row[0]),
             time_us=_microseconds(row[1]),
             stream=stream,
-            source=self._name(source),
+            source=self._name(row[5]),
             source_port=source_port,
-            destination=self._name(destination),
+            destination=self._name(row[7]),
             destination_port=port,
             frame_bytes=frame_bytes,
             ip_bytes=ip_bytes,
@@ -204,24 +189,22 @@ class _SegmentReader:
             fin=bool(flags & FIN),
             rst=bool(flags & RST),
             ack=bool(flags & ACK),
-            sequence=sequence,
-            acknowledgement=acknowledgement,
-            window_bytes=window_bytes,
+            sequence=int(row[13]),
+            acknowledgement=int(row[14]),
             analysis=_analysis(row[len(_FIELDS) :]),
             completeness=completeness,
-            reassembled_count=max(int(count) for count in values(row[19])) if row[19] else 0,
             pdus=pdus,
-            tls_types=tuple(int(kind) for kind in values(row[20])) if row[20] else (),
+            tls_types=tuple(int(kind) for kind in values(row[15])) if row[15] else (),
             unreadable=unreadable,
         )
 
     @staticmethod
     def _pdus(row: Row) -> tuple[tuple[Pdu, ...], str]:
         """Return the packets of a frame, or none and the reason."""
-        if not row[21]:
+        if not row[16]:
             return (), ""
         try:
-            return pdus_of(MqttFields(*(values(field) for field in row[21:27]))), ""
+            return pdus_of(MqttFields(*(values(field) for field in row[16:22]))), ""
         except NoPacketsError as error:
             return (), str(error)
 
@@ -237,17 +220,6 @@ class _SegmentReader:
         if address not in self._names:
             self._names[address] = address.decode("ascii")
         return self._names[address]
-
-
-def _ip(row: Row, carried_bytes: int) -> tuple[bytes, bytes, int]:
-    """Return source, destination and the bytes of IP's headers. Raises ValueError where there are several."""
-    four, six = row[5], row[6]
-    if bool(four) == bool(six) or len(values(four or six)) > 1:
-        raise ValueError("a packet in a packet")
-    if four:
-        return four, row[8], int(row[11])
-    length = int(row[12])  # 0 in what the network card will cut in pieces
-    return six, row[9], _IPV6_HEADER_BYTES + (length - carried_bytes if length else 0)
 
 
 def _seen(flags: int, payload_bytes: int) -> int:
