@@ -273,8 +273,6 @@ def test_a_label_starts_nothing() -> None:
     assert event["types"] == ["opened", "synchronize", "reopened", "edited"]
 
 
-
-
 def test_racks_neither_compile_nor_lose_their_place() -> None:
     """A rack job installs no compiler, gets no secret, and shares no `concurrency` with another leg.
 
