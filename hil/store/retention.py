@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 
+from hil.base.project import keep_here
 from hil.store.directory import RunDirectory, time_in
 from hil.store.files import disk_error
 
@@ -27,6 +28,16 @@ RAW = {
     ),
     "broker": ("*.log", "*.keys", "*.keylog"),
 }
+
+
+def expire_as_kept(out: Path, say: Callable[[str], None]) -> None:
+    """Remove the captures of old runs where hil.toml says for how long they are kept; say how many went.
+
+    Raises as expire_captures() does, and ConfigError where hil.toml is wrong.
+    """
+    days = keep_here().captures_days
+    if days and (expired := expire_captures(out, days, now=datetime.datetime.now(datetime.UTC))):
+        say(f"Removed captures and raw logs of runs older than {days} days: {len(expired)}")
 
 
 def expire_captures(out: Path, days: int, *, now: datetime.datetime) -> list[Path]:

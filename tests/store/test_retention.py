@@ -6,9 +6,12 @@ from __future__ import annotations
 import datetime
 from pathlib import Path
 
+import pytest
+
+from hil.base.project import Keep
 from hil.gate import judge
 from hil.store import RunDirectory
-from hil.store.retention import expire_captures
+from hil.store.retention import expire_as_kept, expire_captures
 from hil.store.verdicts import read_verdict
 from tests.make_records import publish_record, publish_thresholds
 
@@ -80,3 +83,15 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     (run.path / "capture" / "one.pcapng").symlink_to(elsewhere / "mine.pcapng")
     expire_captures(tmp_path / "out", 14, now=NOW)
     assert (elsewhere / "mine.pcapng").read_bytes() == b"mine"
+
+
+def test_nothing_expires_unless_hil_toml_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without captures_days nothing is removed and nothing said; with it how many files went is said."""
+    leave(tmp_path, "20200101T000000Z-quick-0000")
+    before, said = content(tmp_path), list[str]()
+    expire_as_kept(tmp_path, said.append)
+    assert (content(tmp_path), said) == (before, [])
+    monkeypatch.setattr("hil.store.retention.keep_here", lambda: Keep(captures_days=14))
+    expire_as_kept(tmp_path, said.append)
+    assert said == [f"Removed captures and raw logs of runs older than 14 days: {len(RAW)}"]
+    assert len(content(tmp_path)) == len(before) - len(RAW)
