@@ -147,7 +147,7 @@ def test_every_command_shows_an_unknown_holder(lab: Lab) -> None:
         assert status[0] == "rack lab (virtual): 2 boards, 1 free and sound"
         assert status[2].split() == ["b1", "esp32", "ok", "unknown"]
         assert status[3].split() == ["b2", "esp32", "ok", "free"]
-        assert "held by unknown  flash: " in lab.hil("board", "list", *options(lab)).stdout
+        assert "held by unknown\n" in lab.hil("board", "list", *options(lab)).stdout
         assert "b1: in use by unknown" in lab.hil("rack", "check", *options(lab)).stdout
         forced = lab.hil("rack", "release", "--force", *options(lab))
         assert forced.returncode == 3
