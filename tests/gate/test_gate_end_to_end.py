@@ -90,20 +90,14 @@ def test_an_unchanged_firmware_passes(unchanged: Judged) -> None:
         assert [record["firmware_sha256"] for record in own] == [digests[record["role"]] for record in own]
 
 
-def test_the_run_says_with_what_it_was_compared(gate_lab: GateLab, unchanged: Judged, slower: Judged) -> None:
-    """run.json names role, image, budget and what is known of the rack, the terminal the look, `hil board
-    list` erases."""
+def test_the_run_says_with_what_it_was_compared(unchanged: Judged) -> None:
+    """run.json names role, image, budget and what is known of the rack, the terminal the look."""
     whole = json.loads((unchanged.path / "run.json").read_text())
     assert (whole["standing"]["state"], whole["standing"]["needed"]) == ("advisory", 200)
     info = whole["compared"]
     assert (info["role"], info["budget_min"]) == ("base", 15.0)
     assert info["firmware"]["virtual-esp32"]["sha256"] == entries(unchanged)[0]["other_sha256"]
     assert re.search(r"look 1 of \d+: booting: base", unchanged.said)
-    lab = gate_lab.lab
-    listed = lab.hil("board", "list", "--rack", str(lab.rack), "--out", str(lab.out)).stdout
-    flashed = re.findall(r"flashed (\d+) times, switched ", listed)
-    assert len(flashed) == 2, slower.said
-    assert int(min(flashed)) >= 2  # once for each run
 
 
 def test_a_slower_firmware_is_caught(slower: Judged) -> None:
