@@ -40,7 +40,7 @@ def test_every_step_of_a_workflow_is_unheard(path: Path) -> None:
     assert shell == (SHELL.replace(".ci", f"{folder}/.ci") if folder else SHELL)
     for name, job in workflow["jobs"].items():
         steps = job.get("steps", ())
-        if steps == [{"name": "Answer", "run": "true"}]:
+        if steps == [{"name": "Take the place of the rack's job", "run": "true"}]:
             continue  # it prints nothing, and has no checkout for a guard to be in
         first = next((n for n, step in enumerate(steps) if "run" in step), len(steps))
         brought = [
