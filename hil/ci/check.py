@@ -45,5 +45,5 @@ def post(github: GitHub, run: WorkflowRun, facts: Mapping[str, Any]) -> str:
 def _summary(facts: Mapping[str, Any]) -> str:
     """Return a line a leg; what legs wrote is text there, and nothing else."""
     lines = [f"    {leg['name']}: {' '.join(str(leg['sentence']).split())}" for leg in facts["legs"]]
-    problem = [f"    {' '.join(str(facts['problem']).split())}"] if facts["problem"] else []
-    return "\n".join([*problem, *lines])[:60_000] or "    nothing had to be measured"
+    first = [f"    {' '.join(str(facts[key]).split())}" for key in ("attempts", "problem") if facts[key]]
+    return "\n".join([*first, *lines])[:60_000] or "    nothing had to be measured"

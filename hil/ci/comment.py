@@ -23,6 +23,7 @@ from hil.base.untrusted import code, markdown, terminal
 from hil.ci import artefact, check, racks
 from hil.ci.acceptance import find_acceptance
 from hil.ci.artefact import read_strictly
+from hil.ci.attempts import describe_attempts
 from hil.ci.comment_page import Source, facts_of, render, run_links, without_verdict
 from hil.ci.event import read_targets
 from hil.ci.github import (
@@ -34,11 +35,11 @@ from hil.ci.github import (
     PullRequest,
     Refused,
     WorkflowRun,
+    attempts_by_run,
     find_artefact,
     find_pull_requests,
     read_jobs,
     read_run,
-    runs_of,
     still_open_at,
 )
 from hil.ci.github_http import TooLarge
@@ -174,7 +175,7 @@ def comment(github: GitHub, run_id: int, *, head: str = "", dry_run: bool = Fals
         return (f"The run {run_id} is of no pull request, so nothing is written.",)
     if run.conclusion == WAITS:
         return (f"The run {run_id} waits for somebody's approval, so nothing is written.",)
-    others = [one for one in runs_of(github, run.head) if one != run_id]
+    others = [one for one in attempts_by_run(github, run.head) if one != run_id]
     if any(one > run_id for one in others) or (others and run.conclusion == SKIPPED):
         return (
             f"Another run of {run.head[:12]} says it (a base or a title was edited): nothing is written.",
@@ -210,6 +211,7 @@ def page_of(github: GitHub, run: WorkflowRun, pulls: Sequence[PullRequest]) -> t
         except ConfigError as error:  # a red job says itself that something is wrong; a green one does not
             green = jobs.verdict == "success" or run.conclusion == "success"
             facts = without_verdict(run.head, error.sentence, source, is_green=green)
+        facts = {**facts, "attempts": describe_attempts(github, run.head, run.run_id, run.attempt)}
         try:
             page = render(facts, "comment")
         except HilError as error:

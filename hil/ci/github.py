@@ -290,21 +290,21 @@ def read_run(github: GitHub, run_id: int) -> WorkflowRun:
     return run
 
 
-def runs_of(github: GitHub, head: str) -> list[int]:
-    """Return the numbers of the runs of pr.yml for a commit of a pull request that measured, or were to.
+def attempts_by_run(github: GitHub, head: str) -> dict[int, int]:
+    """Return the runs of pr.yml that measure a commit of a pull request, and how many attempts each has had.
 
-    One whose jobs were all skipped, as for an edited title, is none of them. Raises RigError.
+    A run whose jobs were all skipped, as for an edited title, is left out. Raises RigError.
     """
     listed = github.pages("actions/runs", "workflow_runs", head_sha=head, event="pull_request")
-    return [
-        one["id"]
+    return {
+        one["id"]: int(one.get("run_attempt") or 1)
         for one in listed
         if str(one.get("path")).partition("@")[0] == WORKFLOW
         and one.get("head_sha") == head
         and one.get("event") == "pull_request"
         and isinstance(one.get("id"), int)
         and one.get("conclusion") != SKIPPED
-    ]
+    }
 
 
 def read_jobs(github: GitHub, run: WorkflowRun) -> Jobs:

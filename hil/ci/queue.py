@@ -21,7 +21,7 @@ from hil.ci.acceptance import find_acceptance
 from hil.ci.artefact import read_strictly
 from hil.ci.comment import download
 from hil.ci.event import Event, changed_files, kinds_of
-from hil.ci.github import COMMIT, WORKFLOW, GitHub, WorkflowRun, read_jobs, read_run, runs_of
+from hil.ci.github import COMMIT, WORKFLOW, GitHub, WorkflowRun, attempts_by_run, read_jobs, read_run
 from hil.ci.legs import LegResult
 from hil.ci.plan import RACK_JOBS, CiPlan, Leg
 from hil.ci.summary import accept, conclude
@@ -133,7 +133,7 @@ def _run_of(github: GitHub, head: str, number: int) -> WorkflowRun:
 
     Raises NotBefore, ConfigError where it has not ended, RigError.
     """
-    ids = runs_of(github, head)
+    ids = attempts_by_run(github, head)
     if not ids:
         raise NotBefore(f"no run of {WORKFLOW} has measured the head of pull request {number}")
     return read_run(github, max(ids))

@@ -33,7 +33,7 @@ class CiVerdict:
     """``findings`` are what went wrong besides the legs' own verdicts.
 
     ``exit_code`` is that of the required check, which passes what is neutral. ``limits`` are the rules that
-    the head has otherwise than its merge base.
+    the head has otherwise than its merge base. ``attempts`` names the earlier attempts on the same commit.
     """
 
     exit_code: ExitCode
@@ -42,6 +42,7 @@ class CiVerdict:
     findings: tuple[str, ...]
     acceptance: Acceptance | None = None
     limits: tuple[LimitChange, ...] = ()
+    attempts: str = ""
 
     @property
     def loosened(self) -> tuple[str, ...]:
@@ -273,7 +274,7 @@ def render(plan: CiPlan, verdict: CiVerdict, environment: Mapping[str, str], *, 
     write = _safe_cell if safe else _cell
     parts = [
         f"# {markdown(verdict.headline) if safe else verdict.headline}",
-        *([_said(verdict.sentence, safe=safe)] if verdict.sentence else []),
+        *(_said(words, safe=safe) for words in (verdict.sentence, verdict.attempts) if words),
         *_list("Failed besides", verdict.findings, write),
         *_list("What this change loosens, for an owner to accept", verdict.loosened, write),
         *_list(

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
@@ -17,6 +17,7 @@ from hil.base.untrusted import markdown, terminal
 from hil.ci import artefact, comment_page, rack_switch, summary
 from hil.ci import history as history_branch
 from hil.ci.acceptance import find_acceptance
+from hil.ci.attempts import describe_attempts
 from hil.ci.collecting import collect
 from hil.ci.comment import comment
 from hil.ci.event import read_event
@@ -300,6 +301,7 @@ def judge_legs(
         verdict = summary.without_limits(verdict, wrong)
     if verdict.acceptable:
         verdict = _accepted(plan, verdict)
+    verdict = replace(verdict, attempts=_attempts(plan))
     if keep and verdict.acceptance:
         text = json.dumps(asdict(verdict.acceptance), indent=2, ensure_ascii=False)
         (keep / artefact.ACCEPTED).write_text(f"{text}\n", encoding="utf-8")
@@ -346,6 +348,19 @@ def _accepted(plan: CiPlan, verdict: CiVerdict) -> CiVerdict:
         say(f"warning: nobody knows whether the regression is accepted: {error}\n")
         return verdict
     return summary.accept(verdict, found) if found else verdict
+
+
+def _attempts(plan: CiPlan) -> str:
+    """Return a sentence on earlier attempts; "" for the first attempt, and where GitHub does not say."""
+    token, run_id = os.environ.get("GITHUB_TOKEN", ""), os.environ.get("GITHUB_RUN_ID", "")
+    attempt = os.environ.get("GITHUB_RUN_ATTEMPT", "")
+    if not (token and run_id.isdigit() and attempt.isdigit() and plan.pull_request):
+        return ""
+    try:
+        return describe_attempts(github_of_job(token), plan.head, int(run_id), int(attempt))
+    except HilError as error:
+        say(f"warning: earlier attempts on this commit are unknown: {error}\n")
+        return ""
 
 
 def _page(plan: CiPlan, verdict: CiVerdict, legs_path: Path) -> str:

@@ -67,6 +67,7 @@ class Facts:
     accepted: Mapping[str, str] | None = None
     headline: str = ""
     said: str = ""
+    attempts: str = ""
     sign: str = "?"
     title: str = ""
     author: str = ""
@@ -97,6 +98,7 @@ def read_facts(path: Path) -> Facts:
             accepted=stored["accepted"],
             headline=stored["headline"],
             said=stored["said"],
+            attempts=stored["attempts"],
             sign=stored["sign"],
             title=stored["title"],
             author=stored["author"],

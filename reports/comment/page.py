@@ -29,7 +29,7 @@ _MOST_OF_A_SENTENCE = 2_000  # characters
 def render(facts: Facts, most: int = CHARACTERS["comment"]) -> str:
     """Return the page in at most ``most`` characters."""
     if facts.problem:
-        return fit([*_no_verdict(facts), _foot(facts)], most)
+        return fit([*_no_verdict(facts), *_attempts(facts), _foot(facts)], most)
     legs = facts.legs
     told = [item for verdict in _verdicts(legs) for item in compared.ranked(verdict)]
     broken = rows.by_severity(item for verdict in _verdicts(legs) for item in verdict.series)
@@ -38,7 +38,7 @@ def render(facts: Facts, most: int = CHARACTERS["comment"]) -> str:
     waiting = [leg for leg in legs if leg.is_open]
     noted = any(leg.sign != "✓" for leg in legs if not leg.reason)  # a pass beside what the nights left open
     quiet = facts.exit_code == ExitCode.PASS and not (changed or open_ or waiting or noted or facts.loosened)
-    blocks = [*_head(facts, quiet=quiet)]
+    blocks = [*_head(facts, quiet=quiet), *_attempts(facts)]
     undecided = [leg for leg in waiting if leg.exit_code != ExitCode.FIRMWARE]
     if others := [
         leg for leg in undecided if leg.sentence not in facts.said and facts.said not in leg.sentence
@@ -124,6 +124,10 @@ def _head(facts: Facts, *, quiet: bool) -> Iterator[Block]:
         yield Block(f"### {facts.sign} {markdown(facts.headline, _MOST_OF_A_SENTENCE)}")
         yield from [Block(said)] * bool(said)
         yield Block(f"{_commits(facts)}{f' · {others}' if others else ''}")
+
+
+def _attempts(facts: Facts) -> list[Block]:
+    return [Block(markdown(facts.attempts, _MOST_OF_A_SENTENCE))] * bool(facts.attempts)
 
 
 def _nothing_words(facts: Facts) -> str:

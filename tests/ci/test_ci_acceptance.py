@@ -204,4 +204,6 @@ def test_the_required_job_asks_github(state: State, slower: Path, tmp_path: Path
         stored = json.loads((tmp_path / "kept" / "accepted.json").read_text())
         assert (stored["login"], stored["reason"]) == ("owner", REASON)
         _drop_label(state)
-        assert run(command, env=env).returncode == 1
+        again = run(command, env={**env, "GITHUB_RUN_ATTEMPT": "2"})
+        assert again.returncode == 1
+        assert "Attempt 2 on this commit; attempt 1 ended without a verdict." in again.stdout

@@ -481,3 +481,18 @@ def test_what_is_on_this_machine(tmp_path: Path) -> None:
     assert status == 0, said
     assert said.startswith("✓ **PASS")
     assert hil_ci_comment("--folder", str(tmp_path))[0] == 2
+
+
+def test_earlier_attempts_on_the_commit_are_named(rig: Rig, same: bytes) -> None:
+    """Comment and check say how often the commit was measured before, and how each attempt ended."""
+    rig.comment()
+    rig.state.add_run(RUN - 1, number=9)  # cancelled before anything was said
+    rig.state.add_run(attempt=2)
+    rig.state.set_jobs("success")
+    rig.state.add_artefact(same, created_at="2026-11-20T02:30:00Z")
+    rig.comment()
+    said = "Attempt 3 on this commit; attempts 1 and 2 ended without a verdict, REGRESSED."
+    assert said in rig.bodies[0]
+    assert rig.state.checks[1]["conclusion"] == "success"
+    assert said in rig.state.checks[1]["output"]["summary"]
+    assert "on this commit" not in rig.state.checks[0]["output"]["summary"]
