@@ -28,7 +28,6 @@ from hil.base.errors import HilError
 from hil.base.units import convert, find_unit
 from hil.boards.health import HEALTH_FILE, read_lines, summarise
 from hil.boards.health.types import BoardHealth, RackHealth, unix_s
-from hil.boards.health.words import nearest_rank
 from hil.metrics.metric import STATISTICS, name_of
 from hil.model import ComparedSeries, SeriesVerdict, Verdict, bench_of
 from hil.reports import rows
@@ -322,7 +321,6 @@ def _add_cases(families: Families, series: Sequence[SeriesVerdict]) -> None:
 
 JOB = "hil_rack"
 OWNERS = ("configuration", "firmware", "rig")
-_WAIT_SHARES = {"p50": 0.5, "p95": 0.95, "max": 1.0}
 
 
 def rack_group(health: RackHealth) -> Group:
@@ -353,19 +351,6 @@ def _add_rack(families: Families, health: RackHealth, labels: Mapping[str, str])
             **labels,
             owner=owner,
         )
-    text = "How long runs waited for their boards, in label stat by nearest rank."
-    for stat, share in _WAIT_SHARES.items():
-        if health.lease_waits_s:
-            waited_s = nearest_rank(health.lease_waits_s, share)
-            families.add("hil_rack_lease_wait_seconds", text, waited_s, **labels, stat=stat)
-    text = "Blocking series that were judged again with the same firmware."
-    families.add("hil_rack_judged_again", text, health.judged_again, **labels)
-    text = "Share of hil_rack_judged_again that blocked, and passed the next time."
-    _add_known(families, "hil_rack_flaked_ratio", text, health.flake_ratio, labels)
-    text = "Comparisons that were checked: the same two images again, or an image with itself."
-    families.add("hil_rack_comparisons_checked", text, health.comparisons_checked, **labels)
-    text = "Share of hil_rack_comparisons_checked that had blocked for nothing."
-    _add_known(families, "hil_rack_false_regression_ratio", text, health.false_regression_ratio, labels)
     text = "Share of hil_rack_runs in which the rig failed, on a board or as a whole."
     _add_known(families, "hil_rack_failed_ratio", text, health.failure_ratio, labels)
     text = (
@@ -378,11 +363,6 @@ def _add_rack_board(
     families: Families, board: BoardHealth, labels: Mapping[str, str], window: Mapping[str, str]
 ) -> None:
     windowed = {**labels, **window}
-    text = "Time of a board in the window: held by runs, and in it measured."
-    families.add("hil_rack_board_seconds", text, board.held_s, **windowed, use="held")
-    families.add("hil_rack_board_seconds", text, board.measured_s, **windowed, use="measured")
-    text = "Share of the window, since the board was first seen, in which a run held it."
-    _add_known(families, "hil_rack_board_utilisation_ratio", text, board.utilisation_ratio, windowed)
     families.add("hil_rack_board_runs", "Runs that the board took part in.", board.runs, **windowed)
     text = "Share of hil_rack_board_runs in which the rig failed on the board."
     _add_known(families, "hil_rack_board_failed_ratio", text, board.failure_ratio, windowed)

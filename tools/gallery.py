@@ -2,7 +2,7 @@
 """The second half of ``make screenshots``: every page as people open it, in out/screenshots.
 
 Each page at three sizes, light and dark; the comment of each outcome as GitHub shows it; the terminal at
-80 × 24. Runs of each outcome are generated and really judged; nights and racks are the demonstration's.
+80 × 24. Runs of each outcome are generated and really judged; nights are the demonstration's.
 Prints how high each page is, and which one scrolls sideways: that is a defect, and it exits with 1.
 """
 
@@ -138,7 +138,6 @@ def _pages(work: Path, demo: Path) -> Iterator[Shown]:
         ("demo-first", "index.html"),
         ("demo-trend", "trend/index.html"),
         ("demo-event", "trend/index.html#event=0"),
-        ("demo-racks", "rack/index.html"),
         ("demo-allure", "tests/index.html"),
     ):
         yield Shown(name, f"{report.resolve().as_uri()}/{address}")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``make screenshots``: the pictures in docs/img.
 
-report.png, case.png and trace-inversion.png are of the newest report (``hil report build``); trend.png,
-drilldown.png and racks.png are of the demonstration's (``make demo``), which has nights and changes.
+report.png, case.png and trace-inversion.png are of the newest report (``hil report build``); trend.png
+and drilldown.png are of the demonstration's (``make demo``), which has nights and changes.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _of_run(browser: Browser, out: Path, folder: Path) -> list[Path]:
 
 
 def _of_nights(browser: Browser, out: Path, folder: Path) -> list[Path]:
-    return [take(browser, out, folder) for take in (_trend, _drilldown, _racks)]
+    return [take(browser, out, folder) for take in (_trend, _drilldown)]
 
 
 def _first_page(browser: Browser, out: Path, folder: Path) -> Path:
@@ -90,11 +90,6 @@ def _drilldown(browser: Browser, out: Path, folder: Path) -> Path:
         seen.show("candidate")
         seen.page.mouse.move(0, 0)
         return _shoot(seen.page, folder / "drilldown.png", part=".drill")
-
-
-def _racks(browser: Browser, out: Path, folder: Path) -> Path:
-    with visit(browser, _address(out, "rack/index.html"), width=WIDTH, height=HEIGHT) as seen:
-        return _shoot(seen.page, folder / "racks.png")
 
 
 def _inversion(browser: Browser, out: Path, folder: Path) -> list[Path]:

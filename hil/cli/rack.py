@@ -51,7 +51,7 @@ from hil.store.run_info import utc_now
 from hil.virtual.emulator import qemu
 from hil.virtual.virtual_rack import boards_up, emulated_chips
 
-_LEAST = ("kind", "measured", "held", "MTTR", "used", "target")  # the first is left out first
+_LEAST = ("kind", "target", "MTTR")  # the first is left out first
 
 
 @click.command("health")
@@ -69,7 +69,7 @@ _LEAST = ("kind", "measured", "held", "MTTR", "used", "target")  # the first is 
 @click.option("--markdown", is_flag=True, help="Print Markdown, for the summary of a workflow.")
 @out_option
 def health(*, rack: Path, days: int, fail_on_down: bool, as_json: bool, markdown: bool, out: Path) -> None:
-    """Say how a rack's boards fared: failures, recoveries, use, flakes, and which board to keep out.
+    """Say how often a rack failed, by whose fault, how long it took to recover, and which board to keep out.
 
     It reads OUT/history/health.jsonl, and the runs in OUT that are not in there: those that were killed.
     """
@@ -202,7 +202,7 @@ def _under_way(rack: Rack, out: Path) -> set[str]:
 
 
 def _nothing(rack: str, days: int) -> RackHealth:
-    return RackHealth(rack, days, 0, (), {}, (), 0, 0, None, 0, 0, None)
+    return RackHealth(rack, days, 0, ())
 
 
 def _unseen(rack: Rack, board: Board, quarantined: dict[str, Quarantine]) -> BoardHealth:
@@ -216,11 +216,7 @@ def _unseen(rack: Rack, board: Board, quarantined: dict[str, Quarantine]) -> Boa
         failure_ratio=None,
         recoveries=0,
         mean_time_to_recovery_s=None,
-        held_s=0.0,
-        measured_s=0.0,
-        utilisation_ratio=None,
         faults_in_a_row=0,
-        last_run_id="",
         last_seen_utc="",
         quarantine=quarantined.get(board.id),
     )

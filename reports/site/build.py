@@ -25,7 +25,6 @@ from hil.reports.kinds import VIRTUAL_REMARK
 from hil.reports.site import generator as outside
 from hil.reports.site import points
 from hil.reports.site.generator import TREND, generating
-from hil.reports.site.health import write_health
 from hil.reports.site.landing import render_landing
 from hil.reports.site.parts import take_apart
 from hil.reports.site.past import draw_past
@@ -111,7 +110,7 @@ def build_site(
 
     ``trend`` is what trend_for() returned for them, where somebody wanted it before.
 
-    The runs' own allure-results are read, and boot values, metrics.jsonl, health.jsonl and allure.jsonl in
+    The runs' own allure-results are read, and boot values, metrics.jsonl and allure.jsonl in
     ``history`` (by default history_of(OUT)). Only allure.jsonl is written, and not where ``append`` is false.
     ``single_file`` makes pages that open from disk by a double click; else the test report is for a web
     server. ``keep_newer`` leaves a report as it is that shows a run which started later.
@@ -220,7 +219,7 @@ def _assemble(
     with generating(_config(work, runs, single_file=single_file), results, work):
         trend = trend or _trend(runs, history)
         write_trend(work / TREND_FILE, trend.data)
-        pages = _own_pages(work / "pages", runs, history, trend, shorten)
+        pages = _own_pages(work / "pages", runs, trend, shorten)
     site = work / REPORT
     _tidy(site)
     _seal(site / "tests" / "index.html")
@@ -230,15 +229,13 @@ def _assemble(
     return site
 
 
-def _own_pages(folder: Path, runs: Sequence[ShownRun], history: Path, trend: Trend, shorten: Shorten) -> Path:
-    """Write what Allure has no part in: the first page, the racks, the runs' files."""
+def _own_pages(folder: Path, runs: Sequence[ShownRun], trend: Trend, shorten: Shorten) -> Path:
+    """Write what Allure has no part in: the first page, the runs' files."""
     copy_raw(folder / "runs", runs, shorten)
-    racks = write_health(folder, history, [run.run for run in runs], shorten)
     page = render_landing(
         runs,
         past=trend.measured_runs,
         raw=RAW_FILES,
-        racks=racks,
         trend=trend.data,
         nights=trend.nights,
     )

@@ -67,12 +67,11 @@ def render_landing(
     *,
     past: int,
     raw: Sequence[str],
-    racks: Sequence[str] = (),
     trend: Mapping[str, Any] | None = None,
     nights: int = 0,
 ) -> str:
     """Return the page, the newest run first. ``past`` is how many runs the trend shows, ``raw`` names the
-    files of each run that lie in ``runs/<run-id>/``, ``racks`` says how each rack is. ``trend`` is what
+    files of each run that lie in ``runs/<run-id>/``. ``trend`` is what
     trend.json holds, of ``nights`` nights; None where no history was looked at.
     """
     runs = sorted(runs, key=lambda run: str(run.line["started_utc"]), reverse=True)
@@ -89,7 +88,7 @@ def render_landing(
         _broken(runs, links),
         "" if is_proposed else of_nights,
         _faults(runs, links),
-        _ways(runs, past, racks),
+        _ways(runs, past),
         _traces(runs, links),
         _losses(runs, links, planted=False),
         *map(comparisons, runs),
@@ -164,7 +163,7 @@ def _whereabouts(run: ShownRun) -> list[str]:
     return [part for part in parts if part]
 
 
-def _ways(runs: Sequence[ShownRun], past: int, racks: Sequence[str]) -> str:
+def _ways(runs: Sequence[ShownRun], past: int) -> str:
     boards = [board for run in runs for board in boards_of(run.info, run.verdict)]
     planned = sum(board.planned for board in boards)
     ruled_out = sum(len(board.ruled_out) for board in boards)
@@ -174,15 +173,8 @@ def _ways(runs: Sequence[ShownRun], past: int, racks: Sequence[str]) -> str:
         '<div class="ways">'
         f'<a href="tests/index.html"><b>Test report →</b>{tests}: figures, charts, console, history</a>'
         f'<a href="trend/index.html"><b>Trend →</b>p50, p95, p99 against their limits over {shown}</a>'
-        f"{_racks(racks)}{''.join(map(_studies, runs))}</div>"
+        f"{''.join(map(_studies, runs))}</div>"
     )
-
-
-def _racks(racks: Sequence[str]) -> str:
-    """Return the way to the racks' health, with how each one is."""
-    if not racks:
-        return ""
-    return f'<a href="rack/index.html"><b>Racks →</b>{escape("; ".join(racks))}</a>'
 
 
 def _studies(run: ShownRun) -> str:

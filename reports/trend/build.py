@@ -118,7 +118,7 @@ def limit_steps(points: Sequence[Point]) -> list[list[Number]]:
 
 
 SCHEMA = 1
-LINKS = {"home": "../index.html", "tests": "../tests/index.html", "racks": "../rack/index.html"}
+LINKS = {"home": "../index.html", "tests": "../tests/index.html"}
 
 Tests = Mapping[str, Mapping[CaseKey, str]]  # by run id: Allure's id of each case's result
 

@@ -3,21 +3,20 @@
 
 from __future__ import annotations
 
+import datetime
 from dataclasses import replace
 from typing import Any
 
 from hil.boards.health import BoardRun, Quarantine, RunHealth
-from hil.boards.health.types import unix_s, utc
+from hil.boards.health.types import unix_s
 
 FIRST_S = unix_s("2026-11-01T00:00:00Z") or 0.0
 HOUR_S = 3600.0
 NOW = "2026-11-08T00:00:00Z"
-SERIES = "lab/e1/publish/qos=1/publish_latency_p99_us"
-COMPARED = "lab/esp32/publish/qos=1/publish_latency_p99_us"
 KEPT_OUT = Quarantine("e1", "2026-11-01T05:00:00Z", "anna", "its port vanishes")
 
 _PARTS: dict[str, dict[str, Any]] = {
-    "ok": {"state": "measured", "measured_s": 60.0},
+    "ok": {"state": "measured"},
     "rig": {"state": "faulted", "faults": {"rig": 1}, "first_fault": "its port vanished"},
     "panic": {"state": "faulted", "faults": {"firmware": 1}, "first_fault": "panic: LoadProhibited"},
     "both": {"state": "faulted", "faults": {"firmware": 1, "rig": 2}, "first_fault": "its port vanished"},
@@ -28,7 +27,8 @@ _PARTS: dict[str, dict[str, Any]] = {
 
 def at(hour: float) -> str:
     """Return the moment that many hours after the first run."""
-    return utc(FIRST_S + hour * HOUR_S)
+    moment = datetime.datetime.fromtimestamp(FIRST_S + hour * HOUR_S, tz=datetime.UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def board_run(word: str, board: str = "e1") -> BoardRun:
@@ -42,6 +42,5 @@ def run_at(hour: float, *words: str, **facts: Any) -> RunHealth:
     boards = tuple(board_run(word, f"e{n}") for n, word in enumerate(words or ("ok",), start=1))
     started = at(hour)
     run_id = started.replace("-", "").replace(":", "") + "-quick-0001"
-    usual: dict[str, Any] = {"rack": "lab", "trigger": "local", "exit_code": 0, "lease_wait_s": 0.0}
-    usual |= {"held_s": 600.0, "firmware": {"esp32": "aa"}}
+    usual: dict[str, Any] = {"rack": "lab", "trigger": "local", "exit_code": 0}
     return RunHealth(run_id=run_id, started_utc=started, boards=boards, **{**usual, **facts})

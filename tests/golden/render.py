@@ -284,7 +284,6 @@ def _site(run: JudgedRun, out: Path) -> Files:
     configuration["plugins"]["trend"]["import"] = "OURS"
     return {
         "site/index.html": _page(report / "index.html"),
-        "site/rack.html": _page(report / "rack" / "index.html"),
         "site/run.json": (report / "runs" / run.run_id / "run.json").read_bytes(),
         "site/trend.json": _pretty((report / "trend" / "trend.json").read_bytes()),
         "site/allure.json": _pretty(json.dumps(configuration).encode()),

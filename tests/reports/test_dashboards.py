@@ -22,7 +22,7 @@ from tests.reports.metrics_rig import BOARDS, TIMEOUT_S, compared, healthy, slow
 from tests.reports.prometheus_rig import Prometheus, run_prometheus, run_pushgateway
 
 RULES = FOLDER.parent / "rules.yaml"
-NAMES = ("capacity.json", "latency.json", "overview.json", "racks.json")
+NAMES = ("latency.json", "overview.json", "racks.json")
 RANKED = ("physical", "emulated", "virtual")  # as they are chosen, where nobody has
 CHOICES = {"kind": "virtual", "figure": "hil_publish_latency", "days": "30", "product": ".*"}
 COMMIT = "618e3a8" + "0" * 33
@@ -237,7 +237,7 @@ def test_every_variable_has_something_to_choose(prometheus: Prometheus) -> None:
             chosen[name, variable["name"]] = values
     assert "hil_publish_latency" in chosen["latency.json", "figure"]
     assert not any("_limit" in value for value in chosen["latency.json", "figure"])
-    assert chosen["racks.json", "days"] == chosen["capacity.json", "days"] == {"30"}
+    assert chosen["racks.json", "days"] == {"30"}
     assert set(BOARDS) <= chosen["latency.json", "board"]
     assert chosen["overview.json", "product"] == {"sensor-node"}
 

@@ -14,7 +14,6 @@ import pytest
 from prometheus_client import generate_latest
 
 from hil.boards.health import BoardHealth, Quarantine, RackHealth
-from hil.boards.health.words import nearest_rank
 from hil.reports.metrics import kind_of, rack_group
 from hil.reports.pushgateway import push_run
 from hil.store import read_judged_run
@@ -34,11 +33,7 @@ BOARD = BoardHealth(
     failure_ratio=0.15,
     recoveries=2,
     mean_time_to_recovery_s=5400.0,
-    held_s=7200.0,
-    measured_s=3600.0,
-    utilisation_ratio=0.5,
     faults_in_a_row=0,
-    last_run_id="r20",
     last_seen_utc="2026-11-20T22:12:57Z",
 )
 NEW = replace(
@@ -47,7 +42,6 @@ NEW = replace(
     runs=0,
     failure_ratio=None,
     mean_time_to_recovery_s=None,
-    utilisation_ratio=None,
     last_seen_utc="",
     quarantine=Quarantine("e2", "2026-11-20T22:12:57Z", "anna", "its port vanishes"),
 )
@@ -57,15 +51,7 @@ RACK = RackHealth(
     runs=20,
     boards=(BOARD, NEW),
     infrastructure_faults={"rig": 4, "firmware": 1},
-    lease_waits_s=tuple(float(n) for n in range(1, 21)),
-    flakes=1,
-    judged_again=50,
-    flake_ratio=0.02,
-    false_regressions=0,
-    comparisons_checked=0,
-    false_regression_ratio=None,
-    faulted_runs=4,
-    failure_ratio=0.2,
+    failed_runs={"rig": 4, "firmware": 1},
     recoveries=2,
     mean_time_to_recovery_s=5400.0,
 )
@@ -91,17 +77,12 @@ def test_the_group_is_the_racks_alone() -> None:
 
 
 def test_figures_of_the_rack() -> None:
-    """Runs, faults by owner, waits by nearest rank and ratios, each with the window and the rack's kind."""
+    """Runs, faults by owner and ratios, each with the window and the rack's kind."""
     found = samples(RACK)
     window = {"days": "30", "kind": "physical"}
     assert found["hil_rack_runs"] == [(window, 20)]
     faults = {labels["owner"]: value for labels, value in found["hil_rack_infrastructure_faults"]}
     assert faults == {"configuration": 0, "firmware": 1, "rig": 4}
-    waits = {labels["stat"]: value for labels, value in found["hil_rack_lease_wait_seconds"]}
-    assert waits == {"p50": 10.0, "p95": 19.0, "max": 20.0}
-    assert found["hil_rack_flaked_ratio"] == [(window, 0.02)]
-    assert found["hil_rack_judged_again"] == [(window, 50)]
-    assert found["hil_rack_comparisons_checked"] == [(window, 0)]
     assert found["hil_rack_failed_ratio"] == [(window, 0.2)]
     assert found["hil_rack_recovery_seconds"] == [(window, 5400)]
 
@@ -111,23 +92,16 @@ def test_figures_of_a_board() -> None:
     found = samples(RACK)
     place = {"board": "e1", "kind": "physical", "target": "esp32"}
     window = {**place, "days": "30"}
-    assert found["hil_rack_board_seconds"][:2] == [
-        ({**window, "use": "held"}, 7200),
-        ({**window, "use": "measured"}, 3600),
-    ]
     assert found["hil_rack_board_failed_ratio"] == [(window, 0.15)]
     assert found["hil_rack_board_recovery_seconds"] == [(window, 5400)]
-    assert found["hil_rack_board_utilisation_ratio"] == [(window, 0.5)]
     assert found["hil_rack_board_quarantined"] == [(place, 0), ({**place, "board": "e2"}, 1)]
     assert found["hil_rack_board_seen_timestamp_seconds"] == [(place, 1795212777)]
 
 
 def test_what_nothing_is_known_of_is_absent() -> None:
-    """No run, no wait, no comparison: no ratio and no time, rather than a zero that looks like praise."""
+    """No run: no ratio and no time, rather than a zero that looks like praise."""
     found = samples(RACK)
-    assert "hil_rack_false_regression_ratio" not in found
     assert {labels["board"] for labels, _ in found["hil_rack_board_failed_ratio"]} == {"e1"}
-    assert "hil_rack_lease_wait_seconds" not in samples(replace(RACK, lease_waits_s=()))
 
 
 def test_every_virtual_figure_says_so() -> None:
@@ -138,20 +112,11 @@ def test_every_virtual_figure_says_so() -> None:
     assert kind_of(replace(RACK, boards=(replace(BOARD, kind="emulated"), BOARD))) == "physical"
 
 
-@pytest.mark.parametrize(
-    ("values", "share", "expected"), [([7], 0.95, 7), ([3, 1], 0.5, 1), ([1, 2, 3], 0.5, 2), ([2, 1], 1.0, 2)]
-)
-def test_a_wait_is_one_that_happened(values: list[float], share: float, expected: float) -> None:
-    """The nearest rank is one of the values, whatever their order."""
-    assert nearest_rank(values, share) == expected
-
-
 def test_promtool_finds_nothing_to_object_to() -> None:
     """Names, units and help texts keep Prometheus' conventions."""
-    known = replace(RACK, false_regression_ratio=0.01)
     done = subprocess.run(
         ["promtool", "check", "metrics"],
-        input=generate_latest(rack_group(known).families),
+        input=generate_latest(rack_group(RACK).families),
         capture_output=True,
         timeout=30,
         check=False,
@@ -161,7 +126,7 @@ def test_promtool_finds_nothing_to_object_to() -> None:
 
 def test_the_documentation_lists_every_metric_of_a_rack() -> None:
     """Each name stands in a table of docs/operate/metrics.md, and no name there that is not pushed."""
-    pushed = set(samples(replace(RACK, false_regression_ratio=0.01)))
+    pushed = set(samples(RACK))
     rows = [line for line in DOCS.read_text().splitlines() if line.startswith("| `hil_rack_")]
     assert {name for row in rows for name in re.findall(r"`(hil_rack_\w+)`", row)} == pushed
 
@@ -177,7 +142,6 @@ def test_a_run_pushes_its_racks_health(tmp_path: Path, gateway: Pushgateway) -> 
         BOARDS[0]: 0,
         BOARDS[1]: 1,
     }
-    assert [value for _, value in held["hil_rack_false_regression_ratio"]] == [0.2]
     assert not gateway.samples(rack="elsewhere")
     assert gateway.samples(rack="lab", board=BOARDS[0])["hil_publish_latency_seconds"]
 

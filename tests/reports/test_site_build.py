@@ -180,7 +180,6 @@ def test_builds_at_the_same_time_leave_one_whole_report(tmp_path: Path) -> None:
     assert f"Run {shown}" in landing(tmp_path)
     assert {path.name for path in (tmp_path / "report").iterdir()} == {
         "index.html",
-        "rack",
         "runs",
         "tests",
         "trend",
@@ -352,9 +351,7 @@ def test_what_a_killed_build_left_is_removed(tmp_path: Path, run: Path) -> None:
     assert not left.exists()
 
 
-@pytest.mark.parametrize(
-    ("name", "page"), [("metrics.jsonl", "trend/trend.json"), ("health.jsonl", "rack/index.html")]
-)
+@pytest.mark.parametrize(("name", "page"), [("metrics.jsonl", "trend/trend.json")])
 def test_a_damaged_past_costs_its_part_and_not_the_report(
     tmp_path: Path, run: Path, name: str, page: str
 ) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The trend page, the first page and the racks' page in a real browser, over nights with planted changes."""
+"""The trend page and the first page in a real browser, over nights with planted changes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tools.demo.plan import Plan
 
 pytestmark = pytest.mark.slow
 
-PAGES = {"index.html": "What changed", "trend/index.html": "Every series", "rack/index.html": "Rack lab"}
+PAGES = {"index.html": "What changed", "trend/index.html": "Every series"}
 TABS = {
     "runs": "dotted: reference firmware",
     "distribution": "400 samples",

@@ -21,8 +21,6 @@ from hil.store.files import parse_line, read_jsonl, replace_file
 HEALTH_SCHEMA = 1
 HEALTH_FILE = "health.jsonl"
 _LEFT_OUT: Mapping[str, Any] = {
-    "lease_wait_s": None,
-    "held_s": None,
     "rack": "",
     "trigger": "",
     "started_utc": "",

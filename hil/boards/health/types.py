@@ -15,6 +15,7 @@ from typing import Literal
 
 from hil.model import Kind
 
+RIG = "rig"  # whose faults are the rack's own (hil.base.errors)
 BoardState = Literal["measured", "faulted", "not-run", "quarantined"]
 
 
@@ -33,10 +34,8 @@ class BoardRun:
     """A board's part in one run. ``faults`` counts by owner; ``first_fault`` is the first one's sentence, the
     rig's before others'.
 
-    ``measured_s`` is the sum of what its cases measured, without set-up and turns of other boards.
-    ``quarantine`` is there where the state says so. ``recovered`` counts by what the board was brought back
-    after it had not answered, which took ``recovery_s`` in all; ``is_lost`` is True where once nothing did.
-    Both are None where nothing of that happened.
+    ``quarantine`` is there where the state says so. ``is_lost`` is True where the board did not answer and
+    nothing brought it back, else None.
     """
 
     board: str
@@ -45,39 +44,20 @@ class BoardRun:
     state: BoardState
     faults: Mapping[str, int] = field(default_factory=dict)
     first_fault: str = ""
-    measured_s: float = 0.0
     quarantine: Quarantine | None = None
-    recovered: Mapping[str, int] = field(default_factory=dict)
-    recovery_s: float | None = None
     is_lost: bool | None = None
 
 
 @dataclass(frozen=True)
 class RunHealth:
-    """One run as the lab keeper sees it.
-
-    ``lease_wait_s`` is how long it waited for its boards, ``held_s`` how long it held them, None where the
-    run was killed before it let go. ``firmware`` maps a target to the image's SHA-256; ``blocked`` are the
-    blocking series that broke a limit or regressed, ``passed`` the blocking ones that did not (ids, sorted).
-    ``base`` maps a target to the SHA-256 of what it was compared with, ``compared_blocked`` and
-    ``compared_passed`` are the comparisons' ids.
-    """
+    """One run as the lab keeper sees it; ``faults`` and ``first_fault`` are of no board in particular."""
 
     run_id: str
     started_utc: str
     rack: str
     trigger: str
     exit_code: int
-    lease_wait_s: float | None
-    held_s: float | None
     boards: tuple[BoardRun, ...]
-    firmware: Mapping[str, str] = field(default_factory=dict)
-    base: Mapping[str, str] = field(default_factory=dict)
-    blocked: tuple[str, ...] = ()
-    passed: tuple[str, ...] = ()
-    compared_blocked: tuple[str, ...] = ()
-    compared_passed: tuple[str, ...] = ()
-    profile: str = ""
     faults: Mapping[str, int] = field(default_factory=dict)
     first_fault: str = ""
 
@@ -90,9 +70,7 @@ class BoardHealth:
     from the start of the first of consecutive rig-faulted runs to the start of the next sound one;
     ``mean_time_to_recovery_s`` is the mean of those that ended in the window. An outage that lasts is none
     of them: ``down_since_utc`` is its start, "" where the board is up, and ``faults_in_a_row`` its runs.
-    ``recovered`` and ``recovery_s`` are sums of what runs brought back by themselves, which is no outage.
-    ``held_s`` is board time under lease, ``utilisation_ratio`` its share of the window since the board was
-    first seen. ``last_fault`` is the rig's latest on it in the window.
+    ``last_fault`` is the rig's latest on it in the window.
     """
 
     rack: str
@@ -104,51 +82,36 @@ class BoardHealth:
     failure_ratio: float | None
     recoveries: int
     mean_time_to_recovery_s: float | None
-    held_s: float
-    measured_s: float
-    utilisation_ratio: float | None
     faults_in_a_row: int
-    last_run_id: str
     last_seen_utc: str
     last_fault: str = ""
     quarantine: Quarantine | None = None
     down_since_utc: str = ""
-    recovered: Mapping[str, int] = field(default_factory=dict)
-    recovery_s: float = 0.0
 
 
 @dataclass(frozen=True)
 class RackHealth:
     """A rack over the window of ``days``.
 
-    ``infrastructure_faults`` counts every fault by its owner; of these, only the rig's are the rack's own. A
-    *flake* is a blocked series whose next run with the same firmware on the same board, over the same air,
-    passed; ``flake_ratio`` is their share of blocked and passed series that were judged again so. A *false
-    regression* is a blocked comparison that the next run of the same two images passed, or one of an image
-    with itself; ``false_regression_ratio`` is their share of the comparisons that could be checked so.
-    ``faulted_runs`` are those in which the rig failed, on a board or as a whole, ``failure_ratio`` their
-    share of all; ``mean_time_to_recovery_s`` is over the ``recoveries`` of all of its boards.
+    ``infrastructure_faults`` counts every fault by its owner, ``failed_runs`` the runs with a fault of that
+    owner; only the rig's are the rack's own. ``mean_time_to_recovery_s`` is over the ``recoveries`` of all of
+    its boards.
     """
 
     rack: str
     days: int
     runs: int
     boards: tuple[BoardHealth, ...]
-    infrastructure_faults: Mapping[str, int]
-    lease_waits_s: tuple[float, ...]
-    flakes: int
-    judged_again: int
-    flake_ratio: float | None
-    false_regressions: int
-    comparisons_checked: int
-    false_regression_ratio: float | None
-    faulted_runs: int = 0
-    failure_ratio: float | None = None
+    infrastructure_faults: Mapping[str, int] = field(default_factory=dict)
+    failed_runs: Mapping[str, int] = field(default_factory=dict)
     recoveries: int = 0
     mean_time_to_recovery_s: float | None = None
 
+    @property
+    def failure_ratio(self) -> float | None:
+        """The share of runs in which the rig failed, on a board or as a whole; None without a run."""
+        return self.failed_runs.get(RIG, 0) / self.runs if self.runs else None
 
-RIG = "rig"  # whose faults are the rack's own (hil.base.errors)
 
 Part = tuple[RunHealth, BoardRun]
 

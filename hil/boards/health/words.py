@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rack's health in words, the same on the terminal, in Markdown and on the page."""
+"""A rack's health in words, the same on the terminal and in Markdown."""
 
 from __future__ import annotations
 
-import math
 import shlex
-from collections import Counter
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -16,7 +13,7 @@ from hil.store.files import short_path
 
 DESERVES = 3  # rig faults in a row after which a board should be kept out
 NOTHING = "–"
-HEAD = ("board", "kind", "target", "state", "runs", "failed", "MTTR", "held", "measured", "used", "last seen")
+HEAD = ("board", "kind", "target", "state", "runs", "failed", "MTTR", "last seen")
 _STEPS = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"))
 _OWNERS = ("rig", "configuration", "firmware")
 
@@ -56,45 +53,19 @@ def cells(board: BoardHealth) -> tuple[str, ...]:
         str(board.runs),
         percent(board.failure_ratio),
         duration(board.mean_time_to_recovery_s),
-        duration(board.held_s),
-        duration(board.measured_s),
-        percent(board.utilisation_ratio),
         moment(board.last_seen_utc),
     )
 
 
 def rack_lines(rack: RackHealth) -> tuple[str, ...]:
-    """Return what is to be said of the rack as a whole."""
-    waits = rack.lease_waits_s
-    waited = (
-        f"p50 {duration(nearest_rank(waits, 0.5))}, p95 {duration(nearest_rank(waits, 0.95))}"
-        if waits
-        else "unknown"
-    )
+    """Return the failure rate by owner, and the time to recovery."""
+    owners = [*_OWNERS, *sorted(set(rack.failed_runs) - set(_OWNERS))]
+    counts = [(owner, rack.failed_runs.get(owner, 0)) for owner in owners]
+    rates = [f"{owner} {percent(count / rack.runs)}" for owner, count in counts if count]
     return (
-        f"faults: {faults_by_owner(rack.infrastructure_faults)} (only the rig's are the rack's own)",
-        *_brought_back(rack),
-        f"waits for boards: {waited}",
-        f"flakes: {_share(rack.flakes, rack.judged_again, 'verdicts given again with the same firmware')}",
-        "false regressions: "
-        + _share(rack.false_regressions, rack.comparisons_checked, "comparisons that could be checked"),
+        f"failed runs: {', '.join(rates) or 'none'} (only the rig's failures are the rack's own)",
+        f"time to recovery: {duration(rack.mean_time_to_recovery_s)}, the mean of {rack.recoveries}",
     )
-
-
-def _brought_back(rack: RackHealth) -> tuple[str, ...]:
-    """Return what runs did about boards that did not answer, () where all answered."""
-    rungs = sum((Counter(board.recovered) for board in rack.boards), Counter[str]())
-    if not rungs:
-        return ()
-    mean_s = math.fsum(board.recovery_s for board in rack.boards) / rungs.total()
-    words = ", ".join(f"{count} by {rung}" for rung, count in rungs.most_common())
-    return (f"brought back within a run: {words}; on average after {duration(mean_s)}",)
-
-
-def faults_by_owner(faults: Mapping[str, int]) -> str:
-    """Return "2 rig, 1 firmware", "none" where there is none."""
-    owners = [*_OWNERS, *sorted(set(faults) - set(_OWNERS))]
-    return ", ".join(f"{faults[owner]} {owner}" for owner in owners if faults.get(owner)) or "none"
 
 
 def advice(rack: RackHealth, rack_file: Path | None = None) -> list[str]:
@@ -116,11 +87,6 @@ def kinds(rack: RackHealth) -> str:
 def runs_of(rack: RackHealth) -> str:
     """Return "1 run" or "12 runs"."""
     return f"{rack.runs} run{'' if rack.runs == 1 else 's'}"
-
-
-def nearest_rank(values: Sequence[float], share: float) -> float:
-    """Return the smallest value that at least ``share`` of ``values`` do not exceed; there must be one."""
-    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 
 def duration(seconds: float | None) -> str:
@@ -149,7 +115,3 @@ def moment(text: str) -> str:
 def day(text: str) -> str:
     """Return "2026-11-20" of a moment in UTC."""
     return text[:10] or NOTHING
-
-
-def _share(part: int, whole: int, of_what: str) -> str:
-    return f"{part} of {whole} {of_what} ({percent(part / whole)})" if whole else f"no {of_what}"

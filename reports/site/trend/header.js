@@ -6,7 +6,7 @@ import { placeLink } from "./details.js";
 import { scope, unreal, unrealSentence } from "./facts.js";
 import { THEMES } from "./state.js";
 
-const WAYS = { home: "← Verdict", tests: "Test report", racks: "Racks" };
+const WAYS = { home: "← Verdict", tests: "Test report" };
 
 /**
  * @param {{trend: import("./types.js").Trend, theme: string, update: (changes: {theme: string}) => void,

@@ -51,7 +51,7 @@ export function sampleTrend(wanted = {}) {
   return {
     schema: 1, title: "HIL performance",
     remark: kind === "virtual" ? "Virtual figures come from a simulated board; they are not those of a chip." : "",
-    links: { home: "../index.html", tests: "../tests/index.html", racks: "../rack/index.html" },
+    links: { home: "../index.html", tests: "../tests/index.html" },
     runs, series, events,
     notes: [], dropped_runs: 0,
     details: details ? detailsOf(series, reported, random(seed)) : {},

@@ -40,7 +40,7 @@
  *   lines: Line[], events: number[], rank: Rank, measuredNow: boolean, text: string}} Chart
  *
  * @typedef {{schema: number, title: string, remark: string,
- *   links: {home: string, tests: string, racks: string}, runs: Runs, series: Series[],
+ *   links: {home: string, tests: string}, runs: Runs, series: Series[],
  *   events: TrendEvent[],
  *   notes: string[], dropped_runs: number}} TrendFile
  *

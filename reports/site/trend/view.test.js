@@ -231,7 +231,7 @@ test("no name can become markup, a style or a script's address", () => {
   const json = smallTrend();
   json.title = json.remark = evil;
   json.notes = [evil];
-  json.links = { home: "javascript:alert(1)", tests: "//evil.example/x", racks: "data:text/html,x" };
+  json.links = { home: "javascript:alert(1)", tests: "//evil.example/x" };
   json.events.forEach((event) => Object.assign(event, {
     headline: evil, sentence: evil, note: evil, bisect: evil, boards: [evil], conditions: [evil], cause: evil, effect: evil,
   }));

@@ -10,7 +10,7 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
 from tests.reports.dashboards.latency import latency
 from tests.reports.dashboards.overview import overview
-from tests.reports.dashboards.racks import capacity, racks
+from tests.reports.dashboards.racks import racks
 
 FOLDER = Path(__file__).resolve().parents[3] / "docs" / "operate" / "metrics" / "dashboards"
 
@@ -21,7 +21,6 @@ def rendered() -> dict[str, str]:
         "overview.json": overview(),
         "latency.json": latency(),
         "racks.json": racks(),
-        "capacity.json": capacity(),
     }
     return {name: _text(one) for name, one in made.items()}
 
