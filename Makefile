@@ -3,6 +3,8 @@ PYTHON := .venv/bin/python
 HIL := .venv/bin/hil
 # whole files on each of four processes, which wait half of their time (tests/turns.py); a test that hangs names itself
 SIDE_BY_SIDE := --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 10 --timeout 600
+# what waits for nothing: a process a core, for each collects all tests by itself
+FAST := $(subst --numprocesses 4,--numprocesses auto,$(SIDE_BY_SIDE))
 # what is started a thousand times is compiled once, whatever the environment asks for, as images of containers do
 unexport PYTHONDONTWRITEBYTECODE
 C_FILES = $(shell find firmware hil tests tools -type d \( -name build -o -name managed_components \) -prune \
@@ -36,7 +38,7 @@ test-docs: ## links and commands of the pages, in seconds
 
 test-fast: ## what needs neither rack nor firmware nor browser, in two minutes
 	@.ci/bootstrap test
-	@$(PYTHON) -m pytest $(SIDE_BY_SIDE) -m "not heavy and not slow"
+	@$(PYTHON) -m pytest $(FAST) -m "not heavy and not slow"
 
 test-all: ## all tests, the heavy ones too: the workflows under act, every browser size, each bench target's short pass
 	@.ci/bootstrap test

@@ -89,6 +89,7 @@ def test_nothing_is_rendered_without_a_golden_file(rendered: Files) -> None:
     assert sorted(rendered) == sorted(GOLDEN)
 
 
+@pytest.mark.slow
 def test_it_is_the_same_in_another_process(elsewhere: subprocess.Popen[str]) -> None:
     """Neither hash seed, time zone, locale, terminal, folder nor day changes a byte."""
     said, _ = elsewhere.communicate(timeout=DEADLINE_S)

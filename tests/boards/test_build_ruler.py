@@ -139,6 +139,7 @@ def test_which_paths_are_ruler(path: str, measures: bool) -> None:
     assert is_ruler(path) is measures
 
 
+@pytest.mark.slow
 def test_the_product_of_one_commit_is_built_with_the_benches_of_another(
     history: History, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -162,6 +163,7 @@ def test_the_product_of_one_commit_is_built_with_the_benches_of_another(
     assert "ruler" not in compared.to_json()["base"]
 
 
+@pytest.mark.slow
 def test_a_change_of_a_bench_alone_gives_the_base_the_image_of_the_head(history: History) -> None:
     """Nothing of the product has changed, and the same bytes say so."""
     base = history.commit(BENCH="old bench", PRODUCT="product")
@@ -170,6 +172,7 @@ def test_a_change_of_a_bench_alone_gives_the_base_the_image_of_the_head(history:
     assert compared.outcome == "identical"
 
 
+@pytest.mark.slow
 def test_benches_of_the_working_tree(history: History) -> None:
     """--ruler-of . takes what is not committed too, and the bundle says that there are such changes."""
     base = history.commit(BENCH="old bench", PRODUCT="product")
@@ -180,6 +183,7 @@ def test_benches_of_the_working_tree(history: History) -> None:
     assert (history.path / "firmware" / BENCH).read_text() == "not committed"
 
 
+@pytest.mark.slow
 def test_benches_that_do_not_build_with_the_base_leave_it_its_own(
     history: History, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -205,6 +209,7 @@ def test_benches_that_do_not_build_with_the_base_leave_it_its_own(
     assert RULER_LOG not in digests(history.build(base, "HEAD")[1]).files
 
 
+@pytest.mark.slow
 def test_a_base_that_does_not_build_by_itself_either_is_an_error(history: History) -> None:
     """The sentence is the base's own, as without --ruler-of."""
     base = history.commit(BENCH='#include "link/gone.h"', PRODUCT="old product")
@@ -213,6 +218,7 @@ def test_a_base_that_does_not_build_by_itself_either_is_an_error(history: Histor
         history.build(base, head)
 
 
+@pytest.mark.slow
 def test_nothing_is_left_of_the_sources(history: History) -> None:
     """Neither the product's nor the ruler's, and no change in the working tree."""
     base = history.commit(BENCH="old bench", PRODUCT="product")
@@ -239,6 +245,7 @@ def test_a_ruler_of_nothing_is_refused(
     assert not (ROOT / "out" / "firmware" / "at" / f"{TARGET}-sources").exists()
 
 
+@pytest.mark.slow
 def test_what_a_bundle_says_of_its_ruler_has_its_types(history: History) -> None:
     """digests.json keeps to its schema; another value is damage, named with what it is."""
     base = history.commit(BENCH="old bench", PRODUCT="product")

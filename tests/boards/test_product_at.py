@@ -119,6 +119,7 @@ def product(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Product:
     return made
 
 
+@pytest.mark.slow
 def test_a_chips_product_is_built_beside_the_projects_own_build(product: Product) -> None:
     """idf.py runs in the project; build folder and sdkconfig are hil's, begun with the project's options."""
     own = product.folder / "sdkconfig"
@@ -131,6 +132,7 @@ def test_a_chips_product_is_built_beside_the_projects_own_build(product: Product
     assert {path.name for path in product.folder.iterdir()} == {"CMakeLists.txt", "main", "sdkconfig"}
 
 
+@pytest.mark.slow
 def test_options_of_another_chip_are_left_out(product: Product) -> None:
     """ESP-IDF refuses an sdkconfig of another target; one that names none is the ESP32's."""
     (product.folder / "sdkconfig").write_text("CONFIG_PUMP=7\n")
@@ -138,6 +140,7 @@ def test_options_of_another_chip_are_left_out(product: Product) -> None:
     assert product.build("esp32")["sdkconfig"] == "CONFIG_PUMP=7\n"
 
 
+@pytest.mark.slow
 def test_a_file_of_options_comes_last(product: Product, tmp_path: Path) -> None:
     """Other options have an sdkconfig of their own: ESP-IDF would keep what the first one had."""
     (product.folder / "sdkconfig").write_text("CONFIG_PUMP=7\n")
@@ -149,6 +152,7 @@ def test_a_file_of_options_comes_last(product: Product, tmp_path: Path) -> None:
     assert product.build()["at"] not in (plain["at"], more["at"])
 
 
+@pytest.mark.slow
 def test_a_project_of_the_same_name_elsewhere_is_built_anew(product: Product) -> None:
     """CMake refuses a build folder of other sources, so that one goes."""
     product.build()
@@ -157,6 +161,7 @@ def test_a_project_of_the_same_name_elsewhere_is_built_anew(product: Product) ->
     assert elsewhere.build()["cwd"] == str(elsewhere.folder)
 
 
+@pytest.mark.slow
 def test_a_build_for_another_chip_than_asked_is_refused(
     product: Product, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,6 +180,7 @@ def test_without_esp_idf_the_ways_out_are_named(product: Product, monkeypatch: p
         product.build()
 
 
+@pytest.mark.slow
 def test_a_commits_product_is_built_of_its_own_files(product: Product) -> None:
     """Those of the whole repository; what was changed since, or lies beside them, takes no part."""
     then = git(product.repository, "rev-parse", "HEAD")
@@ -191,6 +197,7 @@ def test_a_commits_product_is_built_of_its_own_files(product: Product) -> None:
     )
 
 
+@pytest.mark.slow
 def test_building_a_commit_leaves_the_checkout_alone(product: Product) -> None:
     """Index, changes, untracked files, worktrees: as before. Nothing of the commit's sources stays."""
     product.main.write_text("staged\n")
@@ -214,6 +221,7 @@ def test_building_a_commit_leaves_the_checkout_alone(product: Product) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_what_an_archive_would_leave_out_is_built(product: Product) -> None:
     """`export-ignore` is for releases of sources; a build has what a checkout has."""
     (product.repository / ".gitattributes").write_text("shared export-ignore\n")
@@ -221,6 +229,7 @@ def test_what_an_archive_would_leave_out_is_built(product: Product) -> None:
     assert product.build_at("HEAD")["shared"] == "#define SPEED 1\n"
 
 
+@pytest.mark.slow
 def test_a_submodule_is_as_the_commit_has_it(
     product: Product, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -246,6 +255,7 @@ def test_a_submodule_is_as_the_commit_has_it(
         product.build_at("HEAD")
 
 
+@pytest.mark.slow
 def test_the_firmwares_folder_is_the_one_of_then(product: Product) -> None:
     """hil.toml of the commit says where the firmware was, whatever today's says."""
     toml = product.repository / "hil.toml"
@@ -259,6 +269,7 @@ def test_the_firmwares_folder_is_the_one_of_then(product: Product) -> None:
     assert Path(product.build_at(now, product.repository)["cwd"]).name == "firmware"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("main", "status", "cause", "sentence"),
     [
@@ -289,6 +300,7 @@ def test_a_commit_without_the_project_is_refused_as_such(product: Product, tmp_p
         product.build_at(then)
 
 
+@pytest.mark.slow
 def test_a_bundle_holds_a_product_by_its_name(product: Product, tmp_path: Path) -> None:
     """`hil build -C … --bundle`: of a commit and of the working tree, which are told apart."""
     then = git(product.repository, "rev-parse", "HEAD")
@@ -323,6 +335,7 @@ def test_what_a_product_has_not_is_refused(
     assert sentence in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_run_builds_the_product_for_the_racks_chips(
     product: Product, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -56,6 +56,7 @@ def none(boots: int, boards: int = 1) -> Failures:
     return [[0.0] * boots for _ in range(boards)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("trials", "bursts"), [(200, 0.0), (1000, 0.0), (1000, 0.002)])
 def test_a_loss_rate_that_doubles_is_found_and_one_that_does_not_is_not(trials: int, bursts: float) -> None:
     """From 1 % to 2 % in four times 200 to 1000 messages a boot: nearly always; unchanged: alpha is kept."""

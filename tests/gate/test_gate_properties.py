@@ -180,6 +180,7 @@ def test_any_journal_gives_a_verdict_or_a_clear_error(entries: list[Entry]) -> N
         check(found, entries)
 
 
+@pytest.mark.slow
 @LEAN
 @given(journals(), st.randoms(use_true_random=False))
 def test_the_order_of_any_journal_does_not_matter(entries: list[Entry], chance: object) -> None:

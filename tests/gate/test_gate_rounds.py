@@ -50,6 +50,7 @@ def decided(entries: Sequence[Entry]) -> dict[str, ComparedSeries]:
     return {item.series_id: item for item in judge(entries, LIMITS).compared}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("looks", "deviation"),
     [(LOOKS, 0.03), (LOOKS, 0.12)],

@@ -72,6 +72,7 @@ def test_today_s_noise_counts() -> None:
     assert at_most(decide(3.0 * candidate, 3.0 * other, design(LOOKS)), 0.001)
 
 
+@pytest.mark.slow
 def test_a_role_that_is_noisier_costs_degrees_of_freedom() -> None:
     """One board, the candidate's boots five times as noisy: alpha is kept, which pooled freedom exceeded."""
     random = np.random.RandomState(35)
@@ -155,6 +156,7 @@ def test_boots_that_a_board_lost_are_missed() -> None:
     assert share(decide(nothing, other, design()), "undecided") == 1.0
 
 
+@pytest.mark.slow
 def test_a_board_that_contradicts_the_others_is_named_and_decides_nothing() -> None:
     """One of four boards whose candidate is 40 % slower blocks nothing alone, and is not passed over."""
     candidate, other = Rig(10, 1000).run()

@@ -243,6 +243,7 @@ def test_it_prints_json_and_markdown(hil_changes: Command, stored: Path, tmp_pat
     assert "No night is in the history" in hil_changes(tmp_path)[1]
 
 
+@pytest.mark.slow
 def test_the_simulation_reaches_its_aims() -> None:
     """A few series of it: no false alarm, found within four nights, the access point never the firmware's."""
     wanted = ("clean", "plus10", "access-point", "renewed")

@@ -229,6 +229,7 @@ def test_blocking_metrics_come_before_advice() -> None:
     assert second.change > first.change
 
 
+@pytest.mark.slow
 def test_every_finding_is_in_one_event() -> None:
     """Nothing is lost and nothing is told twice, in noise and with all that happens at once."""
     firmware = both(since(20, 0.1), since(23, -0.05, "e2"), since(40, 0.3, metric="publish_latency_p9"))
@@ -243,6 +244,7 @@ def test_every_finding_is_in_one_event() -> None:
         assert all(len(event.headline) <= HEADLINE_MAX for event in events)
 
 
+@pytest.mark.slow
 def test_a_regression_in_noise_is_one_event_in_most_seeds() -> None:
     """Typical noise moves the night of some series; the event and its commit stay one."""
     alone = 0
@@ -392,6 +394,7 @@ def hil_changes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Command:
     return start
 
 
+@pytest.mark.slow
 def test_the_command_tells_events_first(hil_changes: Command) -> None:
     """A line an event, beneath it the sentence and the command that narrows it down, then the series."""
     history = planted(Rack(firmware=since(20, 0.12)), nights=40, air=CALM)

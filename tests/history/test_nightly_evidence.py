@@ -101,6 +101,7 @@ def beside(night: int, boards: Sequence[str]) -> Rack:
     return Rack(firmware=effect)
 
 
+@pytest.mark.slow
 def test_noise_that_puts_one_board_beside_the_others_makes_no_second_event() -> None:
     """Typical noise over many seeds: the firmware's step is one event, with its commit, nearly always."""
     alone = 0

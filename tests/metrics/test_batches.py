@@ -32,6 +32,7 @@ def most_errors(runs: int, alpha: float) -> float:
     return runs * alpha + 3.0 * math.sqrt(runs * alpha)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [80, 200])
 @pytest.mark.parametrize("rho", [0.0, 0.5])
 def test_the_mean_of_a_stream_is_bounded_at_the_nominal_rate(rows: int, rho: float) -> None:

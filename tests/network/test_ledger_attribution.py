@@ -115,6 +115,7 @@ def owners() -> Mapping[Known, Owner]:
     return found
 
 
+@pytest.mark.slow
 def test_every_combination_of_evidence_has_the_owner_of_the_rule() -> None:
     """An owner is named where the evidence leaves one place for the loss, and nowhere else."""
     wrong = {known: owner for known, owner in owners().items() if owner is not expected(known)}
@@ -178,6 +179,7 @@ def told(draw: st.DrawFn) -> tuple[list[int], Evidence]:
     return places, Evidence(handed, *sightings, arrivals)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(told())
 def test_evidence_that_does_not_lie_never_names_a_wrong_owner(case: tuple[list[int], Evidence]) -> None:

@@ -348,6 +348,7 @@ def test_a_run_can_be_queried(tmp_path: Path, gateway: Pushgateway, prometheus: 
     assert "instance" not in labels
 
 
+@pytest.mark.slow
 def test_the_documented_queries_answer(tmp_path: Path, gateway: Pushgateway, prometheus: Prometheus) -> None:
     """Each query in docs/operate/metrics.md finds something."""
     run = store(tmp_path, healthy(), rack="docs", run_id="run-docs")

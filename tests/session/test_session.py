@@ -58,6 +58,7 @@ def test_nothing_is_sent_while_the_board_measures() -> None:
     assert after_run.count(b"\n") == 2  # the end of `run`, and `ack`
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     seed=st.integers(0, 10_000),

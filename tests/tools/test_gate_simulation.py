@@ -374,6 +374,7 @@ def test_chips_share_alpha_and_are_judged_apart() -> None:
     assert whole.caught(little.metric).sum() > our_gate(draw, little).caught(little.metric).sum()
 
 
+@pytest.mark.slow
 def test_intervals_are_held_against_what_is_true_of_the_boards_that_count() -> None:
     """A board that is left out as odd leaves 0 as the truth: intervals hold as often as elsewhere."""
     for environment in (Environment("typical"), ODD[1].environment):
@@ -477,6 +478,7 @@ def test_a_rule_that_is_better_than_ours_is_named() -> None:
     assert "Welch boots (own threshold)" in named.said
 
 
+@pytest.mark.slow
 def test_processes_find_what_one_finds() -> None:
     """How many processes share the plans changes nothing."""
     plans = (replace(TYPICAL_PLAN, changes=(MEDIAN_20,)), Plan(Environment("one", boards=1)))
