@@ -185,13 +185,8 @@ def breach(item: SeriesVerdict) -> str:
     )
 
 
-def broken_groups(verdict: Verdict) -> list[str]:
-    """Return one line a board and case with its worst breach, and which other metrics broke there."""
-    return [line for _, line in broken_cases(verdict)]
-
-
 def broken_cases(verdict: Verdict) -> list[tuple[SeriesVerdict, str]]:
-    """Return the lines of broken_groups, each with its worst series."""
+    """Return the worst series of each board and case, with its breach and what else broke there."""
     groups = _by_place(by_severity(verdict.series))
     return [(items[0], f"{place(items[0])}: {breach(items[0])}{_also(items[1:])}") for items in groups]
 

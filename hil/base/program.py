@@ -43,28 +43,28 @@ def leave_no_core() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
 
 
-def require_memory(size_bytes: int = ADDRESS_SPACE_BYTES) -> None:
-    """Raise RigError where this process may not reserve ``size_bytes`` more; nothing of it is used."""
+def require_memory() -> None:
+    """Raise RigError where this process may not reserve ADDRESS_SPACE_BYTES more; nothing of it is used."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # each would reserve a buffer, and none has work here
     try:
-        mmap.mmap(-1, size_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
+        mmap.mmap(-1, ADDRESS_SPACE_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).close()
     except (OSError, MemoryError) as error:
         raise RigError(
-            f"this process may not reserve {size_bytes >> 20} MiB of memory: {error}. Nothing was measured.",
+            f"this process may not reserve {ADDRESS_SPACE_BYTES >> 20} MiB: {error}. Nothing was measured.",
             next_step="lift the limit (ulimit -v), or free memory.",
         ) from error
 
 
-def require_descriptors(fewest: int = FEWEST_DESCRIPTORS) -> None:
+def require_descriptors() -> None:
     """Take as many descriptors as the limit allows, up to DESCRIPTORS, for this process and its successors.
 
-    Raises RigError where these are fewer than ``fewest``.
+    Raises RigError where these are fewer than FEWEST_DESCRIPTORS.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, DESCRIPTORS)
-    if most < fewest:
+    if most < FEWEST_DESCRIPTORS:
         raise RigError(
-            f"this process may open {most} files, and a run needs {fewest}. Nothing was measured.",
+            f"this process may open {most} files, a run needs {FEWEST_DESCRIPTORS}. Nothing was measured.",
             next_step=f"lift the limit (ulimit -n {DESCRIPTORS}; LimitNOFILE of a service).",
         )
     if soft != resource.RLIM_INFINITY and soft < most:

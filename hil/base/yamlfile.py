@@ -203,11 +203,9 @@ class Node:
         """Take a list of mappings; error sentences call one of ``boards`` "board 'its id or name'"."""
         return self._take(key, default, lambda value: self._adopt_list(value, _noun(key)))
 
-    def named_sections(
-        self, key: str, *, default: Default | Required = REQUIRED
-    ) -> dict[str, Node] | Default:
+    def named_sections(self, key: str) -> dict[str, Node]:
         """Take a mapping of any names to mappings, in the file's order."""
-        return self._take(key, default, lambda value: self._adopt_names(value, _noun(key)))
+        return self._take(key, REQUIRED, lambda value: self._adopt_names(value, _noun(key)))
 
     def _take(self, key: str, default: Default | Required, read: Callable[[Value], T]) -> T | Default:
         if key not in self._asked:

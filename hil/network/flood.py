@@ -32,6 +32,7 @@ SEND_TIMEOUT_S = 0.05
 CONNECT_TIMEOUT_S = 10.0
 LANDING_TIMEOUT_S = 10.0  # until the broker has read what was sent
 READY = "flooding"
+DONE_TIMEOUT_S = 60.0
 POLL_S = 0.005
 
 
@@ -91,9 +92,9 @@ class Flood:
         self._process.terminate()
         return self._await_counts(2 * LANDING_TIMEOUT_S)
 
-    def stop_when_done(self, timeout_s: float = 60.0) -> FloodCounts:
+    def stop_when_done(self) -> FloodCounts:
         """Wait until it has come to one of its bounds, and return what it did. Raises RigError."""
-        return self._await_counts(timeout_s + 2 * LANDING_TIMEOUT_S)
+        return self._await_counts(DONE_TIMEOUT_S + 2 * LANDING_TIMEOUT_S)
 
     def _await_counts(self, timeout_s: float) -> FloodCounts:
         try:

@@ -72,10 +72,6 @@ def publish_packet(
     return _packet(0x30 | qos << 1 | retain, _text(topic) + identity + payload)
 
 
-def puback_packet(packet_id: int) -> bytes:
-    return _packet(0x40, packet_id.to_bytes(2, "big"))
-
-
 def subscribe_packet(packet_id: int, topic: str, *, qos: int = 0) -> bytes:
     return _packet(0x82, packet_id.to_bytes(2, "big") + _text(topic) + bytes([qos]))
 

@@ -29,16 +29,6 @@ NETEM_LIMIT_FRAMES = 10_000
 TIMEOUT_S = 15.0
 # What a kernel puts there by itself, so that nothing of anybody's is lost with it.
 _DEFAULTS = ("noqueue", "mq", "fq_codel", "pfifo_fast", "fq", "cake", "htb " + ROOT)
-_GIVEN = (
-    "rate_kbit",
-    "delay_us",
-    "jitter_us",
-    "distribution",
-    "correlation_ppm",
-    "loss_ppm",
-    "duplicate_ppm",
-)
-_BURST = ("burst_start_ppm", "burst_end_ppm", "burst_loss_ppm", "burst_good_loss_ppm")
 _IMPAIRMENT = {field.name for field in fields(Impairment)}
 
 

@@ -129,9 +129,9 @@ def is_unchanged(info: Mapping[str, Any]) -> bool:
     return bool(info.get("compared", {}).get("unchanged", False))
 
 
-def new_run_id(suite: str, *, now: datetime.datetime | None = None) -> str:
+def new_run_id(suite: str) -> str:
     """Return a name that sorts by time: ``20261120T221257Z-quick-3fa9``."""
-    moment = (now or datetime.datetime.now(tz=datetime.UTC)).strftime("%Y%m%dT%H%M%SZ")
+    moment = datetime.datetime.now(tz=datetime.UTC).strftime("%Y%m%dT%H%M%SZ")
     word = _NOT_IN_NAMES.sub("-", suite).strip("-")[:24] or "run"
     return f"{moment}-{word}-{secrets.token_hex(2)}"
 

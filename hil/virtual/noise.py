@@ -186,22 +186,22 @@ def scaled(profile: AirProfile, offset: float) -> AirProfile:
     )
 
 
-def load_noise_profiles(path: Path = PROFILES) -> Mapping[str, NoiseProfile]:
+def load_noise_profiles() -> Mapping[str, NoiseProfile]:
     """Read every noise profile. Raises ConfigError with file, line and the nearest key."""
-    root = yamlfile.load(path)
+    root = yamlfile.load(PROFILES)
     root.integer("schema", minimum=SCHEMA_VERSION, maximum=SCHEMA_VERSION)
     profiles = {name: _profile(name, node) for name, node in root.named_sections("profiles").items()}
     root.finish()
     return profiles
 
 
-def load_noise_profile(name: str, path: Path = PROFILES) -> NoiseProfile:
+def load_noise_profile(name: str) -> NoiseProfile:
     """Return one noise profile. Raises ConfigError naming the nearest and the known ones."""
-    profiles = load_noise_profiles(path)
+    profiles = load_noise_profiles()
     if name not in profiles:
         known = ", ".join(profiles)
         raise ConfigError(
-            f"{path}: no noise profile {name!r}{did_you_mean(name, profiles)} Profiles: {known}.",
+            f"{PROFILES}: no noise profile {name!r}{did_you_mean(name, profiles)} Profiles: {known}.",
             next_step=f"name one of them, or {OFF}.",
         )
     return profiles[name]

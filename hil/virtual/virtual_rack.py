@@ -15,7 +15,6 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hil.base.errors import RigError
@@ -281,9 +280,6 @@ class VirtualRack:
         return RigError(sentence, log=log, next_step="stop it and start it again.")
 
 
-NO_PROFILES: Mapping[str, AirProfile] = MappingProxyType({})
-
-
 def up_dir(rack: Rack, out: Path) -> Path:
     """Return where the rack that ``hil virtual up`` keeps has its state."""
     return out / "virtual" / rack.name / "up"
@@ -374,16 +370,9 @@ def attach_virtual_rack(rack: Rack, boards: Sequence[Board], out: Path) -> Virtu
     return running
 
 
-def profile_in_force(
-    running: VirtualRack,
-    profile: AirProfile,
-    *,
-    of: Mapping[str, AirProfile] = NO_PROFILES,
-    board: str = "all",
-) -> bool:
-    """Return whether the links of a rack are up and behave as they should: as ``of`` says of a board that it
-    names, else as ``profile``. ``board`` asks for one link only. Raises RigError."""
-    return all(_behaves(facts, of.get(link, profile)) for link, facts in running.air.show(board).items())
+def profile_in_force(running: VirtualRack, profile: AirProfile, *, board: str = "all") -> bool:
+    """Return whether the link of ``board`` is up and behaves as ``profile`` says. Raises RigError."""
+    return all(_behaves(facts, profile) for facts in running.air.show(board).values())
 
 
 def _behaves(link: Mapping[str, Mapping[str, object]], profile: AirProfile) -> bool:

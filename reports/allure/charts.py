@@ -39,6 +39,7 @@ from hil.reports.allure.samples import MARK_SHARES, Mark, Row, Samples
 WIDTH = 840
 _LEFT, _RIGHT = 76, WIDTH - 28
 _ROW = 17
+_LABEL_GAP = 8
 _BARS, _GAP, _SHARES = 120, 18, 190
 _BINS_FEWEST, _BINS_MOST = 6, 80
 
@@ -315,13 +316,13 @@ def near_and_far(samples: Samples) -> tuple[list[Mark], list[Mark]]:
     return near, [mark for mark in samples.limits if mark not in near]
 
 
-def rows_of_labels(spans: Sequence[tuple[float, float]], gap: float = 8) -> list[int]:
+def rows_of_labels(spans: Sequence[tuple[float, float]]) -> list[int]:
     """Return for each (left, right) a row, from 0 at the top, in which it touches no other.
 
     A line goes down from each left end, so a label that reaches beyond another's left end stands above it.
     """
     found: dict[int, int] = {}
     for index in sorted(range(len(spans)), key=lambda at: spans[at][0]):
-        over = [row for other, row in found.items() if spans[other][1] + gap > spans[index][0]]
+        over = [row for other, row in found.items() if spans[other][1] + _LABEL_GAP > spans[index][0]]
         found[index] = max(over, default=-1) + 1
     return [found[index] for index in range(len(spans))]

@@ -172,6 +172,7 @@ _LOG_FROM_RATIO = 4.0  # below it a logarithmic axis looks like a linear one, wi
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _LOG_STEPS = ((1,), (1, 3), (1, 2, 5), (1, 2, 3, 5, 7), tuple(range(1, 10)))
 _ROUNDING = 1e-9
+_SPACE, _SPACE_FROM_ZERO = 0.04, 0.06  # of what the values span, beyond the outermost
 
 
 @dataclass(frozen=True)
@@ -207,20 +208,20 @@ def wants_log(values: Sequence[float]) -> bool:
     return bool(values) and min(values) > 0 and max(values) / min(values) >= _LOG_FROM_RATIO
 
 
-def padded(values: Sequence[float], *, log: bool, share: float = 0.04) -> tuple[float, float]:
+def padded(values: Sequence[float], *, log: bool) -> tuple[float, float]:
     """Return the ends of an axis that holds ``values``, with some space beyond the outermost."""
     low, high = min(values), max(values)
     if log:
-        stretch = (high / low) ** share if high > low else 1.2
+        stretch = (high / low) ** _SPACE if high > low else 1.2
         return low / stretch, high * stretch
-    space = (high - low) * share or abs(high) * share or 1.0
+    space = (high - low) * _SPACE or abs(high) * _SPACE or 1.0
     return (low - space if low < 0 or low - space > 0 else 0.0), high + space
 
 
-def from_zero(values: Sequence[float], *, share: float = 0.06) -> tuple[float, float]:
+def from_zero(values: Sequence[float]) -> tuple[float, float]:
     """Return the ends of an axis that holds zero too, for lengths that are compared by eye."""
     low, high = min(0.0, *values), max(0.0, *values)
-    space = (high - low) * share or 1.0
+    space = (high - low) * _SPACE_FROM_ZERO or 1.0
     return (low - space if low < 0 else 0.0), high + space
 
 

@@ -75,9 +75,9 @@ def _bound(value: float) -> str:
     return "?" if math.isinf(value) else number(value)
 
 
-def samples_needed(share: float, alpha: float = ALPHA) -> int:
+def samples_needed(share: float) -> int:
     """Return how many samples bound the quantile from both sides."""
-    return math.ceil(math.log(alpha) / math.log(max(share, 1.0 - share)))
+    return math.ceil(math.log(ALPHA) / math.log(max(share, 1.0 - share)))
 
 
 def estimate(values: Sequence[float], share: float) -> Estimate:

@@ -177,9 +177,9 @@ def grouped(
     return {value: tuple(found[value]) for value in sorted(found)}
 
 
-def mean_fact(records: Sequence[RunRecord], name: str, group: str = "peer") -> float | None:
-    """Return the mean of a fact of the environment over the records that have it."""
-    found = [value for record in records if (value := fact(record, group, name)) is not None]
+def mean_fact(records: Sequence[RunRecord], name: str) -> float | None:
+    """Return the mean of a fact of the peer over the records that have it."""
+    found = [value for record in records if (value := fact(record, "peer", name)) is not None]
     return sum(found) / len(found) if found else None
 
 

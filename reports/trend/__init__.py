@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the trend page shows, computed from the histories: docs/reference/schema/trend.schema.json."""
 
-from hil.reports.trend.build import Trend, build_trend, trend_of, write_trend
+from hil.reports.trend.build import Trend, trend_of, write_trend
 from hil.reports.trend.runs import Sources, read_sources
 
-__all__ = ["Sources", "Trend", "build_trend", "read_sources", "trend_of", "write_trend"]
+__all__ = ["Sources", "Trend", "read_sources", "trend_of", "write_trend"]

@@ -15,7 +15,6 @@ from typing import Any
 from hil.base.errors import ConfigError
 from hil.history.nightly.events import events_of
 from hil.history.nightly.survey import Survey, survey
-from hil.metrics.sessions import History
 from hil.metrics.words import metric_words
 from hil.reports.boards import noise_remark
 from hil.reports.history import comparable, with_runs
@@ -134,20 +133,6 @@ class Trend:
     def measured_runs(self) -> int:
         """How many of the runs have a point."""
         return len({run for series in self.data["series"] for run in series["points"]["run"]})
-
-
-def build_trend(
-    runs: Sequence[Reported],
-    lines: Sequence[Mapping[str, Any]],
-    history: History,
-    thresholds: Mapping[str, Thresholds],
-    *,
-    title: str,
-    remark: str,
-    most: int,
-) -> Mapping[str, Any]:
-    """Return what trend.json holds; trend_of() without notes."""
-    return trend_of(runs, lines, Sources(history, thresholds), title=title, remark=remark, most=most).data
 
 
 def trend_of(

@@ -57,13 +57,13 @@ class Level:
         return {"from": self.first, "to": self.last, "value": value, "low": low, "high": high}
 
 
-def judged_points(series: Series, runs: Sequence[Run], *, last: int = LAST_NIGHTS) -> list[Judged]:
+def judged_points(series: Series, runs: Sequence[Run]) -> list[Judged]:
     """Return the points that hil.history.nightly.survey looks at: the last whose boots have a logarithm."""
     found = [
         (position, night_of(runs[point.run]), point) for position, point in enumerate(series.points)
         if _counts(point, runs[point.run])
     ]  # fmt: skip
-    nights = list(dict.fromkeys((night, runs[point.run].commit) for _, night, point in found))[-last:]
+    nights = list(dict.fromkeys((night, runs[point.run].commit) for _, night, point in found))[-LAST_NIGHTS:]
     wanted = set(nights)
     return [
         Judged(position, night, math.log(point.value or 1.0))

@@ -14,7 +14,6 @@ from hil.thresholds.types import Thresholds
 from tests.make_records import RUN_ID, publish_record, publish_thresholds
 
 CANDIDATE, BASE = "ca" * 32, "ba" * 32
-RULER = "cd" * 32
 BOARDS = ("virtual-1", "virtual-2", "virtual-3", "virtual-4")
 METRIC = "publish_latency_p50_us"
 FAILED = "publish_failed_ratio"

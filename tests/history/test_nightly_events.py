@@ -21,7 +21,7 @@ from hil.history.nightly.divisive import FIRST_PASS
 from hil.history.nightly.event_conditions import short, told_by
 from hil.history.nightly.event_words import HEADLINE_MAX, change_word, percent
 from hil.history.nightly.events import Event, events_of
-from hil.history.nightly.nights import nights_of
+from hil.history.nightly.nights import NightReader, nights_of
 from hil.history.nightly.splitting import Distances, StudentsTest, _end
 from hil.history.nightly.survey import Finding, Survey, survey
 from hil.metrics.sessions import History
@@ -460,7 +460,7 @@ def test_nights_are_read_bit_for_bit_as_boot_by_boot(seed: int) -> None:
     for each in (history, twice_a_night(history)):
         expected = plain_nights(each, SERIES)
         assert nights_of(each, SERIES) == expected
-        assert nights_of(each, SERIES, 5) == expected[-5:]
+        assert NightReader(each).nights(SERIES, 5) == expected[-5:]
 
 
 class _Forgetful(Distances):

@@ -87,7 +87,7 @@ class Client:
         came, self._came = self._came, []
         for packet in came:
             if acknowledge and packet.qos:
-                self.socket.sendall(mqtt.puback_packet(packet.id))
+                self.socket.sendall(bytes([0x40, 2]) + packet.id.to_bytes(2, "big"))
         return [packet.payload for packet in came]
 
     def _read_until(self, packet_type: int) -> None:

@@ -136,9 +136,6 @@ def test_the_policy_has_defaults_for_comparisons(tmp_path: Path) -> None:
     assert (policy.beta, policy.max_boots, policy.samples_per_boot) == (0.1, 12, 40)
 
 
-RULE = "  - where: {metric: latency_p50_us}\n    why: the usual time\n"
-
-
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [

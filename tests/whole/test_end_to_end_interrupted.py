@@ -20,16 +20,6 @@ from tests.lab import PYTEST, Lab, Process, Running, descendants, of_type, read_
 pytestmark = pytest.mark.slow
 
 NewLab = Callable[[int], Lab]
-
-
-SHORT = """\
-suites:
-  quick:
-    - {count: 60, warmup: 5, interval_us: 5000, payload_bytes: 128}
-  pr:
-    - {count: 400, warmup: 0, interval_us: 20000, payload_bytes: 128}
-
-"""
 MEASURING = r"b1 \[0/1\b[^]]*\] measuring"
 
 

@@ -66,7 +66,6 @@ class SeriesChanges:
 
     series_id: str
     nights: int
-    nights_with_ratio: int
     points: tuple[ChangePoint, ...]
     notes: tuple[str, ...]
 
@@ -79,9 +78,8 @@ def analyse(series_id: str, nights: Sequence[Night]) -> SeriesChanges:
         point for point in _of_raw(series_id, nights, chains, firmware) if not _told(point, firmware, nights)
     ]  # a step that the ratio shows is the ratio's to tell
     points = tuple(sorted((*firmware, *raw), key=lambda point: point.night))
-    measured = sum(len(part.nights) for part in chains)
     notes = () if SeriesId.parse(series_id).rack == IMPORTED else _notes(nights, chains)
-    return SeriesChanges(series_id, len(nights), measured, points, notes)
+    return SeriesChanges(series_id, len(nights), points, notes)
 
 
 def _of_chain(series_id: str, part: Chain) -> list[ChangePoint]:

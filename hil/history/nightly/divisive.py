@@ -28,18 +28,18 @@ P_VALUE = 1e-4
 FIRST_PASS = 10 * P_VALUE  # steps that further splits may make certain
 FOR_A_WHILE = P_VALUE / 100  # of a level that ends again: there are about so many ends to choose from
 WITHOUT_ONE_NIGHT = 1e-3  # what is left of a step without its most telling night
-MAGNITUDE = math.log1p(0.03)
+MAGNITUDE = math.log1p(0.03)  # the least difference of levels that counts
 NIGHTS_MIN = 2
 FEWEST_NIGHTS = 2 * NIGHTS_MIN  # in which a step can be found
 NEAR = 3
 LIKELIHOOD = 3.0  # in units of the logarithm: half of the 0.95 quantile of chi-squared for two parameters
 
 
-def find_steps(logs: Sequence[float], *, magnitude: float = MAGNITUDE) -> list[int]:
+def find_steps(logs: Sequence[float]) -> list[int]:
     """Return the indices at which another level begins, of finite values on a log scale, in order of time.
 
-    ``magnitude`` is the least difference of levels that counts, on the same scale. Raises ConfigError where
-    Otava is not installed: pip would bring its cloud clients, and other numpy and ruamel.yaml, with it.
+    Raises ConfigError where Otava is not installed: pip would bring its cloud clients, and other numpy and
+    ruamel.yaml, with it.
     """
     if len(logs) < FEWEST_NIGHTS:
         return []
@@ -55,7 +55,7 @@ def find_steps(logs: Sequence[float], *, magnitude: float = MAGNITUDE) -> list[i
         ) from error
     steps = split(values)
     while steps:  # the weakest goes first, as its neighbours' parts grow by it
-        doubts = [_doubt(*_parts(values, steps, n), magnitude) for n in range(len(steps))]
+        doubts = [_doubt(*_parts(values, steps, n), MAGNITUDE) for n in range(len(steps))]
         weakest = int(np.argmax(doubts))
         if doubts[weakest] <= 0:
             break

@@ -38,13 +38,13 @@ class Night:
     conditions: Mapping[str, Scalar] = field(default_factory=dict)
 
 
-def nights_of(history: History, series_id: str, last: int | None = None) -> list[Night]:
-    """Return the nights of a series in order of time, the ``last`` ones or all.
+def nights_of(history: History, series_id: str) -> list[Night]:
+    """Return the nights of a series in order of time.
 
     Only what the trigger ``nightly`` measured of a commit without other changes counts, and what was
     imported. A night of which a median is not a positive number has no logarithm, and is left out.
     """
-    return NightReader(history).nights(series_id, last)
+    return NightReader(history).nights(series_id)
 
 
 class NightReader:
@@ -59,7 +59,7 @@ class NightReader:
         self._conditions: dict[tuple[int, str], Mapping[str, Scalar]] = {}
 
     def nights(self, series_id: str, last: int | None = None) -> list[Night]:
-        """Return the nights of a series as nights_of() does."""
+        """Return the nights of a series as nights_of() does, the ``last`` ones or all."""
         found = self._history.series(series_id)
         if found is None:
             return []

@@ -18,7 +18,6 @@ REPLY_MAX_BYTES = 131_072
 TIMEOUT_S = 5.0
 AWAKE_MAX_MS = 600_000
 _CHANGES = ("set", "gap", "up", "down")
-DIRECTIONS = ("uplink", "downlink", "both")
 
 Number = int | float | str
 Statistics = Mapping[str, Mapping[str, Mapping[str, Number]]]

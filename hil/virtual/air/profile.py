@@ -84,12 +84,14 @@ def load_profiles(path: Path = PROFILES) -> Mapping[str, AirProfile]:
     return profiles
 
 
-def load_profile(name: str, path: Path = PROFILES) -> AirProfile:
+def load_profile(name: str) -> AirProfile:
     """Return the profile called ``name``. Raises ConfigError naming the nearest and the known ones."""
-    profiles = load_profiles(path)
+    profiles = load_profiles()
     if name not in profiles:
         known = ", ".join(profiles)
-        raise ConfigError(f"{path}: no air profile {name!r}{did_you_mean(name, profiles)} Profiles: {known}.")
+        raise ConfigError(
+            f"{PROFILES}: no air profile {name!r}{did_you_mean(name, profiles)} Profiles: {known}."
+        )
     return profiles[name]
 
 

@@ -17,7 +17,7 @@ from hil.model import RunRecord
 from hil.reports.studies.comparison import corrected_text, row_notes, table_notes
 from hil.reports.studies.declaration import Comparison, Row
 from hil.reports.studies.declaration import Table as Published
-from hil.reports.studies.document import NONE, NOT_MEASURED, Line, Picture, Table, number
+from hil.reports.studies.document import NONE, NOT_MEASURED, Line, Picture, Table
 from hil.reports.studies.estimate import Estimate, estimate, median
 from hil.reports.studies.records import BoardRun, fact, whole
 
@@ -206,9 +206,9 @@ def is_planted(run: BoardRun, stretches: Sequence[Stretch]) -> bool:
     return run.kind == "virtual" and any(one.moved for one in stretches)
 
 
-def raw_name(run: BoardRun, stretches: Sequence[Stretch], name: str = "raw counter") -> str:
+def raw_name(run: BoardRun, stretches: Sequence[Stretch]) -> str:
     """Return the name of what the raw counter shows, marked where its artefact is planted."""
-    return f"{name} ({BY_CONSTRUCTION})" if is_planted(run, stretches) else name
+    return f"raw counter ({BY_CONSTRUCTION})" if is_planted(run, stretches) else "raw counter"
 
 
 Way = Callable[[Stretch], float]
@@ -367,8 +367,3 @@ def shares(values: Sequence[float]) -> tuple[tuple[float, float, None, None], ..
         first = found.get(int(value / step), (value,))[0]
         found[int(value / step)] = (first, 100 * rank / len(ordered), None, None)
     return tuple(found.values())
-
-
-def worst_text(values: Sequence[float]) -> str:
-    """Return the largest value, "–" of none."""
-    return number(max(values)) if values else NONE

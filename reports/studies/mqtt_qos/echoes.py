@@ -92,9 +92,9 @@ class Echoes:
         """Return the median response in ms, with bounds that allow for messages that wait behind others."""
         return self._median(self.response_ms, alpha)
 
-    def round_trip(self, alpha: float = ALPHA) -> Estimate:
+    def round_trip(self) -> Estimate:
         """Return the median round trip from the sending, in ms."""
-        return self._median(self.round_trip_ms, alpha)
+        return self._median(self.round_trip_ms, ALPHA)
 
     def quantile(self, name: str) -> Estimate:
         """Return p95 or p99 of the response in ms, without bounds."""
@@ -237,15 +237,14 @@ class Noted:
 class TheirMean:
     """``as_published_ms`` holds the error of units, ``true_ms`` is the mean of the same ``n`` round trips.
 
-    Both are None without samples. ``wrong_unit_count`` of the samples were not in seconds, ``zero_count``
-    round trips of 0 ms were left out, ``lost_count`` messages had no echo. The message 000000 is in none.
+    Both are None without samples. ``wrong_unit_count`` of the samples were not in seconds, ``lost_count``
+    messages had no echo. Round trips of 0 ms and the message 000000 are in none.
     """
 
     as_published_ms: float | None
     true_ms: float | None
     n: int
     wrong_unit_count: int
-    zero_count: int
     lost_count: int
 
 
@@ -268,11 +267,6 @@ def whole_ms_differences(sent: Iterable[Noted], received: Iterable[Noted]) -> Ma
     }
 
 
-def mean_r_difftime(sent: Sequence[Noted], received: Iterable[Noted]) -> TheirMean:
-    """Return the study's mean of one run, and the true one."""
-    return pooled([(sent, received)])
-
-
 def pooled(runs: Iterable[tuple[Sequence[Noted], Iterable[Noted]]]) -> TheirMean:
     """Return the study's mean over several runs, each round trip with the same weight."""
     differences: list[int] = []
@@ -281,12 +275,12 @@ def pooled(runs: Iterable[tuple[Sequence[Noted], Iterable[Noted]]]) -> TheirMean
         differences += whole_ms_differences(sent, received).values()
         sent_count += len({one.number % _IDS for one in sent} - {DROPPED_NUMBER})
     kept = [one for one in differences if one > 0]
-    left_out = (len(differences) - len(kept), sent_count - len(differences))
+    lost = sent_count - len(differences)
     if not kept:
-        return TheirMean(None, None, 0, 0, *left_out)
+        return TheirMean(None, None, 0, 0, lost)
     wrong = sum(one >= _R_UNITS_MS[-1] for one in kept)
     as_published_ms = 1000 * mean([difftime_number(one) for one in kept])
-    return TheirMean(as_published_ms, mean(kept), len(kept), wrong, *left_out)
+    return TheirMean(as_published_ms, mean(kept), len(kept), wrong, lost)
 
 
 def _first_by_number(noted: Iterable[Noted]) -> dict[int, int]:

@@ -208,11 +208,6 @@ class BrokerFault:
         """Whether the fault took place: one that lasts the whole case is never counted."""
         return self.fault == "slow_disk" or bool(self.fact("faults_count"))
 
-    @property
-    def has_recovered(self) -> bool:
-        """Whether a message that was planned after a fault began arrived in each record."""
-        return all(fact(record, "peer", "recovery_us") is not None for record in self.records)
-
 
 def broker_faults(run: BoardRun) -> list[BrokerFault]:
     """Return the deliveries with a fault, by fault and persistence."""

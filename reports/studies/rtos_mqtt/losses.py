@@ -205,9 +205,9 @@ def per_segment(records: Sequence[RunRecord], where: str) -> dict[int, float]:
     return {boot: publishes[boot] / segments[boot] for boot in publishes if segments.get(boot)}
 
 
-def over_boots(found: dict[int, float], alpha: float = ALPHA) -> Estimate:
+def over_boots(found: dict[int, float]) -> Estimate:
     """Return the mean of a figure of each boot."""
-    return boot_mean(list(found.values()), list(found), alpha) if found else NOTHING
+    return boot_mean(list(found.values()), list(found)) if found else NOTHING
 
 
 def gap_us(record: RunRecord) -> int:

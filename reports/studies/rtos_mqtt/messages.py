@@ -135,9 +135,9 @@ def boot_mean(values: Sequence[float], boots: Sequence[int], alpha: float = ALPH
     return Estimate(len(values), 1, mean(means), low, bounds.high)
 
 
-def mean_of(messages: Sequence[Message], value: Callable[[Message], float], alpha: float = ALPHA) -> Estimate:
+def mean_of(messages: Sequence[Message], value: Callable[[Message], float]) -> Estimate:
     """Return the mean of a value of the messages, over boots."""
-    return boot_mean([value(one) for one in messages], [one.boot for one in messages], alpha)
+    return boot_mean([value(one) for one in messages], [one.boot for one in messages])
 
 
 def difference(
