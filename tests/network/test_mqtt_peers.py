@@ -14,9 +14,9 @@ import pytest
 from hil.boards.rack.noise import NoiseSettings
 from hil.network.ledger import Owner
 from hil.network.peers.companion import Outcome, Place
+from hil.network.peers.mqtt.faults import FaultTargets, switch_of
 from hil.network.peers.mqtt.peer import MqttPeer
 from hil.network.peers.mqtt.settings import Settings
-from hil.network.peers.mqtt.switching import FaultTargets, switch_of
 from hil.network.process import Process
 from hil.run.run_air import RunAir
 from hil.virtual.air.profile import load_profile

@@ -18,11 +18,11 @@ from hil.network.capture import CaptureCounts
 from hil.network.ledger import Arrival, Owner, attribute
 from hil.network.peers.mqtt import faults as faults_module
 from hil.network.peers.mqtt.bench_broker import options_of
+from hil.network.peers.mqtt.board_air import bursts_of, changes_of, description_of
 from hil.network.peers.mqtt.delivery import faults_facts, rates_facts
 from hil.network.peers.mqtt.dissecting import Captured, Dissected, Seen, evidence_of, nonce_of
-from hil.network.peers.mqtt.faults import Faults, Moment
+from hil.network.peers.mqtt.fault_schedule import Faults, Moment
 from hil.network.peers.mqtt.settings import AirChange, FaultPlan, Settings
-from hil.network.peers.mqtt.switching import bursts_of, changes_of, description_of
 from hil.virtual.air.control import AirControl
 from hil.virtual.air.profile import load_profile
 from tests.firmware.case_defaults import case_defaults

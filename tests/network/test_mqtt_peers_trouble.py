@@ -19,11 +19,11 @@ from hil.model import Series
 from hil.network.broker import Broker
 from hil.network.peers.companion import Place
 from hil.network.peers.mqtt import peer as peer_module
+from hil.network.peers.mqtt.board_air import BoardAir
 from hil.network.peers.mqtt.delivery import DeliveryCompanion
 from hil.network.peers.mqtt.dissecting import Captures
 from hil.network.peers.mqtt.echoing import EchoCompanion
 from hil.network.peers.mqtt.peer_program import PeerProgram
-from hil.network.peers.mqtt.switching import BoardAir
 from hil.virtual.air.profile import load_profile
 from hil.virtual.virtual_rack import profile_in_force
 from tests.lab import Process, all_processes, wait_for

@@ -19,8 +19,8 @@ import pytest
 
 from hil.base.errors import ConfigError, RigError
 from hil.model import Case
+from hil.network.peers.mqtt.board_air import BoardAir
 from hil.network.peers.mqtt.settings import AirChange
-from hil.network.peers.mqtt.switching import BoardAir
 from hil.network.process import run_to_end
 from hil.network.shaping import IFB, ShapedAir, check_shaping, commands_for, netem_words, remove
 from hil.virtual.air.profile import Impairment, load_profile

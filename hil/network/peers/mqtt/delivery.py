@@ -16,7 +16,7 @@ from hil.network.ledger.files import ARRIVALS_FILE, LEDGER_FILE, read_arrivals, 
 from hil.network.ledger.sightings import stream_facts
 from hil.network.peers.companion import Outcome, Place
 from hil.network.peers.mqtt.dissecting import Seen, dissect, evidence_of, handed_of, nonce_of
-from hil.network.peers.mqtt.faults import Moment
+from hil.network.peers.mqtt.fault_schedule import Moment
 from hil.network.peers.mqtt.peer import MqttPeer
 from hil.network.peers.mqtt.settings import DROP_EVERY, Settings
 from hil.wire import Note

@@ -1,98 +1,149 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a case's faults at their times, and undoes each, whatever happens."""
+"""Make and undo each fault that a case can name."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
-from hil.base.errors import HilError, RigError
-from hil.network.peers.mqtt.settings import FaultPlan
+from hil.base.errors import ConfigError, RigError
+from hil.network.broker import Broker
+from hil.network.flood import Flood
+from hil.network.packet_filter import PacketFilter
+from hil.network.peers.companion import Place
+from hil.network.peers.mqtt.board_air import BoardAir
+from hil.network.peers.mqtt.fault_schedule import Switch
+from hil.network.peers.mqtt.peer_program import PeerProgram
 
-END_TIMEOUT_S = 30.0  # a flood that the broker has still to read, a broker that starts again
-STOP_TIMEOUT_S = 3.0
-FIRST_POLL_S = 0.005
-
-Switch = Callable[[threading.Event], AbstractContextManager[bool]]
+CONNECTED_TIMEOUT_S = 10.0
+AGAIN_S = 0.05
+FLOOD_S_MAX = 60.0
+FLOOD_MESSAGES_MAX = 200_000  # all are captured, and dissected
 
 
 @dataclass(frozen=True)
-class Moment:
-    """One fault by the host's wall clock: from when it was in force until it was undone."""
+class FaultTargets:
+    """What faults are made of. ``port`` is the broker's that the board uses."""
 
-    began_us: int
-    ended_us: int
+    place: Place
+    broker: Broker
+    program: PeerProgram
+    air: BoardAir
+    port: int
 
 
-class Faults:
-    """One thread makes the faults, one after the other. ``switch`` enters a fault and leaves it; it yields
-    False where there was nothing to disturb, which is not counted. ``has_first`` says that the case began.
-    """
+def check_fault(place: Place, kind: str) -> None:
+    """Raise ConfigError where the rack cannot make this fault."""
+    if kind == "wire" and place.access_point_interface in ("", place.interface):
+        raise ConfigError(
+            f"{place.case.case_id} on board {place.board.id}: nothing on this host stands between the access "
+            "point and the broker, so no packet can be dropped there.",
+            next_step="name the access point's bridge port in the rack file (capture: {access_point: IFACE}) "
+            "or leave the case out: --suite '… and fault!=wire'.",
+        )
 
-    def __init__(self, plan: FaultPlan, switch: Switch, has_first: Callable[[], bool]) -> None:
-        self._plan = plan
-        self._switch = switch
-        self._has_first = has_first
-        self._stopping = threading.Event()
-        self._moments: list[Moment] = []
-        self._error: HilError | None = None
-        self._worker = threading.Thread(target=self._work, name="faults", daemon=True)
 
-    def start(self) -> None:
-        self._worker.start()
+def switch_of(kind: str, targets: FaultTargets) -> Switch:
+    """Return what makes and undoes a fault with a beginning and an end."""
+    ways: dict[str, Callable[[FaultTargets, threading.Event], AbstractContextManager[bool]]] = {
+        "cut": _cut,
+        "blackout": _blackout,
+        "wire": _wire,
+        "stall": _stall,
+        "kill": _kill,
+        "flood": _flood,
+        "subscriber_away": _subscriber_away,
+    }
+    way = ways[kind]
+    return lambda stopping: way(targets, stopping)
 
-    def check(self) -> None:
-        """Raise what kept a fault from being made, or undone."""
-        if self._error:
-            raise self._error
 
-    def finish(self) -> tuple[Moment, ...]:
-        """End the fault that is going on, make no more; returns those made. Raises what check() does."""
-        self._end(END_TIMEOUT_S)
-        self.check()
-        if self._worker.is_alive():
-            raise RigError(f"the fault {self._plan.kind} was not undone within {END_TIMEOUT_S:g} s.")
-        return tuple(self._moments)
+@contextmanager
+def _cut(targets: FaultTargets, stopping: threading.Event) -> Iterator[bool]:
+    """Yield False where the case ended before the board, which may be coming back just now, was connected."""
+    yield _cut_once_connected(targets, stopping)
 
-    def stop(self) -> None:
-        """As finish(), but it waits less and never raises; a second call does nothing."""
-        self._end(STOP_TIMEOUT_S)
 
-    def _end(self, timeout_s: float) -> None:
-        self._stopping.set()
-        if self._worker.is_alive():
-            self._worker.join(timeout_s)
-
-    def _work(self) -> None:
+def _cut_once_connected(targets: FaultTargets, stopping: threading.Event) -> bool:
+    deadline = time.monotonic() + CONNECTED_TIMEOUT_S
+    while True:
         try:
-            self._make_all()
-        except HilError as error:
-            self._error = error
-        except Exception as error:  # whatever it is, the case must hear of it
-            self._error = RigError(f"making the fault {self._plan.kind}: {error!r}.")
-
-    def _make_all(self) -> None:
-        while not self._has_first():
-            if self._stopping.wait(FIRST_POLL_S):
-                return
-        due = time.monotonic() + self._plan.after_s
-        while not self._stopping.wait(max(0.0, due - time.monotonic())):
-            self._make_one()
-            if not self._plan.every_s:
-                return
-            due = max(due + self._plan.every_s, time.monotonic())
-
-    def _make_one(self) -> None:
-        with self._switch(self._stopping) as made:
-            began_us = _now_us()
-            if made:
-                self._stopping.wait(self._plan.length_s)
-        if made:
-            self._moments.append(Moment(began_us, _now_us()))
+            targets.broker.cut(targets.place.board_address)
+        except RigError:
+            if stopping.wait(AGAIN_S):
+                return False
+            if time.monotonic() > deadline:
+                raise
+        else:
+            return True
 
 
-def _now_us() -> int:
-    return time.time_ns() // 1000
+@contextmanager
+def _blackout(targets: FaultTargets, stopping: threading.Event) -> Iterator[bool]:
+    del stopping
+    targets.air.down()
+    try:
+        yield True
+    finally:
+        targets.air.up()
+
+
+@contextmanager
+def _wire(targets: FaultTargets, stopping: threading.Event) -> Iterator[bool]:
+    del stopping
+    place = targets.place
+    log = place.folder / "nft.txt"
+    filtered = PacketFilter(
+        place.spawner, place.access_point_interface, place.board_address, targets.port, log_path=log
+    )
+    with filtered.drop("all"):
+        yield True
+
+
+@contextmanager
+def _stall(targets: FaultTargets, stopping: threading.Event) -> Iterator[bool]:
+    del stopping
+    targets.broker.stall()
+    try:
+        yield True
+    finally:
+        targets.broker.go_on()
+
+
+@contextmanager
+def _kill(targets: FaultTargets, stopping: threading.Event) -> Iterator[bool]:
+    del stopping
+    targets.broker.interrupt()
+    try:
+        yield True
+    finally:
+        targets.broker.resume()
+
+
+@contextmanager
+def _flood(targets: FaultTargets, stopping: threading.Event) -> Iterator[bool]:
+    del stopping
+    broker, place = targets.broker, targets.place
+    flood = Flood.start(
+        place.spawner,
+        broker.address,
+        broker.ports.tcp,
+        seconds=FLOOD_S_MAX,
+        messages=FLOOD_MESSAGES_MAX,
+        log_path=place.folder / "flood.txt",
+    )
+    try:
+        yield True
+        flood.stop()
+    finally:
+        flood.kill()
+
+
+@contextmanager
+def _subscriber_away(targets: FaultTargets, stopping: threading.Event) -> Iterator[bool]:
+    del stopping
+    with targets.program.halted():
+        yield True

@@ -11,11 +11,12 @@ from hil.model import Scalar
 from hil.network.dissect.tshark import require_tshark
 from hil.network.peers.companion import Place
 from hil.network.peers.mqtt.bench_broker import BenchBroker
+from hil.network.peers.mqtt.board_air import BoardAir
 from hil.network.peers.mqtt.dissecting import Captures, Dissected, Seen, counts_facts, dissected_facts
-from hil.network.peers.mqtt.faults import Faults, Moment
+from hil.network.peers.mqtt.fault_schedule import Faults, Moment
+from hil.network.peers.mqtt.faults import FaultTargets, check_fault, switch_of
 from hil.network.peers.mqtt.peer_program import PeerProgram
 from hil.network.peers.mqtt.settings import Settings
-from hil.network.peers.mqtt.switching import BoardAir, FaultTargets, check_fault, switch_of
 from hil.network.standstill import Standstill
 
 
