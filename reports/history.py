@@ -22,7 +22,8 @@ from hil.history import judgements
 from hil.model import SeriesId, SeriesVerdict, Verdict
 from hil.reports import rows
 from hil.store import JudgedRun, StoredRun, time_in
-from hil.store.files import disk_error, parse_line, read_jsonl, replace_file
+from hil.store.files import disk_error, replace_file
+from hil.store.jsonl import parse_line, read_jsonl
 from hil.store.run_info import measured_commit
 
 HISTORY_SCHEMA = 1

@@ -11,7 +11,7 @@ import cmarkgfm
 from cmarkgfm.cmark import Options
 
 from hil.ci import comment_page
-from hil.ci.summary import conclude
+from hil.ci.conclusion import conclude
 from tests.ci.comment_rig import leave_all, pull_request_plan
 from tests.reports.browser import chromium, visit
 

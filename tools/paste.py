@@ -22,8 +22,8 @@ from pathlib import Path
 from hil.base.paths import PROJECT_ROOT
 from hil.boards.rack import load_rack
 from hil.ci import comment_page
+from hil.ci.conclusion import conclude
 from hil.ci.plan import CiPlan, Leg
-from hil.ci.summary import conclude
 from hil.store import JudgedRun, RunDirectory, read_judged_run
 from tests.reports.as_read import Seen
 from tools.check_report import Report

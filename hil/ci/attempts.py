@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from hil.base.untrusted import terminal
 from hil.ci.check import NAME
-from hil.ci.github import GitHub, attempts_by_run
+from hil.ci.github import GitHub
+from hil.ci.github_run import attempts_by_run
 
 _UNKNOWN = "without a verdict"
 _MOST_OF_A_TITLE = 60  # characters

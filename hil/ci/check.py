@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hil.ci.github import GitHub, Refused, WorkflowRun
+from hil.ci.github import GitHub, Refused
+from hil.ci.github_run import WorkflowRun
 
 NAME = "hil"
 _MOST_TITLE = 250  # GitHub cuts titles beyond 255

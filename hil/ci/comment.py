@@ -22,18 +22,18 @@ from hil.base.errors import ConfigError, ExitCode, HilError, RigError
 from hil.base.untrusted import code, markdown, terminal
 from hil.ci import artefact, check, racks
 from hil.ci.acceptance import find_acceptance
-from hil.ci.artefact import read_strictly
 from hil.ci.attempts import describe_attempts
 from hil.ci.comment_page import Source, facts_of, render, run_links, without_verdict
+from hil.ci.conclusion import CiVerdict, accept, conclude, without_limits
 from hil.ci.event import read_targets
-from hil.ci.github import (
+from hil.ci.github import GitHub, Refused
+from hil.ci.github_http import TooLarge
+from hil.ci.github_run import (
     BOT,
     SKIPPED,
     VERDICT_JOB,
-    GitHub,
     Jobs,
     PullRequest,
-    Refused,
     WorkflowRun,
     attempts_by_run,
     find_artefact,
@@ -42,10 +42,9 @@ from hil.ci.github import (
     read_run,
     still_open_at,
 )
-from hil.ci.github_http import TooLarge
 from hil.ci.limits import Counting, limits_that_count
 from hil.ci.plan import RACK_JOBS, CiPlan
-from hil.ci.summary import CiVerdict, accept, conclude, without_limits
+from hil.ci.strict_plan import read_strictly
 from hil.ci.verified import check_limits, hold_against, read_diff
 from hil.store import RunDirectory
 from hil.thresholds.loader import FOLDER

@@ -16,10 +16,10 @@ from typing import Any, Literal
 from hil.base.errors import ExitCode, RigError
 from hil.base.git import count_between
 from hil.base.paths import CHECKOUT
-from hil.ci.github import COMMIT
+from hil.ci.conclusion import CiVerdict
+from hil.ci.github_run import COMMIT
 from hil.ci.legs import LegResult
 from hil.ci.plan import CiPlan
-from hil.ci.summary import CiVerdict
 from hil.store import RunDirectory
 from hil.store.directory import VERDICTS
 from hil.store.run_info import commit_words

@@ -17,7 +17,8 @@ from typing import Any
 
 from hil.base.errors import ConfigError
 from hil.base.untrusted import fenced, markdown, visible
-from hil.ci.github import BOT, COMMIT, GitHub, Refused
+from hil.ci.github import GitHub, Refused
+from hil.ci.github_run import BOT, COMMIT
 from hil.gate.words.banner import change_words, commit_words, open_words
 
 LABEL = "hil:event"

@@ -5,27 +5,21 @@
 (hil.history); it never changes, so that racks that push at once cannot come into conflict. To the reports'
 JSON-lines files (metrics, tests, racks' health) each night adds lines. The branch is read and written without
 touching the working tree; no file is ever deleted from it.
-
-What nights measure beside the head, and what becomes of it.
 """
 
 from __future__ import annotations
 
-import datetime
 import json
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hil.base.errors import ConfigError, RigError
 from hil.base.git import git, try_git
 from hil.history import load
-from hil.history.from_run import add_run
 from hil.history.loading import segment_paths
-from hil.history.nightly.reference import load_references, tonight
 from hil.history.saving import write_once
-from hil.store import RunDirectory, read_run
 from hil.store.files import disk_error
 
 BRANCH = "hil-history"
@@ -202,29 +196,3 @@ def _runs_of(line: bytes) -> str:
         return str(entry.get("run_id") or entry["runs"])
     except (ValueError, KeyError, AttributeError, RecursionError):
         return repr(line)
-
-
-LEG = "night-"  # what the names of legs begin with whose runs enter the history
-
-
-def references_tonight(thresholds: Path) -> tuple[str, ...]:
-    """Return the commits to measure beside the head. Raises ConfigError where the file of them is wrong."""
-    night = tonight(datetime.datetime.now(tz=datetime.UTC))
-    return tuple(reference.commit for reference in load_references(thresholds).of(night))
-
-
-def add_runs(legs: Path, history: Path) -> Iterator[str]:
-    """Append to a history what the legs of a night left below ``legs``; say what became of each.
-
-    Raises RigError where the disk does not take it.
-    """
-    for leg in sorted(legs.glob(f"{LEG}*")):
-        runs = RunDirectory.list(leg)
-        if not runs:
-            yield f"{leg.name}: no run"
-        for run in runs:
-            try:
-                added = add_run(read_run(run.path), history)
-                yield f"{leg.name}: {added.values} boot values in {added.path}"
-            except ConfigError as error:
-                yield f"{leg.name}: left out: {error}"

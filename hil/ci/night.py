@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a night measures on the virtual rack: on which boards, and which benches."""
+"""What a night measures beside the head, on which virtual boards, and how its runs enter the history."""
 
 from __future__ import annotations
 
+import datetime
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +12,10 @@ from hil.base.chips import CHIPS
 from hil.base.errors import ConfigError
 from hil.boards.rack import Board, load_rack
 from hil.ci.event import VIRTUAL_RACK
+from hil.history.from_run import add_run
+from hil.history.nightly.reference import load_references, tonight
 from hil.run.plan import make_plan
+from hil.store import RunDirectory, read_run
 from hil.thresholds import load_project
 from hil.thresholds.loader import FOLDER
 
@@ -40,3 +45,29 @@ def virtual_night(repository: Path, suite: str) -> VirtualNight:
         return VirtualNight()
     benches = dict.fromkeys(case.bench for board in plan.boards for case in board.cases)
     return VirtualNight(boards, tuple(benches))
+
+
+LEG = "night-"  # what the names of legs begin with whose runs enter the history
+
+
+def references_tonight(thresholds: Path) -> tuple[str, ...]:
+    """Return the commits to measure beside the head. Raises ConfigError where the file of them is wrong."""
+    night = tonight(datetime.datetime.now(tz=datetime.UTC))
+    return tuple(reference.commit for reference in load_references(thresholds).of(night))
+
+
+def add_runs(legs: Path, history: Path) -> Iterator[str]:
+    """Append to a history what the legs of a night left below ``legs``; say what became of each.
+
+    Raises RigError where the disk does not take it.
+    """
+    for leg in sorted(legs.glob(f"{LEG}*")):
+        runs = RunDirectory.list(leg)
+        if not runs:
+            yield f"{leg.name}: no run"
+        for run in runs:
+            try:
+                added = add_run(read_run(run.path), history)
+                yield f"{leg.name}: {added.values} boot values in {added.path}"
+            except ConfigError as error:
+                yield f"{leg.name}: left out: {error}"

@@ -26,8 +26,7 @@ from hil.ci.event import (
     read_targets,
     virtual_targets,
 )
-from hil.ci.history import LEG, references_tonight
-from hil.ci.night import VirtualNight, virtual_night
+from hil.ci.night import LEG, VirtualNight, references_tonight, virtual_night
 from hil.run.plan import ticks_hz_of
 from hil.thresholds import load_project
 from hil.thresholds.loader import FOLDER

@@ -18,13 +18,14 @@ from hil.base.errors import ConfigError, ExitCode, HilError, RigError
 from hil.base.git import try_git
 from hil.ci import artefact
 from hil.ci.acceptance import find_acceptance
-from hil.ci.artefact import read_strictly
 from hil.ci.comment import download
+from hil.ci.conclusion import accept, conclude
 from hil.ci.event import Event, changed_files, kinds_of
-from hil.ci.github import COMMIT, WORKFLOW, GitHub, WorkflowRun, attempts_by_run, read_jobs, read_run
+from hil.ci.github import GitHub
+from hil.ci.github_run import COMMIT, WORKFLOW, WorkflowRun, attempts_by_run, read_jobs, read_run
 from hil.ci.legs import LegResult
 from hil.ci.plan import RACK_JOBS, CiPlan, Leg
-from hil.ci.summary import accept, conclude
+from hil.ci.strict_plan import read_strictly
 
 MINUTES = 50  # of the 60 after which GitHub's merge queue gives a group up, where nobody says otherwise
 RACK_MINUTES = 75  # what a rack may take: 20 to build, 15 in its queue, 30 to compare, 10 around it

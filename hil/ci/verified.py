@@ -14,7 +14,8 @@ from pathlib import Path
 
 from hil.base.errors import ConfigError, RigError
 from hil.ci.event import Event, Targets
-from hil.ci.github import GitHub, PullRequest, Refused
+from hil.ci.github import GitHub, Refused
+from hil.ci.github_run import PullRequest
 from hil.ci.plan import RACK_JOBS, CiPlan, Leg, make_plan
 from hil.thresholds.loader import FOLDER
 

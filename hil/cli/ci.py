@@ -14,20 +14,21 @@ import click
 
 from hil.base.errors import ConfigError, ExitCode, HilError, RigError
 from hil.base.untrusted import markdown, terminal
-from hil.ci import artefact, comment_page, rack_switch, summary
+from hil.ci import artefact, comment_page, conclusion, rack_switch, summary
 from hil.ci import history as history_branch
 from hil.ci.acceptance import find_acceptance
 from hil.ci.attempts import describe_attempts
 from hil.ci.collecting import collect
 from hil.ci.comment import comment
+from hil.ci.conclusion import CiVerdict, conclude, without_verdict
 from hil.ci.event import read_event
 from hil.ci.git_token import with_token
-from hil.ci.history import BRANCH, add_runs
+from hil.ci.history import BRANCH
 from hil.ci.inputs import DEFAULTS, check_inputs, outputs_of, plan_asked
 from hil.ci.legs import compared_targets, narrow, read_comparisons
 from hil.ci.limits import TOOL, Counting, limits_that_count, project_at
+from hil.ci.night import add_runs
 from hil.ci.plan import EMULATED_JOB, CiPlan, plan_event, read_plan, write_plan
-from hil.ci.summary import CiVerdict, conclude, without_verdict
 from hil.cli.ci_nights import speak_command
 from hil.cli.ci_queue import as_queued, queue_option
 from hil.cli.ci_racks import await_command, excuses_now
@@ -298,7 +299,7 @@ def judge_legs(
     if left := without_verdict(verdict):
         verdict = conclude(plan, legs_path, job_results, counting, excuses_now(plan, left))
     if wrong:
-        verdict = summary.without_limits(verdict, wrong)
+        verdict = conclusion.without_limits(verdict, wrong)
     if verdict.acceptable:
         verdict = _accepted(plan, verdict)
     verdict = replace(verdict, attempts=_attempts(plan))
@@ -347,7 +348,7 @@ def _accepted(plan: CiPlan, verdict: CiVerdict) -> CiVerdict:
     except HilError as error:
         say(f"warning: nobody knows whether the regression is accepted: {error}\n")
         return verdict
-    return summary.accept(verdict, found) if found else verdict
+    return conclusion.accept(verdict, found) if found else verdict
 
 
 def _attempts(plan: CiPlan) -> str:

@@ -19,7 +19,8 @@ from hil.base.schema import check_schema
 from hil.model import ComparedSeries, Kind, bench_of
 from hil.store import StoredRun
 from hil.store.codec import build
-from hil.store.files import parse_line, read_jsonl, replace_file
+from hil.store.files import replace_file
+from hil.store.jsonl import parse_line, read_jsonl
 from hil.store.run_info import is_unchanged
 from hil.thresholds import Thresholds, own_limits
 from hil.thresholds.loader import FOLDER

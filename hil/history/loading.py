@@ -18,7 +18,8 @@ from hil.base.numeric import np
 from hil.base.paths import PROJECT_ROOT
 from hil.base.project import keep_here
 from hil.base.reading import SEGMENT_MOST_BYTES, read_at_most
-from hil.history.segment import ROLES, Segment, SegmentError, from_json
+from hil.history.segment import ROLES, Segment
+from hil.history.segment_reading import SegmentError, from_json
 from hil.metrics.sessions import NO_HISTORY, History, SeriesHistory, Session, SessionBoard
 from hil.model import bench_of, format_series_id
 

@@ -16,23 +16,25 @@ from typing import Literal
 
 from hil.base.errors import HilError, RigError
 from hil.network.broker_client import ask_dropped, disconnect_by_id, find_client, reset_connections
-from hil.network.broker_program import (
+from hil.network.broker_config import (
     BrokerLogin,
     BrokerOptions,
     BrokerPorts,
-    PortTakenError,
-    Preload,
     SlowDisk,
-    await_running,
-    await_stopped,
     broker_config,
     config_digest,
-    free_ports,
     make_login,
+    write_password_file,
+)
+from hil.network.broker_program import (
+    PortTakenError,
+    Preload,
+    await_running,
+    await_stopped,
+    free_ports,
     mosquitto_argv,
     prepare_preload,
     usual_ports,
-    write_password_file,
 )
 from hil.network.broker_watch import pid_file
 from hil.network.certificates import Certificates

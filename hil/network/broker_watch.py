@@ -31,7 +31,7 @@ from typing import NamedTuple
 from hil.base.errors import FirmwareError, RigError
 from hil.network import mqtt_packets as mqtt
 from hil.network.broker_client import TAKE_OVER_KEEP_ALIVE_S
-from hil.network.broker_program import BrokerPorts
+from hil.network.broker_config import BrokerPorts
 from hil.network.process import Process, Spawner, end_process, how_ended, watch_pauses
 
 SILENT_S = 1.0  # spoils a case, however long that is

@@ -7,8 +7,9 @@ it with the run.
 """
 
 from hil.trace.events import Event, EventKind, Mark, SharedObject, Task, Trace
-from hil.trace.files import StoredTrace, read_stored, read_trace, store_trace
+from hil.trace.files import StoredTrace, read_stored, store_trace
 from hil.trace.finding import Finding, LockWait, explain, lock_waits
+from hil.trace.reading import read_trace
 from hil.trace.reconstruction import reconstruct
 from hil.trace.timeline import Holding, Segment, State, Timeline
 

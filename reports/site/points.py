@@ -15,7 +15,8 @@ from typing import Any
 
 from hil.base.errors import RigError
 from hil.reports.history import comparable, locked
-from hil.store.files import disk_error, parse_line, replace_file
+from hil.store.files import disk_error, replace_file
+from hil.store.jsonl import parse_line
 
 MOST_POINTS = 60  # each test's past in the report; the trend page's own history is not cut
 

@@ -25,7 +25,8 @@ from hil.history.loading import read_segment
 from hil.network.dissect import MqttPorts, read_segments
 from hil.network.ledger.files import read_arrivals
 from hil.store.directory import RunDirectory
-from hil.store.files import read_bytes, read_jsonl
+from hil.store.files import read_bytes
+from hil.store.jsonl import read_jsonl
 from hil.store.verdicts import read_verdict
 from hil.trace.files import read_stored
 

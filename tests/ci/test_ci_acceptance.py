@@ -15,9 +15,9 @@ from hil.base.errors import ExitCode
 from hil.base.untrusted import markdown
 from hil.ci.acceptance import LABEL, Acceptance, find_acceptance
 from hil.ci.comment import comment
+from hil.ci.conclusion import CiVerdict, accept, conclude
 from hil.ci.github import GitHub
 from hil.ci.plan import read_plan
-from hil.ci.summary import CiVerdict, accept, conclude
 from tests.ci.ci_rig import HEAD
 from tests.ci.comment_rig import kept, leave_all, leave_virtual, own_repository, pull_request_state
 from tests.ci.github_server import HOME, RUN, TOKEN, State, serve

@@ -15,9 +15,9 @@ import pytest
 from hil.base.errors import ExitCode
 from hil.ci import comment_page, summary
 from hil.ci.acceptance import Acceptance
+from hil.ci.conclusion import CiVerdict, accept, conclude
 from hil.ci.limits import Counting, limits_at, limits_that_count
 from hil.ci.plan import CiPlan
-from hil.ci.summary import CiVerdict, accept, conclude
 from hil.model import BaseCause, NoBase
 from hil.reports.comment import read_facts, render
 from hil.store import RunDirectory

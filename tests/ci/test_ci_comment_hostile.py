@@ -24,9 +24,9 @@ from hil.base import untrusted
 from hil.base.errors import ConfigError, ExitCode
 from hil.base.untrusted import markdown
 from hil.ci import artefact, comment_page, summary
-from hil.ci.artefact import read_strictly
+from hil.ci.conclusion import CiVerdict, conclude
 from hil.ci.legs import LegResult
-from hil.ci.summary import CiVerdict, conclude
+from hil.ci.strict_plan import read_strictly
 from hil.reports.comment import read_facts, render
 from hil.reports.comment.facts import Facts, LegFacts
 from tests.ci.ci_rig import HEAD, a_plan

@@ -16,12 +16,12 @@ from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.bundle import write_bundle
 from hil.boards.firmware.revision import SourceState
 from hil.ci import check, comment_page, summary
-from hil.ci.artefact import read_strictly
 from hil.ci.collecting import collect
+from hil.ci.conclusion import CiVerdict, conclude
 from hil.ci.event import read_event
 from hil.ci.legs import compared_targets, narrow, unchanged_image
 from hil.ci.plan import EMULATED_JOB, INSTRUCTION_COST, CiPlan, plan_event, write_plan
-from hil.ci.summary import CiVerdict, conclude
+from hil.ci.strict_plan import read_strictly
 from hil.cli.app import run_command
 from hil.store import RunDirectory
 from hil.virtual.emulator.chips import COUNTING

@@ -20,10 +20,10 @@ from hil.ci import comment_page, summary
 from hil.ci.artefact import keep, unpack
 from hil.ci.collecting import collect
 from hil.ci.comment import comment
+from hil.ci.conclusion import CiVerdict, conclude
 from hil.ci.github import GitHub
 from hil.ci.legs import unchanged_image, write_skip
 from hil.ci.plan import CiPlan, write_plan
-from hil.ci.summary import CiVerdict, conclude
 from hil.cli.app import run_command
 from hil.store import RunDirectory, ended
 from tests.ci.ci_rig import HEAD, a_plan, leave_rack_run, leave_run, write_limits

@@ -12,11 +12,11 @@ import pytest
 
 from hil.base.errors import ExitCode
 from hil.boards.rack import load_rack
+from hil.ci.conclusion import conclude
 from hil.ci.event import VIRTUAL_RACK, read_event
 from hil.ci.limits import Counting
 from hil.ci.night import VirtualNight, virtual_night
 from hil.ci.plan import CiPlan, Leg, plan_event, read_plan, write_plan
-from hil.ci.summary import conclude
 from hil.run.plan import make_plan
 from hil.thresholds import load_project
 from tests.ci.ci_rig import Repository, a_plan, leave_run, targets_file

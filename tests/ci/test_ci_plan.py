@@ -12,8 +12,8 @@ import pytest
 
 from hil.base.errors import ConfigError
 from hil.ci.event import TARGETS_FILE, changed_files, kind_of, merge_base, read_event, read_targets
-from hil.ci.history import add_runs
 from hil.ci.legs import compared_targets, narrow, read_comparisons
+from hil.ci.night import add_runs
 from hil.ci.plan import CiPlan, plan_event, read_plan, write_plan
 from hil.cli.app import run_command
 from hil.virtual.emulator.chips import COUNTING

@@ -13,9 +13,9 @@ import pytest
 from hil.base.errors import ExitCode
 from hil.ci import plausible
 from hil.ci.artefact import keep
+from hil.ci.conclusion import CiVerdict, conclude
 from hil.ci.limits import Counting
 from hil.ci.plan import write_plan
-from hil.ci.summary import CiVerdict, conclude
 from hil.store.directory import JOURNAL, RUN_INFO, SUMMARY, VERDICTS
 from hil.thresholds import load_all
 from tests.ci.ci_rig import a_plan, leave_run, rejudge, write_limits

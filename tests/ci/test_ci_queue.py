@@ -17,11 +17,11 @@ from click.testing import CliRunner, Result
 
 from hil.base.errors import ConfigError, ExitCode
 from hil.ci.artefact import keep
+from hil.ci.conclusion import conclude
 from hil.ci.event import Event
 from hil.ci.github import GitHub
 from hil.ci.plan import CiPlan, write_plan
 from hil.ci.queue import MINUTES, RACK_MINUTES, in_queue, minutes_of
-from hil.ci.summary import conclude
 from hil.cli.app import app
 from tests.ci.ci_rig import Repository, a_plan, leave_run, write_limits
 from tests.ci.comment_rig import leave_comparison

@@ -17,10 +17,10 @@ from hil.base.errors import ConfigError, ExitCode, RigError
 from hil.base.untrusted import markdown
 from hil.ci import comment_page, summary
 from hil.ci.collecting import collect
+from hil.ci.conclusion import CiVerdict, conclude
 from hil.ci.event import Event, Targets
 from hil.ci.legs import LegResult, read_leg, unchanged_image, write_skip
 from hil.ci.plan import EMULATED_JOB, CiPlan, Leg, make_plan, write_plan
-from hil.ci.summary import CiVerdict, conclude
 from hil.model import ComparedSeries, Fault, NotRun
 from tests.ci.ci_rig import BASE, BUNDLE, HEAD, a_plan, leave_rack_run, leave_run
 from tests.history import unchanged_runs

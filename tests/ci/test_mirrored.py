@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from hil.ci.conclusion import conclude
 from hil.ci.plan import read_plan, write_plan
-from hil.ci.summary import conclude
 from tests.ci.ci_rig import a_plan, leave_run
 from tests.lab import ROOT
 

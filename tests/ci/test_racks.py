@@ -16,12 +16,12 @@ from click.testing import CliRunner, Result
 from hil.base.errors import ConfigError, ExitCode, RigError
 from hil.base.untrusted import markdown
 from hil.ci.comment import comment
+from hil.ci.conclusion import conclude
 from hil.ci.event import Event, Targets
 from hil.ci.github import GitHub
 from hil.ci.legs import unchanged_image, write_skip
 from hil.ci.plan import make_plan, write_plan
 from hil.ci.racks import Job, await_racks, jobs_of, unanswered
-from hil.ci.summary import conclude
 from hil.cli.app import app
 from tests.ci.ci_rig import HEAD, a_plan, leave_run, limits_text, targets_file
 from tests.ci.comment_rig import FILES, kept, leave_comparison, leave_virtual, own_repository

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from hil.ci.github import ARTEFACT, JOB_NAMES, VERDICT_JOB
+from hil.ci.github_run import ARTEFACT, JOB_NAMES, VERDICT_JOB
 from hil.ci.legs import read_comparisons
 from tests.ci.act import DEADLINE_S, Project
 from tests.ci.ci_rig import CALLED, CALLER

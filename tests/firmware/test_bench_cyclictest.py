@@ -16,7 +16,7 @@ from hil.metrics.values import its_rows
 from hil.model import Case, Scalar, Series
 from hil.thresholds import load as load_thresholds
 from hil.trace.events import EventKind, Mark
-from hil.trace.files import read_trace
+from hil.trace.reading import read_trace
 from tests.boards.rack_tools import CHECKOUT
 from tests.firmware import kernel_rig
 from tests.firmware.kernel_rig import NOT_DONE, OK, VOID, Board

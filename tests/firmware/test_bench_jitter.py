@@ -16,7 +16,7 @@ import trustme
 from hil.base.errors import ConfigError
 from hil.model import Case, Scalar, Series
 from hil.trace.events import EventKind, Mark, Trace
-from hil.trace.files import read_trace
+from hil.trace.reading import read_trace
 from tests.firmware import kernel_rig
 from tests.firmware.kernel_rig import NOT_DONE, OK, VOID, Board, measured
 from tests.network.mqtt_rig import Mosquitto

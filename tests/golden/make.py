@@ -19,7 +19,7 @@ from typing import Any
 from hil.ci.plan import CiPlan, Leg, write_plan
 from hil.model import Case, Cause, Comparison, Entry, Fault, NotRun, Role, RunRecord, Series
 from hil.network.ledger import Evidence, Handed, Sighting, attribute
-from hil.network.ledger.attribution import Arrival
+from hil.network.ledger.evidence import Arrival
 from hil.network.ledger.files import write_ledger
 from hil.store import RunDirectory
 from hil.thresholds import Thresholds

@@ -24,8 +24,8 @@ from rich.console import Console
 
 from hil.boards.health import HEALTH_FILE, read_lines, summarise
 from hil.ci import comment_page
+from hil.ci.conclusion import conclude
 from hil.ci.plan import read_plan
-from hil.ci.summary import conclude
 from hil.cli import changes as changes_lines
 from hil.gate import judge
 from hil.history import load

@@ -23,7 +23,8 @@ from hil.history import append, load
 from hil.history.from_run import add_run
 from hil.history.nightly.events import events_of
 from hil.history.nightly.survey import survey
-from hil.history.segment import SegmentError, from_json, to_bytes
+from hil.history.segment import to_bytes
+from hil.history.segment_reading import SegmentError, from_json
 from hil.model import RunRecord, format_series_id
 from hil.store import read_run
 from hil.store.entries import EntryError, entry_from_json

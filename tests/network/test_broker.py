@@ -20,7 +20,7 @@ from hil.base.errors import ConfigError, RigError
 from hil.boards.rack.access_point import AccessPoint
 from hil.network.access_point import VirtualAccessPoint, external_access_point
 from hil.network.broker import Broker, BrokerPorts
-from hil.network.broker_program import BrokerOptions, make_login
+from hil.network.broker_config import BrokerOptions, make_login
 from hil.network.certificates import Certificates, make_certificates
 from hil.network.name_server import NameServer
 from hil.network.process import LocalSpawner, end_process

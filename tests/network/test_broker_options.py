@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hil.network import mqtt_packets as mqtt
-from hil.network.broker_program import BrokerOptions
+from hil.network.broker_config import BrokerOptions
 from hil.network.certificates import Certificates, make_certificates
 from tests.network.broker_rig import LOOPBACK, Client, running_broker
 

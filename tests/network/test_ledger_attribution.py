@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from hil.base.errors import FirmwareError
 from hil.network.ledger import Arrival, Evidence, Handed, Ledger, Owner, Point, Sighting, attribute
-from hil.network.ledger.attribution import Outcome, Tcp
+from hil.network.ledger.evidence import Outcome, Tcp
 
 NOBODY, GAPS, WHOLE = "nobody looked", "looked, with gaps", "looked, without gaps"
 WATCHES = (NOBODY, GAPS, WHOLE)

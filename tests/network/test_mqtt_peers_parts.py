@@ -13,7 +13,7 @@ import pytest
 
 from hil.base.errors import FirmwareError, RigError
 from hil.model import Case, Scalar, Series
-from hil.network.broker_program import BrokerOptions
+from hil.network.broker_config import BrokerOptions
 from hil.network.capture import CaptureCounts
 from hil.network.ledger import Arrival, Owner, attribute
 from hil.network.peers.mqtt import faults as faults_module

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hil.ci import summary
+from hil.ci import conclusion, summary
 from hil.run.plan.selection import case_of
 from hil.store import RunDirectory
 from hil.store.verdicts import read_verdict
@@ -92,5 +92,5 @@ def test_the_command_of_an_event_is_copied_whole() -> None:
 def test_the_plain_job_summary_names_its_commits(tmp_path: Path) -> None:
     """Where the reports cannot write the page, head and base are code spans too."""
     plan = a_plan(compare=True)
-    page = summary.render(plan, summary.conclude(plan, tmp_path, {}), {}, safe=True)
+    page = summary.render(plan, conclusion.conclude(plan, tmp_path, {}), {}, safe=True)
     assert {plan.head[:12], plan.base[:12]} <= set(Seen(to_html(page)).spans)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from hil.ci import comment_page, summary
+from hil.ci import comment_page, conclusion, summary
 from hil.gate.words.banner import banner_of, noted_changes
 from hil.reports.site.landing import render_landing
 from hil.reports.site.runs import shown
@@ -38,7 +38,7 @@ def _texts(folder: Path, outcome: str) -> dict[str, str]:
     for other in set((folder / "legs" / "virtual").iterdir()) - {path}:
         shutil.rmtree(other) if other.is_dir() else other.unlink()
     run, plan = read_judged_run(path), a_plan()
-    verdict = summary.conclude(plan, folder / "legs", {})
+    verdict = conclusion.conclude(plan, folder / "legs", {})
     facts = comment_page.facts_of(plan, verdict, folder / "legs", comment_page.Source({}))
     console = Console(width=2000, file=io.StringIO(), no_color=True)
     render_screen(run.info, run.verdict, run.records, run_path="", console=console)

@@ -11,7 +11,7 @@ import pytest
 
 from hil.base.errors import ConfigError
 from hil.store import time_in
-from hil.store.files import parse_line, read_jsonl
+from hil.store.jsonl import parse_line, read_jsonl
 
 
 def number_in(value: Mapping[str, Any]) -> int:

@@ -12,7 +12,7 @@ from hil.base.errors import ConfigError
 from hil.model import Case
 from hil.session import AgentSession
 from hil.trace.events import Event, EventKind, Mark, Trace
-from hil.trace.files import COLUMNS, read_trace
+from hil.trace.reading import COLUMNS, read_trace
 from tests.host_builds import build_sanitized
 from tests.session.agent_process import AgentProcess
 

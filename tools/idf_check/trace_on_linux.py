@@ -8,7 +8,7 @@ from pathlib import Path
 from hil.model import Case, Scalar
 from hil.session import AgentSession
 from hil.trace.events import EventKind, Trace
-from hil.trace.files import read_trace
+from hil.trace.reading import read_trace
 from tests.session.agent_process import AgentProcess
 
 PROGRAM = "hil-firmware.elf"

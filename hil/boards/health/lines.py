@@ -16,7 +16,8 @@ from typing import Any
 from hil.base.schema import check_schema
 from hil.boards.health.types import RunHealth, unix_s
 from hil.store.codec import build
-from hil.store.files import parse_line, read_jsonl, replace_file
+from hil.store.files import replace_file
+from hil.store.jsonl import parse_line, read_jsonl
 
 HEALTH_SCHEMA = 1
 HEALTH_FILE = "health.jsonl"

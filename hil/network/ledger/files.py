@@ -15,7 +15,8 @@ from pathlib import Path
 from hil.base.errors import ConfigError, RigError
 from hil.base.reading import RUN_MOST_BYTES, read_at_most
 from hil.model import Scalar
-from hil.network.ledger.attribution import Arrival, Evidence, Ledger, Outcome, Tcp
+from hil.network.ledger.attribution import Ledger
+from hil.network.ledger.evidence import Arrival, Evidence, Outcome, Tcp
 from hil.network.ledger.points import OWNERS, POINTS, Owner, Point
 from hil.store.files import disk_error, replace_file
 

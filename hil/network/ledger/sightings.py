@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from hil.network.dissect.segments import Segment
 from hil.network.dissect.tcp import unwrapped
-from hil.network.ledger.attribution import Arrival, Sighting
+from hil.network.ledger.evidence import Arrival, Sighting
 
 _ANSWERS = frozenset({"PUBACK", "PUBREC"})
 

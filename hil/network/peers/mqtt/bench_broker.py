@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hil.base.errors import RigError
 from hil.network.broker import Broker
-from hil.network.broker_program import BrokerOptions, SlowDisk
+from hil.network.broker_config import BrokerOptions, SlowDisk
 from hil.network.peers.companion import Place
 from hil.network.peers.mqtt.settings import Settings
 
