@@ -2,7 +2,8 @@
 PYTHON := .venv/bin/python
 HIL := .venv/bin/hil
 # whole files on each of four processes, which wait half of their time (tests/turns.py); a test that hangs names itself
-SIDE_BY_SIDE := --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 10 --timeout 600
+# (pytest-embedded brings 40 fixtures to each test, which take four fifths of what pytest itself takes)
+SIDE_BY_SIDE := -p no:pytest_embedded --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 10 --timeout 600
 # what waits for nothing: a process a core, for each collects all tests by itself
 FAST := $(subst --numprocesses 4,--numprocesses auto,$(SIDE_BY_SIDE))
 # what is started a thousand times is compiled once, whatever the environment asks for, as images of containers do

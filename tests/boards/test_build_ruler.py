@@ -242,7 +242,7 @@ def test_a_ruler_of_nothing_is_refused(
     history.commit(BENCH="bench")
     assert run_command(["build", "--target", TARGET, *options]) == 2
     assert words in capsys.readouterr().err
-    assert not (ROOT / "out" / "firmware" / "at" / f"{TARGET}-sources").exists()
+    assert not list(history.path.parent.rglob("*-sources"))
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from hil.model import Case, Scalar, Series
 from hil.network.broker_config import BrokerOptions
 from hil.network.capture import CaptureCounts
 from hil.network.ledger import Arrival, Owner, attribute
-from hil.network.peers.mqtt import faults as faults_module
+from hil.network.peers.mqtt import fault_schedule
 from hil.network.peers.mqtt.bench_broker import options_of
 from hil.network.peers.mqtt.board_air import bursts_of, changes_of, description_of
 from hil.network.peers.mqtt.delivery import faults_facts, rates_facts
@@ -170,7 +170,7 @@ def test_a_fault_that_cannot_be_made_is_an_error() -> None:
 
 def test_a_fault_that_is_not_undone_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where undoing a fault hangs, the case fails and names it; nobody waits for ever."""
-    monkeypatch.setattr(faults_module, "END_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(fault_schedule, "END_TIMEOUT_S", 0.05)
     let_go = threading.Event()
 
     @contextmanager

@@ -28,7 +28,7 @@ from hil.reports.finish import ReportOptions, finish, sentence_of
 from hil.reports.rebuild import build_report
 from hil.reports.terminal import render_screen
 from hil.store import RunDirectory, read_judged_run
-from tests.golden.comparing import STORED, unpacked
+from tests.golden.comparing import RENDERED, STORED, unpacked
 from tests.history.nights_rig import make_history, simulate
 from tests.history.saved import save
 from tests.make_records import THRESHOLDS_ROOT, publish_record
@@ -230,7 +230,7 @@ def stored_comparison(out: Path) -> Path:
     """Leave the stored run of the golden files, which compares, has traces and loss ledgers."""
     shutil.copytree(STORED / "out", out)
     (run,) = RunDirectory.list(out)
-    run.verdicts_path.write_bytes(unpacked(STORED / "verdicts.json.gz"))
+    run.verdicts_path.write_bytes(unpacked(RENDERED / "verdicts.json"))
     return run.path
 
 

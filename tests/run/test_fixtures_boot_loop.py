@@ -66,6 +66,7 @@ def test_boots_that_were_not_measured_are_missing(faulty: bool) -> None:
     rig.on_measure = break_in_boot_3
     loop.start()
     results = [loop.wait("v1", case) for case in CASES] if faulty else []
+    assert faulty or loop.stopping.wait(10)
     loop.stop("interrupted")
     missing = {e.case_id: e.reason.partition(": ")[0] for e in rig.entries if isinstance(e, NotRun)}
     second = "in 1 of 4 boots" if faulty else "in 2 of 4 boots"  # a fault is an entry of its own
