@@ -127,7 +127,7 @@ def check_inputs(given: Mapping[str, str], repository: Path, event: Event) -> As
         raise ConfigError(
             f"{count} input{'s are' if count > 1 else ' is'} not allowed: {' '.join(reader.wrong)}",
             next_step="correct it below `with:`, where the workflow is called; "
-            "docs/operate/ci.md#from-another-repository has them all.",
+            "docs/operate/another-repository.md has them all.",
         )
     return Asked(
         repository.resolve(), project, folder, modes, idf_version, targets, suite, label, base, pages

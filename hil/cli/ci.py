@@ -71,7 +71,7 @@ def comment_command(
     """Say under a pull request what changed, by how much, and what was not run.
 
     The comment is written once and brought up to date; an older run never replaces a newer one. GITHUB_TOKEN
-    gives access, GITHUB_API_URL another server than api.github.com. docs/operate/ci.md says what is trusted.
+    gives access, GITHUB_API_URL another server than api.github.com. docs/operate/ci-comment.md says what is trusted.
     """
     if (run_id is None) == (folder is None):
         raise ConfigError(
@@ -196,7 +196,7 @@ def _input_options(function: F) -> F:
 def check_and_plan(plan_path: Path, **given: str) -> None:
     """Check the inputs of measure.yml in a project's checkout, and plan what they ask for.
 
-    Each input that is wrong is named, with its value and what is allowed: docs/operate/ci.md.
+    Each input that is wrong is named, with its value and what is allowed: docs/operate/another-repository.md.
     """
     event = read_event(os.environ, Path.cwd())
     try:
