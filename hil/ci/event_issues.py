@@ -193,7 +193,7 @@ def _page(github: GitHub, told: _Told, report_url: str, server: str) -> str:
     lines += [
         "",
         "This issue follows the event each night, and is closed when the event has ended. If you close it "
-        "by hand, it stays closed (docs/operate/nightly.md).",
+        "by hand, it stays closed (docs/operate/events.md).",
     ]
     return "\n".join(lines) + "\n"
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read ``thresholds/<stem>.yaml``, the one place for a bench's cases, metrics and limits.
 
-Its keys are explained in docs/explain/gate.md. Everything is checked while reading, so that a mistake shows
+Its keys are explained in docs/reference/thresholds.md. Everything is checked while reading, so that a mistake shows
 before anything is measured, and every sentence names file and line.
 """
 
