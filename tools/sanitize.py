@@ -25,7 +25,7 @@ from hil.boards.firmware.build import FIRMWARE_DIR, PROJECT_NAME, HostTree
 from hil.boards.firmware.image import build_image_dir
 from hil.boards.firmware.revision import VERSION_FILE
 from hil.store.directory import RunDirectory
-from hil.virtual.air import build_air
+from hil.virtual.air.build import build_air
 from tests.host_builds import RACES, SANITIZED, build_programs
 
 OUT = PROJECT_ROOT / "out" / "sanitize"

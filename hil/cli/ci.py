@@ -71,7 +71,8 @@ def comment_command(
     """Say under a pull request what changed, by how much, and what was not run.
 
     The comment is written once and brought up to date; an older run never replaces a newer one. GITHUB_TOKEN
-    gives access, GITHUB_API_URL another server than api.github.com. docs/operate/ci-comment.md says what is trusted.
+    gives access, GITHUB_API_URL another server than api.github.com. docs/operate/ci-comment.md says what is
+    trusted.
     """
     if (run_id is None) == (folder is None):
         raise ConfigError(

@@ -21,13 +21,8 @@ from hil.base.units import convert, find_unit
 from hil.metrics import stats
 from hil.metrics import stats as batches
 from hil.metrics.metric import (
-    DIRECTIONS,
-    NOT_OK,
     QUANTILES,
-    SCALES,
-    STATISTICS,
     Metric,
-    OutcomeRule,
     Term,
     parse_terms,
     source_unit,
@@ -44,14 +39,9 @@ from hil.metrics.values import (
 from hil.model import RunRecord
 
 __all__ = [
-    "DIRECTIONS",
-    "NOT_OK",
     "QUANTILES",
-    "SCALES",
-    "STATISTICS",
     "Estimate",
     "Metric",
-    "OutcomeRule",
     "Term",
     "count_samples",
     "estimate",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read ``thresholds/<stem>.yaml``, the one place for a bench's cases, metrics and limits.
 
-Its keys are explained in docs/reference/thresholds.md. Everything is checked while reading, so that a mistake shows
+docs/reference/thresholds.md explains its keys. Everything is checked while reading, so that a mistake shows
 before anything is measured, and every sentence names file and line.
 """
 
@@ -21,15 +21,12 @@ from hil.store import StoredRun
 from hil.thresholds.limits import Suppression, check_ambiguities
 from hil.thresholds.metric_reader import read_metrics, read_outcome
 from hil.thresholds.rule_reader import RuleReader, check_value, read_policy, require_parameter
-from hil.thresholds.types import PEERS, Parameter, Policy, Thresholds
+from hil.thresholds.types import PEERS, Parameter, Thresholds
 
 SCHEMA_VERSION = 1
 FOLDER = "thresholds"
 
 __all__ = [
-    "Parameter",
-    "Policy",
-    "Thresholds",
     "load",
     "load_all",
     "load_project",

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 REQUEST_TIMEOUT_S = 5.0
 STOP_TIMEOUT_S = 5.0
-__all__ = ["RemoteProcess", "VirtualBoardSpec", "VirtualRack"]
+__all__ = ["VirtualBoardSpec", "VirtualRack"]
 
 
 class Way(NamedTuple):

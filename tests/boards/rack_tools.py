@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from hil.network.process import LocalProcess, LocalSpawner
-from hil.virtual.air import AirProfile, build_air
+from hil.virtual.air.build import build_air
+from hil.virtual.air.profile import AirProfile
 from hil.virtual.rack_start import BoardLaunch
 from hil.virtual.virtual_rack import VirtualBoardSpec, VirtualRack
 from tests.lab import wait_for

@@ -15,7 +15,7 @@ from hil.boards.firmware.build import build
 from hil.boards.firmware.build_folder import Image
 from hil.boards.firmware.bundle import read_digests, write_bundle
 from hil.boards.firmware.revision import SourceState
-from hil.virtual.air import build_air
+from hil.virtual.air.build import build_air
 from tests.boards.rack_tools import AIR_DIR
 from tests.lab import Lab, make_lab, of_type
 

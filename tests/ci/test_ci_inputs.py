@@ -190,7 +190,7 @@ def test_the_workflow_has_these_inputs() -> None:
 
 
 def test_the_page_lists_these_inputs() -> None:
-    """docs/operate/another-repository.md has a row for each, in this order, and the default where there is one."""
+    """docs/operate/another-repository.md has a row for each, in this order, with its default."""
     page = (ROOT / "docs" / "operate" / "another-repository.md").read_text()
     table = page.partition("| input |")[2].partition("\n\n")[0]
     rows = dict(re.findall(r"^\| `([\w-]+)` \| (.*) \|$", table, re.MULTILINE))

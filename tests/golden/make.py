@@ -18,13 +18,12 @@ from typing import Any
 
 from hil.ci.plan import CiPlan, Leg, write_plan
 from hil.model import Case, Cause, Comparison, Entry, Fault, NotRun, Role, RunRecord, Series
-from hil.network.ledger import Evidence, Handed, Sighting, attribute
-from hil.network.ledger.evidence import Arrival
+from hil.network.ledger.attribution import attribute
+from hil.network.ledger.evidence import Arrival, Evidence, Handed, Sighting
 from hil.network.ledger.files import write_ledger
 from hil.store import RunDirectory
 from hil.thresholds import Thresholds
-from hil.trace import store_trace
-from hil.trace.files import Origin
+from hil.trace.files import Origin, store_trace
 from tests.golden import past
 from tests.golden.comparing import STORED, STORED_DIGEST, digest_of
 from tests.golden.rig import (

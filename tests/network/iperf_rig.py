@@ -13,7 +13,7 @@ from hil.boards.rack import Board
 from hil.model import Case, Series
 from hil.network.peers.companion import Outcome, Place
 from hil.network.peers.iperf.companion import IperfCompanion
-from hil.virtual.air import build_air
+from hil.virtual.air.build import build_air
 from hil.virtual.air.profile import load_profile
 from hil.virtual.remote_process import RemoteProcess
 from hil.virtual.virtual_rack import VirtualBoardSpec, VirtualRack

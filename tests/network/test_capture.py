@@ -20,7 +20,7 @@ from hil.network.capture import Capture, CaptureCounts
 from hil.network.dissect.iperf_datagrams import read_datagrams
 from hil.network.dissect.tshark import read_fields
 from hil.network.process import LocalSpawner
-from hil.virtual.air import build_air
+from hil.virtual.air.build import build_air
 from tests.boards.rack_tools import AIR_DIR, CHECKOUT, UnprivilegedSpawner
 from tests.network.iperf_rig import BOARD, IperfLab, iperf_lab
 from tests.virtual.test_virtual_rack_privileges import as_user

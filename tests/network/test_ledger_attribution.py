@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hil.base.errors import FirmwareError
-from hil.network.ledger import Arrival, Evidence, Handed, Ledger, Owner, Point, Sighting, attribute
-from hil.network.ledger.evidence import Outcome, Tcp
+from hil.network.ledger.attribution import Ledger, attribute
+from hil.network.ledger.evidence import Arrival, Evidence, Handed, Outcome, Sighting, Tcp
+from hil.network.ledger.points import Owner, Point
 
 NOBODY, GAPS, WHOLE = "nobody looked", "looked, with gaps", "looked, without gaps"
 WATCHES = (NOBODY, GAPS, WHOLE)

@@ -11,7 +11,8 @@ import pytest
 
 from hil.base.errors import RigError
 from hil.network.dissect import Pdu, Segment
-from hil.network.ledger import Arrival, Evidence, Handed, Sighting, attribute
+from hil.network.ledger.attribution import attribute
+from hil.network.ledger.evidence import Arrival, Evidence, Handed, Sighting
 from hil.network.ledger.files import LEDGER_COLUMNS, read_arrivals, write_ledger
 from hil.network.ledger.sightings import number_of, sighting_of, stream_facts
 

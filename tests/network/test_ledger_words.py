@@ -15,7 +15,8 @@ from rich.console import Console
 from hil.base.errors import ConfigError
 from hil.cli.app import run_command
 from hil.model import RunRecord, Scalar
-from hil.network.ledger import Evidence, Handed, Sighting, attribute
+from hil.network.ledger.attribution import attribute
+from hil.network.ledger.evidence import Evidence, Handed, Sighting
 from hil.network.ledger.files import counts_of, lines_of, sentence_of, table_of, total_of
 from hil.reports.allure.completion import complete_results
 from hil.reports.ledger import loss_notes, loss_total

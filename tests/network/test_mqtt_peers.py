@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hil.boards.rack.noise import NoiseSettings
-from hil.network.ledger import Owner
+from hil.network.ledger.points import Owner
 from hil.network.peers.companion import Outcome, Place
 from hil.network.peers.mqtt.faults import FaultTargets, switch_of
 from hil.network.peers.mqtt.peer import MqttPeer

@@ -15,7 +15,9 @@ from hil.base.errors import FirmwareError, RigError
 from hil.model import Case, Scalar, Series
 from hil.network.broker_config import BrokerOptions
 from hil.network.capture import CaptureCounts
-from hil.network.ledger import Arrival, Owner, attribute
+from hil.network.ledger.attribution import attribute
+from hil.network.ledger.evidence import Arrival
+from hil.network.ledger.points import Owner
 from hil.network.peers.mqtt import fault_schedule
 from hil.network.peers.mqtt.bench_broker import options_of
 from hil.network.peers.mqtt.board_air import bursts_of, changes_of, description_of

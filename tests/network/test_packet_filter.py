@@ -20,7 +20,7 @@ from hil.network.capture import Capture
 from hil.network.dissect.tshark import read_fields
 from hil.network.packet_filter import Dropped, PacketFilter
 from hil.network.process import LocalSpawner
-from hil.virtual.air import build_air
+from hil.virtual.air.build import build_air
 from hil.virtual.virtual_rack import VirtualRack
 from tests.boards.rack_tools import AIR_DIR, UnprivilegedSpawner, running_rack, wait_until
 from tests.virtual.test_virtual_rack_privileges import as_user

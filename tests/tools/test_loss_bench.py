@@ -11,7 +11,7 @@ from pathlib import Path
 import dpkt
 import pytest
 
-from hil.network.ledger import POINTS, Owner
+from hil.network.ledger.points import POINTS, Owner
 from tools.bench.loss_compared import MESSAGES_MIN, Compared, figure_of
 from tools.bench.loss_scenarios import SCENARIOS
 from tools.bench.loss_truth import Truth, numbers_at, numbers_in, places_plain, reached_from

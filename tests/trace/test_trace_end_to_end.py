@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from hil.trace import read_stored
+from hil.trace.files import read_stored
 from hil.trace.finding import INVERSION
 from tests.host_builds import build_variant
 from tests.lab import Lab, make_lab, of_type

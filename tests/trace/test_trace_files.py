@@ -26,8 +26,7 @@ from hil.run.agent_device import AgentDevice
 from hil.run.companions import Companions
 from hil.store import RunDirectory, read_judged_run
 from hil.store.verdicts import read_verdict
-from hil.trace import read_stored, store_trace
-from hil.trace.files import CASE, VOID, Origin
+from hil.trace.files import CASE, VOID, Origin, read_stored, store_trace
 from tests.make_records import publish_record
 from tests.reports.as_read import as_read
 from tests.reports.site_runs import healthy, store_run

@@ -5,9 +5,21 @@ from __future__ import annotations
 
 import pytest
 
-from hil.trace import Finding, Mark, explain, lock_waits, reconstruct
-from hil.trace.finding import HELD, HOST, INVERSION, NONE, PREEMPTED, SHORTEST_US, WAITED
+from hil.trace.events import Mark
+from hil.trace.finding import (
+    HELD,
+    HOST,
+    INVERSION,
+    NONE,
+    PREEMPTED,
+    SHORTEST_US,
+    WAITED,
+    Finding,
+    explain,
+    lock_waits,
+)
 from hil.trace.finding import TIMER as WOKEN_LATE
+from hil.trace.reconstruction import reconstruct
 from tests.trace.trace_events import (
     DELAYS,
     GIVEN,

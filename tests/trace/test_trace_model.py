@@ -11,7 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hil.base.errors import FirmwareError
-from hil.trace import EventKind, Mark, State, Timeline, read_trace, reconstruct
+from hil.trace.events import EventKind, Mark
+from hil.trace.reading import read_trace
+from hil.trace.reconstruction import reconstruct
+from hil.trace.timeline import State, Timeline
 from tests.trace.trace_events import (
     DELAYS,
     IN,

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as proto
 
-from hil.trace import Trace, explain, reconstruct
+from hil.trace.events import Trace
+from hil.trace.finding import explain
 from hil.trace.perfetto import write_perfetto
+from hil.trace.reconstruction import reconstruct
 from tests.trace.trace_events import JITTER, MIDDLE, inverted, on_a_host, trace_of
 
 BEGIN, END = proto.TrackEvent.TYPE_SLICE_BEGIN, proto.TrackEvent.TYPE_SLICE_END

@@ -9,7 +9,9 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from hil.reports.allure.trace.picture import BAD_BAND, BAND, draw_trace
-from hil.trace import StoredTrace, explain, reconstruct
+from hil.trace.files import StoredTrace
+from hil.trace.finding import explain
+from hil.trace.reconstruction import reconstruct
 from tests.trace.trace_events import IDLE, Row, inherited, inverted, on_a_host, trace_of
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from hil.model import Case, Series
-from hil.trace import EventKind, Mark, Trace, read_trace
+from hil.trace.events import EventKind, Mark, Trace
+from hil.trace.reading import read_trace
 
 Row = tuple[int, int, int, int, int]  # time_us, core, event, task, argument
 

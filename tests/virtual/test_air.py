@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import ConfigError, RigError
-from hil.virtual.air import AirControl, AirProfile, Gap, Impairment, build_air, load_profile, load_profiles
-from hil.virtual.air.control import Number
+from hil.virtual.air.build import build_air
+from hil.virtual.air.control import AirControl, Number
+from hil.virtual.air.profile import AirProfile, Gap, Impairment, load_profile, load_profiles
 from hil.virtual.virtual_rack import VirtualRack
 from tests.boards import rack_tools
 from tests.boards.rack_tools import start_rack, wait_until

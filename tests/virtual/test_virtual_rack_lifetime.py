@@ -16,7 +16,8 @@ import pytest
 
 from hil.base.errors import ConfigError, RigError
 from hil.virtual import rack_state
-from hil.virtual.air import AirProfile, build_air
+from hil.virtual.air.build import build_air
+from hil.virtual.air.profile import AirProfile
 from hil.virtual.virtual_rack import VirtualBoardSpec, VirtualRack
 from tests.boards import rack_tools
 from tests.boards.rack_tools import (

@@ -11,7 +11,7 @@ import pytest
 
 from hil.base.errors import RigError
 from hil.virtual import privileges, rack_start
-from hil.virtual.air import build_air
+from hil.virtual.air.build import build_air
 from hil.virtual.rack_state import RackPaths
 from tests.boards import rack_tools
 from tests.boards.rack_tools import CHECKOUT

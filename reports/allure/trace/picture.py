@@ -27,8 +27,10 @@ from hil.reports.allure.figure import (
     text_width,
     tick_text,
 )
-from hil.trace import Finding, Holding, Mark, Segment, State, StoredTrace, Task, Timeline, Trace
-from hil.trace.finding import HELD, INVERSION, duration, marks_of
+from hil.trace.events import Mark, Task, Trace
+from hil.trace.files import StoredTrace
+from hil.trace.finding import HELD, INVERSION, Finding, duration, marks_of
+from hil.trace.timeline import Holding, Segment, State, Timeline
 
 MOST_TASKS = 9
 _AROUND = 0.12  # of the stretch that matters, on both sides

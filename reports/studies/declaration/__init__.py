@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Published studies: their tables, what is wrong with them, and what of ours each row compares with.
 
-``reports/studies/<study>/<study>.yaml`` holds one; docs/explain/studies.md explains the keys.
+``reports/studies/<study>/<study>.yaml`` holds one; docs/reference/studies.md explains the keys.
 """
 
 from hil.reports.studies.declaration.loader import (
@@ -12,11 +12,10 @@ from hil.reports.studies.declaration.loader import (
     study_files,
     study_of_suite,
 )
-from hil.reports.studies.declaration.needs import CHECKS, STUDIES
+from hil.reports.studies.declaration.needs import STUDIES
 from hil.reports.studies.declaration.types import (
     Application,
     Background,
-    BackgroundRow,
     Claim,
     Comparison,
     Row,
@@ -25,14 +24,12 @@ from hil.reports.studies.declaration.types import (
 )
 
 __all__ = [
-    "CHECKS",
     "KEPT_FOLDER",
     "PUBLISHED",
     "SIZES",
     "STUDIES",
     "Application",
     "Background",
-    "BackgroundRow",
     "Claim",
     "Comparison",
     "Row",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from hil.metrics.stats import Interval, overdispersion, ratio_interval
 from hil.model import RunRecord
-from hil.network.ledger import Owner
+from hil.network.ledger.points import Owner
 from hil.reports.studies.claims import CONTRADICTED, SUPPORTED, UNDECIDED, Finding, from_test
 from hil.reports.studies.declaration import Claim, Study
 from hil.reports.studies.document import number

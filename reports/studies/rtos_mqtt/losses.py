@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from hil.base.numeric import special
 from hil.metrics.stats import Interval
 from hil.model import RunRecord
-from hil.network.ledger import OWNERS, Owner
 from hil.network.ledger.files import Counts, counts_of, total_of
+from hil.network.ledger.points import OWNERS, Owner
 from hil.reports.studies.document import NONE, Table, number
 from hil.reports.studies.estimate import ALPHA, NOTHING, Estimate
 from hil.reports.studies.records import BoardRun, boots, whole, word

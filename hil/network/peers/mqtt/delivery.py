@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hil.model import Scalar, Series
-from hil.network.ledger import Arrival, Ledger, attribute
+from hil.network.ledger.attribution import Ledger, attribute
+from hil.network.ledger.evidence import Arrival
 from hil.network.ledger.files import ARRIVALS_FILE, LEDGER_FILE, read_arrivals, write_ledger
 from hil.network.ledger.sightings import stream_facts
 from hil.network.peers.companion import Outcome, Place

@@ -20,7 +20,7 @@ from hil.network.dissect.bundling import bundling_of
 from hil.network.dissect.overhead import overhead_of
 from hil.network.dissect.segments import MqttPorts, Segment, read_segments
 from hil.network.dissect.symptoms import SYMPTOMS, count_symptoms
-from hil.network.ledger import Arrival, Evidence, Handed, Sighting
+from hil.network.ledger.evidence import Arrival, Evidence, Handed, Sighting
 from hil.network.ledger.sightings import sighting_of
 from hil.network.peers.companion import Place
 from hil.network.peers.mqtt.bench_broker import BenchBroker
