@@ -93,6 +93,10 @@ class AgentSession:
     def statistics(self) -> LinkStatistics:
         return self._link.statistics
 
+    def close(self) -> None:
+        """Log what has arrived and was not read."""
+        self._link.lines.close()
+
     def check_how_it_booted(self) -> None:
         """Raise FirmwareError or RigError where the boot that said hello began with a crash of the one
         before. Only for who has reset the board: else that may have been at any time.
