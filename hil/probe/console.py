@@ -2,7 +2,8 @@
 """A product's console: each line with the time at which it came, and what goes wrong in between.
 
 Times are nanoseconds of the host's CLOCK_MONOTONIC when the line's end had arrived. A line takes ten bit
-times a character, which is what a time is uncertain by at least.
+times a character, which is what a time is uncertain by at least. A line without an end, such as a prompt, is
+matched after a pause; its time is that of its last byte.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from dataclasses import dataclass, field
 from hil.base.errors import ConfigError, FirmwareError, HilError, NoAnswerError
 from hil.probe.probe_file import Pattern, Probe
 from hil.session import trouble
-from hil.session.console import Console, Lines, printable
+from hil.session.console import Console, Lines, Unfinished, printable
 
 NEAR = 0.6  # a line that is so much like a pattern's text is taken for the one that was meant
 QUOTE_CHARACTERS = 120
+PAUSE_S = 0.2  # a USB adapter holds bytes back for 16 ms, and an erase of flash stops a task for some 100 ms
 _REFUSED = re.compile(  # a virtual board's station (firmware/host/idf/wifi/station.c)
     r"wifi: (no network '(?P<unknown>.*)' in the air|another password than that of network '(?P<locked>.*)')"
 )
@@ -27,8 +29,30 @@ _REFUSED = re.compile(  # a virtual board's station (firmware/host/idf/wifi/stat
 
 @dataclass(frozen=True)
 class Line:
+    """A line, or what had come of it at a pause. ``begun`` is what had come of it at the pause before."""
+
     time_ns: int
     text: str
+    begun: Line | None = None
+    is_whole: bool = True
+
+    def search(self, pattern: Pattern) -> re.Match[str] | None:
+        """Return what a pattern finds, unless it found it at an earlier pause of this line.
+
+        A pattern with named groups waits for the end of the line: a number may not have come as a whole.
+        """
+        if pattern.compiled.groupindex:
+            return pattern.search(self.text) if self.is_whole else None
+        *earlier, _ = self.states()
+        return None if any(pattern.search(state.text) for state in earlier) else pattern.search(self.text)
+
+    def states(self) -> list[Line]:
+        """Return the line as it was at each pause, and as it is."""
+        found, state = [self], self.begun
+        while state is not None:
+            found.append(state)
+            state = state.begun
+        return found[::-1]
 
 
 @dataclass
@@ -76,17 +100,22 @@ class ProductConsole:
         """Type a line, as a person at a serial monitor does."""
         self._reader.write(f"{text}\r\n".encode())
 
+    def close(self) -> None:
+        """Log what has arrived and was not read."""
+        self._reader.close()
+
     def read(self, deadline: float) -> Line | None:
         """Return the next line, None where none came by ``deadline`` (time.monotonic()).
 
         Raises FirmwareError where the product panicked or restarted and the probe does not count that;
         RigError where the board lost its power or the port is gone.
         """
-        text = self._reader.read(deadline)
+        text = self._reader.read(deadline, pause_s=PAUSE_S)
         if text is None:
             return None
         line = self._keep(text)
-        if self.is_ready and (kind := trouble.recognise(text)):
+        kind = trouble.recognise(text) if self.is_ready and line.is_whole else None
+        if kind is not None and not kind.is_of_boot:
             self._meet(kind, text)
         return line
 
@@ -100,19 +129,30 @@ class ProductConsole:
 
         Raises:
             FirmwareError: it does not say so in time, or panics before; ConfigError: it nearly says so.
-            RigError: the board says nothing at all.
+            RigError: the board says nothing at all, browns out, or finds no program in its flash.
         """
         deadline = time.monotonic() + probe.ready_s
-        troubles: list[str] = []
+        booting = trouble.Booting()
         for line in self.until(deadline):
-            if probe.ready.search(line.text):
+            if line.search(probe.ready):
                 self.is_ready = True
                 return line
-            kind = trouble.recognise(line.text)
-            if kind is not None and trouble.is_worth_decoding(kind):
-                troubles = self._rest(line.text)
-                raise self._incident(kind, troubles, "before it was ready")
+            if line.is_whole and (kind := trouble.recognise(line.text)):
+                self._meet_booting(kind, line.text, booting)
+        cause = trouble.worst(booting.lines)
+        if cause not in (trouble.RESET, trouble.WOKE):
+            raise self._incident(cause, booting.lines, "before it was ready")
         raise self.never(probe.ready, f"being ready within {probe.ready_s} s", self.lines)
+
+    def _meet_booting(self, kind: trouble.Trouble, text: str, booting: trouble.Booting) -> None:
+        """Raise what a boot does not survive, and note what it may."""
+        if trouble.is_worth_decoding(kind) or kind is trouble.BROWNOUT:
+            raise self._incident(kind, self._rest(text), "before it was ready")
+        booting.add(kind, text)
+        if booting.is_loop:
+            raise self._incident(
+                trouble.worst(booting.lines), booting.lines, "again and again before it was ready"
+            )
 
     def never(self, pattern: Pattern, what: str, lines: list[Line]) -> HilError:
         """Return the error for a pattern that no line of ``lines`` matched, and whose fault that is.
@@ -120,13 +160,14 @@ class ProductConsole:
         A line that is much like the pattern is its misspelling, the configuration's fault; without one the
         firmware did not do what it is watched for.
         """
-        if not self.lines:
+        if not self.lines and not self._reader.unfinished:
             return NoAnswerError(
                 f"Waiting for board {self.board}: {what}: not a line came.",
                 log=self.log_path,
                 next_step="check power, cable, port and the baud rate of its console.",
             )
         near, likeness = nearest(pattern, lines)
+        near = self._reader.masked_start(near)
         said = f"{len(lines)} lines came and none matched {pattern.text!r} ({pattern.where})"
         quoted = f"; the nearest is {printable(near)[:QUOTE_CHARACTERS]!r}" if near else ""
         sentence = f"Board {self.board}: {what}: {self._reader.masked(said + quoted)}.{self.refused()}"
@@ -167,7 +208,11 @@ class ProductConsole:
         )
 
     def _keep(self, text: str) -> Line:
-        line = Line(time.monotonic_ns(), text)
+        begun = self.lines.pop() if self.lines and not self.lines[-1].is_whole else None
+        if isinstance(text, Unfinished):
+            line = Line(int(self._reader.came_s * 1e9), text, begun, is_whole=False)
+        else:
+            line = Line(time.monotonic_ns(), text, begun)
         self.first_ns = self.first_ns or line.time_ns
         self.lines.append(line)
         return line

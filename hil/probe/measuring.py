@@ -85,7 +85,7 @@ def measure_between(console: ProductConsole, spec: Between, case: Case) -> Colum
     timeout_ns = case.timeout_ms * 1_000_000
     for line in console.until(deadline):
         _match_end(spec, line, open_pairs, timeout_ns)
-        if len(pairs) < case.rows and (found := spec.start.search(line.text)):
+        if len(pairs) < case.rows and (found := line.search(spec.start)):
             pair = Pair(line.time_ns)
             pairs.append(pair)
             open_pairs[_key(found, len(pairs))] = pair
@@ -104,7 +104,7 @@ def measure_between(console: ProductConsole, spec: Between, case: Case) -> Colum
 
 
 def _match_end(spec: Between, line: Line, open_pairs: dict[str, Pair], timeout_ns: int) -> None:
-    found = spec.end.search(line.text)
+    found = line.search(spec.end)
     if found is None:
         return
     keyed = KEY in found.re.groupindex
@@ -138,7 +138,7 @@ def measure_values(console: ProductConsole, spec: Values, case: Case) -> Columns
     clock, first = Clock(), len(console.lines)
     rows: list[tuple[int, list[int]]] = []
     for line in console.until(time.monotonic() + case.duration_s):
-        if found := spec.line.search(line.text):
+        if found := line.search(spec.line):
             rows.append((line.time_ns, [_number(spec, name, found[name]) for name in spec.names]))
         if len(rows) == case.rows:
             break
@@ -169,10 +169,11 @@ def measure_boot(console: ProductConsole, spec: Boot, case: Case) -> Columns:
     """Return one row: from the first line of this boot to the line that is waited for."""
     clock = Clock(console.first_ns)
     timeout_s = case.timeout_ms / 1e3
-    done = next((line for line in console.lines if spec.end.search(line.text)), None)
+    come = (state for line in console.lines for state in line.states())
+    done = next((line for line in come if line.search(spec.end)), None)
     deadline = time.monotonic() + timeout_s - (time.monotonic_ns() - console.first_ns) / 1e9
     if done is None:
-        done = next((line for line in console.until(deadline) if spec.end.search(line.text)), None)
+        done = next((line for line in console.until(deadline) if line.search(spec.end)), None)
     if done is None:
         error = console.never(spec.end, f"booting within {timeout_s:g} s", console.lines)
         if isinstance(error, ConfigError):

@@ -157,15 +157,17 @@ class LabRig:
         log_path = self._run.console_log(board.id)
         console = self._consoles.open(board, log_path, stop=check_stop, check=lambda: self._check(board))
         stack.callback(console.close)
+        product = ProductConsole(
+            console,
+            board.id,
+            log=console.log,
+            log_path=str(log_path),
+            decode=partial(decode_panic, build_dir=firmware.build_dir, console_log=log_path),
+        )
+        stack.callback(product.close)
         device = ProductDevice(
             board,
-            ProductConsole(
-                console,
-                board.id,
-                log=console.log,
-                log_path=str(log_path),
-                decode=partial(decode_panic, build_dir=firmware.build_dir, console_log=log_path),
-            ),
+            product,
             self._probes,
             firmware.sha256,
             firmware.build_dir,
@@ -206,13 +208,15 @@ class LabRig:
         log_path = self._run.console_log(board.id)
         console = self._consoles.open(board, log_path, stop=check_stop, check=lambda: self._check(board))
         stack.callback(console.close)
-        return AgentSession(
+        session = AgentSession(
             console,
             board.id,
             log=console.log,
             log_path=str(log_path),
             decode=partial(decode_panic, build_dir=build_dir, console_log=log_path),
         )
+        stack.callback(session.close)
+        return session
 
     def _check(self, board: Board) -> None:
         """What a board's case depends on while it runs: the network first, for it may explain the rest."""

@@ -26,6 +26,7 @@ from hil.boards.firmware.partition_table import TABLE_MAX_BYTES, TABLE_OFFSET, T
 from hil.boards.firmware.selection import Firmware, same_flash
 from hil.gate.words.ended import NOT_COMPARED
 from hil.model import Case, Comparison, Entry, Fault, NotRun, Role, RunRecord, Scalar, Series
+from hil.session.console import plain, text_of
 from hil.session.transfer import Transfer, case_words, merge, run_fault
 from hil.session.trouble import recognise
 from hil.store.run_info import utc_now
@@ -188,13 +189,13 @@ def boot_once(
 
 
 def _check_trouble(console: bytes, board: str, log: str) -> None:
-    """Raise FirmwareError where the board has crashed: it would boot, and begin, again and again."""
-    lines = [line.decode("latin-1").strip() for line in console.splitlines()]
+    """Raise HilError where the board has crashed: it would boot, and begin, again and again."""
+    lines = [plain(text_of(line)).strip() for line in console.splitlines()]
     started = next((number for number, line in enumerate(lines) if line.startswith("rst:")), -1)
     for line in lines[started + 1 :]:
         trouble = recognise(line)
         if trouble is not None:
-            raise FirmwareError(
+            raise trouble.error(
                 f"Board {board} {trouble.name} in a sealed run: {line}",
                 log=log,
                 next_step=trouble.next_step,
@@ -202,7 +203,7 @@ def _check_trouble(console: bytes, board: str, log: str) -> None:
 
 
 def _too_late(console: bytes, board: str, log: Path, timeout_s: float) -> HilError:
-    said = [line.strip() for line in console.decode("latin-1").splitlines() if line.strip()]
+    said = [line.strip() for line in text_of(console).splitlines() if line.strip()]
     last = said[-1] if said else "nothing"
     return FirmwareError(
         f"Board {board} had not come to the end of its script after {timeout_s:.0f} s; it said last: {last}.",

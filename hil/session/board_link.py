@@ -20,7 +20,6 @@ from hil.wire import MARKER, DamagedLineError, Hello, Message, Reply, WireError,
 
 DAMAGED_COMMANDS_MAX = 20
 RETRY_S = 1.0  # a reply takes milliseconds; a retry goes out when none came for this long
-BOOT_RESETS = 2  # resets from outside that a boot may show: opening the port makes one, our reset another
 RECENT_LINES = 128
 QUOTE_CHARACTERS = 120
 # what ended the boot between our reset and the one that says hello; the watchdog of the RTC may be esptool's
@@ -64,14 +63,22 @@ class BoardLink:
         self.lines = Lines(console, log=log, clock=clock)
         self.statistics = LinkStatistics()
         self.hello: Hello | None = None
-        self.incidents: list[str] = []
+        self._booting = trouble.Booting()
         self._panic = trouble.Incident()  # of a boot: its first
-        self._boot_resets = 0
         self._nonce = secrets.token_hex(3)
         self._commands = 0
         self._broken: HilError | None = None
         self._last_number = 0
         self._recent: deque[str] = deque(maxlen=RECENT_LINES)
+
+    @property
+    def incidents(self) -> list[str]:
+        """The lines of trouble of a boot that has not come to its hello."""
+        return self._booting.lines
+
+    @property
+    def is_boot_loop(self) -> bool:
+        return self._booting.is_loop
 
     @property
     def panic(self) -> list[str]:
@@ -85,9 +92,8 @@ class BoardLink:
     def forget_boot(self) -> None:
         """Expect a boot: until its hello, resets and panics are noted in ``incidents``, not raised."""
         self.hello = None
-        self.incidents = []
+        self._booting = trouble.Booting()
         self._panic = trouble.Incident()
-        self._boot_resets = 0
         self._broken = None
         self._last_number = 0
         self._recent.clear()
@@ -247,10 +253,9 @@ class BoardLink:
                 self.incidents.append(self.lines.masked(line).strip())
             return
         if self.hello is None:
-            if kind is trouble.POWER_LOSS and self._boot_resets < BOOT_RESETS:
-                self._boot_resets += 1  # how every boot begins
-                return
-            self.incidents.append(self.lines.masked(line).strip())
+            self._booting.add(kind, self.lines.masked(line))
+            return
+        if kind.is_of_boot:
             return
         raise self.fail(self._incident(self._rest_of_incident(line)))
 

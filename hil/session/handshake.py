@@ -15,12 +15,8 @@ from hil.wire import PROTOCOL_VERSIONS, Hello, Reply
 
 HELLO_PERIOD_S = 1.0
 RESTART_PERIOD_S = 5.0  # longer than a boot takes: a second restart must not meet the new boot
-BOOT_INCIDENTS_MAX = 6  # lines; a board that resets this often before it says hello will not say it
 
 _DOWNLOAD_MODE = re.compile(r"waiting for download|DOWNLOAD_BOOT|DOWNLOAD\(")
-_NO_IMAGE = re.compile(
-    r"invalid header: 0x|csum err:0x|No bootable app partitions|flash read err|ets_loader.*invalid"
-)
 _UNREADABLE_SHARE = 0.3
 SILENT_S = 15.0  # the ROM prints within milliseconds of a reset; what says nothing for so long will not
 DOWNLOAD_S = 3.0  # a ROM that waits for a download does so until the next reset
@@ -39,7 +35,7 @@ def await_hello(link: BoardLink, *, timeout_s: float, old_boot: str = "") -> Hel
     hello: Hello | None = None
     began = moved = link.clock()
     bytes_seen = bytes_before
-    while link.clock() < deadline and len(link.incidents) < BOOT_INCIDENTS_MAX:
+    while link.clock() < deadline and not link.is_boot_loop:
         if link.lines.bytes_received != bytes_seen:
             bytes_seen, moved = link.lines.bytes_received, link.clock()
         if link.clock() >= moved + _patience_s(link, silent=bytes_seen == bytes_before):
@@ -56,7 +52,7 @@ def await_hello(link: BoardLink, *, timeout_s: float, old_boot: str = "") -> Hel
                 return _greet(link, hello, message.number)
             elif isinstance(message, Reply) and not message.ok:
                 break  # our command arrived damaged
-            if len(link.incidents) >= BOOT_INCIDENTS_MAX:
+            if link.is_boot_loop:
                 break
     raise explain(link, timeout_s=timeout_s, silent=link.lines.bytes_received == bytes_before)
 
@@ -108,18 +104,13 @@ def explain(link: BoardLink, *, timeout_s: float, silent: bool) -> HilError:
     if silent:
         return _rig(link, f"{attempt}: not a byte came.", "check power, cable, port and baud rate.")
     last = link.lines.last
-    no_image = _find(_NO_IMAGE, last)
-    if link.incidents and not (no_image and trouble.worst(link.incidents) is trouble.RESET):
+    if link.incidents:
         kind = trouble.worst(link.incidents)
         said, next_step = trouble.describe(kind, link.incidents, link.panic, link.decode)
         sentence = f"{attempt}: it {kind.name} while booting: {said}."
         return kind.error(sentence, log=link.log_path, next_step=next_step)
     if _find(_DOWNLOAD_MODE, last):
         return _rig(link, f"{attempt}: it is in download mode.", "reset it with IO0 high (hil board power).")
-    if no_image:
-        return _rig(
-            link, f"{attempt}: its flash holds no bootable image: {no_image}.", "flash it (hil board flash)."
-        )
     if _unreadable(last):
         return _rig(
             link, f"{attempt}: what it sends is unreadable.", "check the baud rate (921600) and cable."

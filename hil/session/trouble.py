@@ -1,29 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts by which ESP-IDF says that a board is in trouble, and whose fault each is.
+"""Texts by which a chip says that it is in trouble, and whose fault each is.
 
-Sources: ESP-IDF v5.5 ``esp_system/panic.c``, ``port/panic_handler.c``, ``newlib/assert.c``,
-``esp_system/port/brownout.c``, ``task_wdt/task_wdt.c``; the ROM prints the ``rst:`` line, whose names are
-those of ``esp_rom/<chip>/include/<chip>/rom/rtc.h``. An ESP32 tells a pulse on EN from a power loss neither
-there nor in ``esp_reset_reason()``.
+Sources: ESP-IDF v5.5.4, ``esp_system/panic.c``, ``esp_err.c``, ``ubsan.c``, ``stack_check.c``, ``task_wdt``,
+``newlib/src/assert.c``, ``esp_hw_support/power_supply/brownout.c``, ``heap/``, ``freertos/*/port.c``,
+``bootloader_support/src/``; the ROM prints ``rst:``, ``invalid header`` and ``flash read err``.
+
+A text counts where it is printed, not where a log line quotes it. ``abort()`` and the ROM begin a line. The
+others may follow what had no line end: a prompt, dots, half a line of the other core.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hil.base.errors import FirmwareError, HilError, RigError
+from hil.base.errors import FirmwareError, HilError, NoAnswerError, RigError
 from hil.session.console import DUMP_BEGINS, DUMP_ENDS, printable
+from hil.session.reset_causes import Cause, cause_of
 
 
 @dataclass(frozen=True)
 class Trouble:
-    """What a console line gives away."""
+    """What a console line gives away. ``is_of_boot``: a program that runs may print such a line, too."""
 
     name: str
     error: type[HilError]
     next_step: str
+    is_of_boot: bool = False
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,8 @@ class Decoded:
 
 QUIET_S = 0.5  # a panic's output has ended when nothing came for this long
 SAVING_S = 15.0  # the same while a core dump is on its way: a flash is erased before it is written
+BOOT_RESETS = 2  # resets from outside that a boot may show: opening the port makes one, our reset another
+BOOT_LINES_MAX = 6  # of trouble; a board that resets this often before it is up does not come up
 LINES_MAX = 120  # of an incident; those of a core dump do not count
 DUMP_LINES_MAX = 40_000  # 48 bytes each
 # while a chip saves its memory, and after: ESP-IDF v5.5, espcoredump/src/core_dump_{flash,uart}.c
@@ -83,6 +89,25 @@ class Incident:
         return self.lines
 
 
+@dataclass
+class Booting:
+    """What goes wrong between a reset of ours and the line by which a board says that it is up."""
+
+    lines: list[str] = field(default_factory=list)
+    _resets: int = 0  # from outside
+
+    def add(self, kind: Trouble, line: str) -> None:
+        """Take a line of trouble, unless it is how every boot begins."""
+        if kind in (POWER_LOSS, GLITCH) and self._resets < BOOT_RESETS:
+            self._resets += 1
+        else:
+            self.lines.append(line.strip())
+
+    @property
+    def is_loop(self) -> bool:
+        return len(self.lines) >= BOOT_LINES_MAX
+
+
 Decode = Callable[[Sequence[str]], Decoded | None]  # of an incident's lines; None: they hold no address
 
 
@@ -92,6 +117,11 @@ _DECODE_REGISTERS = (
     "backtrace; or read the console log."
 )
 _READ_LOG = "read the console log, and decode the addresses in it with the ELF of this build (addr2line)."
+_SLEEP = "a product that sleeps by design counts it: on_restart: count in its probe."
+_FLASH = (
+    "flash it (hil board flash); if it stays so, compare the build's flash size and offsets with the board's."
+)
+_STRAPS = "check the board's supply, its flash, and what pulls its strapping pins (IO12 of an ESP32)."
 _POWER = "check the board's supply and cable; a brownout is not the firmware's doing."
 _OUTSIDE = (
     "check cable, hub and supply, and that no other program opens the port: it would toggle DTR and RTS."
@@ -99,41 +129,73 @@ _OUTSIDE = (
 
 PANIC = Trouble("panicked", FirmwareError, _DECODE)
 ABORT = Trouble("called abort()", FirmwareError, _DECODE)
+CHECK = Trouble("failed an ESP_ERROR_CHECK", FirmwareError, _DECODE)
 ASSERT = Trouble("failed an assertion", FirmwareError, _DECODE)
 STACK = Trouble("overflowed a stack", FirmwareError, _DECODE)
 HEAP = Trouble("corrupted its heap", FirmwareError, _DECODE)
 EXHAUSTED = Trouble("ran out of heap", FirmwareError, _DECODE)
 WATCHDOG = Trouble("tripped the task watchdog", FirmwareError, "look for a task that does not yield.")
 BROWNOUT = Trouble("browned out", RigError, _POWER)
+GLITCH = Trouble("met a glitch of its supply or clock", RigError, _POWER)
 POWER_LOSS = Trouble("lost its power or was reset from outside", RigError, _OUTSIDE)
+WOKE = Trouble("woke from deep sleep", FirmwareError, _SLEEP)
 RESET = Trouble("was reset", FirmwareError, "look for what reset the board; the ROM's line names the cause.")
+NO_PROGRAM = Trouble("holds no bootable image in its flash", NoAnswerError, _FLASH, is_of_boot=True)
+UNREADABLE = Trouble("cannot read its flash", NoAnswerError, _STRAPS, is_of_boot=True)
 
+_BY_CAUSE: Mapping[Cause, Trouble] = {
+    "power": POWER_LOSS,
+    "outside": POWER_LOSS,
+    "glitch": GLITCH,
+    "brownout": BROWNOUT,
+    "sleep": WOKE,
+    "program": RESET,
+    "watchdog": RESET,
+}
+_RESETS = (RESET, POWER_LOSS, GLITCH, WOKE)
+_RST = re.compile(r"^rst:0x([0-9a-fA-F]+) \((\w*)")
+# the start of a line, or what had no line end: a letter, or a prompt or dots, which a log line does not have
+_AFTER = r"(?:^|(?<=[\w.%])|^(?![EWIDV] ).*(?:[>#$]|\.\.) ?)"
+_TIME = r"(?:\([\d:.]+\) )?"  # a log line has it, one of an interrupt has not
 _PATTERNS: Sequence[tuple[re.Pattern[str], Trouble]] = (
-    (re.compile(r"Guru Meditation Error: Core\s+\d+ panic'ed|Guru Meditation Error"), PANIC),
-    (re.compile(r"assert failed: "), ASSERT),
-    (re.compile(r"\bA stack overflow in task \S+ has been detected"), STACK),
-    (re.compile(r"Stack smashing protect failure!"), STACK),
-    (re.compile(r"CORRUPT HEAP: "), HEAP),
-    # CONFIG_HEAP_ABORT_WHEN_ALLOCATION_FAILS; a line by itself, for firmware logs such words, too
-    (re.compile(r"^Memory allocation failed\s*$"), EXHAUSTED),
-    (re.compile(r"abort\(\) was called at PC 0x"), ABORT),
-    (re.compile(r"task_wdt: Task watchdog got triggered"), WATCHDOG),
-    (re.compile(r"Brownout detector was triggered"), BROWNOUT),
-    (re.compile(r"\brst:0x[0-9a-f]+ \(\w*BROWN_?OUT"), BROWNOUT),
-    (re.compile(r"\brst:0x[0-9a-f]+ \((POWERON|USB_|POWER_GLITCH|GLITCH)"), POWER_LOSS),
-    (re.compile(r"\brst:0x[0-9a-f]+ \("), RESET),
+    (re.compile(_AFTER + r"Guru Meditation Error: "), PANIC),
+    (re.compile(r"^Core\s+\d+ register dump:"), PANIC),  # whatever became of the line before
+    (re.compile(r"^Panic handler entered multiple times"), PANIC),
+    (re.compile(_AFTER + r"ESP_ERROR_CHECK failed: esp_err_t 0x"), CHECK),
+    (re.compile(r"^assert failed: "), ASSERT),
+    (re.compile(r"^\*\*\*ERROR\*\*\* A stack overflow in task .* has been detected"), STACK),
+    (re.compile(r"^Stack smashing protect failure!"), STACK),
+    (re.compile(_AFTER + r"CORRUPT HEAP: "), HEAP),
+    # CONFIG_HEAP_ABORT_WHEN_ALLOCATION_FAILS: the second on a chip, the first on ESP-IDF's target linux
+    (re.compile(r"^(Memory allocation failed\s*$|Mem alloc fail\. size 0x)"), EXHAUSTED),
+    (re.compile(r"^(abort\(\) was called at PC 0x|terminate called |Undefined behavior of type )"), ABORT),
+    (re.compile(_AFTER + rf"E {_TIME}task_wdt: Task watchdog got triggered"), WATCHDOG),
+    # since v5.2 as a log line of its own kind, by its level; before v5.2 plain
+    (re.compile(_AFTER + r"[EI] BOD: Brownout detector was triggered"), BROWNOUT),
+    (re.compile(r"^Brownout detector was triggered"), BROWNOUT),
+    (re.compile(r"^(invalid header: 0x[0-9a-f]{1,8}\s*$|csum err:0x|ets_loader\.c \d)"), NO_PROGRAM),
+    (re.compile(rf"^E {_TIME}boot: (No bootable \w+ partition|load partition table error)"), NO_PROGRAM),
+    (re.compile(rf"^E {_TIME}\w+: failed to load bootloader image header"), NO_PROGRAM),
+    (re.compile(rf"^E {_TIME}esp_image: Image hash failed"), NO_PROGRAM),
+    (re.compile(r"^flash read err, \d"), UNREADABLE),
     (re.compile(r"^Rebooting\.\.\."), RESET),
 )
 # ``esp_reset_reason()`` as a hello names it
-_BY_REASON = {"BROWNOUT": BROWNOUT, "POWERON": POWER_LOSS, "EXT": POWER_LOSS}
+_BY_REASON = {"BROWNOUT": BROWNOUT, "POWERON": POWER_LOSS, "EXT": POWER_LOSS, "DEEPSLEEP": WOKE}
 # The last lines of an incident: nothing of interest follows.
-_LAST = re.compile(r"^Rebooting\.\.\.|\brst:0x[0-9a-f]+ \(|Brownout detector was triggered")
+_LAST = re.compile(r"^Rebooting\.\.\.|^CPU halted\.|^rst:0x[0-9a-f]+ \(|\bBrownout detector was triggered")
 _TRACE = re.compile(r"Backtrace:|^MEPC")
-_WORTH_QUOTING = re.compile(r"Backtrace:|Core\s+\d+ register dump|^Setting breakpoint|^MEPC|^PC ")
+_WORTH_QUOTING = re.compile(
+    r"Backtrace:|Core\s+\d+ register dump|^Setting breakpoint|^MEPC|^PC "
+    r"|^(file|func|expression): |^  what\(\): |^Debug exception reason: |^Detected in task "
+    r"| task_wdt: ( - |CPU \d)"
+)
 
 
 def recognise(line: str) -> Trouble | None:
-    """Return the trouble that a line of log text tells of."""
+    """Return the trouble that a line of a console tells of."""
+    if reset := _RST.match(line):
+        return _BY_CAUSE[cause_of(int(reset[1], 16), reset[2])]
     return next((trouble for pattern, trouble in _PATTERNS if pattern.search(line)), None)
 
 
@@ -151,7 +213,7 @@ def next_step(trouble: Trouble, lines: Sequence[str]) -> str:
 
 def is_worth_decoding(trouble: Trouble) -> bool:
     """Return whether it is the program that went wrong: a brownout's or a reset's addresses tell nothing."""
-    return trouble.error is FirmwareError and trouble is not RESET
+    return trouble.error is FirmwareError and trouble not in (RESET, WOKE)
 
 
 def describe(
@@ -184,11 +246,12 @@ def is_last_line(line: str) -> bool:
 def excerpt(lines: Sequence[str], limit: int = 6) -> str:
     """Quote the lines of an incident that say most."""
     telling = [line for line in lines if recognise(line) or _WORTH_QUOTING.search(line)]
-    return " | ".join(printable(line.strip()) for line in (telling or lines)[:limit])
+    once = dict.fromkeys(printable(line.strip()) for line in telling or lines)
+    return " | ".join(list(once)[:limit])
 
 
 def worst(lines: Sequence[str]) -> Trouble:
     """Return the trouble of an incident: a named cause goes before the reset that follows it."""
     found = [trouble for trouble in map(recognise, lines) if trouble is not None]
-    causes = [trouble for trouble in found if trouble not in (RESET, POWER_LOSS)]
+    causes = [trouble for trouble in found if trouble not in _RESETS]
     return (causes or found or [RESET])[0]

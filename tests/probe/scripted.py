@@ -15,9 +15,12 @@ READY = "[ 0.1] up"
 
 
 class Script:
-    """hil.session.console.Console. A line comes ``gap_s`` after the one before; the end is silence."""
+    """hil.session.console.Console. A line comes ``gap_s`` after the one before; the end is silence.
 
-    def __init__(self, lines: Sequence[str], gap_s: float = 0.002) -> None:
+    Bytes come as they are, without the end of a line.
+    """
+
+    def __init__(self, lines: Sequence[str | bytes], gap_s: float = 0.002) -> None:
         self._lines = list(lines)
         self._gap_s = gap_s
         self.typed = b""
@@ -27,7 +30,10 @@ class Script:
             time.sleep(timeout_s)
             return b""
         time.sleep(min(self._gap_s, timeout_s))
-        return self._lines.pop(0).encode() + b"\r\n" if timeout_s >= self._gap_s else b""
+        if timeout_s < self._gap_s:
+            return b""
+        line = self._lines.pop(0)
+        return line if isinstance(line, bytes) else line.encode() + b"\r\n"
 
     def write(self, data: bytes) -> None:
         self.typed += data
@@ -41,7 +47,9 @@ def probe_of(folder: Path, text: str, stem: str = "it") -> Probe:
     return read_probe(path)
 
 
-def console_of(lines: Sequence[str], probe: Probe | None = None, *, ready: bool = True) -> ProductConsole:
+def console_of(
+    lines: Sequence[str | bytes], probe: Probe | None = None, *, ready: bool = True
+) -> ProductConsole:
     """Return a console whose product said READY before its ``lines``, and is past that."""
     console = ProductConsole(Script([READY, *lines] if ready else lines), "b1", probe, log_path="b1.log")
     if ready and probe:

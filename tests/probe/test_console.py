@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import re
+import time
 from pathlib import Path
 
 import pytest
 
-from hil.base.errors import ConfigError, FirmwareError, RigError
-from hil.probe.console import Line, nearest
-from hil.probe.probe_file import Boot
-from tests.probe.scripted import console_of, probe_of
+from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
+from hil.probe.console import PAUSE_S, Line, nearest
+from hil.probe.probe_file import Boot, Pattern, Values
+from tests.probe.scripted import Script, console_of, probe_of
 
 PANIC = (
     "Guru Meditation Error: Core  0 panic'ed (LoadProhibited). Exception was unhandled.",
@@ -79,6 +81,134 @@ def test_a_panic_is_the_firmwares(tmp_path: Path) -> None:
     console = console_of([*PANIC, "later"], probe)
     with pytest.raises(FirmwareError, match="panicked while it was measured: Guru Meditation"):
         list(console.until(1e18))
+
+
+HEADERS = ("rst:0x10 (RTCWDT_RTC_RESET),boot:0x13", *["invalid header: 0xffffffff"] * 3)
+
+
+@pytest.mark.parametrize(
+    ("lines", "error", "said"),
+    [
+        (
+            ["rst:0xc (SW_CPU_RESET),boot:0x13", "", "E BOD: Brownout detector was triggered"],
+            RigError,
+            "browned out",
+        ),
+        (["rst:0xf (LP_BOD_SYS),boot:0xc"], RigError, "browned out before it was ready: rst:0xf"),
+        (HEADERS, RigError, "no bootable image in its flash before it was ready: .*0xffffffff"),
+        (HEADERS * 2, RigError, "no bootable image in its flash again and again"),
+        (["flash read err, 1000", "ets_main.c 371 "], RigError, "cannot read its flash"),
+        (["E (87) boot: No bootable app partitions in the partition table"], RigError, "no bootable image"),
+        (["rst:0x1 (POWERON),boot:0x8"] * 3, RigError, "lost its power"),
+        (["rst:0x10 (RTCWDT_RTC_RST),boot:0x8"] * 6, FirmwareError, "was reset again and again.*RTCWDT"),
+        (["rst:0x7 (TG0WDT_SYS_RST),boot:0x8"] * 6, FirmwareError, "was reset again and again.*TG0WDT"),
+        (
+            ["rst:0x5 (DSLEEP),boot:0x8"] * 6,
+            FirmwareError,
+            "woke from deep sleep again and .*on_restart: count",
+        ),
+        (["rst:0xc (SW_CPU),boot:0x8", "x"], FirmwareError, "2 lines came and none matched"),
+    ],
+)
+def test_field_trouble_before_the_ready_line_has_its_owner(
+    tmp_path: Path, lines: list[str], error: type[HilError], said: str
+) -> None:
+    """A supply, a blank flash and a loop of resets are told, not the pattern that no line matched."""
+    probe = probe_of(tmp_path, "boot: {to: 'a'}\n")
+    with pytest.raises(error, match=said):
+        console_of(lines, ready=False).await_ready(probe)
+
+
+@pytest.mark.parametrize(
+    ("line", "error", "said"),
+    [
+        ("rst:0x17 (CHIP_USB_UART_RESET),boot:0x30f", RigError, "reset from outside"),
+        ("rst:0x15 (USB_UART_CHIP_RESET),boot:0x8", RigError, "reset from outside"),
+        ("rst:0xf (LP_BOD_SYS),boot:0xc", RigError, "browned out"),
+        ("rst:0xf (BROWN_OUT_RST),boot:0xa", RigError, "browned out"),
+        (
+            "***ERROR*** A stack overflow in task Tmr Svc has been detected.",
+            FirmwareError,
+            "overflowed a stack",
+        ),
+        ("rst:0x5 (DEEPSLEEP_RESET),boot:0x13", FirmwareError, "woke from deep sleep.*on_restart: count"),
+    ],
+)
+def test_field_trouble_of_a_measured_product_has_its_owner(
+    tmp_path: Path, line: str, error: type[HilError], said: str
+) -> None:
+    """A USB reset and a brownout are the rig's on every chip."""
+    with pytest.raises(error, match=said):
+        list(console_of([line], probe_of(tmp_path, "boot: {to: 'a'}\n")).until(1e18))
+
+
+def test_field_a_failed_check_is_told_from_its_cause(tmp_path: Path) -> None:
+    """The error's name and place come before the abort() that ended it."""
+    lines = [
+        "ESP_ERROR_CHECK failed: esp_err_t 0x1105 (ESP_ERR_NVS_NOT_ENOUGH_SPACE) at 0x400d6e07",
+        'file: "./main/store.c" line 88',
+        "func: store_config",
+        'expression: nvs_set_blob(h, "cfg", p, n)',
+        "",
+        "abort() was called at PC 0x400d6e0a on core 0",
+        "Rebooting...",
+    ]
+    said = r"failed an ESP_ERROR_CHECK while.*ESP_ERR_NVS_NOT_ENOUGH_SPACE.*store\.c. line 88.*store_config"
+    with pytest.raises(FirmwareError, match=said):
+        list(console_of(lines, probe_of(tmp_path, "boot: {to: 'a'}\n")).until(1e18))
+
+
+def test_field_what_a_running_product_prints_is_no_trouble(tmp_path: Path) -> None:
+    """A log line about an earlier crash, and words that only a ROM's mean an empty flash by."""
+    probe = probe_of(tmp_path, "boot: {to: 'a'}\n")
+    past = "W (190) crashlog: before this boot: abort() was called at PC 0x400d1234 on core 0 (2 days ago)"
+    console = console_of([past, "invalid header: 0x12"], probe)
+    deadline = time.monotonic() + 0.3
+    assert [line.text for line in console.until(deadline)] == [past, "invalid header: 0x12"]
+
+
+def test_field_a_prompt_is_the_ready_line(tmp_path: Path) -> None:
+    """It has no line end; its time is that of its last byte, not of the pause by which it is known."""
+    probe = probe_of(tmp_path, "ready: {pattern: 'talk> $', within_s: 5}\nboot: {to: 'talk> $'}\n")
+    console = console_of(["Type 'help'", b"talk> "], ready=False)
+    began_ns = time.monotonic_ns()
+    line = console.await_ready(probe)
+    assert line.text == "talk> "
+    assert line.time_ns - began_ns < time.monotonic_ns() - began_ns - PAUSE_S * 0.9e9
+
+
+def test_field_an_unfinished_line_is_quoted_and_logged(tmp_path: Path) -> None:
+    """What came without an end is what the product said last."""
+    probe = probe_of(tmp_path, "ready: {pattern: 'the door opens', within_s: 1}\nboot: {to: 'a'}\n")
+    console = console_of([b"Connecting to the panel...."], ready=False)
+    logged: list[str] = []
+    console.log = logged.append
+    console.__post_init__()
+    with pytest.raises(
+        FirmwareError, match=r"1 lines came .*the nearest is 'Connecting to the panel\.\.\.\.'"
+    ):
+        console.await_ready(probe)
+    assert logged == []
+    console.close()
+    assert logged == ["Connecting to the panel...."]
+
+
+def test_field_a_line_is_matched_once_however_often_it_pauses(tmp_path: Path) -> None:
+    """What a pattern found at a pause it does not find again; numbers wait for the line's end."""
+    probe = probe_of(tmp_path, r"values: {line: 'free=(?P<free_bytes>\d+)'}" + "\n")
+    assert isinstance(probe.measures, Values)
+    prompt = Pattern("talk> ", "", re.compile("talk> "))
+    done = Pattern("done", "", re.compile("done"))
+    console = console_of([], probe, ready=False)
+    console.console = Script([b"talk> free=12", b"34", b" done\r\n"], gap_s=PAUSE_S + 0.1)
+    console.__post_init__()
+    lines = list(console.until(time.monotonic() + 1.5))
+    assert [line.text for line in lines] == ["talk> free=12", "talk> free=1234", "talk> free=1234 done"]
+    assert [bool(line.search(prompt)) for line in lines] == [True, False, False]
+    assert [bool(line.search(done)) for line in lines] == [False, False, True]
+    found = [match["free_bytes"] for line in lines if (match := line.search(probe.measures.line))]
+    assert found == ["1234"]
+    assert console.lines == lines[-1:]
 
 
 def test_restarts_are_counted_where_the_probe_says_so(tmp_path: Path) -> None:

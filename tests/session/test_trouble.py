@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a chip in trouble prints is known by the texts of ESP-IDF and of its ROM, and has an owner."""
+
+from __future__ import annotations
+
+import pytest
+
+from hil.base.chips import CHIPS
+from hil.session import trouble
+from hil.session.console import plain, text_of
+from hil.session.trouble import Trouble, excerpt, recognise, worst
+from tests.session.chip_resets import CAUSES
+
+KINDS = {
+    "firmware": (trouble.RESET,),
+    "rig": (trouble.POWER_LOSS, trouble.GLITCH),
+    "brownout": (trouble.BROWNOUT,),
+    "wake-up": (trouble.WOKE,),
+}
+
+
+def test_field_every_reset_cause_of_every_chip_has_its_owner() -> None:
+    """Numbers decide, as names differ from chip to chip; supply, host and debugger are the rig's."""
+    assert set(CAUSES) == set(CHIPS)
+    for chip, by_owner in CAUSES.items():
+        assert set(by_owner) == set(KINDS), chip
+        for owner, causes in by_owner.items():
+            for number, name in (cause.split() for cause in causes.split(", ")):
+                kind = recognise(f"rst:{number} ({name}),boot:0x8 (SPI_FAST_FLASH_BOOT)")
+                assert kind in KINDS[owner], (chip, number, name)
+
+
+def test_field_usb_of_an_esp32p4_has_the_number_of_another_chips_supply() -> None:
+    """0x17 is the one number that does not mean the same everywhere: whoever plugs USB is not the supply."""
+    assert recognise("rst:0x17 (CHIP_USB_UART_RESET),boot:0x30f") is trouble.POWER_LOSS
+    assert recognise("rst:0x17 (POWER_GLITCH_RESET),boot:0x8") is trouble.GLITCH
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("Guru Meditation Error: Core  1 panic'ed (Interrupt wdt timeout on CPU1). ", trouble.PANIC),
+        ("Guru Meditation Error: Core  0 panic'ed (Stack protection fault). ", trouble.PANIC),
+        ("Core  0 register dump:", trouble.PANIC),
+        ("abort() was called at PC 0x400d1234 on core 0", trouble.ABORT),
+        ("terminate called after throwing an instance of 'std::bad_alloc'", trouble.ABORT),
+        ("Undefined behavior of type out_of_bounds", trouble.ABORT),
+        ("ESP_ERROR_CHECK failed: esp_err_t 0x103 (ESP_ERR_INVALID_STATE) at 0x400d6e07", trouble.CHECK),
+        (
+            "assert failed: tcp_output /IDF/tcp_out.c:1235 (don't call tcp_output for listen-pcbs)",
+            trouble.ASSERT,
+        ),
+        ("***ERROR*** A stack overflow in task Tmr Svc has been detected.", trouble.STACK),
+        ("***ERROR*** A stack overflow in task my_task has been detected.", trouble.STACK),
+        ("***ERROR*** A stack overflow in task  has been detected.", trouble.STACK),
+        ("Stack smashing protect failure!", trouble.STACK),
+        ("CORRUPT HEAP: Bad head at 0x3ffb1234. Expected 0xabba1234 got 0x00000000", trouble.HEAP),
+        ("CORRUPT HEAP: multi_heap.c:432 detected at 0x3ffb1234", trouble.HEAP),
+        ("Mem alloc fail. size 0x00001000 caps 0x00000804", trouble.EXHAUSTED),
+        ("E (5123) task_wdt: Task watchdog got triggered. The following tasks/users did", trouble.WATCHDOG),
+        ("\x1b[0;31mE (5123) task_wdt: Task watchdog got triggered. The following\x1b[0m", trouble.WATCHDOG),
+        ("Brownout detector was triggered", trouble.BROWNOUT),  # to v5.1
+        ("I BOD: Brownout detector was triggered", trouble.BROWNOUT),  # v5.2
+        ("E BOD: Brownout detector was triggered", trouble.BROWNOUT),  # since v5.4
+        ("invalid header: 0xffffffff", trouble.NO_PROGRAM),
+        ("csum err:0x9a!=0x2b", trouble.NO_PROGRAM),
+        ("E (87) boot: No bootable app partitions in the partition table", trouble.NO_PROGRAM),
+        ("E (58) boot: load partition table error!", trouble.NO_PROGRAM),
+        ("E (410) esp_image: Image hash failed - image is corrupt", trouble.NO_PROGRAM),
+        ("flash read err, 1000", trouble.UNREADABLE),
+    ],
+)
+def test_field_texts_of_esp_idf_and_the_rom_are_known(line: str, kind: Trouble) -> None:
+    """Each is what ESP-IDF's format strings make, blanks in a task's name included."""
+    assert recognise(plain(line)) is kind
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["talk> ", "esp32> ", "root# ", "Connecting....", "Connecting... ", "I (5123) wifi: conn", "90%"],
+)
+def test_field_a_text_may_follow_what_had_no_line_end(before: str) -> None:
+    """A prompt, dots, half a log line of the other core: the panic handler begins no new line."""
+    assert recognise(f"{before}Guru Meditation Error: Core  0 panic'ed (LoadProhibited). ") is trouble.PANIC
+    assert recognise(f"{before}ESP_ERROR_CHECK failed: esp_err_t 0x103 at 0x400d6e07") is trouble.CHECK
+    assert recognise(f"{before}E BOD: Brownout detector was triggered") is trouble.BROWNOUT
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "abort() was called at PC 0x400d1234 on core 0 (2 days ago)",
+        "Guru Meditation Error: Core  0 panic'ed (LoadProhibited). ",
+        "assert failed: store store.c:88 (ring)",
+        "***ERROR*** A stack overflow in task main has been detected.",
+        "E BOD: Brownout detector was triggered",
+        "rst:0xf (RTCWDT_BROWN_OUT_RESET)",
+        "ESP_ERROR_CHECK failed: esp_err_t 0x103",
+        "invalid header: 0xffffffff",
+        "Rebooting...",
+    ],
+)
+@pytest.mark.parametrize(
+    "before",
+    [
+        "W (190) crashlog: before this boot: ",
+        "last crash: ",
+        "W (190) crashlog: [",
+        'I (5) log: "',
+        "> I said ",
+    ],
+)
+def test_field_a_log_line_about_a_crash_is_no_crash(before: str, text: str) -> None:
+    """A product that tells of an earlier crash runs."""
+    assert recognise(before + text) is None
+
+
+def test_an_error_check_without_abort_goes_on() -> None:
+    """ESP_ERROR_CHECK_WITHOUT_ABORT prints much the same and returns."""
+    assert recognise("ESP_ERROR_CHECK_WITHOUT_ABORT failed: esp_err_t 0x103 at 0x400d6e07") is None
+
+
+def test_field_an_incident_is_named_by_its_cause() -> None:
+    """The check that failed goes before the abort() that it called, with the error's name and place."""
+    lines = [
+        "ESP_ERROR_CHECK failed: esp_err_t 0x1105 (ESP_ERR_NVS_NOT_ENOUGH_SPACE) at 0x400d6e07",
+        'file: "./main/store.c" line 88',
+        "I (5200) wifi: a line of the other core",
+        "func: store_config",
+        'expression: nvs_set_blob(h, "cfg", p, n)',
+        "",
+        "abort() was called at PC 0x400d6e0a on core 0",
+        "Backtrace: 0x40081a2e:0x3ffb5c10",
+        "Rebooting...",
+    ]
+    assert worst(lines) is trouble.CHECK
+    for text in ("ESP_ERR_NVS_NOT_ENOUGH_SPACE", "store.c", "store_config", "nvs_set_blob", "Backtrace"):
+        assert text in excerpt(lines)
+    assert "wifi" not in excerpt(lines)
+
+
+def test_the_tasks_that_a_watchdog_waited_for_are_quoted() -> None:
+    """Who did not reset the watchdog, and who ran instead."""
+    lines = [
+        "E (5123) task_wdt: Task watchdog got triggered. The following tasks/users did not reset it in time:",
+        "E (5123) task_wdt:  - IDLE0 (CPU 0)",
+        "E (5123) task_wdt: Tasks currently running:",
+        "E (5123) task_wdt: CPU 0: greedy",
+        "E (5123) task_wdt: Print CPU 0 (current core) backtrace",
+    ]
+    assert worst(lines) is trouble.WATCHDOG
+    assert "IDLE0" in excerpt(lines)
+    assert "greedy" in excerpt(lines)
+
+
+def test_bytes_that_are_no_utf8_keep_their_value() -> None:
+    """None is lost, and those around them are read as the text they are."""
+    assert text_of("grüß °C 准备".encode() + b"\xb0C\xff") == "grüß °C 准备°Cÿ"
