@@ -167,10 +167,10 @@ class ProductConsole:
                 next_step="check power, cable, port and the baud rate of its console.",
             )
         near, likeness = nearest(pattern, lines)
-        near = self._reader.masked_start(near)
+        quoted = printable(self._reader.masked_start(near)) or "".join(self._reader.last[-1:])
         said = f"{len(lines)} lines came and none matched {pattern.text!r} ({pattern.where})"
-        quoted = f"; the nearest is {printable(near)[:QUOTE_CHARACTERS]!r}" if near else ""
-        sentence = f"Board {self.board}: {what}: {self._reader.masked(said + quoted)}.{self.refused()}"
+        said += f"; the {'nearest' if near else 'last line'} is {quoted[:QUOTE_CHARACTERS]!r}"
+        sentence = f"Board {self.board}: {what}: {self._reader.masked(said)}.{self.refused()}"
         if likeness >= NEAR:
             return ConfigError(
                 sentence,

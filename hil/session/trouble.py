@@ -95,12 +95,14 @@ class Booting:
 
     lines: list[str] = field(default_factory=list)
     _resets: int = 0  # from outside
+    _is_crashing: bool = False
 
     def add(self, kind: Trouble, line: str) -> None:
-        """Take a line of trouble, unless it is how every boot begins."""
+        """Take a line of trouble, unless it is how every boot begins. Of a crash the first line counts."""
+        was_crashing, self._is_crashing = self._is_crashing, is_worth_decoding(kind)
         if kind in (POWER_LOSS, GLITCH) and self._resets < BOOT_RESETS:
             self._resets += 1
-        else:
+        elif not (was_crashing and self._is_crashing):
             self.lines.append(line.strip())
 
     @property
@@ -162,7 +164,7 @@ _PATTERNS: Sequence[tuple[re.Pattern[str], Trouble]] = (
     (re.compile(r"^Core\s+\d+ register dump:"), PANIC),  # whatever became of the line before
     (re.compile(r"^Panic handler entered multiple times"), PANIC),
     (re.compile(_AFTER + r"ESP_ERROR_CHECK failed: esp_err_t 0x"), CHECK),
-    (re.compile(r"^assert failed: "), ASSERT),
+    (re.compile(r"^(assert failed: |Assert failed in )"), ASSERT),
     (re.compile(r"^\*\*\*ERROR\*\*\* A stack overflow in task .* has been detected"), STACK),
     (re.compile(r"^Stack smashing protect failure!"), STACK),
     (re.compile(_AFTER + r"CORRUPT HEAP: "), HEAP),
@@ -221,8 +223,9 @@ def describe(
 ) -> tuple[str, str]:
     """Return the place in the program where it is known, an incident's telling lines, and the way out.
 
-    ``panic`` is what there is to decode: of a boot more than the ``lines``.
+    ``panic`` is what there is to decode, and then to quote: of a boot more than the ``lines``.
     """
+    lines = panic if panic and is_worth_decoding(trouble) else lines
     decoded = decode(panic) if decode and is_worth_decoding(trouble) else None
     if decoded is None:
         return excerpt(lines), next_step(trouble, lines)

@@ -188,6 +188,10 @@ def test_field_an_unfinished_line_is_quoted_and_logged(tmp_path: Path) -> None:
         FirmwareError, match=r"1 lines came .*the nearest is 'Connecting to the panel\.\.\.\.'"
     ):
         console.await_ready(probe)
+    with pytest.raises(
+        FirmwareError, match=r"0 lines came .*the last line is 'Connecting to the panel\.\.\.\.'"
+    ):
+        raise console.never(probe.ready, "watched", [])
     assert logged == []
     console.close()
     assert logged == ["Connecting to the panel...."]

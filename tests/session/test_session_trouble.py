@@ -311,6 +311,17 @@ def test_a_flood_does_not_hide_a_request_to_stop() -> None:
         (["rst:0x1 (POWERON_RESET),boot:0x3 (DOWNLOAD_BOOT(UART0))"], RigError, "download mode"),
         (["rst:0x1 (POWERON_RESET),boot:0x13", *PANIC], FirmwareError, "panicked while booting"),
         (PANIC * 5, FirmwareError, "panicked while booting.*LoadProhibited"),
+        (
+            [
+                "ESP_ERROR_CHECK failed: esp_err_t 0x103 (ESP_ERR_INVALID_STATE) at 0x400d6e07",
+                'file: "./main/store.c" line 88',
+                "abort() was called at PC 0x400d6e0a on core 0",
+                "Rebooting...",
+            ],
+            FirmwareError,
+            "failed an ESP_ERROR_CHECK while booting: .*INVALID_STATE.*store.c. line 88",
+        ),
+        (["flash read err, 1000"], RigError, "cannot read its flash"),
         (["I (30) app: some other firmware"], FirmwareError, "no hello came.*some other firmware"),
     ],
 )

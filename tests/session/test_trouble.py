@@ -9,6 +9,9 @@ from hil.base.chips import CHIPS
 from hil.session import trouble
 from hil.session.console import plain, text_of
 from hil.session.trouble import Trouble, excerpt, recognise, worst
+from hil.virtual.board import chips as virtual
+from hil.virtual.board.panic import brownout
+from hil.virtual.board.reset import Cause
 from tests.session.chip_resets import CAUSES
 
 KINDS = {
@@ -50,6 +53,7 @@ def test_field_usb_of_an_esp32p4_has_the_number_of_another_chips_supply() -> Non
             "assert failed: tcp_output /IDF/tcp_out.c:1235 (don't call tcp_output for listen-pcbs)",
             trouble.ASSERT,
         ),
+        ("Assert failed in bootloader_mmap, bootloader_flash.c:131 (mapped)", trouble.ASSERT),
         ("***ERROR*** A stack overflow in task Tmr Svc has been detected.", trouble.STACK),
         ("***ERROR*** A stack overflow in task my_task has been detected.", trouble.STACK),
         ("***ERROR*** A stack overflow in task  has been detected.", trouble.STACK),
@@ -118,6 +122,16 @@ def test_field_a_log_line_about_a_crash_is_no_crash(before: str, text: str) -> N
 def test_an_error_check_without_abort_goes_on() -> None:
     """ESP_ERROR_CHECK_WITHOUT_ABORT prints much the same and returns."""
     assert recognise("ESP_ERROR_CHECK_WITHOUT_ABORT failed: esp_err_t 0x103 at 0x400d6e07") is None
+
+
+def test_field_what_a_virtual_board_prints_is_known() -> None:
+    """Its faults have the owners that a chip's have."""
+    known = {kind for line in brownout().text.splitlines() if (kind := recognise(line))}
+    assert known == {trouble.BROWNOUT}
+    for chip in virtual.CHIPS.values():
+        for cause, text in chip.rom.resets.items():
+            wanted = trouble.POWER_LOSS if cause is Cause.POWER_ON else trouble.RESET
+            assert recognise(f"rst:{text},boot:{chip.rom.flash_boot}") is wanted
 
 
 def test_field_an_incident_is_named_by_its_cause() -> None:
