@@ -23,12 +23,13 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
-from hil.base.errors import FirmwareError, RigError
+from hil.base.errors import ConfigError, FirmwareError, HilError, RigError
 from hil.network import mqtt_packets as mqtt
 from hil.network.broker_client import TAKE_OVER_KEEP_ALIVE_S
 from hil.network.broker_config import BrokerPorts
@@ -79,13 +80,18 @@ class Watched(NamedTuple):
 
 class BrokerWatch:
     """The watching program of a run. ``absences`` are the times in which the run took the broker away,
-    ``password_port`` is the listener that wants a user name."""
+    ``password_port`` is the listener that wants a user name, ``boards`` are those at known addresses."""
 
     def __init__(
-        self, process: Process, log_path: Path, absences: Callable[[], Absences], password_port: int
+        self,
+        process: Process,
+        log_path: Path,
+        absences: Callable[[], Absences],
+        password_port: int,
+        boards: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._process = process
-        self._clients = _Clients(log_path.with_name(BROKER_LOG), password_port)
+        self._clients = _Clients(log_path.with_name(BROKER_LOG), password_port, boards)
         self._log_path = log_path
         self._absences = absences
 
@@ -97,12 +103,13 @@ class BrokerWatch:
         ports: BrokerPorts,
         folder: Path,
         absences: Callable[[], Absences],
+        boards: Mapping[str, str] = MappingProxyType({}),
     ) -> BrokerWatch:
         """Watch the broker on ``address``, whose process id is in ``folder``. Raises RigError."""
         log_path = folder / "watch.log"
         argv = [sys.executable, "-m", "hil.network.broker_watch", address, str(ports.tcp)]
         process = spawner.spawn([*argv, str(pid_file(folder))], log_path=log_path)
-        return cls(process, log_path, absences, ports.password)
+        return cls(process, log_path, absences, ports.password, boards)
 
     @property
     def pid(self) -> int:
@@ -111,7 +118,8 @@ class BrokerWatch:
 
     def check(self, began_ns: int) -> None:
         """Raise RigError if the host or the broker stood still, the broker ended its connections, or two
-        hosts used one client id; FirmwareError if a client gave the password listener no user name.
+        hosts used one client id; ConfigError if those are boards of this rack; FirmwareError if a client gave
+        the password listener no user name.
 
         Since ``began_ns``, of the monotonic clock. Where the watching program has ended, nobody knows.
         """
@@ -178,8 +186,9 @@ class _Connected(NamedTuple):
 class _Clients:
     """Clients that connected, by the broker's log, without those by which the run cuts a connection."""
 
-    def __init__(self, log_path: Path, password_port: int) -> None:
+    def __init__(self, log_path: Path, password_port: int, boards: Mapping[str, str]) -> None:
         self._log_path, self._read_to, self._password_port = log_path, 0, password_port
+        self._boards = boards
         self._ports: dict[str, int] = {}  # of connections that are not clients yet, by address:port
         self._connected: list[_Connected] = []
         self._reading = threading.Lock()
@@ -187,10 +196,9 @@ class _Clients:
     def check(self, since_s: float) -> None:
         """Check who connected since a moment (epoch, seconds).
 
-        Raises RigError: one client id came from two addresses, and each throws out the other. FirmwareError:
-        a client gave the password listener no user name. mosquitto lets it in: ``allow_anonymous`` holds for
-        all listeners, because with per_listener_settings mosquitto from 2.0.12 on queues nothing for a
-        client that is away.
+        Raises RigError or ConfigError: one client id came from two addresses. FirmwareError: a client gave
+        the password listener no user name. mosquitto lets it in: ``allow_anonymous`` holds for all listeners,
+        because with per_listener_settings mosquitto from 2.0.12 on queues nothing for a client that is away.
         """
         with self._reading:
             self._read()
@@ -207,12 +215,27 @@ class _Clients:
                 )
         for client, found in addresses.items():
             if len(found) > 1:
-                raise RigError(
-                    f"Two hosts were the MQTT client {client} meanwhile: {', '.join(sorted(found))}. The "
-                    f"broker throws out the one for the other. {_SAYS_NOTHING}",
-                    log=str(self._log_path),
-                    next_step="end the client that is none of this rack's boards, then run again.",
-                )
+                raise self._shared(client, sorted(found))
+
+    def _shared(self, client: str, addresses: Sequence[str]) -> HilError:
+        """Return the error for a client id of several hosts: each throws out the other."""
+        are_boards = all(address in self._boards for address in addresses)
+        hosts = ", ".join(
+            f"board {self._boards[address]} ({address})" if address in self._boards else address
+            for address in addresses
+        )
+        kind, who, next_step = (
+            (ConfigError, "Boards of this rack", "give each board a client id of its own, such as its MAC.")
+            if are_boards
+            else (RigError, "Two hosts", "end the client that is none of this rack's boards; a board needs a "
+                  "client id of its own.")
+        )  # fmt: skip
+        return kind(
+            f"{who} were the MQTT client {client} meanwhile: {hosts}. The broker throws out the one for the "
+            f"other. {_SAYS_NOTHING}",
+            log=str(self._log_path),
+            next_step=next_step,
+        )
 
     def _read(self) -> None:
         if not self._log_path.is_file():
