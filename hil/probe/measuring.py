@@ -11,19 +11,22 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 
 from hil.base.errors import ConfigError, FirmwareError
 from hil.model import Scalar
 from hil.probe.console import Line, ProductConsole
+from hil.probe.matching import Event, Matching, Row
 from hil.probe.peers import Broker, Message, Server
 from hil.probe.probe_file import KEY, Arrivals, Between, Boot, Download, Field, Pattern, Request, Values
+from hil.session.console import printable
 
 OK, TIMED_OUT = 0, 1
 POLL_S = 0.02  # so often messages are looked for beside the console
 QUOTE_CHARACTERS = 160
+KEYS_QUOTED = 3
 
 Columns = Mapping[str, tuple[int, ...]]
 
@@ -58,12 +61,6 @@ class Case:
 
 
 @dataclass
-class Pair:
-    began_ns: int
-    done_ns: int = 0
-
-
-@dataclass
 class Clock:
     """Turns the host's times into microseconds since the case began."""
 
@@ -73,49 +70,84 @@ class Clock:
         return (time_ns - self.start_ns) // 1000
 
 
-def measure_between(console: ProductConsole, spec: Between, case: Case) -> Columns:
-    """Return rows from a line to the one that answers it.
+def measure_between(console: ProductConsole, spec: Between, case: Case) -> tuple[Columns, Mapping[str, int]]:
+    """Return rows from a line to its answer, and counts of the lines that rows do not show.
 
-    Raises FirmwareError where fewer lines begin a row than the case wants, ConfigError where a pattern is
-    nearly what the product prints; and as ProductConsole.read().
+    Raises FirmwareError where fewer lines begin a row than the case wants; ConfigError where a pattern is
+    nearly what the product prints, or where nothing tells which line answers which; and as
+    ProductConsole.read().
     """
-    clock, pairs, open_pairs = Clock(), list[Pair](), dict[str, Pair]()
-    first = len(console.lines)
-    deadline = time.monotonic() + case.duration_s
-    timeout_ns = case.timeout_ms * 1_000_000
-    for line in console.until(deadline):
-        _match_end(spec, line, open_pairs, timeout_ns)
-        if len(pairs) < case.rows and (found := line.search(spec.start)):
-            pair = Pair(line.time_ns)
-            pairs.append(pair)
-            open_pairs[_key(found, len(pairs))] = pair
-        if len(pairs) == case.rows and all(
-            pair.done_ns or line.time_ns - pair.began_ns > timeout_ns for pair in pairs
-        ):
-            break
-    seen = console.lines[first:]
-    _check_some(console, spec.start, len(pairs), case, seen)
-    if not any(pair.done_ns for pair in pairs):
-        # the product goes on and never answers: every row is a time-out, unless the pattern is misspelt
+    clock, first = Clock(), len(console.lines)
+    matching = Matching(case.rows, case.timeout_ms * 1_000_000, KEY in spec.start.compiled.groupindex)
+    keys = {"ask": set[str](), "answer": set[str]()}
+    for line in _until_over(console, matching, time.monotonic() + case.duration_s):
+        for event in _events(spec, line):
+            matching.take(event)
+            if event.key is not None:
+                keys[event.kind].add(event.key)
+    rows, seen = matching.rows, console.lines[first:]
+    _check_some(console, spec.start, len(rows), case, seen)
+    if not any(row.done_ns for row in rows):
+        _check_answers(console, spec, keys["ask"], keys["answer"], seen)
+    matched = matching.finish()
+    if matched is None:
+        raise ConfigError(
+            f"{spec.end.where}: an answer came too many while questions without an answer had time left. "
+            "Several questions were open at once, or an answer was lost and another one came twice; without "
+            "a key nothing tells which line answers which.",
+            log=console.log_path,
+            next_step=f"write (?P<{KEY}>…) into both patterns, or give the case a timeout_ms that is over "
+            "before the next question.",
+        )
+    rows, tally = matched
+    return _pairs_columns(clock, rows, matching.timeout_ns), tally.facts()
+
+
+def _until_over(console: ProductConsole, matching: Matching, deadline: float) -> Iterator[Line]:
+    """Yield lines until the rows are over; where those lack, until ``deadline``."""
+    while True:
+        ends_ns = matching.ends_ns
+        until = deadline if ends_ns is None else ends_ns / 1e9
+        if until == 0 or (line := console.read(until)) is None:
+            return
+        if ends_ns is not None and line.time_ns > ends_ns:
+            return
+        yield line
+
+
+def _events(spec: Between, line: Line) -> Iterator[Event]:
+    """Yield what a line is: one that matches both patterns answers before it asks."""
+    answers, asks = line.search(spec.end), line.search(spec.start)
+    key = asks.groupdict().get(KEY) if asks else None
+    if answers and (key is None or answers[KEY] != key):  # no question answers itself
+        yield Event("answer", line.time_ns, answers.groupdict().get(KEY))
+    if asks:
+        yield Event("ask", line.time_ns, key)
+
+
+def _check_answers(
+    console: ProductConsole, spec: Between, asked: set[str], answered: set[str], seen: list[Line]
+) -> None:
+    """Raise ConfigError where no question had its answer because of what the patterns are.
+
+    A product that goes on and never answers has rows that are time-outs.
+    """
+    if not any(spec.end.search(line.text) for line in seen):
         error = console.never(spec.end, "the end of what began", seen)
         if isinstance(error, ConfigError):
             raise error
-    return _pairs_columns(clock, pairs, timeout_ns)
+    elif answered and not asked & answered:
+        raise ConfigError(
+            f"{spec.end.where}: answers came with the keys {_some(answered)}, and questions with the keys "
+            f"{_some(asked)}: none is an answer to any.",
+            log=console.log_path,
+            next_step=f"have (?P<{KEY}>…) take the same text in both patterns.",
+        )
 
 
-def _match_end(spec: Between, line: Line, open_pairs: dict[str, Pair], timeout_ns: int) -> None:
-    found = line.search(spec.end)
-    if found is None:
-        return
-    keyed = KEY in found.re.groupindex
-    key = found[KEY] if keyed else next(iter(open_pairs), None)
-    pair = open_pairs.pop(key, None) if key is not None else None
-    if pair and line.time_ns - pair.began_ns <= timeout_ns:
-        pair.done_ns = line.time_ns
-
-
-def _key(found: re.Match[str], number: int) -> str:
-    return str(found.groupdict().get(KEY, f"#{number}"))
+def _some(keys: set[str]) -> str:
+    quoted = ", ".join(repr(printable(key))[:QUOTE_CHARACTERS] for key in sorted(keys)[:KEYS_QUOTED])
+    return quoted + (", …" if len(keys) > KEYS_QUOTED else "")
 
 
 def _check_some(console: ProductConsole, pattern: Pattern, found: int, case: Case, seen: list[Line]) -> None:
@@ -125,11 +157,11 @@ def _check_some(console: ProductConsole, pattern: Pattern, found: int, case: Cas
         raise console.too_few(pattern, found, case.rows, case.duration_s)
 
 
-def _pairs_columns(clock: Clock, pairs: list[Pair], timeout_ns: int) -> Columns:
+def _pairs_columns(clock: Clock, rows: Sequence[Row], timeout_ns: int) -> Columns:
     return {
-        "began_us": tuple(clock.us(pair.began_ns) for pair in pairs),
-        "done_us": tuple(clock.us(pair.done_ns or pair.began_ns + timeout_ns) for pair in pairs),
-        "outcome": tuple(OK if pair.done_ns else TIMED_OUT for pair in pairs),
+        "began_us": tuple(clock.us(row.began_ns) for row in rows),
+        "done_us": tuple(clock.us(row.done_ns or row.began_ns + timeout_ns) for row in rows),
+        "outcome": tuple(OK if row.done_ns else TIMED_OUT for row in rows),
     }
 
 

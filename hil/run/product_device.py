@@ -116,15 +116,16 @@ class ProductDevice:
         if not self.console.is_ready:
             self.console.await_ready(probe)
         with self.around():
-            columns = self._columns(probe, case)
-        return self._series(probe, case, columns, (began, time.monotonic()))
+            if isinstance(probe.measures, Between):
+                wanted = measuring.Case.of(case.parameters)
+                columns, counts = measuring.measure_between(self.console, probe.measures, wanted)
+            else:
+                columns, counts = self._columns(probe.measures, case), {}
+        return self._series(probe, case, columns, counts, (began, time.monotonic()))
 
-    def _columns(self, probe: Probe, case: Case) -> Columns:
+    def _columns(self, spec: Values | Boot | Arrivals | Request | Download, case: Case) -> Columns:
         wanted = measuring.Case.of(case.parameters)
-        spec = probe.measures
         match spec:
-            case Between():
-                return measuring.measure_between(self.console, spec, wanted)
             case Values():
                 return measuring.measure_values(self.console, spec, wanted)
             case Boot():
@@ -165,7 +166,14 @@ class ProductDevice:
         finally:
             broker.stop()
 
-    def _series(self, probe: Probe, case: Case, columns: Columns, stretch: tuple[float, float]) -> Series:
+    def _series(
+        self,
+        probe: Probe,
+        case: Case,
+        columns: Columns,
+        counts: Mapping[str, int],
+        stretch: tuple[float, float],
+    ) -> Series:
         described = description_of(self.build_dir)
         return Series(
             case=case,
@@ -177,6 +185,7 @@ class ProductDevice:
             protocol_version=0,
             device={
                 **self.console.counts.facts(),
+                **counts,
                 "lines_count": len(self.console.lines),
                 **({"product_version": described.version} if described else {}),
             },

@@ -28,7 +28,8 @@ def case(count: int, *, warmup: int = 0, timeout_ms: int = 500, duration_s: floa
 def between(tmp_path: Path, lines: list[str], wanted: Case, text: str = KEYED) -> dict[str, tuple[int, ...]]:
     probe = probe_of(tmp_path, text)
     assert isinstance(probe.measures, Between)
-    return dict(measure_between(console_of(lines, probe), probe.measures, wanted))
+    columns, _counts = measure_between(console_of(lines, probe), probe.measures, wanted)
+    return dict(columns)
 
 
 def test_lines_are_joined_by_their_key(tmp_path: Path) -> None:
@@ -38,11 +39,36 @@ def test_lines_are_joined_by_their_key(tmp_path: Path) -> None:
     assert rows["began_us"][0] < rows["began_us"][1] < rows["done_us"][1] < rows["done_us"][0]
 
 
-def test_without_a_key_the_next_one_answers(tmp_path: Path) -> None:
-    """First come, first answered."""
-    rows = between(tmp_path, ["go", "go", "done", "done"], case(2), "between: {from: go, to: done}\n")
+def test_without_a_key_two_open_questions_are_refused(tmp_path: Path) -> None:
+    """Nothing tells which question each answer is of, and the way out is a key."""
+    with pytest.raises(ConfigError, match=r"nothing tells which line answers which.*\(\?P<key>"):
+        between(tmp_path, ["go", "go", "done", "done"], case(2), "between: {from: go, to: done}\n")
+
+
+def test_answers_with_other_keys_are_told(tmp_path: Path) -> None:
+    """Lines match and none has the key of a question: the patterns take other texts, or other numbers."""
+    with pytest.raises(ConfigError, match="answers came with the keys '7', and questions with the keys '1'"):
+        between(tmp_path, ["q seq=1", "ack seq=7"], case(1, timeout_ms=50, duration_s=0.2))
+
+
+def test_a_question_is_not_its_own_answer(tmp_path: Path) -> None:
+    """A pattern that matches the question, too, ends a row by another line alone."""
+    text = r"between: {from: 'q seq=(?P<key>\d+)', to: 'seq=(?P<key>\d+)'}" + "\n"
+    rows = between(tmp_path, ["q seq=1", "-", "ack seq=1"], case(1), text)
+    assert rows["done_us"][0] - rows["began_us"][0] > 1000
+
+
+def test_one_line_ends_a_row_and_begins_the_next(tmp_path: Path) -> None:
+    """Without a key both patterns may match one line: its period is measured."""
+    rows = between(tmp_path, ["tick", "tick", "tick"], case(2), "between: {from: tick, to: tick}\n")
     assert rows["outcome"] == (0, 0)
-    assert rows["done_us"][0] < rows["done_us"][1]
+    assert rows["done_us"][0] == rows["began_us"][1]
+
+
+def test_the_last_question_has_its_whole_time(tmp_path: Path) -> None:
+    """A case that is over before does not make it a time-out."""
+    rows = between(tmp_path, ["q seq=1", *["-"] * 60, "ack seq=1"], case(1, duration_s=0.05))
+    assert rows["outcome"] == (0,)
 
 
 def test_what_is_never_answered_is_a_row_at_its_time_out(tmp_path: Path) -> None:
