@@ -11,16 +11,19 @@ from __future__ import annotations
 import difflib
 import re
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hil.base.errors import ConfigError, FirmwareError, HilError, NoAnswerError
 from hil.probe.probe_file import Pattern, Probe
+from hil.probe.restarts import Boots, is_of_rom
 from hil.session import trouble
 from hil.session.console import Console, Lines, Unfinished, printable
 
 NEAR = 0.6  # a line that is so much like a pattern's text is taken for the one that was meant
 QUOTE_CHARACTERS = 120
+_BY_DESIGN = "where the product restarts by design, write on_restart: count in its probe"
 PAUSE_S = 0.2  # a USB adapter holds bytes back for 16 ms, and an erase of flash stops a task for some 100 ms
 _REFUSED = re.compile(  # a virtual board's station (firmware/host/idf/wifi/station.c)
     r"wifi: (no network '(?P<unknown>.*)' in the air|another password than that of network '(?P<locked>.*)')"
@@ -29,12 +32,16 @@ _REFUSED = re.compile(  # a virtual board's station (firmware/host/idf/wifi/stat
 
 @dataclass(frozen=True)
 class Line:
-    """A line, or what had come of it at a pause. ``begun`` is what had come of it at the pause before."""
+    """A line, or what had come of it at a pause. ``begun`` is what had come of it at the pause before.
+
+    ``restarted``: by this line the product is known to have begun again.
+    """
 
     time_ns: int
     text: str
     begun: Line | None = None
     is_whole: bool = True
+    restarted: bool = False
 
     def search(self, pattern: Pattern) -> re.Match[str] | None:
         """Return what a pattern finds, unless it found it at an earlier pause of this line.
@@ -60,12 +67,18 @@ class Counts:
     """What a product did between its ready line and now that nobody asked for."""
 
     restarts: int = 0
+    wake_ups: int = 0
     panics: int = 0
     watchdogs: int = 0
+
+    @property
+    def boots(self) -> int:
+        return self.restarts + self.wake_ups
 
     def facts(self) -> Mapping[str, int]:
         return {
             "restarts_count": self.restarts,
+            "wake_ups_count": self.wake_ups,
             "panics_count": self.panics,
             "watchdogs_count": self.watchdogs,
         }
@@ -92,6 +105,8 @@ class ProductConsole:
 
     def __post_init__(self) -> None:
         self._reader = Lines(self.console, log=self.log)
+        self._boots = Boots()
+        self._of_incident = deque[Line]()  # read to the end of an incident, and not by read() yet
 
     def add_secret(self, text: str) -> None:
         self._reader.add_secret(text)
@@ -110,14 +125,20 @@ class ProductConsole:
         Raises FirmwareError where the product panicked or restarted and the probe does not count that;
         RigError where the board lost its power or the port is gone.
         """
-        text = self._reader.read(deadline, pause_s=PAUSE_S)
-        if text is None:
+        if self._of_incident:
+            line, is_met = self._of_incident.popleft(), False
+        elif (text := self._reader.read(deadline, pause_s=PAUSE_S)) is not None:
+            line, is_met = self._keep(text), True
+        else:
             return None
-        line = self._keep(text)
-        kind = trouble.recognise(text) if self.is_ready and line.is_whole else None
+        if not line.is_whole:
+            return line
+        before = self.counts.boots
+        kind = trouble.recognise(line.text) if self.is_ready and (is_met or is_of_rom(line.text)) else None
         if kind is not None and not kind.is_of_boot:
-            self._meet(kind, text)
-        return line
+            self._meet(kind, line.text)
+        self._look_for_restart(line)
+        return replace(line, restarted=self.counts.boots > before)
 
     def until(self, deadline: float) -> Iterator[Line]:
         """Yield lines until ``deadline``. Raises as read() does."""
@@ -136,6 +157,7 @@ class ProductConsole:
         for line in self.until(deadline):
             if line.search(probe.ready):
                 self.is_ready = True
+                self._boots.ready(probe.ready if line.is_whole else None, line, self.first_ns)
                 return line
             if line.is_whole and (kind := trouble.recognise(line.text)):
                 self._meet_booting(kind, line.text, booting)
@@ -220,13 +242,33 @@ class ProductConsole:
     def _meet(self, kind: trouble.Trouble, text: str) -> None:
         """Count what happened, or raise it."""
         lines = self._rest(text) if trouble.is_worth_decoding(kind) else [text]
-        counted = self.probe is not None and self.probe.restart == "count" and kind.error is FirmwareError
-        if not counted:
+        if not self._counts or kind.error is not FirmwareError:
             raise self._incident(kind, lines, "while it was measured")
         self.crashes.append([self._reader.masked(line) for line in lines])
         self.counts.watchdogs += kind is trouble.WATCHDOG
         self.counts.panics += trouble.is_worth_decoding(kind) and kind is not trouble.WATCHDOG
-        self.counts.restarts += any("rst:0x" in line for line in lines)
+        self.counts.wake_ups += kind is trouble.WOKE
+        self.counts.restarts += is_of_rom(text) and kind is not trouble.WOKE
+
+    @property
+    def _counts(self) -> bool:
+        return self.probe is not None and self.probe.restart == "count"
+
+    def _look_for_restart(self, line: Line) -> None:
+        """Count or raise a restart that a line shows and the ROM's line did not."""
+        why = self._boots.take(line)
+        if not why or not self.is_ready:
+            return
+        if not self._counts:
+            quoted = printable(self._reader.masked(line.text))[:QUOTE_CHARACTERS]
+            raise FirmwareError(
+                f"Board {self.board} began again while it was measured ({why}, and no line of the ROM was "
+                f"read before it): {quoted!r}.",
+                log=self.log_path,
+                next_step="read the console log for what restarted it, and check its supply; choose a ready "
+                f"line that comes once a boot; {_BY_DESIGN}.",
+            )
+        self.counts.restarts += 1
 
     def _rest(self, text: str) -> list[str]:
         incident = trouble.Incident()
@@ -235,11 +277,16 @@ class ProductConsole:
 
     def _next(self, timeout_s: float) -> str | None:
         following = self._reader.read(time.monotonic() + timeout_s)
-        return None if following is None else self._keep(following).text
+        if following is None:
+            return None
+        self._of_incident.append(self._keep(following))
+        return following
 
     def _incident(self, kind: trouble.Trouble, lines: list[str], when: str) -> HilError:
         lines = [self._reader.masked(line) for line in lines]
         said, next_step = trouble.describe(kind, lines, lines, self.decode)
+        if kind is trouble.RESET and self.is_ready:
+            next_step = f"{next_step.rstrip('.')}; {_BY_DESIGN}."
         return kind.error(
             f"Board {self.board} {kind.name} {when}: {said}", log=self.log_path, next_step=next_step
         )

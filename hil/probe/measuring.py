@@ -117,6 +117,8 @@ def _until_over(console: ProductConsole, matching: Matching, deadline: float) ->
 
 def _events(spec: Between, line: Line) -> Iterator[Event]:
     """Yield what a line is: one that matches both patterns answers before it asks."""
+    if line.restarted:
+        yield Event("restart", line.time_ns)
     answers, asks = line.search(spec.end), line.search(spec.start)
     key = asks.groupdict().get(KEY) if asks else None
     if answers and (key is None or answers[KEY] != key):  # no question answers itself

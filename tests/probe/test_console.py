@@ -222,7 +222,12 @@ def test_restarts_are_counted_where_the_probe_says_so(tmp_path: Path) -> None:
     console = console_of(lines, probe)
     with pytest.raises(RigError, match="lost its power"):
         list(console.until(1e18))
-    assert console.counts.facts() == {"restarts_count": 1, "panics_count": 1, "watchdogs_count": 0}
+    assert console.counts.facts() == {
+        "restarts_count": 1,
+        "wake_ups_count": 0,
+        "panics_count": 1,
+        "watchdogs_count": 0,
+    }
 
 
 def test_what_is_typed_keeps_its_secret() -> None:
