@@ -21,12 +21,15 @@ from hil.probe.console import Line, ProductConsole
 from hil.probe.matching import Event, Matching, Row
 from hil.probe.peers import Broker, Message, Server
 from hil.probe.probe_file import KEY, Arrivals, Between, Boot, Download, Field, Pattern, Request, Values
+from hil.probe.sequences import Counting
 from hil.session.console import printable
 
 OK, TIMED_OUT = 0, 1
 POLL_S = 0.02  # so often messages are looked for beside the console
 QUOTE_CHARACTERS = 160
 KEYS_QUOTED = 3
+COPIES_BACK = 100  # so many short messages fit into lwIP's send buffer of 5760 bytes
+_INTEGER = re.compile(r"-?[0-9]{1,20}")
 
 Columns = Mapping[str, tuple[int, ...]]
 
@@ -220,7 +223,7 @@ def measure_boot(console: ProductConsole, spec: Boot, case: Case) -> Columns:
 def measure_arrivals(console: ProductConsole, broker: Broker, spec: Arrivals, case: Case) -> Columns:
     """Return a row for each sequence number behind the first that came, in their order; lost ones too.
 
-    The first one is where intervals and times begin.
+    The first one is where intervals and times begin. Numbers go on where the product's counter wraps.
 
     Raises:
         ConfigError: a message without its number; a clock of the product that is not set.
@@ -229,15 +232,16 @@ def measure_arrivals(console: ProductConsole, broker: Broker, spec: Arrivals, ca
     deadline = time.monotonic() + case.duration_s
     arrived: dict[int, list[Message]] = {}
     first, complete_by = None, 0.0
+    counting = Counting(spec.modulus)
     while time.monotonic() < deadline:
         _drain(console, min(deadline, time.monotonic() + POLL_S))
         broker.check()
         for message in broker.new_messages():
-            number = _integer(spec.sequence, "sequence", message)
+            number = _placed(counting, spec, message)
             first = number if first is None else first
             _check_forward(number, first, arrived, message, console)
             arrived.setdefault(number, []).append(message)
-        if first is not None and not complete_by and any(number >= first + case.rows for number in arrived):
+        if first is not None and not complete_by and max(arrived) >= first + case.rows:
             complete_by = time.monotonic() + case.timeout_ms / 1e3  # for those that are late
         if complete_by and time.monotonic() >= complete_by:
             break
@@ -253,16 +257,41 @@ def measure_arrivals(console: ProductConsole, broker: Broker, spec: Arrivals, ca
     return _arrivals_columns(spec, range(first, first + case.rows + 1), arrived)
 
 
+def _placed(counting: Counting, spec: Arrivals, message: Message) -> int:
+    number = _integer(spec.sequence, "sequence", message)
+    if counting.is_beyond(number):
+        whose = "that the probe gives" if spec.modulus else "at which it seemed to wrap"
+        raise ConfigError(
+            f"{spec.sequence.where}: sequence is {number} in a message on {message.topic}, beyond the "
+            f"modulus {counting.modulus} {whose}.",
+            next_step="write modulus: and by how many numbers the product counts on (256, 65536) beside it.",
+        )
+    return counting.place(number)
+
+
 def _check_forward(
     number: int, first: int, arrived: Mapping[int, list[Message]], message: Message, console: ProductConsole
 ) -> None:
-    if number < first and number not in arrived and first - number > len(arrived) + 1:
-        raise FirmwareError(
-            f"Board {console.board}: after {max(arrived)} the sequence went back to {number} on "
-            f"{message.topic}: the product began again.",
-            log=console.log_path,
-            next_step="read the console log; or give the probe a topic that one board alone publishes to.",
-        )
+    """Raise FirmwareError where a number went farther back than a late message or a copy does.
+
+    A copy has the payload of what it copies, and was sent again because it was not acknowledged.
+    """
+    is_copy = number in arrived
+    if is_copy and message.payload != arrived[number][0].payload:
+        what = f"the number {number} came again with another payload"
+    elif is_copy and max(arrived) - number > COPIES_BACK:
+        what = f"after {max(arrived)} the number {number} came again"
+    elif not is_copy and first - number > len(arrived) + 1:
+        what = f"after {max(arrived)} the sequence went back to {number}"
+    else:
+        return
+    raise FirmwareError(
+        f"Board {console.board}: {what} on {message.topic}: the product began again, its counter wraps, or "
+        "another client publishes there, too.",
+        log=console.log_path,
+        next_step="read the console log; give the probe a topic that one board alone publishes to; where the "
+        "counter wraps, write modulus: 256 (or what it is) beside sequence.",
+    )
 
 
 def _arrivals_columns(spec: Arrivals, numbers: range, arrived: Mapping[int, list[Message]]) -> Columns:
@@ -302,16 +331,34 @@ def _sent_us(clock: Clock, sent_at: Field, message: Message) -> int:
 
 def _integer(value: Field, name: str, message: Message) -> int:
     found = read_field(value, message.payload)
-    if isinstance(found, str) and found.lstrip("-").isdecimal():
+    if isinstance(found, str) and _INTEGER.fullmatch(found):
         found = int(found)
     if type(found) is not int:
-        payload = message.payload[:QUOTE_CHARACTERS].decode(errors="replace")
-        what = "is missing" if found is None else f"is {found!r}, no whole number"
-        raise ConfigError(
-            f"{value.where}: {name} ({value.text}) {what} in a message on {message.topic}: {payload!r}.",
-            next_step="name the field that holds it, or the topic of messages that have it.",
-        )
+        raise unreadable(value, name, message)
     return found
+
+
+def unreadable(value: Field, name: str, message: Message) -> ConfigError:
+    """Return the error for a message whose field is not what it has to be, with the payload as it came."""
+    payload, found = message.payload, read_field(value, message.payload)
+    where = f"{value.where}: {name} ({value.text})"
+    if not value.pattern and not _is_json(payload):
+        what = "is not found: the payload is no JSON"
+        hint = " It holds a NUL: was the text's end sent, too?" if b"\0" in payload else ""
+        step = "have the product publish JSON, or find the field by {pattern: '…(…)'}."
+    else:
+        what = "is missing" if found is None else f"is {found!r}, no whole number"
+        hint, step = "", "name the field that holds it, or the topic of messages that have it."
+    text = payload[:QUOTE_CHARACTERS].decode(errors="replace")
+    return ConfigError(f"{where} {what} in a message on {message.topic}: {text!r}.{hint}", next_step=step)
+
+
+def _is_json(payload: bytes) -> bool:
+    try:
+        json.loads(payload.decode(errors="replace"))
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def read_field(value: Field, payload: bytes) -> object:
@@ -344,18 +391,23 @@ def measure_requests(console: ProductConsole, broker: Broker, spec: Request, cas
     lasts_s = (case.rows * case.interval_us) / 1e6 + case.timeout_ms / 1e3
     deadline = time.monotonic() + lasts_s + 5.0
     answers: dict[str, int] = {}
+    strange: list[Message] = []
     while time.monotonic() < deadline:
         _drain(console, min(deadline, time.monotonic() + POLL_S))
         broker.check()
         for message in broker.new_messages():
             key = read_field(spec.key, message.payload)
-            if key is not None:
+            if key is None:
+                strange.append(message)
+            else:
                 answers.setdefault(str(key), message.time_ns)
         if len(answers) >= case.rows:
             break
         if broker.all_sent and time.monotonic() > broker.last_sent + case.timeout_ms / 1e3:
             break
     requests = broker.requests()
+    if not answers and strange:
+        raise unreadable(spec.key, "key", strange[0])
     if not answers:
         raise broker.nothing_came(spec.reply_topic, lasts_s, console.refused())
     timeout_ns = case.timeout_ms * 1_000_000

@@ -99,11 +99,15 @@ class Boot:
 
 @dataclass(frozen=True)
 class Arrivals:
-    """Messages as they come to a subscriber at the rack's broker, by their sequence number."""
+    """Messages as they come to a subscriber at the rack's broker, by their sequence number.
+
+    ``modulus``: how many numbers come before they begin anew; 0 where the file does not say.
+    """
 
     topic: str
     sequence: Field
     sent_at: Field | None
+    modulus: int = 0
 
     @property
     def columns(self) -> Sequence[str]:
@@ -262,7 +266,8 @@ def _field(node: Node, key: str) -> Field:
 
 def _arrivals(node: Node) -> Arrivals:
     sent_at = _field(node, "sent_at_us") if "sent_at_us" in node else None
-    return Arrivals(node.text("topic"), _field(node, "sequence"), sent_at)
+    modulus = node.integer("modulus", minimum=2, maximum=2**64) if "modulus" in node else 0
+    return Arrivals(node.text("topic"), _field(node, "sequence"), sent_at, modulus)
 
 
 def _request(node: Node) -> Request:
