@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from hil.base.errors import ConfigError, FirmwareError, HilError, NoAnswerError
 from hil.probe.probe_file import Pattern, Probe
-from hil.probe.restarts import Boots, is_of_rom
+from hil.probe.restarts import Boots, is_of_rom, without_noise
 from hil.session import trouble
 from hil.session.console import Console, Lines, Unfinished, printable
 
@@ -260,7 +260,7 @@ class ProductConsole:
         if not why or not self.is_ready:
             return
         if not self._counts:
-            quoted = printable(self._reader.masked(line.text))[:QUOTE_CHARACTERS]
+            quoted = printable(self._reader.masked(without_noise(line.text)))[:QUOTE_CHARACTERS]
             raise FirmwareError(
                 f"Board {self.board} began again while it was measured ({why}, and no line of the ROM was "
                 f"read before it): {quoted!r}.",

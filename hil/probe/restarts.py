@@ -121,13 +121,13 @@ class LogClock:
 
 def stamp_of(text: str) -> int | None:
     """Return the milliseconds since the boot that a log line begins with, None where it tells none."""
-    found = _STAMP.match(_without_noise(text))
+    found = _STAMP.match(without_noise(text))
     if found is None:
         return None
     return int(found["ms"]) if found["ms"] else int(found["s"]) * 1000 + int(found["s_ms"])
 
 
-def _without_noise(text: str) -> str:
+def without_noise(text: str) -> str:
     """Return a line without colours, and without what a ROM at another baud rate left before it."""
     text = _COLOUR.sub("", text)
     return text if _STAMP.match(text) else _NOISE.split(text)[-1]
@@ -172,7 +172,7 @@ class Boots:
     def _stage_of(self, line: Line) -> int | None:
         if self._ready and self._ready.search(line.text):
             return _READY
-        text = _without_noise(line.text)
+        text = without_noise(line.text)
         return next((stage for stage, mark in enumerate(_BOOT_LINES) if mark.match(text)), None)
 
     def _again_ready(self, line: Line) -> str:

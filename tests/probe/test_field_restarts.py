@@ -180,7 +180,8 @@ def console(tmp_path: Path, text: str, lines: list[str]) -> ProductConsole:
 
 
 @pytest.mark.parametrize(
-    "again", [["I (10) main: scene", "I (200) main: ready"], [*BOOT, "I (200) main: ready"]]
+    "again",
+    [["I (10) main: scene", "I (200) main: ready"], ["\xe0\x00\xb4" * 60 + BOOT[0], "I (200) main: ready"]],
 )
 def test_field_a_case_with_a_restart_ends_with_its_fault(tmp_path: Path, again: list[str]) -> None:
     """All its pairs come; it says by what the restart is known, and by which key it would count."""
@@ -190,6 +191,7 @@ def test_field_a_case_with_a_restart_ends_with_its_fault(tmp_path: Path, again: 
     with pytest.raises(FirmwareError, match=r"began again .* came again, and no line of the ROM") as caught:
         measure_between(product, product.probe.measures, Case(20, 0, 2.0, 500, 0))
     assert "on_restart: count" in caught.value.next_step
+    assert again[0][-40:] in str(caught.value) or again[1] in str(caught.value)
 
 
 @pytest.mark.parametrize("rom", [[], [ROM]])
