@@ -9,7 +9,6 @@ rack file. So a board that moves to another exporter stays itself.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
@@ -18,14 +17,13 @@ from ruamel.yaml import YAML
 
 from hil.base.errors import ConfigError
 from hil.boards.rack import Board, Rack
+from hil.boards.serial_url import NETWORK_PORT
 from hil.boards.serial_url.usb import UsbPort, from_url
 
 BOARD_CLASS = "HilBoard"
 BOARD_SCHEMA = 1  # of a HilBoard's parameters; whoever leases the board refuses another
 PORT_CLASS = "NetworkSerialPort"
 _OWN = ("serial", "usb", "power")  # of this host: whoever leases the board reaches both over the network
-
-_NETWORK_PORT = re.compile(r"(?:fast)?(rfc2217|socket)://([^:/]+|\[[^\]]+\]):(\d+)/?")
 
 
 def exporter_config(rack: Rack, served: Mapping[str, Board]) -> str:
@@ -92,13 +90,8 @@ def _port(board: Board) -> dict[str, dict[str, object]]:
         return {"RawSerialPort": {"port": board.serial, "speed": board.baud}}
     if board.serial.startswith("usb://"):
         return {"USBSerialPort": {"match": _usb_match(from_url(board.serial)), "speed": board.baud}}
-    match = _NETWORK_PORT.fullmatch(board.serial)
-    if not match:
-        raise ConfigError(
-            f"{board.where}: board {board.id} has the serial port {board.serial}, "
-            "which labgrid cannot export.",
-            next_step="name a device, usb: {path: …}, rfc2217://HOST:PORT or socket://HOST:PORT.",
-        )
+    match = NETWORK_PORT.fullmatch(board.serial)
+    assert match  # the rack file takes no other address
     protocol = "raw" if match.group(1) == "socket" else "rfc2217"
     told = {"host": match.group(2), "port": int(match.group(3)), "speed": board.baud, "protocol": protocol}
     return {PORT_CLASS: told}

@@ -143,12 +143,14 @@ def _check_port(board: Board, served_port: int | None) -> Finding:
         path = Path(board.stock_serial)
     except HilError as error:
         return Finding(board.id, ok=False, sentence=error.sentence, mend=error.next_step)
-    if os.access(path, os.R_OK | os.W_OK):
-        return Finding(board.id, ok=True, sentence=f"port {board.serial} is there")
-    if path.exists():
-        sentence, mend = f"this user may not read and write port {path}.", _JOIN_DIALOUT
-    else:
+    if not path.exists():
         sentence, mend = f"port {path} does not exist.", _FIND_PORT
+    elif not path.is_char_device():
+        sentence, mend = f"{path} is no serial port.", _FIND_PORT
+    elif os.access(path, os.R_OK | os.W_OK):
+        return Finding(board.id, ok=True, sentence=f"port {board.serial} is there")
+    else:
+        sentence, mend = f"this user may not read and write port {path}.", _JOIN_DIALOUT
     return Finding(board.id, ok=False, sentence=sentence, mend=mend)
 
 

@@ -24,6 +24,8 @@ from hil.boards.rack.access_point import AccessPoint, read_access_point
 from hil.boards.rack.current import Current, read_current
 from hil.boards.rack.network import WIFI, Network, read_network
 from hil.boards.rack.power import Power, read_hub, read_power
+from hil.boards.serial_url import port_at
+from hil.boards.serial_url import problem_of as problem_of_port
 from hil.boards.serial_url.usb import PATH, UsbPort, from_url
 from hil.model import IMPORTED, KINDS, UNREAL, Kind
 
@@ -285,7 +287,10 @@ def _read_boards(root: Node) -> tuple[Board, ...]:
     for key in ("serial", "usb"):
         by_key = [(node, board) for node, board in zip(nodes, boards, strict=True) if key in node]
         _check_unique(
-            [node for node, _ in by_key], [board for _, board in by_key], key, lambda board: board.serial
+            [node for node, _ in by_key],
+            [board for _, board in by_key],
+            key,
+            lambda board: port_at(board.serial),
         )
     _check_unique(nodes, boards, "mac", lambda board: board.mac)
     _check_unique(nodes, boards, "address", lambda board: board.network.host)
@@ -330,7 +335,7 @@ def _read_emulator(node: Node, kind: Kind) -> str:
 def _read_serial(node: Node, kind: Kind, *, is_process: bool) -> str:
     """A process needs none: whoever starts its rack gives it a free port."""
     if not is_process:
-        return _read_usb(node) if "usb" in node else node.text("serial")
+        return _read_usb(node) if "usb" in node else _read_port(node)
     serial = node.text("serial", default="")
     if serial and not 1024 <= virtual_port(serial) <= 65535:
         raise node.error(
@@ -339,6 +344,14 @@ def _read_serial(node: Node, kind: Kind, *, is_process: bool) -> str:
             "not.",
             next_step="delete the line: then the board gets a free port whenever its rack is started.",
         )
+    return serial
+
+
+def _read_port(node: Node) -> str:
+    serial = node.text("serial")
+    if problem := problem_of_port(serial):
+        next_step = "`ls -l /dev/serial/by-id /dev/serial/by-path` lists the ports of this host."
+        raise node.error("serial", problem, next_step=next_step)
     return serial
 
 

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rack files as people really write them: docs/reference/field.md says who met which."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from hil.base.errors import ConfigError
+from hil.boards.places.exporter import exporter_config
+from hil.boards.rack import Rack, load_rack
+from hil.boards.rack.check import check_rack
+
+HEAD = """\
+schema: 1
+name: r
+host: {interface: lo, address: ADDRESS}
+access_point: {type: external, ssid: lab, psk_env: PSK}
+boards:
+"""
+
+
+def read(folder: Path, *boards: str, address: str = "10.0.0.1") -> Rack:
+    lines = [
+        f"  - {{id: b{number}, kind: physical, target: esp32, {board}}}\n"
+        for number, board in enumerate(boards)
+    ]
+    path = folder / "rack.yaml"
+    path.write_text(HEAD.replace("ADDRESS", address) + "".join(lines), encoding="utf-8")
+    return load_rack(path)
+
+
+@pytest.mark.parametrize(
+    "serial",
+    [
+        "COM3",
+        "~/port",
+        "/dev/ttyUSB0 ",
+        "rfc2271://lab:4000",
+        "rfc2217://lab",
+        "rfc2217://lab:99999",
+        "lab:4000",
+    ],
+)
+def test_a_port_that_nobody_can_open_is_told_by_line(tmp_path: Path, serial: str) -> None:
+    """It is the configuration's fault, before a board is asked anything."""
+    with pytest.raises(
+        ConfigError, match=r"rack.yaml:6: serial port '.*' is neither a device file"
+    ) as caught:
+        read(tmp_path, f'serial: "{serial}"')
+    assert repr(serial) in caught.value.sentence
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("rfc2217://lab:4000", "rfc2217://LAB:4000?ign_set_control"),
+        ("rfc2217://lab:4000", "socket://lab:4000/"),
+        ("FOLDER/ttyUSB0", "FOLDER/usb-bridge-if00"),
+        ("/dev/ttyUSB0", "/dev//ttyUSB0"),
+    ],
+)
+def test_one_port_by_two_names_is_told_by_line(tmp_path: Path, one: str, other: str) -> None:
+    """A link of /dev/serial/by-id and the device that it leads to are one port, and one board's."""
+    (tmp_path / "usb-bridge-if00").symlink_to("ttyUSB0")
+    ports = [f'serial: "{name.replace("FOLDER", str(tmp_path))}"' for name in (one, other)]
+    with pytest.raises(ConfigError, match=r"rack.yaml:7: duplicate serial .*rack.yaml:6 has it already"):
+        read(tmp_path, *ports)
+
+
+def test_an_option_of_a_network_port_is_taken_everywhere(tmp_path: Path) -> None:
+    """`?ign_set_control` is pyserial's; labgrid, which adds its own, gets host and port."""
+    rack = read(tmp_path, 'serial: "rfc2217://lab:4000?ign_set_control"')
+    assert rack.boards[0].serial.endswith("?ign_set_control")
+    port = YAML(typ="safe").load(exporter_config(rack, {}))["b0"]["NetworkSerialPort"]
+    assert (port["host"], port["port"], port["protocol"]) == ("lab", 4000, "rfc2217")
+
+
+def test_a_folder_is_no_port(tmp_path: Path) -> None:
+    """`hil rack check` says so, where it is there and may be read and written."""
+    rack = read(tmp_path, f'serial: "{tmp_path}"')
+    (found,) = [one for one in check_rack(rack, tmp_path / "locks", served={}) if one.subject == "b0"]
+    assert (found.ok, found.sentence) == (False, f"{tmp_path} is no serial port.")
