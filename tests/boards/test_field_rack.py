@@ -83,3 +83,19 @@ def test_a_folder_is_no_port(tmp_path: Path) -> None:
     rack = read(tmp_path, f'serial: "{tmp_path}"')
     (found,) = [one for one in check_rack(rack, tmp_path / "locks", served={}) if one.subject == "b0"]
     assert (found.ok, found.sentence) == (False, f"{tmp_path} is no serial port.")
+
+
+@pytest.mark.parametrize(
+    ("mac", "way_out"),
+    [
+        ("60:55:f9:ff:fe:f7:2c:a2", "write 60:55:f9:f7:2c:a2."),
+        ("24-0A-C4-12-34-56", "write 24:0a:c4:12:34:56."),
+        ("240AC4123456", "write 24:0a:c4:12:34:56."),
+        ("24:0a:c4:12:34", "esptool read-mac tells it (BASE MAC)."),
+    ],
+)
+def test_a_mac_as_another_tool_writes_it_is_told_in_ours(tmp_path: Path, mac: str, way_out: str) -> None:
+    """The way out is the address itself, of an EUI-64 the base address that the chip is known by."""
+    with pytest.raises(ConfigError, match=r"rack.yaml:6: mac ") as caught:
+        read(tmp_path, f'serial: /dev/ttyUSB0, mac: "{mac}"')
+    assert caught.value.next_step == way_out

@@ -385,9 +385,19 @@ def _read_mac(node: Node, *, required: bool) -> str:
     mac = node.text("mac") if required else node.text("mac", default="")
     if mac and not _MAC.fullmatch(mac):
         raise node.error(
-            "mac", f"mac {mac!r} is not six hexadecimal pairs in small letters, as in '02:…:01'."
+            "mac",
+            f"mac {mac!r} is not six hexadecimal pairs in small letters, as in '02:…:01'.",
+            next_step=_meant_mac(mac),
         )
     return mac
+
+
+def _meant_mac(mac: str) -> str:
+    """Return the way out; of a chip with 802.15.4 esptool tells its EUI-64 first, two bytes longer."""
+    digits = re.sub(r"[^0-9a-f]", "", mac.lower())
+    digits = digits[:6] + digits[10:] if len(digits) == 16 else digits
+    pairs = ":".join(digits[at : at + 2] for at in range(0, len(digits), 2))
+    return f"write {pairs}." if _MAC.fullmatch(pairs) else "esptool read-mac tells it (BASE MAC)."
 
 
 def _read_limits(node: Node | None) -> dict[str, int]:
