@@ -99,3 +99,31 @@ def test_a_mac_as_another_tool_writes_it_is_told_in_ours(tmp_path: Path, mac: st
     with pytest.raises(ConfigError, match=r"rack.yaml:6: mac ") as caught:
         read(tmp_path, f'serial: /dev/ttyUSB0, mac: "{mac}"')
     assert caught.value.next_step == way_out
+
+
+EVERYWHERE = "0.0.0.0"  # noqa: S104 (refused)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [EVERYWHERE, "192.168.1.10/24", "localhost", "hil.local", "192.168.1.300", "'::1'", "224.0.0.1"],
+)
+def test_an_address_that_no_board_can_connect_to_is_told_by_line(tmp_path: Path, address: str) -> None:
+    """Boards get it as it stands: a mask, a name, or the address to listen everywhere helps none."""
+    with pytest.raises(ConfigError, match=r"rack.yaml:3: '.*' is not the IPv4 address of a host"):
+        read(tmp_path, "serial: /dev/ttyUSB0", address=address)
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("127.0.0.1", "a board that connects to it finds itself"),
+        ("192.0.2.77", "it has not 192.0.2.77, but 127.0.0.1"),
+    ],
+)
+def test_an_address_that_is_not_the_interfaces_is_told(tmp_path: Path, address: str, words: str) -> None:
+    """`hil rack check` asks the interface itself, and knows that a board is another host."""
+    rack = read(tmp_path, "serial: /dev/none", address=address)
+    found = {one.subject: one for one in check_rack(rack, tmp_path / "locks", served={})}["interface lo"]
+    assert not found.ok
+    assert words in found.sentence

@@ -243,14 +243,7 @@ def _read_dhcp(node: Node | None, boards: Collection[str], host_address: str) ->
         return None
     bits = node.integer("bits", default=24, minimum=16, maximum=29)
     lease_s = node.quantity("lease_time", "s", default=3600.0, minimum=120.0, maximum=86400.0)
-    try:
-        network = IPv4Interface(f"{host_address}/{bits}").network
-    except ValueError:
-        raise node.error(
-            "",
-            f"host.address {host_address!r} is no IPv4 address.",
-            next_step="correct it: boards' are beside it.",
-        ) from None
+    network = IPv4Interface(f"{host_address}/{bits}").network
     ends = [_read_end(node, key, network) for key in ("first", "last")]
     first, last = ends
     if first <= IPv4Address(host_address) <= last:

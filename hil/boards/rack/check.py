@@ -7,9 +7,11 @@ A physical board is reset, and asked who it is: what answers is compared with th
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import socket
+import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -20,6 +22,8 @@ from hil.boards.current import check_meter
 from hil.boards.flash.identify import check_identity, identify
 from hil.boards.lease import lease_boards, read_holder
 from hil.boards.rack.loader import Board, Rack
+
+IP_TIMEOUT_S = 5.0
 
 
 def check_rack(rack: Rack, lock_dir: Path, *, served: Mapping[str, int]) -> list[Finding]:
@@ -73,18 +77,33 @@ def _check_interface(rack: Rack) -> Finding:
     subject = f"interface {rack.host.interface}"
     if not _is_there(rack.host.interface):
         return _no_interface(subject, rack)
-    with socket.socket() as probe:
-        try:
-            probe.bind((rack.host.address, 0))
-        except OSError as error:
-            return Finding(
-                subject,
-                ok=False,
-                sentence=f"{rack.host.address} is no address of this host: {error.strerror}.",
-                mend=f"write the address that `ip -brief address show {rack.host.interface}` tells under "
-                f"'host' in {rack.path}, or give the interface this one.",
-            )
+    there = _addresses_of(rack.host.interface)
+    if rack.host.address not in there:
+        return Finding(
+            subject,
+            ok=False,
+            sentence=f"it has not {rack.host.address}, but {', '.join(there) or 'no IPv4 address'}.",
+            mend=f"correct 'host' in {rack.path} (`ip -brief address` tells which interface has which "
+            "address), or give the interface this one.",
+        )
+    if rack.host.address.startswith("127."):
+        return Finding(
+            subject,
+            ok=False,
+            sentence=f"{rack.host.address} is for this host alone: a board that connects to it finds itself.",
+            mend=f"name the interface at the boards' network, and its address, under 'host' in {rack.path}.",
+        )
     return Finding(subject, ok=True, sentence=f"has {rack.host.address}")
+
+
+def _addresses_of(interface: str) -> list[str]:
+    """Return the IPv4 addresses of an interface, none where nobody tells."""
+    argv = ["ip", "-4", "-oneline", "address", "show", "dev", interface]
+    try:
+        said = subprocess.run(argv, capture_output=True, text=True, timeout=IP_TIMEOUT_S, check=False).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return re.findall(r" inet ([0-9.]+)", said)
 
 
 def _check_capture(rack: Rack) -> Finding:

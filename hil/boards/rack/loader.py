@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Address
 from pathlib import Path
 
 from hil.base.chips import CHIPS, MODELLED
@@ -256,7 +257,22 @@ def _rack_name(root: Node) -> str:
 
 
 def _read_host(node: Node) -> Host:
-    return Host(interface=node.text("interface"), address=node.text("address"))
+    address = node.text("address")
+    if not _is_of_a_host(address):
+        raise node.error(
+            "address",
+            f"{address!r} is not the IPv4 address of a host.",
+            next_step="write that of 'interface', without a mask: `ip -brief address` tells it.",
+        )
+    return Host(interface=node.text("interface"), address=address)
+
+
+def _is_of_a_host(address: str) -> bool:
+    try:
+        read = IPv4Address(address)
+    except ValueError:
+        return False
+    return not (read.is_unspecified or read.is_multicast or read.is_reserved)
 
 
 def _read_broker(node: Node | None) -> BrokerSettings:
