@@ -7,11 +7,14 @@ On a rack's runner they are in the file, so that a job's environment, and what p
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from hil.base.errors import ConfigError
+from hil.base.yamlfile import Node
 
 FILE_VARIABLE = "HIL_SECRETS"
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def secret(name: str) -> str:
@@ -33,6 +36,18 @@ def secret(name: str) -> str:
         ) from error
     lines = (line.partition("=") for line in text.splitlines())
     return next((_unquoted(value.strip()) for key, _, value in lines if key.strip() == name), "")
+
+
+def read_variable(node: Node, key: str) -> str:
+    """Return the variable that a key names, "" without the key. Raises ConfigError, which shows no value."""
+    name = node.text(key, default="")
+    if name and not _VARIABLE.fullmatch(name):
+        raise node.error(
+            key,
+            f"{key} is no name of an environment variable: letters, digits and '_'.",
+            next_step="write the variable's name; the password itself belongs into no rack file.",
+        )
+    return name
 
 
 def way_out(name: str) -> str:

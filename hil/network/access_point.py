@@ -7,6 +7,7 @@ One run at a time owns an access point that it drives, as it owns its boards.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -29,14 +30,14 @@ from hil.boards.lease import (
     write_holder,
     write_record,
 )
-from hil.boards.rack.access_point import AccessPoint
+from hil.boards.rack.access_point import PASSWORD_CHARACTERS, AccessPoint
 from hil.model import Scalar
 from hil.network.hostapd import Hostapd, check_hostapd
 from hil.network.process import Spawner, how_ended, run_to_end
 from hil.network.radio import Look, read_iw
 
 ANY_SSID = "virtual"  # where a virtual rack file names no network, this one is as good as each
-PSK_LENGTHS = range(8, 65)  # IEEE 802.11: 8 to 63 characters, or 64 hexadecimal digits
+_KEY = re.compile(r"[0-9A-Fa-f]{64}")  # IEEE 802.11: in place of a password
 
 
 @dataclass(frozen=True)
@@ -102,14 +103,14 @@ RackAccessPoint = VirtualAccessPoint | ExternalAccessPoint | NoAccessPoint
 def external_access_point(settings: AccessPoint) -> ExternalAccessPoint:
     """Read the password from the environment variable or the file. Raises ConfigError."""
     ssid = settings.ssid
-    if not 1 <= len(ssid.encode()) <= 32:
-        raise ConfigError(f"The SSID {ssid!r} has {len(ssid.encode())} bytes; 1 to 32 are possible.")
     psk = _from_environment(settings.psk_env) if settings.psk_env else ""
     if settings.psk_file:
         psk = _from_file(Path(settings.psk_file))
-    if psk and len(psk) not in PSK_LENGTHS:
+    if len(psk) not in PASSWORD_CHARACTERS and not _KEY.fullmatch(psk):
         raise ConfigError(
-            f"The password of the access point {ssid!r} has {len(psk)} characters, not 8 to 64."
+            f"The password of the access point {ssid!r} has {len(psk)} characters, not 8 to 63, and is no "
+            "key of 64 hexadecimal digits.",
+            next_step=f"correct it in {settings.psk_env or settings.psk_file}.",
         )
     if not (psk.isascii() and psk.isprintable()):
         raise ConfigError(
@@ -245,15 +246,28 @@ def _start(
 
 
 def check_access_point(settings: AccessPoint) -> list[Finding]:
-    """Look whether a run could have the access point: programs, rights, radio, and who holds it now."""
-    if not settings.is_driven:
+    """Look whether a run could have the access point: password, programs, rights, radio, who holds it now."""
+    if not settings.ssid:
         return []
     subject = f"access point {settings.ssid}"
+    password = _check_password(subject, settings)
+    if not settings.is_driven:
+        return [password]
     if holder := read_holder(LEASES, settings.lease_name):
-        return [Finding(subject, ok=True, sentence=f"in use by {holder.describe()}")]
+        return [password, Finding(subject, ok=True, sentence=f"in use by {holder.describe()}")]
     if settings.type == "hostapd":
-        return check_hostapd(settings)
-    return [_check_command(subject, command) for command in astuple(settings.commands) if command]
+        return [password, *check_hostapd(settings)]
+    commands = [command for command in astuple(settings.commands) if command]
+    return [password, *(_check_command(subject, command) for command in commands)]
+
+
+def _check_password(subject: str, settings: AccessPoint) -> Finding:
+    """Read the password as a run does, and say where it is."""
+    try:
+        external_access_point(settings)
+    except HilError as error:
+        return Finding(subject, ok=False, sentence=error.sentence, mend=error.next_step)
+    return Finding(subject, ok=True, sentence=f"its password is in {settings.psk_env or settings.psk_file}")
 
 
 def _check_command(subject: str, command: str) -> Finding:
@@ -277,6 +291,13 @@ def _from_environment(name: str) -> str:
 
 def _from_file(path: Path) -> str:
     try:
-        return path.expanduser().read_text().strip()
-    except OSError as error:
-        raise ConfigError(f"Reading the access point's password from {path}: {error.strerror}.") from error
+        psk = path.expanduser().read_text(encoding="utf-8").strip()
+        problem = "" if psk else "it is empty"
+    except (OSError, ValueError) as error:
+        psk, problem = "", getattr(error, "strerror", "") or "it is no text"
+    if problem:
+        raise ConfigError(
+            f"Reading the access point's password from {path}: {problem}.",
+            next_step="write the password into it, and let the user that runs hil read it, and nobody else.",
+        )
+    return psk

@@ -193,8 +193,6 @@ def _wide(radio: Radio) -> dict[str, str | int]:
 
 
 def _secured(psk: str) -> dict[str, str | int]:
-    if not psk:
-        return {}
     key = "wpa_psk" if len(psk) == 64 else "wpa_passphrase"
     return {"wpa": 2, "wpa_key_mgmt": "WPA-PSK", "rsn_pairwise": "CCMP", key: psk}
 

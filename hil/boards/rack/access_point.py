@@ -9,6 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 
+from hil.base.secret import read_variable
 from hil.base.yamlfile import Node
 from hil.boards.rack.noise import NoiseSettings, read_noise
 
@@ -134,8 +135,8 @@ def read_access_point(node: Node, boards: Collection[str], host_address: str) ->
         return AccessPoint("wired", dhcp=dhcp, shapes=_read_shapes(node))
     point = AccessPoint(
         type=point_type,
-        ssid=node.text("ssid"),
-        psk_env=node.text("psk_env", default=""),
+        ssid=_read_ssid(node),
+        psk_env=read_variable(node, "psk_env"),
         psk_file=node.text("psk_file", default=""),
         interface=_read_interface(node) if point_type == "hostapd" else "",
         radio=_read_radio(node) if point_type == "hostapd" else None,
@@ -163,9 +164,7 @@ def _read_virtual(node: Node, boards: Collection[str]) -> AccessPoint:
 
 def _read_virtual_network(node: Node) -> tuple[str, str]:
     """Return name and password of a virtual network, "" where each name is answered, or it is open."""
-    ssid, password = node.text("ssid", default=""), node.text("password", default="")
-    if len(ssid.encode()) > SSID_BYTES_MAX:
-        raise node.error("ssid", f"the name {ssid!r} has {len(ssid.encode())} bytes; 32 are possible.")
+    ssid, password = _read_ssid(node, default=""), node.text("password", default="")
     if password and not ssid:
         raise node.error(
             "password",
@@ -175,6 +174,13 @@ def _read_virtual_network(node: Node) -> tuple[str, str]:
     if password and len(password) not in PASSWORD_CHARACTERS:
         raise node.error("password", f"a password of {len(password)} characters; 8 to 63 are possible.")
     return ssid, password
+
+
+def _read_ssid(node: Node, **default: str) -> str:
+    ssid = node.text("ssid", **default)
+    if len(ssid.encode()) > SSID_BYTES_MAX:
+        raise node.error("ssid", f"the name {ssid!r} has {len(ssid.encode())} bytes; 32 are possible.")
+    return ssid
 
 
 def _read_interface(node: Node) -> str:

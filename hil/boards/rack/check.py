@@ -69,8 +69,6 @@ def _check_network(rack: Rack) -> Iterator[Finding]:
     yield _check_interface(rack)
     if rack.capture.access_point:
         yield _check_capture(rack)
-    if rack.access_point.ssid:
-        yield _check_password(rack)
 
 
 def _check_interface(rack: Rack) -> Finding:
@@ -127,23 +125,6 @@ def _no_interface(subject: str, rack: Rack) -> Finding:
     )
 
 
-def _check_password(rack: Rack) -> Finding:
-    point = rack.access_point
-    subject = f"access point {point.ssid}"
-    if point.psk_env:
-        ok = bool(secret(point.psk_env))
-        return Finding(
-            subject,
-            ok=ok,
-            sentence=f"its password is {'' if ok else 'not '}in the environment variable {point.psk_env}.",
-            mend="" if ok else way_out(point.psk_env),
-        )
-    ok = os.access(point.psk_file, os.R_OK)
-    sentence = f"its password file {point.psk_file} is {'' if ok else 'not '}readable."
-    return Finding(subject, ok=ok, sentence=sentence, mend="" if ok else _LET_READ)
-
-
-_LET_READ = "write the password into it, and let the user that runs hil read it, and nobody else."
 _JOIN_DIALOUT = (
     "sudo usermod -aG dialout USER, then log in again; a runner's rules are written by hil runner files."
 )

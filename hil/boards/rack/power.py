@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from hil.base.errors import ConfigError
+from hil.base.secret import read_variable
 from hil.base.yamlfile import Node
 
 TYPES = ("virtual", "command", "uhubctl", "tasmota", "shelly", "manual", "none")
@@ -69,7 +70,7 @@ def read_power(node: Node | None) -> Power:
         timeout_s=timeout_s,
         url=_read_url(node),
         relay=node.integer("relay", default=first, minimum=first, maximum=32),
-        password_env=node.text("password_env", default=""),
+        password_env=read_variable(node, "password_env"),
         off_time_s=off_time_s,
     )
 
