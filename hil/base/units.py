@@ -7,6 +7,7 @@ Names end with their unit: ``latency_us``, ``throughput_mbps``, ``lost_ratio``.
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -73,6 +74,7 @@ _LADDERS = {  # of units that grow into one another, the largest first
 _MOST_IN_PERCENT = 10
 _MILLION = 1_000_000
 _QUANTITY = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-zµ%/]*)\s*")
+_GREEK_MU, _MICRO = "\u03bc", "\u00b5"  # two characters that look alike; keyboards have one or the other
 
 
 def find_unit(name: str) -> Unit:
@@ -116,12 +118,14 @@ def _ratio(source: str, target: str) -> tuple[int, int]:
 
 def parse_quantity(text: str, unit: str) -> float:
     """Read ``3 ms`` or ``30 Mbit/s`` and return it in ``unit``. Raises QuantityError."""
-    match = _QUANTITY.fullmatch(text)
+    match = _QUANTITY.fullmatch(text.replace(_GREEK_MU, _MICRO))
     if match is None:
         raise QuantityError(f"{text!r} is not a number and a unit")
     number, written = match.groups()
     if not written:
         raise QuantityError(f"{text!r} has no unit")
+    if math.isinf(float(number)):
+        raise QuantityError(f"{text!r} is more than a number can hold")
     return convert(float(number), find_unit(written), find_unit(unit))
 
 

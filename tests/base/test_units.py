@@ -32,7 +32,13 @@ def test_a_quantity_is_converted(text: str, unit: str, expected: float) -> None:
     assert parse_quantity(text, unit) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("text", ["3", "ms", "3 ms 4", "3 bytes", "", "NaN ms"])
+@pytest.mark.parametrize("mu", ["\u00b5", "\u03bc"])
+def test_field_both_characters_for_micro_are_read(mu: str) -> None:
+    """A German keyboard types the micro sign, a Greek one and many editors the letter; they look alike."""
+    assert parse_quantity(f"5 {mu}s", "ns") == 5000.0
+
+
+@pytest.mark.parametrize("text", ["3", "ms", "3 ms 4", "3 bytes", "", "NaN ms", "1e999 ms"])
 def test_a_quantity_without_a_fitting_unit_is_refused(text: str) -> None:
     """No unit is guessed."""
     with pytest.raises(QuantityError):
