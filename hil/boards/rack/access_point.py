@@ -20,6 +20,8 @@ SHAPES = ("rate", "delay", "loss")  # by tc: htb, and netem for the other two
 
 _INTERFACE = re.compile(r"[A-Za-z0-9._@-]{1,15}")  # IFNAMSIZ, and nothing that a shell or a path would read
 _COUNTRY = re.compile(r"[A-Z]{2}")
+_NAME_COUNTRY = "name the country that the rack stands in, such as CH: its law says what may be sent."
+_NO_COUNTRIES = {"EU": "each member has its own, such as DE", "UK": "they are those of GB"}
 
 
 @dataclass(frozen=True)
@@ -201,8 +203,10 @@ def _read_radio(node: Node) -> Radio:
             "country",
             f"country {country!r} is no country's two capital letters; 00, the world's domain, allows no "
             "access point on most channels.",
-            next_step="name the country that the rack stands in, such as CH: its law says what may be sent.",
+            next_step=_NAME_COUNTRY,
         )
+    if country in _NO_COUNTRIES:
+        raise node.error("country", f"country {country!r} has no rules for radio: {_NO_COUNTRIES[country]}.")
     channel = node.integer("channel", minimum=1, maximum=165)
     width_mhz = node.integer("width_mhz", default=20, minimum=20, maximum=80)
     hw_mode = node.choice("hw_mode", ("b", "g", "a"), default="g" if channel <= 14 else "a")
