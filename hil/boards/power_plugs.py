@@ -29,14 +29,17 @@ def switch_tasmota(url: str, relay: int, *, on: bool, password: str, timeout_s: 
     login = {"user": _USER, "password": password} if password else {}
 
     def ask(command: str) -> str:
-        answer = _get(f"{url}/cm?{urlencode({**login, 'cmnd': command}, quote_via=quote)}", deadline)
+        query = urlencode({**login, "cmnd": command}, quote_via=quote)
+        answer = _get(f"{url}/cm?{query}", deadline, refused=_wants(password))
         if "WARNING" in answer:
-            raise PlugError("it wants a password (password_env)")
+            raise PlugError(_wants(password))
         # A plug with one relay calls it POWER, one with more POWER1, POWER2, …
         state = answer.get(f"POWER{relay}", answer.get("POWER") if relay == 1 else None)
-        if state not in ("ON", "OFF"):
+        if not isinstance(state, str):
             raise PlugError(f"it has no relay {relay}, or is no Tasmota; it says {_shown(answer)}")
-        return str(state)
+        if state not in ("ON", "OFF"):
+            raise PlugError(f"it calls a relay's state {state!r}; set StateText1 to OFF and StateText2 to ON")
+        return state
 
     deadline = time.monotonic() + timeout_s
     ask(f"Power{relay} {'On' if on else 'Off'}")
@@ -66,8 +69,15 @@ def _check(is_on: bool, *, on: bool) -> None:
         raise PlugError(f"it took the command, and its relay is still {'on' if is_on else 'off'}")
 
 
-def _get(url: str, deadline: float, password: str = "") -> dict[str, Any]:
-    """Return the JSON object at an address; no proxy of the environment is asked."""
+def _wants(password: str) -> str:
+    return "it refuses the password of password_env" if password else "it wants a password (password_env)"
+
+
+def _get(url: str, deadline: float, password: str = "", *, refused: str = "") -> dict[str, Any]:
+    """Return the JSON object at an address; no proxy of the environment is asked.
+
+    ``refused`` says what an answer of status 401 means, where the password is in the address.
+    """
     request = urllib.request.Request(url)  # noqa: S310 - the rack file takes http alone
     if password:
         login = base64.b64encode(f"{_USER}:{password}".encode()).decode()
@@ -81,7 +91,7 @@ def _get(url: str, deadline: float, password: str = "") -> dict[str, Any]:
             content = answer.read(_ANSWER_BYTES_MAX)
     except HTTPError as error:
         error.close()  # it is the answer, and its connection
-        wants = "; it wants a password (password_env)" if error.code == 401 else ""
+        wants = f"; {refused or _wants(password)}" if error.code == 401 else ""
         raise PlugError(f"it answered with HTTP status {error.code}{wants}") from error
     except (OSError, http.client.HTTPException) as error:
         cause = getattr(error, "reason", None) or error

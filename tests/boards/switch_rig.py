@@ -28,6 +28,7 @@ class Plug:
     relays: int = 1
     stuck: bool = False
     password: str = ""
+    words: tuple[str, str] = ("OFF", "ON")  # Tasmota's StateText
     url: str = ""
     states: dict[int, bool] = field(default_factory=dict)
 
@@ -52,7 +53,7 @@ class Plug:
         if state:
             self.switch(relay, state.lower() == "on")
         key = f"POWER{relay}" if self.relays > 1 else "POWER"
-        return 200, {key: "ON" if self.states.get(relay, True) else "OFF"}
+        return 200, {key: self.words[self.states.get(relay, True)]}
 
     def _shelly1(self, path: str, asked: dict[str, str], login: str) -> tuple[int, Any]:
         if path == "/shelly":

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,10 @@ from ruamel.yaml import YAML
 
 from hil.base.errors import ConfigError
 from hil.boards.places.exporter import exporter_config
+from hil.boards.power_plugs import PlugError, switch_shelly, switch_tasmota
 from hil.boards.rack import Rack, load_rack
 from hil.boards.rack.check import check_rack
+from tests.boards.switch_rig import Plug, served
 
 HEAD = """\
 schema: 1
@@ -127,3 +130,26 @@ def test_an_address_that_is_not_the_interfaces_is_told(tmp_path: Path, address: 
     found = {one.subject: one for one in check_rack(rack, tmp_path / "locks", served={})}["interface lo"]
     assert not found.ok
     assert words in found.sentence
+
+
+@pytest.mark.parametrize(("kind", "switch"), [("tasmota", switch_tasmota), ("shelly1", switch_shelly)])
+def test_a_plug_that_refuses_a_password_is_not_told_to_be_given_one(
+    kind: str, switch: Callable[..., None]
+) -> None:
+    """Tasmota says the same of a wrong password and of none; which it was this end knows."""
+    with served(Plug(kind, bool, password="secret-pw")) as plug:
+        for password, words in (
+            ("", "it wants a password"),
+            ("wrong", "it refuses the password of password_env"),
+        ):
+            with pytest.raises(PlugError, match=words):
+                switch(plug.url, 1, on=True, password=password, timeout_s=5.0)
+
+
+def test_a_plug_with_words_of_its_own_is_told_so() -> None:
+    """StateText is Tasmota's setting, which home automation changes: no relay is missing."""
+    with (
+        served(Plug("tasmota", bool, words=("0", "1"))) as plug,
+        pytest.raises(PlugError, match="StateText1"),
+    ):
+        switch_tasmota(plug.url, 1, on=True, password="", timeout_s=5.0)
