@@ -22,6 +22,7 @@ import difflib
 import functools
 import io
 import os
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
@@ -308,7 +309,7 @@ def _compose(text: str, label: str) -> tuple[YamlNode, ...]:
     except MarkedYAMLError as error:
         raise _syntax_error(error, text, label) from error
     except YAMLError as error:
-        raise ConfigError(f"{label}: not YAML: {' '.join(str(error).split())}.") from error
+        raise _unreadable(error, text, label) from error
     except RecursionError as error:
         raise ConfigError(
             f"{label}: it is nested deeper than any file of settings is.",
@@ -320,6 +321,20 @@ def _compose(text: str, label: str) -> tuple[YamlNode, ...]:
 @functools.lru_cache(maxsize=64)
 def _documents(text: str) -> tuple[YamlNode, ...]:
     return yamlnodes.compose(text)
+
+
+_NO_TEXT = re.compile(r"[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # YAML 1.2
+
+
+def _unreadable(error: YAMLError, text: str, label: str) -> ConfigError:
+    found = _NO_TEXT.search(text)
+    if found is None:
+        return ConfigError(f"{label}: not YAML: {' '.join(str(error).split())}.")
+    line = text.count("\n", 0, found.start()) + 1
+    return ConfigError(
+        f"{label}:{line}: the character U+{ord(found[0]):04X}, which no YAML file has.",
+        next_step="write the line anew; zeros are what a power cut leaves of a file.",
+    )
 
 
 def _syntax_error(error: MarkedYAMLError, text: str, label: str) -> ConfigError:

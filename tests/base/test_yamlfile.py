@@ -112,7 +112,11 @@ def test_a_missing_required_key_names_the_section() -> None:
         ("a: 'x\n", "not YAML (found unexpected end of stream)"),
         ("a: 1\n---\nb: 2\n", "rack.yaml:3: a second YAML document."),
         ("1: a\n", "rack.yaml:1: a key in the file is the integer '1'; expected text"),
-        ("a: \x00\n", "rack.yaml: not YAML: "),
+        pytest.param(
+            "b: 1\na: \x00\n",
+            "rack.yaml:2: the character U+0000, which no YAML file has. Next: write the line",
+            id="field-zeros",
+        ),
         ("<<: {a: 1}\n", "which does not read as 'merge'"),
     ],
 )
