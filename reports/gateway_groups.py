@@ -104,7 +104,14 @@ def _explain_answer(error: HTTPError) -> tuple[str, str]:
     said = ""
     with suppress(OSError, HTTPException):
         said = " ".join(error.read(_MAX_ANSWER).decode(errors="replace").split())
-    return f"{answer}: {said}" if said else answer, "its log may say more."
+    way_out = _OF_ANOTHER_KIND if "inconsistent" in said else "its log may say more."
+    return f"{answer}: {said}" if said else answer, way_out
+
+
+_OF_ANOTHER_KIND = (
+    "another group there has this metric as another type: delete that group on the gateway's page, or rename "
+    "the metric."
+)
 
 
 _POLL_S = 0.05

@@ -145,7 +145,7 @@ def test_credentials_in_the_address_are_refused_and_not_repeated(
     assert "same" not in str(warning)
 
 
-def test_figures_that_contradict_others_are_a_warning(tmp_path: Path, gateway: Pushgateway) -> None:
+def test_field_figures_that_contradict_others_are_a_warning(tmp_path: Path, gateway: Pushgateway) -> None:
     """The gateway's own words are passed on, and its failure time lets the alert fire."""
     gateway.put("/metrics/job/other", "# TYPE hil_odd_seconds counter\nhil_odd_seconds 1\n")
     odd = replace(healthy().series[0], metric="odd_p50_us")
@@ -155,6 +155,7 @@ def test_figures_that_contradict_others_are_a_warning(tmp_path: Path, gateway: P
         "1 of 1 boards",
         "400 Bad Request",
         "odd",
+        "another group there has this metric as another type: delete that group",
     )
     assert gateway.samples(rack="odd")["push_failure_time_seconds"][0][1] > 0
 
