@@ -137,7 +137,7 @@ def read_access_point(node: Node, boards: Collection[str], host_address: str) ->
         return AccessPoint("wired", dhcp=dhcp, shapes=_read_shapes(node))
     point = AccessPoint(
         type=point_type,
-        ssid=_read_ssid(node),
+        ssid=_checked_ssid(node, node.text("ssid")),
         psk_env=read_variable(node, "psk_env"),
         psk_file=node.text("psk_file", default=""),
         interface=_read_interface(node) if point_type == "hostapd" else "",
@@ -166,7 +166,8 @@ def _read_virtual(node: Node, boards: Collection[str]) -> AccessPoint:
 
 def _read_virtual_network(node: Node) -> tuple[str, str]:
     """Return name and password of a virtual network, "" where each name is answered, or it is open."""
-    ssid, password = _read_ssid(node, default=""), node.text("password", default="")
+    ssid = _checked_ssid(node, node.text("ssid", default=""))
+    password = node.text("password", default="")
     if password and not ssid:
         raise node.error(
             "password",
@@ -178,8 +179,7 @@ def _read_virtual_network(node: Node) -> tuple[str, str]:
     return ssid, password
 
 
-def _read_ssid(node: Node, **default: str) -> str:
-    ssid = node.text("ssid", **default)
+def _checked_ssid(node: Node, ssid: str) -> str:
     if len(ssid.encode()) > SSID_BYTES_MAX:
         raise node.error("ssid", f"the name {ssid!r} has {len(ssid.encode())} bytes; 32 are possible.")
     return ssid
