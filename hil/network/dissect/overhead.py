@@ -233,6 +233,8 @@ def _owner(sent: Sent) -> str | None:
     if segment.pdus:
         kinds = {pdu.kind for pdu in segment.pdus}
         return _KIND_PARTS[segment.pdus[0].kind] if kinds.isdisjoint(_MESSAGE_KINDS) else _MESSAGES
+    if segment.unreadable:
+        return "undissected"
     if segment.rst or segment.syn:
         return "rst" if segment.rst else "handshake"
     if segment.payload_bytes and not sent.new_bytes:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hil.base.errors import RigError
-from hil.network.dissect.pdus import MqttFields, NoPacketsError, Pdu, pdus_of
+from hil.network.dissect.pdus import MqttFields, NoPacketsError, Pdu, pdus_of, resolve_aliases
 from hil.network.dissect.tshark import Row, read_fields, values
 
 # Segments that came in another order are put together all the same; without that tshark 4.0 found 190 of
@@ -71,8 +71,18 @@ _FIELDS = (
     "mqtt.topic",
     "mqtt.msgid",
     "mqtt.msg",
+    "mqtt.conflags",
+    "mqtt.property_len",
+    "mqtt.property_id",
+    "mqtt.property.topic_alias",
+    "mqtt.prop_number",
+    "mqtt.prop_string_len",
+    "mqtt.prop_key_len",
+    "mqtt.prop_value_len",
+    "mqtt.property.content_type",
 )
 _TCP_FIELDS = _FIELDS.index("tls.record.content_type")  # the fields before it are in every frame
+_MQTT_FIELDS = _FIELDS.index("mqtt.hdrflags")
 _FLAGS = (
     "duplicate_ack",
     "retransmission",
@@ -98,7 +108,8 @@ class Segment:
     the tcp.analysis flags that tshark set ("retransmission", "duplicate_ack", …). ``completeness`` has the
     bits of tcp.completeness for the whole connection (as tshark -2 shows them). ``tls_types`` are
     the content types of the TLS records that end here, as far as they can be read (RFC 8446, 5.1).
-    ``unreadable`` says why the packets that end here are not in ``pdus``, "" where they are.
+    ``unreadable`` says why the packets that end here are not in ``pdus``, or that one of them has no topic;
+    "" where all is known.
     """
 
     number: int
@@ -147,6 +158,7 @@ class _SegmentReader:
         self._path = path
         self._ports = ports
         self._names: dict[bytes, str] = {}
+        self._topics: dict[tuple[int, bytes, int], dict[int, str]] = {}  # by direction, then by alias
         self.completeness: dict[int, int] = {}
 
     def read(self, options_: Sequence[str]) -> list[Segment]:
@@ -169,7 +181,8 @@ class _SegmentReader:
         ip_bytes, tcp_bytes, payload_bytes, flags = int(row[9]), int(row[10]), int(row[11]), int(row[12], 16)
         if row[3] != row[2] and not self._ports.isdisjoint((source_port, port)):
             raise self._error(row, f"only {int(row[3])} of its {frame_bytes} bytes were captured")
-        pdus, unreadable = self._pdus(row)
+        direction = (stream, row[5], source_port)
+        pdus, unreadable = self._pdus(row, self._topics.setdefault(direction, {}))
         completeness = self.completeness.get(stream, 0) | _seen(flags, payload_bytes)
         self.completeness[stream] = completeness
         return Segment(
@@ -199,14 +212,16 @@ class _SegmentReader:
         )
 
     @staticmethod
-    def _pdus(row: Row) -> tuple[tuple[Pdu, ...], str]:
-        """Return the packets of a frame, or none and the reason."""
-        if not row[16]:
+    def _pdus(row: Row, topics: dict[int, str]) -> tuple[tuple[Pdu, ...], str]:
+        """Return the packets of a frame, or none and the reason; an alias has its topic from ``topics``."""
+        fields = row[_MQTT_FIELDS : len(_FIELDS)]
+        if not fields[0]:
             return (), ""
         try:
-            return pdus_of(MqttFields(*(values(field) for field in row[16:22]))), ""
+            pdus = pdus_of(MqttFields(*(values(field) for field in fields)))
         except NoPacketsError as error:
             return (), str(error)
+        return resolve_aliases(pdus, topics)
 
     def _error(self, row: Row, what: str) -> RigError:
         number = row[0].decode("ascii", "replace")
