@@ -114,7 +114,9 @@ def import_figures(file: Path, series: str, history_folder: Path) -> None:
     found = import_csv(file, series, history_folder, now=now, product=product_here())
     lines = [found.series_id, f"{_count(found.new, 'new figure')}, {found.known} were there already"]
     if found.repeated:
-        lines.append(f"{_count(found.repeated, 'line')} of {file} repeated others, and counted once.")
+        lines.append(
+            f"{_count(found.repeated, 'line')} of {file} repeated others; each counts as a boot of its own."
+        )
     click.echo("\n".join([*lines, f"Next: hil changes --rack {IMPORTED}, and the trend: hil report build"]))
 
 

@@ -33,6 +33,11 @@ _PROBLEMS_SHOWN = 5
 _WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _PARAMETER = re.compile(r"[a-z0-9_]+=[^,=/\s]*")
 _COMMIT = re.compile(r"([0-9a-f]{7,40})?")
+_SEPARATORS = ((";", "semicolons"), ("\t", "tabs"))
+_DAY_S = 86400
+_YEAR_MIN = 2000  # no ESP32 is older; what is before is another unit or another column
+_EPOCH = re.compile(r"\d{9,}(\.\d*)?")  # a date without hyphens has eight digits
+_EPOCH_TICKS = (1, 10**3, 10**6, 10**9)  # of a second: s, ms, µs, ns; at most one gives a possible time
 _SERIES_HELP = (
     "it is board/bench/metric or board/bench/key=value,…/metric, as e1/publish/qos=1/latency_p95_us."
 )
@@ -42,7 +47,7 @@ _SERIES_HELP = (
 class Imported:
     """``series_id`` is what the figures are called; of its values ``new`` were written, ``known`` were there.
 
-    ``repeated`` lines of the file say what another one says.
+    ``repeated`` lines of the file say what an earlier line says; each is a boot of its own.
     """
 
     series_id: str
@@ -73,12 +78,13 @@ def import_csv(
         RigError: the disk does not take it.
     """
     name = series_name(series)._replace(product=product)
-    lines, repeated = _distinct(_read(path, now))
+    lines = _read(path, now)
     segments = [_segment(name, group) for group in _groups(lines)]
     known = [one for one in segments if _is_there(folder, one, path)]
     for one in segments:
         append(folder, one)
     count = sum(map(len, known))
+    repeated = len(lines) - len({line[1:] for line in lines})
     return Imported(format_series_id(*name), len(lines) - count, count, repeated)
 
 
@@ -100,29 +106,45 @@ def series_name(text: str) -> SeriesId:
 
 def _read(path: Path, now: datetime.datetime) -> list[_Line]:
     """Return the lines of the file. Raises ConfigError with the first of what is wrong."""
-    rows = csv.reader(io.StringIO(_text(path), newline=""), skipinitialspace=True)
-    heading = [cell.strip().lower() for cell in next(rows, [])]
+    rows = _rows(path)
+    heading = [cell.lower() for cell in next(rows, (1, []))[1]]
     if sorted(heading) != sorted(COLUMNS):
-        found = ",".join(heading)
-        raise ConfigError(
-            f"{path}, line 1: the heading is {found[:80]!r}.",
-            next_step="it must be time,commit,value, in any order, separated by commas"
-            f"{'; export it with commas instead of semicolons' if ';' in found else ''}.",
-        )
+        raise _wrong_heading(path, ",".join(heading))
     lines, problems = [], []
-    for row in rows:
-        cells = [cell.strip() for cell in row]
+    for number, cells in rows:
         if not any(cells):
             continue
         try:
-            lines.append(_line(rows.line_num, dict(zip(heading, cells, strict=False)), len(cells), now))
+            lines.append(_line(number, dict(zip(heading, cells, strict=False)), len(cells), now))
         except ValueError as error:
-            problems.append(f"{path}, line {rows.line_num}: {error}")
+            problems.append(f"{path}, line {number}: {error}")
     if problems:
         raise _wrong(problems, len(lines) + len(problems))
     if not lines:
         raise ConfigError(f"{path}: it has a heading and no figures.")
     return lines
+
+
+def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line in which each row begins, and its cells. Raises ConfigError: quotes do not match."""
+    reader = csv.reader(io.StringIO(_text(path), newline=""), skipinitialspace=True, strict=True)
+    begin = 1
+    try:
+        for row in reader:
+            yield begin, [cell.strip() for cell in row]
+            begin = reader.line_num + 1
+    except csv.Error as error:
+        raise ConfigError(
+            f"{path}, line {begin}: {error}.", next_step="close each quotation mark, or leave all out."
+        ) from error
+
+
+def _wrong_heading(path: Path, found: str) -> ConfigError:
+    hints = [f"; export it with commas instead of {name}" for sign, name in _SEPARATORS if sign in found]
+    return ConfigError(
+        f"{path}, line 1: the heading is {found[:80]!r}.",
+        next_step="it must be time,commit,value, in any order, separated by commas" + "".join(hints) + ".",
+    )
 
 
 def _text(path: Path) -> str:
@@ -155,7 +177,9 @@ def _wrong(problems: Sequence[str], of: int) -> ConfigError:
 def _line(number: int, cells: Mapping[str, str], count: int, now: datetime.datetime) -> _Line:
     """Return what a line says. Raises ValueError: what is wrong, and how it is written."""
     if count != len(COLUMNS):
-        raise ValueError(f"{count} fields, not {len(COLUMNS)}; a value has no thousands separator")
+        raise ValueError(
+            f"{count} fields, not {len(COLUMNS)}: they are separated by commas, and a value has none"
+        )
     commit = cells["commit"].lower()
     if not _COMMIT.fullmatch(commit):
         raise ValueError(
@@ -165,16 +189,35 @@ def _line(number: int, cells: Mapping[str, str], count: int, now: datetime.datet
 
 
 def _time(text: str, now: datetime.datetime) -> datetime.datetime:
+    found = _since_1970(text, now) if _EPOCH.fullmatch(text) else _iso(text)
+    if found.year < _YEAR_MIN:
+        raise ValueError(f"time {text!r} is before the year {_YEAR_MIN}")
+    if found > now and found.date() > now.astimezone(datetime.UTC).date():
+        raise ValueError(f"time {text!r} is yet to come")
+    return found.astimezone(datetime.UTC)
+
+
+def _iso(text: str) -> datetime.datetime:
+    date, separator, time = text.replace("T", " ").partition(" ")
     try:
-        found = datetime.datetime.fromisoformat(text)
+        day = datetime.date.fromisoformat(date)
+        found = datetime.datetime.combine(day, datetime.time.fromisoformat(time) if separator else _NOON)
     except ValueError:
         raise ValueError(f"time {text!r} is not as 2026-11-24 or 2026-11-24T03:11:00Z") from None
-    if len(text) <= len("2026-11-24"):
-        found = datetime.datetime.combine(found, _NOON)
-    found = found.astimezone(datetime.UTC) if found.tzinfo else found.replace(tzinfo=datetime.UTC)
-    if found.date() > now.astimezone(datetime.UTC).date():
-        raise ValueError(f"time {text!r} is yet to come")
-    return found
+    return found if found.tzinfo else found.replace(tzinfo=datetime.UTC)
+
+
+def _since_1970(text: str, now: datetime.datetime) -> datetime.datetime:
+    """Return the time that a count of s, ms, µs or ns means, whichever is possible. Raises ValueError."""
+    first = datetime.datetime(_YEAR_MIN, 1, 1, tzinfo=datetime.UTC).timestamp()
+    for ticks in _EPOCH_TICKS:
+        seconds = float(text) / ticks
+        if first <= seconds < now.timestamp() + _DAY_S:
+            return datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    raise ValueError(
+        f"time {text!r} is neither s nor ms, µs or ns since 1970 of a time since {_YEAR_MIN}; "
+        "write it as 2026-11-24T03:11:00Z"
+    )
 
 
 def _value(text: str) -> float:
@@ -185,14 +228,6 @@ def _value(text: str) -> float:
     if not math.isfinite(found) or "_" in text:
         raise ValueError(f"value {text!r} is not a number as 1234.5 (a point, no unit)")
     return found
-
-
-def _distinct(lines: Sequence[_Line]) -> tuple[list[_Line], int]:
-    """Return the lines without those that say what an earlier one does, and how many these are."""
-    found: dict[tuple[object, ...], _Line] = {}
-    for line in lines:
-        found.setdefault(line[1:], line)
-    return list(found.values()), len(lines) - len(found)
 
 
 def _groups(lines: Sequence[_Line]) -> Iterator[list[_Line]]:

@@ -90,10 +90,10 @@ def test_each_figure_is_there_once(tmp_path: Path) -> None:
 
 
 def test_values_of_one_time_and_commit_are_boots(tmp_path: Path) -> None:
-    """Several values of a time are one night's; a line that repeats another counts once, and that is said."""
+    """Several values of a time are one night's, equal ones too; how many lines repeat others is said."""
     rows = [("2026-01-01", "abcdef0", value) for value in ("3", "1", "2", "3.0")]
     path = table(tmp_path, *rows, ("2026-01-01", "abcdef1", "9"))
-    assert imported(path, tmp_path) == Imported(SERIES, 4, 0, 1)
+    assert imported(path, tmp_path) == Imported(SERIES, 5, 0, 1)
     history = load(tmp_path / "h")
     (entry,) = history.entries.values()
     assert sorted(zip(entry.boot.tolist(), entry.value.tolist(), strict=True)) == [
@@ -101,8 +101,9 @@ def test_values_of_one_time_and_commit_are_boots(tmp_path: Path) -> None:
         (0, 9),
         (1, 2),
         (2, 3),
+        (3, 3),
     ]
-    assert sorted(round(np.exp(one.level), 6) for one in nights_of(history, SERIES)) == [2, 9]
+    assert sorted(round(np.exp(one.level), 6) for one in nights_of(history, SERIES)) == [2.5, 9]
 
 
 @pytest.mark.parametrize(
@@ -287,15 +288,15 @@ def test_the_command_says_what_came_in(tmp_path: Path, capsys: pytest.CaptureFix
     arguments = ["history", "import", str(path), "--as", AS, "--history", str(tmp_path / "h")]
     assert run_command(arguments) == 0
     said = capsys.readouterr().out
-    assert said.startswith(f"{SERIES}\n3 new figures, 0 were there already\n1 line of {path} repeated others")
+    assert said.startswith(f"{SERIES}\n4 new figures, 0 were there already\n1 line of {path} repeated others")
     assert run_command(arguments) == 0
-    assert "0 new figures, 3 were there already" in capsys.readouterr().out
+    assert "0 new figures, 4 were there already" in capsys.readouterr().out
     other = ["--history", str(tmp_path / "other")]
     assert run_command(["history", "merge", str(tmp_path / "h"), *other]) == 0
     assert run_command(["history", "show", "e1", *other]) == 0
     assert run_command(["history", "export", *other]) == 0
     out = capsys.readouterr().out
-    assert "imported  candidate  3         3" in out
+    assert "imported  candidate  3         4" in out
     assert (
         "2026-01-01T12:00:00Z,imported,e1,imported,imported,publish,publish/qos=1,publish_latency_p95_ms,ms,"
         in out
