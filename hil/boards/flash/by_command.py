@@ -29,9 +29,9 @@ from hil.boards.flash.tool import (
     FLASH_BAUD,
     FlashResult,
     ask,
-    fault_in,
-    last_words,
+    parts_of,
 )
+from hil.boards.flash.words import Write, fault_in, last_words
 from hil.boards.rack import Board
 
 _SLICE_S = 0.2
@@ -102,7 +102,8 @@ class CommandFlasher:
         if status == 0:
             return 0, None
         attempt = f"flashing board {board.id} on {board.serial} by '{self.masked(shlex.join(argv))}' failed"
-        return status, self._fault(attempt, status, "".join(said), log)
+        what = Write(build_dir, parts_of(build_dir))
+        return status, self._fault(attempt, status, "".join(said), log, what)
 
     def _follow(self, argv: Sequence[str], take: Callable[[str], object]) -> int | None:
         """Run the command and hand on its lines, masked; return its status, None where it was killed.
@@ -126,7 +127,7 @@ class CommandFlasher:
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(process.pid, signal.SIGKILL)
 
-    def _fault(self, attempt: str, status: int | None, said: str, log: Path) -> HilError:
+    def _fault(self, attempt: str, status: int | None, said: str, log: Path, what: Write) -> HilError:
         if self.stop.is_set():
             return RigError(f"{attempt}: the run was stopped.", log=str(log))
         if status is None:
@@ -142,7 +143,7 @@ class CommandFlasher:
                 log=str(log),
                 next_step="correct [flash] in hil.toml, or put it on PATH (ESP-IDF's export.sh).",
             )
-        return fault_in(attempt, said, log) or RigError(
+        return fault_in(attempt, said, log, what) or RigError(
             f"{attempt}: it ended with status {status} ({last_words(said)}).",
             log=str(log),
             next_step="read what it said; run it by hand in the folder of hil.toml.",

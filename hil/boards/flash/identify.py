@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from hil.base.errors import ConfigError, NoAnswerError, RigError
 from hil.base.paths import python_path
-from hil.boards.flash.tool import last_words
+from hil.boards.flash.words import last_words
 from hil.boards.rack import Board
 from hil.boards.serial_url import OWN
 

@@ -7,7 +7,6 @@ Writing one build to a board, as its ``flasher_args.json`` says.
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -31,12 +30,14 @@ from hil.boards.firmware.partition_table import (
     TableError,
     from_binary,
 )
+from hil.boards.flash.words import Write, fault_in, last_words
 from hil.boards.rack import Board
 from hil.boards.serial_url import OWN
 
 EXPECT = "--expect"  # of hil.boards.serial_url.esptool, which only its own process imports
 FLASH_BAUD = 460800
 FLASH_TIMEOUT_S = 180.0
+_COLUMNS = 240  # of what esptool prints: a path that it quotes is not broken into lines
 WAIT_S = 0.2  # between two looks at esptool
 STUB_S = 15.0  # the stub greets within milliseconds; esptool 5.6 waits for it without end
 STARTS_STUB = "Running stub flasher..."
@@ -57,77 +58,6 @@ class FlashResult:
     note: str
 
 
-@dataclass(frozen=True)
-class _Symptom:
-    pattern: str
-    error: type[HilError]
-    meaning: str
-    next_step: str
-
-
-_SYMPTOMS = (
-    _Symptom(
-        r"exclusively lock|Device or resource busy|Resource temporarily unavailable",
-        RigError,
-        "its port is taken by another program",
-        "close that program (fuser -v PORT names it).",
-    ),
-    _Symptom(
-        r"This chip is |[Uu]nexpected chip|[Ww]rong (?:--)?chip|not (?:the )?expected chip"
-        r"|does not match the (?:selected )?chip",
-        ConfigError,
-        "another chip answers than the rack file says",
-        "correct 'target' or 'serial' of this board in the rack file.",
-    ),
-    _Symptom(
-        r"Another board answers",
-        ConfigError,
-        "another board answers than the rack file says, and nothing was written to it",
-        "put its cable back, or correct 'serial' or 'mac' of this board in the rack file.",
-    ),
-    _Symptom(
-        r"MD5|[Hh]ash of data (?:not verified|mismatch)|digest mismatch",
-        RigError,
-        "what was read back differs from what was written",
-        "change the cable or the power supply; if it stays, the flash chip is worn.",
-    ),
-    _Symptom(
-        r"Failed to write [a-z ]*flash after .*\(result was 01(?:C4|C5|06)",
-        RigError,
-        "its flash refused what was to be written",
-        "see whether the flash chip is write-protected; if it stays, it is worn, or its supply sags.",
-    ),
-    _Symptom(
-        r"[Cc]ould not open|No such file or directory|Connection refused|No route to host",
-        NoAnswerError,
-        "its port could not be opened",
-        "check the cable and the 'serial' of this board in the rack file; hil rack check looks at all.",
-    ),
-    _Symptom(
-        r"Failed to connect|No serial data received|Timed out waiting|Wrong boot mode|Invalid head of packet"
-        r"|[Cc]onnection (?:was )?(?:failed|lost|closed)|disconnected|device reports readiness to read",
-        NoAnswerError,
-        "the board does not answer its boot loader",
-        "switch its power (hil board power BOARD cycle) and look at its cable.",
-    ),
-)
-
-
-@dataclass(frozen=True)
-class Write:
-    """What esptool is to write: pairs of flash offset and file; names are relative to ``folder``.
-
-    ``doing`` is what it is called in sentences: "flashing", or "switching the slot of".
-    """
-
-    folder: Path
-    parts: Sequence[tuple[int, str]]
-    options: Sequence[str] = ()
-    before: str = "default-reset"
-    after: str = "hard-reset"
-    doing: str = "flashing"
-
-
 def write(
     board: Board,
     what: Write,
@@ -141,7 +71,7 @@ def write(
     ``stop`` ends it early: the process is killed and the fault says so.
 
     Raises:
-        ConfigError: another board, or another chip, answers.
+        ConfigError: another board, or another chip, answers; or esptool refuses what it is to write.
         RigError: port taken, no answer, no end within ``timeout_s``, damaged content.
     """
     argv = command(board, what)
@@ -223,11 +153,15 @@ def _attempt(
     if status == 0:
         return None
     attempt = f"{what.doing} board {board.id} on {board.serial} failed"
-    return _fault(attempt, status, said, log, timeout_s, stopped=stop.is_set())
+    if status is not None and not stop.is_set():
+        ended = f"{attempt}: esptool ended with status {status} ({last_words(said)})."
+        return fault_in(attempt, said, log, what) or RigError(ended, log=str(log))
+    return _killed(attempt, said, log, timeout_s, stopped=stop.is_set())
 
 
 def _environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": python_path(), "PYTHONUNBUFFERED": "1"}
+    settings = {"PYTHONUNBUFFERED": "1", "COLUMNS": str(_COLUMNS)}
+    return {**os.environ, "PYTHONPATH": python_path(), **settings}
 
 
 def _starts_stub(log: Path) -> bool:
@@ -255,45 +189,20 @@ def _wait(
     return None
 
 
-def _fault(
-    attempt: str, status: int | None, said: str, log: Path, timeout_s: float, *, stopped: bool
-) -> HilError:
+def _killed(attempt: str, said: str, log: Path, timeout_s: float, *, stopped: bool) -> HilError:
     if stopped:
         return RigError(f"{attempt}: the run was stopped.", log=str(log))
-    if status is None:
-        mute = said.rstrip().endswith(STARTS_STUB)
-        why = (
-            f"its stub did not answer within {STUB_S:g} s"
-            if mute
-            else f"esptool did not end within {timeout_s:g} s"
-        )
-        return NoAnswerError(
-            f"{attempt}: {why}.",
-            log=str(log),
-            next_step="switch the board's power (hil board power BOARD cycle) and run again.",
-        )
-    ended = f"{attempt}: esptool ended with status {status} ({last_words(said)})."
-    return fault_in(attempt, said, log) or RigError(ended, log=str(log))
-
-
-def fault_in(attempt: str, said: str, log: Path) -> HilError | None:
-    """Return the fault that esptool's words tell of, None where they are none that is known."""
-    for symptom in _SYMPTOMS:
-        if re.search(symptom.pattern, said):
-            sentence = f"{attempt}: {symptom.meaning} (esptool: {last_words(said)})."
-            return symptom.error(sentence, log=str(log), next_step=symptom.next_step)
-    return None
-
-
-def last_words(said: str) -> str:
-    """Return esptool's own error and, where it adds one in brackets, the cause."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    for number, line in enumerate(lines):
-        if line.startswith(("ERROR:", "A fatal error occurred")):
-            cause = [more for more in lines[number + 1 : number + 2] if more.startswith("(")]
-            words = line.removeprefix("ERROR: ").removeprefix("A fatal error occurred: ")
-            return " ".join([words.rstrip("."), *cause])
-    return lines[-1].rstrip(".") if lines else "no message"
+    mute = said.rstrip().endswith(STARTS_STUB)
+    why = (
+        f"its stub did not answer within {STUB_S:g} s"
+        if mute
+        else f"esptool did not end within {timeout_s:g} s"
+    )
+    return NoAnswerError(
+        f"{attempt}: {why}.",
+        log=str(log),
+        next_step="switch the board's power (hil board power BOARD cycle) and run again.",
+    )
 
 
 def flash(
@@ -310,7 +219,7 @@ def flash(
     ``keeps_nvs`` leaves NVS as it is; without it the program finds it empty, or as its build writes it.
 
     Raises:
-        ConfigError: no build there, one that would burn eFuses, or the board carries another chip.
+        ConfigError: no build there, one that would burn eFuses, another chip, or esptool refuses the build.
         RigError: port taken, no answer, no end within ``timeout_s``, damaged content.
     """
     check_burns_nothing(build_dir)

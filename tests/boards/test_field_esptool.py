@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What esptool refuses is the configuration's, in esptool's own sentence; silence is the rig's."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import struct
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hil.base.errors import ConfigError, NoAnswerError, RigError
+from hil.boards.flash import flash
+from hil.boards.flash.words import Write, fault_in, last_words
+from hil.boards.rack import Board, Power
+from tests.virtual.virtual_board_rig import MAC, BoardProcess, make_build
+
+pytestmark = pytest.mark.slow
+
+BOX = set("╭╮╰╯│─")
+CHIP_ID, MIN_REVISION = 12, 15  # offsets in esp_image_header_t
+SIZE = 8192
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_build(tmp_path_factory.mktemp("build"))
+
+
+@pytest.fixture
+def build_dir(original: Path, tmp_path: Path) -> Path:
+    """A copy of a build, with one file more than it flashes."""
+    shutil.copytree(original, tmp_path / "build")
+    (tmp_path / "build" / "storage.bin").write_bytes(bytes(SIZE))
+    return tmp_path / "build"
+
+
+@pytest.fixture(scope="module")
+def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BoardProcess]:
+    with BoardProcess(tmp_path_factory.mktemp("b")) as running:
+        yield running
+
+
+@pytest.fixture
+def board(process: BoardProcess) -> Board:
+    return Board("b1", "virtual", "esp32", process.url(), Power("virtual"), where="rack.yaml:7")
+
+
+def change(build_dir: Path, **changes: Any) -> None:
+    path = build_dir / "flasher_args.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def add_file(build_dir: Path, offset: str) -> None:
+    files = json.loads((build_dir / "flasher_args.json").read_text())["flash_files"]
+    change(build_dir, flash_files={**files, offset: "storage.bin"})
+
+
+def refusal(board: Board, build_dir: Path, process: BoardProcess) -> str:
+    """Return the sentence; it is of the configuration, has a way out, and nothing was written."""
+    before = process.flash.read_bytes()
+    log = build_dir.parent / "flash.log"
+    with pytest.raises(ConfigError) as caught:
+        flash(board, build_dir, log=log)
+    assert process.flash.read_bytes() == before
+    said = str(caught.value)
+    assert BOX.isdisjoint(said)
+    assert "board b1" in said
+    assert str(log) in said
+    assert caught.value.next_step
+    return said
+
+
+@pytest.mark.parametrize("mac", ["", MAC], ids=["any board", "this board"])
+def test_an_image_beyond_the_flash(board: Board, build_dir: Path, process: BoardProcess, mac: str) -> None:
+    """File, offset and size are named, with esptool's own sentence."""
+    add_file(build_dir, "0x3ff000")
+    said = refusal(replace(board, mac=mac), build_dir, process)
+    assert "File 'storage.bin' (length 8192) at offset 0x003ff000 will not fit in 4194304 bytes" in said
+    assert "storage.bin: 8192 bytes at 0x3ff000" in said
+    assert "CONFIG_ESPTOOLPY_FLASHSIZE" in said
+
+
+def test_two_files_that_overlap(board: Board, build_dir: Path, process: BoardProcess) -> None:
+    """Both files are named, although esptool names one."""
+    add_file(build_dir, "0x11000")
+    said = refusal(board, build_dir, process)
+    assert "Detected overlap at address: 0x11000 for file: storage.bin" in said
+    assert "testapp.bin: " in said
+    assert "storage.bin: 8192 bytes at 0x11000" in said
+    assert "ota_data_initial.bin" not in said
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"write_flash_args": ["--flash_size", "3MB"]},
+            "'--flash-size' / '-fs': '3MB' is not one of 'detect'",
+        ),
+        ({"write_flash_args": ["--flash_freq", "33m"]}, "'--flash-freq' / '-ff': '33m' is not one of 'keep'"),
+        ({"write_flash_args": ["--flash_modus", "dio"]}, "No such option '--flash-modus'"),
+        ({"extra_esptool_args": {"before": "warp"}}, "Invalid value for '--before': 'warp' is not one of"),
+    ],
+    ids=["size", "frequency", "option", "reset"],
+)
+def test_a_setting_that_is_none(
+    board: Board, build_dir: Path, process: BoardProcess, changes: dict[str, Any], words: str
+) -> None:
+    """A size, frequency, option or reset that esptool does not know is quoted, whole."""
+    change(build_dir, **changes)
+    said = refusal(board, build_dir, process)
+    assert words in said
+    assert "flasher_args.json" in said
+
+
+@pytest.mark.parametrize(
+    ("at", "content", "words"),
+    [
+        (MIN_REVISION, struct.pack("<HH", 400, 65535), "requires chip revision v4.0 or higher"),
+        (MIN_REVISION, struct.pack("<HH", 0, 100), "requires chip revision v1.0 or lower"),
+        (CHIP_ID, struct.pack("<H", 5), "is not an ESP32 image"),
+    ],
+    ids=["newer revision", "older revision", "another chip"],
+)
+def test_a_boot_loader_for_another_chip_or_revision(
+    board: Board, build_dir: Path, process: BoardProcess, at: int, content: bytes, words: str
+) -> None:
+    """The image's file is named, what it requires, and what the chip is."""
+    image = build_dir / "bootloader" / "bootloader.bin"
+    data = bytearray(image.read_bytes())
+    data[at : at + len(content)] = content
+    image.write_bytes(data)
+    said = refusal(board, build_dir, process)
+    assert f"'bootloader/bootloader.bin' {words}" in said
+    assert "bootloader/bootloader.bin: 240 bytes at 0x1000" in said
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (NoAnswerError, "Serial data stream stopped: Possible serial noise or corruption."),
+        (NoAnswerError, "No serial data received."),
+        (NoAnswerError, "No more data to read from the serial port."),
+        (NoAnswerError, "The chip stopped responding."),
+        (NoAnswerError, "Packet content transfer stopped (received 3 bytes)"),
+        (NoAnswerError, "Could not open /dev/overlap, the port is busy or doesn't exist.\n(gone)"),
+        (NoAnswerError, "Failed to connect to ESP32: Timed out waiting for packet header"),
+        (RigError, "MD5 of file does not match data in flash!"),
+        (ConfigError, "'b.bin' requires chip revision 3 or higher (this chip is revision 1). Use --force to"),
+        (ConfigError, "Detected flash encryption and secure download mode enabled."),
+        (ConfigError, "Active security features detected, erasing flash is disabled as a safety measure."),
+        (ConfigError, "Flash size '3MB' is not supported by this chip type. Supported sizes: 1MB"),
+        (
+            ConfigError,
+            "Can't access flash regions larger than detected flash size (set size 0x10 goes past 4MB",
+        ),
+        (ConfigError, "This chip is ESP32-C3, not ESP32. Wrong chip argument?"),
+    ],
+)
+def test_each_sentence_has_its_owner(error: type[Exception], words: str, tmp_path: Path) -> None:
+    """What esptool 5 says of silence, damage and gone ports is the rig's, of what it refuses not."""
+    said = f"Running stub flasher...\n\nERROR: A fatal error occurred: {words}\n"
+    assert type(fault_in("flashing", said, tmp_path, Write(tmp_path, ()))) is error
+
+
+def test_a_file_that_esptool_does_not_find_is_no_port(tmp_path: Path) -> None:
+    """The same words of the system, in a refusal of the command line, say nothing of the board."""
+    said = "+- Error ---------+\n| Invalid value for 'x': [Errno 2] No such |\n| file or directory: 'y'. |\n"
+    assert type(fault_in("flashing", said, tmp_path, Write(tmp_path, ()))) is ConfigError
+
+
+def test_words_in_a_box_are_a_sentence() -> None:
+    """The lines of a box are put together; a box without its error leaves no border either."""
+    box = "╭─ Error ─────╮\n│ Invalid value for │\n│ '-fs': '3MB' is none. │\n╰─────────╯\n\n"
+    assert last_words(f" Usage: esptool\n{box}") == "Invalid value for '-fs': '3MB' is none"
+    assert last_words("│ what is left │\n╰─────────╯") == "what is left"
+    assert last_words("╰─────────╯\n") == "no message"
