@@ -29,11 +29,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hil.base.chips import CHIPS
 from hil.base.errors import ConfigError
 from hil.base.flash_command import FlashCommand, read_flash_command
 from hil.base.given import Given, read_given
 from hil.base.paths import PROJECT_FILE, PROJECT_ROOT
 from hil.base.reading import SETTINGS_MOST_BYTES, read_at_most
+from hil.base.yamlvalue import did_you_mean
 from hil.model import LONGEST_PRODUCT, PRODUCT_PATTERN
 
 SCHEMA = 1
@@ -170,6 +172,13 @@ def read_project(root: Path) -> Project:
             "a text and a list of texts are expected.",
             next_step='such as folder = "." and targets = ["esp32"].',
         )
+    for target in targets:
+        if target not in CHIPS:
+            raise ConfigError(
+                f"{path}: firmware.targets has {target!r}, which is no chip that hil knows"
+                f"{did_you_mean(target, CHIPS)}",
+                next_step=f"chips: {', '.join(CHIPS)}.",
+            )
     if not is_idf_project(root / folder):
         raise ConfigError(
             f"{path}: firmware.folder is {folder!r}, and {root / folder} is no ESP-IDF project.",

@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 import hil
+from hil.base.chips import CHIPS
 from hil.base.errors import ConfigError
 from hil.base.git import try_git
 from hil.base.paths import BUILD_STAMP, INIT_FILES, TOOL_RACKS
@@ -57,11 +58,21 @@ def find_firmware(root: Path) -> Path:
 
 def find_targets(firmware: Path) -> list[str]:
     """Return the chips that a project is configured for: by sdkconfig and defaults; else the ESP32."""
-    named = [path.name.rpartition(".")[2] for path in sorted(firmware.glob("sdkconfig.defaults.esp32*"))]
-    for name in ("sdkconfig", "sdkconfig.defaults"):
-        path = firmware / name
-        named += _TARGET.findall(path.read_text(encoding="utf-8", errors="replace")) if path.is_file() else []
-    return list(dict.fromkeys(named)) or ["esp32"]
+    return [target for target, _ in _configured(firmware) if target in CHIPS] or ["esp32"]
+
+
+def _configured(firmware: Path) -> list[tuple[str, str]]:
+    """Return each target that a file's name or content says, once, and the first of the files.
+
+    A name is ESP-IDF's, sdkconfig.defaults.esp32c3, or a team's, as sdkconfig.defaults.esp32c3-devkit.
+    """
+    found: dict[str, str] = {}
+    files = [path for path in firmware.glob("sdkconfig*") if path.is_file() and path.suffix != ".old"]
+    for path in sorted(files, key=lambda path: (path.name == "sdkconfig", path.name)):
+        by_name = [word for word in re.split(r"[._-]", path.name) if re.match(r"esp\d", word)]
+        for target in (*by_name, *_TARGET.findall(path.read_text(encoding="utf-8", errors="replace"))):
+            found.setdefault(target, path.name)
+    return list(found.items())
 
 
 def called_workflow(asked: str) -> str:
@@ -169,7 +180,10 @@ def command(folder: Path, workflow: str, *, strict: bool) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         click.echo(f"wrote   {name}")
-    read_project(root)
+    firmware = read_project(root).firmware
+    for target, name in _configured(firmware):
+        if target not in CHIPS:
+            click.echo(f"left    {name}: {target} is no chip that hil knows ({', '.join(CHIPS)})")
     if not called:
         click.echo(_NO_WORKFLOW)
     click.echo(f"\n{EXPLAINED}")

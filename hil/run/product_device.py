@@ -72,13 +72,22 @@ class ProductDevice:
         self._check_image()
 
     def _check_proven(self) -> None:
-        if not self._check_image() and self.must_print:
+        if self._check_image() or not self.must_print:
+            return
+        described = description_of(self.build_dir)
+        if described and not any(described.elf_sha256):
             raise ConfigError(
-                f"board {self.board.id} was flashed by hil.toml's command, and its product printed no line "
-                "'ELF file SHA256': nothing proves which image was measured.",
+                f"board {self.board.id} was flashed by hil.toml's command, and its image has zeros for the "
+                "hash of its ELF: nothing proves which image was measured.",
                 log=self.console.log_path,
-                next_step="let it print ESP-IDF's first lines (CONFIG_LOG_DEFAULT_LEVEL_INFO).",
+                next_step="make the image with esptool elf2image --elf-sha256-offset 0xb0, as idf.py does.",
             )
+        raise ConfigError(
+            f"board {self.board.id} was flashed by hil.toml's command, and its product printed no line "
+            "'ELF file SHA256': nothing proves which image was measured.",
+            log=self.console.log_path,
+            next_step="let it print ESP-IDF's first lines (CONFIG_LOG_DEFAULT_LEVEL_INFO).",
+        )
 
     def _check_image(self) -> bool:
         """Return whether the product told its image. Raises RigError where that is another one."""
@@ -93,7 +102,7 @@ class ProductDevice:
                     f"the image that was flashed is of {wanted[: len(found[1])]}.",
                     next_step="run again; if it stays, the board's flash does not keep what is written.",
                 )
-            told = told or bool(found and wanted)
+            told = told or bool(found and wanted.strip("0"))
         return told
 
     def measure(self, case: Case, *, timeout_s: float) -> Outcome:

@@ -130,13 +130,13 @@ foreach(folder IN LISTS PRODUCT_COMPONENTS)
 endforeach()
 get_filename_component(options_folder ${PRODUCT_OPTIONS} DIRECTORY)
 list(APPEND product_places -ffile-prefix-map=${options_folder}=options # after the product: they may lie in it
-    "SHELL:-ffile-prefix-map=${real_binary_dir}=build" "SHELL:-ffile-prefix-map=${CMAKE_BINARY_DIR}=build") # again
+    "SHELL:\"-ffile-prefix-map=${real_binary_dir}=build\"" "SHELL:\"-ffile-prefix-map=${CMAKE_BINARY_DIR}=build\"") # again
 foreach(library IN LISTS product_libraries)
     # A chip's compiler takes what the host's warns of (%lu for a uint32_t); what would only fail at the link fails here.
     target_compile_options(${library} PRIVATE -Wno-error -Wno-unused-parameter -Wno-sign-compare -Wno-format -Wno-shadow
         "$<$<COMPILE_LANGUAGE:C>:-Werror=implicit-function-declaration;-Werror=int-conversion;-fcommon>"
         "$<$<COMPILE_LANGUAGE:CXX>:${cxx_options};-Wno-missing-field-initializers>" ${product_places}
-        "SHELL:-include ${PRODUCT_OPTIONS}")
+        "SHELL:-include \"${PRODUCT_OPTIONS}\"")
     target_compile_definitions(${library} PRIVATE ESP_PLATFORM _GNU_SOURCE)
     get_target_property(is_of_host ${library} HIL_OF_HOST) # firmware/esp_hil has seen the host's own headers only
     if(NOT is_of_host)

@@ -28,6 +28,8 @@ _REGISTERS = re.compile(r"^MEPC\s*:\s*(0x[0-9a-f]{8})\s+RA\s*:\s*(0x[0-9a-f]{8})
 _BACKTRACE = re.compile(r"Backtrace:((?:\s*0x[0-9a-f]{8}:0x[0-9a-f]{8})+)")
 _ELF_SHA256 = re.compile(r"ELF file SHA256:\s*([0-9a-f]{8,64})")
 
+_UNPROVEN = "Its image carries no hash of its ELF, so it is taken to be of this build. "
+
 
 def decode_panic(lines: Sequence[str], build_dir: Path, console_log: Path) -> Decoded | None:
     """Return where a panic of the build in ``build_dir`` happened; None where it printed no address.
@@ -48,6 +50,7 @@ def _decode(lines: Sequence[str], build_dir: Path, console_log: Path) -> Decoded
         elf = app_image(build_dir).with_suffix(".elf").resolve()
         if missing := _other_build(elf, lines):
             return Decoded("", missing)
+        unproven = _UNPROVEN if _tells_nothing(_elf_said(lines)) else ""
         kept = _keep(console_log, lines)
         riscv = any(map(_REGISTERS.match, lines))
         frames, note = _gdb_frames(elf, kept) if riscv else ([], "")
@@ -58,7 +61,8 @@ def _decode(lines: Sequence[str], build_dir: Path, console_log: Path) -> Decoded
         _complete(kept, frames, calls=calls)
     except Exception as error:  # whatever is wrong with an ELF file must not hide the panic
         return Decoded("", f"its addresses could not be decoded with the ELF in {build_dir}: {error!r}.")
-    return Decoded(innermost(frames, calls=calls), f"read what was decoded in {kept}. {note}".strip())
+    way = f"read what was decoded in {kept}. {unproven}{note}".strip()
+    return Decoded(innermost(frames, calls=calls), way)
 
 
 def _addresses(lines: Sequence[str]) -> list[int]:
@@ -78,12 +82,22 @@ def _other_build(elf: Path, lines: Sequence[str]) -> str:
     """Return why ``elf`` is not the one to decode with, "" where it is."""
     if not elf.is_file():
         return f"{elf} is missing: decode the addresses with the ELF of that build. {_by_hand(elf)}"
-    said = next((match[1] for line in lines if (match := _ELF_SHA256.search(line))), "")
+    said = _elf_said(lines)
     with elf.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    if digest.startswith(said):
+    if digest.startswith(said) or _tells_nothing(said):
         return ""
     return f"{elf} ({digest[:9]}) is of another build than the one that panicked ({said}). {_by_hand(elf)}"
+
+
+def _elf_said(lines: Sequence[str]) -> str:
+    """Return what a panic prints of the hash of its ELF, "" for nothing."""
+    return next((match[1] for line in lines if (match := _ELF_SHA256.search(line))), "")
+
+
+def _tells_nothing(said: str) -> bool:
+    """Tell whether the hash is nothing or zeros: esptool was not asked to put it into the image."""
+    return not said.strip("0")
 
 
 def _by_hand(elf: Path) -> str:

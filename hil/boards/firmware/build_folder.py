@@ -18,6 +18,8 @@ from typing import Any
 
 from hil.base.errors import ConfigError
 from hil.base.flash_command import LABEL
+from hil.base.paths import PROJECT_FILE
+from hil.base.project import is_idf_project
 from hil.base.reading import IMAGE_MOST_BYTES, SETTINGS_MOST_BYTES, read_at_most
 
 DEFAULT_TICK_HZ = 1000
@@ -86,6 +88,7 @@ _HASH_APPENDED_OFFSET = 23  # esp_image_header_t.hash_appended, ESP-IDF "App Ima
 _AGAIN = "build it again: hil build --target TARGET."
 
 
+_FLASH_FILES = "flash_files"
 # what is read of flasher_args.json; any of them may be missing
 _TYPES = {"flash_files": dict, "app": dict, "extra_esptool_args": dict, "write_flash_args": list}
 
@@ -118,7 +121,8 @@ def flash_files(build_dir: Path) -> list[tuple[str, str]]:
     """Return (flash offset, file name) of what is flashed, by offset.
 
     Raises:
-        ConfigError: no build there, one of the files is missing, or it lies outside of the build.
+        ConfigError: no build there, one of the files is missing, or it lies outside of the build and of its
+            project.
     """
     named = flasher_args(build_dir).get("flash_files", {})
     try:
@@ -129,22 +133,42 @@ def flash_files(build_dir: Path) -> list[tuple[str, str]]:
             f"{build_dir / FLASHER_ARGS}: flash_files is no table of offsets: {error}.", next_step=_AGAIN
         ) from error
     for _, name in files:
-        if not _is_file_of(build_dir, "flash_files", name):
+        if not _is_file_of(build_dir, _FLASH_FILES, name):
             raise ConfigError(f"{build_dir} lacks {name}, which its {FLASHER_ARGS} names.", next_step=_AGAIN)
     return files
 
 
 def _is_file_of(build_dir: Path, key: str, name: str) -> bool:
-    """Tell whether the build holds a file; nothing outside of it is looked at. Raises ConfigError."""
-    if not is_inside(name):
+    """Tell whether a file is there; none is looked at that neither the build nor its project has.
+
+    Raises ConfigError: the file is outside.
+    """
+    if not is_inside(name) and not (key == _FLASH_FILES and _is_of_project(build_dir, name)):
         raise ConfigError(
             f"{build_dir / FLASHER_ARGS} names {name}, which is not a path inside of the build ({key}).",
-            next_step=_AGAIN,
+            next_step=f"copy it into {build_dir} and name it from there; flash_files may also name what "
+            "the repository or the project holds in which the build lies, but nothing hidden.",
         )
     try:
         return (build_dir / name).is_file()
     except OSError:  # such as a name that is too long
         return False
+
+
+def _is_of_project(build_dir: Path, name: str) -> bool:
+    """Tell whether a file beside a build is of the repository, else of the project, in which the build lies.
+
+    ESP-IDF names a project's own images from the build folder: ``../assets/storage.bin``. Nothing hidden is
+    taken, for a build may come from elsewhere.
+    """
+    parents = build_dir.resolve().parents
+    repositories = (parent for parent in parents if (parent / ".git").exists())
+    projects = (parent for parent in parents if (parent / PROJECT_FILE).is_file() or is_idf_project(parent))
+    root = next(repositories, None) or next(projects, None)
+    path = (build_dir / name).resolve()
+    if root is None or not path.is_relative_to(root):
+        return False
+    return not any(part.startswith(".") for part in path.relative_to(root).parts)
 
 
 def is_inside(name: str) -> bool:

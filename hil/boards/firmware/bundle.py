@@ -39,6 +39,7 @@ from hil.store.files import disk_error
 
 SCHEMA = 1
 DIGESTS = "digests.json"
+_BESIDE = "beside-the-build"  # a bundle's folder for what a build flashes from outside of itself
 NO_IDF = "host"  # idf_version of a build for virtual boards, which the host's compiler made
 
 _TYPES = {
@@ -213,9 +214,12 @@ def _write(build_dir: Path, image: Image, bundle: Path, state: SourceState) -> P
 
 def _fill(folder: Path, build_dir: Path, image: Image, state: SourceState) -> None:
     shutil.rmtree(folder, ignore_errors=True)
+    moved = _moved(build_dir)
     for name in _needed(build_dir):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(build_dir / name, folder / name)
+        copy = folder / moved.get(name, name)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(build_dir / name, copy)
+    _rename_flashed(folder, moved)
     digests = Digests(
         target=image.target,
         tick_hz=build_tick_hz(folder) if image.product else image.tick_hz,
@@ -228,6 +232,25 @@ def _fill(folder: Path, build_dir: Path, image: Image, state: SourceState) -> No
         ruler=state.ruler,
     )
     write_digests(folder, digests)
+
+
+def _moved(build_dir: Path) -> dict[str, str]:
+    """Return the names in a bundle of the files that a build flashes from beside itself."""
+    outside = ((offset, name) for offset, name in flash_files(build_dir) if not is_inside(name))
+    return {name: f"{_BESIDE}/{offset}-{Path(name).name}" for offset, name in outside}
+
+
+def _rename_flashed(folder: Path, moved: Mapping[str, str]) -> None:
+    """Have flasher_args.json name the files as the bundle does."""
+    if not moved:
+        return
+    content = json.loads((folder / FLASHER_ARGS).read_bytes())
+    files = content["flash_files"]
+    content["flash_files"] = {offset: moved.get(name, name) for offset, name in files.items()}
+    for part in content.values():
+        if isinstance(part, dict) and part.get("file") in moved:
+            part["file"] = moved[part["file"]]
+    (folder / FLASHER_ARGS).write_text(json.dumps(content, indent=4) + "\n", encoding="utf-8")
 
 
 def _needed(build_dir: Path) -> list[str]:
