@@ -36,7 +36,8 @@ from hil.boards.firmware import otadata
 from hil.boards.firmware.build import build
 from hil.boards.firmware.build_folder import app_image
 from hil.boards.firmware.partition_table import DATA_OTA, find_data
-from hil.boards.flash.tool import Write, table_of, write
+from hil.boards.flash.tool import table_of, write
+from hil.boards.flash.words import Write
 from hil.boards.lease import lease_boards, lock_dir
 from hil.boards.rack import Board, Rack, load_rack
 from tests.lab import Running, descendants, free_ports, make_lab

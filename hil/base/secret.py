@@ -34,8 +34,22 @@ def secret(name: str) -> str:
             f"{path}, which {FILE_VARIABLE} names, cannot be read: {error}.",
             next_step="write lines NAME=VALUE into it, and let the group of the user that runs hil read it.",
         ) from error
-    lines = (line.partition("=") for line in text.splitlines())
-    return next((_unquoted(value.strip()) for key, _, value in lines if key.strip() == name), "")
+    return next((value for key, value in _lines(text, path) if key == name), "")
+
+
+def _lines(text: str, path: str) -> list[tuple[str, str]]:
+    """Return the names and values. Raises ConfigError with the line that is neither that nor a comment."""
+    found = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        key, equals, value = line.partition("=")
+        if equals and _VARIABLE.fullmatch(key.strip()):
+            found.append((key.strip(), _unquoted(value.strip())))
+        elif line.strip() and not line.lstrip().startswith("#"):
+            raise ConfigError(
+                f"{path}:{number}: the line is not NAME=VALUE.",  # which it may hold: it is not quoted
+                next_step="write it so, without export, or put # before it.",
+            )
+    return found
 
 
 def read_variable(node: Node, key: str) -> str:

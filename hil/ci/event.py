@@ -205,7 +205,9 @@ def read_targets(repository: Path, revision: str) -> Targets:
     except ValueError as error:
         raise ConfigError(f"{where} is not JSON: {error}.") from error
     if not isinstance(content, dict) or set(content) != {"build", "racks"}:
-        raise ConfigError(f"{where} holds other keys than 'build' and 'racks'.")
+        other = sorted(set(content) - {"build", "racks"}) if isinstance(content, dict) else []
+        found = f": {other[0]!r}{did_you_mean(other[0], ('build', 'racks'))}" if other else "."
+        raise ConfigError(f"{where} holds other keys than 'build' and 'racks'{found}")
     return Targets(_chips(content["build"], where), _chips(content["racks"], where))
 
 

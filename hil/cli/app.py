@@ -18,6 +18,7 @@ import click
 import hil
 from hil.base.errors import ConfigError, ExitCode, HilError, unexpected_in_words
 from hil.base.untrusted import terminal_page
+from hil.cli.unread import unread
 
 # command → (module below hil.cli, what --help says): a command's module is imported when it is used
 COMMANDS = {
@@ -82,6 +83,8 @@ def app(ctx: click.Context, *, debug: bool) -> None:
     4 undecided or incomplete, 130 interrupted.
     """
     ctx.obj = debug
+    for sentence in unread(os.environ):
+        click.echo(terminal_page(f"hil: not read: {sentence}"), err=True)
 
 
 def main() -> NoReturn:

@@ -124,7 +124,11 @@ def flash_files(build_dir: Path) -> list[tuple[str, str]]:
         ConfigError: no build there, one of the files is missing, or it lies outside of the build and of its
             project.
     """
-    named = flasher_args(build_dir).get("flash_files", {})
+    named = flasher_args(build_dir).get(_FLASH_FILES, {})
+    if not named:
+        raise ConfigError(
+            f"{build_dir / FLASHER_ARGS} names no file to flash ({_FLASH_FILES}).", next_step=_AGAIN
+        )
     try:
         pairs = ((offset, str(name)) for offset, name in named.items())
         files = sorted(pairs, key=lambda pair: int(pair[0], 0))

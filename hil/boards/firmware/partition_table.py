@@ -98,7 +98,7 @@ def read_csv(path: Path, *, flash_bytes: int = 4 << 20) -> tuple[Partition, ...]
 
 def _parse_line(where: str, line: str, next_free: int) -> Partition:
     fields = [field.strip() for field in next(csv.reader([line]))]
-    if len(fields) < 5:
+    if len(fields) < 5 or any(fields[6:]):
         raise ConfigError(
             f"{where}: {line.strip()!r} has {len(fields)} fields; "
             "a partition is 'name, type, subtype, offset, size[, flags]'."

@@ -16,7 +16,8 @@ from hil.base.errors import RigError
 from hil.boards.firmware.build_folder import app_image, check_burns_nothing
 from hil.boards.firmware.otadata import SECTOR_BYTES, next_sequence, sector
 from hil.boards.firmware.partition_table import DATA_OTA, Partition, find_data
-from hil.boards.flash.tool import FlashResult, Write, parts_of, table_of, with_empty_nvs, write, write_of
+from hil.boards.flash.tool import FlashResult, parts_of, table_of, with_empty_nvs, write, write_of
+from hil.boards.flash.words import Write
 from hil.boards.rack import Board
 
 

@@ -125,6 +125,7 @@ def _connection(board: Board, what: Write) -> list[str]:
         *("--chip", board.chip, "--port", board.serial, "--baud", str(FLASH_BAUD)),
         *("--connect-attempts", str(CONNECT_ATTEMPTS)),
         *("--before", what.before, "--after", what.after),
+        *(() if what.stub else ("--no-stub",)),
     ]
 
 
@@ -280,6 +281,7 @@ def write_of(build_dir: Path, parts: Sequence[tuple[int, str]]) -> Write:
         options=[_dashed(option) if option.startswith("--") else option for option in options],
         before=_dashed(extra.get("before", "default-reset")),
         after=_dashed(extra.get("after", "hard-reset")),
+        stub=extra.get("stub") is not False,
     )
 
 

@@ -21,7 +21,8 @@ from hil.base.flash_command import LABEL
 class Write:
     """What esptool is to write: pairs of flash offset and file; names are relative to ``folder``.
 
-    ``doing`` is what it is called in sentences: "flashing", or "switching the slot of".
+    ``doing`` is what it is called in sentences: "flashing", or "switching the slot of". Without ``stub`` the
+    chip's own boot loader writes.
     """
 
     folder: Path
@@ -30,6 +31,7 @@ class Write:
     before: str = "default-reset"
     after: str = "hard-reset"
     doing: str = "flashing"
+    stub: bool = True
 
 
 @dataclass(frozen=True)
