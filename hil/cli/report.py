@@ -57,22 +57,6 @@ def build(
     build_report(runs, legs=legs, out=out, history_folder=folder, single_file=not files, append=append)
 
 
-@command.command("stacks")
-@click.argument("host_run", type=click.Path(path_type=Path))
-@click.argument("chip_run", type=click.Path(path_type=Path))
-def stacks(host_run: Path, chip_run: Path) -> None:
-    """Show what each task left of its stack on the host and on a chip.
-
-    HOST_RUN is a run of virtual boards, CHIP_RUN one of emulated or physical ones; compared are the cases
-    that both have. In bytes, the least since boot; a host's 64-bit frames say little of a chip's.
-    """
-    from hil.reports.stacks import compare_stacks, stack_lines
-    from hil.store.judged import read_run
-
-    for line in stack_lines(compare_stacks(read_run(host_run), read_run(chip_run))):
-        click.echo(line)
-
-
 @command.command("serve")
 @out_option
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="On 127.0.0.1. [default: a free one]")
