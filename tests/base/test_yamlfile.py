@@ -269,6 +269,7 @@ TOKENS = (
 )
 
 
+@pytest.mark.filterwarnings("ignore::ruamel.yaml.error.ReusedAnchorWarning")
 @given(st.lists(st.sampled_from(TOKENS), max_size=9).map("".join))
 def test_libyaml_reads_what_ruamel_yaml_does(text: str) -> None:
     """Whichever of the two composed a text: the same values in the same lines, or the same error."""
