@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // ESP-IDF's HTTP client on the host's transports: names, values, order of events and return codes are those
-// of ESP-IDF v5.5, what is odd in them included. What differs is in docs/explain/host-idf.md.
+// of ESP-IDF v5.5, what is odd in them included. What differs is in docs/explain/host-network.md.
 #pragma once
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // ESP-IDF's HTTP server on the host's sockets: one task that serves all connections. Names, values, answers
-// and return codes are those of ESP-IDF v5.5. Without WebSockets; docs/explain/host-idf.md.
+// and return codes are those of ESP-IDF v5.5. Without WebSockets; docs/explain/host-network.md.
 #pragma once
 
 #include <http_parser.h>

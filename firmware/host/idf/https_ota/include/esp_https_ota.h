@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // ESP-IDF's update over HTTPS, on the host's esp_http_client and the board's flash. Names, values, order of
-// events and return codes are those of ESP-IDF v5.5; docs/explain/host-idf.md has what differs.
+// events and return codes are those of ESP-IDF v5.5; docs/explain/host-network.md has what differs.
 #pragma once
 
 #include "bootloader_common.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // ESP-IDF's esp_tls.h on sockets and OpenSSL: the subset for a client. Return values, states and their
 // transitions are those of ESP-IDF v5.5 with Mbed TLS, what is odd in them included;
-// docs/explain/host-idf.md.
+// docs/explain/host-network.md.
 #pragma once
 
 #include <stdbool.h>
