@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* BSD sockets under lwIP's header name: the host's types and constants, and calls that behave, where it
- * matters to a figure, as lwIP's with the values of sdkconfig.h (host/idf/lwip, docs/explain/host-network.md).
- * socket(), send(), close() and the others come to the lwip_… functions by the linker, in every source of the
- * build. */
+ * matters to a figure, as lwIP's with the values of sdkconfig.h (host/idf/lwip,
+ * docs/explain/host-network.md). socket(), send(), close() and the others come to the lwip_… functions by the
+ * linker, in every source of the build. */
 #pragma once
 #include <arpa/inet.h>
 #include <errno.h>
