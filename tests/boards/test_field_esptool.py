@@ -55,6 +55,12 @@ def change(build_dir: Path, **changes: Any) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
 
+def patch(image: Path, at: int, content: bytes) -> None:
+    data = bytearray(image.read_bytes())
+    data[at : at + len(content)] = content
+    image.write_bytes(data)
+
+
 def add_file(build_dir: Path, offset: str) -> None:
     files = json.loads((build_dir / "flasher_args.json").read_text())["flash_files"]
     change(build_dir, flash_files={**files, offset: "storage.bin"})
@@ -119,6 +125,32 @@ def test_a_setting_that_is_none(
 
 
 @pytest.mark.parametrize(
+    ("image", "at", "content", "words"),
+    [
+        ("", 0, b"", "Set flash_size 16MB is larger than the available flash size of 4MB"),
+        (
+            "testapp.bin",
+            MIN_REVISION,
+            struct.pack("<HH", 400, 65535),
+            "requires chip revision v4.0 or higher",
+        ),
+    ],
+    ids=["size", "revision"],
+)
+def test_what_esptool_warns_of_is_noted(
+    board: Board, build_dir: Path, image: str, at: int, content: bytes, words: str
+) -> None:
+    """It writes all the same, and the program may not run: the record of the flashing says so."""
+    change(build_dir, write_flash_args=["--flash_size", "4MB" if image else "16MB"])
+    if image:
+        patch(build_dir / image, at, content)
+    result = flash(board, build_dir, log=build_dir.parent / "flash.log")
+    assert result.attempts == 1
+    assert result.note.startswith("esptool warned: ")
+    assert words in result.note
+
+
+@pytest.mark.parametrize(
     ("at", "content", "words"),
     [
         (MIN_REVISION, struct.pack("<HH", 400, 65535), "requires chip revision v4.0 or higher"),
@@ -131,10 +163,7 @@ def test_a_boot_loader_for_another_chip_or_revision(
     board: Board, build_dir: Path, process: BoardProcess, at: int, content: bytes, words: str
 ) -> None:
     """The image's file is named, what it requires, and what the chip is."""
-    image = build_dir / "bootloader" / "bootloader.bin"
-    data = bytearray(image.read_bytes())
-    data[at : at + len(content)] = content
-    image.write_bytes(data)
+    patch(build_dir / "bootloader" / "bootloader.bin", at, content)
     said = refusal(board, build_dir, process)
     assert f"'bootloader/bootloader.bin' {words}" in said
     assert "bootloader/bootloader.bin: 240 bytes at 0x1000" in said

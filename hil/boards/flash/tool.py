@@ -30,7 +30,7 @@ from hil.boards.firmware.partition_table import (
     TableError,
     from_binary,
 )
-from hil.boards.flash.words import Write, fault_in, last_words
+from hil.boards.flash.words import Write, fault_in, last_words, warnings_in
 from hil.boards.rack import Board
 from hil.boards.serial_url import OWN
 
@@ -51,7 +51,7 @@ _NVS = DATA_SUBTYPES["nvs"]
 
 @dataclass(frozen=True)
 class FlashResult:
-    """What flashing took: ``note`` says why it had to be repeated, if it was."""
+    """What flashing took: ``note`` says why it had to be repeated, and what esptool warned of."""
 
     board: str
     attempts: int
@@ -78,9 +78,11 @@ def write(
     log.parent.mkdir(parents=True, exist_ok=True)
     note = ""
     for attempt in range(1, ATTEMPTS + 1):
+        begin = log.stat().st_size if log.exists() else 0
         fault = _attempt(board, argv, what, log, timeout_s, stop or threading.Event())
         if fault is None:
-            return FlashResult(board.id, attempt, note)
+            warned = warnings_in(log.read_bytes()[begin:].decode(errors="replace"))
+            return FlashResult(board.id, attempt, "; ".join([*filter(None, [note]), *warned]))
         if isinstance(fault, ConfigError) or attempt == ATTEMPTS or (stop and stop.is_set()):
             raise fault
         note = f"written at attempt {attempt + 1}; before: {fault.sentence}"

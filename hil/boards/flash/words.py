@@ -178,8 +178,17 @@ def _size(path: Path) -> int:
 
 
 _ERROR = re.compile(r"(?:ERROR: |Error: |A fatal error occurred: )+(.*)")
+_WARNING = re.compile(
+    r"^(?:WARNING|NOTE(?=.* requires chip revision|.* is not an? \S+ image)): (.+?)\s*$", re.M
+)
 _BOX_TOP = re.compile(r"[╭+][─-]+ Error ")  # round what esptool's command line refuses
 _BOX_SIDES = "│|"
+
+
+def warnings_in(said: str) -> list[str]:
+    """Return what esptool warned of before it wrote all the same: the program may not run then."""
+    found = _WARNING.findall(said)
+    return [f"esptool warned: {words.rstrip('.')}" for words in dict.fromkeys(found)]
 
 
 def last_words(said: str) -> str:
