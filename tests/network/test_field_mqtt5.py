@@ -121,6 +121,15 @@ def test_an_alias_that_nobody_gave_is_said(tmp_path: Path) -> None:
     assert "topic alias 9, 8," in last.unreadable
 
 
+def test_an_alias_whose_connection_began_before_the_capture_is_said(tmp_path: Path) -> None:
+    """Without its CONNECT nobody knows that a connection is of MQTT 5: the properties look like payload."""
+    file = SegmentFile()
+    file.client(publish("", b"x", alias(1)))
+    (segment,) = dissected(file, tmp_path)
+    assert [pdu.kind for pdu in segment.pdus] == ["PUBLISH"]
+    assert "its CONNECT was not captured" in segment.unreadable
+
+
 def test_properties_of_every_type_take_their_place(tmp_path: Path) -> None:
     """Texts, pairs, numbers of each width, a will with its own properties: the payload is what follows."""
     file = SegmentFile()

@@ -80,6 +80,7 @@ _FIELDS = (
     "mqtt.prop_key_len",
     "mqtt.prop_value_len",
     "mqtt.property.content_type",
+    "mqtt.unknown_version",
 )
 _TCP_FIELDS = _FIELDS.index("tls.record.content_type")  # the fields before it are in every frame
 _MQTT_FIELDS = _FIELDS.index("mqtt.hdrflags")
@@ -94,6 +95,9 @@ _FLAGS = (
     "keep_alive_ack",
     "zero_window_probe",
     "zero_window_probe_ack",
+)
+_NO_CONNECT = (
+    "a PUBLISH has no topic, and its CONNECT was not captured, which says whether it has properties (MQTT 5)"
 )
 _NO_FLAGS: frozenset[str] = frozenset()
 
@@ -214,13 +218,15 @@ class _SegmentReader:
     @staticmethod
     def _pdus(row: Row, topics: dict[int, str]) -> tuple[tuple[Pdu, ...], str]:
         """Return the packets of a frame, or none and the reason; an alias has its topic from ``topics``."""
-        fields = row[_MQTT_FIELDS : len(_FIELDS)]
+        *fields, unknown_version = row[_MQTT_FIELDS : len(_FIELDS)]
         if not fields[0]:
             return (), ""
         try:
             pdus = pdus_of(MqttFields(*(values(field) for field in fields)))
         except NoPacketsError as error:
             return (), str(error)
+        if unknown_version and any(pdu.kind == "PUBLISH" and not pdu.topic for pdu in pdus):
+            return pdus, _NO_CONNECT
         return resolve_aliases(pdus, topics)
 
     def _error(self, row: Row, what: str) -> RigError:
