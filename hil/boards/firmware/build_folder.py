@@ -85,7 +85,7 @@ PROJECT_DESCRIPTION = "project_description.json"
 _DIGEST_BYTES = 32
 _HEADER_BYTES = 24
 _HASH_APPENDED_OFFSET = 23  # esp_image_header_t.hash_appended, ESP-IDF "App Image Format"
-_AGAIN = "build it again: hil build --target TARGET."
+_AGAIN = "build it again: hil build --target TARGET, or a project: hil build -C DIR, or idf.py build."
 
 
 _FLASH_FILES = "flash_files"
@@ -200,7 +200,10 @@ def image_sha256(build_dir: Path) -> str:
     image = app_image(build_dir)
     content = read_at_most(image, IMAGE_MOST_BYTES)
     if len(content) < 2 * _DIGEST_BYTES or not content[_HASH_APPENDED_OFFSET]:
-        raise ConfigError(f"{image} carries no SHA-256, so its origin cannot be proven.", next_step=_AGAIN)
+        raise ConfigError(
+            f"{image} carries no SHA-256, so its origin cannot be proven.",
+            next_step="make the image with its digest: esptool elf2image without --dont-append-digest.",
+        )
     end = _image_end(content)
     body, digest = content[: end - _DIGEST_BYTES], content[end - _DIGEST_BYTES : end]
     if hashlib.sha256(body).digest() != digest:
