@@ -168,7 +168,7 @@ class ProductConsole:
 
     def _meet_booting(self, kind: trouble.Trouble, text: str, booting: trouble.Booting) -> None:
         """Raise what a boot does not survive, and note what it may."""
-        if trouble.is_worth_decoding(kind) or kind is trouble.BROWNOUT:
+        if trouble.is_worth_decoding(kind) or kind in trouble.ENDS_BOOT:
             raise self._incident(kind, self._rest(text), "before it was ready")
         booting.add(kind, text)
         if booting.is_loop:

@@ -3,7 +3,8 @@
 
 Sources: ESP-IDF v5.5.4, ``esp_system/panic.c``, ``esp_err.c``, ``ubsan.c``, ``stack_check.c``, ``task_wdt``,
 ``newlib/src/assert.c``, ``esp_hw_support/power_supply/brownout.c``, ``heap/``, ``freertos/*/port.c``,
-``bootloader_support/src/``; the ROM prints ``rst:``, ``invalid header`` and ``flash read err``.
+``bootloader_support/src/``, ``spi_flash/``; the ROM prints ``rst:``, ``invalid header``, ``Invalid image
+block`` and ``flash read err``.
 
 A text counts where it is printed, not where a log line quotes it. ``abort()`` and the ROM begin a line. The
 others may follow what had no line end: a prompt, dots, half a line of the other core.
@@ -15,7 +16,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hil.base.errors import FirmwareError, HilError, NoAnswerError, RigError
+from hil.base.errors import ConfigError, FirmwareError, HilError, NoAnswerError, RigError
 from hil.session.console import DUMP_BEGINS, DUMP_ENDS, printable
 from hil.session.reset_causes import Cause, cause_of
 
@@ -123,6 +124,9 @@ _SLEEP = "a product that sleeps by design counts it: on_restart: count in its pr
 _FLASH = (
     "flash it (hil board flash); if it stays so, compare the build's flash size and offsets with the board's."
 )
+_MEMORY = "build it for the flash and PSRAM of this board (CONFIG_ESPTOOLPY_FLASHSIZE, CONFIG_SPIRAM)."
+_CHIP = "build it for this board's chip and revision, with an ESP-IDF that knows that revision."
+_SIGN = "sign it with a key that the board's eFuses know: [flash] in hil.toml names the command for it."
 _STRAPS = "check the board's supply, its flash, and what pulls its strapping pins (IO12 of an ESP32)."
 _POWER = "check the board's supply and cable; a brownout is not the firmware's doing."
 _OUTSIDE = (
@@ -143,6 +147,9 @@ POWER_LOSS = Trouble("lost its power or was reset from outside", RigError, _OUTS
 WOKE = Trouble("woke from deep sleep", FirmwareError, _SLEEP)
 RESET = Trouble("was reset", FirmwareError, "look for what reset the board; the ROM's line names the cause.")
 NO_PROGRAM = Trouble("holds no bootable image in its flash", NoAnswerError, _FLASH, is_of_boot=True)
+OTHER_CHIP = Trouble("refuses an image of another chip or revision", ConfigError, _CHIP, is_of_boot=True)
+UNSIGNED = Trouble("refuses an image by its signature", ConfigError, _SIGN, is_of_boot=True)
+LESS_MEMORY = Trouble("lacks memory that its build expects", ConfigError, _MEMORY, is_of_boot=True)
 UNREADABLE = Trouble("cannot read its flash", NoAnswerError, _STRAPS, is_of_boot=True)
 
 _BY_CAUSE: Mapping[Cause, Trouble] = {
@@ -155,6 +162,7 @@ _BY_CAUSE: Mapping[Cause, Trouble] = {
     "watchdog": RESET,
 }
 _RESETS = (RESET, POWER_LOSS, GLITCH, WOKE)
+ENDS_BOOT = (BROWNOUT, LESS_MEMORY)  # and whatever is worth decoding
 _RST = re.compile(r"^rst:0x([0-9a-fA-F]+) \((\w*)")
 # the start of a line, or what had no line end: a letter, or a prompt or dots, which a log line does not have
 _AFTER = r"(?:^|(?<=[\w.%])|^(?![EWIDV] ).*(?:[>#$]|\.\.) ?)"
@@ -176,6 +184,13 @@ _PATTERNS: Sequence[tuple[re.Pattern[str], Trouble]] = (
     (re.compile(_AFTER + r"[EI] BOD: Brownout detector was triggered"), BROWNOUT),
     (re.compile(r"^Brownout detector was triggered"), BROWNOUT),
     (re.compile(r"^(invalid header: 0x[0-9a-f]{1,8}\s*$|csum err:0x|ets_loader\.c \d)"), NO_PROGRAM),
+    (re.compile(r"^Invalid image block, can't boot"), NO_PROGRAM),
+    (re.compile(rf"^E {_TIME}flash_parts: partition \d+ invalid"), NO_PROGRAM),
+    (re.compile(rf"^E {_TIME}boot_comm: (Image requires |mismatch chip |can't run on )"), OTHER_CHIP),
+    (re.compile(rf"^E {_TIME}(secure_boot\w*|esp_image): Secure boot .*verification failed", re.I), UNSIGNED),
+    (re.compile(r"^(Signature Check Failed|No signature block magic byte found)", re.I), UNSIGNED),
+    (re.compile(rf"^E {_TIME}spi_flash: Detected size\(\d+k\) smaller than "), LESS_MEMORY),
+    (re.compile(rf"^E {_TIME}cpu_start: Failed to init external RAM!"), LESS_MEMORY),
     (re.compile(rf"^E {_TIME}boot: (No bootable \w+ partition|load partition table error)"), NO_PROGRAM),
     (re.compile(rf"^E {_TIME}\w+: failed to load bootloader image header"), NO_PROGRAM),
     (re.compile(rf"^E {_TIME}esp_image: Image hash failed"), NO_PROGRAM),

@@ -83,6 +83,8 @@ def test_a_panic_is_the_firmwares(tmp_path: Path) -> None:
         list(console.until(1e18))
 
 
+ASSERTED = "assert failed: __esp_system_init_fn_init_flash startup_funcs.c:165 (flash_ret == ESP_OK)"
+NONE_LEFT = "E (312) boot: No bootable app partitions in the partition table"
 HEADERS = ("rst:0x10 (RTCWDT_RTC_RESET),boot:0x13", *["invalid header: 0xffffffff"] * 3)
 
 
@@ -99,6 +101,22 @@ HEADERS = ("rst:0x10 (RTCWDT_RTC_RESET),boot:0x13", *["invalid header: 0xfffffff
         (HEADERS * 2, RigError, "no bootable image in its flash again and again"),
         (["flash read err, 1000", "ets_main.c 371 "], RigError, "cannot read its flash"),
         (["E (87) boot: No bootable app partitions in the partition table"], RigError, "no bootable image"),
+        (["Invalid image block, can't boot.", "ets_main.c 329"], RigError, "no bootable image"),
+        (
+            ["E (321) spi_flash: Detected size(2048k) smaller than the size in the binary image", ASSERTED],
+            ConfigError,
+            "lacks memory that its build expects before it was ready: .*2048k.*FLASHSIZE",
+        ),
+        (
+            ["E cpu_start: Failed to init external RAM!", "abort() was called at PC 0x420044ab on core 0"],
+            ConfigError,
+            "lacks memory that its build expects before it was ready: .*CONFIG_SPIRAM",
+        ),
+        (
+            ["E (250) esp_image: Secure boot signature verification failed", NONE_LEFT],
+            ConfigError,
+            "refuses an image by its signature before it was ready: .*sign it",
+        ),
         (["rst:0x1 (POWERON),boot:0x8"] * 3, RigError, "lost its power"),
         (["rst:0x10 (RTCWDT_RTC_RST),boot:0x8"] * 6, FirmwareError, "was reset again and again.*RTCWDT"),
         (["rst:0x7 (TG0WDT_SYS_RST),boot:0x8"] * 6, FirmwareError, "was reset again and again.*TG0WDT"),

@@ -322,6 +322,14 @@ def test_a_flood_does_not_hide_a_request_to_stop() -> None:
             "failed an ESP_ERROR_CHECK while booting: .*INVALID_STATE.*store.c. line 88",
         ),
         (["flash read err, 1000"], RigError, "cannot read its flash"),
+        (
+            [
+                "E (321) spi_flash: Detected size(2048k) smaller than the size in the binary image",
+                "assert failed: __esp_system_init_fn_init_flash startup_funcs.c:165 (flash_ret == ESP_OK)",
+            ],
+            ConfigError,
+            "lacks memory that its build expects while booting: .*2048k",
+        ),
         (["I (30) app: some other firmware"], FirmwareError, "no hello came.*some other firmware"),
     ],
 )

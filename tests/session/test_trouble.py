@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from hil.base.chips import CHIPS
+from hil.base.errors import ConfigError
 from hil.session import trouble
 from hil.session.console import plain, text_of
 from hil.session.trouble import Trouble, excerpt, recognise, worst
@@ -71,6 +72,17 @@ def test_field_usb_of_an_esp32p4_has_the_number_of_another_chips_supply() -> Non
         ("E (87) boot: No bootable app partitions in the partition table", trouble.NO_PROGRAM),
         ("E (58) boot: load partition table error!", trouble.NO_PROGRAM),
         ("E (410) esp_image: Image hash failed - image is corrupt", trouble.NO_PROGRAM),
+        ("Invalid image block, can't boot.", trouble.NO_PROGRAM),
+        ("E (58) flash_parts: partition 6 invalid - offset 0x310000 size 0x100000", trouble.NO_PROGRAM),
+        ("E (88) boot_comm: Image requires chip rev >= v3.0, but chip is v1.0", trouble.OTHER_CHIP),
+        ("E (74) boot_comm: Image requires chip rev <= v0.99, but chip is v1.0", trouble.OTHER_CHIP),
+        ("E (88) boot_comm: mismatch chip ID, expected 0, found 9", trouble.OTHER_CHIP),
+        ("E (247) secure_boot_v2: Secure Boot V2 verification failed.", trouble.UNSIGNED),
+        ("E (250) esp_image: Secure boot signature verification failed", trouble.UNSIGNED),
+        ("Signature Check Failed", trouble.UNSIGNED),
+        ("No signature block magic byte found at signature sector (found 0x0 not 0xe7).", trouble.UNSIGNED),
+        ("E (321) spi_flash: Detected size(2048k) smaller than the size in the binary", trouble.LESS_MEMORY),
+        ("E cpu_start: Failed to init external RAM!", trouble.LESS_MEMORY),
         ("flash read err, 1000", trouble.UNREADABLE),
     ],
 )
@@ -151,6 +163,20 @@ def test_field_an_incident_is_named_by_its_cause() -> None:
     for text in ("ESP_ERR_NVS_NOT_ENOUGH_SPACE", "store.c", "store_config", "nvs_set_blob", "Backtrace"):
         assert text in excerpt(lines)
     assert "wifi" not in excerpt(lines)
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("E (250) esp_image: Secure boot signature verification failed", trouble.UNSIGNED),
+        ("E (88) boot_comm: Image requires chip rev >= v3.0, but chip is v1.0", trouble.OTHER_CHIP),
+    ],
+)
+def test_field_an_image_that_a_boot_loader_refuses_is_named_by_the_refusal(line: str, kind: Trouble) -> None:
+    """That no image is left to boot follows from it; to flash the same again is no way out."""
+    assert worst([line, "E (312) boot: No bootable app partitions in the partition table"]) is kind
+    assert kind.error is ConfigError
+    assert "hil board flash" not in kind.next_step
 
 
 def test_the_tasks_that_a_watchdog_waited_for_are_quoted() -> None:
