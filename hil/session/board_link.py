@@ -23,7 +23,7 @@ RETRY_S = 1.0  # a reply takes milliseconds; a retry goes out when none came for
 RECENT_LINES = 128
 QUOTE_CHARACTERS = 120
 # what ended the boot between our reset and the one that says hello; the watchdog of the RTC may be esptool's
-_CRASHES = ("PANIC", "INT_WDT", "TASK_WDT", "BROWNOUT")
+_CRASHES = ("PANIC", "INT_WDT", "TASK_WDT", "CPU_LOCKUP", "BROWNOUT")
 
 _CHECKSUM = re.compile(r" \*[0-9a-f]{8}\s*$")  # a line that has one and no marker lost it
 

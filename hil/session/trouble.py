@@ -198,7 +198,12 @@ _PATTERNS: Sequence[tuple[re.Pattern[str], Trouble]] = (
     (re.compile(r"^Rebooting\.\.\."), RESET),
 )
 # ``esp_reset_reason()`` as a hello names it
-_BY_REASON = {"BROWNOUT": BROWNOUT, "POWERON": POWER_LOSS, "EXT": POWER_LOSS, "DEEPSLEEP": WOKE}
+_BY_REASON = {
+    "BROWNOUT": BROWNOUT,
+    "DEEPSLEEP": WOKE,
+    **dict.fromkeys(("POWERON", "EXT", "SDIO", "USB", "JTAG"), POWER_LOSS),
+    **dict.fromkeys(("EFUSE", "PWR_GLITCH"), GLITCH),
+}
 # The last lines of an incident: nothing of interest follows.
 _LAST = re.compile(r"^Rebooting\.\.\.|^CPU halted\.|^rst:0x[0-9a-f]+ \(|\bBrownout detector was triggered")
 _TRACE = re.compile(r"Backtrace:|^MEPC")

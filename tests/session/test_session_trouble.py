@@ -130,11 +130,14 @@ def test_a_reboot_is_noticed_by_its_hello() -> None:
         ("EXT", RigError, "reset from outside.*DTR and RTS"),
         ("BROWNOUT", RigError, "browned out.*supply"),
         ("PANIC", FirmwareError, "was reset"),
+        *((reason, RigError, "reset from outside") for reason in ("SDIO", "USB", "JTAG")),
+        *((reason, RigError, "glitch") for reason in ("EFUSE", "PWR_GLITCH")),
+        ("CPU_LOCKUP", FirmwareError, "was reset"),
         ("WDT", FirmwareError, "look for what reset the board"),
         ("TASK_WDT", FirmwareError, "was reset"),
     ],
 )
-def test_a_second_hello_tells_whose_reset_it_was(reason: str, error: type[HilError], sentence: str) -> None:
+def test_field_a_second_hello_tells_whose_reset_it_was(reason: str, error: type[HilError], sentence: str) -> None:
     """Its reset reason decides: cable, supply and other programs are the rig's, the rest the firmware's."""
 
     def reset(agent: FakeAgent) -> list[str]:
@@ -156,6 +159,7 @@ def test_a_second_hello_tells_whose_reset_it_was(reason: str, error: type[HilErr
             r"panicked as it booted, and started again \(reset reason PANIC\): Guru",
         ),
         ("TASK_WDT", [], FirmwareError, r"was reset as it booted, .*\(reset reason TASK_WDT\)"),
+        ("CPU_LOCKUP", [], FirmwareError, r"was reset as it booted, .*\(reset reason CPU_LOCKUP\)"),
         ("BROWNOUT", [], RigError, r"browned out as it booted"),
     ],
 )

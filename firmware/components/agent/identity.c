@@ -38,6 +38,18 @@ static const char *reset_reason_name(esp_reset_reason_t reason) {
         return "DEEPSLEEP";
     case ESP_RST_BROWNOUT:
         return "BROWNOUT";
+    case ESP_RST_SDIO:
+        return "SDIO";
+    case ESP_RST_USB:
+        return "USB";
+    case ESP_RST_JTAG:
+        return "JTAG";
+    case ESP_RST_EFUSE:
+        return "EFUSE";
+    case ESP_RST_PWR_GLITCH:
+        return "PWR_GLITCH";
+    case ESP_RST_CPU_LOCKUP:
+        return "CPU_LOCKUP";
     default:
         return "OTHER";
     }
