@@ -85,15 +85,22 @@ _REFUSALS = (
         "the files.",
     ),
     _Symptom(
-        r"[Ff]lash [Ee]ncryption|encrypted (?:flash )?writ|encrypted flashing|encrypt functionality"
-        r"|Secure Boot V1|[Ss]ecure [Dd]ownload [Mm]ode|security features",
+        r"[Ff]lash [Ee]ncryption|encrypted flash(?: writ|ing)|encrypt functionality"
+        r"|Secure Boot (?:V1 )?detected|[Ss]ecure [Dd]ownload [Mm]ode|security features",
         ConfigError,
         "the eFuses of its chip forbid it",
         f"flash it by the product's own command: [flash] in hil.toml, and the rack file's label {LABEL}.",
     ),
     _Symptom(
+        r"^(?:Invalid value for|argument ).*\[Errno \d+\]",
+        ConfigError,
+        "a file that is to be written cannot be read",
+        "build it again, and correct its name and rights.",
+    ),
+    _Symptom(
         r"^Invalid value for|^No such (?:option|command)|^Missing |^Got unexpected|^Options? "
-        r"|is not supported by this chip type|^Invalid size",
+        r"|^(?:argument |unrecognized arguments|the following arguments are required)"
+        r"|is not supported by this chip type|^Invalid size|does not support encrypted writes",
         ConfigError,
         "a setting is refused",
         "correct write_flash_args in flasher_args.json (they come from CONFIG_ESPTOOLPY_… of the build), or "
@@ -103,6 +110,12 @@ _REFUSALS = (
 
 # Of all that was said.
 _FAILURES = (
+    _Symptom(
+        r"could not open port .*Permission denied",
+        RigError,
+        "its port may not be opened by this user",
+        "put the user into the port's group (dialout) and log in again; hil rack check looks at all ports.",
+    ),
     _Symptom(
         r"exclusively lock|Device or resource busy|Resource temporarily unavailable",
         RigError,
@@ -177,7 +190,8 @@ def _size(path: Path) -> int:
         return 0
 
 
-_ERROR = re.compile(r"(?:ERROR: |Error: |A fatal error occurred: )+(.*)")
+# the last is esptool 4's command line, which ESP-IDF v5.5 has
+_ERROR = re.compile(r"(?:ERROR: |Error: |A fatal error occurred: |esptool(?:\.py)?[\w -]*: error: )+(.*)")
 _WARNING = re.compile(
     r"^(?:WARNING|NOTE(?=.* requires chip revision|.* is not an? \S+ image)): (.+?)\s*$", re.M
 )
