@@ -192,8 +192,8 @@ def test_a_boot_loader_for_another_chip_or_revision(
         (ConfigError, "Secure Boot detected, writing to flash regions < 0x8000 is disabled to protect the"),
         (
             RigError,
-            "Could not open x, the port is busy or doesn't exist.\n([Errno 13] could not open port x: [Errno 13] "
-            "Permission denied: 'x')",
+            "Could not open x, the port is busy or doesn't exist.\n"
+            "([Errno 13] could not open port x: [Errno 13] Permission denied: 'x')",
         ),
     ],
 )

@@ -118,7 +118,19 @@ def test_an_alias_that_nobody_gave_is_said(tmp_path: Path) -> None:
     file.client(publish("", b"x", alias(9)) + publish("c", b"y") + publish("", b"z", alias(8)))
     last = dissected(file, tmp_path)[-1]
     assert [pdu.payload for pdu in last.pdus] == [b"x", b"y", b"z"]
-    assert "topic alias 9, 8," in last.unreadable
+    assert "topic alias 9," in last.unreadable
+    assert "topic alias 8," in last.unreadable
+
+
+def test_field_a_publish_without_topic_and_alias_is_said(tmp_path: Path) -> None:
+    """Neither is there, or the alias is 0: a broker ends the connection, and the reader sees why."""
+    file = opened()
+    for own in ((), (alias(0),)):
+        file.client(publish("", b"x", *own))
+    file.client(publish("t", b"x"))
+    *without, whole = dissected(file, tmp_path)[-3:]
+    assert all("neither a topic nor an alias" in one.unreadable for one in without)
+    assert not whole.unreadable
 
 
 def test_an_alias_whose_connection_began_before_the_capture_is_said(tmp_path: Path) -> None:

@@ -137,7 +137,9 @@ def test_a_reboot_is_noticed_by_its_hello() -> None:
         ("TASK_WDT", FirmwareError, "was reset"),
     ],
 )
-def test_field_a_second_hello_tells_whose_reset_it_was(reason: str, error: type[HilError], sentence: str) -> None:
+def test_field_a_second_hello_tells_whose_reset_it_is(
+    reason: str, error: type[HilError], sentence: str
+) -> None:
     """Its reset reason decides: cable, supply and other programs are the rig's, the rest the firmware's."""
 
     def reset(agent: FakeAgent) -> list[str]:

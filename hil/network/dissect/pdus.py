@@ -121,23 +121,24 @@ def pdus_of(fields: MqttFields) -> tuple[Pdu, ...]:
 
 
 def resolve_aliases(pdus: tuple[Pdu, ...], topics: dict[int, str]) -> tuple[tuple[Pdu, ...], str]:
-    """Return the packets with the topics that their aliases mean, and what is said of one that is not known.
+    """Return the packets with the topics that their aliases mean, and what is said of one without topic.
 
     ``topics`` are those that one direction of a connection has named so far (MQTT 5.0, 3.3.2.3.4); what these
     packets name is added.
     """
     found: list[Pdu] = []
-    unknown: dict[str, None] = {}
+    said: dict[str, None] = {}
     for pdu in pdus:
         if pdu.alias and pdu.topic:
             topics[pdu.alias] = pdu.topic
         elif pdu.alias in topics:
             pdu = replace(pdu, topic=topics[pdu.alias])
         elif pdu.alias:
-            unknown[str(pdu.alias)] = None
+            said[f"a PUBLISH has topic alias {pdu.alias}, and this capture does not hold its topic"] = None
+        elif pdu.kind == "PUBLISH" and not pdu.topic:
+            said["a PUBLISH has neither a topic nor an alias, which MQTT forbids"] = None
         found.append(pdu)
-    which = f"a PUBLISH has topic alias {', '.join(unknown)}, and this capture does not hold its topic"
-    return tuple(found), which if unknown else ""
+    return tuple(found), "; ".join(said)
 
 
 def _kind(flags: int, length: int) -> str:
