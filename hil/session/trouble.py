@@ -127,6 +127,7 @@ _FLASH = (
 _MEMORY = "build it for the flash and PSRAM of this board (CONFIG_ESPTOOLPY_FLASHSIZE, CONFIG_SPIRAM)."
 _CHIP = "build it for this board's chip and revision, with an ESP-IDF that knows that revision."
 _SIGN = "sign it with a key that the board's eFuses know: [flash] in hil.toml names the command for it."
+_BOOT_PIN = "reset it with its boot pin high (IO0, IO9 of most RISC-V chips); hil board power does so."
 _STRAPS = "check the board's supply, its flash, and what pulls its strapping pins (IO12 of an ESP32)."
 _POWER = "check the board's supply and cable; a brownout is not the firmware's doing."
 _OUTSIDE = (
@@ -145,6 +146,7 @@ BROWNOUT = Trouble("browned out", RigError, _POWER)
 GLITCH = Trouble("met a glitch of its supply or clock", RigError, _POWER)
 POWER_LOSS = Trouble("lost its power or was reset from outside", RigError, _OUTSIDE)
 WOKE = Trouble("woke from deep sleep", FirmwareError, _SLEEP)
+DOWNLOAD = Trouble("is in download mode", NoAnswerError, _BOOT_PIN, is_of_boot=True)
 RESET = Trouble("was reset", FirmwareError, "look for what reset the board; the ROM's line names the cause.")
 NO_PROGRAM = Trouble("holds no bootable image in its flash", NoAnswerError, _FLASH, is_of_boot=True)
 OTHER_CHIP = Trouble("refuses an image of another chip or revision", ConfigError, _CHIP, is_of_boot=True)
@@ -161,7 +163,7 @@ _BY_CAUSE: Mapping[Cause, Trouble] = {
     "program": RESET,
     "watchdog": RESET,
 }
-_RESETS = (RESET, POWER_LOSS, GLITCH, WOKE)
+_RESETS = (RESET, POWER_LOSS, GLITCH, WOKE, DOWNLOAD)
 ENDS_BOOT = (BROWNOUT, LESS_MEMORY)  # and whatever is worth decoding
 _RST = re.compile(r"^rst:0x([0-9a-fA-F]+) \((\w*)")
 # the start of a line, or what had no line end: a letter, or a prompt or dots, which a log line does not have
@@ -193,7 +195,8 @@ _PATTERNS: Sequence[tuple[re.Pattern[str], Trouble]] = (
     (re.compile(rf"^E {_TIME}cpu_start: Failed to init external RAM!"), LESS_MEMORY),
     (re.compile(rf"^E {_TIME}boot: (No bootable \w+ partition|load partition table error)"), NO_PROGRAM),
     (re.compile(rf"^E {_TIME}\w+: failed to load bootloader image header"), NO_PROGRAM),
-    (re.compile(rf"^E {_TIME}esp_image: Image hash failed"), NO_PROGRAM),
+    (re.compile(rf"^E {_TIME}esp_image: (Image hash failed|Checksum failed|image at 0x)"), NO_PROGRAM),
+    (re.compile(r"^waiting for download"), DOWNLOAD),
     (re.compile(r"^flash read err, \d"), UNREADABLE),
     (re.compile(r"^Rebooting\.\.\."), RESET),
 )

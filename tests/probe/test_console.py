@@ -118,6 +118,11 @@ HEADERS = ("rst:0x10 (RTCWDT_RTC_RESET),boot:0x13", *["invalid header: 0xfffffff
             "refuses an image by its signature before it was ready: .*sign it",
         ),
         (["rst:0x1 (POWERON),boot:0x8"] * 3, RigError, "lost its power"),
+        (
+            ["rst:0x1 (POWERON),boot:0x3 (DOWNLOAD_BOOT(UART0))", "waiting for download"],
+            RigError,
+            "is in download mode before it was ready: waiting",
+        ),
         (["rst:0x10 (RTCWDT_RTC_RST),boot:0x8"] * 6, FirmwareError, "was reset again and again.*RTCWDT"),
         (["rst:0x7 (TG0WDT_SYS_RST),boot:0x8"] * 6, FirmwareError, "was reset again and again.*TG0WDT"),
         (

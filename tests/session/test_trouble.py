@@ -83,6 +83,9 @@ def test_field_usb_of_an_esp32p4_has_the_number_of_another_chips_supply() -> Non
         ("No signature block magic byte found at signature sector (found 0x0 not 0xe7).", trouble.UNSIGNED),
         ("E (321) spi_flash: Detected size(2048k) smaller than the size in the binary", trouble.LESS_MEMORY),
         ("E cpu_start: Failed to init external RAM!", trouble.LESS_MEMORY),
+        ("E (87) esp_image: image at 0x110000 has invalid magic byte (nothing flashed", trouble.NO_PROGRAM),
+        ("E (87) esp_image: Checksum failed. Calculated 0x4f read 0x0", trouble.NO_PROGRAM),
+        ("waiting for download", trouble.DOWNLOAD),
         ("flash read err, 1000", trouble.UNREADABLE),
     ],
 )
