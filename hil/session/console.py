@@ -22,7 +22,11 @@ SECRET_CHARACTERS_MIN = 4  # a shorter one would mask innocent text
 # C0 but for the tab, DEL, C1, and what Unicode takes for the end of a line: noise on the wire reads as these
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 _CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
-_ESCAPE = re.compile("\x1b\\[[0-?]*[ -/]*(?:[@-~]|$)")  # colours, and how an editor of lines moves the cursor
+_ESCAPE = re.compile(
+    "\x1b\\[[0-?]*[ -/]*(?:[@-~]|$)"  # colours, and how an editor of lines moves the cursor
+    "|\x1b\\][^\x07\x1b]*(?:\x07|\x1b\\\\)"  # a title, a link
+    "|\x1b(?:[78=>]|\\([0-9A-Z])"  # the cursor kept, the keypad, the set of characters
+)
 _LATIN_1 = {0xDC00 + byte: byte for byte in range(0x80, 0x100)}  # what surrogateescape makes of a byte
 _END = re.compile(rb"(?<!\r)(?:\r*+\n|(?<=[^\r])\r++)")
 _AFTER_RETURN = re.compile(rb"\r*+\n")  # the rest of an end whose CR came by itself

@@ -87,6 +87,26 @@ def test_field_colours_are_no_part_of_a_line() -> None:
     assert lines.last == ["I (5) main: ready", "talk> "]
 
 
+@pytest.mark.parametrize(
+    "coloured",
+    [
+        "\x1b[38;5;196mrea\x1b[0mdy",
+        "\x1b[38:2::255:0:0mready",
+        "\x1b]0;title\x07ready",
+        "\x1b]8;;http://x\x1b\\ready",
+        "\x1b7re\x1b8ady\x1b(B\x1b[m",
+    ],
+)
+def test_field_what_a_terminal_takes_for_a_command_is_no_part_of_a_line(coloured: str) -> None:
+    """Colours of any depth, titles, links, and what resets a terminal."""
+    assert read_all(lines_of(coloured.encode() + b"\n")[0]) == ["ready"]
+
+
+def test_field_what_begins_like_a_command_and_has_no_end_is_kept() -> None:
+    """Noise takes no line away."""
+    assert read_all(lines_of(b"\x1b]I (5) main: ready\n")[0]) == ["\x1b]I (5) main: ready"]
+
+
 def test_a_secret_is_masked_through_colours() -> None:
     """Nor does a line of the log then keep its colours."""
     lines, console = lines_of(b"\x1b[1mcorrect \x1b[0mhorse\n", b"login with corre")
