@@ -355,20 +355,29 @@ def unreadable(value: Field, name: str, message: Message) -> ConfigError:
 
 def _is_json(payload: bytes) -> bool:
     try:
-        json.loads(payload.decode(errors="replace"))
+        _loads(payload)
     except (ValueError, RecursionError):
         return False
     return True
 
 
+def _loads(payload: bytes) -> object:
+    """Read JSON in its encoding, with or without a byte order mark. 12.0 and 1e3 are whole numbers."""
+    return json.loads(payload.decode(json.detect_encoding(payload), "replace"), parse_float=_whole)
+
+
+def _whole(text: str) -> int | float:
+    number = float(text)
+    return int(number) if number.is_integer() else number
+
+
 def read_field(value: Field, payload: bytes) -> object:
     """Return a field of a payload: None where it has none."""
-    text = payload.decode(errors="replace")
     if value.pattern:
-        match = value.pattern.search(text)
+        match = value.pattern.search(payload.decode(errors="replace"))
         return match[1] if match else None
     try:
-        found: object = json.loads(text)
+        found = _loads(payload)
     except (ValueError, RecursionError):
         return None
     for word in value.path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-MODULI = (2**8, 2**16, 2**32)  # of the counters that firmware has
+MODULI = (2**8, 2**12, 2**16, 2**24, 2**32)  # of the counters that firmware has
 LOST_WHERE_FOUND, LOST_WHERE_GIVEN = 3, 31  # numbers that may lack around a wrap: a restart jumps farther
 
 

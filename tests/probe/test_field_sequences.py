@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hil.base.errors import ConfigError, FirmwareError
-from hil.probe.measuring import Case, Columns, measure_arrivals, measure_requests
+from hil.probe.measuring import Case, Columns, measure_arrivals, measure_requests, read_field
 from hil.probe.peers import Message, Sent
-from hil.probe.probe_file import Arrivals, Request
-from hil.probe.sequences import LOST_WHERE_FOUND, Counting
+from hil.probe.probe_file import Arrivals, Field, Request
+from hil.probe.sequences import LOST_WHERE_FOUND, MODULI, Counting
 from tests.probe.scripted import console_of, probe_of
 
 CASE = Case(10, 0, 0.5, 40, 0)
@@ -65,7 +65,7 @@ def counted(numbers: Sequence[int], modulus: int = 0) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    ("bits", "is_signed"), [(8, False), (16, False), (32, False), (8, True), (16, True), (32, True)]
+    ("bits", "is_signed"), [(bits, is_signed) for bits in (8, 12, 16, 24, 32) for is_signed in (False, True)]
 )
 def test_field_a_counter_that_wraps_counts_on(tmp_path: Path, bits: int, is_signed: bool) -> None:
     """Of 8, 16 or 32 bits, signed or not, without a word in the probe: every number is there."""
@@ -136,7 +136,7 @@ def test_field_copies_and_late_messages_are_no_restart(tmp_path: Path) -> None:
 
 @settings(deadline=None)
 @given(
-    st.sampled_from([2**8, 2**16, 2**32]),
+    st.sampled_from(MODULI),
     st.integers(0, 2**32),
     st.lists(st.tuples(st.integers(0, LOST_WHERE_FOUND), st.booleans()), max_size=400),
 )
@@ -173,6 +173,23 @@ def test_field_a_payload_without_its_number_is_told_as_it_is(
     assert said in caught.value.sentence
     assert repr(payload.decode()) in caught.value.sentence
     assert ("NUL" in caught.value.sentence) == (b"\0" in payload)
+
+
+@pytest.mark.parametrize("written", ["{:.1f}", "{:e}", '"{:.0f}"', '"{:012.0f}"'])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le"])
+def test_field_a_whole_number_is_taken_as_products_write_it(
+    tmp_path: Path, written: str, encoding: str
+) -> None:
+    """MicroPython writes 12.0, cJSON 1.2e+16 for a large number; a byte order mark is no part of JSON."""
+    payloads = [f'{{"seq":{written.format(number)}}}'.encode(encoding) for number in range(20)]
+    rows = arrivals(tmp_path, payloads)
+    assert (rows["sequence"], rows["outcome"]) == (tuple(range(1, 11)), (0,) * 10)
+
+
+@pytest.mark.parametrize("written", ["7", "7.0", "7e0", '"7"'])
+def test_field_a_key_of_a_reply_is_its_number_however_it_is_written(written: str) -> None:
+    """A request's number is compared as text."""
+    assert str(read_field(Field("it.probe.yaml:2", ("id",)), f'{{"id":{written}}}'.encode())) == "7"
 
 
 def test_field_replies_that_are_no_json_are_told(tmp_path: Path) -> None:
