@@ -60,6 +60,7 @@ class ByKey:
     tally: Tally = field(default_factory=Tally)
     _last: dict[str | None, Row] = field(default_factory=dict)  # of each key
     _early: dict[str | None, int] = field(default_factory=dict)  # answers that wait for their question
+    _again: dict[str | None, int] = field(default_factory=dict)  # second answers, or early ones of the next
 
     def take(self, event: Event) -> None:
         match event.kind:
@@ -71,6 +72,7 @@ class ByKey:
                 _cut(self.rows, event.time_ns, self.timeout_ns)
                 self.close()
                 self._last.clear()
+                self._again.clear()
 
     def close(self) -> None:
         """Count the answers whose question did not come any more."""
@@ -84,14 +86,17 @@ class ByKey:
             return
         self._last[key] = row = Row(time_ns)
         self.rows.append(row)
-        came_ns = self._early.pop(key, None)
-        if came_ns is None:
-            return
-        if time_ns - came_ns <= EARLY_NS:
-            row.done_ns = time_ns
+        if (came_ns := self._early.pop(key, None)) is not None:
+            self.tally.unasked += not self._came_early(row, came_ns)
+        if (came_ns := self._again.pop(key, None)) is not None:
+            self.tally.answered_again -= self._came_early(row, came_ns)
+
+    def _came_early(self, row: Row, came_ns: int) -> bool:
+        """End a row by an answer that came before it; return whether it did."""
+        if is_early := row.began_ns - came_ns <= EARLY_NS:
+            row.done_ns = row.began_ns
             self.tally.early += 1
-        else:
-            self.tally.unasked += 1
+        return is_early
 
     def _answer(self, time_ns: int, key: str | None) -> None:
         last = self._last.get(key)
@@ -100,6 +105,8 @@ class ByKey:
             last.done_ns = time_ns
         elif last and last.done_ns and age_ns <= self.timeout_ns:
             self.tally.answered_again += 1
+            if time_ns - last.done_ns > EARLY_NS:
+                self._again[key] = time_ns
         elif last and not last.done_ns and age_ns <= LATE_TIMEOUTS * self.timeout_ns:
             self.tally.late += 1
         else:

@@ -84,6 +84,20 @@ def test_field_early_answers_of_keys_that_come_again() -> None:
     assert tally == Tally(early=300)
 
 
+def test_field_early_answers_of_a_key_that_comes_back_before_its_timeout() -> None:
+    """It answers the question that follows within 20 ms. A copy comes within 20 ms of the answer, or alone."""
+    early = [event for at in range(6) for event in (("answer", 100 * at, "t"), ("ask", 100 * at + 1, "t"))]
+    rows, tally = matched(lines(*early), 500, 6)
+    assert (delays_ms(rows), tally) == ([0.0] * 6, Tally(early=6))
+    copies = [("ask", 0, "t"), ("answer", 3, "t"), ("answer", 4, "t"), ("ask", 10, "t"), ("answer", 13, "t")]
+    rows, tally = matched(lines(*copies), 500, 2)
+    assert (delays_ms(rows), tally) == ([3.0, 3.0], Tally(answered_again=1))
+    rows, tally = matched(
+        lines(("ask", 0, "t"), ("answer", 3, "t"), ("answer", 60, "t"), ("ask", 90, "t")), 500, 2
+    )
+    assert (delays_ms(rows), tally) == ([3.0, None], Tally(answered_again=1))
+
+
 def test_field_the_same_key_asked_again_is_one_row() -> None:
     """A retry makes its row slower and never better; the first question is where it begins."""
     rows, tally = matched(lines(("ask", 0, "1"), ("ask", 3, "1"), ("answer", 6, "1")), 500, 1)
