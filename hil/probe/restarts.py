@@ -13,12 +13,16 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from hil.probe.probe_file import Pattern
+from hil.session.console import plain
+from hil.session.trouble import AFTER
 
 _ROM = re.compile(r"rst:0x[0-9a-fA-F]+ \(")
+# what 115200 baud read at another rate ends with
+_AFTER_NOISE = r"[^ -~][!-~]{0,4}"
 # Lines that a boot prints once, in their order. ESP-IDF v5.5: bootloader_init.c, cpu_start.c,
 # startup_funcs.c, esp_app_desc.c, app_startup.c
 _BOOT_LINES = tuple(
-    re.compile(rf"[EWID] \([^)]*\) {words}")
+    re.compile(rf"(?:{AFTER}|{_AFTER_NOISE})[EWID] (?:\([^)]*\) )?{words}")
     for words in (
         r"boot: ESP-IDF \S+ 2nd stage bootloader",
         r"cpu_start: (Multi|Uni)core app",
@@ -28,7 +32,6 @@ _BOOT_LINES = tuple(
     )
 )
 _READY = len(_BOOT_LINES)
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _NOISE = re.compile(r"[^ -~]+")
 # Milliseconds since the boot as ESP_LOG prints them, or seconds in brackets. A time of day is neither, for
 # SNTP sets it.
@@ -108,9 +111,12 @@ class LogClock:
         return self._may_have_begun(self._now, stamp_ms, host_ms)
 
     def _may_have_begun(self, before: Stamps, stamp_ms: int, host_ms: float) -> bool:
-        """Return whether a boot since the last line of the boot before explains the times."""
+        """Return whether a boot since the last line of the boot before explains the times.
+
+        A light sleep does not: the log's time stands still in it, and goes on.
+        """
         if self._begun is None or not self._begun.take(stamp_ms, host_ms):
-            fits = stamp_ms <= host_ms - before.last[1] + _SLACK_MS
+            fits = stamp_ms <= min(before.last[0], host_ms - before.last[1] + _SLACK_MS)
             self._begun = Stamps.of(stamp_ms, host_ms) if fits else None
             return False
         if not self._begun.lasts(_BEGUN_LINES, _BEGUN_MS):
@@ -129,7 +135,7 @@ def stamp_of(text: str) -> int | None:
 
 def without_noise(text: str) -> str:
     """Return a line without colours, and without what a ROM at another baud rate left before it."""
-    text = _COLOUR.sub("", text)
+    text = plain(text)
     return text if _STAMP.match(text) else _NOISE.split(text)[-1]
 
 
@@ -172,8 +178,8 @@ class Boots:
     def _stage_of(self, line: Line) -> int | None:
         if self._ready and self._ready.search(line.text):
             return _READY
-        text = without_noise(line.text)
-        return next((stage for stage, mark in enumerate(_BOOT_LINES) if mark.match(text)), None)
+        text = plain(line.text)
+        return next((stage for stage, mark in enumerate(_BOOT_LINES) if mark.search(text)), None)
 
     def _again_ready(self, line: Line) -> str:
         before, self._ready_line = self._ready_line, line

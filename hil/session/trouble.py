@@ -167,23 +167,23 @@ _RESETS = (RESET, POWER_LOSS, GLITCH, WOKE, DOWNLOAD)
 ENDS_BOOT = (BROWNOUT, LESS_MEMORY)  # and whatever is worth decoding
 _RST = re.compile(r"^rst:0x([0-9a-fA-F]+) \((\w*)")
 # the start of a line, or what had no line end: a letter, or a prompt or dots, which a log line does not have
-_AFTER = r"(?:^|(?<=[\w.%])|^(?![EWIDV] ).*(?:[>#$]|\.\.) ?)"
+AFTER = r"(?:^|(?<=[\w.%])|^(?![EWIDV] ).*(?:[>#$]|\.\.) ?)"
 _TIME = r"(?:\([\d:.]+\) )?"  # a log line has it, one of an interrupt has not
 _PATTERNS: Sequence[tuple[re.Pattern[str], Trouble]] = (
-    (re.compile(_AFTER + r"Guru Meditation Error: "), PANIC),
+    (re.compile(AFTER + r"Guru Meditation Error: "), PANIC),
     (re.compile(r"^Core\s+\d+ register dump:"), PANIC),  # whatever became of the line before
     (re.compile(r"^Panic handler entered multiple times"), PANIC),
-    (re.compile(_AFTER + r"ESP_ERROR_CHECK failed: esp_err_t 0x"), CHECK),
+    (re.compile(AFTER + r"ESP_ERROR_CHECK failed: esp_err_t 0x"), CHECK),
     (re.compile(r"^(assert failed: |Assert failed in )"), ASSERT),
     (re.compile(r"^\*\*\*ERROR\*\*\* A stack overflow in task .* has been detected"), STACK),
     (re.compile(r"^Stack smashing protect failure!"), STACK),
-    (re.compile(_AFTER + r"CORRUPT HEAP: "), HEAP),
+    (re.compile(AFTER + r"CORRUPT HEAP: "), HEAP),
     # CONFIG_HEAP_ABORT_WHEN_ALLOCATION_FAILS: the second on a chip, the first on ESP-IDF's target linux
     (re.compile(r"^(Memory allocation failed\s*$|Mem alloc fail\. size 0x)"), EXHAUSTED),
     (re.compile(r"^(abort\(\) was called at PC 0x|terminate called |Undefined behavior of type )"), ABORT),
-    (re.compile(_AFTER + rf"E {_TIME}task_wdt: Task watchdog got triggered"), WATCHDOG),
+    (re.compile(AFTER + rf"E {_TIME}task_wdt: Task watchdog got triggered"), WATCHDOG),
     # since v5.2 as a log line of its own kind, by its level; before v5.2 plain
-    (re.compile(_AFTER + r"[EI] BOD: Brownout detector was triggered"), BROWNOUT),
+    (re.compile(AFTER + r"[EI] BOD: Brownout detector was triggered"), BROWNOUT),
     (re.compile(r"^Brownout detector was triggered"), BROWNOUT),
     (re.compile(r"^(invalid header: 0x[0-9a-f]{1,8}\s*$|csum err:0x|ets_loader\.c \d)"), NO_PROGRAM),
     (re.compile(r"^Invalid image block, can't boot"), NO_PROGRAM),

@@ -60,13 +60,41 @@ def test_field_a_first_boot_is_no_restart() -> None:
     assert found(*FIRST_BOOT, *stamped(400, 20)) == []
 
 
-@pytest.mark.parametrize("noise", ["", "\x1b[0;32m", "\x00\xf8x\xff", "\x9e\x00\x1b[0;32m"])
+@pytest.mark.parametrize(
+    "noise", ["", "\x1b[0;32m", "\x00\xf8x\xff", "\x9e\x00\x1b[0;32m", "\xe0<~", "I (2990) env: te", "talk> "]
+)
 @pytest.mark.parametrize("first", range(len(BOOT)))
 def test_field_a_boot_line_is_a_restart(first: int, noise: str) -> None:
-    """From whichever line on a boot can be read: once, behind colours or what the ROM's baud rate left."""
+    """From whichever line on a boot can be read: once, behind colours, what the ROM's baud rate left, or what
+    the restart cut off."""
     again = [(5000 + 40 * at, noise + text) for at, text in enumerate(BOOT) if at >= first]
     lines = [*FIRST_BOOT, *stamped(400, 20), *again, (5300, "I (300) main: ready"), *stamped(5400, 5000)]
     assert found(*lines) == [(again[0][0], "a line that a boot begins with came again")]
+
+
+@pytest.mark.parametrize("time", ["", "(12:00:01.123) ", "(2025-11-28 12:00:01.123456) "])
+def test_field_a_boot_line_has_any_time_or_none(time: str) -> None:
+    """CONFIG_LOG_TIMESTAMP_SOURCE chooses."""
+    again = f"I {time}boot: ESP-IDF v5.5.1 2nd stage bootloader"
+    assert found((0, "hello"), (300, "main: ready"), (5000, again)) == [
+        (5000, "a line that a boot begins with came again")
+    ]
+
+
+def test_field_a_light_sleep_is_no_restart() -> None:
+    """The log's time stands still in it, and goes on."""
+    asleep = [
+        line for wake in range(3) for line in stamped(12_800 + wake * 10_800, 10_020 + wake * 10_000, 20)
+    ]
+    assert found(*FIRST_BOOT, *stamped(400, 20), *asleep) == []
+    restarted = stamped(50_000, 49_900)
+    assert [at for at, _ in found(*FIRST_BOOT, *stamped(400, 20), *asleep, *restarted)] == [50_120]
+
+
+def test_field_a_host_that_stood_still_is_no_restart() -> None:
+    """Lines that waited in a buffer come at once, and the log goes on as before."""
+    at_once = [(7800 + at / 10, f"I ({2780 + 40 * at}) env: temp=21") for at in range(125)]
+    assert found(*FIRST_BOOT, *stamped(400, 20), *at_once, *stamped(7820, 20)) == []
 
 
 def test_field_the_ready_line_again_is_a_restart() -> None:
