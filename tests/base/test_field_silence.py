@@ -10,6 +10,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -134,6 +135,11 @@ def capture(folder: Path) -> object:
     return [one.unreadable for one in segments if one.unreadable]
 
 
+def noises(folder: Path) -> object:
+    with mock.patch.object(noise, "PROFILES", added(noise.PROFILES, "profils: {}", folder)):
+        return noise.load_noise_profiles()
+
+
 def leased(folder: Path) -> object:
     return read_places(
         write(folder / "rack.yaml", "places: {coordinator: 'lab:1', match: {target: esp32}, cuont: 2}\n")
@@ -163,7 +169,7 @@ WRITTEN_BY_USERS: dict[str, list[tuple[str, Read]]] = {
         ("profils", lambda folder: profile.load_profiles(added(profile.PROFILES, "profils: {}", folder)))
     ],
     "hil/virtual/noise.py": [
-        ("profils", lambda folder: noise.load_noise_profiles(added(noise.PROFILES, "profils: {}", folder)))
+        ("profils", noises),
     ],
     "hil/history/nightly/reference.py": [("referencez", references)],
     "hil/ci/event.py": [("rakcs", targets)],
