@@ -102,6 +102,15 @@ def test_a_file_of_the_project_that_is_not_there_is_named(build_dir: Path) -> No
         flash_files(build_dir)
 
 
+def test_field_two_files_at_one_offset_are_both_named(build_dir: Path) -> None:
+    """JSON would take the last, and the first would not be flashed, without a word."""
+    path = build_dir / "flasher_args.json"
+    twin = '"flash_files": {"0x110000": "a.bin", "0x110000": "b.bin",'
+    path.write_text(re.sub(r'"flash_files":\s*\{', twin, path.read_text()))
+    with pytest.raises(ConfigError, match=r"a\.bin and b\.bin have the same offset, 0x110000"):
+        flash_files(build_dir)
+
+
 def test_zeros_for_the_hash_of_the_elf_prove_nothing(
     build_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -101,13 +101,13 @@ def flasher_args(build_dir: Path) -> dict[str, Any]:
     """
     path = build_dir / FLASHER_ARGS
     try:
-        content = json.loads(read_at_most(path, SETTINGS_MOST_BYTES))
+        content = json.loads(read_at_most(path, SETTINGS_MOST_BYTES), object_pairs_hook=_with_no_twins)
     except OSError as error:
         raise ConfigError(
             f"{build_dir} is not a firmware build: no {path.name}.", next_step=_AGAIN
         ) from error
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path} is not JSON: {error}.", next_step=_AGAIN) from error
+        raise ConfigError(f"{path} cannot be read: {error}.", next_step=_AGAIN) from error
     if not isinstance(content, dict):
         raise ConfigError(f"{path} holds no object.", next_step=_AGAIN)
     for key, kind in _TYPES.items():
@@ -115,6 +115,16 @@ def flasher_args(build_dir: Path) -> dict[str, Any]:
             what = "table" if kind is dict else "list"
             raise ConfigError(f"{path}: {key} is no {what}, it is {content[key]!r:.40}.", next_step=_AGAIN)
     return content
+
+
+def _with_no_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the table. Raises ValueError where two files have the same offset: JSON takes the last."""
+    table: dict[str, Any] = {}
+    for key, value in pairs:
+        if key.startswith("0x") and table.get(key, value) != value:
+            raise ValueError(f"{table[key]} and {value} have the same offset, {key}; correct one of them")
+        table[key] = value
+    return table
 
 
 def flash_files(build_dir: Path) -> list[tuple[str, str]]:
