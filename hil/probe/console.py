@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from hil.base.errors import ConfigError, FirmwareError, HilError, NoAnswerError
 from hil.probe.probe_file import Pattern, Probe
-from hil.probe.restarts import Boots, is_of_rom, without_noise
+from hil.probe.restarts import Boots, without_noise
 from hil.session import trouble
 from hil.session.console import Console, Lines, Unfinished, printable
 
@@ -134,7 +134,11 @@ class ProductConsole:
         if not line.is_whole:
             return line
         before = self.counts.boots
-        kind = trouble.recognise(line.text) if self.is_ready and (is_met or is_of_rom(line.text)) else None
+        kind = (
+            trouble.recognise(line.text)
+            if self.is_ready and (is_met or trouble.is_of_rom(line.text))
+            else None
+        )
         if kind is not None and not kind.is_of_boot:
             self._meet(kind, line.text)
         self._look_for_restart(line)
@@ -248,7 +252,7 @@ class ProductConsole:
         self.counts.watchdogs += kind is trouble.WATCHDOG
         self.counts.panics += trouble.is_worth_decoding(kind) and kind is not trouble.WATCHDOG
         self.counts.wake_ups += kind is trouble.WOKE
-        self.counts.restarts += is_of_rom(text) and kind is not trouble.WOKE
+        self.counts.restarts += trouble.is_of_rom(text) and kind is not trouble.WOKE
 
     @property
     def _counts(self) -> bool:

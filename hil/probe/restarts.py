@@ -14,21 +14,18 @@ from typing import Protocol
 
 from hil.probe.probe_file import Pattern
 from hil.session.console import plain
-from hil.session.trouble import AFTER
+from hil.session.trouble import AFTER_ANYTHING, is_of_rom
 
-_ROM = re.compile(r"rst:0x[0-9a-fA-F]+ \(")
-# what 115200 baud read at another rate ends with
-_AFTER_NOISE = r"[^ -~][!-~]{0,4}"
 # Lines that a boot prints once, in their order. ESP-IDF v5.5: bootloader_init.c, cpu_start.c,
 # startup_funcs.c, esp_app_desc.c, app_startup.c
 _BOOT_LINES = tuple(
-    re.compile(rf"(?:{AFTER}|{_AFTER_NOISE})[EWID] (?:\([^)]*\) )?{words}")
-    for words in (
-        r"boot: ESP-IDF \S+ 2nd stage bootloader",
-        r"cpu_start: (Multi|Uni)core app",
-        r"cpu_start: Pro cpu start user code",
-        r"app_init: Application information:",
-        r"main_task: Calling app_main\(\)",
+    (tag, re.compile(rf"{AFTER_ANYTHING}[EWID] (?:\([^)]*\) )?{tag}{words}"))
+    for tag, words in (
+        ("boot: ESP-IDF ", r"\S+ 2nd stage bootloader"),
+        ("cpu_start: ", "(Multi|Uni)core app"),
+        ("cpu_start: ", "Pro cpu start user code"),
+        ("app_init: ", "Application information:"),
+        ("main_task: ", r"Calling app_main\(\)"),
     )
 )
 _READY = len(_BOOT_LINES)
@@ -52,11 +49,6 @@ class Line(Protocol):
     def time_ns(self) -> int: ...
     @property
     def text(self) -> str: ...
-
-
-def is_of_rom(text: str) -> bool:
-    """Return whether a line is the ROM's that names the cause of a reset."""
-    return _ROM.match(text) is not None
 
 
 @dataclass
@@ -179,7 +171,8 @@ class Boots:
         if self._ready and self._ready.search(line.text):
             return _READY
         text = plain(line.text)
-        return next((stage for stage, mark in enumerate(_BOOT_LINES) if mark.search(text)), None)
+        stages = enumerate(_BOOT_LINES)
+        return next((stage for stage, (tag, mark) in stages if tag in text and mark.search(text)), None)
 
     def _again_ready(self, line: Line) -> str:
         before, self._ready_line = self._ready_line, line

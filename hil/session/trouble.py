@@ -165,9 +165,11 @@ _BY_CAUSE: Mapping[Cause, Trouble] = {
 }
 _RESETS = (RESET, POWER_LOSS, GLITCH, WOKE, DOWNLOAD)
 ENDS_BOOT = (BROWNOUT, LESS_MEMORY)  # and whatever is worth decoding
-_RST = re.compile(r"^rst:0x([0-9a-fA-F]+) \((\w*)")
 # the start of a line, or what had no line end: a letter, or a prompt or dots, which a log line does not have
 AFTER = r"(?:^|(?<=[\w.%])|^(?![EWIDV] ).*(?:[>#$]|\.\.) ?)"
+# and what the ROM's 115200 baud left of the line before, at another rate
+AFTER_ANYTHING = rf"(?:{AFTER}|[^ -~][!-~]{{0,4}})"
+_RST = re.compile(rf"(?:^|{AFTER_ANYTHING}(?=rst:\w+ \(\w*\),boot:0x))rst:0x([0-9a-fA-F]+) \((\w*)")
 _TIME = r"(?:\([\d:.]+\) )?"  # a log line has it, one of an interrupt has not
 _PATTERNS: Sequence[tuple[re.Pattern[str], Trouble]] = (
     (re.compile(AFTER + r"Guru Meditation Error: "), PANIC),
@@ -219,9 +221,18 @@ _WORTH_QUOTING = re.compile(
 
 def recognise(line: str) -> Trouble | None:
     """Return the trouble that a line of a console tells of."""
-    if reset := _RST.match(line):
+    if reset := _find_reset(line):
         return _BY_CAUSE[cause_of(int(reset[1], 16), reset[2])]
     return next((trouble for pattern, trouble in _PATTERNS if pattern.search(line)), None)
+
+
+def is_of_rom(line: str) -> bool:
+    """Return whether a line is the ROM's that names the cause of a reset."""
+    return _find_reset(line) is not None
+
+
+def _find_reset(line: str) -> re.Match[str] | None:
+    return _RST.search(line) if "rst:0x" in line else None  # a long line takes its time to search
 
 
 def is_trace(line: str) -> bool:

@@ -85,7 +85,7 @@ def test_field_early_answers_of_keys_that_come_again() -> None:
 
 
 def test_field_early_answers_of_a_key_that_comes_back_before_its_timeout() -> None:
-    """It answers the question that follows within 20 ms. A copy comes within 20 ms of the answer or alone."""
+    """It answers the question that follows within 20 ms. A copy comes within 20 ms of an answer, or alone."""
     early = [event for at in range(6) for event in (("answer", 100 * at, "t"), ("ask", 100 * at + 1, "t"))]
     rows, tally = matched(lines(*early), 500, 6)
     assert (delays_ms(rows), tally) == ([0.0] * 6, Tally(early=6))

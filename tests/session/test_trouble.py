@@ -105,6 +105,27 @@ def test_field_a_text_may_follow_what_had_no_line_end(before: str) -> None:
     assert recognise(f"{before}E BOD: Brownout detector was triggered") is trouble.BROWNOUT
 
 
+@pytest.mark.parametrize("before", ["", "\x00\xff", "\xe0<~", "I (5123) main: ask s", "talk> "])
+def test_field_the_line_of_the_rom_may_follow_what_a_reset_cut_off(before: str) -> None:
+    """Noise of a supply that comes back, half a line, a prompt: the cause is the ROM's all the same."""
+    line = f"{before}rst:0x1 (POWERON_RESET),boot:0x13 (SPI_FAST_FLASH_BOOT)"
+    assert trouble.is_of_rom(line)
+    assert recognise(line) is trouble.POWER_LOSS
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "I (5) dma: burst:0x4 (words)",
+        "I (5) app: last rst:0x1 (POWERON),boot:0x13 (SPI_FAST_FLASH_BOOT)",
+        "I (5) app: (rst:0x1 (POWERON),boot:0x13 (SPI_FAST_FLASH_BOOT))",
+    ],
+)
+def test_field_words_like_the_line_of_the_rom_are_no_reset(line: str) -> None:
+    """A log line quotes it, or ends a word with its letters."""
+    assert recognise(line) is None
+
+
 @pytest.mark.parametrize(
     "text",
     [
