@@ -14,18 +14,18 @@ from typing import Protocol
 
 from hil.probe.probe_file import Pattern
 from hil.session.console import plain
-from hil.session.trouble import AFTER_ANYTHING, is_of_rom
+from hil.session.trouble import AFTER_ANYTHING, CHARACTERS_MAX, is_of_rom
 
 # Lines that a boot prints once, in their order. ESP-IDF v5.5: bootloader_init.c, cpu_start.c,
 # startup_funcs.c, esp_app_desc.c, app_startup.c
 _BOOT_LINES = tuple(
-    (tag, re.compile(rf"{AFTER_ANYTHING}[EWID] (?:\([^)]*\) )?{tag}{words}"))
-    for tag, words in (
-        ("boot: ESP-IDF ", r"\S+ 2nd stage bootloader"),
-        ("cpu_start: ", "(Multi|Uni)core app"),
-        ("cpu_start: ", "Pro cpu start user code"),
-        ("app_init: ", "Application information:"),
-        ("main_task: ", r"Calling app_main\(\)"),
+    re.compile(rf"{AFTER_ANYTHING}[EWID] (?:\([^)]*\) )?{words}")
+    for words in (
+        r"boot: ESP-IDF \S+ 2nd stage bootloader",
+        r"cpu_start: (Multi|Uni)core app",
+        r"cpu_start: Pro cpu start user code",
+        r"app_init: Application information:",
+        r"main_task: Calling app_main\(\)",
     )
 )
 _READY = len(_BOOT_LINES)
@@ -128,7 +128,7 @@ def stamp_of(text: str) -> int | None:
 def without_noise(text: str) -> str:
     """Return a line without colours, and without what a ROM at another baud rate left before it."""
     text = plain(text)
-    return text if _STAMP.match(text) else _NOISE.split(text)[-1]
+    return text if _STAMP.match(text) else _NOISE.split(text[-CHARACTERS_MAX:])[-1]
 
 
 @dataclass
@@ -171,8 +171,8 @@ class Boots:
         if self._ready and self._ready.search(line.text):
             return _READY
         text = plain(line.text)
-        stages = enumerate(_BOOT_LINES)
-        return next((stage for stage, (tag, mark) in stages if tag in text and mark.search(text)), None)
+        start = max(0, len(text) - CHARACTERS_MAX)
+        return next((stage for stage, mark in enumerate(_BOOT_LINES) if mark.search(text, start)), None)
 
     def _again_ready(self, line: Line) -> str:
         before, self._ready_line = self._ready_line, line

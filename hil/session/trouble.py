@@ -43,6 +43,7 @@ QUIET_S = 0.5  # a panic's output has ended when nothing came for this long
 SAVING_S = 15.0  # the same while a core dump is on its way: a flash is erased before it is written
 BOOT_RESETS = 2  # resets from outside that a boot may show: opening the port makes one, our reset another
 BOOT_LINES_MAX = 6  # of trouble; a board that resets this often before it is up does not come up
+CHARACTERS_MAX = 1000  # of a line of trouble: what is before them had no line end
 LINES_MAX = 120  # of an incident; those of a core dump do not count
 DUMP_LINES_MAX = 40_000  # 48 bytes each
 # while a chip saves its memory, and after: ESP-IDF v5.5, espcoredump/src/core_dump_{flash,uart}.c
@@ -223,7 +224,8 @@ def recognise(line: str) -> Trouble | None:
     """Return the trouble that a line of a console tells of."""
     if reset := _find_reset(line):
         return _BY_CAUSE[cause_of(int(reset[1], 16), reset[2])]
-    return next((trouble for pattern, trouble in _PATTERNS if pattern.search(line)), None)
+    start = max(0, len(line) - CHARACTERS_MAX)
+    return next((trouble for pattern, trouble in _PATTERNS if pattern.search(line, start)), None)
 
 
 def is_of_rom(line: str) -> bool:
@@ -232,7 +234,7 @@ def is_of_rom(line: str) -> bool:
 
 
 def _find_reset(line: str) -> re.Match[str] | None:
-    return _RST.search(line) if "rst:0x" in line else None  # a long line takes its time to search
+    return _RST.search(line, max(0, len(line) - CHARACTERS_MAX))
 
 
 def is_trace(line: str) -> bool:

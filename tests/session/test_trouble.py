@@ -155,6 +155,13 @@ def test_field_a_log_line_about_a_crash_is_no_crash(before: str, text: str) -> N
     assert recognise(before + text) is None
 
 
+def test_field_a_long_line_is_searched_at_its_end_alone() -> None:
+    """What a chip prints is short; it may follow a line of any length that had no end."""
+    text = "Guru Meditation Error: Core  0 panic'ed (LoadProhibited). "
+    assert recognise("x" * 65_000 + text) is trouble.PANIC
+    assert recognise("x" * 65_000 + text + "y" * trouble.CHARACTERS_MAX) is None
+
+
 def test_an_error_check_without_abort_goes_on() -> None:
     """ESP_ERROR_CHECK_WITHOUT_ABORT prints much the same and returns."""
     assert recognise("ESP_ERROR_CHECK_WITHOUT_ABORT failed: esp_err_t 0x103 at 0x400d6e07") is None
