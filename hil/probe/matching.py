@@ -86,10 +86,11 @@ class ByKey:
             return
         self._last[key] = row = Row(time_ns)
         self.rows.append(row)
-        if (came_ns := self._early.pop(key, None)) is not None:
-            self.tally.unasked += not self._came_early(row, came_ns)
-        if (came_ns := self._again.pop(key, None)) is not None:
-            self.tally.answered_again -= self._came_early(row, came_ns)
+        early_ns, again_ns = self._early.pop(key, None), self._again.pop(key, None)
+        if early_ns is not None:
+            self.tally.unasked += not self._came_early(row, early_ns)
+        elif again_ns is not None:
+            self.tally.answered_again -= self._came_early(row, again_ns)
 
     def _came_early(self, row: Row, came_ns: int) -> bool:
         """End a row by an answer that came before it; return whether it did."""

@@ -92,6 +92,15 @@ def test_field_early_answers_of_a_key_that_comes_back_before_its_timeout() -> No
     copies = [("ask", 0, "t"), ("answer", 3, "t"), ("answer", 4, "t"), ("ask", 10, "t"), ("answer", 13, "t")]
     rows, tally = matched(lines(*copies), 500, 2)
     assert (delays_ms(rows), tally) == ([3.0, 3.0], Tally(answered_again=1))
+    both = [
+        ("ask", 0, "t"),
+        ("answer", 3, "t"),
+        ("answer", 495, "t"),
+        ("answer", 505, "t"),
+        ("ask", 510, "t"),
+    ]
+    rows, tally = matched(lines(*both), 500, 2)
+    assert (delays_ms(rows), tally) == ([3.0, 0.0], Tally(answered_again=1, early=1))
     rows, tally = matched(
         lines(("ask", 0, "t"), ("answer", 3, "t"), ("answer", 60, "t"), ("ask", 90, "t")), 500, 2
     )
