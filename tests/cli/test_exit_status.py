@@ -63,7 +63,7 @@ def test_too_few_descriptors_are_the_rigs_fault(files: Lab) -> None:
 
     done = run(64, 64)
     assert done.returncode == ExitCode.RIG
-    assert "may open 64 files, and a run needs" in done.stderr
+    assert "may open 64 files, a run needs" in done.stderr
     assert "ulimit -n" in done.stderr
     assert run(64, 1024).returncode == ExitCode.CONFIG  # of the suite that is not there
 
