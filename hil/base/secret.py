@@ -58,7 +58,7 @@ def read_variable(node: Node, key: str) -> str:
     if name and not _VARIABLE.fullmatch(name):
         raise node.error(
             key,
-            f"{key} is no name of an environment variable: letters, digits and '_'.",
+            f"{key} is not a valid name of an environment variable: letters, digits and '_'.",
             next_step="write the variable's name; the password itself belongs into no rack file.",
         )
     return name

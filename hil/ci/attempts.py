@@ -8,24 +8,25 @@ Others may post such a check too, so the sentence decides nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hil.base.untrusted import terminal
 from hil.ci.check import NAME
 from hil.ci.github import GitHub
-from hil.ci.github_run import attempts_by_run
 
 _UNKNOWN = "without a verdict"
 _MOST_OF_A_TITLE = 60  # characters
 
 
-def describe_attempts(github: GitHub, head: str, run_id: int, attempt: int) -> str:
+def describe_attempts(github: GitHub, head: str, counts: Mapping[int, int], run_id: int, attempt: int) -> str:
     """Return "Attempt 2 on this commit; attempt 1 ended UNDECIDED.", "" for the first attempt.
+
+    ``counts`` is what attempts_by_run() returns of ``head``.
 
     Raises RigError where GitHub does not answer.
     """
-    counts = {number: count for number, count in attempts_by_run(github, head).items() if number < run_id}
-    earlier = [(number, each) for number in sorted(counts) for each in range(1, counts[number] + 1)]
+    before = sorted(number for number in counts if number < run_id)
+    earlier = [(number, each) for number in before for each in range(1, counts[number] + 1)]
     earlier += [(run_id, each) for each in range(1, attempt)]
     if not earlier:
         return ""

@@ -174,7 +174,8 @@ def comment(github: GitHub, run_id: int, *, head: str = "", dry_run: bool = Fals
         return (f"The run {run_id} is of no pull request, so nothing is written.",)
     if run.conclusion == WAITS:
         return (f"The run {run_id} waits for somebody's approval, so nothing is written.",)
-    others = [one for one in attempts_by_run(github, run.head) if one != run_id]
+    counts = attempts_by_run(github, run.head)
+    others = [one for one in counts if one != run_id]
     if any(one > run_id for one in others) or (others and run.conclusion == SKIPPED):
         return (
             f"Another run of {run.head[:12]} says it (a base or a title was edited): nothing is written.",
@@ -185,7 +186,7 @@ def comment(github: GitHub, run_id: int, *, head: str = "", dry_run: bool = Fals
             f"No open pull request has the head {run.head[:12]} any more (a newer push, or closed), "
             "so nothing is written.",
         )
-    body, facts = page_of(github, run, found)
+    body, facts = page_of(github, run, found, counts)
     if dry_run:
         return (body, f"check {check.NAME!r}: {facts['conclusion']}, {facts['headline']}")
     first = not _is_quiet(facts)
@@ -199,8 +200,13 @@ def _is_quiet(facts: Mapping[str, Any]) -> bool:
     return facts["conclusion"] == "success" and not measured and not facts["loosened"]
 
 
-def page_of(github: GitHub, run: WorkflowRun, pulls: Sequence[PullRequest]) -> tuple[str, Mapping[str, Any]]:
-    """Return the comment's text, and what it is made of. Raises RigError where GitHub does not answer."""
+def page_of(
+    github: GitHub, run: WorkflowRun, pulls: Sequence[PullRequest], counts: Mapping[int, int]
+) -> tuple[str, Mapping[str, Any]]:
+    """Return the comment's text, and what it is made of; ``counts`` are the attempts by run.
+
+    Raises RigError where GitHub does not answer.
+    """
     jobs = read_jobs(github, run)
     commits = f"{run.url.partition('/actions/')[0]}/commit/"
     source = Source(run_links(run.url), commits, run.title, run.author)
@@ -210,7 +216,7 @@ def page_of(github: GitHub, run: WorkflowRun, pulls: Sequence[PullRequest]) -> t
         except ConfigError as error:  # a red job says itself that something is wrong; a green one does not
             green = jobs.verdict == "success" or run.conclusion == "success"
             facts = without_verdict(run.head, error.sentence, source, is_green=green)
-        facts = {**facts, "attempts": describe_attempts(github, run.head, run.run_id, run.attempt)}
+        facts = {**facts, "attempts": describe_attempts(github, run.head, counts, run.run_id, run.attempt)}
         try:
             page = render(facts, "comment")
         except HilError as error:

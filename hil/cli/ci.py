@@ -23,6 +23,7 @@ from hil.ci.comment import comment
 from hil.ci.conclusion import CiVerdict, conclude, without_verdict
 from hil.ci.event import read_event
 from hil.ci.git_token import with_token
+from hil.ci.github_run import attempts_by_run
 from hil.ci.history import BRANCH
 from hil.ci.inputs import DEFAULTS, check_inputs, outputs_of, plan_asked
 from hil.ci.legs import compared_targets, narrow, read_comparisons
@@ -359,7 +360,9 @@ def _attempts(plan: CiPlan) -> str:
     if not (token and run_id.isdigit() and attempt.isdigit() and plan.pull_request):
         return ""
     try:
-        return describe_attempts(github_of_job(token), plan.head, int(run_id), int(attempt))
+        github = github_of_job(token)
+        counts = attempts_by_run(github, plan.head)
+        return describe_attempts(github, plan.head, counts, int(run_id), int(attempt))
     except HilError as error:
         say(f"warning: earlier attempts on this commit are unknown: {error}\n")
         return ""

@@ -12,26 +12,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-Cause = Literal["power", "outside", "glitch", "brownout", "sleep", "program", "watchdog"]
+Cause = Literal["outside", "glitch", "brownout", "sleep", "program"]
 
 _CAUSES: Mapping[int, Cause] = {
-    0x01: "power",
+    0x01: "outside",  # power came, or EN was pulsed
     0x03: "program",  # software resets the digital core
-    0x04: "watchdog",  # the legacy watchdog of an ESP32
+    0x04: "program",  # the legacy watchdog of an ESP32
     0x05: "sleep",  # an ESP32-P4 says PMU power down
     0x06: "outside",  # a host over SDIO
-    0x07: "watchdog",
-    0x08: "watchdog",
-    0x09: "watchdog",
+    0x07: "program",  # a watchdog
+    0x08: "program",  # a watchdog
+    0x09: "program",  # a watchdog
     0x0A: "outside",  # intrusion
-    0x0B: "watchdog",
+    0x0B: "program",  # a watchdog
     0x0C: "program",  # software resets the CPU: esp_restart(), and the end of a panic
-    0x0D: "watchdog",
+    0x0D: "program",  # a watchdog
     0x0E: "program",  # an ESP32's first CPU resets the second
     0x0F: "brownout",
-    0x10: "watchdog",
-    0x11: "watchdog",
-    0x12: "watchdog",
+    0x10: "program",  # a watchdog
+    0x11: "program",  # a watchdog
+    0x12: "program",  # a watchdog
     0x13: "glitch",  # of the clock; of the supply on an ESP32-P4
     0x14: "glitch",  # an eFuse that reads wrong
     0x15: "outside",  # USB serial

@@ -156,13 +156,11 @@ LESS_MEMORY = Trouble("lacks memory that its build expects", ConfigError, _MEMOR
 UNREADABLE = Trouble("cannot read its flash", NoAnswerError, _STRAPS, is_of_boot=True)
 
 _BY_CAUSE: Mapping[Cause, Trouble] = {
-    "power": POWER_LOSS,
     "outside": POWER_LOSS,
     "glitch": GLITCH,
     "brownout": BROWNOUT,
     "sleep": WOKE,
     "program": RESET,
-    "watchdog": RESET,
 }
 _RESETS = (RESET, POWER_LOSS, GLITCH, WOKE, DOWNLOAD)
 ENDS_BOOT = (BROWNOUT, LESS_MEMORY)  # and whatever is worth decoding

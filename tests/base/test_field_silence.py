@@ -28,7 +28,7 @@ from hil.cli import unread
 from hil.cli.app import run_command
 from hil.history.importing import import_csv
 from hil.history.nightly.reference import REFERENCE, load_references
-from hil.network.dissect import MqttPorts, read_segments
+from hil.network.dissect.segments import MqttPorts, read_segments
 from hil.probe.probe_file import read_probe
 from hil.reports.studies.declaration.loader import PUBLISHED, load_study, study_files
 from hil.run.plan.selection import select_cases

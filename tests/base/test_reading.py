@@ -22,7 +22,7 @@ from hil.boards.firmware.partition_table import read_csv
 from hil.ci.plan import read_plan
 from hil.history.importing import _text
 from hil.history.loading import read_segment
-from hil.network.dissect import MqttPorts, read_segments
+from hil.network.dissect.segments import MqttPorts, read_segments
 from hil.network.ledger.files import read_arrivals
 from hil.store.directory import RunDirectory
 from hil.store.files import read_bytes

@@ -12,7 +12,7 @@ from pathlib import Path
 from hil.network.broker import Broker, BrokerOptions
 from hil.network.capture import Capture
 from hil.network.certificates import Certificates, make_certificates
-from hil.network.dissect import MqttPorts, Segment, read_segments
+from hil.network.dissect.segments import MqttPorts, Segment, read_segments
 from hil.network.process import Process
 from hil.virtual.virtual_rack import VirtualRack
 from tests.boards.rack_tools import start_rack, wait_until

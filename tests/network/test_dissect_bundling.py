@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hil.network.dissect import Bundling, Burst, MqttPorts, bundling_of, publishes_in_gap, read_segments
+from hil.network.dissect.bundling import Bundling, bundling_of
+from hil.network.dissect.segments import MqttPorts, read_segments
 from tests.history.segment_files import CLIENT, CONNACK, SERVER, SegmentFile, answer, connect, publish
 from tests.network.dissect_rig import DissectLab, broker_with_nagle, dissect_lab, wide_start
 
@@ -108,21 +109,6 @@ def test_on_one_address_the_broker_is_the_side_of_its_port(tmp_path: Path) -> No
     assert bundling_of(one_host, sender=SERVER, ports=(1883,)).publishes_count == 1
     file.client(publish("t", b"2") + publish("t", b"3"))
     assert bundling_of(segments, sender=CLIENT, ports=(1883,)).publishes_count == 0
-
-
-def test_arrivals_closer_than_the_gap_are_one_burst(tmp_path: Path) -> None:
-    """A burst ends where the next publish comes a gap later or more; its bytes are those of MQTT."""
-    file = opened()
-    packet = publish("t", b"x" * 20)
-    for gap_s in (0.1, 0.004, 0.005, 0.003):
-        file.client(packet, gap_s=gap_s)
-    file.client(packet * 2, gap_s=0.002)
-    segments = read_segments(file.write(tmp_path / "x.pcap"), PLAIN)
-    at = segments[5].time_us
-    assert publishes_in_gap(segments, sender=CLIENT, gap_us=5000) == [
-        Burst(at, 2, 2 * len(packet)),
-        Burst(at + 9000, 4, 4 * len(packet)),
-    ]
 
 
 def test_nothing_captured_has_no_delays() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hil.network.dissect import MqttPorts, Overhead, Segment, overhead_of, read_segments
-from hil.network.dissect.overhead import MESSAGE_PARTS
+from hil.network.dissect.overhead import MESSAGE_PARTS, Overhead, overhead_of
+from hil.network.dissect.segments import MqttPorts, Segment, read_segments
 from tests.history.segment_files import (
     ACK,
     CLIENT,

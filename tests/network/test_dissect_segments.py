@@ -13,8 +13,8 @@ import dpkt
 import pytest
 
 from hil.base.errors import RigError
-from hil.network.dissect import MqttPorts, Pdu, Segment, read_segments
-from hil.network.dissect.pdus import MqttFields, pdus_of
+from hil.network.dissect.pdus import MqttFields, Pdu, pdus_of
+from hil.network.dissect.segments import MqttPorts, Segment, read_segments
 from tests.history.segment_files import (
     ACK,
     CONNACK,

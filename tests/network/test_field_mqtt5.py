@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from hil.network.dissect import MqttPorts, Pdu, Segment, overhead_of, read_segments
+from hil.network.dissect.overhead import overhead_of
+from hil.network.dissect.pdus import Pdu
+from hil.network.dissect.segments import MqttPorts, Segment, read_segments
 from tests.history.segment_files import ACK, CLIENT, FIN, SYN, SegmentFile, connect, mqtt, text
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import RigError
-from hil.network.dissect import Pdu, Segment
+from hil.network.dissect.pdus import Pdu
+from hil.network.dissect.segments import Segment
 from hil.network.ledger.attribution import attribute
 from hil.network.ledger.evidence import Arrival, Evidence, Handed, Sighting
 from hil.network.ledger.files import LEDGER_COLUMNS, read_arrivals, write_ledger

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hil.model import Entry, Fault, NotRun, RunRecord
-from hil.network.dissect import SYMPTOMS
+from hil.network.dissect.symptoms import SYMPTOMS
 from hil.reports.studies.build import documents_of
 from hil.reports.studies.declaration import load_study
 from hil.reports.studies.declaration.types import SAMPLE_COLUMNS

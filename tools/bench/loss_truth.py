@@ -14,7 +14,7 @@ from pathlib import Path
 
 import dpkt
 
-from hil.network.dissect import MqttPorts, read_segments
+from hil.network.dissect.segments import MqttPorts, read_segments
 from hil.network.dissect.tcp import unwrapped
 from hil.network.ledger.points import Owner
 

@@ -229,7 +229,9 @@ def _loader_seeds() -> Iterator[bytes]:
 def _capture() -> Fuzz:
     """Rule: whatever a capture holds, tshark's words about it are read, or the capture is refused."""
     with instrumented():
-        from hil.network.dissect import MqttPorts, count_symptoms, overhead_of, read_segments
+        from hil.network.dissect.overhead import overhead_of
+    from hil.network.dissect.segments import MqttPorts, read_segments
+    from hil.network.dissect.symptoms import count_symptoms
 
     def read(path: Path) -> None:
         segments = read_segments(path, MqttPorts(plain=(1883,), tls=(8883,)))

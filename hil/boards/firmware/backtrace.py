@@ -91,7 +91,7 @@ def _other_build(elf: Path, lines: Sequence[str]) -> str:
 
 
 def _elf_said(lines: Sequence[str]) -> str:
-    """Return what a panic prints of the hash of its ELF, "" for nothing."""
+    """Return the ELF hash that a panic prints, "" if it prints none."""
     return next((match[1] for line in lines if (match := _ELF_SHA256.search(line))), "")
 
 

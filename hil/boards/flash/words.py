@@ -200,7 +200,7 @@ _BOX_SIDES = "│|"
 
 
 def warnings_in(said: str) -> list[str]:
-    """Return what esptool warned of before it wrote all the same: the program may not run then."""
+    """Return esptool's warnings of a write that succeeded. The program may not run."""
     found = _WARNING.findall(said)
     return [f"esptool warned: {words.rstrip('.')}" for words in dict.fromkeys(found)]
 

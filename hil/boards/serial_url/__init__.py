@@ -29,7 +29,7 @@ def problem_of(address: str) -> str:
 
 
 def port_at(address: str) -> str:
-    """Return what an address leads to: two of one port are equal, whatever link or option they name."""
+    """Return the port that an address leads to. Links and options of one port give the same port."""
     network = NETWORK_PORT.fullmatch(address)
     if network:
         return f"{network[2].lower()}:{network[3]}"

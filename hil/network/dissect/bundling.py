@@ -49,15 +49,6 @@ class Bundling:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Burst:
-    """PUBLISH packets closer together than a gap: when the first came, how many, their bytes of MQTT."""
-
-    time_us: int
-    publishes_count: int
-    packet_bytes: int
-
-
 def bundling_of(segments: Sequence[Segment], *, sender: str, ports: Sequence[int] = ()) -> Bundling:
     """Look at what ``sender`` (an IPv4 address) sent; with ``ports``, on connections of these broker ports.
 
@@ -79,28 +70,6 @@ def _added_up(directions: Sequence[_Direction]) -> Bundling:
         first_segments_bytes=tuple(size for one in directions for size in one.first_segments_bytes),
         segment_max_bytes=max((one.segment_max_bytes for one in directions), default=0),
     )
-
-
-def publishes_in_gap(
-    segments: Sequence[Segment], *, sender: str, gap_us: int, ports: Sequence[int] = ()
-) -> list[Burst]:
-    """Return the bursts in which ``sender``'s publishes came: less than ``gap_us`` from one to the next."""
-    side = _Side(sender, frozenset(ports))
-    bursts: list[Burst] = []
-    before_us = 0
-    for one in segments:
-        sizes = [pdu.packet_bytes for pdu in one.pdus if pdu.kind == "PUBLISH"]
-        if not sizes or not side.sent(one):
-            continue
-        if bursts and one.time_us - before_us < gap_us:
-            last = bursts[-1]
-            bursts[-1] = Burst(
-                last.time_us, last.publishes_count + len(sizes), last.packet_bytes + sum(sizes)
-            )
-        else:
-            bursts.append(Burst(one.time_us, len(sizes), sum(sizes)))
-        before_us = one.time_us
-    return bursts
 
 
 @dataclass(frozen=True)

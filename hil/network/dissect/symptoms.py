@@ -26,10 +26,6 @@ class Symptom:
     display_filter: str
     meaning: str
 
-    @property
-    def is_command(self) -> bool:
-        return self.display_filter.startswith("tshark ")
-
 
 SYMPTOMS: tuple[Symptom, ...] = (
     Symptom(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from hil.model import RunRecord
-from hil.network.dissect import SYMPTOMS
+from hil.network.dissect.symptoms import SYMPTOMS
 from hil.network.ledger.files import sentence_of
 from hil.reports.studies.claims import claim_table
 from hil.reports.studies.comparison import plain_table
