@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 C_FILES = $(shell find firmware hil tests tools -type d \( -name build -o -name managed_components \) -prune \
 	-o -name '*.[ch]' -print)
 
-.PHONY: help hil demo report test test-docs test-fast test-all size conformance emulated-check examples-check idf-check lint format bench cost-check bench-gate bench-gate-rack bench-ledger bench-leases bench-nights bench-rack bench-report chaos fuzz soak soak-rack audit sanitize screenshots lock clean uninstall
+.PHONY: help hil demo report test test-docs test-fast test-all size conformance emulated-check examples-check idf-check lint format bench cost-check bench-gate bench-gate-rack bench-ledger bench-leases bench-nights bench-rack bench-report chaos faults-check fuzz soak soak-rack audit sanitize screenshots lock clean uninstall
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
@@ -119,6 +119,11 @@ SEED := 1
 chaos: ## break everything on the virtual rack, SEED=n: whose fault does each run say it was (an hour; goes on where it stopped)
 	@.ci/bootstrap test
 	@$(PYTHON) -m tools.chaos --seed $(SEED) $(CHAOS)
+
+faults-check: ## plant 60 faults in the product, each alone, and see whether a test fails (an hour and more)
+	@.ci/bootstrap test
+	@$(PYTHON) -m tools.planted_faults map
+	@$(PYTHON) -m tools.planted_faults try
 
 SECONDS := 10
 fuzz: ## fuzz every reader of what others write for SECONDS=n each, guided by coverage (two minutes; the corpus stays in out/fuzz)
