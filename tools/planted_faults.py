@@ -43,6 +43,8 @@ RESULTS = MAP.with_name("results.jsonl")
 _TEST = "HIL_PLANTED_FAULTS_TEST"  # the test file that runs, for programs that it starts, too
 _LIMIT_S = 300.0  # a fault
 _TEST_LIMIT_S = 100
+_TOGETHER = 8  # test files by one pytest, which takes seconds to begin
+_FAILED = (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED)  # the second: a file is not imported
 _PYTEST = (sys.executable, "-m", "pytest", "-p", "no:pytest_embedded", "-m", "not heavy")
 # once a process and test file; a test's own environment may lack the variable, its folder the right to write
 _RECORDER = """\
@@ -191,18 +193,20 @@ def _text(path: Path) -> str:
 def attempt(fault: Fault, files: Sequence[str]) -> dict[str, str]:
     """Plant a fault and return what became of it: the test that caught it, or how it survived."""
     text = fault.planted(fault.path.read_text(encoding="utf-8"))
-    ends = time.monotonic() + _LIMIT_S
-    one_file = (*_PYTEST, "-p", "no:xdist", "-q", "-x", "--timeout", str(_TEST_LIMIT_S))
-    for number, file in enumerate(files):
+    ends, left = time.monotonic() + _LIMIT_S, list(files)
+    until_one_fails = (*_PYTEST, "-p", "no:xdist", "-q", "-x", "--timeout", str(_TEST_LIMIT_S))
+    while batch := left[:_TOGETHER]:
         with _changed(fault.path, text):
-            status, said = _run([*one_file, file], timeout_s=max(1.0, ends - time.monotonic()))
+            status, said = _run([*until_one_fails, *batch], timeout_s=max(1.0, ends - time.monotonic()))
         if status is None:
-            return _result(fault, "survived", f"{number} of {len(files)} files within {_LIMIT_S:g} s")
-        failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", said, re.MULTILINE)
-        if status in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED) and failed:
-            again = [*one_file, "--last-failed", "--last-failed-no-failures", "none", file]
+            return _result(fault, "survived", f"{len(left)} of {len(files)} files left after {_LIMIT_S:g} s")
+        summary = said.rpartition("short test summary info")[2]
+        failed = re.search(r"^(?:FAILED|ERROR) ((.+?)(?:::.+?)?)(?: - .*)?$", summary, re.MULTILINE)
+        if status in _FAILED and failed:
+            again = [*until_one_fails, "--last-failed", "--last-failed-no-failures", "none", *batch]
             if _run(again, timeout_s=_LIMIT_S)[0] == pytest.ExitCode.OK:
                 return _result(fault, "caught", failed[1])
+        left = [file for file in left if file != failed[2]] if failed else left[_TOGETHER:]
     return _result(fault, "survived" if files else "nothing maps", f"{len(files)} files")
 
 
