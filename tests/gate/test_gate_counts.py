@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from hil.gate.compare.counts import Count, Tallies, look_at_counts, look_at_exact
+from hil.gate.compare.counts import Count, Tallies, dispersion_of, look_at_counts, look_at_exact
 from hil.gate.compare.looks import LOOKS
 from hil.gate.compare.values import Boots, Design
 from tests.gate.gate_boots import design
@@ -54,6 +54,12 @@ def states(candidate: Sequence[Failures], other: Sequence[Failures], trials: int
 
 def none(boots: int, boards: int = 1) -> Failures:
     return [[0.0] * boots for _ in range(boards)]
+
+
+def test_the_dispersion_of_boots_has_a_degree_of_freedom_less() -> None:
+    """1 and 3 failures of 10 lie 1 beside the expected 2, of variance 1.6 each: chi-square 1.25 of one."""
+    square, freedom = dispersion_of([Count(1, 10), Count(3, 10)])
+    assert (square, freedom) == (pytest.approx(1.25), 1)
 
 
 @pytest.mark.slow
