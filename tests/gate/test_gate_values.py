@@ -144,6 +144,18 @@ def test_a_comparison_does_not_hang_on_the_order_of_boards() -> None:
         assert two.seen.odd == tuple(one.seen.odd[place] for place in turned)
 
 
+@pytest.mark.parametrize("role", [0, 1])
+def test_many_boots_of_one_role_do_not_stand_in_for_the_other(role: int) -> None:
+    """Of five boots beside twenty nothing is decided, however far apart they lie; of six it is."""
+
+    def state(fewer: int) -> str:
+        sides = [[0.5, 0.501] * 10, [0.0, 0.001] * 10]
+        sides[role] = sides[role][:fewer]
+        return look_at([Boots(*sides)], design(((20, 20),)), 1).state
+
+    assert (state(5), state(6)) == ("undecided", "regressed")
+
+
 def test_boots_that_a_board_lost_are_missed() -> None:
     """A board with fewer boots counts with those it has; without any it says nothing."""
     candidate, other = Rig(9, 300).run(slower=0.1)
