@@ -348,6 +348,12 @@ def test_too_many_void_samples_are_undecided(void: int, reason: str) -> None:
     assert f"no verdict, {reason}; {void} of 100 samples void" in undecided.sentence
 
 
+def test_no_failure_is_no_pass_where_too_much_is_void() -> None:
+    """Where none is allowed, none among the good rows says nothing of the many that are void."""
+    found = verdict(void_record(100, 60), thresholds=void_thresholds())
+    assert series(found, "publish_failed_ratio").outcome == "undecided"
+
+
 def test_a_failure_stands_however_much_is_void() -> None:
     """Where none is allowed, one failed row among the good ones is a fact; the void ones hide nothing."""
     found = verdict(void_record(100, 60, failed=1), thresholds=void_thresholds())
