@@ -431,6 +431,20 @@ def test_what_the_journal_gives_a_reason_for_is_not_missing_twice() -> None:
     )
 
 
+def test_what_was_handed_over_is_missing_on_the_board_that_has_it() -> None:
+    """A board that failed has no records of what another one measured for it, and owes none."""
+    taken = publish_record(board="virtual-2")
+    handed = NotRun(RUN_ID, "virtual-1", taken.case_id, "it failed", "handed-over", to="virtual-2")
+
+    def missing(boots: int) -> list[tuple[str, str]]:
+        planned = {("virtual-1", taken.case_id): boots}
+        found = judge([handed, taken], {"publish": publish_thresholds()}, planned=planned)
+        return [(one.board, one.reason) for one in found.not_run if one.cause == "ended"]
+
+    assert missing(1) == []
+    assert missing(3) == [("virtual-2", "in 2 of 3 boots: the run ended before it")]
+
+
 def test_a_record_without_rows_is_nothing_measured() -> None:
     """A board that answered with an empty series has measured nothing."""
     assert verdict(publish_record(rows=0)).exit_code == ExitCode.UNDECIDED
