@@ -77,6 +77,19 @@ def test_what_is_not_a_drift() -> None:
     assert [drifts(found) for found in (wild, changed, little)] == [{}, {}, {}]
 
 
+def test_a_drift_does_not_hang_on_one_boot() -> None:
+    """A small drift that is certain by its last boot alone is not told; one that is certain without it is."""
+    place = np.arange(float(len(ROLES)))
+    is_candidate = np.array([role == "candidate" for role in ROLES])
+    noise = 0.1 * np.where(place % 2, -1.0, 1.0)
+
+    def found(slope: float) -> list[str]:
+        value = noise + slope * place + 1.0 * (place == place[-1])
+        return list(find_drifts({"b": Boots(place, value, is_candidate)}, 0.01))
+
+    assert (found(0.05), found(0.2)) == ([], ["b"])
+
+
 def test_the_order_of_the_journal_does_not_matter() -> None:
     """Boots go by their place in the run, not by where they stand."""
     entries = journal(lambda place: 0.03 * place)
