@@ -216,6 +216,17 @@ def test_silence_is_the_rigs_fault_and_a_mute_agent_the_firmwares() -> None:
         session.info()
 
 
+def test_lines_that_got_lost_are_the_rigs_fault() -> None:
+    """A board that does not answer, and of which a line is missing, may have answered."""
+    agent = FakeAgent()
+    session, console, _ = session_with(agent)
+    console.silent = True
+    _lost, arrived = agent.line("R", "other ok"), agent.line("R", "other ok")
+    console.send([arrived])
+    with pytest.raises(RigError, match=r"no answer within 10.0 s; 0 lines arrived damaged and 1 not at all"):
+        session.info()
+
+
 def test_a_run_that_takes_too_long_is_an_error_that_says_so() -> None:
     """At the deadline the board is asked, and its answer is in the sentence."""
     agent = FakeAgent(measuring_s=100.0)
