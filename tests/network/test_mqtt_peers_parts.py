@@ -147,6 +147,21 @@ def test_a_fault_that_goes_on_is_undone_at_the_end() -> None:
     faults.stop()
 
 
+def test_a_fault_that_disturbed_nothing_is_not_counted() -> None:
+    """Where there was no connection to cut, the record names no fault."""
+    entered = threading.Event()
+
+    @contextmanager
+    def nothing(_stopping: threading.Event) -> Iterator[bool]:
+        entered.set()
+        yield False
+
+    faults = Faults(ONCE, nothing, lambda: True)
+    faults.start()
+    wait_for(entered.is_set, lambda: "the fault was not tried")
+    assert faults.finish() == ()
+
+
 def test_faults_repeat_until_the_end() -> None:
     """fault_every_ms makes them again and again, each with its own times."""
     switch = Switch()
