@@ -60,6 +60,7 @@ def test_the_unit_is_the_last_part_of_a_name() -> None:
         (25000, "us", "25 ms"),
         (31240, "us", "31.2 ms"),
         (60, "us", "60 µs"),
+        (-25_000, "us", "-25 ms"),
         (0, "us", "0 µs"),
         (5_000_000, "us", "5 s"),
         (0.0125, "ratio", "1.25 %"),
