@@ -184,11 +184,18 @@ class Wire:
         self._writer = dpkt.pcap.Writer(self._file)
 
     def add(
-        self, time_us: int, source: str, seq: int, ack: int, length: int = 0, flags: int = TH_ACK
+        self,
+        time_us: int,
+        source: str,
+        seq: int,
+        ack: int,
+        length: int = 0,
+        flags: int = TH_ACK,
+        options: bytes = b"",
     ) -> None:
         ports = (self.port, self.board_port) if source == self.host else (self.board_port, self.port)
         tcp = dpkt.tcp.TCP(sport=ports[0], dport=ports[1], seq=seq % 2**32, ack=ack % 2**32, flags=flags)
-        tcp.data = bytes(length)
+        tcp.data, tcp.opts, tcp.off = bytes(length), options, 5 + len(options) // 4
         other = self.board if source == self.host else self.host
         ip = dpkt.ip.IP(src=inet_aton(source), dst=inet_aton(other), p=dpkt.ip.IP_PROTO_TCP, data=tcp)
         ip.len = len(ip)
@@ -217,6 +224,17 @@ def test_a_repeated_segment_gives_no_round_trip(tmp_path: Path) -> None:
     assert (facts.segments_count, facts.payload_bytes) == (3, 1500)
     assert (facts.retransmissions_count, facts.out_of_order_count) == (1, 0)
     assert facts.in_flight_max_bytes == 500
+
+
+@pytest.mark.parametrize(("of_board", "window"), [(b"", 65_535), (b"\x01\x03\x03\x00", 65_535 << 2)])
+def test_a_window_is_scaled_where_both_sides_say_so(tmp_path: Path, of_board: bytes, window: int) -> None:
+    """What one side offers in its SYN holds where the other's has the option too (RFC 7323, 2.2)."""
+    wire = Wire(tmp_path / "window.pcap")
+    wire.add(0, wire.host, 0, 0, flags=TH_SYN, options=b"\x01\x03\x03\x02")
+    wire.add(1_000, wire.board, 99, 1, flags=TH_SYN | TH_ACK, options=of_board)
+    wire.add(2_000, wire.host, 1, 100)
+    wire.add(3_000, wire.board, 100, 1, 500)
+    assert wire.facts(wire.board).window_max_bytes == window
 
 
 def test_a_late_segment_is_told_from_one_that_was_sent_again(tmp_path: Path) -> None:
