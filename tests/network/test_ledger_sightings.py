@@ -125,6 +125,8 @@ def test_a_hole_in_the_bytes_makes_a_sighting_incomplete() -> None:
     assert not sighting_of([first, last, other], run=RUN, towards=(BROKER,), complete=True).complete
     assert sighting_of([first, last, other, missing], run=RUN, towards=(BROKER,), complete=True).complete
     assert sighting_of([first, first, missing], run=RUN, towards=(BROKER,), complete=True).complete
+    copy, behind = up(4, at=start + 2, length=5), up(5, at=(start + 10) % (1 << 32))
+    assert sighting_of([first, copy, behind], run=RUN, towards=(BROKER,), complete=True).complete
     assert not sighting_of([first], run=RUN, towards=(BROKER,), complete=False).complete
     syn = replace(up(0, at=99, length=0), syn=True)
     assert sighting_of([syn, up(1, at=100)], run=RUN, towards=(BROKER,), complete=True).complete
