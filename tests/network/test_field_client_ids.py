@@ -46,3 +46,16 @@ def test_field_a_client_id_of_two_boards_is_configuration(
         watch.check(time.monotonic_ns() - 1_000_000_000)
     assert said in caught.value.sentence
     assert ("end the client" in caught.value.next_step) == (error is RigError)
+
+
+def test_a_line_that_the_broker_is_still_writing_is_read_whole_later(tmp_path: Path) -> None:
+    """A check in the midst of a line does not lose the client that the line names."""
+    connected(tmp_path, "node", ["10.77.0.11", "10.77.0.12"])
+    log = tmp_path / BROKER_LOG
+    whole = log.read_text(encoding="utf-8")
+    watch = BrokerWatch(RUNNING, tmp_path / "watch.log", lambda: (), 1884, BOARDS)
+    log.write_text(whole[:-20], encoding="utf-8")
+    watch.check(time.monotonic_ns() - 1_000_000_000)
+    log.write_text(whole, encoding="utf-8")
+    with pytest.raises(ConfigError):
+        watch.check(time.monotonic_ns() - 1_000_000_000)
