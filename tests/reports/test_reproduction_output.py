@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from playwright.sync_api import Browser
 from rich.console import Console
 
 from hil.base.errors import ConfigError
@@ -33,7 +34,7 @@ from hil.thresholds import load_all
 from tests.lab import Lab, make_lab
 from tests.make_records import THRESHOLDS_ROOT
 from tests.reports import qos_records
-from tests.reports.browser import chromium, visit
+from tests.reports.browser import visit
 from tests.reports.study_delivery import delivery_record
 from tests.reports.study_records import (
     RUN_ID,
@@ -303,9 +304,9 @@ def test_the_study_is_what_it_was_when_the_run_was_started(tmp_path: Path) -> No
     assert not finish(directory, ReportOptions(tmp_path, site=False), say=lambda _sentence: None).documents
 
 
-def test_the_page_in_a_browser(out: Path, finished: tuple[RunDirectory, Reporting]) -> None:
+def test_the_page_in_a_browser(browser: Browser, out: Path, finished: tuple[RunDirectory, Reporting]) -> None:
     """From the first page by a click: tables, pictures, no complaint, nothing asked of another host."""
-    with chromium() as browser, visit(browser, (out / "report" / "index.html").resolve().as_uri()) as seen:
+    with visit(browser, (out / "report" / "index.html").resolve().as_uri()) as seen:
         seen.page.get_by_text("Study esp32-tcpip").click()
         seen.show("Throughput with iperf's own settings, Mbit/s (virtual)")
         assert seen.page.locator("svg").count() >= 3

@@ -20,7 +20,7 @@ from hil.reports.site import build_site
 from hil.store import read_judged_run
 from tests.make_records import publish_record
 from tests.reports.allure_runs import judged
-from tests.reports.browser import Visit, channels, chromium, served, visit
+from tests.reports.browser import Visit, channels, served, visit
 from tests.reports.site_runs import healthy, store_run
 
 pytestmark = pytest.mark.slow
@@ -33,12 +33,6 @@ PAGES = {
 SLOW = "publish transport=tls on v2 (virtual)"
 NAMES = tuple(f"2026112{day}T101500Z-quick-000{day}" for day in (1, 2, 3))
 CI = {"url": "https://github.example/acme/fw/actions/runs/17"}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

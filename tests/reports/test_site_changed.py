@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import Browser
 
 from hil.history.nightly.event_words import HEADLINE_MAX
 from hil.reports.site.changed import MOST_SHOWN
@@ -17,10 +18,8 @@ from hil.reports.site.landing import render_landing
 from hil.reports.site.runs import shown
 from hil.store import read_judged_run
 from tests.make_records import publish_record
-from tests.reports.browser import chromium, visit
+from tests.reports.browser import visit
 from tests.reports.site_runs import store_run
-
-pytestmark = pytest.mark.slow
 
 NAME = "20261121T101500Z-quick-0001"
 GOOD, BAD = "4f1c0d7a9be25360c1f4b8e0d2a7639581ce4af0", "9b07e6d5c4b3a29180f7e6d5c4b3a29180f7e6d5"
@@ -145,18 +144,18 @@ def test_it_stands_between_verdict_and_ways(tmp_path: Path) -> None:
     assert "nightly" not in plain
 
 
-def test_verdict_and_six_events_are_seen_at_once(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_verdict_and_six_events_are_seen_at_once(browser: Browser, tmp_path: Path) -> None:
     """Of a window of 800 pixels nothing need be scrolled; a narrow one is not scrolled sideways."""
     page = tmp_path / "index.html"
     longest = "Access point: SSID lab-2 → lab-3, publish latency p95, p99 on 12 virtual boards "
     longest += "(simulated noise) 1,150 % slower"
     events = [event(headline=longest[:HEADLINE_MAX]) for _n in range(MOST_SHOWN)]
     page.write_text(landing(tmp_path, trend={"events": events, "series": []}, nights=60), encoding="utf-8")
-    with chromium() as browser:
-        with visit(browser, page.as_uri()) as seen:
-            box = seen.page.locator("ul.events").bounding_box()
-            assert box is not None
-            assert box["y"] + box["height"] <= 800
-            assert seen.complaints == []
-        with visit(browser, page.as_uri(), width=400) as seen:
-            assert seen.page.evaluate("document.documentElement.scrollWidth") <= 400
+    with visit(browser, page.as_uri()) as seen:
+        box = seen.page.locator("ul.events").bounding_box()
+        assert box is not None
+        assert box["y"] + box["height"] <= 800
+        assert seen.complaints == []
+    with visit(browser, page.as_uri(), width=400) as seen:
+        assert seen.page.evaluate("document.documentElement.scrollWidth") <= 400

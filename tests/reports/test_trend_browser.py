@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page
 
 from hil.reports.site import build_site
 from hil.store import read_judged_run
-from tests.reports.browser import Visit, channels, chromium, served, visit
+from tests.reports.browser import Visit, served, visit
 from tests.reports.site_runs import healthy, store_run
 from tools.demo.making import make
 from tools.demo.plan import Plan
@@ -45,15 +45,6 @@ SPILLING = """() => [...document.querySelectorAll("td, th")].filter((cell) => {
     const boxes = [...own.getClientRects()].filter(({ width }) => width);
     return boxes.some((box) => Math.max(left - box.left, box.right - right) > 1);
 }).map((cell) => cell.innerText)"""
-GARBAGE = (
-    "#event=99999&chart=%00%ff/../<img src=x onerror=alert(1)>&tab=nope&stat=,&from=2026-99-99&theme=&=&&%"
-)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")
@@ -87,14 +78,10 @@ def place(request: pytest.FixtureRequest, report: Path) -> tuple[str, str]:
 @pytest.fixture
 def trend(browser: Browser, report: Path) -> Iterator[Visit]:
     """The trend page; whatever a test does there asks no other host and leaves no complaint."""
-    with visit(browser, trend_address(report)) as seen:
+    with visit(browser, f"{report.as_uri()}/trend/index.html") as seen:
         yield seen
         assert seen.foreign() == []
         assert seen.complaints == []
-
-
-def trend_address(report: Path, state: str = "") -> str:
-    return f"{report.as_uri()}/trend/index.html{state}"
 
 
 def tiles(seen: Visit) -> list[str]:
@@ -117,30 +104,45 @@ def choose(page: Page, name: str, value: str) -> None:
     page.get_by_role("combobox", name=name, exact=True).select_option(value)
 
 
-def chosen(page: Page, name: str) -> str:
-    return page.get_by_role("combobox", name=name, exact=True).input_value()
-
-
-def focused(page: Page) -> str:
-    """Return the chart whose button has the focus, or the id of what else has it."""
-    found: str = page.evaluate("() => document.activeElement.dataset.chart ?? document.activeElement.id")
-    return found
-
-
-def wait_for_focus(page: Page, chart: str) -> None:
-    """Wait until a chart's button has the focus again: the browser gives it back when it has drawn."""
-    page.wait_for_function("(chart) => document.activeElement.dataset.chart === chart", arg=chart)
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_every_page_stays_at_home(browser: Browser, place: tuple[str, str], page: str) -> None:
-    """From disk and over http a page shows itself without a word to another host, and without a complaint."""
+def test_the_first_page_stays_at_home(browser: Browser, place: tuple[str, str]) -> None:
+    """From disk and over http it shows itself without a word to another host, and without a complaint."""
     root, own = place
-    with visit(browser, f"{root}/{page}") as seen:
-        seen.show(PAGES[page])
-        assert seen.requests
+    with visit(browser, f"{root}/index.html") as seen:
+        seen.show(PAGES["index.html"])
+        assert_at_home(seen, own)
+
+
+def test_a_drill_down_shows_every_tab_and_leads_to_its_test(browser: Browser, place: tuple[str, str]) -> None:
+    """A publish latency has figures in each tab, below a heading that says virtual and simulated; one click
+    leads to the case in the test report. Neither page asks another host, from disk or over http.
+    """
+    root, own = place
+    with visit(browser, f"{root}/trend/index.html") as seen:
+        seen.show(PAGES["trend/index.html"])
+        seen.page.locator("figure.tile button", has_text="publish latency").first.click()
+        panel, title = seen.page.locator("#drill-panel"), seen.page.locator("#drill-title").inner_text()
+        assert "(virtual, simulated noise)" in title
+        for tab, words in TABS.items():
+            seen.page.locator(f"#drill-tab-{tab}").click()
+            panel.get_by_text(words).first.wait_for()
+            assert (panel.locator("svg.trend-chart:visible").count() > 0) == (tab != "wire"), tab
+        assert_at_home(seen, own)
+        link = seen.page.locator('.drill footer a[href*="tests/index.html#"]').first
+        test = (link.get_attribute("href") or "").partition("#")[2]
+        link.click()
+        seen.page.wait_for_url(f"**/tests/index.html#*{test}*")
+        name = seen.page.get_by_test_id("test-result-info-title")
+        name.wait_for()
+        assert "publish" in name.inner_text()
+        board = title.partition(" on ")[2].partition(" ")[0]
+        assert f" on {board} (virtual" in name.inner_text()
         assert seen.foreign(own) == []
-        assert seen.complaints == []
+
+
+def assert_at_home(seen: Visit, own: str) -> None:
+    assert seen.requests
+    assert seen.foreign(own) == []
+    assert seen.complaints == []
 
 
 def test_the_first_screens_answer_what_when_where_and_whose_fault(
@@ -194,42 +196,6 @@ def test_only_the_first_few_groups_are_open(trend: Visit) -> None:
     assert len(tiles(trend)) > before
 
 
-@pytest.mark.parametrize("tab", TABS)
-def test_a_drill_down_shows_every_tab(
-    browser: Browser, place: tuple[str, str], data: dict[str, Any], tab: str
-) -> None:
-    """A publish latency has figures in each tab, below a heading that says virtual and simulated."""
-    key = next(name for name in data["details"] if name.endswith("/publish latency"))
-    root, own = place
-    with visit(browser, f"{root}/trend/index.html") as seen:
-        seen.page.locator("figure.tile button", has_text="publish latency").first.click()
-        seen.page.locator(f"#drill-tab-{tab}").click()
-        panel = seen.page.locator("#drill-panel")
-        panel.get_by_text(TABS[tab]).first.wait_for()
-        drawn = panel.locator("svg.trend-chart:visible")
-        assert (drawn.count() > 0) == (tab != "wire"), key
-        assert "(virtual, simulated noise)" in seen.page.locator("#drill-title").inner_text()
-        assert seen.foreign(own) == []
-        assert seen.complaints == []
-
-
-def test_the_link_to_the_test_opens_that_test(browser: Browser, place: tuple[str, str]) -> None:
-    """From a chart's drill-down one click leads to the case in the test report."""
-    root, own = place
-    with visit(browser, f"{root}/trend/index.html") as seen:
-        seen.page.locator("figure.tile button", has_text="publish latency").first.click()
-        link = seen.page.locator('.drill footer a[href*="tests/index.html#"]').first
-        board = seen.page.locator("#drill-title").inner_text().partition(" on ")[2].partition(" ")[0]
-        test = (link.get_attribute("href") or "").partition("#")[2]
-        link.click()
-        seen.page.wait_for_url(f"**/tests/index.html#*{test}*")
-        name = seen.page.get_by_test_id("test-result-info-title")
-        name.wait_for()
-        assert "publish" in name.inner_text()
-        assert f" on {board} (virtual" in name.inner_text()
-        assert seen.foreign(own) == []
-
-
 def test_the_first_page_opens_the_event(browser: Browser, report: Path, data: dict[str, Any]) -> None:
     """Its headline leads to the row of that event on the trend page, open, with only its charts."""
     for index in (0, 1):
@@ -245,101 +211,6 @@ def test_the_first_page_opens_the_event(browser: Browser, report: Path, data: di
             assert seen.complaints == []
 
 
-def test_the_keyboard_alone_is_enough(trend: Visit) -> None:
-    """/ filters, Enter goes to what is found, j and k walk, Enter opens, Tab stays inside, Escape returns."""
-    page = trend.page
-    page.locator("figure.tile").first.wait_for()
-    page.keyboard.press("/")
-    assert focused(page) == "filter-text"
-    page.keyboard.type("jitter")
-    assert page.input_value("#filter-text") == "jitter"
-    page.locator("figure.tile").first.wait_for()
-    walked = []
-    for key in ("Enter", "j", "k"):
-        page.keyboard.press(key)
-        walked.append(focused(page))
-    assert walked[0] == walked[2] != walked[1]
-    assert all("/jitter/" in name for name in walked)
-    page.keyboard.press("Enter")
-    page.locator(".drill").wait_for()
-    for key in ["Tab"] * 20 + ["Shift+Tab"] * 20:
-        page.keyboard.press(key)
-        assert page.evaluate("() => Boolean(document.activeElement.closest('.drill'))")
-    page.keyboard.press("Escape")
-    page.locator(".drill").wait_for(state="detached")
-    wait_for_focus(page, walked[2])
-    page.keyboard.press("?")
-    page.get_by_role("dialog", name="Keys").wait_for()
-    page.keyboard.press("Escape")
-    page.get_by_role("dialog").wait_for(state="detached")
-    wait_for_focus(page, walked[2])
-
-
-def test_tabs_are_walked_with_the_arrow_keys(trend: Visit) -> None:
-    """Right and left go from tab to tab, and around."""
-    trend.page.locator("figure.tile button").first.click()
-    trend.page.locator("#drill-tab-runs").focus()
-    for key, tab in (("ArrowRight", "distribution"), ("ArrowLeft", "runs"), ("ArrowLeft", "wire")):
-        trend.page.keyboard.press(key)
-        trend.page.locator(f"#drill-tab-{tab}[aria-selected=true]").wait_for()
-        assert focused(trend.page) == f"drill-tab-{tab}"
-
-
-def test_the_theme_follows_the_system_until_a_reader_chooses(trend: Visit) -> None:
-    """Dark where the system is; the switch overrides it both ways, and the address keeps it."""
-    page = trend.page
-
-    def is_dark() -> bool:
-        style = "() => getComputedStyle(document.body).{}"
-        ground, ink = (page.evaluate(style.format(name)) for name in ("backgroundColor", "color"))
-        return sum(channels(ground)) < sum(channels(ink))
-
-    assert not is_dark()
-    page.emulate_media(color_scheme="dark")
-    assert is_dark()
-    choose(page, "Theme", "light")
-    page.wait_for_url("**#theme=light")
-    assert not is_dark()
-    page.emulate_media(color_scheme="light")
-    choose(page, "Theme", "dark")
-    page.reload()
-    page.locator("figure.tile").first.wait_for()
-    assert is_dark()
-
-
-def test_the_address_keeps_what_is_seen(trend: Visit) -> None:
-    """After a reload the same filter, event and chart are there; back undoes them one by one."""
-    page = trend.page
-    choose(page, "Board", "e2")
-    page.locator("#event-0 button").click()
-    page.locator("figure.tile button").first.click()
-    title = page.locator("#drill-title").inner_text()
-    page.locator("#drill-tab-boots").click()
-    page.reload()
-    page.locator("#drill-tab-boots[aria-selected=true]").wait_for()
-    assert page.locator("#drill-title").inner_text() == title
-    assert page.locator("#event-0 button").get_attribute("aria-expanded") == "true"
-    assert chosen(page, "Board") == "e2"
-    page.go_back()
-    page.locator(".drill").wait_for(state="detached")
-    assert page.locator("#event-0 button").get_attribute("aria-expanded") == "true"
-    page.go_back()
-    page.locator("#event-0 button[aria-expanded=false]").wait_for()
-    assert chosen(page, "Board") == "e2"
-    page.go_back()
-    page.wait_for_url("**/trend/index.html")
-    assert chosen(page, "Board") == ""
-
-
-def test_an_address_of_garbage_shows_the_whole_page(browser: Browser, report: Path) -> None:
-    """What no report has is left out; nothing breaks, and nothing of it becomes markup."""
-    with visit(browser, trend_address(report, GARBAGE)) as seen:
-        seen.show("Every series")
-        seen.page.locator("figure.tile svg.trend-chart").first.wait_for()
-        assert seen.page.locator(".drill, img").count() == 0
-        assert seen.complaints == []
-
-
 def test_the_page_says_once_that_its_figures_are_virtual_and_simulated(trend: Visit) -> None:
     """Its top does, and each chart's text for who does not see it; nothing stands behind the data."""
     trend.page.locator("svg.trend-chart").first.wait_for()
@@ -352,46 +223,49 @@ def test_the_page_says_once_that_its_figures_are_virtual_and_simulated(trend: Vi
     assert "simulated noise" in top
 
 
-@pytest.mark.parametrize("width", [400, 1280])
-@pytest.mark.parametrize("page", PAGES)
-def test_no_page_is_wider_than_its_window(browser: Browser, report: Path, page: str, width: int) -> None:
-    """Nothing is cut off or hangs out: on a telephone wide tables scroll, on a desk none has to."""
-    with visit(browser, f"{report.as_uri()}/{page}", width=width) as seen:
-        seen.show(PAGES[page])
-        if page.startswith("trend"):
-            seen.page.locator("#event-0 button").click()
-            seen.page.locator("#event-0-more").wait_for()
-        assert seen.page.evaluate("() => document.documentElement.scrollWidth") <= width
-        assert width < 1280 or seen.page.evaluate(CUT) == 0
-        assert seen.page.evaluate(SPILLING) == []
-
-
-@pytest.mark.parametrize(("width", "scheme"), LOOKS)
-def test_the_shares_of_a_first_run_stay_in_their_cells(
-    browser: Browser, tmp_path: Path, width: int, scheme: Literal["light", "dark"]
-) -> None:
-    """In place of charts of one dot there are bars; no figure beside them covers its neighbour."""
-    run = store_run(tmp_path, "20261121T101500Z-quick-0001", healthy(7.0))
-    page = build_site(tmp_path, [read_judged_run(run)]).parent / "trend/index.html"
-    with visit(browser, page.as_uri(), width=width, scheme=scheme) as seen:
-        seen.show("How much of each limit is used")
-        assert seen.page.evaluate("() => document.documentElement.scrollWidth") <= width
-        assert seen.page.evaluate(SPILLING) == []
-
-
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 @pytest.mark.parametrize("page", PAGES)
-def test_axe_finds_nothing(
+def test_a_page_fits_its_window_and_axe_finds_nothing(
     browser: Browser, report: Path, page: str, width: int, scheme: Literal["light", "dark"]
 ) -> None:
-    """No page has a violation of axe-core's rules: contrast, names, landmarks, what a keyboard can reach."""
-    with visit(browser, f"{report.as_uri()}/{page}", width=width) as seen:
-        seen.page.emulate_media(color_scheme=scheme)
+    """No page has a violation of axe-core's rules: contrast, names, landmarks, what a keyboard can reach.
+    Nothing is cut off or hangs out: on a telephone wide tables scroll, on a desk none has to.
+    """
+    with visit(browser, f"{report.as_uri()}/{page}", width=width, scheme=scheme) as seen:
         seen.show(PAGES[page])
         if page.startswith("trend"):
             seen.page.locator("figure.tile").first.scroll_into_view_if_needed()
             seen.page.locator("figure.tile svg.trend-chart").first.wait_for()
         assert violations(seen.page) == []
+        if page.startswith("trend"):
+            seen.page.locator("#event-0 button").click()
+            seen.page.locator("#event-0-more").wait_for()
+        assert width < 1280 or seen.page.evaluate(CUT) == 0
+        assert_within(seen, width)
+
+
+def assert_within(seen: Visit, width: int) -> None:
+    """The page is no wider than its window, and no cell's words leave the cell."""
+    assert seen.page.evaluate("() => document.documentElement.scrollWidth") <= width
+    assert seen.page.evaluate(SPILLING) == []
+
+
+@pytest.fixture(scope="module")
+def first_run(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of the trend page of one run alone."""
+    out = tmp_path_factory.mktemp("first")
+    run = store_run(out, "20261121T101500Z-quick-0001", healthy(7.0))
+    return (build_site(out, [read_judged_run(run)]).parent / "trend/index.html").as_uri()
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_the_shares_of_a_first_run_stay_in_their_cells(
+    browser: Browser, first_run: str, width: int, scheme: Literal["light", "dark"]
+) -> None:
+    """In place of charts of one dot there are bars; no figure beside them covers its neighbour."""
+    with visit(browser, first_run, width=width, scheme=scheme) as seen:
+        seen.show("How much of each limit is used")
+        assert_within(seen, width)
 
 
 @pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.heavy), "dark"])
@@ -399,8 +273,7 @@ def test_axe_finds_nothing_in_a_drill_down(
     browser: Browser, report: Path, scheme: Literal["light", "dark"]
 ) -> None:
     """With an event open and in each tab."""
-    with visit(browser, trend_address(report, "#event=0"), width=400) as seen:
-        seen.page.emulate_media(color_scheme=scheme)
+    with visit(browser, f"{report.as_uri()}/trend/index.html#event=0", width=400, scheme=scheme) as seen:
         seen.page.locator(".boards-charts figcaption button").first.click()
         for tab in TABS:
             seen.page.locator(f"#drill-tab-{tab}").click()

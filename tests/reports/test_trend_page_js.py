@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from hil.reports.site.generator import NODE, SITE
-from tests.reports.browser import Visit, chromium, visit
+from tests.reports.browser import Visit, channels, visit
 
 pytestmark = pytest.mark.slow
 
@@ -25,13 +25,10 @@ await writeFile(data, JSON.stringify(smallTrend()));
 await new Plugin({ data }).done({ reportFiles: { addFile: (_, content) => writeFile(out, content) } });
 """
 TILE = "figure.tile button[data-chart]"
+GARBAGE = (
+    "#event=99999&chart=%00%ff/../<img src=x onerror=alert(1)>&tab=nope&stat=,&from=2026-99-99&theme=&=&&%"
+)
 FIRST_CHART = "lab/e1/publish/transport=tls/publish latency"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")
@@ -105,40 +102,47 @@ def test_charts_are_drawn_as_they_come_into_view_and_nothing_jumps(seen: Visit) 
     assert max(heights) - min(heights) <= 25, heights  # a line of a legend
 
 
-def test_one_finds_ones_way_without_a_mouse(seen: Visit) -> None:
-    """`/` goes to the filter, j and k from chart to chart, Enter opens one, Esc gives the focus back."""
-    keys = seen.page.keyboard
+def test_the_keyboard_alone_is_enough(seen: Visit) -> None:
+    """`/` filters and Enter goes to what is found; j and k walk, Enter opens, Tab stays inside, Escape and
+    `?` give the focus back.
+    """
+    page, keys = seen.page, seen.page.keyboard
     keys.press("/")
-    expect(seen.page.locator("#filter-text")).to_be_focused()
+    expect(page.locator("#filter-text")).to_be_focused()
     keys.type("j")  # a letter here
-    assert hash_of(seen.page) == "#text=j"
+    assert hash_of(page) == "#text=j"
     keys.press("Backspace")
-    seen.page.locator("#filter-text").blur()
-    keys.press("j")
-    first = focused_chart(seen.page)
-    keys.press("j")
-    second = focused_chart(seen.page)
-    keys.press("k")
-    assert (focused_chart(seen.page), first == second) == (first, False)
+    keys.type("latency")
+    page.locator("figure.tile").first.wait_for()
+    walked = []
+    for key in ("Enter", "j", "k"):
+        keys.press(key)
+        walked.append(focused_chart(page) or "")
+    assert walked[0] == walked[2] != walked[1]
+    assert all("latency" in chart for chart in walked)
     keys.press("Enter")
-    expect(seen.page.get_by_role("dialog")).to_be_visible()
-    keys.press("j")  # the page below is out of reach
-    expect(seen.page.get_by_role("dialog")).to_be_visible()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    for key in ["j"] + ["Tab"] * 20 + ["Shift+Tab"] * 20:  # the page below is out of reach
+        keys.press(key)
+        assert page.evaluate("() => Boolean(document.activeElement.closest('.drill'))"), key
     keys.press("Escape")
-    expect(seen.page.get_by_role("dialog")).to_have_count(0)
-    assert focused_chart(seen.page) == first
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert focused_chart(page) == walked[2]
+    keys.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_contain_text("next chart")
+    expect(page.get_by_role("button", name="Close")).to_be_focused()
+    keys.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert focused_chart(page) == walked[2]
 
 
-def test_help_lists_the_keys(seen: Visit) -> None:
-    """`?` shows the keys, Esc takes them away, and the focus is where it was."""
-    seen.page.keyboard.press("j")
-    chart = focused_chart(seen.page)
-    seen.page.keyboard.press("?")
-    expect(seen.page.get_by_role("dialog", name="Keys")).to_contain_text("next chart")
-    expect(seen.page.get_by_role("button", name="Close")).to_be_focused()
-    seen.page.keyboard.press("Escape")
-    expect(seen.page.get_by_role("dialog")).to_have_count(0)
-    assert focused_chart(seen.page) == chart
+def test_tabs_are_walked_with_the_arrow_keys(seen: Visit) -> None:
+    """Right and left go from tab to tab, and around."""
+    seen.page.locator(TILE).first.click()
+    seen.page.locator("#drill-tab-runs").focus()
+    for key, tab in (("ArrowRight", "distribution"), ("ArrowLeft", "runs"), ("ArrowLeft", "wire")):
+        seen.page.keyboard.press(key)
+        expect(seen.page.locator(f"#drill-tab-{tab}[aria-selected=true]")).to_be_focused()
 
 
 def test_an_event_is_opened_by_its_address(browser: Browser, page_file: Path) -> None:
@@ -152,20 +156,39 @@ def test_an_event_is_opened_by_its_address(browser: Browser, page_file: Path) ->
         assert seen.complaints == []
 
 
-def test_the_back_button_goes_back(seen: Visit) -> None:
-    """Each choice is a step: back from a chart to the event, and from there to everything."""
+def test_the_address_keeps_what_is_seen_and_back_undoes_it(seen: Visit) -> None:
+    """After a reload filter, event, chart and tab are there; back undoes the choices step by step."""
     page = seen.page
+    page.get_by_label("Board").select_option("e2")
     page.locator("#event-0").get_by_role("button").click()
     page.locator("#event-0-more summary").click()
     page.locator("#event-0-more .series").get_by_role("link").first.click()
     expect(page.get_by_role("dialog")).to_be_visible()
-    assert hash_of(page) == f"#event=0&chart={FIRST_CHART.replace(' ', '+')}"
+    assert hash_of(page) == f"#board=e2&event=0&chart={FIRST_CHART.replace(' ', '+')}"
+    title = page.locator("#drill-title").inner_text()
+    page.locator("#drill-tab-boots").click()
+    page.reload()
+    expect(page.locator("#drill-tab-boots")).to_have_attribute("aria-selected", "true")
+    expect(page.locator("#drill-title")).to_have_text(title)
+    expect(page.locator("#event-0-more")).to_be_visible()
     page.go_back()
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.locator("#event-0-more")).to_be_visible()
     page.go_back()
     expect(page.locator("#event-0-more")).to_have_count(0)
+    expect(page.get_by_label("Board")).to_have_value("e2")
+    page.go_back()
+    expect(page.get_by_label("Board")).to_have_value("")
     assert hash_of(page) == ""
+
+
+def test_an_address_of_garbage_shows_the_whole_page(browser: Browser, page_file: Path) -> None:
+    """What no report has is left out; nothing breaks, and nothing of it becomes markup."""
+    with visit(browser, f"{page_file.as_uri()}{GARBAGE}") as seen:
+        expect(seen.page.get_by_role("status").first).to_have_text("24 charts")
+        seen.page.locator("figure.tile svg.trend-chart").first.wait_for()
+        assert seen.page.locator(".drill, img").count() == 0
+        assert seen.complaints == []
 
 
 def test_a_shared_address_shows_the_same(browser: Browser, page_file: Path) -> None:
@@ -198,17 +221,26 @@ def test_filters_narrow_the_charts_and_the_address_says_so(seen: Visit) -> None:
     expect(shown).to_have_text("24 charts")
 
 
-def test_dark_and_light_are_the_systems_until_one_chooses(browser: Browser, page_file: Path) -> None:
-    """The page follows the system, and a choice in the page wins over it."""
-    ground = "getComputedStyle(document.body).backgroundColor"
-    with visit(browser, page_file.as_uri()) as seen:
-        light = seen.page.evaluate(ground)
-        seen.page.emulate_media(color_scheme="dark")
-        dark = seen.page.evaluate(ground)
-        assert light != dark
-        seen.page.get_by_label("Theme").select_option("light")
-        expect(seen.page.locator("html")).to_have_attribute("data-theme", "light")
-        assert seen.page.evaluate(ground) == light
+def test_the_theme_follows_the_system_until_a_reader_chooses(seen: Visit) -> None:
+    """Dark where the system is; a choice in the page overrides it both ways, and the address keeps it."""
+    page = seen.page
+
+    def is_dark() -> bool:
+        style = "() => getComputedStyle(document.body).{}"
+        ground, ink = (page.evaluate(style.format(name)) for name in ("backgroundColor", "color"))
+        return sum(channels(ground)) < sum(channels(ink))
+
+    assert not is_dark()
+    page.emulate_media(color_scheme="dark")
+    assert is_dark()
+    page.get_by_label("Theme").select_option("light")
+    page.wait_for_url("**#theme=light")
+    assert not is_dark()
+    page.emulate_media(color_scheme="light")
+    page.get_by_label("Theme").select_option("dark")
+    page.reload()
+    page.locator("figure.tile").first.wait_for()
+    assert is_dark()
 
 
 def test_without_script_what_changed_is_still_read(browser: Browser, page_file: Path) -> None:
