@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import copy
+import functools
+import json
 import re
 import subprocess
 from collections.abc import Callable, Iterator
@@ -13,22 +15,15 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-pytestmark = pytest.mark.slow
-
 METRICS = Path(__file__).resolve().parents[2] / "docs" / "operate" / "metrics"
 
 Json = dict[str, Any]
 
 
+@functools.cache
 def load(name: str) -> Json:
     found: Json = YAML(typ="safe").load((METRICS / name).read_text())
     return found
-
-
-def dump(path: Path, value: object) -> None:
-    yaml = YAML()
-    yaml.width = 10_000
-    yaml.dump(value, path)
 
 
 def promtool(*arguments: str, folder: Path = METRICS) -> subprocess.CompletedProcess[str]:
@@ -53,6 +48,7 @@ ALERTS = sorted(names_in("alerts.yaml", ALERT))
 RECORDS = sorted(rule["record"] for group in load("rules.yaml")["groups"] for rule in group["rules"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -118,25 +114,16 @@ def without_a_minimum(rule: Json) -> None:
     rule["expr"] = rule["expr"].partition(" and ")[0]
 
 
-def mutants() -> Iterator[Any]:
-    for group in load("alerts.yaml")["groups"]:
-        for rule in group["rules"]:
-            for mutation in (never, turned, of_every_job, at_once, without_a_minimum):
-                changed = copy.deepcopy(rule)
-                if mutation is not at_once or "for" in rule:
-                    mutation(changed)
-                if changed != rule:
-                    yield pytest.param(changed, id=f"{rule['alert']} {mutation.__name__}")
-
-
-@pytest.mark.parametrize("mutant", list(mutants()))
-def test_a_spoilt_alert_fails_its_test(tmp_path: Path, mutant: Json) -> None:
-    """Neutralised, turned, blind to the job, in haste, without its minimum: the alert's own tests notice."""
-    dump(tmp_path / "alerts.yaml", {"groups": [{"name": "hil", "rules": [mutant]}]})
-    dump(tmp_path / "alerts_test.yaml", asking_for(mutant["alert"]))
-    done = promtool("test", "rules", "alerts_test.yaml", folder=tmp_path)
-    assert "FAILED" in done.stdout, done.stdout
-    assert mutant["alert"] in done.stdout
+def mutants() -> Iterator[tuple[str, Json, Json]]:
+    """Return each spoilt alert's name, its rules and the tests that must fail with them."""
+    for rule in (rule for group in load("alerts.yaml")["groups"] for rule in group["rules"]):
+        for mutation in (never, turned, of_every_job, at_once, without_a_minimum):
+            changed = copy.deepcopy(rule)
+            if mutation is not at_once or "for" in rule:
+                mutation(changed)
+            if changed != rule:
+                rules = {"groups": [{"name": "hil", "rules": [changed]}]}
+                yield f"{rule['alert']}-{mutation.__name__}", rules, asking_for(rule["alert"])
 
 
 def asking_for(alert: str) -> Json:
@@ -149,17 +136,36 @@ def asking_for(alert: str) -> Json:
     return {**whole, "tests": kept}
 
 
-@pytest.mark.parametrize("record", RECORDS)
-def test_a_recording_rule_that_is_gone_fails_a_test(tmp_path: Path, record: str) -> None:
-    """Each rule is asked for by name in rules_test.yaml; without it that test fails."""
-    rules = load("rules.yaml")
-    for group in rules["groups"]:
-        group["rules"] = [rule for rule in group["rules"] if rule["record"] != record]
-    dump(tmp_path / "rules.yaml", rules)
-    dump(tmp_path / "rules_test.yaml", load("rules_test.yaml"))
-    done = promtool("test", "rules", "rules_test.yaml", folder=tmp_path)
-    assert "FAILED" in done.stdout
-    assert record in done.stdout
+def without_each_record() -> Iterator[tuple[str, Json, Json]]:
+    """Return each recording rule's name, the rules without it and the tests that must fail with them."""
+    for record in RECORDS:
+        rules = copy.deepcopy(load("rules.yaml"))
+        for group in rules["groups"]:
+            group["rules"] = [rule for rule in group["rules"] if rule["record"] != record]
+        yield record, rules, load("rules_test.yaml")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spoilt", [mutants, without_each_record])
+def test_a_spoilt_rule_fails_its_test(
+    tmp_path: Path, spoilt: Callable[[], Iterator[tuple[str, Json, Json]]]
+) -> None:
+    """An alert that is neutralised, turned, blind to the job, in haste or without its minimum, and a
+    recording rule that is gone: the rule's own tests notice each.
+    """
+    tests = {}
+    for number, (name, rules, asking) in enumerate(spoilt()):
+        (tmp_path / f"rules{number}.yaml").write_text(json.dumps(rules))  # which is YAML, too
+        own = {**asking, "rule_files": [f"rules{number}.yaml"]}
+        (tmp_path / f"test{number}.yaml").write_text(json.dumps(own, default=str))
+        tests[f"test{number}.yaml"] = name
+    said = promtool("test", "rules", *tests, folder=tmp_path).stdout
+    parts = (part.partition("\n") for part in said.split("Unit Testing:"))
+    told = {file.strip(): words for file, _, words in parts}
+    assert tests.keys() <= told.keys(), said
+    for file, name in tests.items():
+        assert "FAILED" in told[file], name
+        assert name.partition("-")[0] in told[file], name
 
 
 def test_every_recording_rule_is_documented() -> None:
