@@ -25,8 +25,6 @@ from tests.lab import ROOT, own_environment
 from tests.reports.metrics_rig import BOARDS, TIMEOUT_S, healthy, slow, store, store_health
 from tests.reports.prometheus_rig import Pushgateway, run_pushgateway
 
-pytestmark = pytest.mark.slow
-
 Captured = pytest.CaptureFixture[str]
 
 
@@ -69,6 +67,7 @@ def hil(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_retired_board_is_gone_from_every_job(
     tmp_path: Path, gateway: Pushgateway, capsys: Captured
 ) -> None:
@@ -90,6 +89,7 @@ def test_a_retired_board_is_gone_from_every_job(
 @pytest.mark.parametrize(
     "board", ["a b", "a/b", 'a"b', "a+b", "a%2Fb", "a\nb", "a\\b", "böard", "?x#y", "a;b"]
 )
+@pytest.mark.slow
 def test_a_board_of_any_name_can_be_retired(gateway: Pushgateway, board: str) -> None:
     """Blanks, slashes, quotes, line ends: the name arrives as it is, and exactly that group goes again."""
     for name in (board, "left"):
@@ -105,6 +105,7 @@ def test_a_board_of_any_name_can_be_retired(gateway: Pushgateway, board: str) ->
     assert left == ["left"]
 
 
+@pytest.mark.slow
 def test_a_dry_run_deletes_nothing(tmp_path: Path, gateway: Pushgateway, capsys: Captured) -> None:
     """It says what would be deleted, and everything is still there."""
     pushed(tmp_path, gateway, "dry", "local")
@@ -114,6 +115,7 @@ def test_a_dry_run_deletes_nothing(tmp_path: Path, gateway: Pushgateway, capsys:
     assert gateway.samples(rack="dry", board=BOARDS[0])["hil_run_info"]
 
 
+@pytest.mark.slow
 def test_an_unknown_board_is_refused_with_those_there_are(
     tmp_path: Path, gateway: Pushgateway, capsys: Captured
 ) -> None:
@@ -126,6 +128,7 @@ def test_an_unknown_board_is_refused_with_those_there_are(
     assert gateway.samples(rack="typo", board=BOARDS[0])
 
 
+@pytest.mark.slow
 def test_foreign_groups_are_neither_listed_nor_touched(gateway: Pushgateway) -> None:
     """What other programs push is theirs, also where it has a rack and a board."""
     gateway.put("/metrics/job/backup/rack/foreign/board/x", "size_bytes 1\n")
@@ -133,6 +136,7 @@ def test_foreign_groups_are_neither_listed_nor_touched(gateway: Pushgateway) -> 
     assert not [held for held in held_groups(gateway.url, timeout_s=TIMEOUT_S) if held.rack == "foreign"]
 
 
+@pytest.mark.slow
 def test_products_on_one_board_have_groups_of_their_own(
     tmp_path: Path, gateway: Pushgateway, capsys: Captured
 ) -> None:
@@ -231,6 +235,7 @@ def test_no_more_of_an_answer_is_read_than_a_gateway_gives(
         assert f"{url} cannot be asked: it answers with more than" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_stored_run_arrives_later(tmp_path: Path, gateway: Pushgateway, capsys: Captured) -> None:
     """What could not be pushed at the run's end is pushed from its folder, its rack's health with it."""
     store_health(tmp_path, "later")
@@ -244,6 +249,7 @@ def test_a_stored_run_arrives_later(tmp_path: Path, gateway: Pushgateway, capsys
     assert gateway.samples(rack="later", board=BOARDS[1])["hil_publish_latency_seconds"]
 
 
+@pytest.mark.slow
 def test_a_run_that_cannot_be_read_is_refused(tmp_path: Path, gateway: Pushgateway, capsys: Captured) -> None:
     """A damaged run.json or a missing verdict: exit code 2 and a sentence, never a traceback."""
     run = store(tmp_path, healthy(), rack="unread")
@@ -253,6 +259,7 @@ def test_a_run_that_cannot_be_read_is_refused(tmp_path: Path, gateway: Pushgatew
         assert str(run) in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_an_older_run_does_not_replace_a_newer_one(
     tmp_path: Path, gateway: Pushgateway, capsys: Captured
 ) -> None:
@@ -281,6 +288,7 @@ def test_a_gateway_that_does_not_answer_is_the_labs_fault(
     assert "cannot be asked: Connection refused. Next: check scheme, host and port" in said
 
 
+@pytest.mark.slow
 def test_the_command_takes_a_rack_file_or_a_name(tmp_path: Path, gateway: Pushgateway) -> None:
     """The file gives name and address, and who still lists the board is told; a name needs the address."""
     lines = (ROOT / "hil/racks/virtual.yaml").read_text()

@@ -22,8 +22,6 @@ from tests.ci.ci_rig import HEAD, a_plan
 from tests.reports.as_read import as_read
 from tests.reports.outcome_runs import OUTCOMES, leave
 
-pytestmark = pytest.mark.slow
-
 
 def _plain(text: str) -> str:
     return " ".join(as_read(html.unescape(text)).replace("\\", "").split())

@@ -21,8 +21,6 @@ from tests.make_records import RUN_ID, publish_record, publish_thresholds
 from tests.reports.outcome_runs import OUTCOMES, leave
 from tests.reports.test_reports_compared import GREW, verdict_of
 
-pytestmark = pytest.mark.slow
-
 COLUMNS, LINES = 80, 24
 SHAS = {"base_sha": "313d06795284a1a55a7b", "head_sha": "c0f88a67e9d6d0c45da3"}
 

@@ -32,8 +32,6 @@ from tests.make_records import (
 from tests.reports.as_read import Seen, as_read
 from tools.comment_page import to_html
 
-pytestmark = pytest.mark.slow
-
 RUN_PATH = f"out/{RUN_ID}"
 INFO = {
     "suite": "quick",
