@@ -68,14 +68,6 @@ def assert_at_home(seen: Visit, host: str = "") -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_opens_from_disk(browser: Browser, out: Path, page: str) -> None:
-    """A double click shows it whole: one file, nothing fetched, no error."""
-    with visit(browser, address(out, page)) as seen:
-        seen.show(PAGES[page])
-        assert_at_home(seen)
-
-
-@pytest.mark.parametrize("page", PAGES)
 def test_a_page_opens_over_http(browser: Browser, web: str, page: str) -> None:
     """Behind a web server every page asks its own host alone."""
     with visit(browser, f"http://{web}/{page}") as seen:
@@ -83,29 +75,28 @@ def test_a_page_opens_over_http(browser: Browser, web: str, page: str) -> None:
         assert_at_home(seen, web)
 
 
-def test_what_a_test_shows_is_loaded_when_it_is_opened(browser: Browser, out: Path) -> None:
-    """Results, charts and samples are in scripts beside the page, so that many of them cost no start."""
+def test_a_test_shows_its_past_its_figures_and_whose_fault_it_is(browser: Browser, out: Path) -> None:
+    """The third run failed in category Regression after two that passed; it stands first of its board's
+    cases, whatever the order in which they ran. Results, charts and samples are in scripts beside the page
+    and are loaded when a test is opened, so that many of them cost no start.
+    """
     with visit(browser, address(out, "tests/index.html")) as seen:
-        seen.page.get_by_text(SLOW).first.wait_for()
+        seen.show(SLOW)
+        seen.page.get_by_text("v2 (virtual)", exact=True).last.wait_for()
+        names = seen.page.get_by_text(re.compile(r"^publish .* on v2 \(virtual\)$")).all_inner_texts()
+        assert names[0] == SLOW
         begun = {name for name in seen.requests if "/parts/" in name}
         seen.page.get_by_text(SLOW).first.click()
+        seen.show("Category: Regression")
+        seen.show("breaks its limit of 25 ms")
         seen.page.get_by_text("publish latency distribution (virtual)").first.click()
         seen.page.locator("img[src^='blob:'], img[src^='data:'], svg text").first.wait_for()
         assert {name for name in seen.requests if "/parts/" in name} - begun
+        assert count_past(seen) == 2
         assert_at_home(seen)
     parts = out / "report" / "tests" / "parts"
     assert all(path.read_text().startswith("hilPart({") for path in parts.iterdir())
     assert "data/attachments" in (out / "report" / "tests" / "index.html").read_text()
-
-
-def test_a_test_shows_its_past_its_figures_and_whose_fault_it_is(browser: Browser, out: Path) -> None:
-    """The third run failed in category Regression after two that passed; charts are drawn in the page."""
-    with visit(browser, address(out, "tests/index.html")) as seen:
-        seen.page.get_by_text(SLOW).first.click()
-        seen.show("Category: Regression")
-        seen.show("breaks its limit of 25 ms")
-        assert count_past(seen) == 2
-        assert_at_home(seen)
 
 
 def count_past(seen: Visit) -> int:
@@ -133,6 +124,7 @@ def test_every_section_of_the_test_report_stays_at_home(browser: Browser, web: s
 def test_the_trend_shows_three_runs_and_the_third_over_its_limit(browser: Browser, out: Path) -> None:
     """One mark, above the dashed line, with the figure to read; its run and commit are linked."""
     with visit(browser, address(out, "trend/index.html")) as seen:
+        seen.show(PAGES["trend/index.html"])
         seen.show("3 runs, ")
         seen.show("1 limit broken now")
         tile = seen.page.locator("figure.tile").first
@@ -154,8 +146,11 @@ def test_the_trend_shows_three_runs_and_the_third_over_its_limit(browser: Browse
 
 
 def test_the_first_page_leads_everywhere(browser: Browser, out: Path) -> None:
-    """Verdict to test report, to trend, and back; the raw files are there."""
+    """Verdict to test report, to trend, and back; what broke is one click from its test; the raw files are
+    there.
+    """
     with visit(browser, address(out, "index.html")) as seen:
+        seen.show(PAGES["index.html"])
         for link, text in (("Trend →", "Nearest to their limits"), ("Test report →", SLOW)):
             seen.page.get_by_text(link).first.click()
             seen.show(text)
@@ -166,25 +161,10 @@ def test_the_first_page_leads_everywhere(browser: Browser, out: Path) -> None:
             file = out / "report" / href.partition("#")[0]
             assert href.startswith("https:") or file.is_file(), href
         assert f"runs/{NAMES[2]}/records.jsonl" in hrefs
-        assert_at_home(seen)
-
-
-def test_what_broke_is_one_click_from_its_test(browser: Browser, out: Path) -> None:
-    """From the line on the first page to the case, its message and its charts."""
-    with visit(browser, address(out, "index.html")) as seen:
         seen.page.get_by_text("v2 (virtual) publish/transport=tls: publish_latency_p95").click()
         seen.show("Category: Regression")
         seen.show(SLOW)
         assert_at_home(seen)
-
-
-def test_what_failed_stands_first_in_the_test_report(browser: Browser, out: Path) -> None:
-    """Of the cases of a board, whatever the order in which they ran."""
-    with visit(browser, address(out, "tests/index.html")) as seen:
-        seen.show(SLOW)
-        seen.page.get_by_text("v2 (virtual)", exact=True).last.wait_for()
-        names = seen.page.get_by_text(re.compile(r"^publish .* on v2 \(virtual\)$")).all_inner_texts()
-        assert names[0] == SLOW
 
 
 @pytest.mark.parametrize(
@@ -199,10 +179,14 @@ def test_what_failed_stands_first_in_the_test_report(browser: Browser, out: Path
 def test_the_way_back_covers_nothing_and_follows_the_theme(
     browser: Browser, out: Path, width: int, scheme: Literal["light", "dark"]
 ) -> None:
-    """It has a strip of its own, so the language switch and the page's foot stay whole and in view."""
+    """It has a strip of its own, so the language switch and the page's foot stay whole and in view. Nothing
+    is scrolled until somebody acts; Allure's charts are there.
+    """
     with visit(browser, address(out, "tests/index.html"), width=width) as seen:
         seen.page.emulate_media(color_scheme=scheme)
         seen.show(SLOW)
+        seen.page.locator("[data-testid=tree-section]").first.wait_for()
+        assert seen.page.evaluate("[...document.querySelectorAll('*')].every(one => one.scrollTop === 0)")
         back = seen.page.locator(".way-back")
         box, app = back.bounding_box(), seen.page.locator("#app > div").bounding_box()
         assert box
@@ -214,6 +198,8 @@ def test_the_way_back_covers_nothing_and_follows_the_theme(
         ground = channels(back.evaluate("element => getComputedStyle(element).backgroundColor"))
         assert (sum(ink) > sum(ground)) == (scheme == "dark")
         assert abs(sum(ink) - sum(ground)) > 300
+        seen.page.get_by_text("Report", exact=True).first.click()
+        seen.show("Graphs")
 
 
 def test_a_test_leads_to_its_trend_and_back(browser: Browser, out: Path) -> None:
@@ -230,20 +216,22 @@ def test_a_test_leads_to_its_trend_and_back(browser: Browser, out: Path) -> None
         assert_at_home(seen)
 
 
-@pytest.mark.parametrize("latency_ms", [4.23, 7, 24, 239, 1_234])
 @pytest.mark.parametrize("draw", [draw_distribution, draw_timeline])
 def test_labels_stay_within_their_chart(
-    browser: Browser, tmp_path: Path, draw: Callable[[Samples], bytes], latency_ms: float
+    browser: Browser, tmp_path: Path, draw: Callable[[Samples], bytes]
 ) -> None:
     """As the browser measures them, bold ones too: inside the panel with some room, none on another."""
-    (story,) = story_of(
-        read_judged_run(judged(tmp_path, [publish_record(latency_ms=latency_ms, failed=1)]))
-    ).stories
-    (samples,) = samples_of(story)
     page = browser.new_page()
-    page.set_content(draw(samples).decode())
-    width, boxes = page.evaluate(MEASURE)
+    for latency_ms in (4.23, 7, 24, 239, 1_234):
+        run = judged(tmp_path / str(latency_ms), [publish_record(latency_ms=latency_ms, failed=1)])
+        (story,) = story_of(read_judged_run(run)).stories
+        (samples,) = samples_of(story)
+        page.set_content(draw(samples).decode())
+        assert_apart(*page.evaluate(MEASURE))
     page.close()
+
+
+def assert_apart(width: float, boxes: list[tuple[str, float, float, float, float]]) -> None:
     assert len(boxes) > 10
     for text, left, top, right, bottom in boxes:
         assert left >= 4, text
@@ -301,12 +289,3 @@ def test_a_report_built_again_has_no_fourth_run(browser: Browser, out: Path) -> 
             seen.page.get_by_text(group, exact=True).last.click()
         seen.page.get_by_text(SLOW).first.click()
         assert count_past(seen) == 1
-
-
-def test_the_test_report_opens_at_its_top(browser: Browser, out: Path) -> None:
-    """In a window of 1440 × 900 nothing is scrolled until somebody acts; Allure's charts are there."""
-    with visit(browser, address(out, "tests/index.html"), width=1440, height=900) as seen:
-        seen.page.locator("[data-testid=tree-section]").first.wait_for()
-        assert seen.page.evaluate("[...document.querySelectorAll('*')].every(one => one.scrollTop === 0)")
-        seen.page.get_by_text("Report", exact=True).first.click()
-        seen.show("Graphs")
