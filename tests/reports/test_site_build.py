@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from hil.base.errors import ConfigError, HilError, RigError
+from hil.cli.app import run_command
 from hil.model import Fault, NotRun
 from hil.reports.history import append_run
 from hil.reports.site import build_site, generator
@@ -31,11 +32,10 @@ from tests.lab import descendants, wait_for
 from tests.make_records import publish_record
 from tests.reports.site_runs import CASES, healthy, store_run
 
-pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "reports" / "site"
 NAME = "20261121T101500Z-quick-0001"
+Captured = pytest.CaptureFixture[str]
 CI = {"url": "https://github.example/acme/fw/actions/runs/17", "head_sha": "f" * 40}
 
 
@@ -45,15 +45,11 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return store_run(tmp_path_factory.mktemp("out"), NAME, healthy())
 
 
-def hil(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "hil", "report", *map(str, arguments)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+def hil(capsys: Captured, *arguments: str | Path) -> tuple[int, str, str]:
+    """Run `hil report`; return its exit code and what it said on stdout and stderr."""
+    code = run_command(["report", *map(str, arguments)])
+    said = capsys.readouterr()
+    return code, said.out, said.err
 
 
 def landing(out: Path) -> str:
@@ -74,18 +70,19 @@ def test_the_generator_is_pinned_and_names_no_registry() -> None:
     assert "https://registry" not in lock
 
 
-def test_the_command_builds_the_latest_run_again(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_the_command_builds_the_latest_run_again(tmp_path: Path, capsys: Captured) -> None:
     """`hil report build` names the page; built twice and named thrice, both histories have the run once."""
     store_run(tmp_path, NAME, healthy())
     for runs in ([], [tmp_path / NAME, tmp_path / "latest", tmp_path / NAME]):
-        done = hil("build", "--out", tmp_path, *runs)
-        assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"{tmp_path}/report/index.html\n"
+        told = hil(capsys, "build", "--out", tmp_path, *runs)
+        assert told == (0, f"{tmp_path}/report/index.html\n", "")
     for name in ("metrics.jsonl", "allure.jsonl"):
         assert len((tmp_path / "history" / name).read_text().splitlines()) == 1
     assert not list(tmp_path.glob(".report-*"))
 
 
+@pytest.mark.slow
 def test_folders_may_be_named_relative_to_where_one_stands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,15 +94,17 @@ def test_folders_may_be_named_relative_to_where_one_stands(
     assert len((tmp_path / "past/allure.jsonl").read_text().splitlines()) == 1
 
 
-def test_a_pull_request_leaves_the_history_as_it_is(tmp_path: Path, run: Path) -> None:
+@pytest.mark.slow
+def test_a_pull_request_leaves_the_history_as_it_is(tmp_path: Path, capsys: Captured) -> None:
     """`--no-append` reads the history and writes none; the run is on its trend page all the same."""
     nightly = store_run(tmp_path, "20261120T010000Z-nightly-0000", healthy(), trigger="nightly")
     history = tmp_path / "history"
     append_run(history / "metrics.jsonl", read_judged_run(nightly))
     before = {path.name: path.read_bytes() for path in history.iterdir()}
     store_run(tmp_path, NAME, healthy(), trigger="pr", commit="b" * 40, ci=CI)
-    done = hil("build", "--out", tmp_path / "elsewhere", "--history", history, "--no-append", tmp_path / NAME)
-    assert done.returncode == 0, done.stderr
+    words = ["--out", tmp_path / "elsewhere", "--history", history, "--no-append", tmp_path / NAME]
+    code, _, error = hil(capsys, "build", *words)
+    assert code == 0, error
     assert {path.name: path.read_bytes() for path in history.iterdir()} == before
     trend = json.loads((tmp_path / "elsewhere/report/trend/trend.json").read_text())
     assert trend["runs"]["id"] == [nightly.name, NAME]
@@ -113,6 +112,7 @@ def test_a_pull_request_leaves_the_history_as_it_is(tmp_path: Path, run: Path) -
     assert trend["runs"]["url"][-1] == CI["url"]
 
 
+@pytest.mark.slow
 def test_runs_of_several_racks_become_one_report(tmp_path: Path) -> None:
     """One page with the verdict of each, the worst first, and the tests of both."""
     names = (NAME, "20261121T101501Z-quick-0002")
@@ -126,6 +126,7 @@ def test_runs_of_several_racks_become_one_report(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "report" / "runs").iterdir()} == set(names)
 
 
+@pytest.mark.slow
 def test_the_first_page_says_the_verdict_and_what_led_to_it(tmp_path: Path) -> None:
     """Title, verdict, each board's part, what broke, faults, cases not run, the way to the raw files."""
     entries = [
@@ -152,6 +153,7 @@ def test_the_first_page_says_the_verdict_and_what_led_to_it(tmp_path: Path) -> N
     assert (raw / "records.jsonl").read_bytes() == (tmp_path / NAME / "records.jsonl").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_run_that_measured_nothing_has_a_report(tmp_path: Path) -> None:
     """A rig that failed at once is reported, too; its test report is empty and its trend page says so."""
     run = store_run(tmp_path, NAME, [Fault("", "rig", 3, "the access point is gone")])
@@ -167,6 +169,7 @@ def test_two_copies_of_a_run_are_refused(tmp_path: Path, run: Path) -> None:
         build_site(tmp_path / "out", [read_judged_run(run), read_judged_run(copy)])
 
 
+@pytest.mark.slow
 def test_builds_at_the_same_time_leave_one_whole_report(tmp_path: Path) -> None:
     """Both end well; the report is the one or the other run's, and both histories have both runs."""
     names = {NAME, "20261121T101501Z-quick-0002"}
@@ -189,6 +192,7 @@ def test_builds_at_the_same_time_leave_one_whole_report(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".report-*"))
 
 
+@pytest.mark.slow
 def test_noise_in_a_sentence_does_not_cost_the_report(tmp_path: Path) -> None:
     """Bytes that some take for a line's end: the run has its report, and so has the next one after it."""
     sentence = "panic'ed (Load\x85Prohibited\u2028\u2029\x0b)"
@@ -199,6 +203,7 @@ def test_noise_in_a_sentence_does_not_cost_the_report(tmp_path: Path) -> None:
     assert [json.loads(point)["runs"] for point in points] == [[NAME], ["20261121T101501Z-quick-0002"]]
 
 
+@pytest.mark.slow
 def test_what_is_published_tells_nothing_of_the_machine(tmp_path: Path) -> None:
     """Neither user, host and command line nor where things lie; paths are those below the checkout."""
     far = f"/home/runner/_work/fw/out/{NAME}"
@@ -225,6 +230,7 @@ def test_what_is_published_tells_nothing_of_the_machine(tmp_path: Path) -> None:
     assert "docs/a.md" in landing(tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_an_interrupted_build_ends_its_generator(tmp_path: Path, run: Path) -> None:
     """SIGTERM: exit 143 and no traceback; the generator is gone, the report of yesterday is not."""
     report = tmp_path / "report" / "index.html"
@@ -249,6 +255,7 @@ def test_an_interrupted_build_ends_its_generator(tmp_path: Path, run: Path) -> N
     assert not list(tmp_path.glob(".report-*"))
 
 
+@pytest.mark.slow
 def test_a_defect_of_the_reports_is_not_the_firmwares(run: Path) -> None:
     """Exit 3 and one sentence; 1 would accuse the firmware."""
     process = python("from hil.reports import allure; allure.complete_results = None", "report", "build", run)
@@ -301,12 +308,14 @@ def test_a_generator_that_is_not_installed(
     assert_not_built(tmp_path, run, ConfigError, "no-such-file.js is missing", ".ci/bootstrap run")
 
 
+@pytest.mark.slow
 def test_a_generator_that_fails_is_quoted(tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its status and the last lines of what it said."""
     with generator_is("console.log('one'); console.error('no luck'); process.exit(7)", tmp_path, monkeypatch):
         assert_not_built(tmp_path, run, RigError, "ended with 7", "one / no luck")
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_named_as_such(tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the generator ran out of space, the sentence says so and what to do, not where Node was."""
     program = 'import fs from "node:fs"; fs.writeFileSync("/dev/full", "x")'
@@ -314,6 +323,7 @@ def test_a_full_disk_is_named_as_such(tmp_path: Path, run: Path, monkeypatch: py
         assert_not_built(tmp_path, run, RigError, "No space left on device", "free some space on this disk")
 
 
+@pytest.mark.slow
 def test_a_generator_that_leaves_a_page_out(
     tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -322,6 +332,7 @@ def test_a_generator_that_leaves_a_page_out(
         assert_not_built(tmp_path, run, RigError, "page 'tests' is missing", "plugin trend error")
 
 
+@pytest.mark.slow
 def test_a_generator_that_hangs_is_stopped(
     tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -331,6 +342,7 @@ def test_a_generator_that_hangs_is_stopped(
         assert_not_built(tmp_path, run, RigError, "did not end within 1 s")
 
 
+@pytest.mark.slow
 def test_the_generator_sees_nothing_of_the_callers_environment(
     tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -342,6 +354,7 @@ def test_the_generator_sees_nothing_of_the_callers_environment(
         assert_not_built(tmp_path, run, RigError, "It said: HOME,LANG,PATH")
 
 
+@pytest.mark.slow
 def test_what_a_killed_build_left_is_removed(tmp_path: Path, run: Path) -> None:
     """The next build finds and removes the half-made report."""
     left = tmp_path / ".report-killed"
@@ -351,6 +364,7 @@ def test_what_a_killed_build_left_is_removed(tmp_path: Path, run: Path) -> None:
     assert not left.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "page"), [("metrics.jsonl", "trend/trend.json")])
 def test_a_damaged_past_costs_its_part_and_not_the_report(
     tmp_path: Path, run: Path, name: str, page: str
@@ -369,14 +383,15 @@ def test_a_damaged_past_costs_its_part_and_not_the_report(
     assert history.read_text() == "{\n"
 
 
-def test_the_command_warns_of_a_damaged_past_and_builds(tmp_path: Path, run: Path) -> None:
+@pytest.mark.slow
+def test_the_command_warns_of_a_damaged_past_and_builds(tmp_path: Path, run: Path, capsys: Captured) -> None:
     """Neither file takes the run, and stderr says which line is in the way; the report is there."""
     (tmp_path / "history").mkdir()
     for name in ("metrics.jsonl", "health.jsonl"):
         (tmp_path / "history" / name).write_text("{\n")
-    done = hil("build", "--out", tmp_path, run)
-    assert done.returncode == 0, done.stderr
-    warnings = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
+    code, _, error = hil(capsys, "build", "--out", tmp_path, run)
+    assert code == 0, error
+    warnings = [line for line in error.splitlines() if line.startswith("warning: ")]
     assert len(warnings) == 2
     assert f"{tmp_path}/history/metrics.jsonl:1: " in warnings[0]
     assert f"sed -i 1d {tmp_path}/history/health.jsonl" in warnings[1]
@@ -431,6 +446,7 @@ def test_a_page_that_would_ask_another_host_is_not_published(tmp_path: Path, mar
         outside.check(tmp_path)
 
 
+@pytest.mark.slow
 def test_serving_is_for_this_machine_only(tmp_path: Path, run: Path) -> None:
     """It says its address, listens on loopback alone, and shows text as text."""
     build_site(tmp_path, [read_judged_run(run)])
@@ -467,25 +483,23 @@ def test_serving_is_for_this_machine_only(tmp_path: Path, run: Path) -> None:
         process.communicate()
 
 
-def test_what_cannot_be_served_or_built_is_a_sentence(tmp_path: Path) -> None:
+def test_what_cannot_be_served_or_built_is_a_sentence(tmp_path: Path, capsys: Captured) -> None:
     """No report, a port that is taken, no run, a run that was never judged."""
-    done = hil("serve", "--out", tmp_path)
-    assert (done.returncode, done.stderr) == (
-        2,
-        f"hil: {tmp_path}/report: there is no report. Next: build it: hil report build\n",
-    )
-    done = hil("build", "--out", tmp_path)
-    assert done.returncode == 2
-    assert "not a run directory" in done.stderr
+    code, out, error = hil(capsys, "serve", "--out", tmp_path)
+    assert (code, out) == (2, "")
+    assert error == f"hil: {tmp_path}/report: there is no report. Next: build it: hil report build\n"
+    code, _, error = hil(capsys, "build", "--out", tmp_path)
+    assert code == 2
+    assert "not a run directory" in error
     unjudged = store_run(tmp_path, NAME, healthy())
     (unjudged / "verdicts.json").unlink()
-    done = hil("build", "--out", tmp_path)
-    assert done.returncode == 2
-    assert f"hil gate {unjudged}" in done.stderr
+    code, _, error = hil(capsys, "build", "--out", tmp_path)
+    assert code == 2
+    assert f"hil gate {unjudged}" in error
     (tmp_path / "report").mkdir()
     (tmp_path / "report" / "index.html").touch()
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = hil("serve", "--out", tmp_path, "--port", str(port))
-    assert done.returncode == 3
-    assert f"on port {port}: Address already in use" in done.stderr
+        code, _, error = hil(capsys, "serve", "--out", tmp_path, "--port", str(port))
+    assert code == 3
+    assert f"on port {port}: Address already in use" in error
