@@ -36,8 +36,6 @@ from tests.reports.allure_runs import eventful_entries, judged
 from tests.reports.as_read import as_read
 from tests.reports.prometheus_rig import run_pushgateway
 
-pytestmark = pytest.mark.slow
-
 OTHER = "20260210T010000Z-quick-0002"
 CLOSED = "http://127.0.0.1:9"  # the discard port: nothing listens there
 
@@ -53,6 +51,7 @@ def reporting(directory: RunDirectory) -> dict[str, object]:
     return noted
 
 
+@pytest.mark.slow
 def test_a_run_ends_with_every_report_and_says_where_they_are(tmp_path: Path) -> None:
     """Allure results, history, metrics at the gateway, the site; the summary names the report."""
     with run_pushgateway(tmp_path) as gateway:
@@ -67,6 +66,7 @@ def test_a_run_ends_with_every_report_and_says_where_they_are(tmp_path: Path) ->
     assert [json.loads(line)["run_id"] for line in lines] == [directory.run_id]
 
 
+@pytest.mark.slow
 def test_an_open_change_of_the_nights_is_said_alike_everywhere(tmp_path: Path) -> None:
     """A night that kept its limits is amber beside an open change, with the same words wherever they stand;
     of a pull request on the same rack nothing is said, nor of a run without nights before it.
@@ -95,6 +95,7 @@ def test_an_open_change_of_the_nights_is_said_alike_everywhere(tmp_path: Path) -
         assert "changes" not in reporting(own)
 
 
+@pytest.mark.slow
 def test_a_night_measured_without_its_history_learns_of_it_when_it_is_reported(
     tmp_path: Path,
 ) -> None:
@@ -241,6 +242,7 @@ def run_of_a_study(out: Path) -> Path:
     return directory.path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leave", [stored_comparison, run_of_a_study])
 def test_one_reading_serves_every_report(tmp_path: Path, leave: Callable[[Path], Path]) -> None:
     """Journal, verdict, run.json and each thresholds file are opened for reading once, whatever asks."""

@@ -12,11 +12,11 @@ import pytest
 from prometheus_client import generate_latest
 
 from hil.base.units import UNITS
-from hil.gate import judge
 from hil.model import Fault, NotRun, SeriesVerdict, Verdict
 from hil.reports.metrics import Families, board_groups, case_labels, in_base_unit, parse_name
 from hil.thresholds import load_all
 from tests.make_records import THRESHOLDS_ROOT, publish_record, publish_thresholds, quick_run
+from tests.reports.judging import judge
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "operate" / "metrics.md"
 INFO = {
@@ -88,10 +88,11 @@ def test_every_unit_has_a_base_unit() -> None:
 @pytest.mark.slow
 def test_the_metrics_of_each_bench_have_names_of_their_own() -> None:
     """No two metrics of a thresholds file come to one name: none would be left out."""
+    series = some_series()
     for thresholds in load_all(THRESHOLDS_ROOT).values():
         families = Families({})
         for metric in thresholds.metrics.values():
-            item = replace(some_series(), metric=metric.name, unit=metric.unit.name)
+            item = replace(series, metric=metric.name, unit=metric.unit.name)
             families.add_series(replace(item, value=1.0, limit=1.0))
         assert not families.clashes, thresholds.bench
 

@@ -14,7 +14,6 @@ import pytest
 from rich.console import Console
 
 from hil.base.errors import ConfigError
-from hil.gate import judge
 from hil.model import BoardEffect, ComparedSeries, NotRun, Verdict
 from hil.reports import compared
 from hil.reports.allure.description import describe
@@ -31,6 +30,7 @@ from hil.thresholds import load_all
 from tests.lab import ROOT
 from tests.make_records import RUN_ID, publish_record
 from tests.reports.as_read import as_read
+from tests.reports.judging import judge
 
 CASE = publish_record().case_id
 INFO = {

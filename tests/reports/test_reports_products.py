@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from hil.gate import judge
 from hil.model import RunRecord
 from hil.reports.allure import complete_results
 from hil.reports.allure.identity import full_name, history_id, ids_of, parameters_of
@@ -17,6 +16,7 @@ from hil.store import JudgedRun, RunDirectory, read_judged_run
 from tests.history.test_history_store_runs import four_boots, leave_run
 from tests.history.test_products import of
 from tests.make_records import publish_thresholds
+from tests.reports.judging import judge
 from tests.reports.trend_rig import LATEST, METRIC, Boots, figure, history_of, line, trend
 
 FIRST, SECOND = "20260227T010000Z-nightly-0001", "20260228T010000Z-nightly-0001"

@@ -19,7 +19,6 @@ from rich.console import Console
 from hil.base.errors import ConfigError
 from hil.cli.app import run_command
 from hil.fixtures.measure import keep_limits
-from hil.gate import judge
 from hil.model import RunRecord, Scalar
 from hil.reports import rebuild
 from hil.reports.finish import Reporting, ReportOptions, finish
@@ -35,6 +34,7 @@ from tests.lab import Lab, make_lab
 from tests.make_records import THRESHOLDS_ROOT
 from tests.reports import qos_records
 from tests.reports.browser import visit
+from tests.reports.judging import judge
 from tests.reports.study_delivery import delivery_record
 from tests.reports.study_records import (
     RUN_ID,
@@ -43,8 +43,6 @@ from tests.reports.study_records import (
     switch_record,
     throughput_record,
 )
-
-pytestmark = pytest.mark.slow
 
 BOARDS = [{"id": "v1", "kind": "virtual", "target": "virtual-esp32"}]
 VIRTUAL = re.compile("virtual", re.IGNORECASE)
@@ -255,6 +253,7 @@ def test_the_json_holds_every_table_in_numbers(written: tuple[Path, list[Documen
     assert [(found.study, found.kinds) for found in stored_studies(run)] == [(content["study"], ("virtual",))]
 
 
+@pytest.mark.slow
 def test_espressifs_figures_are_shown_and_not_judged(finished: tuple[RunDirectory, Reporting]) -> None:
     """Beside a virtual board in words: no verdict is possible."""
     shown = printed(finished[1].documents)
@@ -263,6 +262,7 @@ def test_espressifs_figures_are_shown_and_not_judged(finished: tuple[RunDirector
     assert re.search(r"RX prior +34 +18 +145\.5 +48\.5 +39\.9", shown)
 
 
+@pytest.mark.slow
 def test_a_run_of_a_studys_suite_ends_with_its_reproduction(
     out: Path, finished: tuple[RunDirectory, Reporting]
 ) -> None:
@@ -304,6 +304,7 @@ def test_the_study_is_what_it_was_when_the_run_was_started(tmp_path: Path) -> No
     assert not finish(directory, ReportOptions(tmp_path, site=False), say=lambda _sentence: None).documents
 
 
+@pytest.mark.slow
 def test_the_page_in_a_browser(browser: Browser, out: Path, finished: tuple[RunDirectory, Reporting]) -> None:
     """From the first page by a click: tables, pictures, no complaint, nothing asked of another host."""
     with visit(browser, (out / "report" / "index.html").resolve().as_uri()) as seen:
@@ -384,6 +385,7 @@ def test_wrong_input_is_refused(
     assert words in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_stored_run_is_shown_again(lab: Lab, finished: tuple[RunDirectory, Reporting]) -> None:
     """--run measures nothing; it prints the tables and where the files are."""
     run = finished[0].path

@@ -51,6 +51,7 @@ def _texts(folder: Path, outcome: str) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("outcome", OUTCOMES)
 def test_the_same_words_stand_everywhere(tmp_path: Path, outcome: str) -> None:
     """Title and sentence of the banner, whole; on the terminal both in one line."""

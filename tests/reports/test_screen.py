@@ -12,12 +12,12 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from hil.cli.gate import command as gate
-from hil.gate import judge
 from hil.gate.words.banner import banner_of, noted_changes
 from hil.model import Entry, Fault, NotRun, Verdict
 from hil.reports.terminal import render_screen
 from hil.store import RunDirectory, read_judged_run
 from tests.make_records import RUN_ID, publish_record, publish_thresholds
+from tests.reports.judging import judge
 from tests.reports.outcome_runs import OUTCOMES, leave
 from tests.reports.test_reports_compared import GREW, verdict_of
 
@@ -36,6 +36,7 @@ def judged(entries: list[Entry]) -> Verdict:
     return judge(entries, {"publish": publish_thresholds()})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("outcome", OUTCOMES)
 def test_a_stored_run_of_any_outcome_ends_with_one_screen(tmp_path: Path, outcome: str) -> None:
     """`hil gate` prints what the run ended with: one screen, at its end the banner's one line."""

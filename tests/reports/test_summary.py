@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from hil.gate import judge
 from hil.gate.words.banner import banner_of
 from hil.model import Entry, Fault, NotRun, RunRecord
 from hil.reports.rebuild import write_run
@@ -30,6 +29,7 @@ from tests.make_records import (
     void_thresholds,
 )
 from tests.reports.as_read import Seen, as_read
+from tests.reports.judging import judge
 from tools.comment_page import to_html
 
 RUN_PATH = f"out/{RUN_ID}"
