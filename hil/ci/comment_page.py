@@ -160,13 +160,7 @@ def render(facts: Mapping[str, Any], layout: Layout) -> str:
         path = Path(folder) / "facts.json"
         path.write_text(json.dumps(facts), encoding="utf-8")
         try:
-            done = subprocess.run(
-                [sys.executable, "-m", "hil.reports.comment", str(path), "--layout", layout],
-                capture_output=True,
-                timeout=DEADLINE_S,
-                check=False,
-                env=_environment(),
-            )
+            done = print_page(path, layout)
         except subprocess.TimeoutExpired as error:
             raise RigError(
                 f"writing the page took more than {DEADLINE_S:g} s.", next_step=_BY_HAND
@@ -177,6 +171,12 @@ def render(facts: Mapping[str, Any], layout: Layout) -> str:
             f"the page was not written: {said or f'status {done.returncode}'}.", next_step=_BY_HAND
         )
     return done.stdout.decode(errors="replace")
+
+
+def print_page(facts: Path, layout: Layout) -> subprocess.CompletedProcess[bytes]:
+    """Have the reports' process print the page."""
+    argv = [sys.executable, "-m", "hil.reports.comment", str(facts), "--layout", layout]
+    return subprocess.run(argv, capture_output=True, timeout=DEADLINE_S, check=False, env=_environment())
 
 
 def _environment() -> dict[str, str]:

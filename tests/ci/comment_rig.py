@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import atexit
 import functools
+import io
 import shutil
 import tempfile
+import zipfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +26,7 @@ from tests.make_records import RUN_ID, publish_record, publish_thresholds
 
 TLS: dict[str, Scalar] = {"transport": "tls"}
 FILES = ("tests/a.py",)  # of the pull request: no firmware, so that the emulated chip's image is as it was
+LOOKS = ((8, 8),)  # one is enough to decide, and to judge it again costs half
 NOISE = {"profile": "typical", "description": "profile typical, seed 7: boots differ by 2 %"}
 
 
@@ -34,10 +37,10 @@ def compared(effect: float, tls_effect: float, deviation: float = 0.02) -> tuple
     The head is exp(effect) times as slow. To judge takes seconds, so it is done once in a process.
     """
     other = publish_thresholds().case(TLS)
-    entry = compare_records.comparison(cases=(compare_records.CASE_ID, other.case_id))
+    entry = compare_records.comparison(cases=(compare_records.CASE_ID, other.case_id), looks=LOOKS)
     entries: list[Entry] = [entry]
     for change, overrides, seed in ((effect, {}, 1), (tls_effect, TLS, 2)):
-        for look in compare_records.boots(effect=change, seed=seed, deviation=deviation):
+        for look in compare_records.boots(LOOKS, effect=change, seed=seed, deviation=deviation):
             entries += [replace(record, parameters={**record.parameters, **overrides}) for record in look]
     return tuple(entries), judge(entries, rig_limits())
 
@@ -70,6 +73,15 @@ def leave_virtual(legs: Path, latency_ms: float = 7.0, not_run: Sequence[str] = 
     boards = [{"id": f"virtual-{n}", "kind": "virtual", "target": "virtual-esp32"} for n in (1, 2)]
     directory.write_info({**facts, "boards": boards})
     return directory.path
+
+
+def zipped(folder: Path) -> bytes:
+    """Return a folder as GitHub keeps an artefact."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            archive.write(path, path.relative_to(folder).as_posix())
+    return content.getvalue()
 
 
 @functools.cache

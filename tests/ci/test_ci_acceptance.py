@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,10 +17,10 @@ from hil.ci.conclusion import CiVerdict, accept, conclude
 from hil.ci.github import GitHub
 from hil.ci.plan import read_plan
 from tests.ci.ci_rig import HEAD
-from tests.ci.comment_rig import kept, leave_all, leave_virtual, own_repository, pull_request_state
+from tests.ci.comment_rig import kept, leave_all, leave_virtual, own_repository, pull_request_state, zipped
 from tests.ci.github_server import HOME, RUN, TOKEN, State, serve
-from tests.ci.test_ci_comment import zipped
-from tests.lab import run
+from tests.in_process import hil
+from tests.lab import own_environment
 
 LATER, EARLIER = "2026-11-20T01:20:00Z", "2026-11-20T00:59:59Z"  # the run began at 01:00
 REASON = "TLS 1.3 costs that, and we want it"
@@ -31,7 +29,7 @@ REASON = "TLS 1.3 costs that, and we want it"
 @pytest.fixture(scope="module")
 def slower(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run of which a comparison regressed, and nothing else is wrong."""
-    return leave_all(tmp_path_factory.mktemp("slower"), effect=0.175)
+    return leave_all(tmp_path_factory.mktemp("slower"), effect=0.18)
 
 
 @pytest.fixture
@@ -130,7 +128,6 @@ def test_an_owners_own_description_is_a_reason(github: GitHub, state: State) -> 
     assert found(github) == Acceptance("owner", REASON, LATER)
 
 
-@pytest.mark.slow
 def test_what_is_accepted_is_neutral_and_never_a_pass(slower: Path) -> None:
     """The required check passes; headline and conclusion keep that it regressed."""
     before = verdict_on(slower)
@@ -142,7 +139,7 @@ def test_what_is_accepted_is_neutral_and_never_a_pass(slower: Path) -> None:
 
 def test_a_broken_limit_is_not_accepted(tmp_path: Path) -> None:
     """Limits are not a comparison, whichever leg breaks them."""
-    folder = leave_all(tmp_path, effect=0.175)
+    folder = leave_all(tmp_path, effect=0.18)
     leave_virtual(folder / "legs", latency_ms=31.0)
     before = verdict_on(folder)
     assert not before.acceptable
@@ -159,13 +156,12 @@ def test_a_broken_limit_is_not_accepted(tmp_path: Path) -> None:
 )
 def test_nothing_hides_behind_an_accepted_regression(tmp_path: Path, change: dict[str, object]) -> None:
     """A fault, a part that was not measured, an undecided figure that its policy fails."""
-    folder = leave_all(tmp_path, effect=0.175)
+    folder = leave_all(tmp_path, effect=0.18)
     (path,) = (folder / "legs" / "compare").glob("*/verdicts.json")
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
     assert not verdict_on(folder).acceptable
 
 
-@pytest.mark.slow
 def test_comment_and_check_keep_who_and_why(github: GitHub, state: State, slower: Path) -> None:
     """The page begins with it, the check is neutral, and neither calls it a pass."""
     state.add_artefact(zipped(kept(slower)))
@@ -178,7 +174,6 @@ def test_comment_and_check_keep_who_and_why(github: GitHub, state: State, slower
     assert (check["conclusion"], check["output"]["title"]) == ("neutral", title)
 
 
-@pytest.mark.slow
 def test_without_the_label_a_check_that_passed_is_no_verdict(
     github: GitHub, state: State, slower: Path
 ) -> None:
@@ -189,21 +184,20 @@ def test_without_the_label_a_check_that_passed_is_no_verdict(
     assert "No verdict could be read" in state.comments[7][-1]["body"]
 
 
-@pytest.mark.slow
 def test_the_required_job_asks_github(state: State, slower: Path, tmp_path: Path) -> None:
     """`hil ci verdict` passes with the label, keeps the fact for the artefact, and fails without."""
     assert read_plan(slower / "plan.json").pull_request == 7
     folders = ["--plan", slower / "plan.json", "--legs", slower / "legs", "--keep", tmp_path / "kept"]
-    command = [sys.executable, "-m", "hil", "ci", "verdict", *map(str, folders)]
+    command = ["ci", "verdict", *folders]
     with serve(state) as api:
         facts = {"GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": api, "GITHUB_REPOSITORY": HOME}
-        env = {**os.environ, **facts, "GITHUB_RUN_ID": str(RUN)}
-        done = run(command, env=env)
+        env = {**own_environment(), **facts, "GITHUB_RUN_ID": str(RUN)}
+        done = hil(*command, env=env)
         assert done.returncode == 0, done.stdout
         assert f"# REGRESSED, accepted by owner: {REASON}" in done.stdout
         stored = json.loads((tmp_path / "kept" / "accepted.json").read_text())
         assert (stored["login"], stored["reason"]) == ("owner", REASON)
         _drop_label(state)
-        again = run(command, env={**env, "GITHUB_RUN_ATTEMPT": "2"})
+        again = hil(*command, env={**env, "GITHUB_RUN_ATTEMPT": "2"})
         assert again.returncode == 1
         assert "Attempt 2 on this commit; attempt 1 ended without a verdict." in again.stdout

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import io
 import re
-import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,13 +16,12 @@ from hil.ci.comment import Marker, comment, find_marker
 from hil.ci.github import GitHub, Refused
 from hil.ci.plan import write_plan
 from tests.ci.ci_rig import a_plan
-from tests.ci.comment_rig import HEAD, kept, leave_all, own_repository, pull_request_state
+from tests.ci.comment_rig import HEAD, kept, leave_all, own_repository, pull_request_state, zipped
 from tests.ci.github_server import BOT, FORK, HOME, RUN, TOKEN, Answer, State, serve
-from tests.lab import ROOT, run
+from tests.in_process import hil
+from tests.lab import own_environment
 from tests.reports.as_read import Seen
 from tools.comment_page import to_html
-
-pytestmark = pytest.mark.slow
 
 OTHER = "d" * 40
 
@@ -32,14 +29,6 @@ OTHER = "d" * 40
 @pytest.fixture(autouse=True)
 def _where_comment_yml_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(own_repository().path)
-
-
-def zipped(folder: Path) -> bytes:
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-            archive.write(path, path.relative_to(folder).as_posix())
-    return content.getvalue()
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +161,7 @@ def test_what_is_undecided_is_neutral(rig: Rig, undecided: bytes) -> None:
     rig.comment()
     (check,) = rig.state.checks
     assert (check["conclusion"], check["output"]["title"]) == ("neutral", "UNDECIDED: compare")
-    assert "Undecided: 2 of 6 comparisons (" in check["output"]["summary"]
+    assert "Undecided: 5 of 6 comparisons (" in check["output"]["summary"]
     assert rig.bodies[0].splitlines()[1] == f"### ? {markdown('UNDECIDED: compare')}"
     assert "? undecided" in rig.bodies[0]
 
@@ -344,13 +333,13 @@ def test_an_earlier_attempts_artefact_is_another_verdict(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("plan", ['"ab"', "[" * 100_000, "[[1, 2, 3]]"])
-def test_a_surprise_in_the_artefact_does_not_keep_an_older_comment(rig: Rig, plan: str) -> None:
+def test_a_surprise_in_the_artefact_does_not_keep_an_older_comment(
+    rig: Rig, tmp_path: Path, plan: str
+) -> None:
     """Whatever is in the artefact, the comment says that there is no verdict; a former pass does not stay."""
     rig.state.add_comment(f"{Marker(1, 9, 1, OTHER)}\n✓ Passed", BOT)
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as archive:
-        archive.writestr("plan.json", plan)
-    rig.state.add_artefact(content.getvalue())
+    (tmp_path / "plan.json").write_text(plan)
+    rig.state.add_artefact(zipped(tmp_path))
     rig.comment()
     assert rig.bodies[0].splitlines()[1] == "### ? No verdict could be read"
 
@@ -451,10 +440,9 @@ def test_an_address_that_is_none_for_a_token() -> None:
 
 
 def hil_ci_comment(*arguments: str, **environment: str) -> tuple[int, str]:
-    words = ["-C", str(own_repository().path), "-u", "GITHUB_TOKEN", "-u", "GITHUB_REPOSITORY"]
-    words += [f"PYTHONPATH={ROOT}"]
-    words += [f"{name}={value}" for name, value in environment.items()]
-    done = run(["env", *words, str(ROOT / ".venv/bin/python"), "-m", "hil", "ci", "comment", *arguments])
+    done = hil(
+        "ci", "comment", *arguments, env={**own_environment(), **environment}, cwd=own_repository().path
+    )
     return done.returncode, done.stdout
 
 

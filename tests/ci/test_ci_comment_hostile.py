@@ -7,7 +7,6 @@ import contextlib
 import io
 import json
 import re
-import shutil
 import stat
 import tempfile
 import unicodedata
@@ -21,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hil.base import untrusted
-from hil.base.errors import ConfigError, ExitCode
+from hil.base.errors import ConfigError, ExitCode, RigError
 from hil.base.untrusted import markdown
 from hil.ci import artefact, comment_page, summary
 from hil.ci.conclusion import CiVerdict, conclude
@@ -30,11 +29,9 @@ from hil.ci.strict_plan import read_strictly
 from hil.reports.comment import read_facts, render
 from hil.reports.comment.facts import Facts, LegFacts
 from tests.ci.ci_rig import HEAD, a_plan
-from tests.ci.comment_rig import kept, leave_all, leave_comparison, leave_virtual, pull_request_plan
+from tests.ci.comment_rig import kept, leave_all, leave_virtual, pull_request_plan
 from tests.reports.as_read import Seen
 from tools.comment_page import to_html
-
-pytestmark = pytest.mark.slow
 
 TRICKS = (
     "@user", "#123", "GH-1", "`", "``", "|", "\\|", "\\", "[a](http://x.y)", "![i](http://x.y)",
@@ -60,6 +57,7 @@ PLACES = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(text=hostile_text, place=st.sampled_from(sorted(PLACES)))
 def test_words_stay_words(text: str, place: str) -> None:
@@ -74,6 +72,7 @@ def test_words_stay_words(text: str, place: str) -> None:
     assert (seen.text.removeprefix("h").lstrip() if place == "cell" else seen.text) == shown
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(text=hostile_text)
 def test_a_title_stays_a_title(text: str) -> None:
@@ -85,6 +84,7 @@ def test_a_title_stays_a_title(text: str) -> None:
     assert seen.text.removesuffix("below").strip() == untrusted.visible(text)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(text=hostile_text, place=st.sampled_from(sorted(PLACES)))
 def test_a_code_span_cannot_be_left(text: str, place: str) -> None:
@@ -95,6 +95,7 @@ def test_a_code_span_cannot_be_left(text: str, place: str) -> None:
     assert seen.text.endswith(untrusted.visible(text, untrusted.MOST_OF_A_VALUE).replace("|", "¦") or "–")
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(text=hostile_text)
 def test_a_block_of_code_cannot_be_left(text: str) -> None:
@@ -102,6 +103,7 @@ def test_a_block_of_code_cannot_be_left(text: str) -> None:
     assert Seen(to_html(f"before\n\n{untrusted.fenced(text)}\n\nafter\n")).tags == ["p", "pre", "code", "p"]
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(text=hostile_text)
 def test_a_terminal_obeys_nothing(text: str) -> None:
@@ -322,6 +324,7 @@ def test_a_zip_that_wants_more(tmp_path: Path, content: bytes, words: str) -> No
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     method=st.sampled_from([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]),
@@ -421,16 +424,21 @@ def test_a_plan_that_is_none_of_ours(tmp_path: Path, change: dict[str, object]) 
         read_strictly(path, HEAD)
 
 
-def test_the_page_is_written_without_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+PRINT_PAGE = comment_page.print_page
+ALL_TRICKS = comment_page.without_verdict(HEAD, BOMB, comment_page.Source({}))
+
+
+@pytest.mark.slow
+def test_the_page_is_written_without_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
     """The process that reads what a fork wrote gets no variable of ours but where programs are."""
     monkeypatch.setenv("GITHUB_TOKEN", "ghs_secret")
     assert "ghs_secret" not in comment_page._environment().values()
-    leave_comparison(tmp_path / "legs")
-    shutil.rmtree(tmp_path / "legs")
-    facts = comment_page.without_verdict(HEAD, BOMB, comment_page.Source({}))
-    page = comment_page.render(facts, "comment")
-    assert page.startswith("### ? No verdict could be read")
-    assert set(Seen(to_html(page)).tags) == {"h3", "p", "code"}
+    here = [comment_page.render(ALL_TRICKS, layout) for layout in ("comment", "summary")]
+    monkeypatch.setattr(comment_page, "print_page", PRINT_PAGE)
+    assert [comment_page.render(ALL_TRICKS, layout) for layout in ("comment", "summary")] == here
+    assert set(Seen(to_html(here[0])).tags) == {"h3", "p", "code"}
+    with pytest.raises(RigError, match="the page was not written"):
+        comment_page.render({}, "comment")
 
 
 def test_what_is_exceeded_without_proof_is_named(tmp_path: Path) -> None:

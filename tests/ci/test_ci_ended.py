@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
 import re
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,14 +25,12 @@ from hil.ci.plan import CiPlan, write_plan
 from hil.cli.app import run_command
 from hil.store import RunDirectory, ended
 from tests.ci.ci_rig import HEAD, a_plan, leave_rack_run, leave_run, write_limits
-from tests.ci.comment_rig import own_repository, pull_request_plan, pull_request_state
+from tests.ci.comment_rig import own_repository, pull_request_plan, pull_request_state, zipped
 from tests.ci.github_server import HOME, RUN, TOKEN, State, serve
 from tests.lab import make_lab
 from tests.make_records import RUN_ID
 from tests.reports.as_read import Seen
 from tools.comment_page import to_html
-
-pytestmark = pytest.mark.slow
 
 WRONG = ConfigError("thresholds/publish.yaml:12: unknown key 'polizy'.", next_step="write policy.")
 SAID = "CONFIGURATION: thresholds/publish.yaml:12: unknown key 'polizy'; the way out: write policy."
@@ -256,12 +252,9 @@ def rig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[State
 def add_artefact(state: State, folder: Path, thresholds: Path) -> None:
     """Have GitHub keep what a comment is made of, packed as its action does."""
     assert keep(folder / "plan.json", folder / "legs", folder / "verdict", thresholds) == ()
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(path for path in (folder / "verdict").rglob("*") if path.is_file()):
-            archive.write(path, path.relative_to(folder / "verdict").as_posix())
-    unpack(content.getvalue(), folder / "back")
-    state.add_artefact(content.getvalue())
+    content = zipped(folder / "verdict")
+    unpack(content, folder / "back")
+    state.add_artefact(content)
 
 
 def test_comment_and_check_say_it_too(rig: tuple[State, Path, str]) -> None:
@@ -301,6 +294,7 @@ def test_limits_that_cannot_be_read_are_a_configuration_error(
     assert f"- {markdown('CONFIGURATION: thresholds/publish.yaml:1: ')}" in body
 
 
+@pytest.mark.slow
 def test_the_required_check_of_a_wrong_suite(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from hil.ci.event import Event
 from hil.ci.inputs import DEFAULTS, Asked, check_inputs, outputs_of, plan_asked
 from hil.ci.plan import COMPARED_TARGET, read_plan, write_plan
 from tests.ci.ci_rig import Repository
+from tests.in_process import hil
 from tests.lab import ROOT, own_environment
 
 CMAKE = "include($ENV{IDF_PATH}/tools/cmake/project.cmake)\nproject(sensor)\n"
@@ -198,7 +198,6 @@ def test_the_page_lists_these_inputs() -> None:
     assert [name for name, default in DEFAULTS.items() if default and f"`{default}`" not in rows[name]] == []
 
 
-@pytest.mark.slow
 def test_the_command_writes_plan_and_outputs(team: Repository, tmp_path: Path) -> None:
     """As a step runs it: inputs by the environment, outputs for later jobs; a wrong one in the summary."""
     output, summary = tmp_path / "output", tmp_path / "summary"
@@ -220,30 +219,17 @@ def test_the_command_writes_plan_and_outputs(team: Repository, tmp_path: Path) -
     }
 
     def run(**more: str) -> subprocess.CompletedProcess[str]:
-        argv = [
-            str(Path(sys.executable).parent / "hil"),
-            "ci",
-            "inputs",
-            "--plan",
-            str(tmp_path / "plan.json"),
-        ]
         env = {**own_environment(), **github, **more}
-        return subprocess.run(
-            argv, cwd=team.path, env=env, capture_output=True, text=True, check=False, timeout=60
-        )
+        return hil("ci", "inputs", "--plan", tmp_path / "plan.json", env=env, cwd=team.path)
 
     done = run()
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stdout
     assert read_plan(tmp_path / "plan.json").base == team.git("rev-parse", "main")
     lines = dict(line.split("=", 1) for line in output.read_text().splitlines())
-    assert (lines["virtual"], lines["build"], lines["suite"], lines["trigger"]) == (
-        "true",
-        "[]",
-        "quick",
-        "pr",
-    )
+    found = [lines[name] for name in ("virtual", "build", "suite", "trigger")]
+    assert found == ["true", "[]", "quick", "pr"]
     done = run(HIL_INPUT_SUITE="quick\n::add-mask::x")
     assert done.returncode == 2
-    assert "suite: 'quick ::add-mask::x' selects nothing" in done.stderr
-    assert os.linesep + "::" not in done.stderr
+    assert "suite: 'quick ::add-mask::x' selects nothing" in done.stdout
+    assert os.linesep + "::" not in done.stdout
     assert "# NOT MEASURED: an input is not allowed" in summary.read_text()

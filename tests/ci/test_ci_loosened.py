@@ -19,10 +19,9 @@ from ruamel.yaml import YAML
 from hil.ci.event import VIRTUAL_RACK
 from hil.ci.plan import Leg, write_plan
 from tests.ci.ci_rig import Repository, a_plan, leave_run, limits_text, rejudge, write_limits
+from tests.in_process import hil
 from tests.lab import ROOT, own_environment
 from tests.make_records import publish_record
-
-pytestmark = pytest.mark.slow
 
 Content = dict[str, Any]
 Edit = Callable[[Content], None]
@@ -62,12 +61,7 @@ class Change:
         """Return exit code and words of `hil ci verdict`, called in the head's checkout as pr.yml does."""
         write_plan(dataclasses.replace(a_plan(), base=self.base), self.folder / "plan.json")
         words = ["--plan", self.folder / "plan.json", "--legs", self.folder / "legs"]
-        argv = [sys.executable, "-m", "hil", "ci", "verdict", "--thresholds", "thresholds", *map(str, words)]
-        env = {**own_environment(), "PYTHONPATH": str(ROOT)}
-        done = subprocess.run(
-            argv, cwd=self.repository.path, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True, check=False, timeout=120,
-        )  # fmt: skip
+        done = hil("ci", "verdict", "--thresholds", "thresholds", *words, cwd=self.repository.path)
         return done.returncode, done.stdout
 
 
@@ -216,6 +210,7 @@ def test_a_board_out_of_the_rack_is_told(tmp_path: Path) -> None:
     assert "the leg virtual measured no board v2 (virtual-esp32), which the merge base's rack has" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of_its_own", [True, False], ids=["own-limits", "the-tools"])
 def test_a_teams_repository_is_judged_by_its_merge_base_too(tmp_path: Path, of_its_own: bool) -> None:
     """By measure.yml's own step, in a checkout as it has it: limits two hundred times as large are no pass.

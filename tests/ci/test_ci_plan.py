@@ -18,7 +18,8 @@ from hil.ci.plan import CiPlan, plan_event, read_plan, write_plan
 from hil.cli.app import run_command
 from hil.virtual.emulator.chips import COUNTING
 from tests.ci.ci_rig import BASE, HEAD, Repository, a_plan, leave_run, targets_file
-from tests.lab import ROOT, run
+from tests.in_process import hil
+from tests.lab import ROOT, own_environment
 
 JITTER = """\
 schema: 1
@@ -157,7 +158,6 @@ def test_the_merge_base_is_compared_with(repository: Repository) -> None:
     assert changed_files(repository.path, start, head) == ("firmware/a.c",)
 
 
-@pytest.mark.slow
 def test_a_shallow_clone_is_refused(repository: Repository, tmp_path: Path) -> None:
     """Without history there is no merge base: exit 2 and fetch-depth, never a silent guess."""
     main = repository.git("rev-parse", "main")
@@ -170,7 +170,6 @@ def test_a_shallow_clone_is_refused(repository: Repository, tmp_path: Path) -> N
         merge_base(shallow.path, main, "HEAD")
 
 
-@pytest.mark.slow
 def test_a_change_cannot_take_itself_off_the_racks(repository: Repository) -> None:
     """Which racks there are is read from the merge base; what to build, from the head."""
     repository.commit({**targets_file(["esp32s3"], []), "firmware/a.c": "2"})
@@ -327,7 +326,6 @@ def test_an_identical_image_is_not_measured(tmp_path: Path) -> None:
     assert not (tmp_path / "rack-esp32c3").exists()
 
 
-@pytest.mark.slow
 def test_each_image_that_the_suite_needs_is_built_and_compared(
     repository: Repository, tmp_path: Path
 ) -> None:
@@ -345,7 +343,6 @@ def test_each_image_that_the_suite_needs_is_built_and_compared(
     assert "the images esp32, esp32+tick100 are those of the merge base" in skipped["reason"]
 
 
-@pytest.mark.slow
 def test_thresholds_that_cannot_be_read_leave_no_image_out(repository: Repository) -> None:
     """What is wrong in them is the run's to tell; until then all that it may need is built."""
     repository.commit({"thresholds/jitter.yaml": "colour: red\n", "firmware/a.c": "2"})
@@ -409,16 +406,12 @@ def test_comparisons_are_read_as_they_are_printed(tmp_path: Path) -> None:
         read_comparisons(tmp_path)
 
 
-@pytest.mark.slow
 def test_the_command_for_people_and_for_github(repository: Repository, tmp_path: Path) -> None:
     """Without GitHub it prints what a pull request of HEAD would do; with it, the jobs' outputs too."""
     repository.commit({"firmware/a.c": "2"})
     output, plan = tmp_path / "output", tmp_path / "plan.json"
-    hil = [str(ROOT / ".venv/bin/python"), "-m", "hil", "ci", "plan", "--plan", str(plan)]
-    done = run(
-        ["env", "-u", "GITHUB_EVENT_NAME", "-C", str(repository.path), f"PYTHONPATH={ROOT}",
-         f"GITHUB_OUTPUT={output}", *hil]
-    )  # fmt: skip
+    env = {**own_environment(), "GITHUB_OUTPUT": str(output)}
+    done = hil("ci", "plan", "--plan", plan, env=env, cwd=repository.path)
     assert done.returncode == 0, done.stdout
     assert "rack-esp32: measure suite pr" in done.stdout
     outputs = dict(line.split("=", 1) for line in output.read_text().splitlines())

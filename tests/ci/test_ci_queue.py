@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
 import shutil
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,10 +22,8 @@ from hil.ci.plan import CiPlan, write_plan
 from hil.ci.queue import MINUTES, RACK_MINUTES, in_queue, minutes_of
 from hil.cli.app import app
 from tests.ci.ci_rig import Repository, a_plan, leave_run, write_limits
-from tests.ci.comment_rig import leave_comparison
+from tests.ci.comment_rig import leave_comparison, zipped
 from tests.ci.github_server import HOME, RUN, TOKEN, Answer, State, serve
-
-pytestmark = pytest.mark.slow
 
 URL = f"https://github.com/{HOME}/actions/runs/{RUN}"
 BEFORE = f"measured as the head of pull request 7: {URL}"
@@ -58,13 +54,9 @@ class Queue:
         write_plan(plan, self.folder / "plan.json")
         kept = self.folder / "verdict"
         assert keep(self.folder / "plan.json", self.legs, kept, write_limits(self.folder)) == ()
-        content = io.BytesIO()
-        with zipfile.ZipFile(content, "w") as archive:
-            for path in sorted(path for path in kept.rglob("*") if path.is_file()):
-                archive.write(path, path.relative_to(kept).as_posix())
         self.state.add_run()
         self.state.set_jobs(verdict, **others)
-        self.state.add_artefact(content.getvalue())
+        self.state.add_artefact(zipped(kept))
         self.state.add_pull()
 
     def plan(self, head: str, base: str, racks: tuple[str, ...] = ()) -> CiPlan:
@@ -183,10 +175,7 @@ def test_what_was_undecided_stays_undecided(queue: Queue, tmp_path: Path) -> Non
 
 def test_an_accepted_regression_stays_accepted(queue: Queue, tmp_path: Path) -> None:
     """The owner's label is asked for again; the group is neutral, and without it measured."""
-    (run,) = (queue.legs / "compare").iterdir()
-    for path in sorted(run.rglob("*"), reverse=True):
-        path.rmdir() if path.is_dir() else path.unlink()
-    run.rmdir()
+    shutil.rmtree(queue.legs / "compare")
     leave_comparison(queue.legs, effect=0.18)
     (path,) = queue.legs.glob("compare/*/run.json")
     told = json.loads(path.read_text())

@@ -24,7 +24,8 @@ from hil.ci.plan import EMULATED_JOB, CiPlan, Leg, make_plan, write_plan
 from hil.model import ComparedSeries, Fault, NotRun
 from tests.ci.ci_rig import BASE, BUNDLE, HEAD, a_plan, leave_rack_run, leave_run
 from tests.history import unchanged_runs
-from tests.lab import ROOT, run
+from tests.in_process import hil
+from tests.lab import own_environment
 from tests.make_records import RUN_ID, publish_record
 
 WELL = {"plan": "success", "virtual": "success", "build": "success", "narrow": "success", "rack": "success"}
@@ -428,7 +429,6 @@ def test_the_summary_says_where_the_rest_is(tmp_path: Path) -> None:
     assert "- report: https://pages.example/" in text
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "told"), [("firmware/components/rtos/load.c", True), ("firmware/main/app_main.c", False)]
 )
@@ -464,15 +464,11 @@ def test_a_short_summary_is_whole() -> None:
 
 
 def hil_ci(tmp_path: Path, *arguments: str, **environment: str) -> tuple[int, str]:
-    words = ["-u", "GITHUB_ACTIONS", "-u", "HIL_JOBS"]
-    words += [f"{name}={value}" for name, value in environment.items()]
-    python = str(ROOT / ".venv" / "bin" / "python")
-    folders = ["--plan", str(tmp_path / "plan.json"), "--legs", str(tmp_path / "legs")]
-    done = run(["env", *words, python, "-m", "hil", "ci", *arguments, *folders])
+    folders = ["--plan", tmp_path / "plan.json", "--legs", tmp_path / "legs"]
+    done = hil("ci", *arguments, *folders, env={**own_environment(), **environment})
     return done.returncode, done.stdout
 
 
-@pytest.mark.slow
 def test_the_command(tmp_path: Path) -> None:
     """Exit code, text and GitHub's summary say the same, each as its reader wants it."""
     write_plan(a_plan(), tmp_path / "plan.json")
@@ -510,7 +506,6 @@ def workflow_commands(said: str) -> list[str]:
 HOSTILE = "::error::one\n  ::error::two\nx ##[error]three\nx\r::add-mask::four\r\n::stop-commands::a\n::a::\n"
 
 
-@pytest.mark.slow
 def test_what_a_leg_wrote_is_no_command_for_github(tmp_path: Path) -> None:
     """Each form of a workflow command in a summary: the runner obeys none of them, and again after it."""
     assert len(workflow_commands(HOSTILE)) == 4
@@ -523,7 +518,6 @@ def test_what_a_leg_wrote_is_no_command_for_github(tmp_path: Path) -> None:
     assert workflow_commands(f"{said}::notice::after\n") == ["::notice::after"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "jobs", ["", "{}", '{"plan": {"result": "success"}, "virtual": {"result": "success"}}']
 )
@@ -540,7 +534,6 @@ def test_on_github_every_legs_job_must_be_known(tmp_path: Path, jobs: str) -> No
     assert "HIL_JOBS: ${{ toJSON(needs) }}" in said
 
 
-@pytest.mark.slow
 def test_the_command_without_a_plan(tmp_path: Path) -> None:
     """The job that plans failed: 3, and a summary that says so."""
     status, said = hil_ci(
@@ -550,7 +543,6 @@ def test_the_command_without_a_plan(tmp_path: Path) -> None:
     assert said.startswith("# NO VERDICT: there is no plan")
 
 
-@pytest.mark.slow
 def test_the_command_with_a_wrong_context(tmp_path: Path) -> None:
     """What is not GitHub's needs context is refused, not read as 'no job failed'."""
     write_plan(a_plan(), tmp_path / "plan.json")
@@ -559,7 +551,6 @@ def test_the_command_with_a_wrong_context(tmp_path: Path) -> None:
     assert "needs context" in said
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("standing", "word"),
     [
@@ -592,7 +583,6 @@ def test_a_rack_that_is_not_qualified_says_so(
     assert f"| {'✗ regressed' if broken else '✓ pass'}{word} |" in comment_page.render(facts, "summary")
 
 
-@pytest.mark.slow
 def test_a_run_that_compares_nothing_has_no_standing(tmp_path: Path) -> None:
     """Limits alone are no judgement of a change."""
     leave_rack_run(tmp_path / "rack-esp32")
@@ -612,7 +602,6 @@ def night(legs: Path, items: Sequence[ComparedSeries], *, faults: Sequence[Fault
     return conclude(plan, legs, {"night-rack": "success"})
 
 
-@pytest.mark.slow
 def test_unchanged_firmware_fails_no_night(tmp_path: Path) -> None:
     """A false block is told beside its leg, and turns nothing red; no page counts it among what changed."""
     verdict = night(tmp_path, [unchanged_runs.compared("regressed")])
@@ -627,7 +616,6 @@ def test_unchanged_firmware_fails_no_night(tmp_path: Path) -> None:
     assert "| `unchanged-esp32` | ✓ judged |" in page
 
 
-@pytest.mark.slow
 def test_unchanged_firmware_that_fails_is_told(tmp_path: Path) -> None:
     """A panic and a run that measured nothing are no judgement."""
     panic = Fault("20261121T010203Z-pr-0001", "firmware", 1, "it panicked.")
@@ -637,7 +625,6 @@ def test_unchanged_firmware_that_fails_is_told(tmp_path: Path) -> None:
     assert nothing.exit_code == ExitCode.UNDECIDED
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("planned", [True, False])
 def test_unchanged_firmware_stands_for_no_other_leg(tmp_path: Path, planned: bool) -> None:
     """A run that blocks nothing is no verdict where one is asked for, nor the other way round."""

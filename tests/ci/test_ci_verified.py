@@ -17,12 +17,9 @@ from hil.ci.plan import INSTRUCTION_COST
 from hil.ci.verified import MOST_FILES
 from hil.cli.app import run_command
 from tests.ci.ci_rig import BUNDLE, leave_run, limits_text
-from tests.ci.comment_rig import kept, leave_all, own_repository, pull_request_state
+from tests.ci.comment_rig import kept, leave_all, own_repository, pull_request_state, zipped
 from tests.ci.github_server import HOME, RUN, TOKEN, State, serve
-from tests.ci.test_ci_comment import zipped
 from tests.gate import compare_records
-
-pytestmark = pytest.mark.slow
 
 Facts = dict[str, Any]
 UNREAD = "No verdict could be read"

@@ -134,7 +134,6 @@ def test_it_is_undecided_and_blocks_nothing(judged: tuple[CiPlan, CiVerdict]) ->
     assert f"- rack-esp32: {WHY}" in text
 
 
-@pytest.mark.slow
 def test_the_comment_says_so_too(judged: tuple[CiPlan, CiVerdict], tmp_path: Path) -> None:
     """Its heading, what is not decided, and the reason; no green mark."""
     plan, verdict = judged

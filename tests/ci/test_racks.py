@@ -23,10 +23,9 @@ from hil.ci.legs import unchanged_image, write_skip
 from hil.ci.plan import make_plan, write_plan
 from hil.ci.racks import Job, await_racks, jobs_of, unanswered
 from hil.cli.app import app
-from tests.ci.ci_rig import HEAD, a_plan, leave_run, limits_text, targets_file
-from tests.ci.comment_rig import FILES, kept, leave_comparison, leave_virtual, own_repository
+from tests.ci.ci_rig import HEAD, Repository, a_plan, leave_run, limits_text, targets_file
+from tests.ci.comment_rig import FILES, kept, leave_comparison, leave_virtual, zipped
 from tests.ci.github_server import HOME, RUN, TOKEN, State, serve
-from tests.ci.test_ci_comment import zipped
 
 NOW = datetime(2026, 11, 20, 2, 0, tzinfo=UTC)
 RACK = ("self-hosted", "hil", "esp32")
@@ -207,7 +206,6 @@ def test_by_hand_there_is_no_run_to_look_at(monkeypatch: pytest.MonkeyPatch) -> 
     assert done.return_value == ExitCode.RIG
 
 
-@pytest.mark.slow
 def test_the_verdict_of_what_waited_in_vain_is_undecided(state: State) -> None:
     """Asked after its job was cancelled, GitHub says that no runner came: nothing failed, nothing passed."""
     state.jobs = [a_rack_job(64.5)]
@@ -238,7 +236,6 @@ def test_what_somebody_cancelled_has_no_verdict(state: State, happens: Callable[
     assert ("warning: nobody knows" in done.output) == (happens is _no_answer)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("minutes", "said", "conclusion"),
     [
@@ -256,9 +253,9 @@ def test_the_comment_asks_github_itself(
     conclusion: str,
 ) -> None:
     """From the default branch, by the same jobs; where these tell otherwise, there is no verdict."""
-    own = own_repository()
+    own = Repository(tmp_path / "own")
     monkeypatch.chdir(own.path)
-    base = own.commit(targets_file((), ["esp32"]))
+    base = own.commit({"thresholds/publish.yaml": limits_text(), **targets_file((), ["esp32"])})
     plan = dataclasses.replace(a_plan(["esp32"], files=FILES, compare=True, emulated=True), base=base)
     state.base, state.files = base, list(FILES)
     state.limits = {"publish.yaml": limits_text().encode()}

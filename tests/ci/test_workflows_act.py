@@ -26,9 +26,9 @@ from ruamel.yaml import YAML
 from hil.ci.comment import comment
 from hil.ci.github import GitHub
 from tests.ci.act import DEADLINE_S, STAND_INS, Project, WorkflowRun, link_installed
+from tests.ci.comment_rig import zipped
 from tests.ci.elsewhere import LOCKS, commit_all
 from tests.ci.github_server import HOME, RUN, TOKEN, State, serve
-from tests.ci.test_ci_comment import zipped
 from tests.lab import ROOT
 
 SITE_LOCK = "reports/site/package-lock.json"
