@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import re
-from collections.abc import Mapping
+import shutil
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -28,8 +30,6 @@ from hil.virtual.emulator.chips import COUNTING
 from tests.ci.ci_rig import HEAD, Repository, a_plan, leave_run, targets_file
 from tests.reports.as_read import as_read
 from tests.run import sealed_chip
-
-pytestmark = pytest.mark.slow
 
 LEG = "emulated-esp32c3"
 SHOWN = f"{INSTRUCTION_COST} esp32c3"
@@ -126,19 +126,37 @@ def test_narrow_tells_the_job(
 
 
 @pytest.fixture
-def counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Folder for legs; `hil cost` finds a stand-in for QEMU, and measures two of its parts."""
-    monkeypatch.setenv("HIL_QEMU_RISCV32", str(sealed_chip.install(tmp_path / "bin")))
+def legs(tmp_path: Path) -> Path:
+    """Folder for legs, with that of the virtual rack."""
     leave_run(tmp_path / "legs" / "virtual")
     return tmp_path / "legs"
 
 
-def leave_cost(legs: Path, costs: Mapping[str, int], commit: str = HEAD) -> None:
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
+    """Counts, once for each cost of publish_qos0; gives the folder of the legs, which nobody changes.
+
+    `hil cost` finds a stand-in for QEMU, and measures two of its parts.
+    """
+
+    @functools.cache
+    def count(cost: int) -> Path:
+        folder = tmp_path_factory.mktemp("counted")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("HIL_QEMU_RISCV32", str(sealed_chip.install(folder / "bin")))
+            leave_run(folder / "legs" / "virtual")
+            leave_cost(folder / "legs", {**COSTS, "publish_qos0": cost})
+        return folder / "legs"
+
+    return count
+
+
+def leave_cost(legs: Path, costs: Mapping[str, int]) -> None:
     """Count base and head by `hil cost`, as the job does, and collect the leg."""
     folder = legs.parent
     for name, own in (("head", costs), ("base", COSTS)):
         build_dir = sealed_chip.build(folder / f"{name}-build", {"costs": own})
-        write_bundle(build_dir, Image("esp32c3"), folder / name, SourceState(commit, dirty=False))
+        write_bundle(build_dir, Image("esp32c3"), folder / name, SourceState(HEAD, dirty=False))
     words = ["cost", "--firmware", str(folder / "head"), "--base", str(folder / "base"), "--no-report"]
     parts = "sealed and (part=publish_qos0 or part=publish_qos1)"
     run_command([*words, "--suite", parts, "--out", str(folder / "out")])
@@ -158,57 +176,64 @@ def told(verdict: CiVerdict, legs: Path) -> list[str]:
     return [*pages, summary.render(plan, verdict, {}), check._summary(facts)]
 
 
-def test_more_than_the_tolerance_blocks(counted: Path) -> None:
+@pytest.mark.slow
+def test_more_than_the_tolerance_blocks(counted: Callable[[int], Path]) -> None:
     """With the part and its figures in headline, summary and check; an owner may accept it."""
-    leave_cost(counted, {**COSTS, "publish_qos0": 12_790})
-    verdict = say(counted)
+    legs = counted(12_790)
+    verdict = say(legs)
     assert (verdict.exit_code, verdict.headline) == (ExitCode.FIRMWARE, f"REGRESSED: {SHOWN}")
     assert verdict.acceptable
     exactly = "+3.1 % (12,408 → 12,790 instructions)"
-    comment, *others = told(verdict, counted)
+    comment, *others = told(verdict, legs)
     assert f"part=publish_qos0 on emulated-esp32c3 {exactly}" in as_read(comment.splitlines()[2])
     assert f"`{SHOWN}` ✗ regressed" in comment
     assert all(exactly in page.replace("&#43;", "+") for page in others[1:])
 
 
-def test_a_pass_says_its_name_and_no_word_of_time(counted: Path) -> None:
+@pytest.mark.slow
+def test_a_pass_says_its_name_and_no_word_of_time(counted: Callable[[int], Path]) -> None:
     """One instruction more is within the tolerance; nowhere is it called faster, slower or performance."""
-    leave_cost(counted, {**COSTS, "publish_qos0": 12_409})
-    verdict = say(counted)
+    legs = counted(12_409)
+    verdict = say(legs)
     assert (verdict.exit_code, verdict.headline) == (ExitCode.PASS, f"PASS: virtual, {SHOWN}")
-    run = RunDirectory.list(counted / LEG)[0]
-    for page in (run.summary_path.read_text(), say(counted).legs[-1].sentence):
+    run = RunDirectory.list(legs / LEG)[0]
+    for page in (run.summary_path.read_text(), verdict.legs[-1].sentence):
         assert not OF_TIME.search(page)
     assert "+0.0081 %" in run.summary_path.read_text()
 
 
-def test_a_regression_is_never_told_as_time(counted: Path) -> None:
+@pytest.mark.slow
+def test_a_regression_is_never_told_as_time(counted: Callable[[int], Path], tmp_path: Path) -> None:
     """In comment, summary, plain summary and check."""
-    leave_cost(counted, {**COSTS, "publish_qos0": 12_790})
-    (counted / "virtual").rename(counted.parent / "elsewhere")  # whose figures are latencies
-    for page in told(say(counted), counted):
+    shutil.copytree(counted(12_790) / LEG, tmp_path / LEG)  # without the rack, whose figures are latencies
+    for page in told(say(tmp_path), tmp_path):
         assert not OF_TIME.search(page), page
 
 
-def test_firmware_of_another_commit_is_no_verdict(counted: Path) -> None:
+@pytest.mark.slow
+def test_firmware_of_another_commit_is_no_verdict(counted: Callable[[int], Path], legs: Path) -> None:
     """The bundle says which commit was built, and it has to be the plan's head."""
-    leave_cost(counted, COSTS | {"publish_qos0": 12_409}, commit="e" * 40)
-    (leg,) = [leg for leg in say(counted).legs if leg.name == LEG]
+    shutil.copytree(counted(12_409) / LEG, legs / LEG)
+    (run,) = RunDirectory.list(legs / LEG)
+    info = run.read_info()
+    assert info["firmware"]["esp32c3"]["commit"] == HEAD
+    run.write_info({**info, "firmware": {"esp32c3": {**info["firmware"]["esp32c3"], "commit": "e" * 40}}})
+    (leg,) = [leg for leg in say(legs).legs if leg.name == LEG]
     assert (leg.exit_code, leg.outcome) == (ExitCode.RIG, "no verdict")
     assert "its firmware is of the commit eeeeeeeeeeee" in leg.sentence
 
 
-def test_another_board_is_no_verdict(counted: Path) -> None:
+def test_another_board_is_no_verdict(legs: Path) -> None:
     """A run of the virtual rack under the leg's name is none of an emulated chip."""
-    leave_run(counted / LEG)
-    (leg,) = [leg for leg in say(counted).legs if leg.name == LEG]
+    leave_run(legs / LEG)
+    (leg,) = [leg for leg in say(legs).legs if leg.name == LEG]
     assert (leg.exit_code, leg.outcome) == (ExitCode.RIG, "no verdict")
     assert "it ran on virtual-1 (virtual-esp32)" in leg.sentence
 
 
-def test_a_job_that_left_nothing_fails(counted: Path) -> None:
+def test_a_job_that_left_nothing_fails(legs: Path) -> None:
     """The plan promised the leg, so a chip that was not built keeps the check from passing."""
-    verdict = conclude(a_plan(emulated=True), counted, {**WELL, "emulated": "failure"})
+    verdict = conclude(a_plan(emulated=True), legs, {**WELL, "emulated": "failure"})
     assert (verdict.exit_code, verdict.headline) == (ExitCode.RIG, f"NO VERDICT: {SHOWN}")
 
 
