@@ -17,8 +17,6 @@ import pytest
 
 from tests.lab import ROOT, own_environment
 
-pytestmark = pytest.mark.slow
-
 BUILD_SYSTEM = '[build-system]\nrequires = ["setuptools>=40"]\nbuild-backend = "setuptools.build_meta"\n'
 PROJECT = '[project]\nname = "{name}"\nversion = "1.0"\n'
 TRAP = "raise SystemExit('built by a setuptools that no lock file names')\n"
@@ -109,6 +107,7 @@ def ask(environment: Path, code: str) -> str:
     return subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
 
 
+@pytest.mark.slow
 def test_sources_are_built_by_the_setuptools_that_is_locked(checkout: Path) -> None:
     """A newer one that the index offers takes no part, neither for a dependency nor for the checkout."""
     done = bootstrap(checkout, "python")
@@ -121,6 +120,7 @@ def test_sources_are_built_by_the_setuptools_that_is_locked(checkout: Path) -> N
     assert found == f"1 2 {wanted}"
 
 
+@pytest.mark.slow
 @pytest.mark.heavy
 def test_the_trap_would_be_sprung(checkout: Path) -> None:
     """Control: with isolated builds the same checkout is built by what the index offers."""
@@ -133,6 +133,7 @@ def test_the_trap_would_be_sprung(checkout: Path) -> None:
     assert "pip could not install requirements.lock" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.heavy
 def test_a_file_that_is_not_the_locked_one_is_refused(checkout: Path) -> None:
     """The hashes hold for what builds as for the rest."""
@@ -143,6 +144,7 @@ def test_a_file_that_is_not_the_locked_one_is_refused(checkout: Path) -> None:
     assert "pip could not install requirements-build.lock" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.heavy
 def test_a_project_elsewhere_gets_the_tool_as_a_wheel(checkout: Path, tmp_path: Path) -> None:
     """In an environment of its own: not the checkout's files, and again after the checkout has changed."""
@@ -158,6 +160,7 @@ def test_a_project_elsewhere_gets_the_tool_as_a_wheel(checkout: Path, tmp_path: 
     assert not (checkout / ".venv").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.heavy
 def test_a_wheel_that_is_there_is_the_one_that_is_installed(checkout: Path, tmp_path: Path) -> None:
     """A release's wheel is not built again."""
@@ -215,6 +218,7 @@ def test_what_is_kept_is_named_after_what_it_depends_on(checkout: Path) -> None:
     assert not (moved / ".venv").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.heavy
 def test_what_plans_gets_the_packages_of_its_own_lock(checkout: Path) -> None:
     """And the tool; what requirements.lock has besides is not there. A whole environment is enough for it."""
@@ -232,6 +236,7 @@ def test_what_plans_gets_the_packages_of_its_own_lock(checkout: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "")
 
 
+@pytest.mark.slow
 @pytest.mark.heavy
 @pytest.mark.parametrize("purpose", ["rack", "release"])
 def test_only_what_makes_a_report_gets_nodejs(checkout: Path, purpose: str) -> None:

@@ -11,8 +11,6 @@ from hil.base.errors import ConfigError, RigError
 from hil.ci import history
 from tests.ci.ci_rig import Repository
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def origin(tmp_path: Path) -> Repository:

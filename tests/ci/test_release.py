@@ -23,8 +23,6 @@ from tests.ci.elsewhere import LOCKS, commit_all, link_environment, seed_environ
 from tests.ci.git_process import git
 from tests.lab import ROOT, own_environment
 
-pytestmark = pytest.mark.slow
-
 WORKFLOW = ROOT / ".github" / "workflows" / "release.yml"
 CONTAINERFILE = ROOT / "Containerfile"
 TAG = f"v{hil.__version__}"
@@ -83,6 +81,7 @@ def pins(*locks: str) -> dict[tuple[str, str], set[str]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.heavy
 def test_a_release_is_wheel_sources_lists_and_locks(files: Mapping[str, Path], checkout: Path) -> None:
     """All of one commit, with the digests of all beside them, and the section of the changelog as notes."""
@@ -100,6 +99,7 @@ def test_a_release_is_wheel_sources_lists_and_locks(files: Mapping[str, Path], c
     assert (notes, unsigned[:19]) == (NOTES.strip(), "Nothing is attested")
 
 
+@pytest.mark.slow
 @pytest.mark.heavy
 def test_each_locked_package_is_listed(files: Mapping[str, Path]) -> None:
     """By name, version, digests and licences: Python packages, and those that npm fetches."""
@@ -127,6 +127,7 @@ def test_each_locked_package_is_listed(files: Mapping[str, Path]) -> None:
     assert len(wanted) > 100
 
 
+@pytest.mark.slow
 @pytest.mark.heavy
 def test_a_commit_gives_the_same_bytes(files: Mapping[str, Path], checkout: Path, tmp_path: Path) -> None:
     """In another folder, later, with another time zone and locale, from files that only their owner reads."""
@@ -142,6 +143,7 @@ def test_a_commit_gives_the_same_bytes(files: Mapping[str, Path], checkout: Path
     assert (copy / "pyproject.toml").stat().st_mode & 0o777 == 0o600, "control"
 
 
+@pytest.mark.slow
 @pytest.mark.heavy
 def test_the_sources_build_the_same_wheel(files: Mapping[str, Path], tmp_path: Path) -> None:
     """Byte for byte but for the commit, which an archive does not know; by the locked backend alone."""
@@ -167,6 +169,7 @@ def test_the_sources_build_the_same_wheel(files: Mapping[str, Path], tmp_path: P
     assert {name.rpartition("/")[2] for name in differ} == {"build.json", "RECORD"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", ["tag", "commit", "dirty", "changelog"])
 def test_what_the_tag_does_not_say_is_not_released(checkout: Path, tmp_path: Path, wrong: str) -> None:
     """Another version, a later commit, an edited file, a changelog without the version: each is told."""
@@ -217,6 +220,7 @@ def test_what_signs_or_publishes_runs_nothing_of_the_repository() -> None:
         assert job["permissions"].get("contents") == ("write" if name == "publish" else "read")
 
 
+@pytest.mark.slow
 def test_the_containerfile_is_clean() -> None:
     """hadolint has nothing to say of it, not even as advice."""
     argv = [str(ROOT / ".venv" / "bin" / "hadolint"), "--failure-threshold", "style", str(CONTAINERFILE)]
@@ -224,6 +228,7 @@ def test_the_containerfile_is_clean() -> None:
     assert (done.returncode, done.stdout) == (0, "")
 
 
+@pytest.mark.slow
 def test_hadolint_looks_at_it(tmp_path: Path) -> None:
     """Control: a base without a tag and an unpinned package are found."""
     (tmp_path / "Containerfile").write_text("FROM debian\nRUN pip install hil\n")
@@ -233,6 +238,7 @@ def test_hadolint_looks_at_it(tmp_path: Path) -> None:
     assert {"DL3006", "DL3013"} <= set(re.findall(r"DL\d+", done.stdout))
 
 
+@pytest.mark.slow
 @pytest.mark.heavy
 def test_the_steps_of_the_container_install_the_wheel(
     files: Mapping[str, Path], checkout: Path, tmp_path: Path

@@ -12,6 +12,7 @@ import socket
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import click
 import pytest
@@ -22,10 +23,9 @@ from hil.cli.app import app
 from hil.cli.options import DEFAULT_OUT, DEFAULT_RACK
 from hil.cli.virtual import given
 from hil.store import RunDirectory
+from tests.in_process import hil
 from tests.lab import ROOT, Lab, free_ports, make_lab, of_type, path_without
 from tests.make_records import RUN_ID, publish_record
-
-pytestmark = pytest.mark.slow
 
 NewLab = Callable[..., Lab]
 
@@ -48,9 +48,17 @@ def files(tmp_path: Path) -> Lab:
     return make_lab(tmp_path, 2)
 
 
-def assert_refused(lab: Lab, code: int, *words: str, arguments: tuple[str, ...] = ()) -> str:
-    """The command ends with ``code`` and one sentence that holds ``words``; nothing is left of it."""
-    done = lab.run(*arguments)
+def here(lab: Lab, *arguments: str) -> CompletedProcess[str]:
+    """Run `hil` with the lab's environment in this process."""
+    return hil(*arguments, env=lab.env)
+
+
+def assert_refused(
+    lab: Lab, code: int, *words: str, arguments: tuple[str, ...] = (), begins: bool = True
+) -> str:
+    """`hil run` ends with ``code`` and says ``words``; without a session (``begins``) in this process."""
+    options = lab.arguments("--no-report", *arguments)
+    done = lab.run(*arguments) if begins else here(lab, "run", *options)
     assert done.returncode == code, done.stdout
     for word in words:
         assert word in done.stdout
@@ -58,6 +66,7 @@ def assert_refused(lab: Lab, code: int, *words: str, arguments: tuple[str, ...] 
     return done.stdout
 
 
+@pytest.mark.slow
 def test_an_unknown_key_in_the_rack_file(files: Lab) -> None:
     """Exit 2; file, line and the nearest key, said once; no run directory is made for it."""
     files.rack.write_text(files.rack.read_text().replace("profile: lab", "profil: lab"))
@@ -66,6 +75,7 @@ def test_an_unknown_key_in_the_rack_file(files: Lab) -> None:
     assert not (files.out / "latest").exists()
 
 
+@pytest.mark.slow
 def test_an_unknown_key_in_the_thresholds(files: Lab) -> None:
     """Exit 2; file and line of the thresholds file."""
     path = files.folder / "thresholds" / "publish.yaml"
@@ -76,12 +86,9 @@ def test_an_unknown_key_in_the_thresholds(files: Lab) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--suite", "quik"), ["'quik'", "did you mean 'quick'"]),
-        (("--board", "b9"), ["no board 'b9'", "b1, b2"]),
         (("--rack", "no-such.yaml"), ["no-such.yaml: there is no such file"]),
         (("--target", "esp32c6"), ["no board has the target 'esp32c6'; there is virtual-esp32."]),
         (("--label", "psram"), ["no board has the label 'psram'; there is virtual-esp32."]),
-        (("--pushgateway", "http://user:word@lab"), ["http://***@lab", "HIL_PUSHGATEWAY_PASSWORD"]),
         (("--trigger", "weekly"), ["'weekly'", "'nightly'"]),
         (("--out", "README.md"), ["--out", "'README.md' is a file"]),
         (("--no-such-option",), ["No such option"]),
@@ -89,20 +96,37 @@ def test_an_unknown_key_in_the_thresholds(files: Lab) -> None:
 )
 def test_wrong_options(files: Lab, arguments: tuple[str, ...], words: list[str]) -> None:
     """Exit 2, and what would have been right."""
+    assert_refused(files, 2, *words, arguments=arguments, begins=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--suite", "quik"), ["'quik'", "did you mean 'quick'"]),
+        (("--board", "b9"), ["no board 'b9'", "b1, b2"]),
+        (("--pushgateway", "http://user:word@lab"), ["http://***@lab", "HIL_PUSHGATEWAY_PASSWORD"]),
+    ],
+)
+def test_what_the_session_refuses(files: Lab, arguments: tuple[str, ...], words: list[str]) -> None:
+    """Exit 2, and what would have been right."""
     assert_refused(files, 2, *words, arguments=arguments)
 
 
+@pytest.mark.slow
 def test_an_unknown_air_profile(new_lab: NewLab) -> None:
     """Exit 2 and the profiles there are."""
     assert_refused(new_lab(1), 2, "'lap'", "'lab'", arguments=("--profile", "lap"))
 
 
+@pytest.mark.slow
 def test_a_build_that_is_not_there(files: Lab) -> None:
     """Exit 2; the folder, and the command that builds."""
     words = ["nowhere", "not a firmware build", "hil build"]
     assert_refused(files, 2, *words, arguments=("--firmware", str(files.folder / "nowhere")))
 
 
+@pytest.mark.slow
 def test_a_build_whose_image_is_damaged(files: Lab, virtual_firmware: Path) -> None:
     """Exit 2: an image whose digest does not match its content is not measured."""
     build = files.folder / "build"
@@ -114,6 +138,7 @@ def test_a_build_whose_image_is_damaged(files: Lab, virtual_firmware: Path) -> N
     assert_refused(files, 2, "is damaged", "hil build", arguments=("--firmware", str(build)))
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken(new_lab: NewLab) -> None:
     """Exit 3; which port, for which board, and how to find who has it; the journal says so too."""
     lab = new_lab(1, ports=free_ports(1))
@@ -125,6 +150,7 @@ def test_a_port_that_is_taken(new_lab: NewLab) -> None:
     lab.await_nothing_left()
 
 
+@pytest.mark.slow
 def test_a_broker_that_does_not_start(new_lab: NewLab) -> None:
     """Exit 3; the broker's own words; the rack that was started before it is gone."""
     lab = new_lab(1)
@@ -137,6 +163,7 @@ def test_a_broker_that_does_not_start(new_lab: NewLab) -> None:
     lab.await_nothing_left()
 
 
+@pytest.mark.slow
 def test_a_disk_that_refuses_is_the_rigs(new_lab: NewLab) -> None:
     """Exit 3 where the network's files cannot be written, in the journal too; nothing is left."""
     lab = new_lab(1)
@@ -146,6 +173,7 @@ def test_a_disk_that_refuses_is_the_rigs(new_lab: NewLab) -> None:
     lab.await_nothing_left()
 
 
+@pytest.mark.slow
 def test_a_missing_password_is_said_before_anything_is_done(files: Lab) -> None:
     """Exit 2 naming the variable, before boards are leased, firmware is built or a run directory made."""
     text = (ROOT / "hil" / "racks" / "lab-example.yaml").read_text()
@@ -158,7 +186,7 @@ def test_a_missing_password_is_said_before_anything_is_done(files: Lab) -> None:
 def test_build_without_esp_idf_says_the_way_out(files: Lab) -> None:
     """Exit 2 where idf.py is missing, with both ways out."""
     files.env["PATH"] = path_without("idf.py")
-    done = files.hil("build", "--target", "esp32s3")
+    done = here(files, "build", "--target", "esp32s3")
     assert done.returncode == 2
     assert "idf.py is not on PATH" in done.stdout
     assert "--target virtual-esp32" in done.stdout
@@ -166,7 +194,7 @@ def test_build_without_esp_idf_says_the_way_out(files: Lab) -> None:
 
 def test_build_of_an_unknown_target(files: Lab) -> None:
     """Exit 2 and the targets there are."""
-    done = files.hil("build", "--target", "esp8266")
+    done = here(files, "build", "--target", "esp8266")
     assert done.returncode == 2
     assert "'esp8266'" in done.stdout
     assert "esp32s3" in done.stdout
@@ -174,7 +202,7 @@ def test_build_of_an_unknown_target(files: Lab) -> None:
 
 def test_gate_of_a_folder_that_is_no_run(files: Lab) -> None:
     """Exit 2, and what lies nearby."""
-    done = files.hil("gate", str(files.folder / "x"))
+    done = here(files, "gate", str(files.folder / "x"))
     assert done.returncode == 2
     assert "not a run directory" in done.stdout
 
@@ -182,7 +210,7 @@ def test_gate_of_a_folder_that_is_no_run(files: Lab) -> None:
 def test_plan_is_a_matrix(files: Lab) -> None:
     """`hil plan --json` is what a CI job takes: one entry a board, with its cases and a deadline."""
     arguments = ("--rack", str(files.rack), "--thresholds", str(files.folder / "thresholds"), "--json")
-    matrix = json.loads(files.hil("plan", *arguments).stdout)
+    matrix = json.loads(here(files, "plan", *arguments).stdout)
     assert [entry["board"] for entry in matrix["include"]] == ["b1", "b2"]
     assert all(len(entry["cases"]) == 1 and entry["deadline_s"] > 0 for entry in matrix["include"])
 
@@ -199,34 +227,35 @@ def test_plan_tells_images_and_each_reason_once(files: Lab) -> None:
         text.replace("{count: 60,", "{tick_hz: ['1000', '100'], memory: [internal, psram], count: 60,")
     )
     arguments = ("plan", "--rack", str(files.rack), "--thresholds", str(path.parent), "--board", "b1")
-    lines = files.hil(*arguments).stdout.splitlines()
+    lines = here(files, *arguments).stdout.splitlines()
     assert lines[0] == "b1 (virtual-esp32): 2 boots, 2 cases"
     assert [line for line in lines if "image" in line] == ["  image virtual-esp32+tick100:"]
     assert "tick_hz=100" in lines[3]
     assert lines[4:] == [
         "  not run: memory=psram needs a board with the label 'psram', which board b1 has not (2 cases)"
     ]
-    (entry,) = json.loads(files.hil(*arguments, "--json").stdout)["include"]
+    (entry,) = json.loads(here(files, *arguments, "--json").stdout)["include"]
     assert entry["images"] == ["virtual-esp32", "virtual-esp32+tick100"]
 
 
 def test_board_list_and_rack_status(files: Lab) -> None:
     """Both list every board and whether it is free."""
     arguments = ("--rack", str(files.rack), "--out", str(files.out))
-    assert files.hil("rack", "status", *arguments).stdout.splitlines() == [
+    assert here(files, "rack", "status", *arguments).stdout.splitlines() == [
         "rack lab (virtual): 2 boards, 2 free and sound",
         "  board  target  state  held by  since (UTC)  last run (UTC)",
         "  b1     esp32   ok     free",
         "  b2     esp32   ok     free",
     ]
     assert (
-        "b2  virtual-esp32  no port: not up  power: virtual" in files.hil("board", "list", *arguments).stdout
+        "b2  virtual-esp32  no port: not up  power: virtual"
+        in here(files, "board", "list", *arguments).stdout
     )
 
 
 def test_columns_are_as_wide_as_what_they_hold(files: Lab) -> None:
     """Chips' names differ in length; each column of the list starts at one place all the same."""
-    lines = files.hil("board", "list", "--rack", "hil/racks/virtual.yaml", "--out", str(files.out)).stdout
+    lines = here(files, "board", "list", "--rack", "hil/racks/virtual.yaml", "--out", str(files.out)).stdout
     rows = lines.splitlines()
     assert len({row.split()[1] for row in rows}) == 3
     for word in ("virtual-", "no port", "power: ", "free"):
@@ -239,7 +268,7 @@ def test_rack_check_of_a_lab_that_is_not_here(files: Lab) -> None:
     example = (ROOT / "hil" / "racks" / "lab-example.yaml").read_text(encoding="utf-8")
     path = files.folder / "lab-example.yaml"
     path.write_text(f"{example}\ncapture: {{access_point: nosuch0}}\n", encoding="utf-8")
-    done = files.hil("rack", "check", "--rack", str(path), "--out", str(files.out))
+    done = here(files, "rack", "check", "--rack", str(path), "--out", str(files.out))
     assert done.returncode == 3
     said = " ".join(done.stdout.split())
     assert "FAIL capture at nosuch0: there is none; present: " in said
@@ -256,14 +285,14 @@ def test_rack_check_of_a_lab_that_is_not_here(files: Lab) -> None:
 
 def test_power_of_a_virtual_board_needs_its_rack(files: Lab) -> None:
     """Exit 3 and the command that brings the rack up."""
-    done = files.hil("board", "power", "b1", "cycle", "--rack", str(files.rack), "--out", str(files.out))
+    done = here(files, "board", "power", "b1", "cycle", "--rack", str(files.rack), "--out", str(files.out))
     assert done.returncode == 3
     assert "hil virtual up" in done.stdout
 
 
 def test_help_lists_every_command(files: Lab) -> None:
     """`hil` without arguments shows the commands."""
-    done = files.hil("--help")
+    done = here(files, "--help")
     for name in ("run", "build", "gate", "plan", "rack", "board", "virtual", "doctor"):
         assert f"\n  {name} " in done.stdout
 
@@ -271,7 +300,7 @@ def test_help_lists_every_command(files: Lab) -> None:
 @pytest.mark.parametrize("command", [("flash",), ("console",)])
 def test_a_board_without_a_port_of_its_own_needs_its_rack(files: Lab, command: tuple[str, ...]) -> None:
     """Exit 3 and the command that brings the rack up: no port is guessed."""
-    done = files.hil("board", *command, "b1", "--rack", str(files.rack), "--out", str(files.out))
+    done = here(files, "board", *command, "b1", "--rack", str(files.rack), "--out", str(files.out))
     assert done.returncode == 3
     assert "no `hil virtual up` keeps board b1 of rack lab up, so it has no port" in done.stdout
     assert "Next: hil virtual up, in another terminal." in done.stdout
@@ -282,13 +311,14 @@ def test_rack_check_finds_a_port_that_somebody_else_serves(tmp_path: Path) -> No
     files = make_lab(tmp_path, 2, ports=free_ports(2))
     arguments = ("--rack", str(files.rack), "--out", str(files.out))
     with socket.create_server(("127.0.0.1", files.ports[1])):
-        done = files.hil("rack", "check", *arguments)
+        done = here(files, "rack", "check", *arguments)
     assert done.returncode == 3
     assert f"ok   b1: port {files.ports[0]} is free for it" in done.stdout
     assert f"FAIL b2: port {files.ports[1]} is taken by another program" in done.stdout
     assert f"ss -ltnp 'sport = :{files.ports[1]}'" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_rack_that_is_up_passes_its_check_and_names_itself_in_its_hints(new_lab: NewLab) -> None:
     """Its ports are its own, and what it tells people to type means this rack, not the default one."""
     lab = new_lab(1, ports=free_ports(1))
@@ -328,11 +358,11 @@ def test_gate_writes_a_summary_that_goes_with_the_verdict(files: Lab) -> None:
     """Judged again under other limits, summary.md and verdicts.json both say so."""
     directory = stored_run(files.folder / "runs", "2026-11-20T22:12:57Z")
     arguments = ("gate", str(directory.path), "--thresholds", str(files.folder / "thresholds"))
-    assert files.hil(*arguments).returncode == 0
+    assert here(files, *arguments).returncode == 0
     assert directory.summary_path.read_text().startswith("# PASS")
     path = files.folder / "thresholds" / "publish.yaml"
     path.write_text(re.sub(r"abs_max_ms: \d+", "abs_max_ms: 1", path.read_text()))
-    assert files.hil(*arguments).returncode == 1
+    assert here(files, *arguments).returncode == 1
     assert json.loads(directory.verdicts_path.read_text())["exit_code"] == 1
     assert directory.summary_path.read_text().startswith("# REGRESSED")
 
@@ -342,10 +372,10 @@ def test_limits_count_whatever_their_age(files: Lab) -> None:
     path = files.folder / "thresholds" / "publish.yaml"
     path.write_text(re.sub(r"expires: [0-9-]+", "expires: 2026-06-30", path.read_text()))
     directory = stored_run(files.folder / "late", "2026-07-01T00:00:00Z")
-    done = files.hil("gate", str(directory.path), "--thresholds", str(path.parent))
+    done = here(files, "gate", str(directory.path), "--thresholds", str(path.parent))
     assert done.returncode == 0, done.stdout
     path.write_text(re.sub(r"abs_max_ms: \d+", "abs_max_ms: 1", path.read_text()))
-    assert files.hil("gate", str(directory.path), "--thresholds", str(path.parent)).returncode == 1
+    assert here(files, "gate", str(directory.path), "--thresholds", str(path.parent)).returncode == 1
 
 
 @pytest.mark.parametrize("page", PAGES_WITH_COMMANDS, ids=lambda page: page.name)

@@ -303,7 +303,6 @@ def test_the_commit_is_built_and_the_run_goes_on_with_it(
     assert (chips / "main" / "main.c").read_text() == "second\n"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("text", "cause"), [("#error no pump", "sources"), ("disk", "unknown")])
 def test_a_commit_that_is_not_built_is_told_to_the_run(
     chips: Path, monkeypatch: pytest.MonkeyPatch, text: str, cause: str

@@ -15,8 +15,6 @@ from hil.base.errors import ExitCode
 from hil.fixtures.__main__ import main as run_pytest
 from tests.lab import ROOT, Lab, make_lab, run
 
-pytestmark = pytest.mark.slow
-
 MIB = 1 << 20
 
 
@@ -26,6 +24,7 @@ def files(tmp_path: Path) -> Lab:
     return make_lab(tmp_path, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", ["2>&-", "<&- >&- 2>&-"])
 def test_a_closed_stream_changes_no_status(files: Lab, stream: str) -> None:
     """A wrong suite is exit 2 whichever of its streams the caller closed."""
@@ -37,6 +36,7 @@ def test_a_closed_stream_changes_no_status(files: Lab, stream: str) -> None:
     assert done.returncode == ExitCode.CONFIG
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit_mib", [80, 300])
 def test_too_little_memory_is_the_rigs_fault(files: Lab, limit_mib: int) -> None:
     """Exit 3 and a sentence, no traceback, however early: NumPy's libraries would exit with 1."""
@@ -51,6 +51,7 @@ def test_too_little_memory_is_the_rigs_fault(files: Lab, limit_mib: int) -> None
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_too_few_descriptors_are_the_rigs_fault(files: Lab) -> None:
     """Exit 3 before anything is started; where only the soft limit is low, it is raised, and it begins."""
 
@@ -68,6 +69,7 @@ def test_too_few_descriptors_are_the_rigs_fault(files: Lab) -> None:
     assert run(64, 1024).returncode == ExitCode.CONFIG  # of the suite that is not there
 
 
+@pytest.mark.slow
 @pytest.mark.needs_root
 def test_another_users_home_is_the_rigs_fault(files: Lab, tmp_path: Path) -> None:
     """Exit 3 and a sentence before anything is started; a home that is not there is no fault."""
@@ -85,6 +87,7 @@ def test_another_users_home_is_the_rigs_fault(files: Lab, tmp_path: Path) -> Non
     assert run_in(tmp_path / "none").returncode == ExitCode.CONFIG  # of the suite that is not there
 
 
+@pytest.mark.slow
 @pytest.mark.needs_root
 def test_a_user_without_a_home_is_the_rigs_fault() -> None:
     """As in a container whose user nobody has written down; esptool would end with a page."""
@@ -94,6 +97,7 @@ def test_a_user_without_a_home_is_the_rigs_fault() -> None:
     assert "hil: user 54321 has no HOME, and none in /etc/passwd" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("into", "status", "said"), [("| true", 141, ""), ("> /dev/full", ExitCode.RIG, "no space is left")]
 )
@@ -132,6 +136,7 @@ def test_a_crash_of_pytest_itself_is_the_rigs_fault(
     assert "no verdict" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("error", "sentence"),
     [
