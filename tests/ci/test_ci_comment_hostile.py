@@ -26,7 +26,7 @@ from hil.ci import artefact, comment_page, summary
 from hil.ci.conclusion import CiVerdict, conclude
 from hil.ci.legs import LegResult
 from hil.ci.strict_plan import read_strictly
-from hil.reports.comment import read_facts, render
+from hil.reports.comment import CHARACTERS, read_facts, render
 from hil.reports.comment.facts import Facts, LegFacts
 from tests.ci.ci_rig import HEAD, a_plan
 from tests.ci.comment_rig import kept, leave_all, leave_virtual, pull_request_plan
@@ -425,7 +425,6 @@ def test_a_plan_that_is_none_of_ours(tmp_path: Path, change: dict[str, object]) 
 
 
 PRINT_PAGE = comment_page.print_page
-ALL_TRICKS = comment_page.without_verdict(HEAD, BOMB, comment_page.Source({}))
 
 
 @pytest.mark.slow
@@ -433,12 +432,30 @@ def test_the_page_is_written_without_a_token(monkeypatch: pytest.MonkeyPatch) ->
     """The process that reads what a fork wrote gets no variable of ours but where programs are."""
     monkeypatch.setenv("GITHUB_TOKEN", "ghs_secret")
     assert "ghs_secret" not in comment_page._environment().values()
-    here = [comment_page.render(ALL_TRICKS, layout) for layout in ("comment", "summary")]
+    facts = comment_page.without_verdict(HEAD, BOMB, comment_page.Source({}))
     monkeypatch.setattr(comment_page, "print_page", PRINT_PAGE)
-    assert [comment_page.render(ALL_TRICKS, layout) for layout in ("comment", "summary")] == here
-    assert set(Seen(to_html(here[0])).tags) == {"h3", "p", "code"}
+    page = comment_page.render(facts, "comment")
+    assert page.startswith("### ? No verdict could be read")
+    assert set(Seen(to_html(page)).tags) == {"h3", "p", "code"}
     with pytest.raises(RigError, match="the page was not written"):
         comment_page.render({}, "comment")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layout", ["comment", "summary"])
+def test_the_process_writes_what_tests_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layout: comment_page.Layout
+) -> None:
+    """Control: the page that other tests get without a process is its page, cut as its layout is."""
+    leave_all(tmp_path, effect=0.18)
+    (run,) = (tmp_path / "legs/compare").iterdir()
+    change_verdict(run, lambda stored: stored.update(compared=stored["compared"] * 100))
+    plan, legs = pull_request_plan(), tmp_path / "legs"
+    facts = comment_page.facts_of(plan, conclude(plan, legs, {}), legs, comment_page.Source({}))
+    here = comment_page.render(facts, layout)
+    assert (len(here) > CHARACTERS["comment"]) == (layout == "summary")
+    monkeypatch.setattr(comment_page, "print_page", PRINT_PAGE)
+    assert comment_page.render(facts, layout) == here
 
 
 def test_what_is_exceeded_without_proof_is_named(tmp_path: Path) -> None:
