@@ -24,6 +24,7 @@ from tests.reports.as_read import Seen
 from tools.comment_page import to_html
 
 OTHER = "d" * 40
+UNREAD = "No verdict could be read"
 
 
 @pytest.fixture(autouse=True)
@@ -136,43 +137,30 @@ def test_the_run_against_a_former_base_says_nothing(rig: Rig) -> None:
     assert (rig.bodies, rig.state.checks) == ([], [])
 
 
-def test_the_check_of_a_regression_is_red(rig: Rig) -> None:
-    """It is of the measured commit, and its title names the leg."""
-    rig.comment()
-    (check,) = rig.state.checks
-    assert (check["name"], check["head_sha"], check["conclusion"]) == ("hil", HEAD, "failure")
-    assert check["output"]["title"] == "REGRESSED: compare"
-
-
-def test_a_required_check_that_passed_a_regression_is_no_pass(rig: Rig) -> None:
-    """It ran the pull request's own code, so the check that this code posts is red, and says why."""
-    rig.state.set_jobs("success")
-    rig.comment()
-    (check,) = rig.state.checks
-    assert (check["conclusion"], check["output"]["title"]) == ("failure", "No verdict could be read")
-    assert "comes to exit code 1, but the job hil-verdict ended with 'success'" in check["output"]["summary"]
-
-
-def test_what_is_undecided_is_neutral(rig: Rig, undecided: bytes) -> None:
-    """Neither green nor red: the check says so, and the comment in its headline."""
-    rig.state.set_jobs("success")
+@pytest.mark.parametrize(
+    ("left", "required", "conclusion", "title", "said"),
+    [
+        ("slower", "failure", "failure", "REGRESSED: compare", ""),
+        # it ran the pull request's own code
+        ("slower", "success", "failure", UNREAD, "exit code 1, but the job hil-verdict ended with 'success'"),
+        ("undecided", "success", "neutral", "UNDECIDED: compare", "Undecided: 5 of 6 comparisons ("),
+        ("same", "success", "success", "PASS: virtual, compare", ""),
+    ],
+)
+def test_the_check_says_what_was_decided(
+    rig: Rig, request: pytest.FixtureRequest, left: str, required: str, conclusion: str, title: str, said: str
+) -> None:
+    """It is of the measured commit; green alone where every leg was measured and decided."""
+    rig.state.set_jobs(required, **{"Compare with the merge base": required})
     rig.state.artefacts.clear()
-    rig.state.add_artefact(undecided)
+    rig.state.add_artefact(request.getfixturevalue(left))
     rig.comment()
     (check,) = rig.state.checks
-    assert (check["conclusion"], check["output"]["title"]) == ("neutral", "UNDECIDED: compare")
-    assert "Undecided: 5 of 6 comparisons (" in check["output"]["summary"]
-    assert rig.bodies[0].splitlines()[1] == f"### ? {markdown('UNDECIDED: compare')}"
-    assert "? undecided" in rig.bodies[0]
-
-
-def test_what_passed_is_green(rig: Rig, same: bytes) -> None:
-    """Every leg was measured and decided."""
-    rig.state.set_jobs("success")
-    rig.state.artefacts.clear()
-    rig.state.add_artefact(same)
-    rig.comment()
-    assert [check["conclusion"] for check in rig.state.checks] == ["success"]
+    assert (check["name"], check["head_sha"], check["conclusion"]) == ("hil", HEAD, conclusion)
+    assert check["output"]["title"] == title
+    assert said in check["output"]["summary"]
+    assert markdown(title) in rig.bodies[0].splitlines()[1]
+    assert ("? undecided" in rig.bodies[0]) == (left == "undecided")
 
 
 def test_a_token_without_the_right_is_told(rig: Rig) -> None:
@@ -301,7 +289,7 @@ def test_the_artefact_must_agree_with_the_required_check(rig: Rig, verdict: str)
     """An artefact that says otherwise than GitHub's own word on hil-verdict is no verdict, never a pass."""
     rig.state.set_jobs(verdict)
     rig.comment()
-    assert rig.bodies[0].splitlines()[1] == "### ? No verdict could be read"
+    assert rig.bodies[0].splitlines()[1] == f"### ? {UNREAD}"
     assert "hil-verdict" in rig.bodies[0]
     assert "publish_latency" not in rig.bodies[0]
 
@@ -321,7 +309,7 @@ def test_a_second_job_of_the_verdicts_name_hides_nothing(rig: Rig, same: bytes, 
     rig.state.jobs.insert(0, {"name": "hil-verdict", "conclusion": how})
     rig.state.add_artefact(same)
     rig.comment()
-    assert rig.bodies[0].splitlines()[1] == "### ? No verdict could be read"
+    assert rig.bodies[0].splitlines()[1] == f"### ? {UNREAD}"
 
 
 def test_an_earlier_attempts_artefact_is_another_verdict(rig: Rig) -> None:
@@ -341,7 +329,7 @@ def test_a_surprise_in_the_artefact_does_not_keep_an_older_comment(
     (tmp_path / "plan.json").write_text(plan)
     rig.state.add_artefact(zipped(tmp_path))
     rig.comment()
-    assert rig.bodies[0].splitlines()[1] == "### ? No verdict could be read"
+    assert rig.bodies[0].splitlines()[1] == f"### ? {UNREAD}"
 
 
 def test_two_jobs_that_write_at_once_leave_one_verdict(rig: Rig) -> None:

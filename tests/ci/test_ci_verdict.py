@@ -63,9 +63,7 @@ def test_the_same_bytes_of_edited_firmware_are_no_pass(tmp_path: Path) -> None:
 def leave_outcome(folder: Path, outcome: str, on_undecided: str = "neutral") -> None:
     """Leave the leg `virtual` with another outcome than it came to."""
     run = leave_run(folder / "virtual")
-    stored = json.loads(run.verdicts_path.read_text())
-    told = {"outcome": outcome, "exit_code": 4, "on_undecided": on_undecided}
-    run.verdicts_path.write_text(json.dumps({**stored, **told}))
+    with_verdict(outcome=outcome, exit_code=4, on_undecided=on_undecided)(run.path)
 
 
 @pytest.mark.parametrize(
@@ -289,22 +287,16 @@ def test_only_what_the_plan_allows_is_skipped(
     assert words in result.sentence
 
 
-def remove_verdict(run_path: Path) -> None:
-    (run_path / "verdicts.json").unlink()
+def without(name: str) -> Callable[[Path], None]:
+    return lambda run_path: (run_path / name).unlink()
 
 
-def remove_info(run_path: Path) -> None:
-    (run_path / "run.json").unlink()
+def with_verdict(**told: object) -> Callable[[Path], None]:
+    def tell(run_path: Path) -> None:
+        path = run_path / "verdicts.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), **told}))
 
-
-def another_verdict(run_path: Path) -> None:
-    stored = json.loads((run_path / "verdicts.json").read_text())
-    (run_path / "verdicts.json").write_text(json.dumps({**stored, "run_id": "another"}))
-
-
-def unknown_code(run_path: Path) -> None:
-    stored = json.loads((run_path / "verdicts.json").read_text())
-    (run_path / "verdicts.json").write_text(json.dumps({**stored, "exit_code": 77}))
+    return tell
 
 
 def not_json(run_path: Path) -> None:
@@ -318,10 +310,10 @@ def a_second_run(run_path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (remove_verdict, "ended before it was judged"),
-        (remove_info, f"the run {RUN_ID} of the leg virtual ended before it wrote run.json"),
-        (another_verdict, "belongs to another run"),
-        (unknown_code, "77"),
+        (without("verdicts.json"), "ended before it was judged"),
+        (without("run.json"), f"the run {RUN_ID} of the leg virtual ended before it wrote run.json"),
+        (with_verdict(run_id="another"), "belongs to another run"),
+        (with_verdict(exit_code=77), "77"),
         (not_json, "not JSON"),
         (a_second_run, "2 runs"),
         (shutil.rmtree, "0 runs"),

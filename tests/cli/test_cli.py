@@ -183,28 +183,29 @@ def test_a_missing_password_is_said_before_anything_is_done(files: Lab) -> None:
     assert not (PHYSICAL_LOCK_DIR / "psk-test").exists()
 
 
-def test_build_without_esp_idf_says_the_way_out(files: Lab) -> None:
-    """Exit 2 where idf.py is missing, with both ways out."""
+NO_PORT = [
+    "no `hil virtual up` keeps board b1 of rack lab up, so it has no port",
+    "Next: hil virtual up, in another terminal.",  # no port is guessed
+]
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "words"),
+    [
+        ("build --target esp32s3", 2, ["idf.py is not on PATH", "--target virtual-esp32"]),  # two ways out
+        ("build --target esp8266", 2, ["'esp8266'", "esp32s3"]),  # the targets there are
+        ("gate {out}/x", 2, ["not a run directory"]),
+        ("board power b1 cycle --rack {rack} --out {out}", 3, ["hil virtual up"]),
+        ("board flash b1 --rack {rack} --out {out}", 3, NO_PORT),
+        ("board console b1 --rack {rack} --out {out}", 3, NO_PORT),
+    ],
+)
+def test_what_a_command_needs_is_said(files: Lab, command: str, code: int, words: list[str]) -> None:
+    """The owner's exit code, what is missing, and the way out."""
     files.env["PATH"] = path_without("idf.py")
-    done = here(files, "build", "--target", "esp32s3")
-    assert done.returncode == 2
-    assert "idf.py is not on PATH" in done.stdout
-    assert "--target virtual-esp32" in done.stdout
-
-
-def test_build_of_an_unknown_target(files: Lab) -> None:
-    """Exit 2 and the targets there are."""
-    done = here(files, "build", "--target", "esp8266")
-    assert done.returncode == 2
-    assert "'esp8266'" in done.stdout
-    assert "esp32s3" in done.stdout
-
-
-def test_gate_of_a_folder_that_is_no_run(files: Lab) -> None:
-    """Exit 2, and what lies nearby."""
-    done = here(files, "gate", str(files.folder / "x"))
-    assert done.returncode == 2
-    assert "not a run directory" in done.stdout
+    done = here(files, *command.format(rack=files.rack, out=files.out).split())
+    assert done.returncode == code
+    assert [word for word in words if word not in done.stdout] == [], done.stdout
 
 
 def test_plan_is_a_matrix(files: Lab) -> None:
@@ -283,27 +284,11 @@ def test_rack_check_of_a_lab_that_is_not_here(files: Lab) -> None:
     assert "rack lab-example is not ready" in done.stdout
 
 
-def test_power_of_a_virtual_board_needs_its_rack(files: Lab) -> None:
-    """Exit 3 and the command that brings the rack up."""
-    done = here(files, "board", "power", "b1", "cycle", "--rack", str(files.rack), "--out", str(files.out))
-    assert done.returncode == 3
-    assert "hil virtual up" in done.stdout
-
-
 def test_help_lists_every_command(files: Lab) -> None:
     """`hil` without arguments shows the commands."""
     done = here(files, "--help")
     for name in ("run", "build", "gate", "plan", "rack", "board", "virtual", "doctor"):
         assert f"\n  {name} " in done.stdout
-
-
-@pytest.mark.parametrize("command", [("flash",), ("console",)])
-def test_a_board_without_a_port_of_its_own_needs_its_rack(files: Lab, command: tuple[str, ...]) -> None:
-    """Exit 3 and the command that brings the rack up: no port is guessed."""
-    done = here(files, "board", *command, "b1", "--rack", str(files.rack), "--out", str(files.out))
-    assert done.returncode == 3
-    assert "no `hil virtual up` keeps board b1 of rack lab up, so it has no port" in done.stdout
-    assert "Next: hil virtual up, in another terminal." in done.stdout
 
 
 def test_rack_check_finds_a_port_that_somebody_else_serves(tmp_path: Path) -> None:
