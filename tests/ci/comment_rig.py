@@ -122,6 +122,3 @@ def kept(folder: Path) -> Path:
     thresholds = write_limits(folder)
     assert keep(folder / "plan.json", folder / "legs", folder / "verdict", thresholds) == ()
     return folder / "verdict"
-
-
-__all__ = ["HEAD", "compared", "kept", "leave_all", "leave_comparison", "leave_virtual"]

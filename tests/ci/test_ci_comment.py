@@ -15,8 +15,8 @@ from hil.base.untrusted import markdown
 from hil.ci.comment import Marker, comment, find_marker
 from hil.ci.github import GitHub, Refused
 from hil.ci.plan import write_plan
-from tests.ci.ci_rig import a_plan
-from tests.ci.comment_rig import HEAD, kept, leave_all, own_repository, pull_request_state, zipped
+from tests.ci.ci_rig import HEAD, a_plan
+from tests.ci.comment_rig import kept, leave_all, own_repository, pull_request_state, zipped
 from tests.ci.github_server import BOT, FORK, HOME, RUN, TOKEN, Answer, State, serve
 from tests.in_process import hil
 from tests.lab import own_environment
