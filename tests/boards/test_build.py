@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import fcntl
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,8 +18,6 @@ from hil.boards.firmware.build import FIRMWARE_DIR, VIRTUAL_TARGETS, HostTree, b
 from hil.boards.firmware.build_folder import Image
 from tests.host_builds import PLAIN, build_programs
 from tests.lab import ROOT, all_processes, wait_for
-
-pytestmark = pytest.mark.slow
 
 BUILD_NINJA = """\
 rule slow
@@ -39,6 +38,7 @@ run_step(("ninja", "-C", str(folder)), log=folder / "log")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "handler"),
     [
@@ -75,6 +75,7 @@ except HilError as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("disk", "command"),
     [
@@ -97,6 +98,7 @@ def left(folder: Path, own: int) -> list[str]:
     return [one.name for one in all_processes() if str(folder) in one.name and one.pid != own]
 
 
+@pytest.mark.slow
 def test_a_second_build_waits_for_the_first(virtual_firmware: Path) -> None:
     """While another process builds any chip in the tree nothing is touched; then the build goes on."""
     said: list[str] = []
@@ -116,6 +118,7 @@ def test_a_second_build_waits_for_the_first(virtual_firmware: Path) -> None:
     assert any(sentence.startswith("Built ") for sentence in said)
 
 
+@pytest.mark.slow
 def test_building_the_same_again_touches_no_image(virtual_firmware: Path) -> None:
     """Files that did not change stay the very same files, as another run may be flashing from them."""
 
@@ -129,54 +132,71 @@ def test_building_the_same_again_touches_no_image(virtual_firmware: Path) -> Non
     assert identities() == before
 
 
-def test_images_of_one_tree_are_built_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def trees(monkeypatch: pytest.MonkeyPatch) -> list[tuple[HostTree, tuple[str, ...]]]:
+    """Have trees leave any program where the compiler would; the list has each tree and what it built."""
+    built: list[tuple[HostTree, tuple[str, ...]]] = []
+
+    def leave_programs(tree: HostTree, *programs: str) -> None:
+        built.append((tree, programs))
+        tree.folder.mkdir(parents=True, exist_ok=True)
+        for program in programs:
+            shutil.copy("/bin/true", tree.folder / program)
+
+    monkeypatch.setattr(HostTree, "build", leave_programs)
+    return built
+
+
+def test_images_of_one_tree_are_built_at_once(
+    trees: list[tuple[HostTree, tuple[str, ...]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The images that a run needs are built by one call, which has all cores busy."""
-    asked = watch_trees(monkeypatch)
+    monkeypatch.setattr("hil.boards.firmware.build.BUILD_ROOT", tmp_path)
     said: list[str] = []
     folders = build_all(map(Image, VIRTUAL_TARGETS), say=said.append)
-    assert asked == [tuple(f"hil-firmware-{chip}.elf" for chip in MODELLED)]
+    assert [programs for _, programs in trees] == [tuple(f"hil-firmware-{chip}.elf" for chip in MODELLED)]
     assert {str(image): folder.name for image, folder in folders.items()} == {
         target: target for target in VIRTUAL_TARGETS
     }
     assert [line.split()[0] for line in said] == ["Building"] * 3 + ["Built"] * 3
 
 
-def test_one_target_is_one_program(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_target_is_one_program(trees: list[tuple[HostTree, tuple[str, ...]]], tmp_path: Path) -> None:
     """Who asks for one chip does not wait for the others."""
-    asked = watch_trees(monkeypatch)
-    build("virtual-esp32c3", say=lambda _sentence: None)
-    assert asked == [("hil-firmware-esp32c3.elf",)]
+    build("virtual-esp32c3", say=lambda _sentence: None, build_root=tmp_path)
+    assert [programs for _, programs in trees] == [("hil-firmware-esp32c3.elf",)]
 
 
+def test_a_planted_slowdown_has_a_tree_of_its_own(
+    trees: list[tuple[HostTree, tuple[str, ...]]], tmp_path: Path
+) -> None:
+    """The tree is told what is planted, and the image's version says it; the ordinary ones are not."""
+    folders = [
+        build("virtual-esp32", plant_us=us, say=lambda _: None, build_root=tmp_path) for us in (0, 700)
+    ]
+    assert folders == [tmp_path / "virtual-esp32", tmp_path / "planted" / "virtual-esp32"]
+    options = ["-DHIL_PLANT_PUBLISH_US=700" in tree.options for tree, _ in trees]
+    versions = [b"+planted-700us\0" in (folder / "hil-firmware.bin").read_bytes() for folder in folders]
+    assert (options, versions) == ([False, True], [False, True])
+    assert [tree.folder.parent for tree, _ in trees] == [tmp_path, tmp_path / "planted"]
+
+
+@pytest.mark.slow
+@pytest.mark.heavy
 def test_a_planted_slowdown_is_in_no_ordinary_image(virtual_firmware: Path) -> None:
-    """It is built in a folder of its own, and the image's version says what is planted; the ordinary image
-    stays as it was, and holds nothing of it."""
+    """The planted program wraps the publish; the ordinary image stays as it was and wraps nothing."""
 
     def ordinary() -> tuple[bytes, bytes]:
         return tuple((virtual_firmware / f"hil-firmware.{kind}").read_bytes() for kind in ("bin", "elf"))
 
     before = ordinary()
     planted = build("virtual-esp32", plant_us=700, say=lambda _sentence: None)
-    assert planted.parent.name == "planted"
-    assert b"+planted-700us\0" in (planted / "hil-firmware.bin").read_bytes()
     assert b"__wrap_esp_mqtt_client_publish" in (planted / "hil-firmware.elf").read_bytes()
     assert ordinary() == before
     assert not any(b"planted" in part or b"__wrap_esp_mqtt_client_publish" in part for part in before)
 
 
-def watch_trees(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    """Return the list to which the programs of each call that builds in a tree are added."""
-    asked: list[tuple[str, ...]] = []
-    build_in_tree = HostTree.build
-
-    def watched(tree: HostTree, *programs: str) -> None:
-        asked.append(programs)
-        build_in_tree(tree, *programs)
-
-    monkeypatch.setattr(HostTree, "build", watched)
-    return asked
-
-
+@pytest.mark.slow
 @pytest.mark.heavy
 @pytest.mark.parametrize("chip", MODELLED)
 def test_nothing_that_differs_is_shared(tmp_path: Path, chip: str) -> None:
@@ -188,6 +208,7 @@ def test_nothing_that_differs_is_shared(tmp_path: Path, chip: str) -> None:
     assert shared.read_bytes() == (alone.folder / "hil-firmware.elf").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_tree_of_another_installation_is_made_anew(tmp_path: Path) -> None:
     """Sources that lie elsewhere now, as in another virtual environment, build in the same folder."""
     text = "cmake_minimum_required(VERSION 3.18)\nproject(p NONE)\n"

@@ -27,8 +27,6 @@ from hil.boards.firmware.selection import compare_bundles
 from tests.boards.revision_rig import build_there, commit_all, copy_checkout, git
 from tests.lab import ROOT
 
-pytestmark = [pytest.mark.slow, pytest.mark.heavy]  # test_build_ruler.py builds another commit, too
-
 TARGET = "virtual-esp32"
 MAIN = "firmware/main/app_main.c"
 
@@ -69,12 +67,16 @@ def digests(bundle: Path) -> Digests:
     return read_digests(bundle / TARGET)
 
 
+@pytest.mark.slow
+@pytest.mark.heavy  # test_build_ruler.py builds another commit, too
 def test_the_same_sources_give_the_same_files_in_two_checkouts(builds: Builds) -> None:
     """Every file of the two builds has the same SHA-256, the ELF with its debug information included."""
     assert digests(builds.here).files == digests(builds.head).files
     assert digests(builds.here).image_sha256 == digests(builds.head).image_sha256
 
 
+@pytest.mark.slow
+@pytest.mark.heavy
 def test_no_file_holds_a_path_of_the_machine(builds: Builds) -> None:
     """Neither program nor image nor debug information names the folder it was built in."""
     for bundle, place in ((builds.here, ROOT), (builds.head, builds.checkout)):
@@ -82,6 +84,8 @@ def test_no_file_holds_a_path_of_the_machine(builds: Builds) -> None:
             assert str(place).encode() not in (bundle / TARGET / name).read_bytes(), name
 
 
+@pytest.mark.slow
+@pytest.mark.heavy
 def test_the_image_holds_no_commit_and_no_time(builds: Builds) -> None:
     """Its version is firmware/version.txt; date and time of the description are empty."""
     content = (builds.head / TARGET / "hil-firmware.bin").read_bytes()
@@ -92,6 +96,8 @@ def test_the_image_holds_no_commit_and_no_time(builds: Builds) -> None:
     assert image.segments[0].data[80:112] == bytes(32)  # esp_app_desc_t.time and .date
 
 
+@pytest.mark.slow
+@pytest.mark.heavy
 def test_the_firmware_of_another_commit_is_built(builds: Builds) -> None:
     """--at REV: the image of that commit, noted as its own and as clean."""
     head, base = builds.commits
@@ -102,6 +108,8 @@ def test_the_firmware_of_another_commit_is_built(builds: Builds) -> None:
     assert b"of the base" not in (builds.head / TARGET / "hil-firmware.elf").read_bytes()
 
 
+@pytest.mark.slow
+@pytest.mark.heavy
 def test_a_ruler_that_is_the_same_changes_no_byte(builds: Builds, tmp_path: Path) -> None:
     """--ruler-of REV whose benches are the base's own: every file as without it, and the bundle names REV."""
     done = build_there(
@@ -113,6 +121,8 @@ def test_a_ruler_that_is_the_same_changes_no_byte(builds: Builds, tmp_path: Path
     assert digests(builds.base).ruler is None
 
 
+@pytest.mark.slow
+@pytest.mark.heavy
 def test_a_build_of_another_commit_leaves_the_checkout_alone(builds: Builds) -> None:
     """No sources are left below out/, no worktree in .git, no change in the working tree."""
     assert not list(builds.checkout.glob("out/firmware/at/*-sources"))
@@ -120,6 +130,8 @@ def test_a_build_of_another_commit_leaves_the_checkout_alone(builds: Builds) -> 
     assert git(builds.checkout, "status", "--porcelain") == ""
 
 
+@pytest.mark.slow
+@pytest.mark.heavy
 def test_compare_tells_what_a_board_would_notice(builds: Builds) -> None:
     """The same sources are identical although commits differ; another program is different, in its image."""
     (same,) = compare_bundles(builds.here, builds.head)
@@ -128,6 +140,8 @@ def test_compare_tells_what_a_board_would_notice(builds: Builds) -> None:
     assert (other.outcome, other.differing) == ("different", ("hil-firmware.bin",))
 
 
+@pytest.mark.slow
+@pytest.mark.heavy
 def test_a_bundle_needs_nothing_beside_it(builds: Builds) -> None:
     """What is flashed is named by paths inside of the folder, and only what is needed is there."""
     folder = builds.head / TARGET
@@ -143,6 +157,8 @@ def test_a_bundle_needs_nothing_beside_it(builds: Builds) -> None:
     assert not [word for word in json.dumps(json.loads(text)).split('"') if word.startswith("/")]
 
 
+@pytest.mark.slow
+@pytest.mark.heavy
 def test_a_commit_that_cannot_be_built_is_named(builds: Builds) -> None:
     """Exit 2 naming the commit and what fails; its sources are removed after the error too."""
     git(builds.checkout, "checkout", "--quiet", "-b", "broken")

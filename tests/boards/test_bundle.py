@@ -20,12 +20,11 @@ from hil.base.errors import ConfigError
 from hil.boards.firmware.build import build
 from hil.boards.firmware.build_folder import Image, flash_files
 from hil.boards.firmware.bundle import DIGESTS, file_sha256, read_digests, write_bundle, write_digests
+from hil.boards.firmware.image import build_image_dir
 from hil.boards.firmware.revision import SourceState
 from hil.boards.firmware.selection import compare_bundles, find_firmware, verify_bundle
 from hil.cli.app import run_command
 from tests.lab import ROOT
-
-pytestmark = pytest.mark.slow
 
 TARGET = "virtual-esp32"
 IMAGE = "hil-firmware.bin"
@@ -49,10 +48,18 @@ defaults = [word.partition("=")[2] for word in arguments if word.startswith("-DS
 """
 
 
+@pytest.fixture(scope="module")
+def build_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A build folder as `hil build` leaves it, around any program."""
+    folder = tmp_path_factory.mktemp("build") / TARGET
+    build_image_dir(Path("/bin/true"), folder, version="1.2.3")
+    return folder
+
+
 @pytest.fixture
-def bundle(virtual_firmware: Path, tmp_path: Path) -> Path:
+def bundle(build_dir: Path, tmp_path: Path) -> Path:
     """A bundle of one target, moved after it was made."""
-    write_bundle(virtual_firmware, Image(TARGET), tmp_path / "made", STATE)
+    write_bundle(build_dir, Image(TARGET), tmp_path / "made", STATE)
     (tmp_path / "made").rename(tmp_path / "moved")
     return tmp_path / "moved"
 
@@ -200,18 +207,18 @@ def test_another_image_than_promised_is_refused(bundle: Path) -> None:
         verify_bundle(bundle)
 
 
-def test_a_bundle_is_written_anew_but_nothing_else_is_replaced(virtual_firmware: Path, bundle: Path) -> None:
+def test_a_bundle_is_written_anew_but_nothing_else_is_replaced(build_dir: Path, bundle: Path) -> None:
     """What an earlier bundle held is gone; a folder that is no part of a bundle stays as it is."""
     (bundle / TARGET / "old.elf").touch()
-    write_bundle(virtual_firmware, Image(TARGET), bundle, STATE)
+    write_bundle(build_dir, Image(TARGET), bundle, STATE)
     assert [path.name for path in bundle.iterdir()] == [TARGET]
     assert not (bundle / TARGET / "old.elf").exists()
     with pytest.raises(ConfigError, match="is no part of a bundle, so it is not replaced"):
-        write_bundle(virtual_firmware, Image(TARGET), virtual_firmware.parent, STATE)
-    assert (virtual_firmware / IMAGE).is_file()
+        write_bundle(build_dir, Image(TARGET), build_dir.parent, STATE)
+    assert (build_dir / IMAGE).is_file()
 
 
-def test_one_build_writes_to_a_bundle_at_a_time(virtual_firmware: Path, bundle: Path) -> None:
+def test_one_build_writes_to_a_bundle_at_a_time(build_dir: Path, bundle: Path) -> None:
     """While another process writes to the bundle nothing in it is touched; then the build goes on."""
     said: list[str] = []
     waiting = threading.Event()
@@ -222,7 +229,7 @@ def test_one_build_writes_to_a_bundle_at_a_time(virtual_firmware: Path, bundle: 
 
     (bundle / TARGET / "old.elf").touch()
     writer = threading.Thread(
-        target=write_bundle, args=(virtual_firmware, Image(TARGET), bundle, STATE), kwargs={"say": say}
+        target=write_bundle, args=(build_dir, Image(TARGET), bundle, STATE), kwargs={"say": say}
     )
     other = os.open(bundle, os.O_RDONLY)
     try:
@@ -239,7 +246,7 @@ def test_one_build_writes_to_a_bundle_at_a_time(virtual_firmware: Path, bundle: 
     assert not (bundle / TARGET / "old.elf").exists()
 
 
-def test_a_run_takes_the_build_of_its_target(bundle: Path, virtual_firmware: Path) -> None:
+def test_a_run_takes_the_build_of_its_target(bundle: Path, build_dir: Path) -> None:
     """From a bundle, from a folder of it, and from a build folder, which says nothing of its origin."""
     digests = read_digests(bundle / TARGET)
     origin = {"commit": STATE.commit, "dirty": True, "idf_version": "host"}
@@ -247,8 +254,8 @@ def test_a_run_takes_the_build_of_its_target(bundle: Path, virtual_firmware: Pat
         found = find_firmware(path, Image(TARGET))
         assert (found.build_dir, found.sha256) == (bundle / TARGET, digests.image_sha256)
         assert found.origin == origin
-    own = find_firmware(virtual_firmware, Image(TARGET))
-    assert (own.build_dir, own.sha256, own.origin) == (virtual_firmware, digests.image_sha256, {})
+    own = find_firmware(build_dir, Image(TARGET))
+    assert (own.build_dir, own.sha256, own.origin) == (build_dir, digests.image_sha256, {})
 
 
 @pytest.mark.parametrize(
@@ -266,10 +273,10 @@ def test_a_build_for_another_target_is_refused(bundle: Path, path: str, target: 
 
 
 @pytest.fixture
-def ticks(virtual_firmware: Path, tmp_path: Path) -> Path:
+def ticks(build_dir: Path, tmp_path: Path) -> Path:
     """A bundle of two images of one target; no board ever runs this second one."""
-    write_bundle(virtual_firmware, Image(TARGET), tmp_path / "ticks", STATE)
-    slow = shutil.copytree(virtual_firmware, tmp_path / "slow")
+    write_bundle(build_dir, Image(TARGET), tmp_path / "ticks", STATE)
+    slow = shutil.copytree(build_dir, tmp_path / "slow")
     path = slow / "config" / "sdkconfig.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "FREERTOS_HZ": 100}))
     write_bundle(slow, Image(TARGET, 100), tmp_path / "ticks", STATE)
@@ -385,6 +392,7 @@ def idf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(program.parent), prepend=":")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("idf")
 def test_a_chips_bundle_says_which_esp_idf_built_it(tmp_path: Path) -> None:
     """The version is the image's own; the sources' version.txt decides what the image calls itself."""
@@ -397,6 +405,7 @@ def test_a_chips_bundle_says_which_esp_idf_built_it(tmp_path: Path) -> None:
     assert Path(sdkconfig).parent == tmp_path / "out"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("idf")
 def test_another_tick_is_an_overlay_over_the_defaults(tmp_path: Path) -> None:
     """Its values come last; neither build folder nor sdkconfig is the default image's."""
@@ -413,6 +422,7 @@ def test_another_tick_is_an_overlay_over_the_defaults(tmp_path: Path) -> None:
     assert slow_given[0] != fast_given[0]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("idf")
 def test_a_planted_slowdown_is_an_overlay_too(tmp_path: Path) -> None:
     """Its option comes last, with a version that says it; neither build folder nor sdkconfig is the ordinary
@@ -441,6 +451,7 @@ def test_a_slowdown_is_planted_in_these_sources_alone(capsys: pytest.CaptureFixt
         assert "leave -C and --at out" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("idf")
 def test_other_defaults_get_another_sdkconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """ESP-IDF leaves an sdkconfig as it is, so one of other defaults must not be used again."""

@@ -19,8 +19,6 @@ from hil.boards.flash.words import Write, fault_in, last_words
 from hil.boards.rack import Board, Power
 from tests.virtual.virtual_board_rig import MAC, BoardProcess, make_build
 
-pytestmark = pytest.mark.slow
-
 BOX = set("╭╮╰╯│─")
 CHIP_ID, MIN_REVISION = 12, 15  # offsets in esp_image_header_t
 SIZE = 8192
@@ -81,6 +79,7 @@ def refusal(board: Board, build_dir: Path, process: BoardProcess) -> str:
     return said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mac", ["", MAC], ids=["any board", "this board"])
 def test_an_image_beyond_the_flash(board: Board, build_dir: Path, process: BoardProcess, mac: str) -> None:
     """File, offset and size are named, with esptool's own sentence."""
@@ -91,6 +90,7 @@ def test_an_image_beyond_the_flash(board: Board, build_dir: Path, process: Board
     assert "CONFIG_ESPTOOLPY_FLASHSIZE" in said
 
 
+@pytest.mark.slow
 def test_two_files_that_overlap(board: Board, build_dir: Path, process: BoardProcess) -> None:
     """Both files are named, although esptool names one."""
     add_file(build_dir, "0x11000")
@@ -101,6 +101,7 @@ def test_two_files_that_overlap(board: Board, build_dir: Path, process: BoardPro
     assert "ota_data_initial.bin" not in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -124,6 +125,7 @@ def test_a_setting_that_is_none(
     assert "flasher_args.json" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("image", "at", "content", "words"),
     [
@@ -150,6 +152,7 @@ def test_what_esptool_warns_of_is_noted(
     assert words in result.note
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("at", "content", "words"),
     [

@@ -39,8 +39,6 @@ from tests.make_records import RUN_ID, publish_record, publish_thresholds
 from tests.reports.as_read import as_read
 from tests.run.test_plan import BENCHES
 
-pytestmark = pytest.mark.slow
-
 RACK_FILE = Path(__file__).resolve().parents[2] / "hil" / "racks" / "virtual.yaml"
 RACK = load_rack(RACK_FILE)
 V1_OUT = replace(KEPT_OUT, board="v1")

@@ -17,9 +17,7 @@ from hil.boards.firmware import app_image, partition_table
 from hil.boards.firmware.app_image import ChecksumError, Image, ImageError
 from hil.boards.firmware.image import build_image_dir
 from hil.boards.firmware.partition_table import Partition, TableError
-from tests.virtual.virtual_board_rig import PARTITIONS, compile_app, python
-
-pytestmark = pytest.mark.slow
+from tests.virtual.virtual_board_rig import PARTITIONS, compile_app, run_esptool
 
 
 @pytest.fixture(scope="module")
@@ -121,15 +119,20 @@ def test_esptool_finds_the_image_valid(elf: Path, csv: Path, tmp_path: Path, chi
     """esptool's own check passes, and shows the chip, the project, its version and the ELF's SHA-256."""
     folder = build(elf, csv, tmp_path / "build", chip)
     for name in ("testapp.bin", "bootloader/bootloader.bin"):
-        done = python("-m", "esptool", "image-info", str(folder / name))
-        assert done.returncode == 0, done.stdout
-        assert "(valid)" in done.stdout
-        assert "invalid" not in done.stdout
-        assert f"Chip ID: {chip_id}\n" in done.stdout
-    app = python("-m", "esptool", "image-info", str(folder / "testapp.bin")).stdout
+        said = image_info(folder / name)
+        assert "(valid)" in said
+        assert "invalid" not in said
+        assert f"Chip ID: {chip_id}\n" in said
+    app = image_info(folder / "testapp.bin")
     assert "Project name: testapp" in app
     assert "App version: 1.2.3" in app
     assert f"ELF file SHA256: {hashlib.sha256(elf.read_bytes()).hexdigest()}" in app
+
+
+def image_info(path: Path) -> str:
+    status, said = run_esptool("image-info", str(path))
+    assert status == 0, said
+    return said
 
 
 def test_image_carries_the_program(elf: Path, csv: Path, tmp_path: Path) -> None:
@@ -159,6 +162,7 @@ def test_debug_information_does_not_fill_the_slot(csv: Path, tmp_path: Path, elf
     assert (folder / "testapp.bin").stat().st_size < 100_000
 
 
+@pytest.mark.slow
 def test_too_large_an_elf_is_named(csv: Path, tmp_path: Path) -> None:
     """A program that exceeds its slot is refused with both sizes and the slot's name."""
     big = compile_app(tmp_path / "big", padding_bytes=2 << 20)

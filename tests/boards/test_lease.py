@@ -20,8 +20,6 @@ from hil.boards import lease
 from hil.boards.lease import clear_stale, lease_air, lease_boards, lease_rack, read_holder
 from tests.lab import wait_for
 
-pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).resolve().parents[2]
 
 HOLD = """
@@ -50,6 +48,7 @@ def holder(folder: Path, *boards: str) -> Iterator[subprocess.Popen[str]]:
         process.stdout.close()
 
 
+@pytest.mark.slow
 def test_the_second_is_told_who_holds_the_board(tmp_path: Path) -> None:
     """A board held by another process is a rig fault that names its user, process and run."""
     folder = tmp_path / "rack"
@@ -64,6 +63,7 @@ def test_the_second_is_told_who_holds_the_board(tmp_path: Path) -> None:
         assert caught.value.exit_code == 3
 
 
+@pytest.mark.slow
 def test_kill_9_of_the_holder_frees_the_board(tmp_path: Path) -> None:
     """The record of a dead holder is no obstacle, and is not mistaken for a holder."""
     with holder(tmp_path, "a") as process:
@@ -77,6 +77,7 @@ def test_kill_9_of_the_holder_frees_the_board(tmp_path: Path) -> None:
             assert "next" in now
 
 
+@pytest.mark.slow
 def test_waiting_gets_the_board_when_it_is_free(tmp_path: Path) -> None:
     """--wait: who waits is told by whom the board is held, and gets it when the holder ends."""
     told: list[str] = []
@@ -90,6 +91,7 @@ def test_waiting_gets_the_board_when_it_is_free(tmp_path: Path) -> None:
             assert "run-of-holder" in told[0]
 
 
+@pytest.mark.slow
 def test_nothing_is_kept_of_a_lease_that_failed(tmp_path: Path) -> None:
     """Boards taken before the one that is held are given back."""
     with holder(tmp_path, "b"):
@@ -98,6 +100,7 @@ def test_nothing_is_kept_of_a_lease_that_failed(tmp_path: Path) -> None:
         assert read_holder(tmp_path, "a") is None
 
 
+@pytest.mark.slow
 def test_boards_are_taken_in_sorted_order(tmp_path: Path) -> None:
     """Two runs that want the same boards in another order cannot wait for each other for ever."""
     with holder(tmp_path, "a"):
@@ -114,6 +117,7 @@ def test_a_released_lease_leaves_no_record(tmp_path: Path) -> None:
     assert not clear_stale(tmp_path, "a")
 
 
+@pytest.mark.slow
 def test_release_clears_the_record_of_the_dead(tmp_path: Path) -> None:
     """A record left by a dead run is cleared once; a live one is not touched."""
     (tmp_path / "a.lock").write_text('{"who": "ghost"}')
@@ -168,6 +172,7 @@ class StopError(Exception):
     """What a stopped run raises."""
 
 
+@pytest.mark.slow
 def test_the_air_is_held_by_one_process_at_a_time(tmp_path: Path) -> None:
     """Whoever waits for the air hears a stop and sees who holds it; kill -9 of the holder frees it."""
     with air_user(tmp_path, "first", 1) as process:
@@ -192,6 +197,7 @@ def test_the_air_is_held_by_one_process_at_a_time(tmp_path: Path) -> None:
     assert read_holder(tmp_path, "air") is None
 
 
+@pytest.mark.slow
 def test_processes_take_turns_at_the_air(tmp_path: Path) -> None:
     """A run that gives the air back and wants it again stands behind the one that waits."""
     with air_user(tmp_path, "greedy", 2) as process:
@@ -263,6 +269,7 @@ def stop_at_the_third_look() -> Callable[[], None]:
     return check_stop
 
 
+@pytest.mark.slow
 def test_several_share_a_rack_and_one_has_it_alone(tmp_path: Path) -> None:
     """Two that share do not wait for each other; who wants it alone waits for both, and keeps both off."""
     with rack_user(tmp_path, "first", 1, "shared") as process:
@@ -291,6 +298,7 @@ def test_several_share_a_rack_and_one_has_it_alone(tmp_path: Path) -> None:
             assert read_holder(tmp_path, "rack") is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("how", "holder_named"), [("alone", "run first"), ("shared", "that did not write")])
 def test_waiting_for_the_rack_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str, holder_named: str
@@ -307,6 +315,7 @@ def test_waiting_for_the_rack_ends(
         assert turnstile_is_free(tmp_path, "rack")
 
 
+@pytest.mark.slow
 def test_who_waits_for_the_rack_alone_is_not_starved(tmp_path: Path) -> None:
     """While one waits to have the rack alone nobody gets a new share, though others still hold theirs."""
     with rack_user(tmp_path, "sharer", 2, "shared") as sharer:

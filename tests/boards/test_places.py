@@ -28,8 +28,6 @@ from hil.cli.board import release_board
 from tests.boards.farm import LABGRID, RACK, Farm, farm_in
 from tests.lab import ROOT, descendants, read_process, run, wait_for
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def farm(tmp_path: Path) -> Iterator[Farm]:
@@ -55,6 +53,7 @@ def end(process: subprocess.Popen[str]) -> str:
     return said
 
 
+@pytest.mark.slow
 def test_a_leased_board_is_the_board_that_was_exported(farm: Farm) -> None:
     """Boards come with their identity and their port, under the name of the rack that leases them; a second
     exporter under another name changes nothing of it."""
@@ -77,6 +76,7 @@ def test_a_leased_board_is_the_board_that_was_exported(farm: Farm) -> None:
     end(second)
 
 
+@pytest.mark.slow
 def test_places_are_released_however_the_run_ends(farm: Farm) -> None:
     """The end of a run frees its places: by itself, by a kill; the file of its boards is of no use then."""
     farm.export(farm.boards_rack(1))
@@ -96,6 +96,7 @@ def test_places_are_released_however_the_run_ends(farm: Farm) -> None:
         assert rack_with_places(boards) == rack.resolve()
 
 
+@pytest.mark.slow
 @pytest.mark.heavy
 def test_the_next_run_frees_what_a_dead_keeper_left(farm: Farm) -> None:
     """Where the keeper was killed with its run, nobody releases: the place stays taken; the next run on that
@@ -118,6 +119,7 @@ def test_the_next_run_frees_what_a_dead_keeper_left(farm: Farm) -> None:
     farm.await_free("b1")
 
 
+@pytest.mark.slow
 @pytest.mark.heavy
 def test_a_run_ends_with_its_keeper(farm: Farm) -> None:
     """A run whose keeper was killed is ended: nobody would take its places again after a restart. Until it
@@ -165,6 +167,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.heavy
 def test_who_was_faster_after_a_restart_gives_back(farm: Farm) -> None:
     """A coordinator that restarts forgets who held what. Who takes a place then has told nobody yet when the
@@ -188,6 +191,7 @@ def test_who_was_faster_after_a_restart_gives_back(farm: Farm) -> None:
     assert "hil_claim" not in farm.client("-p", "b1", "show")
 
 
+@pytest.mark.slow
 @pytest.mark.heavy
 def test_patience_is_for_coordinator_and_exporter_too(farm: Farm) -> None:
     """With --wait a coordinator that is not there yet is waited for, and so is an exporter."""
@@ -198,6 +202,7 @@ def test_patience_is_for_coordinator_and_exporter_too(farm: Farm) -> None:
     end(process)
 
 
+@pytest.mark.slow
 @pytest.mark.heavy
 def test_a_taken_place_names_its_holder(farm: Farm) -> None:
     """Whoever asks for a taken place is told by whom and since when (status 3); with patience it gets it."""
@@ -217,6 +222,7 @@ def test_a_taken_place_names_its_holder(farm: Farm) -> None:
     end(patient)
 
 
+@pytest.mark.slow
 def test_trouble_is_one_sentence_with_a_way_out(farm: Farm) -> None:
     """A tag that nothing has names the near misses; too few boards, a dead exporter, an exporter of another
     version and a coordinator that is not there say so; nothing stays acquired."""
@@ -256,6 +262,7 @@ def test_trouble_is_one_sentence_with_a_way_out(farm: Farm) -> None:
     assert "labgrid-coordinator" in said
 
 
+@pytest.mark.slow
 @pytest.mark.heavy
 def test_a_place_that_nobody_exports_is_passed_over(farm: Farm) -> None:
     """labgrid gives out places whose exporter is gone: such a one is given back, and the next one taken."""
@@ -271,6 +278,7 @@ def test_a_place_that_nobody_exports_is_passed_over(farm: Farm) -> None:
     assert second.poll() is None
 
 
+@pytest.mark.slow
 def test_a_lease_survives_the_coordinator(farm: Farm) -> None:
     """A coordinator that restarts forgets who held what: the keeper takes its places again, as who it was."""
     farm.export(farm.boards_rack(1))
@@ -285,6 +293,7 @@ def test_a_lease_survives_the_coordinator(farm: Farm) -> None:
     farm.await_free("b1")
 
 
+@pytest.mark.slow
 @pytest.mark.heavy
 def test_a_run_whose_place_is_taken_away_is_ended(farm: Farm) -> None:
     """Who loses a place to somebody else is told to whom, and ends: two must not work with one board."""
@@ -311,6 +320,7 @@ class Plug(BaseHTTPRequestHandler):
         """What was asked is looked at, not printed."""
 
 
+@pytest.mark.slow
 @pytest.mark.heavy
 def test_a_switch_behind_labgrid_is_used(farm: Farm) -> None:
     """A board's plug is exported as a power port of its place, which gives the board a switch: labgrid's own

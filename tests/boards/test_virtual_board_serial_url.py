@@ -6,7 +6,6 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import serial
@@ -16,14 +15,12 @@ from hil.boards import serial_url
 from hil.boards.serial_url.protocol_fastrfc2217 import ReceiveBuffer, TelnetParser
 from tests.virtual.virtual_board_rig import BoardProcess
 
-pytestmark = pytest.mark.slow
-
 IAC, SB, SE = rfc2217.IAC, rfc2217.SB, rfc2217.SE
 
 
-@pytest.fixture
-def board(tmp_path: Path) -> Iterator[BoardProcess]:
-    with BoardProcess(tmp_path) as process:
+@pytest.fixture(scope="module")
+def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BoardProcess]:
+    with BoardProcess(tmp_path_factory.mktemp("b")) as process:
         yield process
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,17 +21,9 @@ from tests.virtual.virtual_board_rig import (
     console,
     flash_files,
     is_alive,
-    make_build,
     wait_until,
     write_flash_file,
 )
-
-pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_build(tmp_path_factory.mktemp("app"))
 
 
 @pytest.fixture
@@ -40,7 +32,8 @@ def flashed(build: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def board(flashed: Path, tmp_path: Path) -> Iterator[BoardProcess]:
+def own(flashed: Path, tmp_path: Path) -> Iterator[BoardProcess]:
+    """A board that a test may end."""
     with BoardProcess(tmp_path, flash=flashed) as process:
         yield process
 
@@ -107,32 +100,23 @@ def test_app_is_told_who_it_is(board: BoardProcess) -> None:
         assert int(monitor.expect("\n")) > 0
 
 
-@pytest.mark.filterwarnings(r"ignore:set(Daemon|Name)\(\):DeprecationWarning")  # pyserial 3.5
-def test_app_is_told_of_its_air(build: Path, tmp_path: Path) -> None:
-    """A board's only network and its password reach the application; without them none is named."""
-    for arguments, network in ((("--ap=hil", "--ap-password=of the air"), "hil"), ((), "-")):
-        folder = tmp_path / network
-        folder.mkdir()
-        flash = write_flash_file(folder / "flash.bin", flash_files(build))
-        with BoardProcess(folder, *arguments, flash=flash) as told, console(told) as monitor:
-            monitor.write("env VBOARD_AP")
-            monitor.expect(f"VBOARD_AP={network}\n")
-            monitor.write("env VBOARD_AP_PASSWORD")
-            monitor.expect(f"VBOARD_AP_PASSWORD={'of the air' if arguments else '-'}\n")
-
-
-@pytest.mark.filterwarnings(r"ignore:set(Daemon|Name)\(\):DeprecationWarning")  # pyserial 3.5
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("arguments", "mode"), [(("--strict=fail",), "fail"), (("--strict=warn",), "warn"), ((), "-")]
+    ("arguments", "network", "password", "strict"),
+    [
+        (("--ap=hil", "--ap-password=of the air", "--strict=fail"), "hil", "of the air", "fail"),
+        (("--strict=warn",), "-", "-", "warn"),
+        ((), "-", "-", "-"),
+    ],
 )
-def test_app_is_told_how_strict_it_is(
-    build: Path, tmp_path: Path, arguments: tuple[str, ...], mode: str
+def test_app_is_told_of_its_air_and_how_strict_it_is(
+    flashed: Path, tmp_path: Path, arguments: tuple[str, ...], network: str, password: str, strict: str
 ) -> None:
-    """Whether what fails on a chip fails reaches the application; without a word it decides by itself."""
-    flash = write_flash_file(tmp_path / "flash.bin", flash_files(build))
-    with BoardProcess(tmp_path, *arguments, flash=flash) as told, console(told) as monitor:
-        monitor.write("env VBOARD_STRICT")
-        monitor.expect(f"VBOARD_STRICT={mode}\n")
+    """Its only network, the password, and whether what fails on a chip fails, where they are given."""
+    with BoardProcess(tmp_path, *arguments, flash=flashed) as told, console(told) as monitor:
+        for name, value in (("AP", network), ("AP_PASSWORD", password), ("STRICT", strict)):
+            monitor.write(f"env VBOARD_{name}")
+            monitor.expect(f"VBOARD_{name}={value}\n")
 
 
 @pytest.mark.parametrize(
@@ -180,27 +164,23 @@ def test_all_output_before_a_crash_arrives(board: BoardProcess) -> None:
     assert b"FLOOD END\n" in log
 
 
-def test_flash_outlives_the_process(board: BoardProcess) -> None:
-    """What the application wrote to flash is there after the board process has been killed and restarted."""
-    with console(board) as monitor:
+@pytest.mark.slow
+def test_a_killed_board_takes_its_app_along_and_keeps_its_flash(own: BoardProcess) -> None:
+    """kill -9 ends the application too; what it wrote to flash is there when the board starts again."""
+    with console(own) as monitor:
         monitor.write("store")
         monitor.expect("STORED\n")
-    board.process.kill()
-    board.process.communicate()
-    assert board.flash.read_bytes()[0x9000:0x9004] == b"kept"
-    with BoardProcess(board.folder, flash=board.flash) as again, console(again) as monitor:
+    app_pid = own.control.state()["app_pid"]
+    own.process.kill()
+    own.process.communicate()
+    wait_until(lambda: not is_alive(app_pid), "the end of the application")
+    assert own.flash.read_bytes()[0x9000:0x9004] == b"kept"
+    with BoardProcess(own.folder, flash=own.flash) as again, console(again) as monitor:
         monitor.write("hello")
         monitor.expect("echo hello\n")
 
 
-def test_kill_takes_the_app_with_it(board: BoardProcess) -> None:
-    """kill -9 of the board process ends its application."""
-    app_pid = board.wait_for(lambda state: state["app_pid"])["app_pid"]
-    board.process.kill()
-    board.process.communicate()
-    wait_until(lambda: not is_alive(app_pid), "the end of the application")
-
-
+@pytest.mark.slow
 def test_end_of_the_lifeline_stops_the_board(flashed: Path, tmp_path: Path) -> None:
     """The board exits by itself, application included, when the other end of its lifeline closes."""
     ours, theirs = os.pipe()
@@ -214,15 +194,16 @@ def test_end_of_the_lifeline_stops_the_board(flashed: Path, tmp_path: Path) -> N
     assert not is_alive(app_pid)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_signals_stop_the_board_cleanly(board: BoardProcess, number: signal.Signals) -> None:
+def test_signals_stop_the_board_cleanly(own: BoardProcess, number: signal.Signals) -> None:
     """SIGTERM and SIGINT end the board with status 0, its application dead and its control socket gone."""
-    app_pid = board.wait_for(lambda state: state["app_pid"])["app_pid"]
-    board.process.send_signal(number)
-    board.process.communicate(timeout=10)
-    assert board.process.returncode == 0
+    app_pid = own.wait_for(lambda state: state["app_pid"])["app_pid"]
+    own.process.send_signal(number)
+    own.process.communicate(timeout=10)
+    assert own.process.returncode == 0
     assert not is_alive(app_pid)
-    assert not (board.folder / "control").exists()
+    assert not (own.folder / "control").exists()
 
 
 def test_newest_client_wins(board: BoardProcess) -> None:
@@ -273,23 +254,23 @@ def test_first_boot_writes_otadata(board: BoardProcess) -> None:
     ],
     ids=("second", "first", "aborted", "wrong-crc", "modulo"),
 )
-def test_otadata_selects_the_slot(build: Path, tmp_path: Path, first: bytes, second: bytes, tag: str) -> None:
+def test_otadata_selects_the_slot(
+    board: BoardProcess, build_of: Callable[..., Path], first: bytes, second: bytes, tag: str
+) -> None:
     """The valid entry with the highest sequence number selects the slot, modulo the number of slots."""
-    other = make_build(tmp_path / "other", tag="two")
-    parts = {**flash_files(build), OTADATA: first, OTADATA + 0x1000: second}
-    flash = write_flash_file(tmp_path / "flash.bin", {**parts, OTA_1: other / "testapp.bin"})
-    with BoardProcess(tmp_path, flash=flash) as board, console(board) as monitor:
+    board.renew({**two_slots(build_of), OTADATA: first, OTADATA + 0x1000: second})
+    with console(board) as monitor:
         monitor.reset()
         monitor.expect(f"READY tag={tag} ")
 
 
-def test_an_update_that_is_not_confirmed_falls_back(build: Path, tmp_path: Path) -> None:
+def test_an_update_that_is_not_confirmed_falls_back(
+    board: BoardProcess, build_of: Callable[..., Path]
+) -> None:
     """A new image has one boot: the next one starts the image before, and nothing brings the new one back."""
-    other = make_build(tmp_path / "other", tag="two")
     entries = {OTADATA: otadata.pack(1), OTADATA + 0x1000: otadata.pack(2, otadata.STATE_NEW)}
-    parts = {**flash_files(build), **entries, OTA_1: other / "testapp.bin"}
-    flash = write_flash_file(tmp_path / "flash.bin", parts)
-    with BoardProcess(tmp_path, flash=flash) as board, console(board) as monitor:
+    board.renew({**two_slots(build_of), **entries})
+    with console(board) as monitor:
         board.wait_for(lambda state: state["app_partition"] == "ota_1")
         assert entry(board, 1) == otadata.pack(2, otadata.STATE_PENDING_VERIFY)
         for _ in range(2):
@@ -299,13 +280,16 @@ def test_an_update_that_is_not_confirmed_falls_back(build: Path, tmp_path: Path)
     assert entry(board, 0) == otadata.pack(1)
 
 
-def test_the_only_update_falls_back_to_the_first_slot(build: Path, tmp_path: Path) -> None:
+def two_slots(build_of: Callable[..., Path]) -> dict[int, Path | bytes]:
+    """Return a flash's parts with the build "one" in the first slot and "two" in the second."""
+    return {**flash_files(build_of("esp32")), OTA_1: build_of("esp32", "two") / "testapp.bin"}
+
+
+def test_the_only_update_falls_back_to_the_first_slot(board: BoardProcess, build: Path) -> None:
     """Where no entry is left the first slot boots, and otadata is left as it is: it was no first boot."""
-    parts = {**flash_files(build), OTADATA: otadata.pack(2, otadata.STATE_PENDING_VERIFY)}
-    flash = write_flash_file(tmp_path / "flash.bin", parts)
-    with BoardProcess(tmp_path, flash=flash) as board:
-        board.wait_for(lambda state: state["app_partition"] == "ota_0")
-        assert entry(board, 0) == otadata.pack(2, otadata.STATE_ABORTED)
+    board.renew({**flash_files(build), OTADATA: otadata.pack(2, otadata.STATE_PENDING_VERIFY)})
+    board.wait_for(lambda state: state["app_partition"] == "ota_0")
+    assert entry(board, 0) == otadata.pack(2, otadata.STATE_ABORTED)
 
 
 def entry(board: BoardProcess, index: int) -> bytes:
@@ -313,11 +297,10 @@ def entry(board: BoardProcess, index: int) -> bytes:
     return board.flash.read_bytes()[offset : offset + otadata.ENTRY_BYTES]
 
 
-def test_broken_slot_falls_back_to_the_other(build: Path, tmp_path: Path) -> None:
+def test_broken_slot_falls_back_to_the_other(board: BoardProcess, build: Path) -> None:
     """Where the selected slot is empty the bootloader says so and starts the other one."""
-    parts = {**flash_files(build), OTADATA: otadata.pack(2)}
-    flash = write_flash_file(tmp_path / "flash.bin", parts)
-    with BoardProcess(tmp_path, flash=flash) as board, console(board) as monitor:
+    board.renew({**flash_files(build), OTADATA: otadata.pack(2)})
+    with console(board) as monitor:
         monitor.reset()
         log = monitor.expect("READY tag=one ")
     assert b"esp_image: image at 0x200000 has invalid magic byte (nothing flashed here?)\r\n" in log
@@ -334,36 +317,37 @@ def test_broken_slot_falls_back_to_the_other(build: Path, tmp_path: Path) -> Non
     ids=("bootloader", "partition-table", "app"),
 )
 def test_missing_part_makes_a_reboot_loop(
-    build: Path, tmp_path: Path, missing: int, baud: int, says: str
+    board: BoardProcess, build: Path, missing: int, baud: int, says: str
 ) -> None:
     """Without bootloader, partition table or app the board says which, and tries again and again."""
-    present = {offset: part for offset, part in flash_files(build).items() if offset != missing}
-    flash = write_flash_file(tmp_path / "flash.bin", present)
-    with BoardProcess(tmp_path, flash=flash) as board, console(board, baud=baud) as monitor:
+    board.renew({offset: part for offset, part in flash_files(build).items() if offset != missing})
+    with console(board, baud=baud) as monitor:
         monitor.expect(says)
         monitor.expect(says)
         assert board.control.state()["app_pid"] is None
 
 
-def test_foreign_image_is_refused(build: Path, tmp_path: Path) -> None:
+def test_foreign_image_is_refused(board: BoardProcess, build: Path) -> None:
     """An image without a program for this host, a real chip's, is named as such, with what to do."""
     files = flash_files(build)
-    data = files[0x1000].read_bytes()
-    flash = write_flash_file(tmp_path / "flash.bin", {**files, OTA_0: data})
-    with BoardProcess(tmp_path, flash=flash) as board, console(board) as monitor:
+    board.renew({**files, OTA_0: files[0x1000]})
+    with console(board) as monitor:
         monitor.expect("vboard: the image at the selected slot carries no program for this host")
         monitor.expect("flash the output of 'hil build --target virtual-esp32'")
 
 
+@pytest.mark.slow
 def test_paced_board_loses_nothing(flashed: Path, tmp_path: Path) -> None:
     """At the pace of its baud rate the board delivers all of a long output, in order."""
-    with BoardProcess(tmp_path, "--pace", flash=flashed) as board, console(board) as monitor:
+    with BoardProcess(tmp_path, "--pace", flash=flashed) as paced, console(paced) as monitor:
+        monitor.reset()
         monitor.expect("READY")
         monitor.write("flood 500")
         log = monitor.expect("FLOOD END\n")
     assert log.endswith(b"".join(b"%063d\n" % i for i in range(500)) + b"FLOOD END\n")
 
 
+@pytest.mark.slow
 @pytest.mark.needs_root
 def test_app_runs_in_the_given_network_namespace(flashed: Path, tmp_path: Path) -> None:
     """With --netns the application is started in that network namespace, still bound to the board's life."""
@@ -378,6 +362,7 @@ def test_app_runs_in_the_given_network_namespace(flashed: Path, tmp_path: Path) 
         board.process.communicate()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -393,13 +378,3 @@ def test_wrong_arguments_are_named(tmp_path: Path, arguments: tuple[str, ...], s
         board.start()
     assert says in str(error.value)
     assert board.process.returncode in (2, 3)
-
-
-def test_flash_file_of_another_size_is_left_alone(tmp_path: Path) -> None:
-    """A file that is no flash of this board is not overwritten."""
-    other = tmp_path / "flash.bin"
-    other.write_bytes(b"precious")
-    board = BoardProcess(tmp_path, flash=other)
-    with pytest.raises(AssertionError, match="has 8 bytes, not the 4194304 bytes"):
-        board.start()
-    assert other.read_bytes() == b"precious"

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,38 +14,9 @@ from hil.session import trouble
 from hil.virtual.board.chip import DETECTIONS
 from hil.virtual.board.chips import CHIPS
 from hil.virtual.board.loader import Registers
-from tests.virtual.virtual_board_rig import (
-    MAC,
-    OTA_0,
-    BoardProcess,
-    console,
-    flash_files,
-    make_build,
-    write_flash_file,
-)
-
-pytestmark = pytest.mark.slow
+from tests.virtual.virtual_board_rig import MAC, OTA_0, BoardProcess, console, flash_files
 
 NEWER = ("esp32s3", "esp32c3")
-
-
-@pytest.fixture(scope="module")
-def builds(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
-    return {chip: make_build(tmp_path_factory.mktemp(chip), chip=chip) for chip in CHIPS}
-
-
-@pytest.fixture
-def chip() -> str:
-    """The chip of a test's board; tests name theirs as a parameter."""
-    return "esp32"
-
-
-@pytest.fixture
-def board(chip: str, builds: Mapping[str, Path], tmp_path: Path) -> Iterator[BoardProcess]:
-    """A board of the chip, flashed with the build for it."""
-    flash = write_flash_file(tmp_path / "flash.bin", flash_files(builds[chip]))
-    with BoardProcess(tmp_path, "--chip", chip, flash=flash) as process:
-        yield process
 
 
 IDENTITIES = {
@@ -189,7 +160,7 @@ def test_second_stage_names_the_chip(board: BoardProcess, chip: str) -> None:
         log = monitor.expect("READY").decode("latin-1")
         assert re.search(SECOND_STAGE[chip], log), log
         assert re.search(r"segment 0: paddr=00010020 .* map\r\n", log)
-        assert re.search(r"segment 1: paddr=0001\w{4} .* load\r\n", log)
+        assert re.search(r"segment 1: paddr=0002\w{4} .* load\r\n", log)
         monitor.write("env VBOARD_CHIP")
         monitor.expect(f"VBOARD_CHIP={chip}\n")
 
@@ -198,13 +169,12 @@ def test_second_stage_names_the_chip(board: BoardProcess, chip: str) -> None:
     ("chip", "other"), [("esp32s3", "esp32c3"), ("esp32c3", "esp32"), ("esp32", "esp32s3")]
 )
 def test_application_of_another_chip_is_refused(
-    builds: Mapping[str, Path], tmp_path: Path, chip: str, other: str
+    board: BoardProcess, build: Path, build_of: Callable[..., Path], chip: str, other: str
 ) -> None:
     """The second stage names the image's chip id and its own, and boots nothing."""
-    parts = {**flash_files(builds[chip]), OTA_0: builds[other] / "testapp.bin"}
-    flash = write_flash_file(tmp_path / "flash.bin", parts)
-    ids = f"expected {CHIPS[chip].image_chip_id}, found {CHIPS[other].image_chip_id}"
-    with BoardProcess(tmp_path, "--chip", chip, flash=flash) as board, console(board) as monitor:
+    board.renew({**flash_files(build), OTA_0: build_of(other) / "testapp.bin"})
+    with console(board) as monitor:
+        ids = f"expected {CHIPS[chip].image_chip_id}, found {CHIPS[other].image_chip_id}"
         monitor.expect(f"boot_comm: mismatch chip ID, {ids}\r\n")
         monitor.expect("boot: No bootable app partitions in the partition table\r\n")
         assert board.control.state()["app_pid"] is None
@@ -231,15 +201,12 @@ def test_application_of_another_chip_is_refused(
     ],
 )
 def test_bootloader_of_another_chip_does_not_run(
-    builds: Mapping[str, Path], tmp_path: Path, chip: str, other: str, says: str
+    board: BoardProcess, build_of: Callable[..., Path], chip: str, other: str, says: str
 ) -> None:
     """The newer ROMs refuse it by its chip id; the ESP32's jumps into it and is reset by a watchdog."""
-    bootloader = builds[other] / "bootloader" / "bootloader.bin"
-    flash = write_flash_file(tmp_path / "flash.bin", {CHIPS[chip].bootloader_offset: bootloader})
-    with (
-        BoardProcess(tmp_path, "--chip", chip, flash=flash) as board,
-        console(board, baud=115200) as monitor,
-    ):
+    bootloader = build_of(other) / "bootloader" / "bootloader.bin"
+    board.renew({CHIPS[chip].bootloader_offset: bootloader})
+    with console(board, baud=115200) as monitor:
         monitor.expect(says)
 
 

@@ -6,40 +6,12 @@ Most of it goes over fastrfc2217://; what goes over pyserial's own rfc2217:// is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from hil.virtual.board.chips import CHIPS
-from tests.virtual.virtual_board_rig import (
-    MAC,
-    OTA_0,
-    BoardProcess,
-    console,
-    flash_files,
-    make_build,
-    write_flash_file,
-)
-
-pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def builds(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
-    folder = tmp_path_factory.mktemp("app")
-    return {chip: make_build(folder, chip=chip, padding_bytes=100_000) for chip in CHIPS}
-
-
-@pytest.fixture
-def build(builds: Mapping[str, Path]) -> Path:
-    return builds["esp32"]
-
-
-@pytest.fixture
-def board(tmp_path: Path) -> Iterator[BoardProcess]:
-    with BoardProcess(tmp_path) as process:
-        yield process
+from tests.virtual.virtual_board_rig import MAC, OTA_0, BoardProcess, console, flash_files
 
 
 def assert_flash_holds(board: BoardProcess, build: Path) -> None:
@@ -50,10 +22,10 @@ def assert_flash_holds(board: BoardProcess, build: Path) -> None:
             assert content[offset : offset + len(data)] == data, f"{path.name} at {offset:#x}"
 
 
-def test_stock_client(board: BoardProcess, build: Path) -> None:
+@pytest.mark.slow
+def test_stock_client(board: BoardProcess) -> None:
     """Unmodified esptool over unmodified pyserial finds the board, runs its stub, and resets it."""
-    write_flash_file(board.flash, flash_files(build))
-    done = board.esptool("chip-id", scheme="rfc2217", timeout_s=120)
+    done = board.esptool_process("chip-id", scheme="rfc2217", timeout_s=120)
     assert done.returncode == 0, done.stdout
     for line in ("ESP32-D0WD-V3 (revision v3.1)", "Stub flasher running.", "Hard resetting via RTS pin..."):
         assert line in done.stdout
@@ -83,27 +55,26 @@ def test_chip_and_mac_are_read(board: BoardProcess) -> None:
     ],
 )
 def test_every_way_to_write(
-    builds: Mapping[str, Path],
-    tmp_path: Path,
-    chip: str,
-    before: tuple[str, ...],
-    options: tuple[str, ...],
+    board: BoardProcess, build: Path, before: tuple[str, ...], options: tuple[str, ...]
 ) -> None:
     """Compressed or not, with the stub or the ROM: what lies in flash is the build, and it boots."""
-    build = builds[chip]
+    board.renew({})
     words = [word for offset, path in flash_files(build).items() for word in (f"{offset:#x}", str(path))]
-    with BoardProcess(tmp_path, "--chip", chip) as board:
-        done = board.esptool(*before, "--baud", "460800", "write-flash", *options, *words)
-        assert done.returncode == 0, done.stdout + done.stderr
-        with console(board) as monitor:
-            monitor.write("hello")
-            monitor.expect("echo hello\n")
-        assert_flash_holds(board, build)
+    done = board.esptool(*before, "--baud", "460800", "write-flash", *options, *words)
+    assert done.returncode == 0, done.stdout
+    with console(board) as monitor:
+        monitor.write("hello")
+        monitor.expect("echo hello\n")
+    assert_flash_holds(board, build)
 
 
-def test_bootloader_of_another_chip_is_not_written(board: BoardProcess, builds: Mapping[str, Path]) -> None:
+def test_bootloader_of_another_chip_is_not_written(
+    board: BoardProcess, build_of: Callable[..., Path]
+) -> None:
     """esptool compares a bootloader's chip id with the chip's, and leaves flash alone."""
-    done = board.esptool("write-flash", "0x1000", str(builds["esp32c3"] / "bootloader" / "bootloader.bin"))
+    board.renew({})
+    other = build_of("esp32c3") / "bootloader" / "bootloader.bin"
+    done = board.esptool("write-flash", "0x1000", str(other))
     assert done.returncode != 0
     assert "bootloader.bin' is not an ESP32 image" in done.stdout + done.stderr
     assert board.flash.read_bytes() == b"\xff" * (4 << 20)
@@ -111,7 +82,6 @@ def test_bootloader_of_another_chip_is_not_written(board: BoardProcess, builds: 
 
 def test_verify_read_and_erase(board: BoardProcess, build: Path, tmp_path: Path) -> None:
     """verify-flash agrees, read-flash returns the bytes, erase-region and erase-flash leave 0xFF."""
-    write_flash_file(board.flash, flash_files(build))
     app = build / "testapp.bin"
     assert board.esptool("verify-flash", f"{OTA_0:#x}", str(app)).returncode == 0
     size = app.stat().st_size
@@ -130,18 +100,16 @@ def test_verify_read_and_erase(board: BoardProcess, build: Path, tmp_path: Path)
     assert board.flash.read_bytes() == b"\xff" * (4 << 20)
 
 
-def test_read_flash_without_the_stub(board: BoardProcess, build: Path, tmp_path: Path) -> None:
+def test_read_flash_without_the_stub(board: BoardProcess, tmp_path: Path) -> None:
     """The ROM's slow read returns the same bytes, 64 at a time."""
-    write_flash_file(board.flash, flash_files(build))
     copy = tmp_path / "copy.bin"
     done = board.esptool("--no-stub", "read-flash", "0x8000", "0x210", str(copy))
     assert done.returncode == 0, done.stdout
     assert copy.read_bytes() == board.flash.read_bytes()[0x8000:0x8210]
 
 
-def test_run_leaves_the_loader(board: BoardProcess, build: Path) -> None:
+def test_run_leaves_the_loader(board: BoardProcess) -> None:
     """esptool run starts what is in flash without a pulse on EN."""
-    write_flash_file(board.flash, flash_files(build))
     done = board.esptool("--after", "no-reset", "--no-stub", "run")
     assert done.returncode == 0, done.stdout
     assert board.wait_for(lambda state: state["app_pid"])["reset_reason"] == "SW"

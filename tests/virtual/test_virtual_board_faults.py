@@ -4,37 +4,16 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hil.base.errors import ConfigError, RigError
+from hil.virtual.board import client, faults
 from hil.virtual.board.client import BoardControl
-from hil.virtual.board.faults import FAULTS
-from tests.virtual.virtual_board_rig import (
-    OTA_0,
-    BoardProcess,
-    console,
-    flash_files,
-    make_build,
-    python,
-    write_flash_file,
-)
-
-pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_build(tmp_path_factory.mktemp("app"), padding_bytes=100_000)
-
-
-@pytest.fixture
-def board(build: Path, tmp_path: Path) -> Iterator[BoardProcess]:
-    flash = write_flash_file(tmp_path / "flash.bin", flash_files(build))
-    with BoardProcess(tmp_path, flash=flash) as process:
-        yield process
+from tests.virtual.virtual_board_rig import OTA_0, BoardProcess, console, flash_files
 
 
 def boots_again(board: BoardProcess) -> bool:
@@ -45,50 +24,47 @@ def boots_again(board: BoardProcess) -> bool:
         return b"READY" in monitor.expect("READY")
 
 
-def test_no_sync(board: BoardProcess) -> None:
-    """esptool sees the download banner but gets no answer, and says that."""
-    board.control.fault("no_sync")
-    done = board.esptool("--connect-attempts", "1", "chip-id")
+@pytest.mark.parametrize(
+    ("fault", "arguments", "says"),
+    [
+        (
+            "no_sync",
+            ("--connect-attempts", "1", "chip-id"),
+            "Download mode successfully detected, but getting no sync reply",
+        ),
+        ("wrong_chip", ("--chip", "esp32", "chip-id"), "This chip is ESP32-S2, not ESP32"),
+        ("bad_md5", ("write-flash", f"{OTA_0:#x}", "APP"), "MD5 of file does not match data in flash"),
+        (
+            "write_error",
+            ("write-flash", f"{OTA_0:#x}", "APP"),
+            "Failed to write compressed data to flash after seq 0",
+        ),
+    ],
+)
+def test_esptool_says_what_is_wrong(
+    board: BoardProcess, build: Path, fault: str, arguments: tuple[str, ...], says: str
+) -> None:
+    """The loader does not answer, answers as another chip, alters or refuses what is written; cleared, the
+    board can be flashed and boots."""
+    app = str(build / "testapp.bin")
+    board.control.fault(fault)
+    done = board.esptool(*(app if word == "APP" else word for word in arguments))
     assert done.returncode != 0
-    assert "Download mode successfully detected, but getting no sync reply" in done.stdout + done.stderr
+    assert says in done.stdout
+    board.control.clear()
+    board.write_flash({OTA_0: Path(app)})
     assert boots_again(board)
 
 
-def test_wrong_chip(board: BoardProcess) -> None:
-    """A board of another kind than asked for is refused by esptool."""
-    board.control.fault("wrong_chip")
-    done = board.esptool("--chip", "esp32", "chip-id")
-    assert done.returncode != 0
-    assert "This chip is ESP32-S2, not ESP32" in done.stdout + done.stderr
-    assert boots_again(board)
-
-
+@pytest.mark.slow
 def test_no_stub(board: BoardProcess) -> None:
     """Without OHAI from the stub esptool 5.6 waits for ever; without the stub it works."""
     board.control.fault("no_stub")
     with pytest.raises(subprocess.TimeoutExpired) as error:
-        board.esptool("chip-id", timeout_s=3)
+        board.esptool_process("chip-id", timeout_s=3)
     assert (error.value.stdout or b"").rstrip().endswith(b"Running stub flasher...")
     assert board.esptool("--no-stub", "chip-id").returncode == 0
     assert boots_again(board)
-
-
-def test_bad_md5(board: BoardProcess, build: Path) -> None:
-    """What esptool wrote is not what lies in flash, and its verification says so."""
-    board.control.fault("bad_md5")
-    done = board.esptool("write-flash", f"{OTA_0:#x}", str(build / "testapp.bin"))
-    assert done.returncode != 0
-    assert "MD5 of file does not match data in flash" in done.stdout + done.stderr
-
-
-def test_write_error(board: BoardProcess, build: Path) -> None:
-    """The loader refuses each block, as often as esptool tries, and flash stays as it was erased."""
-    board.control.fault("write_error")
-    done = board.esptool("write-flash", f"{OTA_0:#x}", str(build / "testapp.bin"))
-    assert done.returncode != 0
-    assert "Failed to write compressed data to flash after seq 0" in done.stdout + done.stderr
-    board.control.clear()
-    board.write_flash({OTA_0: build / "testapp.bin"})
 
 
 def test_other_mac(board: BoardProcess) -> None:
@@ -151,43 +127,29 @@ def test_disconnect_for_good(board: BoardProcess) -> None:
         monitor.expect("echo again\n")
 
 
-@pytest.mark.parametrize("cause", ["LoadProhibited", "IllegalInstruction"])
-def test_panic(board: BoardProcess, cause: str) -> None:
-    """The app dies of the given exception and the board reboots."""
-    with console(board) as monitor:
-        board.control.panic(cause)
-        monitor.expect(f"Guru Meditation Error: Core  0 panic'ed ({cause}). Exception was unhandled.\r\n")
-        monitor.expect("Rebooting...\r\n")
-        monitor.expect("READY tag=one reset=PANIC")
-
-
 @pytest.mark.parametrize(
-    ("by", "says"),
+    ("fault", "value", "says", "reset"),
     [
-        (True, "abort() was called at PC 0x00000000 on core 0\r\n"),
-        ("stack-overflow", "***ERROR*** A stack overflow in task main has been detected.\r\n"),
-        ("out-of-memory", "Memory allocation failed\r\n"),
+        ("panic", "LoadProhibited", "Core  0 panic'ed (LoadProhibited). Exception was unhandled.", "PANIC"),
+        ("panic", "IllegalInstruction", "Core  0 panic'ed (IllegalInstruction). Exception was", "PANIC"),
+        ("abort", True, "abort() was called at PC 0x00000000 on core 0\r\n", "PANIC"),
+        ("abort", "stack-overflow", "***ERROR*** A stack overflow in task main has been detected.", "PANIC"),
+        ("abort", "out-of-memory", "Memory allocation failed\r\n", "PANIC"),
+        (
+            "watchdog",
+            "task",
+            "task_wdt: Task watchdog got triggered. The following tasks/users did not",
+            "TASK_WDT",
+        ),
+        ("watchdog", "interrupt", "Core  0 panic'ed (Interrupt wdt timeout on CPU0).", "INT_WDT"),
     ],
 )
-def test_abort(board: BoardProcess, by: object, says: str) -> None:
-    """The app aborts, or FreeRTOS or the heap do for it, and the board reboots."""
+def test_the_app_dies_and_the_board_reboots(
+    board: BoardProcess, fault: str, value: object, says: str, reset: str
+) -> None:
+    """Of an exception, an abort of its own or for it, or a watchdog; the next boot knows what it was."""
     with console(board) as monitor:
-        board.control.fault("abort", by)
-        monitor.expect(says)
-        monitor.expect("READY tag=one reset=PANIC")
-
-
-@pytest.mark.parametrize(
-    ("which", "says", "reset"),
-    [
-        ("task", "task_wdt: Task watchdog got triggered. The following tasks/users did not", "TASK_WDT"),
-        ("interrupt", "Guru Meditation Error: Core  0 panic'ed (Interrupt wdt timeout on CPU0).", "INT_WDT"),
-    ],
-)
-def test_watchdog(board: BoardProcess, which: str, says: str, reset: str) -> None:
-    """A watchdog bites; the next boot knows which one it was."""
-    with console(board) as monitor:
-        board.control.fault("watchdog", which)
+        board.control.fault(fault, value)
         monitor.expect(says)
         monitor.expect("Rebooting...\r\n")
         monitor.expect(f"READY tag=one reset={reset}")
@@ -243,6 +205,8 @@ def test_bit_flips(board: BoardProcess) -> None:
     """About the share of bytes that was asked for is wrong, each by one bit; what the loader says is not."""
     sent = b"echo " + b"x" * 200 + b"\n"
     with console(board) as monitor:
+        monitor.write("before")
+        monitor.expect("echo before\n")
         board.control.fault("bit_flips", 20_000)
         monitor.write("x" * 200)
         heard = bytearray()
@@ -257,6 +221,8 @@ def test_bit_flips(board: BoardProcess) -> None:
 def test_torn_lines(board: BoardProcess) -> None:
     """A torn line loses its second half and its end, so that it runs into the next one."""
     with console(board) as monitor:
+        monitor.write("before")
+        monitor.expect("echo before\n")
         board.control.fault("torn_lines", 1)
         monitor.write("hello")
         assert monitor.silence(0.3) == b"echo "
@@ -337,27 +303,24 @@ def test_surroundings_are_told_to_the_next_boots(
     assert told == [False, True, False]
 
 
-def test_faults_concern_one_board(build: Path, tmp_path: Path) -> None:
+def test_faults_concern_one_board(
+    board: BoardProcess, board_of: Callable[[str], BoardProcess], build_of: Callable[..., Path]
+) -> None:
     """A fault of one board leaves the board beside it alone."""
-    one = write_flash_file(tmp_path / "one.bin", flash_files(build))
-    two = write_flash_file(tmp_path / "two.bin", flash_files(build))
-    with (
-        BoardProcess(tmp_path / "1", flash=one) as faulty,
-        BoardProcess(tmp_path / "2", flash=two) as sound,
-    ):
-        faulty.control.fault("silent")
-        faulty.control.power("off")
-        with console(sound) as monitor:
-            monitor.write("hello")
-            monitor.expect("echo hello\n")
-        assert sound.control.state()["faults"] == {}
+    sound = board_of("esp32c3").renew(flash_files(build_of("esp32c3")))
+    board.control.fault("silent")
+    board.control.power("off")
+    with console(sound) as monitor:
+        monitor.write("hello")
+        monitor.expect("echo hello\n")
+    assert sound.control.state()["faults"] == {}
 
 
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
         ("no_snyc", None, "There is no fault 'no_snyc'. Did you mean 'no_sync'?"),
-        ("zzz", None, f"Known faults: {', '.join(FAULTS)}."),
+        ("zzz", None, f"Known faults: {', '.join(faults.FAULTS)}."),
         (
             "disconnect",
             "later",
@@ -369,43 +332,42 @@ def test_faults_concern_one_board(build: Path, tmp_path: Path) -> None:
         ("panic", "Boredom", "it takes: LoadProhibited |"),
     ],
 )
-def test_unknown_fault_or_value_is_refused(board: BoardProcess, name: str, value: object, says: str) -> None:
-    """A wrong name or value changes nothing and is answered with what there is."""
+def test_unknown_fault_or_value_is_refused(name: str, value: object, says: str) -> None:
+    """A wrong name or value is answered with what there is."""
     with pytest.raises(ConfigError) as error:
-        board.control.fault(name, value)
+        faults.check(name, value)
     assert says in str(error.value)
-    assert board.control.state()["faults"] == {}
 
 
 @pytest.mark.parametrize(
     ("request_", "says"),
     [
+        ({"op": "fault", "name": "brownout", "value": 0}, "does not take the value 0"),
         ({"op": "dance"}, "There is no operation 'dance'"),
         ({"op": "power", "state": "half"}, "Power cannot be 'half'"),
     ],
 )
-def test_unknown_operation_is_refused(board: BoardProcess, request_: dict[str, str], says: str) -> None:
-    """The control socket names the operations that it knows."""
+def test_unknown_request_is_refused(board: BoardProcess, request_: dict[str, Any], says: str) -> None:
+    """The control socket says what it does not know, and changes nothing."""
     with pytest.raises(ConfigError, match=says):
         board.control.request(**request_)
+    assert board.control.state()["faults"] == {}
 
 
 def test_faults_are_listed(board: BoardProcess) -> None:
     """The board tells every fault with what it does and the values it takes."""
     listed = board.control.faults()
-    assert set(listed) == set(FAULTS)
+    assert set(listed) == set(faults.FAULTS)
     assert all(entry["summary"] and entry["value"] for entry in listed.values())
 
 
-def test_control_by_hand(board: BoardProcess) -> None:
+def test_control_by_hand(board: BoardProcess, capsys: pytest.CaptureFixture[str]) -> None:
     """The client module switches faults from a shell; a refusal is one sentence and exit code 2."""
     socket_path = str(board.folder / "control")
-    done = python("-m", "hil.virtual.board.client", socket_path, "fault", "garbage", "50")
-    assert done.returncode == 0, done.stderr
+    assert client.main([socket_path, "fault", "garbage", "50"]) == 0
     assert board.control.state()["faults"] == {"garbage": 50}
-    refused = python("-m", "hil.virtual.board.client", socket_path, "fault", "nothing")
-    assert refused.returncode == 2
-    assert refused.stderr.startswith("There is no fault 'nothing'.")
+    assert client.main([socket_path, "fault", "nothing"]) == 2
+    assert capsys.readouterr().err.startswith("There is no fault 'nothing'.")
 
 
 def test_board_that_is_gone_is_a_rig_error(tmp_path: Path) -> None:

@@ -30,8 +30,6 @@ from hil.virtual.board.flash_commands import LoaderActions
 from hil.virtual.board.loader import SerialLoader
 from hil.virtual.board.reset import STRAP_DELAY_S, ResetActions, ResetCircuit
 
-pytestmark = pytest.mark.slow
-
 CHECKOUT = Path(__file__).resolve().parents[2]
 MAC = bytes.fromhex("240ac4000001")
 
@@ -66,8 +64,9 @@ def test_flash_ends_where_it_ends(flash: NorFlash, offset: int, length: int) -> 
         flash.read(offset, length)
 
 
-def test_flash_belongs_to_one_board(flash: NorFlash) -> None:
+def test_flash_belongs_to_one_board(flash: NorFlash, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second board is refused the file, by its name, and gets it when the first has let go of it."""
+    monkeypatch.setattr("hil.virtual.board.flash.LOCK_TIMEOUT_S", 0.05)
     flash.program(0, b"\x12")
     with pytest.raises(RigError, match=rf"The flash file {flash.path} is in use by another board"):
         NorFlash(flash.path, flash.size_bytes)
@@ -75,6 +74,15 @@ def test_flash_belongs_to_one_board(flash: NorFlash) -> None:
     again = NorFlash(flash.path, flash.size_bytes)
     assert again.read(0, 2) == b"\x12\xff"
     again.close()
+
+
+def test_flash_file_of_another_size_is_left_alone(tmp_path: Path) -> None:
+    """A file that is no flash of this board is not overwritten."""
+    other = tmp_path / "other.bin"
+    other.write_bytes(b"precious")
+    with pytest.raises(ConfigError, match="has 8 bytes, not the 65536 bytes"):
+        NorFlash(other, 64 << 10)
+    assert other.read_bytes() == b"precious"
 
 
 # Is killed by the system as soon as the flash file's content has grown beyond a page.
@@ -89,6 +97,7 @@ NorFlash(Path(sys.argv[1]), 64 << 10)
 """
 
 
+@pytest.mark.slow
 def test_flash_killed_in_creation_is_created_anew(tmp_path: Path) -> None:
     """A board that dies while it creates its flash leaves none, and the next one's is erased throughout."""
     path = tmp_path / "flash.bin"

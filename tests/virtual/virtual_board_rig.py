@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import select
@@ -11,13 +12,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import serial
 
 from hil.boards import serial_url
 from hil.boards.firmware.image import build_image_dir
+from hil.boards.serial_url import esptool
 from hil.virtual.board.client import BoardControl
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -129,6 +133,21 @@ def write_flash_file(path: Path, parts: Mapping[int, Path | bytes]) -> Path:
     return path
 
 
+def run_esptool(*arguments: str) -> tuple[int, str]:
+    """Run the esptool command line in this process; return its exit status and what it said."""
+    said, status = io.StringIO(), 0
+    with (
+        mock.patch.object(sys, "argv", ["esptool", *arguments]),
+        redirect_stdout(said),
+        redirect_stderr(said),
+    ):
+        try:
+            esptool.main()
+        except SystemExit as end:
+            status = int(end.code or 0)
+    return status, said.getvalue()
+
+
 class BoardProcess:
     """A board process in ``folder``; leave the context to stop it."""
 
@@ -180,15 +199,25 @@ class BoardProcess:
             time.sleep(0.01)
         return state
 
-    def esptool(
+    def renew(self, parts: Mapping[int, Path | bytes]) -> BoardProcess:
+        """Give the board back as another test expects it: no fault, ``parts`` in its flash, just booted."""
+        self.control.clear()
+        self.control.power("off")
+        write_flash_file(self.flash, parts)
+        self.control.power("on")
+        return self
+
+    def esptool(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run the esptool command line on this board, in this process."""
+        status, said = run_esptool("--port", self.url(), *arguments)
+        return subprocess.CompletedProcess(arguments, status, said, "")
+
+    def esptool_process(
         self, *arguments: str, scheme: str = "fastrfc2217", timeout_s: float = 60.0
     ) -> subprocess.CompletedProcess[str]:
-        """Run the esptool command line on this board: the real one over pyserial's own rfc2217://."""
+        """Run esptool as a user does: the real one over pyserial's own rfc2217://."""
         module = "hil.boards.serial_url.esptool" if scheme == "fastrfc2217" else "esptool"
-        argv = [sys.executable, "-m", module, "--port", self.url(scheme), *arguments]
-        return subprocess.run(
-            argv, cwd=REPOSITORY, capture_output=True, text=True, timeout=timeout_s, check=False
-        )
+        return python("-m", module, "--port", self.url(scheme), *arguments, timeout_s=timeout_s)
 
     def write_flash(self, parts: Mapping[int, Path], *options: str, **more: Any) -> str:
         """Flash ``parts`` and return esptool's output."""
